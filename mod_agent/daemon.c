@@ -352,13 +352,34 @@ static apr_status_t find_runner_user(agent_supervisor_config_t *supervisor,
     return APR_SUCCESS;
 }
 
+/* The keys stay where they are, so that forget_keys() finds them. */
+static void fill_keys(agent_webhook_config_t *webhooks,
+                      const agent_server_config_t *config, apr_pool_t *pool)
+{
+    int count = config->webhook_secrets->nelts;
+    agent_webhook_key_t *keys = apr_palloc(pool,
+                                           (apr_size_t)count * sizeof(*keys));
+
+    for (int i = 0; i < count; i++) {
+        const agent_webhook_secret_t *secret = &APR_ARRAY_IDX(
+            config->webhook_secrets, i, const agent_webhook_secret_t);
+
+        keys[i].deployment = secret->server->is_virtual
+            ? agent_config_host_deployment(secret->server)
+            : NULL;
+        keys[i].bytes = secret->key;
+        keys[i].length = secret->length;
+    }
+    webhooks->keys = keys;
+    webhooks->key_count = count;
+}
+
 static void fill_webhooks(agent_webhook_config_t *webhooks,
-                          const agent_server_config_t *config)
+                          const agent_server_config_t *config, apr_pool_t *pool)
 {
     webhooks->egress = agent_config_webhook_egress(config);
     webhooks->is_on = webhooks->egress != NULL;
-    webhooks->key = config->webhook_key;
-    webhooks->key_length = config->webhook_key_length;
+    fill_keys(webhooks, config, pool);
     webhooks->timeout = agent_config_webhook_timeout(config);
     webhooks->user_agent = "mod_agent/" AGENT_VERSION;
 }
@@ -398,7 +419,7 @@ static void fill_supervisor(daemon_t *daemon,
     supervisor->drain_timeout = agent_config_drain_timeout(config);
     supervisor->event_retention_days = agent_config_retention_days(config);
     supervisor->lease_sec = AGENT_SUPERVISOR_LEASE_SEC;
-    fill_webhooks(&supervisor->webhooks, config);
+    fill_webhooks(&supervisor->webhooks, config, daemon->pconf);
     supervisor->wake_fd = daemon->wake_fds[0];
     supervisor->life_fd = life_fds[0];
     supervisor->log = agent_daemon_log();

@@ -128,6 +128,9 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     const agent_server_config_t *config = agent_config_server(server);
     const char *problem = agent_graph_assign(config, pconf);
 
+    if (problem == NULL) {
+        problem = agent_directive_check_secrets(config, pconf);
+    }
     if (problem != NULL) {
         return refuse_start(server, problem);
     }

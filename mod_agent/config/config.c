@@ -40,17 +40,20 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     config->webhooks = -1;
     config->webhook_timeout = -1;
     config->webhook_egress = agent_egress_make(pool);
+    config->webhook_secrets = apr_array_make(pool, 1,
+                                             sizeof(agent_webhook_secret_t));
     return config;
 }
 
-/* Virtual hosts may declare graphs, which join those of the main server. Other
- * directives of the server are refused there. */
+/* Virtual hosts may declare graphs and secrets, which join those of the main
+ * server. Other directives of the server are refused there. */
 void *agent_config_merge_server(apr_pool_t *pool, void *base, void *add)
 {
     const agent_server_config_t *main_server = base;
     const agent_server_config_t *host = add;
 
     apr_array_cat(main_server->graphs, host->graphs);
+    apr_array_cat(main_server->webhook_secrets, host->webhook_secrets);
     return base;
 }
 
@@ -98,8 +101,11 @@ void agent_config_forget_keys(agent_server_config_t *config)
             explicit_bzero(graph->key, strlen(graph->key));
         }
     }
-    if (config->webhook_key != NULL) {
-        explicit_bzero(config->webhook_key, config->webhook_key_length);
+    for (int i = 0; i < config->webhook_secrets->nelts; i++) {
+        const agent_webhook_secret_t *secret = &APR_ARRAY_IDX(
+            config->webhook_secrets, i, const agent_webhook_secret_t);
+
+        explicit_bzero(secret->key, secret->length);
     }
 }
 

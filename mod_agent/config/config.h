@@ -47,10 +47,18 @@ typedef struct agent_server_config_t {
     int webhooks;
     apr_interval_time_t webhook_timeout;
     agent_egress_t *webhook_egress;
-    /* Read from AgentWebhookSecretFile at start; never logged, never copied. */
-    unsigned char *webhook_key;
-    apr_size_t webhook_key_length;
+    /* Of all hosts: of agent_webhook_secret_t. */
+    apr_array_header_t *webhook_secrets;
 } agent_server_config_t;
+
+/* AgentWebhookSecretFile of a host, for the host's deployment; of the main
+ * server, for all without one. */
+typedef struct agent_webhook_secret_t {
+    const server_rec *server;
+    /* Read at start; never logged, never copied. */
+    unsigned char *key;
+    apr_size_t length;
+} agent_webhook_secret_t;
 
 /* The configuration of a location. */
 typedef struct agent_dir_config_t {

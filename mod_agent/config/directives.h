@@ -6,6 +6,8 @@
 #include <httpd.h>
 #include <http_config.h>
 
+#include "config.h"
+
 /* All directives, for the module record. */
 extern const command_rec agent_directives[];
 
@@ -31,6 +33,10 @@ const char *agent_directive_tool(cmd_parms *cmd, void *dir, int argc,
  * own. */
 const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
                                            const char *arg);
+/* Returns an error message, in pool, when a deployment has two secrets. For the
+ * whole configuration. */
+const char *agent_directive_check_secrets(const agent_server_config_t *config,
+                                          apr_pool_t *pool);
 const char *agent_directive_webhook_allow(cmd_parms *cmd, void *dir,
                                           const char *arg);
 const char *agent_directive_webhook_deny(cmd_parms *cmd, void *dir,

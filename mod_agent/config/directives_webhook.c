@@ -5,6 +5,7 @@
 #include "file.h"
 #include "value.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include <apr_encode.h>
@@ -18,30 +19,57 @@
 #define SECRET_LEAST  24
 #define SECRET_MOST   64
 
+/* The secret of the host in which the directive is, which may have it twice. */
+static agent_webhook_secret_t *get_secret(agent_server_config_t *config,
+                                          const server_rec *server)
+{
+    agent_webhook_secret_t *secret;
+
+    for (int i = 0; i < config->webhook_secrets->nelts; i++) {
+        secret = &APR_ARRAY_IDX(config->webhook_secrets, i,
+                                agent_webhook_secret_t);
+        if (secret->server == server) {
+            return secret;
+        }
+    }
+    secret = apr_array_push(config->webhook_secrets);
+    secret->server = server;
+    return secret;
+}
+
+/* Erases text. False: it is not a secret. */
+static bool read_secret(agent_webhook_secret_t *secret, char *text,
+                        apr_pool_t *pool)
+{
+    const char *encoded = text;
+
+    text[strcspn(text, "\r\n")] = '\0';
+    if (strncmp(text, SECRET_PREFIX, strlen(SECRET_PREFIX)) == 0) {
+        encoded += strlen(SECRET_PREFIX);
+    }
+    secret->key = (unsigned char *)apr_pdecode_base64_binary(
+        pool, encoded, APR_ENCODE_STRING, APR_ENCODE_NONE, &secret->length);
+    explicit_bzero(text, strlen(text));
+    return secret->key != NULL && secret->length >= SECRET_LEAST
+        && secret->length <= SECRET_MOST;
+}
+
 const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
                                            const char *arg)
 {
-    const char *problem;
-    agent_server_config_t *config = agent_value_server(&problem, cmd);
+    agent_server_config_t *config = agent_config_server(cmd->server);
+    const char *problem = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
+    agent_webhook_secret_t secret = {.server = cmd->server};
     char *text;
 
-    if (config == NULL) {
+    if (problem != NULL) {
         return problem;
     }
     text = agent_file_read(&problem, cmd, arg, MAX_SECRET_FILE);
     if (text == NULL) {
         return problem;
     }
-    text[strcspn(text, "\r\n")] = '\0';
-    if (strncmp(text, SECRET_PREFIX, strlen(SECRET_PREFIX)) == 0) {
-        text += strlen(SECRET_PREFIX);
-    }
-    config->webhook_key = (unsigned char *)apr_pdecode_base64_binary(
-        cmd->pool, text, APR_ENCODE_STRING, APR_ENCODE_NONE,
-        &config->webhook_key_length);
-    explicit_bzero(text, strlen(text));
-    if (config->webhook_key == NULL || config->webhook_key_length < SECRET_LEAST
-        || config->webhook_key_length > SECRET_MOST) {
+    if (!read_secret(&secret, text, cmd->pool)) {
         /* The given text may be a secret: it is not repeated. */
         return apr_psprintf(cmd->pool,
                             "AgentWebhookSecretFile: expected " SECRET_PREFIX
@@ -49,8 +77,50 @@ const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
                             "got another text in '%s'",
                             SECRET_LEAST, SECRET_MOST, arg);
     }
-    agent_file_erase_with_pool(config->webhook_key, config->webhook_key_length,
-                               cmd->pool);
+    agent_file_erase_with_pool(secret.key, secret.length, cmd->pool);
+    *get_secret(config, cmd->server) = secret;
+    return NULL;
+}
+
+/* The name of the deployment that a secret is for; "" for all without one. */
+static const char *name_deployment(const agent_webhook_secret_t *secret)
+{
+    return secret->server->is_virtual
+        ? agent_config_host_deployment(secret->server)
+        : "";
+}
+
+static bool is_same(const agent_webhook_secret_t *a,
+                    const agent_webhook_secret_t *b)
+{
+    return a->length == b->length && memcmp(a->key, b->key, a->length) == 0;
+}
+
+static const char *print_differing(const agent_webhook_secret_t *secret,
+                                   apr_pool_t *pool)
+{
+    return apr_psprintf(pool,
+                        "AgentWebhookSecretFile: expected the same secret in "
+                        "all hosts of the deployment '%s', got two",
+                        name_deployment(secret));
+}
+
+const char *agent_directive_check_secrets(const agent_server_config_t *config,
+                                          apr_pool_t *pool)
+{
+    const agent_webhook_secret_t *secrets = (const agent_webhook_secret_t *)
+                                                config->webhook_secrets->elts;
+
+    for (int i = 0; i < config->webhook_secrets->nelts; i++) {
+        for (int k = 0; k < i; k++) {
+            if (strcmp(name_deployment(&secrets[i]),
+                       name_deployment(&secrets[k]))
+                    == 0
+                && !is_same(&secrets[i], &secrets[k])) {
+                return print_differing(&secrets[i], pool);
+            }
+        }
+    }
     return NULL;
 }
 

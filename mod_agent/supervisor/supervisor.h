@@ -46,14 +46,22 @@ typedef struct agent_supervisor_timing_t {
     apr_interval_time_t credit;
 } agent_supervisor_timing_t;
 
+/* A key that signs deliveries. */
+typedef struct agent_webhook_key_t {
+    /* The name of its deployment; NULL: all that have no key of their own. */
+    const char *deployment;
+    const unsigned char *bytes;
+    apr_size_t length;
+} agent_webhook_key_t;
+
 /* Delivery of webhooks; zeroed: none. */
 typedef struct agent_webhook_config_t {
     bool is_on;
     /* Permitted addresses. */
     const agent_egress_t *egress;
-    /* The key that signs deliveries; length 0: they are not signed. */
-    const unsigned char *key;
-    apr_size_t key_length;
+    /* Deliveries of a deployment without a key are not signed. */
+    const agent_webhook_key_t *keys;
+    int key_count;
     /* Longest attempt; 0: 10 s. */
     apr_interval_time_t timeout;
     /* NULL: mod_agent. */

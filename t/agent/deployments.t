@@ -6,18 +6,25 @@ use strict;
 use warnings;
 use AgentTest::Client qw(read_until run_body run_path);
 use AgentTest::Database;
-use AgentTest::Env qw(free_port root slurp);
+use AgentTest::Env qw(free_port root slurp write_file);
 use AgentTest::Receiver;
 use AgentTest::Server;
 use AgentTest::Wait;
 use Cpanel::JSON::XS;
+use Digest::SHA qw(hmac_sha256);
+use File::Temp qw(tempdir);
+use MIME::Base64 qw(encode_base64);
 use Test::More;
 
 my $port = free_port();
+my $dir = tempdir(CLEANUP => 1);
+my %secret = (shop => 'for all that have none, 32 bytes', desk => 'the one of the second deployment');
+write_file("$dir/$_", 'whsec_', encode_base64($secret{$_}, ''), "\n") for keys %secret;
 my $server = AgentTest::Server->new(config => <<"CONF");
 AgentRunner "\${BUILD_DIR}/agent-runner"
 AgentMaxWaitersPerAddress 0
 AgentDBQueryTimeout 200ms
+AgentWebhookSecretFile "$dir/shop"
 AgentWebhookAllow 127.0.0.1
 AgentWebhookPorts 1024-65535
 AgentDeployment shop
@@ -38,6 +45,7 @@ AgentDeployment shop
 Listen 127.0.0.1:$port
 <VirtualHost 127.0.0.1:$port>
     AgentDeployment desk
+    AgentWebhookSecretFile "$dir/desk"
     <AgentGraph agent>
         AgentModel demo
         AgentTool calculator builtin
@@ -211,11 +219,12 @@ subtest 'deployments: a stream of a thread has no event of a thread with the sam
         'deployments: each thread has its own state' for [ $shop, 'to shop' ], [ $desk, 'to desk' ];
 };
 
-subtest 'deployments: a webhook has the run and the values of its own one' => sub {
+subtest 'deployments: a webhook has the run, the values and the signature of its own one' => sub {
     my $thread = $shop->new_thread;
     $desk->post('/threads', { thread_id => $thread });
-    for my $case ([ $shop, 'from shop' ], [ $desk, 'from desk' ]) {
-        my ($client, $text) = @$case;
+    for my $case ([ $shop, 'shop' ], [ $desk, 'desk' ]) {
+        my ($client, $name) = @$case;
+        my $text = "from $name";
         my $receiver = AgentTest::Receiver->new;
         my $run = $client->create_run($thread, $text, webhook => $receiver->url);
         my ($request) = $receiver->wait_requests(1);
@@ -223,6 +232,10 @@ subtest 'deployments: a webhook has the run and the values of its own one' => su
         is $body->{run_id}, $run->{run_id}, 'deployments: a webhook names its run';
         is_deeply [ map { $_->{content} } grep { $_->{type} eq 'human' } @{ $body->{values}{messages} } ], [$text],
             'deployments: a webhook has the values of the own thread';
+        my %headers = %{ $request->{headers} };
+        is $headers{'webhook-signature'}, 'v1,' . encode_base64(hmac_sha256(
+            "$headers{'webhook-id'}.$headers{'webhook-timestamp'}.$request->{body}", $secret{$name}), ''),
+            'deployments: a webhook is signed with the secret of its deployment, or with that of the server';
     }
 };
 

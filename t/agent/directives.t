@@ -114,6 +114,8 @@ my @good = (
         'AgentAllowOrigin https://*.example.com:* tauri://localhost',
         'AgentWebhookPorts 80 8000-8999', 'AgentWebhookPorts 1-65535', ''),
     graph('AgentModel demo') . "AgentWebhookSecretFile $bare\n",
+    graph('AgentModel demo') . "AgentWebhookSecretFile $secret\n<VirtualHost *:1>\nAgentWebhookSecretFile $bare\n</VirtualHost>\n"
+        . (join '', map { "<VirtualHost *:$_>\nAgentDeployment shop\nAgentWebhookSecretFile $secret\n</VirtualHost>\n" } 2, 3),
     (map { graph('AgentModel demo') . "$_\n" } 'AgentAllowOrigin *', 'AgentAllowOrigin None',
         'AgentWebhookDeny ::ffff:10.0.0.0/104 ::/0', 'AgentMaxBody 4M', 'AgentMaxBody 1k',
         'AgentMaxBody 7340032'),
@@ -234,6 +236,9 @@ my @bad = (
     (map { [ graph('AgentModel demo') . "AgentWebhookSecretFile $_\n",
         'AgentWebhookSecretFile', 'whsec_ and 24 to 64 bytes in base64', $_ ] }
         $short, $long, $odd, file('empty', '')),
+    [ graph('AgentModel demo') . (join '', map { "<VirtualHost *:1>\nAgentDeployment shop\nAgentWebhookSecretFile $_\n</VirtualHost>\n" }
+            $secret, $bare),
+        'AgentWebhookSecretFile', 'the same secret in all hosts', q('shop') ],
     [ graph('AgentModel demo')
             . "<VirtualHost *:1>\nAgentWebhookAllow 10.0.0.1\n</VirtualHost>\n",
         'AgentWebhookAllow', 'cannot occur within', '' ],

@@ -139,8 +139,12 @@ static void fill_webhooks(agent_webhook_config_t *config, json_object *json,
     config->egress = rule;
     config->timeout = get_ms(json, "timeout_ms", 0);
     if (key != NULL) {
-        config->key = apr_pdecode_base64_binary(
-            pool, key, APR_ENCODE_STRING, APR_ENCODE_NONE, &config->key_length);
+        agent_webhook_key_t *own = apr_pcalloc(pool, sizeof(*own));
+
+        own->bytes = apr_pdecode_base64_binary(pool, key, APR_ENCODE_STRING,
+                                               APR_ENCODE_NONE, &own->length);
+        config->keys = own;
+        config->key_count = 1;
     }
 }
 

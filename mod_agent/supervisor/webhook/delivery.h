@@ -32,6 +32,8 @@ typedef struct agent_delivery_t {
     char deployment_id[AGENT_UUID_SIZE];
     char run_id[AGENT_UUID_SIZE];
     int attempt;
+    /* Its deployment's; NULL: it is not signed. */
+    const agent_webhook_key_t *key;
     const char *url;
     agent_egress_target_t target;
     const char *body;

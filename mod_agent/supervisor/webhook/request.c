@@ -126,8 +126,6 @@ static void add_header(agent_delivery_t *delivery, const char *name,
 
 static void set_headers(agent_delivery_t *delivery)
 {
-    const agent_webhook_config_t *config = &delivery->table->context->config
-                                                ->webhooks;
     apr_pool_t *pool = delivery->pool;
     const char *timestamp = apr_psprintf(pool, "%" APR_INT64_T_FMT,
                                          apr_time_sec(apr_time_now()));
@@ -142,9 +140,9 @@ static void set_headers(agent_delivery_t *delivery)
                apr_pstrcat(pool, " ", delivery->run_id, NULL));
     add_header(delivery, "webhook-timestamp",
                apr_pstrcat(pool, " ", timestamp, NULL));
-    if (config->key_length > 0) {
-        const char *signature = agent_webhook_sign(&message, config->key,
-                                                   config->key_length, pool);
+    if (delivery->key != NULL) {
+        const char *signature = agent_webhook_sign(
+            &message, delivery->key->bytes, delivery->key->length, pool);
 
         add_header(delivery, "webhook-signature",
                    apr_pstrcat(pool, " ", signature, NULL));

@@ -21,7 +21,7 @@
  * saved. */
 #define LEASE_MARGIN_SEC 30
 
-enum { COL_DEPLOYMENT, COL_RUN, COL_ATTEMPT, COL_URL, COL_BODY };
+enum { COL_DEPLOYMENT, COL_RUN, COL_ATTEMPT, COL_URL, COL_BODY, COL_NAME };
 enum { SAVED_RUN, SAVED_OUTCOME, SAVED_NEXT_SEC };
 
 /* ---- claiming ---- */
@@ -43,7 +43,7 @@ static apr_time_t due_claim(void *part)
 static const agent_statement_t claim_webhooks = {
     .name = "agent_claim_webhooks",
     .params = 5,
-    .sql = "select deployment_id, run_id, attempt, url, body from "
+    .sql = "select deployment_id, run_id, attempt, url, body, deployment from "
            "agent.claim_webhooks($1, $2, $3, $4, $5)"};
 
 static apr_status_t send_claim(void *part, agent_database_t *database,
@@ -69,6 +69,26 @@ static apr_status_t send_claim(void *part, agent_database_t *database,
     return agent_db_send(database->db, &claim_webhooks, params, err, pool);
 }
 
+/* The key of the deployment of that name, or that of all others; NULL: none.
+ * name NULL: a deployment that httpd.conf cannot name. */
+static const agent_webhook_key_t *find_key(const agent_webhook_config_t *config,
+                                           const char *name)
+{
+    const agent_webhook_key_t *found = NULL;
+
+    for (int i = 0; i < config->key_count; i++) {
+        const agent_webhook_key_t *key = &config->keys[i];
+
+        if (key->deployment == NULL) {
+            found = key;
+        }
+        else if (name != NULL && strcmp(key->deployment, name) == 0) {
+            return key;
+        }
+    }
+    return found;
+}
+
 static agent_delivery_t *read_delivery(agent_delivery_table_t *table,
                                        const agent_db_result_t *result, int row)
 {
@@ -86,6 +106,8 @@ static agent_delivery_t *read_delivery(agent_delivery_table_t *table,
                 sizeof(delivery->run_id));
     delivery->attempt = (int)apr_atoi64(
         agent_db_value(result, row, COL_ATTEMPT));
+    delivery->key = find_key(&table->context->config->webhooks,
+                             agent_db_value(result, row, COL_NAME));
     delivery->url = apr_pstrdup(pool, agent_db_value(result, row, COL_URL));
     delivery->body = apr_pstrdup(pool, agent_db_value(result, row, COL_BODY));
     delivery->length = strlen(delivery->body);

@@ -4,8 +4,8 @@
 -- dead. p_free: free delivery slots of the worker. A receiver gets at most half of the slots that other
 -- receivers do not hold, its longest due webhooks first, so that receivers which never answer leave slots for
 -- the others, whatever their backlog. Each claim begins at a random receiver.
--- Returns: one row per delivery; attempt counts from 1; the body has the time of sending. No rows for a
---          worker that is not live.
+-- Returns: one row per delivery; attempt counts from 1; the body has the time of sending; deployment is the name
+--          that httpd.conf has for it, null for one of another account. No rows for a worker that is not live.
 -- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then rows of the outbox, skipping
 --          locked ones. Commits asynchronously: a lost claim leaves them due.
 create or replace function agent.claim_webhooks(
@@ -14,7 +14,7 @@ create or replace function agent.claim_webhooks(
     p_free integer,
     p_max_bytes bigint,
     p_lease_sec integer
-) returns table (deployment_id uuid, run_id uuid, attempt integer, url text, body text)
+) returns table (deployment_id uuid, run_id uuid, attempt integer, url text, body text, deployment text)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
@@ -138,7 +138,13 @@ begin
         )
         select c.deployment_id, c.run_id, c.attempts::integer, c.url,
                left(c.body, -1) || ', "webhook_sent_at" : '
-               || to_json(agent.render_time(v_now))::text || '}'
+               || to_json(agent.render_time(v_now))::text || '}',
+               (
+               select d.name
+                 from agent.deployments d
+                where d.deployment_id = c.deployment_id
+                  and d.account_id = '00000000-0000-0000-0000-00000000000a'
+               )
           from claimed c;
 end
 $function$;
