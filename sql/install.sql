@@ -77,7 +77,10 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/settings_bytes.sql
 \ir functions/inline/explain_no_assistant.sql
 \ir functions/inline/render_checkpoint.sql
-\ir functions/inline/digest_text.sql
+\ir functions/inline/is_notation.sql
+\ir functions/inline/cut_elements.sql
+\ir functions/inline/read_items.sql
+\ir functions/inline/find_children.sql
 \ir functions/inline/compose_values.sql
 \ir functions/inline/choose_start.sql
 \ir functions/inline/compose_start.sql
@@ -123,6 +126,9 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/move_head.sql
 \ir functions/internal/skip_checkpoints.sql
 \ir functions/internal/delete_events.sql
+\ir functions/internal/release_items.sql
+\ir functions/internal/delete_items.sql
+\ir functions/internal/delete_state.sql
 \ir functions/internal/discard_run.sql
 \ir functions/internal/rollback_run.sql
 \ir functions/internal/requeue_run.sql
@@ -130,7 +136,15 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/apply_cancels.sql
 \ir functions/internal/release_leased_runs.sql
 \ir functions/internal/parse_batch.sql
+\ir functions/internal/count_bytes.sql
+\ir functions/internal/count_common.sql
+\ir functions/internal/cut_channel.sql
+\ir functions/internal/fork_list.sql
+\ir functions/internal/derive_channel.sql
+\ir functions/internal/insert_items.sql
+\ir functions/internal/insert_checkpoints.sql
 \ir functions/internal/save_checkpoints.sql
+\ir functions/internal/read_state.sql
 \ir functions/internal/apply_ends.sql
 \ir functions/internal/release_webhooks.sql
 \ir functions/internal/create_partition.sql
@@ -186,7 +200,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/notify_runs.sql
 \ir functions/worker/maintain_partitions.sql
 \ir functions/worker/expire_threads.sql
-\ir functions/worker/sweep_blobs.sql
+\ir functions/worker/sweep_items.sql
 \ir functions/worker/sweep_events.sql
 \ir functions/worker/claim_webhooks.sql
 \ir functions/worker/save_webhooks.sql

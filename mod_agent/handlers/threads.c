@@ -64,14 +64,17 @@ int agent_handle_thread_get(agent_call_t *call)
 int agent_handle_thread_delete(agent_call_t *call)
 {
     const char *changed;
+    bool more = false;
 
-    if (agent_thread_delete(&changed, call->db, &call->ref, &call->err,
-                            call->pool)
-        != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    /* The supervisor stops the runner of a run that was deleted. */
-    agent_wake_cancel(call->child->wake_fd, changed);
+    do {
+        if (agent_thread_delete(&changed, &more, call->db, &call->ref,
+                                &call->err, call->pool)
+            != APR_SUCCESS) {
+            return agent_problem_send(call);
+        }
+        /* The supervisor stops the runner of a run that was deleted. */
+        agent_wake_cancel(call->child->wake_fd, changed);
+    } while (more);
     return agent_response_empty(call, HTTP_NO_CONTENT);
 }
 

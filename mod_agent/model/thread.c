@@ -37,18 +37,22 @@ apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
 
 static const agent_statement_t delete_thread = {
     .name = "agent_delete_thread",
-    .params = 2,
-    .sql = "select code, body, changed from agent.delete_thread($1, $2)"};
+    .params = 3,
+    .sql = "select code, body, changed from agent.delete_thread($1, $2, $3)"};
 
-apr_status_t agent_thread_delete(const char **changed, agent_db_pool_t *db,
+apr_status_t agent_thread_delete(const char **changed, bool *more,
+                                 agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, ref->thread_id};
+    const char *params[] = {ref->deployment_id, ref->thread_id,
+                            *more ? "true" : "false"};
     const char *body;
+    apr_status_t rv = agent_db_pool_call_extra(
+        &body, changed, db, &delete_thread, params, err, pool);
 
-    return agent_db_pool_call_extra(&body, changed, db, &delete_thread, params,
-                                    err, pool);
+    *more = rv == APR_SUCCESS && body != NULL;
+    return rv;
 }
 
 static const agent_statement_t get_state = {

@@ -21,9 +21,11 @@ apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, agent_error_t **err,
                               apr_pool_t *pool);
 
-/* Deletes a thread with its runs, also one that executes. Error:
- * THREAD_NOT_FOUND. */
-apr_status_t agent_thread_delete(const char **changed, agent_db_pool_t *db,
+/* Deletes a piece of a thread with its runs, also one that executes. *more:
+ * set to false for the first call; true on return: call again. Error:
+ * THREAD_NOT_FOUND, at the first call. */
+apr_status_t agent_thread_delete(const char **changed, bool *more,
+                                 agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  agent_error_t **err, apr_pool_t *pool);
 

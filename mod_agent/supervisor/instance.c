@@ -157,7 +157,7 @@ static void init_rest(agent_supervisor_t *sv)
     sv->save_graphs = (agent_save_graphs_t){.worker = &sv->worker,
                                             .graphs = &sv->graphs};
     sv->expire = (agent_expire_t){.worker = &sv->worker, .notify = &sv->notify};
-    sv->blobs = (agent_sweep_t){.worker = &sv->worker};
+    sv->items = (agent_sweep_t){.worker = &sv->worker};
     sv->events = (agent_sweep_t){.worker = &sv->worker};
     sv->webhook = (agent_webhook_t){.context = context,
                                     .deliveries = &sv->deliveries,
@@ -196,7 +196,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_save_graphs_operation, &sv->save_graphs);
     agent_database_add(bulk, &agent_partitions_operation, &sv->expire);
     agent_database_add(bulk, &agent_expire_operation, &sv->expire);
-    agent_database_add(bulk, &agent_blob_operation, &sv->blobs);
+    agent_database_add(bulk, &agent_item_operation, &sv->items);
     agent_database_add(bulk, &agent_event_operation, &sv->events);
     agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);

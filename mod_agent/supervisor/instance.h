@@ -59,7 +59,7 @@ typedef struct agent_supervisor_t {
     agent_notify_t notify;
     agent_save_graphs_t save_graphs;
     agent_expire_t expire;
-    agent_sweep_t blobs;
+    agent_sweep_t items;
     agent_sweep_t events;
     agent_webhook_t webhook;
 } agent_supervisor_t;

@@ -1,14 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Purpose:  undo 0002.
--- Affects:  agent.threads, agent.thread_expiries, agent.checkpoints, agent.checkpoint_blobs, agent.blob_sweeps.
+-- Affects:  agent.threads, agent.thread_expiries, agent.checkpoints, agent.checkpoint_items,
+--           agent.inherited_items, agent.item_sweeps.
 -- Locks:    ACCESS EXCLUSIVE on these tables.
 -- Breaking: yes, all threads and their state are lost.
 set local lock_timeout = '2s';
 
-drop table agent.blob_sweeps;
-drop table agent.checkpoint_blobs;
+drop table agent.item_sweeps;
+drop table agent.inherited_items;
+drop table agent.checkpoint_items;
 drop table agent.checkpoints;
 drop type agent.channel_value;
+drop sequence agent.checkpoint_list_seq;
 drop table agent.thread_expiries;
 drop table agent.threads;
 delete from agent.schema_version where version = 2;

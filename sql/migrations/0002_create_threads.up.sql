@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Purpose:  threads, their checkpoints with content-addressed values, and the expiry of temporary threads.
+-- Purpose:  threads, their checkpoints with values stored by difference, and the expiry of temporary threads.
 -- Affects:  new objects only.
 -- Locks:    none on existing tables.
 -- Breaking: no.
@@ -72,18 +72,31 @@ comment on column agent.thread_expiries.expires_at is 'Not deleted before.';
 create index thread_expiries_due on agent.thread_expiries (expires_at);
 comment on index agent.thread_expiries_due is 'Scanned by agent.expire_threads.';
 
+create sequence agent.checkpoint_list_seq as bigint;
+comment on sequence agent.checkpoint_list_seq is 'Numbers the lists of agent.checkpoint_items.';
+
 create type agent.channel_value as (
-    name     text,
-    is_list  boolean,
-    digests  uuid[]
+    name         text,
+    length       integer,
+    bytes        bigint,
+    list_ids     bigint[],
+    ends         integer[],
+    stored_from  integer,
+    content      text
 );
 comment on type agent.channel_value is
-    'One channel of a checkpoint: the digests of the elements of a JSON array of long elements, one '
-    'digest of any other value.';
+    'One channel of a checkpoint. A list is a few segments of lists of agent.checkpoint_items: the elements of the '
+    'first list before ends[1], those of the second before ends[2], and so on; a list that begins after another one '
+    'has no elements before its beginning. Any other value is in content when it is short, else the only element of '
+    'a list.';
 comment on column agent.channel_value.name is 'Name of the channel.';
-comment on column agent.channel_value.is_list is
-    'True when the value is an array that was stored element by element.';
-comment on column agent.channel_value.digests is 'Keys in agent.checkpoint_blobs, in order.';
+comment on column agent.channel_value.length is 'Number of elements of a list; null for any other value.';
+comment on column agent.channel_value.bytes is 'Length of the value as JSON text, or a little more.';
+comment on column agent.channel_value.list_ids is 'The lists of its segments, in order; empty for a short value.';
+comment on column agent.channel_value.ends is 'The position after the last element of each segment.';
+comment on column agent.channel_value.stored_from is
+    'Position of the first element that was stored with this checkpoint, all in the last list; null for none.';
+comment on column agent.channel_value.content is 'JSON text of a short value that is not a list, else null.';
 
 create table agent.checkpoints (
     deployment_id         uuid                   not null,
@@ -108,7 +121,7 @@ comment on column agent.checkpoints.checkpoint_id is
 comment on column agent.checkpoints.parent_checkpoint_id is 'The snapshot that preceded it.';
 comment on column agent.checkpoints.run_id is 'The run that saved it.';
 comment on column agent.checkpoints.channels is
-    'The values, as references into agent.checkpoint_blobs.';
+    'The values: short ones, and references into agent.checkpoint_items.';
 comment on column agent.checkpoints.next is 'Array of the nodes to execute next.';
 comment on column agent.checkpoints.tasks is 'Array of the tasks of those nodes.';
 comment on column agent.checkpoints.metadata is
@@ -118,34 +131,73 @@ comment on column agent.checkpoints.state_bytes is
     'Approximate length of the values as JSON text.';
 comment on column agent.checkpoints.created_at is 'When it was saved.';
 
-create table agent.checkpoint_blobs (
-    deployment_id  uuid not null,
-    thread_id      uuid not null,
-    digest         uuid not null,
-    content        text not null,
-    constraint checkpoint_blobs_pkey primary key (deployment_id, thread_id, digest)
-);
-comment on table agent.checkpoint_blobs is
-    'Values of checkpoints, each stored once per thread: the 20 snapshots of a chat share its '
-    'messages.';
-comment on column agent.checkpoint_blobs.deployment_id is 'Its deployment.';
-comment on column agent.checkpoint_blobs.thread_id is
-    'The thread; threads share no content, so that one can be deleted as a whole.';
-comment on column agent.checkpoint_blobs.digest is 'First 128 bits of the SHA-256 of content.';
-comment on column agent.checkpoint_blobs.content is 'JSON text of the value.';
+create index checkpoints_parent on agent.checkpoints (coalesce(parent_checkpoint_id, thread_id));
+comment on index agent.checkpoints_parent is
+    'Finds the checkpoints that continue a deleted one, without reading the others of the thread. An expression, so that '
+    'no other condition matches it.';
+create index checkpoints_run on agent.checkpoints (run_id);
+comment on index agent.checkpoints_run is 'Finds the checkpoints of a run that is deleted.';
 
-create table agent.blob_sweeps (
-    deployment_id  uuid        not null,
-    thread_id      uuid        not null,
-    due_at         timestamptz not null,
-    constraint blob_sweeps_pkey primary key (deployment_id, thread_id)
+create table agent.checkpoint_items (
+    deployment_id  uuid    not null,
+    thread_id      uuid    not null,
+    list_id        bigint  not null,
+    position       integer not null,
+    elements       integer not null,
+    end_bytes      bigint  not null,
+    content        text    not null,
+    constraint checkpoint_items_pkey primary key (deployment_id, thread_id, list_id, position),
+    constraint checkpoint_items_elements_check check (elements > 0)
 );
-comment on table agent.blob_sweeps is
-    'Threads with deleted checkpoints: agent.sweep_blobs deletes the values that only those had.';
-comment on column agent.blob_sweeps.deployment_id is 'Its deployment.';
-comment on column agent.blob_sweeps.thread_id is 'The thread.';
-comment on column agent.blob_sweeps.due_at is 'Not swept before.';
-create index blob_sweeps_due on agent.blob_sweeps (due_at);
-comment on index agent.blob_sweeps_due is 'Scanned by agent.sweep_blobs.';
+comment on table agent.checkpoint_items is
+    'The elements of the lists of checkpoints, and their other long values. A list grows at its end only and is '
+    'shared by the checkpoints of a chat: each step stores what it adds. A checkpoint that continues an earlier '
+    'one, whose list has grown since, begins another list.';
+comment on column agent.checkpoint_items.deployment_id is 'Its deployment.';
+comment on column agent.checkpoint_items.thread_id is
+    'The thread; threads share no content, so that one can be deleted as a whole.';
+comment on column agent.checkpoint_items.list_id is 'The list.';
+comment on column agent.checkpoint_items.position is
+    'Position of its first element in the values that contain it, from 0.';
+comment on column agent.checkpoint_items.elements is
+    'Number of elements: 1, or all that were added at once when they are short.';
+comment on column agent.checkpoint_items.end_bytes is
+    'Length, as JSON text, of the value that ends with this row.';
+comment on column agent.checkpoint_items.content is 'JSON texts of the elements, joined by commas.';
+
+create table agent.inherited_items (
+    deployment_id  uuid    not null,
+    thread_id      uuid    not null,
+    checkpoint_id  uuid    not null,
+    list_id        bigint  not null,
+    first          integer not null,
+    until          integer not null,
+    constraint inherited_items_pkey primary key (deployment_id, thread_id, checkpoint_id, list_id)
+);
+comment on table agent.inherited_items is
+    'Elements of deleted checkpoints that remaining ones contain. They are deleted with the last checkpoint that '
+    'contains them (agent.release_items).';
+comment on column agent.inherited_items.deployment_id is 'Its deployment.';
+comment on column agent.inherited_items.thread_id is 'The thread.';
+comment on column agent.inherited_items.checkpoint_id is
+    'The nearest remaining ancestor of the deleted checkpoint; the thread''s id for none.';
+comment on column agent.inherited_items.list_id is 'The list.';
+comment on column agent.inherited_items.first is 'Position of the first element.';
+comment on column agent.inherited_items.until is 'Position after the last element.';
+
+create table agent.item_sweeps (
+    deployment_id  uuid    not null,
+    thread_id      uuid    not null,
+    list_id        bigint  not null,
+    first          integer not null,
+    constraint item_sweeps_pkey primary key (deployment_id, thread_id, list_id)
+);
+comment on table agent.item_sweeps is
+    'Lists whose elements from some position on no checkpoint contains, and which were too many for one statement: '
+    'agent.sweep_items deletes them.';
+comment on column agent.item_sweeps.deployment_id is 'Its deployment.';
+comment on column agent.item_sweeps.thread_id is 'The thread.';
+comment on column agent.item_sweeps.list_id is 'The list.';
+comment on column agent.item_sweeps.first is 'Position of the first element to delete; all after it are deleted too.';
 
 insert into agent.schema_version (version, name) values (2, 'create_threads');

@@ -6,6 +6,7 @@
 set local lock_timeout = '2s';
 
 drop type agent.batch_checkpoint;
+drop type agent.stored_items;
 drop type agent.channel_content;
 drop type agent.batch_event;
 drop type agent.run_end;

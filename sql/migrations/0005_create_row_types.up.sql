@@ -127,18 +127,41 @@ comment on column agent.batch_event.data is 'JSON text, or null when checkpoint_
 comment on column agent.batch_event.checkpoint_id is 'Checkpoint whose values the event shows.';
 
 create type agent.channel_content as (
-    name      text,
-    is_list   boolean,
-    digests   uuid[],
-    contents  text[]
+    name     text,
+    kind     text,
+    keep     integer,
+    length   integer,
+    bytes    bigint,
+    content  text[]
 );
-comment on type agent.channel_content is
-    'agent.channel_value with the contents, before they are stored.';
+comment on type agent.channel_content is 'One channel of a checkpoint as a runner sends it.';
 comment on column agent.channel_content.name is 'Name of the channel.';
-comment on column agent.channel_content.is_list is
-    'True when the value is an array, stored element by element.';
-comment on column agent.channel_content.digests is 'Digest of each content.';
-comment on column agent.channel_content.contents is 'JSON texts.';
+comment on column agent.channel_content.kind is
+    'array: a whole list; list: a list that shares its beginning with the parent''s; same: as in the parent; '
+    'value: any other value; null when the notation is wrong.';
+comment on column agent.channel_content.keep is 'Number of elements that a list shares with the parent''s.';
+comment on column agent.channel_content.length is 'Number of elements in content.';
+comment on column agent.channel_content.bytes is 'Length of content as JSON text.';
+comment on column agent.channel_content.content is
+    'JSON texts of the elements, one each; one text for all when they are short. One text for a value.';
+
+create type agent.stored_items as (
+    deployment_id  uuid,
+    thread_id      uuid,
+    list_id        bigint,
+    first          integer,
+    length         integer,
+    start_bytes    bigint,
+    content        text[]
+);
+comment on type agent.stored_items is 'Elements to be added to a list of agent.checkpoint_items.';
+comment on column agent.stored_items.deployment_id is 'Its deployment.';
+comment on column agent.stored_items.thread_id is 'The thread.';
+comment on column agent.stored_items.list_id is 'The list.';
+comment on column agent.stored_items.first is 'Position of the first element.';
+comment on column agent.stored_items.length is 'Number of elements.';
+comment on column agent.stored_items.start_bytes is 'Length of the elements before them.';
+comment on column agent.stored_items.content is 'As in agent.channel_content.';
 
 create type agent.batch_checkpoint as (
     deployment_id         uuid,

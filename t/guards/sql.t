@@ -44,7 +44,6 @@ my %constructor = (
     batch_event      => 'inline/make_event',
     batch_checkpoint => 'internal/parse_batch',
     channel_content  => 'inline/split_values',
-    channel_value    => 'internal/save_checkpoints',
 );
 for my $type (sort keys %constructor) {
     my @files = grep { slurp(root() . "/$_") =~ /::agent\.$type\b(?!\[)/ } source_files(qr{\Asql/functions/.*\.sql\z});

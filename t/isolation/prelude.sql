@@ -16,7 +16,7 @@ begin
     delete from agent.run_queue;
     delete from agent.run_events;
     delete from agent.checkpoints;
-    delete from agent.checkpoint_blobs;
+    delete from agent.checkpoint_items;
     delete from agent.usage_events;
     delete from agent.runs;
     delete from agent.threads;

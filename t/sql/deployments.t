@@ -38,7 +38,7 @@ my ($leased) = $owner->claim($worker);
 sub snapshot {
     return join "\n", map { $session->value("select md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
         from agent.$_ x where deployment_id = '@{[ $owner->deployment ]}'") }
-        qw(threads runs run_queue run_events event_sweeps checkpoints checkpoint_blobs usage_events graphs assistants
+        qw(threads runs run_queue run_events event_sweeps checkpoints checkpoint_items usage_events graphs assistants
         assistant_versions webhook_outbox);
 }
 my $before = snapshot();
@@ -63,6 +63,7 @@ my %calls = (
     cancel_run => [ [ $thread, $active, 'rollback' ], 'run_not_found' ],
     join_run => [ [ $thread, $run ], 'run_not_found' ],
     get_state => [ [ $thread, undef ], 'thread_not_found' ],
+    read_state => [ [ $thread, $checkpoint, undef, 1000 ], 'checkpoint_not_found' ],
     find_run_thread => [ [$run], 'run_not_found' ],
     find_checkpoint_event => [ [ $thread, $run, $checkpoint ], 'run_not_found' ],
     find_stored_run => [ [ $thread, 'key', 'hash' ], '' ],

@@ -10,9 +10,11 @@ use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
 
-my @TABLES = qw(assistants threads runs run_queue run_events_default checkpoints checkpoint_blobs usage_events
+my @TABLES = qw(assistants threads runs run_queue run_events_default checkpoints checkpoint_items usage_events
     thread_expiries webhook_outbox);
 my $deployment = $AgentSQL::DEPLOYMENT;
+# A thread with 4,000 checkpoints, each of which adds an element to a list.
+my $LONG = '00000000-0000-7000-8000-00000000cafe';
 
 # 20,000 blocked runs in two threads, 4,000 ready ones, and the traces of 10,000 that ended.
 my $LOAD = <<"SQL";
@@ -32,8 +34,18 @@ select '$deployment', current_date, md5('e' || n)::uuid, 0, 1, 'custom', '1' fro
 insert into agent.checkpoints (deployment_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
 select '$deployment', md5('t' || n)::uuid, md5('c' || n)::uuid, md5('e' || n)::uuid, '{}', '[]', '[]', '{}', 2, now()
 from generate_series(1, 4000) n;
-insert into agent.checkpoint_blobs (deployment_id, thread_id, digest, content)
-select '$deployment', md5('t' || n)::uuid, md5('b' || n)::uuid, '1' from generate_series(1, 4000) n;
+insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
+select '$deployment', md5('t' || n)::uuid, 1000000000 + n, 0, 1, 2, '1' from generate_series(1, 4000) n;
+insert into agent.threads (deployment_id, thread_id, head_checkpoint_id, head_run_id, created_at, updated_at)
+select '$deployment', '$LONG', md5('l4000')::uuid, md5('l4000')::uuid, now(), now()
+    on conflict (deployment_id, thread_id) do update set head_checkpoint_id = excluded.head_checkpoint_id;
+insert into agent.checkpoints (deployment_id, thread_id, checkpoint_id, parent_checkpoint_id, run_id, channels, next, tasks,
+    metadata, state_bytes, created_at)
+select '$deployment', '$LONG', md5('l' || n)::uuid, md5('l' || n - 1)::uuid, md5('l' || n)::uuid,
+    array[row('messages', n, 2 * n, '{1}', array[n], n - 1, null)::agent.channel_value], '[]', '[]', '{}', 2 * n, now()
+from generate_series(1, 4000) n;
+insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
+select '$deployment', '$LONG', 1, n, 1, 2 * n, '1' from generate_series(0, 3999) n;
 insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
 select '$deployment', md5('x' || n)::uuid, now() + interval '1 hour' from generate_series(1, 4000) n;
 insert into agent.usage_events (deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch,
@@ -104,7 +116,27 @@ sub life {
     $measure->('sweep_webhooks', sub { $session->query("select agent.sweep_webhooks('1 day')") });
     $measure->('release_webhooks', sub { $session->query("select agent.release_webhooks($worker)") });
     $measure->('delete_run', sub { $play->api('delete_run', $thread, $run) });
-    $measure->('sweep_blobs', sub { $session->query('select agent.sweep_blobs()') });
+    $play->api('create_thread', $LONG, 'do_nothing', '{}');
+    my $in_long = $play->run($LONG);
+    $session->query("update agent.run_queue set ready_seq = 0 where run_id = '$in_long'");
+    my ($long) = $play->claim($worker, min => -1, limit => 1);
+    my ($first, $second) = map { AgentSQL::uuid() } 1, 2;
+    my ($head) = $session->query("select head_checkpoint_id, coalesce((c.channels[1]).length, 0) from agent.threads t
+        left join agent.checkpoints c on c.checkpoint_id = t.head_checkpoint_id where t.thread_id = '$LONG'");
+    my @added = map { AgentSQL::Play::human($_) } 1, 2;
+    $measure->('save_batch of a long chat', sub {
+        $play->save($worker,
+            AgentSQL::Play::checkpoint($long, id => $first, parent => $head->[0] || undef,
+                values => { messages => { '$list' => { keep => $head->[1], items => [ $added[0] ] } } }),
+            AgentSQL::Play::checkpoint($long, id => $second, parent => $first,
+                values => { messages => { '$list' => { keep => $head->[1] + 1, items => [ $added[1] ] } } }));
+    });
+    $measure->('read_state of the end of a long chat', sub {
+        $session->query("select * from agent.read_state('$deployment', '$LONG', '$second', '0.$head->[1]', 1000)");
+    });
+    $measure->('save_batch with the end of a run of a long chat', sub { $play->save($worker, AgentSQL::Play::finish($long)) });
+    $measure->('delete_run of a long chat', sub { $play->api('delete_run', $LONG, $long->{run_id}) });
+    $measure->('sweep_items', sub { $session->query('select agent.sweep_items()') });
     $measure->('sweep_events', sub { $session->query('select agent.sweep_events()') });
     my $dead = $play->worker;
     $play->run($play->thread) for 1 .. 2;

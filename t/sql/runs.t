@@ -259,10 +259,9 @@ subtest 'deleting a run deletes its events and checkpoints, and resets the head 
     is_deeply $play->messages($thread), [ 0 .. 3 ];
     is $play->body('get_state', $thread, undef)->{checkpoint_id}, $ids[3];
     is $play->thread_status($thread), 'interrupted', 'the status follows the state';
-    is $session->value('select agent.sweep_blobs()'), 1, 'a sweep finds the thread';
-    is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$thread'"), 4,
-        'unreferenced values are deleted';
-    is $session->value('select agent.sweep_blobs()'), 0, 'the next sweep finds none';
+    is $session->value("select count(*) from agent.checkpoint_items where thread_id = '$thread'"), 4,
+        'elements that no other checkpoint contains are deleted';
+    is $session->value('select agent.sweep_items()'), 0, 'nothing is left to sweep';
     is +($play->api('delete_run', $thread, $claims[2]{run_id}))[0], 'run_not_found', 'twice';
 
     is +($play->api('delete_run', $thread, $claims[1]{run_id}))[0], 'ok', 'the only run';

@@ -79,7 +79,7 @@ subtest 'the thread of a stateless run is deleted 120 seconds after its end, wit
     cmp_ok expire(), '>=', 1;
     is thread_there($thread), 'thread_not_found';
     is +($play->api('find_run_thread', $run))[0], 'run_not_found';
-    for my $table (qw(runs run_queue run_events checkpoints checkpoint_blobs thread_expiries)) {
+    for my $table (qw(runs run_queue run_events checkpoints checkpoint_items thread_expiries)) {
         is $session->value("select count(*) from agent.$table"), 0, "nothing is left in $table";
     }
     is $session->value("select status from agent.usage_events where run_id = '$run'"), 'success', 'usage stays';
@@ -239,10 +239,10 @@ subtest 'a thread that cannot be deleted in time does not prevent others from be
     my @runs = map { [ $play->stateless ] } 1 .. 5;
     $play->api('cancel_run', @{$_}, 'interrupt') for @runs;
     my ($slow, @others) = map { $_->[0] } @runs;
-    $session->query("alter function agent.delete_thread(uuid, uuid) rename to delete_thread_kept;
-        create function agent.delete_thread(a uuid, t uuid, out code text, out body text, out changed text)
+    $session->query("alter function agent.delete_thread(uuid, uuid, boolean) rename to delete_thread_kept;
+        create function agent.delete_thread(a uuid, t uuid, c boolean default false, out code text, out body text, out changed text)
         language plpgsql as 'begin if t = ''$slow'' then perform pg_sleep(3600); end if;
-            select * into code, body, changed from agent.delete_thread_kept(a, t); end'");
+            select * into code, body, changed from agent.delete_thread_kept(a, t, c); end'");
     at('23:00:00');
     $session->query("update agent.thread_expiries set expires_at = agent.now() - interval '1 day' where thread_id = '$slow'");
     $session->query("set statement_timeout = '1s'");
@@ -252,8 +252,8 @@ subtest 'a thread that cannot be deleted in time does not prevent others from be
     is thread_there($slow), 'ok', 'the slow one is there';
     is $session->value("select expires_at > agent.now() from agent.thread_expiries where thread_id = '$slow'"), 't',
         'the deletion of the slow thread is tried again later';
-    $session->query('drop function agent.delete_thread(uuid, uuid);
-        alter function agent.delete_thread_kept(uuid, uuid) rename to delete_thread');
+    $session->query('drop function agent.delete_thread(uuid, uuid, boolean);
+        alter function agent.delete_thread_kept(uuid, uuid, boolean) rename to delete_thread');
     at('23:59:59');
     $session->query("update agent.thread_expiries set expires_at = agent.now() where thread_id = '$slow'");
     expire();

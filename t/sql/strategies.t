@@ -126,9 +126,8 @@ subtest 'rollback deletes every unfinished run and restores the previous state' 
     is_deeply $play->messages($thread), ['kept'], 'the head is restored';
     is $play->body('get_state', $thread, undef)->{checkpoint_id}, $base;
     is_deeply [ $play->events($thread, $old[0]) ], [], 'the events of a rolled back run are deleted';
-    $play->session->query('select agent.sweep_blobs()');
     is $play->session->value(
-        "select count(*) from agent.checkpoint_blobs where content like '%discarded%'"), 0, 'the values of a rolled back run are deleted';
+        "select count(*) from agent.checkpoint_items where content like '%discarded%'"), 0, 'the values of a rolled back run are deleted';
     is $play->session->value("select status from agent.usage_events where run_id = '$old[0]'"), 'rolled_back',
         'the usage of a rolled back run is kept';
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sweeps of values that no checkpoint refers to, and of events of deleted runs.
+# Sweeps of elements that no checkpoint contains, and of events of deleted runs.
 use strict;
 use warnings;
 
@@ -9,50 +9,57 @@ use lib "$FindBin::Bin/../lib";
 use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
-use AgentTest::Cost;
 
-my ($CHECKPOINTS, $REFERENCES, $ORPHANS) = (3000, 100, 400);
-my $session = AgentSQL::Play->new(AgentSQL->new->session)->session;
-my $thread = AgentSQL::uuid();
-my $key = "'$AgentSQL::DEPLOYMENT', '$thread'";
+my $db = AgentSQL->new;
+my $session = AgentSQL::Play->new($db->session)->session;
 
-# A thread whose checkpoints each have 100 values, most of them those of the one before.
-$session->query("insert into agent.threads (deployment_id, thread_id, created_at, updated_at) values ($key, now(), now())");
-$session->query("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
-    select $key, gen_random_uuid(), gen_random_uuid(), array[row('messages', true, array(
-        select md5('v' || n + k)::uuid from generate_series(1, $REFERENCES) k))::agent.channel_value], '[]', '[]', '{}', 2, now()
-    from generate_series(1, $CHECKPOINTS) n");
-$session->query("insert into agent.checkpoint_blobs (deployment_id, thread_id, digest, content)
-    select $key, md5('v' || n)::uuid, '1' from generate_series(2, $CHECKPOINTS + $REFERENCES) n");
-$session->query("insert into agent.checkpoint_blobs (deployment_id, thread_id, digest, content)
-    select $key, md5('orphan' || n)::uuid, '1' from generate_series(1, $ORPHANS) n");
-$session->query("insert into agent.blob_sweeps (deployment_id, thread_id, due_at) values ($key, now())");
-$session->query('analyze agent.checkpoints, agent.checkpoint_blobs');
+# ---- elements of lists ----
 
-subtest 'sweep_blobs deletes the values of a thread that no checkpoint references' => sub {
-    my $backend = $session->value('select pg_backend_pid()');
-    my $cpu = cpu_sec($backend);
-    is $session->value('select agent.sweep_blobs()'), 1, 'a thread is swept';
-    $cpu = cpu_sec($backend) - $cpu;
-    is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$thread'"),
-        $CHECKPOINTS + $REFERENCES - 1, 'all referenced values are kept, all others deleted';
-    # Comparing each value with each reference would take 120 million comparisons.
-    cmp_ok $cpu, '<', 0.5 + 5e-6 * $CHECKPOINTS * $REFERENCES, 'the work grows with the references alone'
-        or diag "processor time: $cpu s";
+# Elements of a list that no checkpoint contains, from some position on.
+sub list_to_sweep {
+    my ($list, $rows, $first, $content) = @_;
+    my $thread = AgentSQL::uuid();
+    my $key = "'$AgentSQL::DEPLOYMENT', '$thread'";
+    $session->query("insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
+        select $key, $list, n, 1, n, $content from generate_series(0, $rows - 1) n");
+    $session->query("insert into agent.item_sweeps (deployment_id, thread_id, list_id, first) values ($key, $list, $first)");
+    return $thread;
+}
+
+sub positions {
+    my ($row) = $session->query("select count(*), max(position) from agent.checkpoint_items where thread_id = '$_[0]'");
+    return @$row;
+}
+
+subtest 'sweep_items deletes the end of a list, at most 4,000 rows in a call, the last ones first' => sub {
+    my $thread = list_to_sweep(1, 40_000, 5, q('1'));
+    is $session->value('select agent.sweep_items()'), 1;
+    my ($count, $last) = positions($thread);
+    cmp_ok $count, '>=', 36_000, "$count are left";
+    is $last, $count - 1, 'without a gap';
+    1 while $session->value('select agent.sweep_items()');
+    is_deeply [ positions($thread) ], [ 5, 4 ], 'the beginning of the list is kept';
+    is $session->value('select count(*) from agent.item_sweeps'), 0;
 };
 
-subtest 'sweep_blobs postpones a thread with more than 2 million references, however well they compress' => sub {
-    my $other = AgentSQL::uuid();
-    my $other_key = "'$AgentSQL::DEPLOYMENT', '$other'";
-    $session->query("insert into agent.threads (deployment_id, thread_id, created_at, updated_at) values ($other_key, now(), now())");
-    # Stored in a few kilobytes each.
-    $session->query("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
-        select $other_key, gen_random_uuid(), gen_random_uuid(), array[row('list', true,
-            array_fill(md5('same')::uuid, array[50000]))::agent.channel_value], '[]', '[]', '{}', 2, now()
-        from generate_series(1, 50) n");
-    $session->query("insert into agent.blob_sweeps (deployment_id, thread_id, due_at) values ($other_key, now())");
-    is $session->value('select agent.sweep_blobs()'), 1, 'a thread is examined';
-    is $session->value("select due_at > now() + interval '23 hours' from agent.blob_sweeps where thread_id = '$other'"), 't';
+subtest 'sweep_items deletes at most 4 MB in a call' => sub {
+    # A megabyte each, of text that does not compress.
+    my $thread = list_to_sweep(2, 40, 0, q((select string_agg(md5(random()::text), '') from generate_series(1, 32000))));
+    is $session->value('select agent.sweep_items()'), 1;
+    cmp_ok +(positions($thread))[0], '>=', 35;
+    1 while $session->value('select agent.sweep_items()');
+    is +(positions($thread))[0], 0;
+};
+
+subtest 'two sweeps do not wait for each other, nor a deletion for a sweep' => sub {
+    my $thread = list_to_sweep(3, 10, 0, q('1'));
+    my $other = AgentSQL::Play->new($db->session)->session;
+    $session->query('begin');
+    is $session->value('select agent.sweep_items()'), 1;
+    is $other->value('select agent.sweep_items()'), 0, 'the list is taken';
+    is $other->value("select agent.delete_items('$AgentSQL::DEPLOYMENT', '$thread', 1000000)"), 1_000_000;
+    $session->query('commit');
+    is +(positions($thread))[0], 0;
 };
 
 # ---- events ----
@@ -74,37 +81,79 @@ sub count_events { return $session->value("select count(*) from agent.run_events
 
 $session->query('delete from agent.run_events');
 
-subtest 'the deletion of a run deletes at most 16,000 of its events' => sub {
+subtest 'the deletion of a run deletes at most 4,000 of its events' => sub {
     my $in = $play->thread;
     my $run = run_with_events($in, 20_000);
     is +($play->api('delete_run', $in, $run))[0], 'ok';
-    cmp_ok count_events($run), '>=', 4000;
+    cmp_ok count_events($run), '>=', 16_000;
 };
 
-subtest 'the deletion of a thread deletes at most 16,000 events in total' => sub {
+subtest 'one piece of the deletion of a thread deletes at most 4,000 events' => sub {
     my $in = $play->thread;
-    my ($small, $large, $last) = map { run_with_events($in, $_) } 100, 60_000, 1;
-    is +($play->api('delete_thread', $in))[0], 'ok';
+    my ($small, $large, $last) = map { run_with_events($in, $_) } 100, 30_000, 1;
+    is_deeply [ $play->api('delete_thread', $in) ], [ 'ok', 'more' ];
     is count_events($small), 0, 'all events of the first run are deleted';
-    cmp_ok count_events($large), '>=', 44_000, 'a part of the events of the second run is deleted';
+    cmp_ok count_events($large), '>=', 26_000, 'a part of the events of the second run is deleted';
     is count_events($last), 1, 'no event of the last run is deleted';
+    is $play->body('get_thread', $in)->{status}, 'idle', 'the thread exists, without a state';
+    is $session->value("select count(*) from agent.expire_threads() t where t = '$in'"), 1, 'expiry completes the deletion';
+    is +($play->api('get_thread', $in))[0], 'thread_not_found';
+    is_deeply [ $play->api('delete_thread', $in, 'true') ], [ 'ok', '' ], 'for its caller the deletion has succeeded';
 };
 
-subtest 'the deletion of a thread deletes at most 16 MB of events' => sub {
+subtest 'one piece of the deletion of a thread deletes at most 4 MB of events' => sub {
     my $in = $play->thread;
     my $run = run_with_events($in, 40);
     # A megabyte each, of text that does not compress.
     $session->query("update agent.run_events set data = to_json((select string_agg(md5(random()::text), '') from generate_series(1, 32000)))
         where run_id = '$run'");
     is +($play->api('delete_thread', $in))[0], 'ok';
-    cmp_ok count_events($run), '>=', 24;
+    cmp_ok count_events($run), '>=', 36;
 };
 
-subtest 'sweep_events deletes the events that were left, at most 32,000 in a call' => sub {
-    is $session->value('select count(*) from agent.event_sweeps'), 4, 'four runs have events left';
+# The rows of a thread in the tables whose rows its deletion counts.
+sub count_rows {
+    my ($in) = @_;
+    my %rows;
+    $rows{$_} = $session->value("select count(*) from agent.$_ where thread_id = '$in'") for qw(runs checkpoints checkpoint_items);
+    return \%rows;
+}
+
+subtest 'the deletion of a long chat is many short transactions, and leaves no row' => sub {
+    my $in = $play->thread;
+    my $worker = $play->worker;
+    my $active = $play->leased($worker, $in);
+    my $waiting = $play->run($in);
+    $session->query("insert into agent.runs (deployment_id, run_id, thread_id, thread_seq, assistant_id, graph_id, status,
+        multitask_strategy, metadata, config, stream_mode, stream_subgraphs, stream_resumable, events_bucket, last_event_seq, created_at, updated_at, finished_at)
+        select '$AgentSQL::DEPLOYMENT', gen_random_uuid(), '$in', 1000 + n, '$AgentSQL::ASSISTANT', 'agent', 'success', 'enqueue', '{}',
+            '{}', '[]', false, false, current_date, -1, now(), now(), now() from generate_series(1, 3000) n");
+    $session->query("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
+        select '$AgentSQL::DEPLOYMENT', '$in', gen_random_uuid(), gen_random_uuid(), '{}', '[]', '[]', '{}', 0, now() from generate_series(1, 4000)");
+    $session->query("insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
+        select '$AgentSQL::DEPLOYMENT', '$in', n % 3, n, 1, n, '1' from generate_series(1, 9000) n");
+    my ($calls, $before) = (0, count_rows($in));
+    my ($code, $body) = $play->api('delete_thread', $in);
+    is $session->extra, "$in $active->{run_id} $waiting", 'the first one ends the unfinished runs';
+    for ($calls = 1; $body eq 'more'; $calls++) {
+        my $after = count_rows($in);
+        my %deleted = map { $_ => $before->{$_} - $after->{$_} } keys %$after;
+        cmp_ok 2 * $deleted{runs} + 3 * $deleted{checkpoints} + $deleted{checkpoint_items}, '<=', 4100,
+            join ' ', map { "$_ $deleted{$_}" } sort keys %deleted;
+        $before = $after;
+        ($code, $body) = $play->api('delete_thread', $in, 'true');
+    }
+    cmp_ok $calls, '>=', 6;
+    is_deeply count_rows($in), { runs => 0, checkpoints => 0, checkpoint_items => 0 };
+    is +($play->api('get_thread', $in))[0], 'thread_not_found';
+    is $session->value("select count(*) from agent.thread_expiries where thread_id = '$in'"), 0;
+};
+
+subtest 'sweep_events deletes the events that were left, at most 4,000 in a call' => sub {
+    is $session->value('select count(*) from agent.event_sweeps'), 3, 'three runs have events left';
     my $before = $session->value('select count(*) from agent.run_events');
     is $session->value('select agent.sweep_events()'), 1;
-    cmp_ok $before - $session->value('select count(*) from agent.run_events'), '<=', 32_000, 'one call deletes at most 32,000 events';
+    cmp_ok $before - $session->value('select count(*) from agent.run_events'), '<=', 4000, 'one call deletes at most 4,000 events';
     1 while $session->value('select agent.sweep_events()');
     is $session->value('select count(*) from agent.run_events'), 0, 'further calls delete the rest';
     is $session->value('select count(*) from agent.event_sweeps'), 0, 'no run is left to sweep';

@@ -58,7 +58,7 @@ subtest 'a deleted thread leaves no row but usage' => sub {
         AgentSQL::Play::finish($claim));
     $play->run($thread);
     is +($play->api('delete_thread', $thread))[0], 'ok';
-    for my $table (qw(threads runs run_queue checkpoints checkpoint_blobs)) {
+    for my $table (qw(threads runs run_queue checkpoints checkpoint_items)) {
         is $play->session->value("select count(*) from agent.$table where thread_id = '$thread'"), 0, $table;
     }
     is $play->session->value("select count(*) from agent.run_events where run_id = '$claim->{run_id}'"), 0,

@@ -30,20 +30,20 @@ sub create_large_runs {
     sql(<<"SQL");
         with k (thread_id) as (values $list),
         b as (
-            insert into agent.checkpoint_blobs (deployment_id, thread_id, digest, content)
-            select '$TestSupervisor::DEPLOYMENT', k.thread_id, agent.digest_text(c.content), c.content
+            insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
+            select '$TestSupervisor::DEPLOYMENT', k.thread_id, 1, c.n - 1, 1, c.n * $bytes, c.content
               from k
              cross join lateral (
-                    select $content as content
+                    select n, $content as content
                       from generate_series(1, $messages) n
                    ) c
-            returning thread_id, digest
+            returning thread_id
         ),
         c as (
             insert into agent.checkpoints (deployment_id, thread_id, checkpoint_id, run_id, channels, next, tasks,
                 metadata, state_bytes, created_at)
             select '$TestSupervisor::DEPLOYMENT', b.thread_id, b.thread_id, b.thread_id,
-                   array[row('messages', true, array_agg(b.digest))::agent.channel_value],
+                   array[row('messages', $messages, $messages * $bytes, '{1}', array[$messages], 0, null)::agent.channel_value],
                    '[]', '[]', '{}', $messages * $bytes, now()
               from b
              group by b.thread_id

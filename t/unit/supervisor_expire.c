@@ -9,7 +9,7 @@
 
 #define NOW apr_time_from_sec(1000)
 
-static const agent_operation_t *const sweeps[] = {&agent_blob_operation,
+static const agent_operation_t *const sweeps[] = {&agent_item_operation,
                                                   &agent_event_operation};
 
 static agent_worker_t *make_worker(apr_pool_t *pool)

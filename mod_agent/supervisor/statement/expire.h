@@ -29,7 +29,7 @@ typedef struct agent_sweep_t {
 extern const agent_operation_t agent_expire_operation;
 extern const agent_operation_t agent_partitions_operation;
 /* part: an agent_sweep_t for each. */
-extern const agent_operation_t agent_blob_operation;
+extern const agent_operation_t agent_item_operation;
 extern const agent_operation_t agent_event_operation;
 
 /* The retention of events as an interval of PostgreSQL, in pool; 100 years when

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- DELETE /threads/{thread_id}/runs/{run_id}, with its events and checkpoints. When the run saved the thread's
--- head, the head becomes the nearest checkpoint of another run.
--- Returns: ok, changed: thread and run; run_not_found; run_active when the run is not final.
+-- head, the head becomes the nearest checkpoint of another run. An executing run that began with the state of the
+-- deleted one, and has saved none of its own, begins again, since it continues a state that is no longer stored.
+-- Returns: ok, changed: thread, run, and the run that begins again; run_not_found; run_active when the run is not final.
 -- Locks:   the thread, then the record and the queue row of the active run.
 create or replace function agent.delete_run(
     p_deployment_id uuid,
@@ -18,6 +19,7 @@ as $function$
 declare
     v_status text;
     v_thread agent.threads;
+    v_active agent.run_queue;
     v_head   uuid;
 begin
     -- A run that does not exist or is not final is refused without a lock.
@@ -48,6 +50,29 @@ begin
         return;
     end if;
 
+    code := 'ok';
+    changed := p_thread_id || ' ' || p_run_id;
+    select q.* into v_active
+      from agent.run_queue q
+     where q.run_id = v_thread.active_run_id
+       and q.deployment_id is not distinct from p_deployment_id
+       and v_thread.head_run_id is distinct from q.run_id
+       and p_run_id = (
+            select c.run_id
+              from agent.checkpoints c
+             where c.deployment_id = p_deployment_id
+               and c.thread_id = p_thread_id
+               and c.checkpoint_id = coalesce((
+                    select r.start_checkpoint_id
+                      from agent.runs r
+                     where r.run_id = q.run_id
+                       and r.deployment_id is not distinct from p_deployment_id), v_thread.head_checkpoint_id))
+       for no key update;
+    if v_active.state = 'leased' then
+        perform agent.requeue_run(v_active, false, null);
+        changed := changed || ' ' || v_active.run_id;
+    end if;
+
     -- A rollback of the active run must not restore a deleted checkpoint.
     update agent.run_queue q
        set base_checkpoint_id = agent.skip_checkpoints(
@@ -66,8 +91,6 @@ begin
          where t.deployment_id = p_deployment_id
            and t.thread_id = p_thread_id;
     end if;
-    code := 'ok';
-    changed := p_thread_id || ' ' || p_run_id;
 end
 $function$;
 

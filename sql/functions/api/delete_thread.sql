@@ -1,12 +1,19 @@
 -- SPDX-License-Identifier: Apache-2.0
--- DELETE /threads/{thread_id}, with everything that belongs to it but usage. The worker of an executing run
--- finds no queue row and is fenced. Events beyond agent.deletion_bytes() are deleted later, by
+-- DELETE /threads/{thread_id}, with everything that belongs to it but usage, in pieces of agent.deletion_bytes():
+-- call again, each time in a transaction of its own, until more is null. The worker of an executing run finds no
+-- queue row and is fenced. After the first piece the thread has no state and no unfinished run, and
+-- agent.expire_threads completes the deletion if the caller does not. Events beyond a piece are deleted by
 -- agent.sweep_events; without their runs they cannot be read.
--- Returns: ok, changed: the thread and its unfinished runs; thread_not_found.
+-- p_continued: not the first call; a thread that does not exist then was deleted.
+-- Returns: ok, changed: the thread and its unfinished runs; body: more when something is left, else null;
+--          thread_not_found.
+-- Bound:   37 bytes for each unfinished run of one thread, whose number is not limited.
+--          Held by `and b.thread_id = p_thread_id`.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.delete_thread(
     p_deployment_id uuid,
     p_thread_id uuid,
+    p_continued boolean default false,
     out code text,
     out body text,
     out changed text
@@ -16,72 +23,93 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_bucket date;
-    v_run_id uuid;
-    v_final  boolean;
-    v_bytes  bigint := agent.deletion_bytes();
+    v_now     timestamptz := agent.now();
+    v_active  uuid;
+    v_ended   text;
+    v_left    bigint := agent.deletion_bytes();
+    v_row     record;
+    v_last    record;
 begin
-    select t.active_run_id into v_run_id
+    select t.active_run_id into v_active
       from agent.threads t
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
        for update;
     if not found then
-        code := 'thread_not_found';
+        code := case when p_continued then 'ok' else 'thread_not_found' end;
         return;
     end if;
 
-    delete from agent.run_queue q
-     where q.run_id = v_run_id
-       and q.deployment_id is not distinct from p_deployment_id;
-    delete from agent.run_queue q
-     where q.ctid = any (array(
-            select b.ctid
-              from agent.run_queue b
-             where b.deployment_id = p_deployment_id
-               and b.thread_id = p_thread_id
-               and b.state = 'blocked'
-             order by b.thread_seq));
+    with ended as (
+        delete from agent.run_queue q
+         where q.ctid = any (array(
+                select x.ctid
+                  from agent.run_queue x
+                 where x.run_id = v_active
+                   and x.deployment_id is not distinct from p_deployment_id)
+            || array(
+                select b.ctid
+                  from agent.run_queue b
+                 where b.deployment_id = p_deployment_id
+                   and b.thread_id = p_thread_id
+                   and b.state = 'blocked'
+                 order by b.thread_seq))
+        returning q.run_id
+    )
+    select string_agg(e.run_id::text, ' ') into v_ended
+      from ended e;
+    code := 'ok';
+    changed := concat_ws(' ', p_thread_id, v_ended);
 
     -- Run by run: a join could read the events of the whole day.
-    changed := p_thread_id;
-    for v_bucket, v_run_id, v_final in
-        select r.events_bucket, r.run_id, r.finished_at is not null
+    for v_row in
+        select r.thread_seq, r.run_id, r.events_bucket
           from agent.runs r
          where r.deployment_id = p_deployment_id
            and r.thread_id = p_thread_id
          order by r.thread_seq
     loop
-        v_bytes := agent.delete_events(p_deployment_id, v_bucket, v_run_id, v_bytes);
-        if not v_final then
-            changed := changed || ' ' || v_run_id;
-        end if;
+        exit when v_left <= 0;
+        v_left := agent.delete_events(p_deployment_id, v_row.events_bucket, v_row.run_id, v_left) - 2000;
+        v_last := v_row;
     end loop;
-
-    delete from agent.runs r
-     where r.ctid = any (array(
-            select x.ctid
-              from agent.runs x
-             where x.deployment_id = p_deployment_id
-               and x.thread_id = p_thread_id
-             order by x.thread_seq));
-    delete from agent.checkpoints c
-     where c.deployment_id = p_deployment_id
-       and c.thread_id = p_thread_id;
-    delete from agent.checkpoint_blobs b
-     where b.deployment_id = p_deployment_id
-       and b.thread_id = p_thread_id;
-    delete from agent.blob_sweeps b
-     where b.deployment_id = p_deployment_id
-       and b.thread_id = p_thread_id;
+    if v_last is not null then
+        delete from agent.runs r
+         where r.ctid = any (array(
+                select x.ctid
+                  from agent.runs x
+                 where x.deployment_id = p_deployment_id
+                   and x.thread_id = p_thread_id
+                   and x.thread_seq <= v_last.thread_seq
+                 order by x.thread_seq));
+    end if;
+    if v_left > 0 then
+        v_left := agent.delete_state(p_deployment_id, p_thread_id, v_left);
+    end if;
+    if v_left <= 0 then
+        body := 'more';
+        insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
+        values (p_deployment_id, p_thread_id, v_now)
+            on conflict (deployment_id, thread_id) do update
+           set expires_at = excluded.expires_at;
+        update agent.threads t
+           set status = 'idle',
+               active_run_id = null,
+               head_checkpoint_id = null,
+               head_run_id = null,
+               head_has_next = false,
+               updated_at = v_now
+         where t.deployment_id = p_deployment_id
+           and t.thread_id = p_thread_id;
+        return;
+    end if;
     delete from agent.thread_expiries e
      where e.deployment_id = p_deployment_id
        and e.thread_id = p_thread_id;
     delete from agent.threads t
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
-    code := 'ok';
 end
 $function$;
 
-comment on function agent.delete_thread(uuid, uuid) is 'DELETE /threads/{thread_id}.';
+comment on function agent.delete_thread(uuid, uuid, boolean) is 'DELETE /threads/{thread_id}.';

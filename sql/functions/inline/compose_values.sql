@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Composes the values of a checkpoint from its blobs.
+-- Composes the values of a checkpoint.
 -- Returns: one row: the JSON object; null when p_channels is null (no checkpoint).
 -- Locks:   none.
 create or replace function agent.compose_values(
@@ -14,20 +14,16 @@ as $function$
                (
                    '{' || coalesce(string_agg(
                        to_json(c.name)::text || ':' || case
-                           when c.is_list then '[' || coalesce(e.content, '') || ']'
-                           else e.content
+                           when c.length is not null then '[' || coalesce(e.content, '') || ']'
+                           else coalesce(c.content, e.content)
                        end, ',' order by c.pos), '') || '}'
                )::json
            end
-      from unnest(p_channels) with ordinality as c (name, is_list, digests, pos)
+      from unnest(p_channels) with ordinality
+           as c (name, length, bytes, list_ids, ends, stored_from, content, pos)
      cross join lateral (
-            select string_agg((
-                       select b.content
-                         from agent.checkpoint_blobs b
-                        where b.deployment_id = p_deployment_id
-                          and b.thread_id = p_thread_id
-                          and b.digest = d.digest), ',' order by d.pos) as content
-              from unnest(c.digests) with ordinality as d (digest, pos)
+            select string_agg(i.content, ',') as content
+              from agent.read_items(p_deployment_id, p_thread_id, c.list_ids, c.ends, 0) i
            ) e
 $function$;
 

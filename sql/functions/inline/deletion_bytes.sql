@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The events, in bytes as agent.delete_events counts them, that the deletion of a run or thread deletes itself:
--- about a quarter of a second of work. agent.sweep_events deletes the others.
+-- The most that one transaction deletes: events, runs, checkpoints and elements, in bytes as agent.delete_events and
+-- agent.delete_items count them, about 60 ms of work. Other transactions delete the rest.
 -- Returns: a number of bytes.
 -- Locks:   none.
 create or replace function agent.deletion_bytes() returns bigint
 language sql immutable parallel safe
 -- No SET clause: it would keep the body from being inlined.
 as $function$
-    select 16000000::bigint
+    select 4000000::bigint
 $function$;
 
 comment on function agent.deletion_bytes() is
-    'Bytes of events that the deletion of a run or thread deletes itself.';
+    'Bytes that one transaction deletes at most.';

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Inserts checkpoints of leased runs and moves the heads of their threads. A checkpoint that exists already
--- changes nothing.
--- Returns: nothing.
+-- Saves checkpoints of leased runs and moves the heads of their threads. A checkpoint that exists already
+-- changes nothing. Channels are stored as differences from those of the parent (agent.derive_channel): the last
+-- step of a run is the parent of the next one, so that the steps of a batch are derived from each other in memory.
+-- Returns: nothing. Raises an error of class 22 as agent.derive_channel, and for two checkpoints with one id.
 -- Locks:   the caller holds the threads and the queue rows.
 create or replace function agent.save_checkpoints(
     p_worker_id bigint,
@@ -12,59 +13,114 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_now timestamptz := agent.now();
+    v_now     timestamptz := agent.now();
+    v_new     record;
+    v_row     agent.checkpoints;
+    v_rows    agent.checkpoints[] := '{}';
+    v_items   agent.stored_items[] := '{}';
+    v_parent  agent.channel_value;
+    v_parents agent.channel_value[];
+    v_channel agent.channel_content;
+    v_values  agent.channel_value[];
+    v_derived record;
+    v_names   jsonb;
+    v_tips    boolean[];
+    v_known   boolean[];
+    v_index   integer;
+    v_match   integer;
+    v_is_next boolean;
 begin
-    insert into agent.checkpoint_blobs (deployment_id, thread_id, digest, content)
-    select q.deployment_id, q.thread_id, b.digest, b.content
-      from unnest(p_checkpoints) i
-     cross join lateral agent.find_lease(p_worker_id, i.deployment_id, i.run_id, i.epoch) q
-     cross join lateral unnest(i.channels) c
-     cross join lateral unnest(c.digests, c.contents) b (digest, content)
-        on conflict (deployment_id, thread_id, digest) do nothing;
-
-    with saved as (
-        insert into agent.checkpoints as k (
-            deployment_id, thread_id, checkpoint_id, parent_checkpoint_id, run_id, channels, next, tasks,
-            metadata, opaque, state_bytes, created_at)
-        select q.deployment_id, q.thread_id, i.checkpoint_id, i.parent_checkpoint_id, q.run_id,
-               array(
-                   select row(c.name, c.is_list, c.digests)::agent.channel_value
-                     from unnest(i.channels) c),
-               i.next, i.tasks, i.metadata, i.opaque,
-               (
-                   select coalesce(sum(octet_length(x.content) + 1), 0)
-                     from unnest(i.channels) c
-                    cross join lateral unnest(c.contents) x (content)
-               ),
-               v_now
-          from unnest(p_checkpoints) i
+    for v_new in
+        select q.deployment_id, q.thread_id, q.run_id, i.checkpoint_id, i.parent_checkpoint_id, i.channels,
+               i.next, i.tasks, i.metadata, i.opaque, k.channels as parent
+          from unnest(p_checkpoints) with ordinality i
          cross join lateral agent.find_lease(p_worker_id, i.deployment_id, i.run_id, i.epoch) q
-            on conflict (deployment_id, thread_id, checkpoint_id) do nothing
-        returning k.deployment_id, k.thread_id, k.checkpoint_id, k.run_id, k.next
-    )
-    update agent.threads t
-       set head_checkpoint_id = h.checkpoint_id,
-           head_run_id = h.run_id,
-           head_has_next = json_array_length(h.next) > 0,
-           state_updated_at = v_now,
-           updated_at = v_now
-      from (
-            -- The ids of one run's checkpoints are ordered by time.
-            select distinct on (s.deployment_id, s.thread_id)
-                   s.checkpoint_id, s.run_id, s.next, x.ctid as row_id
-              from saved s
-             cross join lateral (
-                    select y.ctid
-                      from agent.threads y
-                     where y.deployment_id = s.deployment_id
-                       and y.thread_id = s.thread_id
-                     limit 1
-                   ) x
-             order by s.deployment_id, s.thread_id, s.checkpoint_id desc
-           ) h
-     where t.ctid = h.row_id;
+          left join lateral (
+                select x.channels
+                  from agent.checkpoints x
+                 where x.deployment_id = q.deployment_id
+                   and x.thread_id = q.thread_id
+                   and x.checkpoint_id = i.parent_checkpoint_id
+                 limit 1
+               ) k on true
+         where (
+                select x.checkpoint_id
+                  from agent.checkpoints x
+                 where x.deployment_id = q.deployment_id
+                   and x.thread_id = q.thread_id
+                   and x.checkpoint_id = i.checkpoint_id) is null
+         order by q.deployment_id, q.thread_id, i.ordinality
+    loop
+        v_is_next := (v_new.deployment_id, v_new.thread_id) = (v_row.deployment_id, v_row.thread_id);
+        if v_is_next and v_new.parent_checkpoint_id = v_row.checkpoint_id then
+            v_parents := v_row.channels;
+            v_known := v_tips;
+        else
+            v_parents := v_new.parent;
+            v_known := null;
+            if v_is_next then
+                perform agent.insert_checkpoints(v_rows, v_items);
+                v_rows := '{}';
+                v_items := '{}';
+                select x.channels into v_parents
+                  from agent.checkpoints x
+                 where x.deployment_id = v_new.deployment_id
+                   and x.thread_id = v_new.thread_id
+                   and x.checkpoint_id = v_new.parent_checkpoint_id;
+            end if;
+        end if;
+
+        v_row.deployment_id := v_new.deployment_id;
+        v_row.thread_id := v_new.thread_id;
+        v_row.checkpoint_id := v_new.checkpoint_id;
+        v_row.parent_checkpoint_id := v_new.parent_checkpoint_id;
+        v_row.run_id := v_new.run_id;
+        v_row.next := v_new.next;
+        v_row.tasks := v_new.tasks;
+        v_row.metadata := v_new.metadata;
+        v_row.opaque := v_new.opaque;
+        v_row.created_at := v_now;
+        v_row.state_bytes := 0;
+        v_values := '{}';
+        v_tips := '{}';
+        v_names := null;
+        v_index := 0;
+        foreach v_channel in array v_new.channels
+        loop
+            v_index := v_index + 1;
+            v_match := v_index;
+            if (v_parents[v_match]).name is distinct from v_channel.name then
+                -- Found by name in a map: a search for each channel would be quadratic.
+                if v_names is null then
+                    select coalesce(jsonb_object_agg(c.name, c.pos), '{}') into v_names
+                      from unnest(v_parents) with ordinality
+                           as c (name, length, bytes, list_ids, ends, stored_from, content, pos);
+                end if;
+                v_match := (v_names ->> v_channel.name)::integer;
+            end if;
+            v_parent := v_parents[v_match];
+            -- Elements of the parent that are to be compared or copied must be in the table.
+            if cardinality(v_items) > 0
+                and (v_channel.kind = 'array' or v_channel.keep < v_parent.length or v_channel.bytes = v_parent.bytes)
+            then
+                perform agent.insert_items(v_items);
+                v_items := '{}';
+            end if;
+            v_derived := agent.derive_channel(
+                v_new.deployment_id, v_new.thread_id, v_parent, v_channel, v_known[v_match]);
+            v_values := v_values || v_derived.channel;
+            v_row.state_bytes := v_row.state_bytes + (v_derived.channel).bytes;
+            v_tips := v_tips || v_derived.is_tip;
+            if v_derived.added is not null then
+                v_items := v_items || v_derived.added;
+            end if;
+        end loop;
+        v_row.channels := v_values;
+        v_rows := v_rows || v_row;
+    end loop;
+    perform agent.insert_checkpoints(v_rows, v_items);
 end
 $function$;
 
 comment on function agent.save_checkpoints(bigint, agent.batch_checkpoint[]) is
-    'Inserts checkpoints of leased runs.';
+    'Saves checkpoints of leased runs.';

@@ -21,18 +21,26 @@ begin
             union
             select c.parent_checkpoint_id
               from up
-              join agent.checkpoints c
-                on c.deployment_id = p_deployment_id
-               and c.thread_id = p_thread_id
-               and c.checkpoint_id = up.checkpoint_id
+             cross join lateral (
+                    select x.parent_checkpoint_id, x.run_id
+                      from agent.checkpoints x
+                     where x.deployment_id = p_deployment_id
+                       and x.thread_id = p_thread_id
+                       and x.checkpoint_id = up.checkpoint_id
+                     limit 1
+                   ) c
              where c.run_id = p_run_id
         )
-        select c.checkpoint_id
+        select up.checkpoint_id
           from up
-          join agent.checkpoints c
-            on c.deployment_id = p_deployment_id
-           and c.thread_id = p_thread_id
-           and c.checkpoint_id = up.checkpoint_id
+         cross join lateral (
+                select x.run_id
+                  from agent.checkpoints x
+                 where x.deployment_id = p_deployment_id
+                   and x.thread_id = p_thread_id
+                   and x.checkpoint_id = up.checkpoint_id
+                 limit 1
+               ) c
          where c.run_id <> p_run_id);
 end
 $function$;

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes up to 25 expired threads, beginning none after two seconds, so that a large backlog is many short
--- transactions: call again while any are returned. A thread whose deletion exceeds statement_timeout is
--- postponed by an hour. Concurrent callers do not wait for each other.
--- Returns: the threads that were deleted or postponed.
+-- Deletes up to 25 expired threads, beginning none after 50 ms, and of a large one only a piece
+-- (agent.delete_thread), so that a backlog is many short transactions: call again while any are returned. A thread
+-- whose deletion exceeds statement_timeout is postponed by an hour. Concurrent callers do not wait for each other.
+-- Returns: the threads that were deleted, of which a piece was deleted, or that were postponed.
 -- Locks:   the threads, skipping locked ones, each with its rows.
 create or replace function agent.expire_threads() returns setof uuid
 language plpgsql volatile security invoker
@@ -11,7 +11,7 @@ set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_now        timestamptz := agent.now();
-    v_end        timestamptz := clock_timestamp() + interval '2 seconds';
+    v_end        timestamptz := clock_timestamp() + interval '50 milliseconds';
     v_deployment_id uuid;
     v_thread_id  uuid;
     v_status     text;
@@ -42,10 +42,11 @@ begin
             continue;
         end if;
         begin
-            delete from agent.thread_expiries e
-             where e.deployment_id = v_deployment_id
-               and e.thread_id = v_thread_id
-               and e.expires_at <= v_now;
+            perform from agent.thread_expiries e
+              where e.deployment_id = v_deployment_id
+                and e.thread_id = v_thread_id
+                and e.expires_at <= v_now
+                for update;
             if found then
                 perform agent.delete_thread(v_deployment_id, v_thread_id);
             end if;

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes up to 32 MB of events of one deleted run, chosen at random from ten: about half a second of work.
+-- Deletes up to agent.deletion_bytes() of events of one deleted run, chosen at random from ten.
 -- Returns: number of runs examined, 0 or 1: call again while it is 1.
 -- Locks:   ten rows in agent.event_sweeps, skipping locked ones.
 create or replace function agent.sweep_events() returns integer
@@ -8,8 +8,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    c_bytes constant bigint := 32000000;
-    v_row   agent.event_sweeps;
+    v_row agent.event_sweeps;
 begin
     select d.* into v_row
       from (
@@ -24,7 +23,7 @@ begin
     if not found then
         return 0;
     end if;
-    perform agent.delete_events(v_row.deployment_id, v_row.bucket, v_row.run_id, c_bytes);
+    perform agent.delete_events(v_row.deployment_id, v_row.bucket, v_row.run_id, agent.deletion_bytes());
     if not exists (
         select from agent.run_events e
          where e.deployment_id = v_row.deployment_id

@@ -1,0 +1,17 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Some of the JSON texts that a text joins by commas: p_count after the first p_skip ones; null: all.
+-- Returns: the texts, joined by commas.
+-- Locks:   none.
+create or replace function agent.cut_elements(p_content text, p_skip integer, p_count integer) returns text
+language sql immutable parallel safe
+-- No SET clause: it would keep the body from being inlined.
+as $function$
+    select string_agg(e.value::text, ',')
+      from (
+            select x.value
+              from json_array_elements(('[' || p_content || ']')::json) x
+             limit p_count offset p_skip
+           ) e
+$function$;
+
+comment on function agent.cut_elements(text, integer, integer) is 'Some of the JSON texts that a text joins.';

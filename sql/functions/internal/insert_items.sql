@@ -1,0 +1,24 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Inserts new elements of lists.
+-- Returns: nothing.
+-- Locks:   the caller holds the threads.
+create or replace function agent.insert_items(p_items agent.stored_items[]) returns void
+language plpgsql volatile security invoker
+set search_path = '' set plan_cache_mode = force_generic_plan
+as $function$
+begin
+    insert into agent.checkpoint_items (
+        deployment_id, thread_id, list_id, position, elements, end_bytes, content)
+    select i.deployment_id, i.thread_id, i.list_id, i.first + e.pos - 1,
+           case when cardinality(i.content) = i.length then 1 else i.length end,
+           i.start_bytes + e.bytes, e.content
+      from unnest(p_items) i
+     cross join lateral (
+            select c.pos::integer, c.content,
+                   sum(octet_length(c.content) + 1) over (rows unbounded preceding) as bytes
+              from unnest(i.content) with ordinality c (content, pos)
+           ) e;
+end
+$function$;
+
+comment on function agent.insert_items(agent.stored_items[]) is 'Inserts new elements of lists.';

@@ -1,0 +1,110 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The next part of a checkpoint's values, for a runner that does not have them: in the notation of the runner
+-- protocol, so that the parts, applied in order to an empty state, give the state.
+-- p_cursor null: the first part; else the cursor that came with the part before, CHANNEL.POSITION.
+-- Returns: ok with {"values": {...}}: of a list {"$list": {"keep": k, "items": [...]}}, k = the number of its
+--          elements in earlier parts; any other value as it is, in {"$value": ...} when it looks like notation.
+--          cursor: of the next part, null after the last one; checkpoint_not_found, also after it was deleted;
+--          invalid_cursor for a text that is not a cursor of this checkpoint.
+-- Bound:   p_max_bytes, or one value, element or row of short elements, and the names.
+-- Locks:   none.
+create or replace function agent.read_state(
+    p_deployment_id uuid,
+    p_thread_id uuid,
+    p_checkpoint_id uuid,
+    p_cursor text,
+    p_max_bytes integer,
+    out code text,
+    out body text,
+    out cursor text
+)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_channels agent.channel_value[];
+    v_channel  agent.channel_value;
+    v_first    integer := 1;
+    v_position integer := 0;
+    v_next     integer;
+    v_left     bigint := p_max_bytes;
+    v_items    text[];
+    v_value    text;
+    v_parts    text[] := '{}';
+    v_row      record;
+begin
+    if p_cursor is not null then
+        if p_cursor !~ '^[0-9]{1,9}\.[0-9]{1,9}$' then
+            code := 'invalid_cursor';
+            return;
+        end if;
+        v_first := 1 + split_part(p_cursor, '.', 1)::integer;
+        v_position := split_part(p_cursor, '.', 2)::integer;
+    end if;
+    select c.channels into v_channels
+      from agent.checkpoints c
+     where c.deployment_id = p_deployment_id
+       and c.thread_id = p_thread_id
+       and c.checkpoint_id = p_checkpoint_id;
+    if not found then
+        code := 'checkpoint_not_found';
+        return;
+    elsif p_cursor is not null and (
+        v_first > cardinality(v_channels) or v_position > coalesce((v_channels[v_first]).length, 0)) then
+        code := 'invalid_cursor';
+        return;
+    end if;
+
+    for v_index in v_first .. cardinality(v_channels)
+    loop
+        v_channel := v_channels[v_index];
+        v_left := v_left - octet_length(v_channel.name) - 16;
+        if v_channel.length is null then
+            if v_channel.bytes > v_left and v_parts <> '{}' then
+                cursor := (v_index - 1) || '.0';
+                exit;
+            end if;
+            v_value := coalesce(v_channel.content, (
+                select i.content
+                  from agent.read_items(
+                           p_deployment_id, p_thread_id, v_channel.list_ids, v_channel.ends, 0) i));
+            if agent.is_notation(v_value::json) then
+                v_value := '{"$value":' || v_value || '}';
+            end if;
+            v_left := v_left - v_channel.bytes;
+        else
+            v_items := '{}';
+            v_next := v_position;
+            for v_row in
+                select i.position + i.elements as until, octet_length(i.content) + 1 as bytes, i.content
+                  from agent.read_items(
+                           p_deployment_id, p_thread_id, v_channel.list_ids, v_channel.ends, v_position) i
+            loop
+                exit when v_row.bytes > v_left and not (v_parts = '{}' and v_items = '{}');
+                v_items := v_items || v_row.content;
+                v_next := v_row.until;
+                v_left := v_left - v_row.bytes;
+            end loop;
+            if v_next = v_position and v_next < v_channel.length then
+                -- Not one element fits beside the channels before it.
+                cursor := (v_index - 1) || '.' || v_position;
+                exit;
+            end if;
+            v_value := '{"$list":{"keep":' || v_position || ',"items":['
+                || array_to_string(v_items, ',') || ']}}';
+        end if;
+        v_parts := v_parts || (to_json(v_channel.name)::text || ':' || v_value);
+        if v_next < v_channel.length then
+            cursor := (v_index - 1) || '.' || v_next;
+            exit;
+        end if;
+        v_position := 0;
+    end loop;
+    code := 'ok';
+    body := translate('{"values":{' || array_to_string(v_parts, ',') || '}}', E'\n\r', '  ');
+end
+$function$;
+
+comment on function agent.read_state(uuid, uuid, uuid, text, integer) is
+    'The next part of a checkpoint''s values, for a runner.';

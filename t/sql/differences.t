@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: Apache-2.0
+# Values of checkpoints as differences from those of the parent: how they are sent, stored, read and deleted.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use lib "$FindBin::Bin/../lib";
+use List::Util qw(max min);
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $play = AgentSQL::Play->new($db->session);
+my $session = $play->session;
+my $worker = $play->worker;
+# The last subtest makes random chats; a failure names the seed.
+my $SEED = srand($ENV{AGENT_SEED} // 7);
+
+sub human { return AgentSQL::Play::human($_[0]) }
+
+sub list {
+    my ($keep, @items) = @_;
+    return { '$list' => { keep => $keep, items => \@items } };
+}
+my $SAME = { '$same' => \1 };
+
+# Saves a checkpoint of a leased run and returns its id.
+sub saved {
+    my ($claim, $parent, %values) = @_;
+    my $id = AgentSQL::uuid();
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $id, parent => $parent, values => \%values));
+    return $id;
+}
+
+sub values_of { return $play->body('get_state', $_[0], $_[1])->{values} }
+
+sub items {
+    my ($thread) = @_;
+    return $session->value("select count(*) from agent.checkpoint_items where thread_id = '$thread'");
+}
+
+# Stored elements of a thread that no checkpoint contains.
+sub orphans {
+    my ($thread) = @_;
+    return $session->value("select count(*) from agent.checkpoint_items i where thread_id = '$thread' and not exists (
+        select from agent.checkpoints c, unnest(c.channels) v, unnest(v.list_ids, v.ends) s (list_id, until)
+         where c.thread_id = i.thread_id and s.list_id = i.list_id and i.position < s.until)");
+}
+
+# The parts of read_state, applied in order as a runner does: (the state, number of parts).
+sub read_parts {
+    my ($thread, $checkpoint, $bytes) = @_;
+    my (%state, $cursor, $parts);
+    do {
+        my ($row) = $session->query(sprintf("select * from agent.read_state('%s', '%s', '%s', %s, %d)",
+            $AgentSQL::DEPLOYMENT, $thread, $checkpoint, AgentSQL::Session::literal($cursor), $bytes));
+        (my $code, my $body, $cursor) = @$row;
+        die "read_state: $code" if $code ne 'ok';
+        die 'a part is more than one line' if $body =~ /[\r\n]/;
+        my $values = AgentSQL::decode($body)->{values};
+        for my $name (keys %$values) {
+            my $value = $values->{$name};
+            my ($kind) = ref $value eq 'HASH' && keys %$value == 1 ? keys %$value : '';
+            if ($kind eq '$list') {
+                die "a list continues at $value->{$kind}{keep}" if $value->{$kind}{keep} != @{ $state{$name} // [] };
+                push @{ $state{$name} }, @{ $value->{$kind}{items} };
+            } else {
+                $state{$name} = $kind eq '$value' ? $value->{$kind} : $value;
+            }
+        }
+        $parts++;
+        $cursor = undef if $cursor eq '';
+    } while (defined $cursor);
+    return (\%state, $parts);
+}
+
+subtest 'a list sent as a difference keeps the elements of its parent, and stores only the others' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my $thread = $claim->{thread_id};
+    my $long = 'x' x 500;
+    my $first = saved($claim, undef, messages => [ map { human($_) } 1 .. 3 ], note => $long, n => 1);
+    is items($thread), 4;
+    my $second = saved($claim, $first, messages => list(3, human(4), human(5)), note => $SAME, n => 2);
+    is items($thread), 6, 'two elements more';
+    is_deeply values_of($thread, $second), { messages => [ map { human($_) } 1 .. 5 ], note => $long, n => 2 };
+    is_deeply values_of($thread, $first), { messages => [ map { human($_) } 1 .. 3 ], note => $long, n => 1 },
+        'the parent is unchanged';
+    my $third = saved($claim, $second, messages => list(5), n => $SAME);
+    is items($thread), 6, 'a step that changes nothing stores no value';
+    is_deeply values_of($thread, $third), { messages => [ map { human($_) } 1 .. 5 ], n => 2 },
+        'a channel that is not named is not in the state';
+    my $fourth = saved($claim, $third, n => $SAME, messages => $SAME, more => list(0, 1, 2), empty => list(0));
+    is_deeply values_of($thread, $fourth), { messages => [ map { human($_) } 1 .. 5 ], n => 2, more => [ 1, 2 ], empty => [] },
+        'channels may come in another order, and new ones begin';
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'the steps of one batch build on each other' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my @ids = map { AgentSQL::uuid() } 0 .. 5;
+    my @steps = ({ messages => [] }, { messages => list(0, human(1)) }, { messages => list(1, human(2)) },
+        { messages => list(1, human('two')) }, { messages => list(2, human(3)) }, { messages => list(1, human('other')) });
+    my @parents = (undef, @ids[ 0 .. 3 ], $ids[2]);
+    my @batch = map { AgentSQL::Play::checkpoint($claim, id => $ids[$_], parent => $parents[$_], values => $steps[$_]) } 0 .. 5;
+    $play->save($worker, @batch) for 1, 2;
+    is_deeply [ map { [ map { $_->{content} } @{ values_of($claim->{thread_id}, $_)->{messages} } ] } @ids ],
+        [ [], [1], [ 1, 2 ], [ 1, 'two' ], [ 1, 'two', 3 ], [ 1, 'other' ] ];
+    is orphans($claim->{thread_id}), 0, 'a repeated batch stores nothing again';
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'a value that looks like the notation is sent in $value and comes back as it is' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my %values = (a => { '$list' => 1 }, b => { '$same' => \1 }, c => { '$value' => undef }, d => { '$value' => [1] },
+        e => { '$list' => 1, x => 2 }, f => { x => { '$list' => 1 } }, g => [ { '$same' => \1 } ], h => { '$other' => 1 });
+    my $id = saved($claim, undef, %values, map { ($_ => { '$value' => $values{$_} }) } qw(a b c d));
+    is_deeply values_of($claim->{thread_id}, $id), AgentSQL::decode(AgentSQL::encode(\%values));
+    is_deeply +(read_parts($claim->{thread_id}, $id, 1000))[0], AgentSQL::decode(AgentSQL::encode(\%values)),
+        'a runner gets it in $value again';
+    my $text = AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, values => {}) ]);
+    $text =~ s/"values":\{\}/"values":{"a": \n{ \t"\\u0024value" :  [1,  2]} }/;
+    $session->query("select * from agent.save_batch($worker, " . AgentSQL::Session::literal($text) . ')');
+    is_deeply values_of($claim->{thread_id}, undef), { a => [ 1, 2 ] }, 'escapes and spaces make no difference';
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'a difference from something that the parent does not have is refused, and nothing of it is stored' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my $thread = $claim->{thread_id};
+    my $first = saved($claim, undef, messages => [ human(1) ], n => 1);
+    my $other = $play->leased($worker, $play->thread);
+    my $foreign = saved($other, undef, messages => [ map { human($_) } 1 .. 3 ]);
+    my @bad = ([ $first, messages => list(2) ], [ $first, messages => list(-1) ], [ $first, messages => list(1.5) ],
+        [ $first, messages => list('x') ], [ $first, messages => list(undef) ], [ $first, messages => list(99_999_999_999) ],
+        [ $first, other => list(1) ], [ $first, other => $SAME ], [ $first, n => list(1) ], [ undef, messages => list(1) ],
+        [ undef, messages => $SAME ], [ AgentSQL::uuid(), messages => list(1) ], [ $foreign, messages => list(3) ],
+        [ $foreign, messages => $SAME ], [ $first, messages => { '$same' => \0 } ], [ $first, messages => { '$same' => undef } ],
+        [ $first, messages => { '$list' => 1 } ], [ $first, messages => { '$list' => { keep => 1 } } ],
+        [ $first, messages => { '$list' => { keep => 1, items => 1 } } ],
+        [ $first, messages => { '$list' => { keep => 1, items => { a => 1 } } } ],
+        [ $first, messages => { '$list' => { items => [] } } ]);
+    for my $bad (@bad) {
+        my ($parent, %values) = @$bad;
+        my $items = AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, parent => $parent, values => \%values) ]);
+        like $session->error("select * from agent.save_batch($worker, '$items')"), qr/\A22/, AgentSQL::encode(\%values);
+    }
+    my $id = AgentSQL::uuid();
+    my $twice = AgentSQL::encode([ map { AgentSQL::Play::checkpoint($claim, id => $id, values => { n => $_ }) } 1, 2 ]);
+    like $session->error("select * from agent.save_batch($worker, '$twice')"), qr/\A22/, 'two checkpoints of one id';
+    is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 1;
+    is items($thread), 1;
+    $play->save($worker, AgentSQL::Play::finish($_)) for $claim, $other;
+};
+
+subtest 'a list that is sent whole is stored as the difference from its parent' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my $thread = $claim->{thread_id};
+    my @small = map { $_ * 7 } 1 .. 1000;
+    my @lists = ([ map { human($_) } 1 .. 20 ], [ map { human($_) } 1 .. 21 ], [ map { human($_) } 1 .. 20, 'last' ],
+        [ map { human($_) } 1 .. 10 ], [ map { human($_) } 1 .. 9, 'ten' .. 'ten', 11 .. 20 ], [], [ @small ], [ @small, 1 ],
+        [ @small[ 0 .. 99 ] ]);
+    # Rows that each stores: short elements share one, a list of other short ones is stored anew, and a short segment
+    # is copied.
+    my @rows = (20, 1, 1, 0, 20, 0, 1, 1, 1);
+    my ($parent, $count) = (undef, 0);
+    for my $n (0 .. $#lists) {
+        $parent = saved($claim, $parent, list => $lists[$n]);
+        is items($thread) - $count, $rows[$n], "list $n stores $rows[$n] rows";
+        $count = items($thread);
+        is_deeply values_of($thread, $parent), { list => $lists[$n] };
+    }
+    is orphans($thread), 0;
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'a long value is stored once while it does not change' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my $thread = $claim->{thread_id};
+    my ($parent, %value) = (undef, files => { map { ("file $_" => 'x' x 100) } 1 .. 20 });
+    $parent = saved($claim, $parent, %value, n => $_) for 1 .. 5;
+    is items($thread), 1;
+    $parent = saved($claim, $parent, files => $SAME);
+    $value{files}{'file 1'} = 'y' x 100;
+    $parent = saved($claim, $parent, %value);
+    is items($thread), 2, 'a value of the same length is compared';
+    is_deeply values_of($thread, $parent), \%value;
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'a list that is cut within short elements that were sent together keeps the others' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my $thread = $claim->{thread_id};
+    my $first = saved($claim, undef, l => [ 1 .. 9 ]);
+    my $cut = saved($claim, $first, l => list(4));
+    my $more = saved($claim, $cut, l => list(4, 'a', 'b'));
+    my $fork = saved($claim, $first, l => list(4, 'c'));
+    my $again = saved($claim, $more, l => list(5, 'd'));
+    is_deeply [ map { values_of($thread, $_)->{l} } $first, $cut, $more, $fork, $again ],
+        [ [ 1 .. 9 ], [ 1 .. 4 ], [ 1 .. 4, 'a', 'b' ], [ 1 .. 4, 'c' ], [ 1 .. 4, 'a', 'd' ] ];
+    is_deeply +(read_parts($thread, $again, 1))[0], { l => [ 1 .. 4, 'a', 'd' ] };
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'a chat whose every answer is generated twice has few segments' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my $thread = $claim->{thread_id};
+    my ($parent, @messages) = (saved($claim, undef, messages => []));
+    my @batch;
+    for my $turn (1 .. 600) {
+        my $keep = @messages;
+        push @messages, human("question $turn"), human("answer $turn");
+        push @batch, AgentSQL::Play::checkpoint($claim, parent => $parent, values => { messages => list($keep, human('x')) });
+        my $id = AgentSQL::uuid();
+        push @batch, AgentSQL::Play::checkpoint($claim, id => $id, parent => $parent, values => { messages => list($keep, @messages[ -2, -1 ]) });
+        $parent = $id;
+    }
+    $play->save($worker, splice @batch, 0, 50) while @batch;
+    is_deeply values_of($thread, $parent)->{messages}, \@messages;
+    my $segments = $session->value("select cardinality((channels[1]).ends) from agent.checkpoints where checkpoint_id = '$parent'");
+    cmp_ok $segments, '<=', 16, "$segments segments";
+    cmp_ok items($thread), '<', 12 * 1200, 'an element is copied a few times';
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'read_state returns a state in parts of a given size, or of one element' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my $thread = $claim->{thread_id};
+    my %values = (messages => [ map { human("message $_" . 'x' x (37 * $_ % 900)) } 1 .. 60 ], none => [], text => 'y' x 2000,
+        short => 1, numbers => [ 1 .. 300 ], "na\"me\n" => undef, big => [ 'z' x 10_000, 'q' x 10_000 ]);
+    my $id = saved($claim, undef, %values);
+    my %parts;
+    for my $bytes (1, 500, 3000, 20_000, 1_000_000) {
+        my ($state, $parts) = read_parts($thread, $id, $bytes);
+        is_deeply $state, \%values, "parts of $bytes bytes";
+        $parts{$bytes} = $parts;
+    }
+    is $parts{1_000_000}, 1;
+    cmp_ok $parts{20_000}, '<=', 6;
+    cmp_ok $parts{500}, '>', 50;
+    is_deeply [ read_parts($thread, saved($claim, $id), 1) ], [ {}, 1 ], 'a state without channels is one part';
+    for my $cursor ('', 'x', '1', '-1.0', '0.0.0', '99.0', '0.99999', '1234567890.0', '0.1 ', "0.0\n", '0.9999999999') {
+        is $session->value(sprintf("select code from agent.read_state('%s', '%s', '%s', %s, 1000)", $AgentSQL::DEPLOYMENT,
+            $thread, $id, AgentSQL::Session::literal($cursor))), 'invalid_cursor', "cursor '$cursor'";
+    }
+    for my $key ([ $thread, AgentSQL::uuid() ], [ AgentSQL::uuid(), $id ]) {
+        is $session->value("select code from agent.read_state('$AgentSQL::DEPLOYMENT', '$key->[0]', '$key->[1]', null, 1000)"),
+            'checkpoint_not_found';
+    }
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'a start message contains the state, whatever the segments' => sub {
+    my $thread = $play->thread;
+    my $claim = $play->leased($worker, $thread);
+    my $first = saved($claim, undef, messages => [ map { human($_) } 1 .. 4 ]);
+    my $second = saved($claim, $first, messages => list(4, human(5)));
+    my $third = saved($claim, $first, messages => list(2, human('other')));
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    my $next = $play->leased($worker, $thread);
+    is_deeply AgentSQL::decode($next->{start})->{values}, { messages => [ map { human($_) } 1, 2, 'other' ] };
+    $play->save($worker, AgentSQL::Play::finish($next));
+};
+
+# ---- deletion ----
+
+# A run of a thread that saves these steps, each [index of its parent or undef, values]: (run, ids).
+sub run_steps {
+    my ($thread, $parent, @values) = @_;
+    my $claim = $play->leased($worker, $thread);
+    my @ids;
+    for my $values (@values) {
+        push @ids, saved($claim, $parent, %$values);
+        $parent = $ids[-1];
+    }
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    return ($claim->{run_id}, @ids);
+}
+
+subtest 'elements that a deleted run stored stay while another run contains them' => sub {
+    my $thread = $play->thread;
+    my ($first, $a) = run_steps($thread, undef, { messages => [ map { human($_) } 1, 2 ] });
+    my ($second, $b) = run_steps($thread, $a, { messages => list(2, human(3), human(4)) });
+    my ($third, $c) = run_steps($thread, $b, { messages => list(4, human(5)) });
+    my ($fourth, $d) = run_steps($thread, $c, { messages => list(3, human('five')) });
+    is +($play->api('delete_run', $thread, $second))[0], 'ok';
+    is +($play->api('delete_run', $thread, $third))[0], 'ok';
+    is_deeply [ map { $_->{content} } @{ values_of($thread, $d)->{messages} } ], [ 1, 2, 3, 'five' ];
+    is orphans($thread), 0, 'the others are deleted';
+    is items($thread), 4;
+    is $play->body('get_state', $thread, $d)->{parent_checkpoint_id}, $a;
+    is +($play->api('delete_run', $thread, $first))[0], 'ok';
+    is_deeply [ map { $_->{content} } @{ values_of($thread, $d)->{messages} } ], [ 1, 2, 3, 'five' ], 'without any ancestor';
+    is +($play->api('delete_run', $thread, $fourth))[0], 'ok';
+    is items($thread), 0;
+    is $session->value("select count(*) from agent.inherited_items where thread_id = '$thread'"), 0;
+};
+
+subtest 'an executing run begins again when the run with whose state it began is deleted' => sub {
+    my $thread = $play->thread;
+    my ($first, $a) = run_steps($thread, undef, { messages => [ human(1) ] });
+    my ($second, $b) = run_steps($thread, $a, { messages => list(1, human(2)) });
+    my $claim = $play->leased($worker, $thread);
+    is +($play->api('delete_run', $thread, $second))[0], 'ok';
+    is_deeply $play->save($worker, AgentSQL::Play::checkpoint($claim, parent => $b, values => { messages => list(2) })),
+        { $claim->{run_id} => [ 'fenced', 'f' ] };
+    my ($again) = $play->claim($worker);
+    is "@$again{qw(run_id attempt)}", "$claim->{run_id} 1", 'the attempt does not count';
+    is AgentSQL::decode($again->{start})->{checkpoint}{checkpoint_id}, $a;
+    my $c = saved($again, $a, messages => list(1, human(3)));
+    is +($play->api('delete_run', $thread, $first))[0], 'ok';
+    my $d = saved($again, $c, messages => list(2, human(4)));
+    is_deeply [ map { $_->{content} } @{ values_of($thread, $d)->{messages} } ], [ 1, 3, 4 ], 'one that has saved a state goes on';
+    $play->save($worker, AgentSQL::Play::finish($again));
+};
+
+subtest 'a deletion that is too large for one statement is completed by sweeps, and none sees a gap' => sub {
+    my $thread = $play->thread;
+    my ($first, $a) = run_steps($thread, undef, { messages => [ human(1) ] });
+    my ($second, $b) = run_steps($thread, $a, { messages => list(1, map { human("$_" . 'x' x 3000) } 1 .. 8000) });
+    is +($play->api('delete_run', $thread, $second))[0], 'ok';
+    my $left = items($thread);
+    cmp_ok $left, '>', 1, "$left rows are left";
+    my ($third, $c) = run_steps($thread, $a, { messages => list(1, human('two')) }, { messages => list(2, human('three')) });
+    my $sweeps = 0;
+    $sweeps++ while $session->value('select agent.sweep_items()');
+    cmp_ok $sweeps, '>=', 1;
+    is orphans($thread), 0;
+    is items($thread), 4, 'the element that both have, twice, since a short segment is copied';
+    is_deeply [ map { $_->{content} } @{ $play->body('get_state', $thread, undef)->{values}{messages} } ], [ 1, 'two', 'three' ];
+};
+
+subtest 'random chats with forks and deletions keep all states, and no other element' => sub {
+    for my $round (1 .. 6) {
+        my $thread = $play->thread;
+        my (%state, %run, %of);
+        for my $turn (1 .. 40) {
+            if (rand() < 0.35 && %run) {
+                my $run = (sort keys %run)[ rand keys %run ];
+                is +($play->api('delete_run', $thread, $run))[0], 'ok' or diag "seed $SEED, round $round, turn $turn";
+                delete $state{$_} for @{ delete $run{$run} };
+            } else {
+                my @known = sort keys %state;
+                my $parent = @known && rand() < 0.9 ? $known[ rand() < 0.6 ? -1 : rand @known ] : undef;
+                my $claim = $play->leased($worker, $thread);
+                my @batch;
+                for my $step (1 .. 1 + rand 4) {
+                    my $id = AgentSQL::uuid();
+                    my $old = $parent ? $state{$parent} : {};
+                    my (%new, %sent);
+                    for my $name (qw(a b)) {
+                        my @list = @{ $old->{$name} // [] };
+                        my $keep = rand() < 0.7 ? @list : int rand(@list + 1);
+                        my @added = map { rand() < 0.2 ? $_ : human("$turn $step $_") } 1 .. rand 4;
+                        $new{$name} = [ @list[ 0 .. $keep - 1 ], @added ];
+                        $sent{$name} = rand() < 0.2 ? $new{$name} : list($keep, @added);
+                    }
+                    $new{text} = rand() < 0.5 && $old->{text} || 'x' x rand 300;
+                    $sent{text} = $old->{text} && $new{text} eq $old->{text} && rand() < 0.7 ? $SAME : $new{text};
+                    push @batch, AgentSQL::Play::checkpoint($claim, id => $id, parent => $parent, values => \%sent);
+                    $state{$id} = \%new;
+                    push @{ $run{ $claim->{run_id} } }, $id;
+                    $parent = $id if rand() < 0.9;
+                }
+                $play->save($worker, splice @batch, 0, 1 + rand 3) while @batch;
+                $play->save($worker, AgentSQL::Play::finish($claim));
+            }
+            if ($turn % 8 == 0) {
+                my @wrong = grep { AgentSQL::encode(values_of($thread, $_)) ne AgentSQL::encode($state{$_}) } sort keys %state;
+                push @wrong, grep { AgentSQL::encode((read_parts($thread, $_, 300))[0]) ne AgentSQL::encode($state{$_}) } sort keys %state;
+                is "@wrong", '', "seed $SEED, round $round, turn $turn: all states are as saved";
+            }
+            is orphans($thread), 0, "seed $SEED, round $round, turn $turn: no other element";
+        }
+    }
+};
+
+done_testing;
