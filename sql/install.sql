@@ -144,7 +144,6 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/insert_items.sql
 \ir functions/internal/insert_checkpoints.sql
 \ir functions/internal/save_checkpoints.sql
-\ir functions/internal/read_state.sql
 \ir functions/internal/apply_ends.sql
 \ir functions/internal/release_webhooks.sql
 \ir functions/internal/create_partition.sql
@@ -194,6 +193,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/sweep_workers.sql
 \ir functions/worker/claim_runs.sql
 \ir functions/worker/compose_starts.sql
+\ir functions/worker/read_state.sql
 \ir functions/worker/save_batch.sql
 \ir functions/worker/release_runs.sql
 \ir functions/worker/check_leases.sql

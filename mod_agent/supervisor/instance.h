@@ -18,6 +18,7 @@
 #include "statement/database.h"
 #include "statement/expire.h"
 #include "statement/notify.h"
+#include "statement/read_state.h"
 #include "statement/release.h"
 #include "statement/save.h"
 #include "statement/save_graphs.h"
@@ -54,6 +55,7 @@ typedef struct agent_supervisor_t {
     agent_check_t check;
     agent_claim_t claim;
     agent_start_queue_t starts;
+    agent_read_state_t states;
     agent_save_t save;
     agent_release_runs_t release;
     agent_notify_t notify;

@@ -11,6 +11,7 @@
 #include "lease/lease.h"
 #include "lease/release.h"
 #include "runner/credit.h"
+#include "runner/request.h"
 
 struct agent_runs_t {
     agent_context_t *context;
@@ -19,6 +20,7 @@ struct agent_runs_t {
     agent_batch_queue_t batches;
     agent_credit_queue_t credits;
     agent_release_queue_t releases;
+    agent_request_queue_t requests;
 };
 
 #endif

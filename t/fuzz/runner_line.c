@@ -20,7 +20,7 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
         return;
     }
     must(line.type <= AGENT_LINE_END);
-    if (line.type >= AGENT_LINE_EVENT) {
+    if (line.type >= AGENT_LINE_WANT) {
         apr_cpystrn(given, line.key.run_id, sizeof(given));
         must(agent_uuid_parse(parsed, given));
         must(memcmp(parsed, line.key.run_id, sizeof(line.key.run_id)) == 0);

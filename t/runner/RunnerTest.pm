@@ -79,7 +79,7 @@ sub pid { return shift->{pid} }
 # hello, and the ready that follows; returns it.
 sub hello {
     my ($self, $graphs) = @_;
-    $self->send({ type => 'hello', protocol => 1, graphs => $graphs });
+    $self->send({ type => 'hello', protocol => 2, graphs => $graphs });
     return $self->{ready} = $self->expect('ready');
 }
 

@@ -126,12 +126,12 @@ breaks('invalid UTF-8', fresh(), qq({"type":"ping","id":"\xff"}\n), qr/UTF-8/);
 breaks('a duplicate key', fresh(), qq({"type":"ping","type":"ping"}\n), qr/duplicate key/);
 breaks('129 levels', fresh(), '[' x 129 . ']' x 129 . "\n", qr/128 levels/);
 breaks('a second hello', fresh(),
-    line_of({ type => 'hello', protocol => 1, graphs => {} }), qr/second hello/);
+    line_of({ type => 'hello', protocol => 2, graphs => {} }), qr/second hello/);
 breaks('a start before hello', RunnerTest->new, line_of($start), qr/before hello/);
 breaks('another protocol', RunnerTest->new,
-    line_of({ type => 'hello', protocol => 2, graphs => {} }), qr/protocol other than 1/);
+    line_of({ type => 'hello', protocol => 1, graphs => {} }), qr/protocol other than 2/);
 breaks('hello without graphs', RunnerTest->new,
-    line_of({ type => 'hello', protocol => 1 }), qr/without graphs/);
+    line_of({ type => 'hello', protocol => 2 }), qr/without graphs/);
 breaks('a start of a run that is running', fresh(), line_of($start) x 2, qr/already running/);
 breaks('a start after drain', fresh(),
     line_of($start) . line_of({ type => 'drain' }) . line_of(start_line()), qr/after drain/);

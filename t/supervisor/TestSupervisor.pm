@@ -13,7 +13,7 @@ use Carp qw(croak);
 use Exporter 'import';
 use Fcntl qw(F_SETFD LOCK_EX);
 use File::Path qw(make_path remove_tree);
-use File::Temp qw(tempdir);
+use File::Temp qw(tempdir tempfile);
 use IO::Handle;
 use IO::Socket::UNIX;
 use Cpanel::JSON::XS;
@@ -22,7 +22,7 @@ use Socket qw(SOCK_DGRAM);
 
 our @EXPORT = qw(start_cluster create_thread create_run create_each create_all create_runs run_field
     status_of error_of attempts_of quoted wait_status wait_final wait_all_final wait_events events_of
-    make_gate open_gate release_lock wait_blocked uuid build program fast_timing start_listener
+    scripted_runner make_gate open_gate release_lock wait_blocked uuid build program fast_timing start_listener
     listen_once);
 
 our $DEPLOYMENT = '00000000-0000-0000-0000-000000000001';
@@ -81,6 +81,19 @@ sub start_cluster {
     my $pg = AgentTest::Postgres->new;
     @ENV{qw(PGHOST PGUSER PGDATABASE)} = ($pg->host, 'postgres', 'agent');
     return $pg;
+}
+
+# A runner written in Perl, a file of this folder, as a program. The supervisor
+# executes it from a descriptor, whose position all runners share. Perl would
+# read its program from there; a shell opens the file again.
+sub scripted_runner {
+    my ($name) = @_;
+    my $program = slurp(root() . "/t/supervisor/$name");
+    my ($out, $path) = tempfile(UNLINK => 1);
+    print {$out} "#!/bin/sh\nexec perl - <<'PERL'\n${program}PERL\n";
+    close $out or croak "$path: $!";
+    chmod 0755, $path or croak "$path: $!";
+    return $path;
 }
 
 # ---- the supervisor ----

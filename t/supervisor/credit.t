@@ -6,25 +6,12 @@ use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Database;
 use AgentTest::Wait;
-use File::Temp qw(tempfile);
 use Test::More;
 use TestSupervisor;
 
 my $pg = start_cluster();
 
-# A supervisor executes its runner from a descriptor, whose position all runners
-# share. Perl would read its program from there; a shell opens the file again.
-sub make_runner {
-    open my $in, '<', "$FindBin::Bin/credit_runner.pl" or die "credit_runner.pl: $!\n";
-    my $program = join '', <$in>;
-    my ($out, $path) = tempfile(UNLINK => 1);
-    print {$out} "#!/bin/sh\nexec perl - <<'PERL'\n${program}PERL\n";
-    close $out or die "$path: $!\n";
-    chmod 0755, $path or die "$path: $!\n";
-    return $path;
-}
-
-my $runner = make_runner();
+my $runner = scripted_runner('credit_runner.pl');
 
 # Credit lapses only when another runner needs the room.
 my $PATIENT = { %{ fast_timing() }, ping_timeout => 15_000, credit => 3_600_000 };

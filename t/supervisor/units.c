@@ -71,6 +71,30 @@ static void a_line_of_each_type_is_parsed(void **state)
     assert_int_equal(line.ping_id, 12);
 }
 
+static void a_request_is_parsed(void **state)
+{
+    agent_line_t line;
+
+    assert_null(
+        read_line(&line,
+                  "{\"type\":\"request\"," RUN
+                  ",\"id\":7,\"op\":\"state.get\",\"cursor\":\"2.10\"}"));
+    assert_int_equal(line.type, AGENT_LINE_REQUEST);
+    assert_int_equal(line.key.epoch, 3);
+    assert_int_equal(line.request_id, 7);
+    assert_int_equal(line.op_length, 9);
+    assert_memory_equal(line.op, "state.get", 9);
+    assert_int_equal(line.cursor_length, 4);
+    assert_memory_equal(line.cursor, "2.10", 4);
+    assert_null(read_line(&line,
+                          "{\"type\":\"request\"," RUN
+                          ",\"id\":0,\"op\":\"x\",\"cursor\":null}"));
+    assert_int_equal(line.cursor_length, 0);
+    assert_null(read_line(
+        &line, "{\"type\":\"request\"," RUN ",\"id\":0,\"op\":\"x\"}"));
+    assert_int_equal(line.cursor_length, 0);
+}
+
 static void lines_that_break_the_protocol_are_refused(void **state)
 {
     static const char *const bad[] = {
@@ -87,7 +111,13 @@ static void lines_that_break_the_protocol_are_refused(void **state)
         "{\"type\":\"pong\",\"id\":1,\"id\":1}",
         "{\"type\":\"pong\",\"id\":1,\"\\u0069d\":2}",
         "{\"type\":\"p\\u006fng\",\"id\":1}",
-        "{\"type\":\"request\",\"id\":1}",
+        "{\"type\":\"request\",\"id\":1,\"op\":\"x\"}",
+        "{\"type\":\"request\"," RUN ",\"op\":\"x\"}",
+        "{\"type\":\"request\"," RUN ",\"id\":1}",
+        "{\"type\":\"request\"," RUN ",\"id\":1,\"op\":\"\"}",
+        "{\"type\":\"request\"," RUN ",\"id\":-1,\"op\":\"x\"}",
+        "{\"type\":\"request\"," RUN ",\"id\":1,\"op\":\"x\",\"cursor\":1}",
+        "{\"type\":\"request\"," RUN ",\"id\":1,\"op\":\"x\",\"cursor\":\"\"}",
         "{\"type\":\"ready\",\"graphs\":[],\"slots\":1}",
         "{\"type\":\"ready\",\"graphs\":{},\"slots\":0}",
         "{\"type\":\"ready\",\"graphs\":{},\"slots\":10001}",
@@ -408,6 +438,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_line_of_each_type_is_parsed),
+        CHECK_TEST(a_request_is_parsed),
         CHECK_TEST(lines_that_break_the_protocol_are_refused),
         CHECK_TEST(members_of_nested_values_are_ignored),
         CHECK_TEST(damaged_lines_are_read_within_their_bounds),

@@ -14,7 +14,7 @@
 #include "runners/builtin/run/run.h"
 #include "runners/builtin/run/start.h"
 
-#define PROTOCOL_VERSION 1
+#define PROTOCOL_VERSION 2
 /* The name of the built-in deployment. */
 #define DEPLOYMENT_DEFAULT "default"
 /* The exit code after a breach of the protocol. */
@@ -98,7 +98,7 @@ static void take_hello(runner_t *runner, json_object *message)
         return;
     }
     if (agent_json_integer(message, "protocol", 0) != PROTOCOL_VERSION) {
-        runner_command_refuse(runner, "hello with a protocol other than 1");
+        runner_command_refuse(runner, "hello with a protocol other than 2");
         return;
     }
     if (!json_object_is_type(graphs, json_type_object)) {

@@ -17,9 +17,9 @@
 #include "../context.h"
 #include "../ring.h"
 #include "flow.h"
+#include "request.h"
 
-/* A value of agent_lease_t.next_max_shared. */
-#define AGENT_SHARED_BY_ANY (-1)
+#define AGENT_SHARED_BY_ANY (-1) /* a value of next_max_shared */
 
 /* A run under one lease. */
 typedef struct agent_lease_key_t {
@@ -59,12 +59,12 @@ typedef struct agent_lease_ring_t agent_lease_ring_t;
 typedef struct agent_lease_group_t {
     agent_runner_t *runner;
     agent_lease_ring_t leases;
-    /* Leases in the ring; bytes of their start lines that were handed over. */
+    /* Leases in the ring; bytes with which those that were started began. */
     int active;
     apr_size_t started_bytes;
-    /* A start line was ever handed over. */
-    bool is_used;
+    bool is_used; /* a start line was ever handed over */
     agent_credit_class_t classes[AGENT_CREDIT_CLASSES];
+    agent_request_class_t requests;
 } agent_lease_group_t;
 
 struct agent_lease_t {
@@ -88,8 +88,7 @@ struct agent_lease_t {
     int next_max_shared;
     /* Trials that it has passed (runner/trial.h). */
     int times_cleared;
-    /* The database refused its output once. */
-    bool is_refused;
+    bool is_refused; /* the database refused its output once */
     agent_lease_state_t state;
     agent_lease_cause_t cause;
     /* Of its runner; NULL once the runner's side has ended. */
@@ -98,6 +97,7 @@ struct agent_lease_t {
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
     agent_credit_t credit;
+    agent_request_t request;
     /* When a suspect can be cleared (core/clock.h, or AGENT_CLOCK_NEVER). */
     apr_time_t trial_end;
     /* When the run exceeds AgentRunTimeout. */

@@ -111,6 +111,18 @@ static void take_end(agent_runs_t *runs, agent_lease_t *lease,
     agent_run_end_detach(runs, lease);
 }
 
+static void take_request(agent_runner_io_t *io, agent_runner_t *runner,
+                         agent_lease_t *lease, const agent_line_t *line)
+{
+    const char *wrong = lease->is_started
+        ? agent_request_take(&io->runs->requests, lease, line)
+        : "it named a run that it was not given";
+
+    if (wrong != NULL) {
+        agent_runner_breach(io->runners, runner, wrong);
+    }
+}
+
 static void take_run_line(agent_runner_io_t *io, agent_runner_t *runner,
                           const agent_line_t *line, const char *text,
                           apr_size_t length)
@@ -129,6 +141,10 @@ static void take_run_line(agent_runner_io_t *io, agent_runner_t *runner,
                                 "a run requested credit again before it "
                                 "read go");
         }
+        return;
+    }
+    if (line->type == AGENT_LINE_REQUEST) {
+        take_request(io, runner, lease, line);
         return;
     }
     agent_credit_spend(&runs->credits, lease, length + 1);
@@ -154,11 +170,10 @@ bool agent_runner_has_room(const agent_runs_t *runs,
         || agent_credit_allows(&runs->credits, lease, length);
 }
 
-/* Whether the line is output of a run: a request (`want`) is not stored. */
+/* Whether the line is output of a run: what it requests is not stored. */
 static bool is_stored(const agent_line_t *line)
 {
-    return line->type != AGENT_LINE_READY && line->type != AGENT_LINE_PONG
-        && line->type != AGENT_LINE_WANT;
+    return line->type >= AGENT_LINE_EVENT;
 }
 
 /* wrong: what the line is or has, for the log. */

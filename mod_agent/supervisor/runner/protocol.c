@@ -13,6 +13,8 @@
 /* Longest name of an event, which is a line of an event stream. */
 #define MAX_EVENT_NAME 128
 #define MAX_SLOTS      10000
+/* Longest name of an operation. */
+#define MAX_OP 64
 
 /* The members that are checked. Others are stored as they are. */
 typedef enum field_t {
@@ -34,13 +36,16 @@ typedef enum field_t {
     FIELD_SLOTS,
     FIELD_ID,
     FIELD_BYTES,
+    FIELD_OP,
+    FIELD_CURSOR,
     FIELD_COUNT
 } field_t;
 
 static const char *const field_names[FIELD_COUNT] = {
-    "type",   "run_id", "epoch",   "event", "data",     "checkpoint_id",
-    "parent", "values", "next",    "tasks", "metadata", "status",
-    "error",  "graphs", "runtime", "slots", "id",       "bytes"};
+    "type",          "run_id", "epoch",  "event",  "data",
+    "checkpoint_id", "parent", "values", "next",   "tasks",
+    "metadata",      "status", "error",  "graphs", "runtime",
+    "slots",         "id",     "bytes",  "op",     "cursor"};
 
 typedef struct text_t {
     /* NULL: the member is absent. */
@@ -203,6 +208,31 @@ static const char *read_want(agent_line_t *line, const fields_t *fields)
     return read_key(line, fields);
 }
 
+static const char *read_request(agent_line_t *line, const fields_t *fields)
+{
+    const text_t *given = &fields->value[FIELD_CURSOR];
+    text_t op;
+    text_t cursor = {"", 0};
+
+    line->type = AGENT_LINE_REQUEST;
+    if (!read_number(&line->request_id, &fields->value[FIELD_ID],
+                     APR_INT64_MAX)) {
+        return "has no valid id";
+    }
+    if (!read_word(&op, &fields->value[FIELD_OP], MAX_OP)) {
+        return "has no valid op";
+    }
+    if (given->at != NULL && !is_equal(given, "null")
+        && !read_word(&cursor, given, AGENT_REQUEST_CURSOR_SIZE - 1)) {
+        return "has no valid cursor";
+    }
+    line->op = op.at;
+    line->op_length = op.length;
+    line->cursor = cursor.at;
+    line->cursor_length = cursor.length;
+    return read_key(line, fields);
+}
+
 static const char *read_event(agent_line_t *line, const fields_t *fields)
 {
     text_t name;
@@ -272,9 +302,10 @@ typedef struct line_row_t {
 } line_row_t;
 
 static const line_row_t line_rows[] = {
-    {"\"event\"", read_event}, {"\"checkpoint\"", read_checkpoint},
-    {"\"end\"", read_end},     {"\"pong\"", read_pong},
-    {"\"ready\"", read_ready}, {"\"want\"", read_want},
+    {"\"event\"", read_event},     {"\"checkpoint\"", read_checkpoint},
+    {"\"end\"", read_end},         {"\"pong\"", read_pong},
+    {"\"ready\"", read_ready},     {"\"want\"", read_want},
+    {"\"request\"", read_request},
 };
 
 static const char *read_by_type(agent_line_t *line, const fields_t *fields)
@@ -345,6 +376,39 @@ void agent_protocol_ping(agent_buffer_t *out, apr_int64_t id)
 void agent_protocol_drain(agent_buffer_t *out)
 {
     agent_buffer_print(out, "{\"type\":\"drain\"}\n");
+}
+
+static void begin_reply(agent_buffer_t *out, const agent_lease_key_t *key,
+                        apr_int64_t id)
+{
+    agent_buffer_print(out,
+                       "{\"type\":\"reply\",\"run_id\":\"%.36s\","
+                       "\"epoch\":%d,\"id\":%" APR_INT64_T_FMT ",",
+                       key->run_id, (int)key->epoch, id);
+}
+
+void agent_protocol_reply(agent_buffer_t *out, const agent_lease_key_t *key,
+                          apr_int64_t id, const char *result,
+                          const char *cursor)
+{
+    const char *quote = cursor != NULL ? "\"" : "";
+
+    begin_reply(out, key, id);
+    agent_buffer_print(out, "\"ok\":true,\"cursor\":%s%s%s,\"result\":", quote,
+                       cursor != NULL ? cursor : "null", quote);
+    agent_buffer_append(out, result, strlen(result));
+    agent_buffer_append(out, "}\n", 2);
+}
+
+void agent_protocol_refuse(agent_buffer_t *out, const agent_lease_key_t *key,
+                           apr_int64_t id, const char *code,
+                           const char *message)
+{
+    begin_reply(out, key, id);
+    agent_buffer_print(out,
+                       "\"ok\":false,\"error\":{\"code\":\"%s\","
+                       "\"message\":\"%s\"}}\n",
+                       code, message);
 }
 
 const char *agent_protocol_metadata(const agent_lease_key_t *key, int attempt,

@@ -17,7 +17,7 @@
 #include "../../core/buffer.h"
 #include "../lease/lease.h"
 
-#define AGENT_PROTOCOL_VERSION 1
+#define AGENT_PROTOCOL_VERSION 2
 /* The longest line, without its newline. */
 #define AGENT_PROTOCOL_MAX_LINE ((apr_size_t)8 * 1024 * 1024)
 
@@ -26,6 +26,8 @@ typedef enum agent_line_type_t {
     AGENT_LINE_PONG,
     /* The lines below name a run. */
     AGENT_LINE_WANT,
+    AGENT_LINE_REQUEST,
+    /* Output of the run, which is stored. */
     AGENT_LINE_EVENT,
     AGENT_LINE_CHECKPOINT,
     AGENT_LINE_END
@@ -45,6 +47,13 @@ typedef struct agent_line_t {
     apr_int64_t ping_id;
     /* WANT: bytes of the lines to come, newlines included; at least 1. */
     apr_size_t wanted;
+    /* REQUEST: the runner's number for it; the operation and the cursor,
+     * borrowed from the line; no cursor has length 0. */
+    apr_int64_t request_id;
+    const char *op;
+    apr_size_t op_length;
+    const char *cursor;
+    apr_size_t cursor_length;
     /* END: whether its status is success. */
     bool success;
     /* END with status error: the JSON text of its error, borrowed from the
@@ -65,6 +74,15 @@ void agent_protocol_cancel(agent_buffer_t *out, const agent_lease_key_t *key);
 void agent_protocol_go(agent_buffer_t *out, const agent_lease_key_t *key);
 void agent_protocol_ping(agent_buffer_t *out, apr_int64_t id);
 void agent_protocol_drain(agent_buffer_t *out);
+
+/* Append a reply: result is JSON text, cursor a word, or NULL after the last
+ * part. refuse: an error with two texts that need no escapes. */
+void agent_protocol_reply(agent_buffer_t *out, const agent_lease_key_t *key,
+                          apr_int64_t id, const char *result,
+                          const char *cursor);
+void agent_protocol_refuse(agent_buffer_t *out, const agent_lease_key_t *key,
+                           apr_int64_t id, const char *code,
+                           const char *message);
 
 /* Lines that the supervisor stores in place of a runner, without newline, in
  * pool. error is the name of the failure, message a sentence. */

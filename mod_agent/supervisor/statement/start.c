@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+#include "../../core/raw.h"
 #include "../../core/scan.h"
 #include "../run_end.h"
 #include "../runner/protocol.h"
@@ -65,6 +66,15 @@ static bool has_share(apr_size_t own, apr_size_t all, apr_size_t more)
     return own == 0
         || (sum <= AGENT_START_ALL_BYTES
             && own + more <= (AGENT_START_ALL_BYTES - sum) / 2);
+}
+
+bool agent_start_has_room(const agent_runner_table_t *table,
+                          const agent_runner_t *runner, apr_size_t bytes)
+{
+    apr_size_t own = agent_buffer_length(&runner->input);
+
+    return own <= AGENT_START_RUNNER_BYTES
+        && has_share(own, count_input(table), bytes);
 }
 
 static apr_size_t started_max(const agent_context_t *context)
@@ -325,6 +335,19 @@ static void announce(agent_runs_t *runs, agent_lease_t *lease)
     apr_pool_destroy(pool);
 }
 
+/* Keeps the checkpoint of the line: a runner can request no other. */
+static void begin_requests(agent_lease_t *lease, const char *start)
+{
+    agent_raw_t checkpoint = agent_raw_get(agent_raw_read(start), "checkpoint");
+    agent_raw_t id = agent_raw_get(checkpoint, "checkpoint_id");
+
+    agent_request_begin(lease,
+                        agent_raw_kind(id) == AGENT_RAW_STRING
+                                && id.length == AGENT_UUID_SIZE + 1
+                            ? id.text + 1
+                            : NULL);
+}
+
 void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
                            const char *start)
 {
@@ -337,6 +360,7 @@ void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
         return;
     }
     lease->start_bytes = length;
+    begin_requests(lease, start);
     agent_lease_start(&runs->leases, lease);
     agent_buffer_append(input, start, length);
     agent_buffer_append(input, "\n", 1);

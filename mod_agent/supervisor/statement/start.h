@@ -57,6 +57,11 @@ void agent_start_init(agent_start_queue_t *queue);
 /* How many bytes of start lines a claim may compose now. */
 apr_size_t agent_start_claim_bytes(const agent_runner_table_t *table);
 
+/* Whether so many bytes may be added to the unread input of a runner: the rule
+ * for long lines above. */
+bool agent_start_has_room(const agent_runner_table_t *table,
+                          const agent_runner_t *runner, apr_size_t bytes);
+
 /* Whether the line of a lease that was just claimed can be handed over at once:
  * its runner has room for it, and no other run waits for that room. */
 bool agent_start_fits_now(const agent_runs_t *runs, const agent_lease_t *lease);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests of runs; see request.h. */
+#include "request.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+void agent_request_init(agent_request_queue_t *queue)
+{
+    APR_RING_INIT(&queue->classes, agent_request_class_t, link);
+}
+
+void agent_request_begin(agent_lease_t *lease, const char *checkpoint_id)
+{
+    agent_request_t *request = &lease->request;
+
+    if (checkpoint_id != NULL) {
+        memcpy(request->checkpoint_id, checkpoint_id, AGENT_UUID_SIZE - 1);
+        request->checkpoint_id[AGENT_UUID_SIZE - 1] = '\0';
+    }
+}
+
+/* ---- the queue ---- */
+
+static agent_request_class_t *class_of(agent_lease_t *lease)
+{
+    return &lease->group->requests;
+}
+
+static void start_waiting(agent_request_queue_t *queue, agent_lease_t *lease)
+{
+    agent_request_class_t *class = class_of(lease);
+
+    if (APR_RING_EMPTY(&class->waiting, agent_lease_t, request.link)) {
+        APR_RING_INSERT_TAIL(&queue->classes, class, agent_request_class_t,
+                             link);
+    }
+    lease->request.is_waiting = true;
+    lease->request.failures = 0;
+    APR_RING_INSERT_TAIL(&class->waiting, lease, agent_lease_t, request.link);
+}
+
+static void move_class_back(agent_request_queue_t *queue,
+                            agent_request_class_t *class)
+{
+    APR_RING_REMOVE(class, link);
+    APR_RING_INSERT_TAIL(&queue->classes, class, agent_request_class_t, link);
+}
+
+static void stop_waiting(agent_request_queue_t *queue, agent_lease_t *lease)
+{
+    agent_request_class_t *class = class_of(lease);
+
+    APR_RING_REMOVE(lease, request.link);
+    lease->request.is_waiting = false;
+    lease->request.is_sent = false;
+    if (APR_RING_EMPTY(&class->waiting, agent_lease_t, request.link)) {
+        APR_RING_REMOVE(class, link);
+    }
+    else {
+        move_class_back(queue, class);
+    }
+}
+
+agent_lease_t *agent_request_find(
+    const agent_request_queue_t *queue,
+    bool (*has_room)(void *baton, const agent_runner_t *runner), void *baton)
+{
+    agent_request_class_t *class;
+
+    AGENT_RING_EACH(class, &queue->classes, agent_request_class_t, link)
+    {
+        agent_lease_t *lease = APR_RING_FIRST(&class->waiting);
+
+        if (has_room(baton, lease->group->runner)) {
+            return lease;
+        }
+    }
+    return NULL;
+}
+
+void agent_request_postpone(agent_request_queue_t *queue, agent_lease_t *lease)
+{
+    agent_request_class_t *class = class_of(lease);
+
+    lease->request.is_sent = false;
+    APR_RING_REMOVE(lease, request.link);
+    APR_RING_INSERT_TAIL(&class->waiting, lease, agent_lease_t, request.link);
+    move_class_back(queue, class);
+}
+
+/* ---- replies ---- */
+
+static void note_reply(agent_lease_t *lease)
+{
+    const agent_runner_t *runner = lease->group->runner;
+
+    lease->request.reply_end = runner->written
+        + agent_buffer_length(&runner->input);
+}
+
+static void say_error(agent_lease_t *lease, const char *code,
+                      const char *message)
+{
+    agent_protocol_refuse(&lease->group->runner->input, &lease->key,
+                          lease->request.id, code, message);
+    note_reply(lease);
+}
+
+static void say_part(agent_lease_t *lease, const char *part, const char *cursor)
+{
+    agent_protocol_reply(&lease->group->runner->input, &lease->key,
+                         lease->request.id, part, cursor);
+    note_reply(lease);
+    lease->request.is_done = cursor == NULL;
+    apr_cpystrn(lease->request.cursor, cursor != NULL ? cursor : "",
+                sizeof(lease->request.cursor));
+}
+
+void agent_request_reply(agent_request_queue_t *queue, agent_lease_t *lease,
+                         const char *part, const char *cursor)
+{
+    stop_waiting(queue, lease);
+    if (cursor != NULL && strlen(cursor) >= AGENT_REQUEST_CURSOR_SIZE) {
+        say_error(lease, "state_unreadable", "The state cannot be read.");
+        return;
+    }
+    say_part(lease, part, cursor);
+}
+
+void agent_request_refuse(agent_request_queue_t *queue, agent_lease_t *lease,
+                          const char *code, const char *message)
+{
+    stop_waiting(queue, lease);
+    say_error(lease, code, message);
+}
+
+void agent_request_release(agent_request_queue_t *queue, agent_lease_t *lease)
+{
+    if (lease->group != NULL && lease->request.is_waiting) {
+        agent_request_refuse(queue, lease, "run_taken",
+                             "The run was taken from this runner.");
+    }
+}
+
+void agent_request_forget(agent_request_queue_t *queue, agent_lease_t *lease)
+{
+    if (lease->group != NULL && lease->request.is_waiting) {
+        stop_waiting(queue, lease);
+    }
+}
+
+/* ---- requests ---- */
+
+/* Refuses a request at once. A run may do this a few times: each costs an
+ * iteration of the loop. */
+static const char *refuse(agent_lease_t *lease, const char *code,
+                          const char *message)
+{
+    if (++lease->request.refused > AGENT_REQUEST_MAX_REFUSED) {
+        return "a run sent too many requests that were refused";
+    }
+    say_error(lease, code, message);
+    return NULL;
+}
+
+/* Whether the cursor is where the last reply left off. */
+static bool continues(const agent_request_t *request, const agent_line_t *line)
+{
+    return !request->is_done && line->cursor_length == strlen(request->cursor)
+        && memcmp(request->cursor, line->cursor, line->cursor_length) == 0;
+}
+
+static bool is_op(const agent_line_t *line, const char *op)
+{
+    return line->op_length == strlen(op)
+        && memcmp(line->op, op, line->op_length) == 0;
+}
+
+const char *agent_request_take(agent_request_queue_t *queue,
+                               agent_lease_t *lease, const agent_line_t *line)
+{
+    agent_request_t *request = &lease->request;
+
+    if (request->is_waiting
+        || request->reply_end > lease->group->runner->written) {
+        return "a run sent a request before it read the last reply";
+    }
+    request->id = line->request_id;
+    if (lease->state != AGENT_LEASE_HELD) {
+        return refuse(lease, "run_taken",
+                      "The run was taken from this runner.");
+    }
+    if (!is_op(line, "state.get")) {
+        return refuse(lease, "unknown_op", "There is no such operation.");
+    }
+    if (!continues(request, line)) {
+        return refuse(lease, "invalid_cursor",
+                      "A run reads its state once, part by part.");
+    }
+    if (request->checkpoint_id[0] == '\0') {
+        say_part(lease, "{\"values\":{}}", NULL);
+        return NULL;
+    }
+    start_waiting(queue, lease);
+    return NULL;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests of runs (`request`), and the replies. A run has one request at a
+ * time, and asks for the next part of its state when it has read the last one:
+ * this is what limits the unread input of a runner that reads slowly. Runners
+ * take turns; the requests of one runner are answered in their order.
+ *
+ * A request can name nothing but the run: the checkpoint is that of its start,
+ * and a cursor is accepted only where the last reply left off.
+ */
+#ifndef AGENT_SUPERVISOR_RUNNER_REQUEST_H
+#define AGENT_SUPERVISOR_RUNNER_REQUEST_H
+
+#include "../lease/lease.h"
+#include "protocol.h"
+#include "runner.h"
+
+/* Requests of one run that may be refused. */
+#define AGENT_REQUEST_MAX_REFUSED 16
+
+APR_RING_HEAD(agent_request_classes_t, agent_request_class_t);
+typedef struct agent_request_classes_t agent_request_classes_t;
+
+typedef struct agent_request_queue_t {
+    /* Runners of which a run waits; the next one to be served is first. */
+    agent_request_classes_t classes;
+} agent_request_queue_t;
+
+void agent_request_init(agent_request_queue_t *queue);
+
+/* The run starts from that checkpoint: borrowed, 36 bytes, or NULL for none. */
+void agent_request_begin(agent_lease_t *lease, const char *checkpoint_id);
+
+/* Takes a line of type AGENT_LINE_REQUEST: queues it, or replies at once.
+ * Returns NULL, or the breach of the protocol, a constant. The lease must have
+ * a runner. */
+const char *agent_request_take(agent_request_queue_t *queue,
+                               agent_lease_t *lease, const agent_line_t *line);
+
+/* The first run, in the order of turns, that waits and whose runner has_room()
+ * accepts; NULL: none. */
+agent_lease_t *agent_request_find(
+    const agent_request_queue_t *queue,
+    bool (*has_room)(void *baton, const agent_runner_t *runner), void *baton);
+
+/* Replies with a part of the state. cursor: where the next one begins, NULL
+ * after the last one; a longer one than AGENT_REQUEST_CURSOR_SIZE is refused.
+ * The run no longer waits; its runner's next turn is after those of the others.
+ */
+void agent_request_reply(agent_request_queue_t *queue, agent_lease_t *lease,
+                         const char *part, const char *cursor);
+
+/* Replies with an error: code is a word, message a sentence, both without
+ * characters that JSON escapes. */
+void agent_request_refuse(agent_request_queue_t *queue, agent_lease_t *lease,
+                          const char *code, const char *message);
+
+/* Gives the other runs of the runner, and other runners, their turns first. */
+void agent_request_postpone(agent_request_queue_t *queue, agent_lease_t *lease);
+
+/* The lease is no longer HELD: a request that waits is refused. */
+void agent_request_release(agent_request_queue_t *queue, agent_lease_t *lease);
+
+/* The runner's side has ended: drops the request. */
+void agent_request_forget(agent_request_queue_t *queue, agent_lease_t *lease);
+
+#endif

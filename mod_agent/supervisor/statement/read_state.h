@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read_state: the next part of the state from which a run starts, for the
+ * request of its runner (../runner/request.h). One part a statement, over the
+ * second connection: its other statements have their turns between two parts.
+ */
+#ifndef AGENT_SUPERVISOR_READ_STATE_H
+#define AGENT_SUPERVISOR_READ_STATE_H
+
+#include "../runs.h"
+#include "start.h"
+#include "worker.h"
+
+/* Bytes of a part; a single element of a list may be longer. */
+#define AGENT_READ_STATE_BYTES 1000000
+
+typedef struct agent_read_state_t {
+    const agent_worker_t *worker;
+    const agent_runner_table_t *runners;
+    agent_runs_t *runs;
+    /* The run of the statement in flight. */
+    agent_lease_key_t key;
+    /* No statement is sent before. */
+    apr_time_t retry_at;
+} agent_read_state_t;
+
+extern const agent_operation_t agent_read_state_operation;
+
+#endif

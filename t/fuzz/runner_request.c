@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/request.c */
+/* OBJECTS: supervisor/lease/lease.c core/ */
+/*
+ * Requests of a run, a line each, as a hostile runner may send them. After each
+ * one the state has another part, and the runner reads its input or not.
+ */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "../../mod_agent/core/raw.h"
+#include "../../mod_agent/core/scan.h"
+#include "../../mod_agent/supervisor/runner/request.h"
+
+#define CHECKPOINT "01890000-0000-7000-8000-00000000000c"
+#define PARTS      3
+
+typedef struct side_t {
+    agent_request_queue_t queue;
+    agent_runner_t runner;
+    agent_lease_t *lease;
+    int parts;
+} side_t;
+
+static bool has_room(void *baton, const agent_runner_t *runner)
+{
+    return true;
+}
+
+static side_t *make_side(apr_pool_t *pool)
+{
+    side_t *side = apr_pcalloc(pool, sizeof(*side));
+    agent_lease_table_t *table = apr_pcalloc(pool, sizeof(*table));
+    agent_context_t *context = apr_pcalloc(pool, sizeof(*context));
+    agent_lease_key_t key = {.epoch = 1};
+
+    context->pool = pool;
+    agent_lease_init(table, context);
+    agent_request_init(&side->queue);
+    agent_lease_group_init(&side->runner.group, &side->runner);
+    agent_buffer_init(&side->runner.input, pool);
+    memset(key.run_id, '1', sizeof(key.run_id));
+    side->lease = agent_lease_add(table, &key, &side->runner.group);
+    agent_request_begin(side->lease, CHECKPOINT);
+    return side;
+}
+
+/* The input is lines of JSON, which the runner reads. */
+static void read_input(side_t *side)
+{
+    agent_buffer_t *input = &side->runner.input;
+
+    while (agent_buffer_length(input) > 0) {
+        char *text = agent_buffer_text(input);
+        char *end = memchr(text, '\n', agent_buffer_length(input));
+        agent_scan_t scan = {.code = AGENT_SCAN_OK};
+
+        must(end != NULL);
+        must(agent_scan_json(&scan, text, (size_t)(end - text)));
+        side->runner.written += (apr_uint64_t)(end - text) + 1;
+        agent_buffer_consume(input, (apr_size_t)(end - text) + 1);
+    }
+}
+
+/* A part for the run that waits, as the database has it. */
+static void answer(side_t *side)
+{
+    agent_lease_t *lease = agent_request_find(&side->queue, has_room, NULL);
+
+    if (lease != NULL) {
+        must(side->parts < PARTS);
+        side->parts++;
+        agent_request_reply(&side->queue, lease, "{\"a\":{\"value\":1}}",
+                            side->parts < PARTS ? "1.1" : NULL);
+        must(agent_request_find(&side->queue, has_room, NULL) == NULL);
+    }
+}
+
+static void examine(const char *text, size_t length, apr_pool_t *pool)
+{
+    side_t *side = make_side(pool);
+    const char *end = text + length;
+
+    while (text < end) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        /* The protocol's lines are followed by a byte that may be read. */
+        char *copy = apr_pstrmemdup(
+            pool, text, (size_t)((newline != NULL ? newline : end) - text));
+        agent_line_t line;
+
+        memset(&line, 0, sizeof(line));
+        if (agent_protocol_read(&line, copy, strlen(copy)) == NULL
+            && line.type == AGENT_LINE_REQUEST
+            && agent_request_take(&side->queue, side->lease, &line) != NULL) {
+            break;
+        }
+        must(agent_buffer_length(&side->runner.input) < 1000);
+        if (line.request_id % 4 != 3) {
+            answer(side);
+        }
+        if (line.request_id % 4 != 2) {
+            read_input(side);
+        }
+        text = newline != NULL ? newline + 1 : end;
+    }
+    must(side->lease->request.refused <= AGENT_REQUEST_MAX_REFUSED + 1);
+    agent_request_forget(&side->queue, side->lease);
+    must(agent_request_find(&side->queue, has_room, NULL) == NULL);
+}

@@ -1,0 +1,112 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# A runner whose runs send requests, as their input says: {"do": "read"}. A run
+# reports each reply in an event.
+use strict;
+use warnings;
+use JSON::PP ();
+
+my $json = JSON::PP->new->utf8->canonical;
+my %runs;
+
+my $text = '';
+
+sub send_line { my ($message) = @_; $text .= $json->encode($message) . "\n"; return }
+sub send_of { my ($run, %members) = @_; return send_line({ run_id => $run->{run_id}, epoch => $run->{epoch}, %members }) }
+sub event { my ($run, $data) = @_; return send_of($run, type => 'event', event => 'custom', data => $data) }
+
+sub request {
+    my ($run, %members) = @_;
+    return send_of($run, type => 'request', id => ++$run->{requests}, op => 'state.get', cursor => undef, %members);
+}
+
+# The lines that answer a message are written at once.
+sub flush {
+    while (length $text) {
+        my $done = syswrite OUT, $text or exit 1;
+        substr $text, 0, $done, '';
+    }
+    return;
+}
+
+sub end {
+    my ($run) = @_;
+    delete $runs{ $run->{run_id} };
+    return send_of($run, type => 'end', status => 'success', error => undef);
+}
+
+my %actions = (
+    noop => \&end,
+    # Reads the state to its end; `again` then does so once more.
+    read => sub { request($_[0]) },
+    again => sub { request($_[0]) },
+    # Requests and does not read its input any more.
+    mute => sub { request($_[0]); flush(); sleep 3600 while 1 },
+    unknown => sub { request($_[0], op => 'state.put') },
+    always_unknown => sub { request($_[0], op => 'state.put') },
+    cursor => sub { request($_[0], cursor => '1.2') },
+    # Breaches.
+    twice => sub { request($_[0]) for 1 .. 2 },
+    thousands => sub { request($_[0], op => 'state.put') for 1 .. 10_000 },
+    wrong_run => sub { request($_[0], run_id => '00000000-0000-7000-8000-00000000dead') },
+    wrong_epoch => sub { request($_[0], epoch => $_[0]{epoch} + 1) },
+    no_id => sub { request($_[0], id => 'one') },
+    no_op => sub { request($_[0], op => '') },
+    long_cursor => sub { request($_[0], cursor => '1' x 128) },
+);
+
+# What a part has: of each list the number of elements, which has to begin where
+# the part before ended, or the value itself.
+sub describe {
+    my ($run, $values) = @_;
+    my %part;
+    while (my ($name, $value) = each %{$values}) {
+        my $list = ref $value eq 'HASH' ? $value->{'$list'} : undef;
+        $part{$name} = $list ? @{ $list->{items} } : $value;
+        next if !$list;
+        die "$name: $list->{keep} elements\n" if $list->{keep} != ($run->{counts}{$name} // 0);
+        $run->{counts}{$name} += @{ $list->{items} };
+    }
+    return \%part;
+}
+
+sub take_reply {
+    my ($reply) = @_;
+    my $run = $runs{ $reply->{run_id} } or return;
+    my $action = $run->{input}{do};
+    my %data = $reply->{ok} ? (part => describe($run, $reply->{result}{values}), more => defined $reply->{cursor} ? 1 : 0)
+        : (code => $reply->{error}{code});
+    event($run, { id => $reply->{id}, length => $reply->{length}, %data });
+    return request($run, cursor => $reply->{cursor}) if defined $reply->{cursor};
+    return request($run, op => 'state.put') if $action eq 'always_unknown';
+    return request($run) if $action eq 'again' && !$run->{is_again}++;
+    return end($run);
+}
+
+my %messages = (
+    hello => sub {
+        die "protocol $_[0]{protocol}\n" if $_[0]{protocol} != 2;
+        send_line({ type => 'ready', graphs => { map { $_ => {} } keys %{ $_[0]{graphs} } }, slots => 100 });
+    },
+    ping => sub { send_line({ type => 'pong', id => $_[0]{id} }) },
+    start => sub {
+        my ($run) = @_;
+        $runs{ $run->{run_id} } = $run;
+        event($run, 'begun');
+        my $action = $run->{input}{once} && $run->{attempt} > 1 ? 'noop' : $run->{input}{do};
+        $actions{$action}->($run);
+    },
+    reply => \&take_reply,
+    cancel => sub { end($runs{ $_[0]{run_id} }) if $runs{ $_[0]{run_id} } },
+    go => sub { },
+    drain => sub { },
+);
+
+open IN, '<&=', 3 or die "3: $!\n";
+open OUT, '>&=', 4 or die "4: $!\n";
+while (my $line = <IN>) {
+    my $message = $json->decode($line);
+    $message->{length} = length $line;
+    $messages{ $message->{type} }->($message);
+    flush();
+}

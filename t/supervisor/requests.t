@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+# Requests of runners: the parts of a state, what is refused, what ends a runner,
+# and that other runners' runs continue.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Wait;
+use Test::More;
+use TestLarge;
+use TestSupervisor;
+
+my $pg = start_cluster();
+
+sub start_supervisor {
+    my (%args) = @_;
+    my $sv = TestSupervisor->start($pg, lease_sec => 60, runner => scripted_runner('request_runner.pl'),
+        timing_ms => patient_timing(), %args);
+    $sv->wait_ready;
+    return $sv;
+}
+
+my $sv = start_supervisor();
+
+# The data of the events of a run that has ended.
+sub replies_of {
+    my ($run) = @_;
+    $sv->wake;
+    wait_status($run, 'success');
+    my (undef, undef, @events) = events_of($run);
+    return map { $_->[1] } @events;
+}
+
+subtest 'state.get: a small state is one part' => sub {
+    my ($reply, @more) = replies_of(create_large_runs(1, 2, { do => 'read' }, bytes => 200));
+    is_deeply [ @{$reply}{qw(id part more)} ], [ 1, { messages => 2 }, 0 ], 'it has all elements and no cursor';
+    is_deeply \@more, [], 'nothing follows';
+};
+
+subtest 'state.get: a state longer than a line comes in parts of at most 1 MB' => sub {
+    my @replies = replies_of(create_large_runs(1, 1000, { do => 'read' }));
+    cmp_ok scalar @replies, '>=', 10, '10 MB are ten parts or more';
+    is_deeply [ map { $_->{id} } @replies ], [ 1 .. @replies ], 'each answers its request';
+    is_deeply [ map { $_->{more} } @replies ], [ (1) x $#replies, 0 ], 'the last one has no cursor';
+    my $elements = 0;
+    $elements += $_->{part}{messages} for @replies;
+    is $elements, 1000, 'together they have all elements';
+    is scalar(grep { $_->{length} > 1_001_000 } @replies), 0, 'none is longer than 1 MB';
+};
+
+subtest 'state.get: an element longer than a part is a part of its own' => sub {
+    my @replies = replies_of(create_large_runs(1, 3, { do => 'read' }, bytes => 2_000_000));
+    is_deeply [ map { $_->{part} } @replies ], [ ({ messages => 1 }) x 3 ], 'three parts';
+};
+
+subtest 'state.get: a thread without a state has an empty one' => sub {
+    my ($reply) = replies_of(create_run({ do => 'read' }));
+    is_deeply [ @{$reply}{qw(part more)} ], [ {}, 0 ], 'no channel';
+};
+
+subtest 'a request that cannot be answered is refused with a code' => sub {
+    for my $case ([ unknown => 'unknown_op' ], [ cursor => 'invalid_cursor' ], [ again => 'invalid_cursor' ]) {
+        my ($action, $code) = @{$case};
+        my @replies = replies_of(create_large_runs(1, 2, { do => $action }, bytes => 200));
+        is $replies[-1]{code}, $code, "$action: $code";
+    }
+};
+
+sub expect_breach {
+    my ($action, $message) = @_;
+    subtest "a runner whose run breaks the protocol ($action) is replaced, the run is executed again" => sub {
+        my ($run) = create_large_runs(1, 2, { do => $action, once => 1 }, bytes => 200);
+        $sv->wake;
+        wait_status($run, 'success');
+        is attempts_of($run), 2, 'the run succeeds at its second attempt';
+        ok $sv->wait_log(qr/AGT0332: .*$message/), 'the reason is logged';
+    };
+    return;
+}
+
+expect_breach(twice          => 'a run sent a request before it read the last reply');
+expect_breach(thousands      => 'a run sent a request before it read the last reply');
+expect_breach(always_unknown => 'a run sent too many requests that were refused');
+expect_breach(wrong_run      => 'a run that it does not execute');
+expect_breach(wrong_epoch    => 'a run that it does not execute');
+expect_breach(no_id          => 'its line has no valid id');
+expect_breach(no_op          => 'its line has no valid op');
+expect_breach(long_cursor    => 'its line has no valid cursor');
+
+# Calls agent.read_state by another body while the code runs.
+sub with_body {
+    my ($body, $code) = @_;
+    my $arguments = 'uuid, uuid, uuid, text, integer';
+    sql("alter function agent.read_state($arguments) rename to read_state_kept; "
+        . "create function agent.read_state($arguments) returns table (code text, body text, cursor text) language plpgsql as "
+        . "\$\$ begin $body end \$\$");
+    $code->();
+    sql("drop function agent.read_state($arguments); alter function agent.read_state_kept($arguments) rename to read_state");
+    return;
+}
+
+subtest 'a state that the database cannot read is refused' => sub {
+    with_body("raise exception 'no';", sub {
+        my ($reply) = replies_of(create_large_runs(1, 2, { do => 'read' }, bytes => 200));
+        is $reply->{code}, 'state_timeout', 'after three failures';
+        ok $sv->wait_log(qr/AGT0375: /), 'the failure is logged';
+    });
+    for my $case ([ q('{"a":') => 'state_unreadable' ], [ q(repeat(' ', 8388608)) => 'state_too_large' ],
+        [ q('{"a":[{}' || repeat(',{}', 600000) || ']}') => 'state_too_large' ]) {
+        my ($part, $code) = @{$case};
+        with_body("return query select 'ok', ($part)::text, null::text;", sub {
+            my ($reply) = replies_of(create_large_runs(1, 2, { do => 'read' }, bytes => 200));
+            is $reply->{code}, $code, "$part: $code";
+        });
+    }
+};
+
+subtest 'a run that is cancelled while it waits for a reply ends' => sub {
+    my $lock = hold_lock('select pg_advisory_lock(1)');
+    my $run;
+    with_body("perform pg_advisory_xact_lock(1); return query select 'ok', '{"values":{}}', null::text;", sub {
+        ($run) = create_large_runs(1, 2, { do => 'read' }, bytes => 200);
+        $sv->wake;
+        wait_blocked('read_state');
+        $sv->cancel($run);
+        wait_final($run);
+        release_lock($lock);
+        my ($reply) = replies_of(create_large_runs(1, 2, { do => 'read' }, bytes => 200));
+        is_deeply $reply->{part}, {}, 'the next request is answered';
+    });
+    is scalar(events_of($run)), 2, 'the run gets no reply';
+};
+
+subtest 'a runner that does not read its replies delays no other runner' => sub {
+    my $two = start_supervisor(runners => 2, node => 'node-2', graphs => { two => {} },
+        timing_ms => { %{ patient_timing() }, ping_timeout => 3_600_000 });
+    $two->wait_runners(2);
+    my $mute = (create_large_runs(1, 1000, { do => 'mute' }, graph => 'two'))[0];
+    wait_for('the mute run to begin', sub { events_of($mute) >= 2 });
+    for my $number (1 .. 3) {
+        my ($run) = create_large_runs(1, 300, { do => 'read' }, graph => 'two');
+        $two->wake;
+        wait_status($run, 'success');
+        is attempts_of($run), 1, 'a run of the other runner reads its state';
+    }
+    kill KILL => $two->pid;
+    sql('delete from agent.run_queue');
+};
+
+is $sv->stop, 0, 'the supervisor exits with status 0';
+
+done_testing;

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
+/* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
+/* OBJECTS: core/ db/query.c db/connection.c db/array.c */
+/* Requests of runs and their replies; see supervisor/runner/request.h. */
+#include "supervisor_fixture.h"
+
+#include "../../mod_agent/core/raw.h"
+#include "../../mod_agent/core/scan.h"
+#include "../../mod_agent/supervisor/run_end.h"
+#include "../../mod_agent/supervisor/statement/start.h"
+
+#define CHECKPOINT "01890000-0000-7000-8000-00000000000c"
+
+/* The fixture with nine runs that start from a checkpoint. */
+static fixture_t *make_requests(apr_pool_t *pool)
+{
+    fixture_t *fixture = make_fixture(pool);
+
+    agent_request_init(&fixture->runs->requests);
+    for (int i = 0; i < RUNS; i++) {
+        agent_request_begin(fixture->leases[i], CHECKPOINT);
+    }
+    agent_request_begin(fixture->other, CHECKPOINT);
+    return fixture;
+}
+
+static const char *take(const fixture_t *fixture, agent_lease_t *lease,
+                        const char *op, const char *cursor)
+{
+    agent_line_t line = {.type = AGENT_LINE_REQUEST,
+                         .request_id = 5,
+                         .op = op,
+                         .op_length = strlen(op),
+                         .cursor = cursor,
+                         .cursor_length = strlen(cursor)};
+
+    return agent_request_take(&fixture->runs->requests, lease, &line);
+}
+
+static void get_state(const fixture_t *fixture, agent_lease_t *lease)
+{
+    assert_null(take(fixture, lease, "state.get", lease->request.cursor));
+}
+
+static bool has_room(void *baton, const agent_runner_t *runner)
+{
+    return runner != baton;
+}
+
+/* full: a runner without room, or NULL. */
+static agent_lease_t *find(const fixture_t *fixture, agent_runner_t *full)
+{
+    return agent_request_find(&fixture->runs->requests, has_room, full);
+}
+
+/* Asserts that the unread input is one reply, and reads it. */
+static void expect_reply(agent_lease_t *lease, const char *member,
+                         const char *value)
+{
+    agent_runner_t *runner = lease->group->runner;
+    const char *text = agent_buffer_text(&runner->input);
+    agent_scan_t scan = {.code = AGENT_SCAN_OK};
+    agent_raw_t line = agent_raw_read(text);
+
+    assert_true(
+        agent_scan_json(&scan, text, agent_buffer_length(&runner->input)));
+    assert_true(agent_raw_equals(agent_raw_get(line, "type"), "reply"));
+    if (strcmp(member, "code") == 0) {
+        line = agent_raw_get(line, "error");
+    }
+    line = agent_raw_get(line, member);
+    assert_int_equal(line.length, strlen(value));
+    assert_memory_equal(line.text, value, line.length);
+    assert_int_equal(read_go(runner), 1);
+}
+
+static void a_state_is_read_part_by_part(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_request_queue_t *queue = &fixture->runs->requests;
+    agent_lease_t *lease = fixture->leases[0];
+
+    get_state(fixture, lease);
+    assert_ptr_equal(find(fixture, NULL), lease);
+    agent_request_reply(queue, lease, "{\"a\":{\"items\":[1]}}", "1.1");
+    assert_null(find(fixture, NULL));
+    expect_reply(lease, "cursor", "\"1.1\"");
+    get_state(fixture, lease);
+    agent_request_reply(queue, lease, "{\"b\":{\"value\":2}}", NULL);
+    expect_reply(lease, "result", "{\"b\":{\"value\":2}}");
+    /* It was read to its end. */
+    assert_null(take(fixture, lease, "state.get", ""));
+    expect_reply(lease, "code", "\"invalid_cursor\"");
+}
+
+static void a_run_without_a_state_has_an_empty_one(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_lease_t *lease = fixture->leases[0];
+
+    lease->request.checkpoint_id[0] = '\0';
+    get_state(fixture, lease);
+    assert_null(find(fixture, NULL));
+    expect_reply(lease, "result", "{\"values\":{}}");
+    assert_true(lease->request.is_done);
+}
+
+static void the_checkpoint_is_that_of_the_start_line(void **state)
+{
+    static const char *const starts[] = {
+        "{\"checkpoint\":{\"checkpoint_id\":\"" CHECKPOINT "\"}}",
+        "{\"input\":{\"checkpoint\":{\"checkpoint_id\":\"" CHECKPOINT "\"}}}",
+        "{\"checkpoint\":null}", "{\"checkpoint\":{\"checkpoint_id\":1}}"};
+    static const char *const found[] = {CHECKPOINT, "", "", ""};
+    fixture_t *fixture = make_fixture(*state);
+
+    for (int i = 0; i < 4; i++) {
+        agent_start_hand_over(fixture->runs, fixture->leases[i], starts[i]);
+        assert_string_equal(fixture->leases[i]->request.checkpoint_id,
+                            found[i]);
+    }
+}
+
+static void a_run_may_not_request_before_it_read_the_last_reply(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_lease_t *lease = fixture->leases[0];
+
+    get_state(fixture, lease);
+    assert_non_null(take(fixture, lease, "state.get", ""));
+    agent_request_reply(&fixture->runs->requests, lease, "{}", "1.1");
+    assert_non_null(take(fixture, lease, "state.get", "1.1"));
+    read_go(fixture->runner);
+    get_state(fixture, lease);
+}
+
+static void a_run_may_send_few_requests_that_are_refused(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_lease_t *lease = fixture->leases[0];
+
+    for (int i = 0; i < AGENT_REQUEST_MAX_REFUSED; i++) {
+        const char *op = i % 2 == 0 ? "state.put" : "state.get";
+
+        assert_null(take(fixture, lease, op, "9.9"));
+        expect_reply(lease, "code",
+                     i % 2 == 0 ? "\"unknown_op\"" : "\"invalid_cursor\"");
+    }
+    assert_non_null(take(fixture, lease, "state.put", ""));
+}
+
+static void runners_take_turns_and_runs_keep_their_order(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_request_queue_t *queue = &fixture->runs->requests;
+
+    for (int i = 0; i < RUNS; i++) {
+        get_state(fixture, fixture->leases[i]);
+    }
+    get_state(fixture, fixture->other);
+    assert_ptr_equal(find(fixture, NULL), fixture->leases[0]);
+    agent_request_reply(queue, fixture->leases[0], "{}", "1.1");
+    assert_ptr_equal(find(fixture, NULL), fixture->other);
+    agent_request_reply(queue, fixture->other, "{}", "1.1");
+    assert_ptr_equal(find(fixture, NULL), fixture->leases[1]);
+    /* A run that got a part waits behind the others of its runner. */
+    read_go(fixture->runner);
+    get_state(fixture, fixture->leases[0]);
+    for (int i = 1; i < RUNS; i++) {
+        assert_ptr_equal(find(fixture, NULL), fixture->leases[i]);
+        agent_request_reply(queue, fixture->leases[i], "{}", NULL);
+    }
+    assert_ptr_equal(find(fixture, NULL), fixture->leases[0]);
+}
+
+static void a_runner_without_room_is_passed_over(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+
+    get_state(fixture, fixture->leases[0]);
+    assert_null(find(fixture, fixture->runner));
+    get_state(fixture, fixture->other);
+    assert_ptr_equal(find(fixture, fixture->runner), fixture->other);
+}
+
+static void unread_input_leaves_no_room_for_a_part(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_runner_table_t *table = fixture->io->runners;
+    agent_runner_t *runner = fixture->runner;
+    char *bytes = apr_pcalloc(*state, AGENT_START_RUNNER_BYTES);
+
+    APR_RING_INIT(&table->all, agent_runner_t, link);
+    APR_RING_INSERT_TAIL(&table->all, runner, agent_runner_t, link);
+    assert_true(agent_start_has_room(table, runner, 1000000));
+    agent_buffer_append(&runner->input, bytes, AGENT_START_RUNNER_BYTES);
+    assert_true(agent_start_has_room(table, runner, 1000000));
+    agent_buffer_append(&runner->input, bytes, 1);
+    assert_false(agent_start_has_room(table, runner, 1000000));
+}
+
+static void a_request_that_failed_is_tried_after_the_others(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_request_queue_t *queue = &fixture->runs->requests;
+
+    get_state(fixture, fixture->leases[0]);
+    get_state(fixture, fixture->leases[1]);
+    get_state(fixture, fixture->other);
+    agent_request_postpone(queue, fixture->leases[0]);
+    assert_ptr_equal(find(fixture, NULL), fixture->other);
+    agent_request_reply(queue, fixture->other, "{}", NULL);
+    assert_ptr_equal(find(fixture, NULL), fixture->leases[1]);
+    agent_request_reply(queue, fixture->leases[1], "{}", NULL);
+    assert_ptr_equal(find(fixture, NULL), fixture->leases[0]);
+}
+
+static void a_run_that_is_taken_from_its_runner_does_not_wait(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_lease_t *lease = fixture->leases[0];
+
+    get_state(fixture, lease);
+    agent_run_end_set_state(fixture->runs, lease, AGENT_LEASE_ENDED);
+    assert_null(find(fixture, NULL));
+    expect_reply(lease, "code", "\"run_taken\"");
+    get_state(fixture, lease);
+    expect_reply(lease, "code", "\"run_taken\"");
+}
+
+static void the_request_of_a_run_that_has_ended_is_dropped(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+
+    get_state(fixture, fixture->leases[0]);
+    get_state(fixture, fixture->leases[1]);
+    agent_run_end_detach(fixture->runs, fixture->leases[0]);
+    assert_ptr_equal(find(fixture, NULL), fixture->leases[1]);
+    agent_run_end_detach(fixture->runs, fixture->leases[1]);
+    assert_null(find(fixture, NULL));
+    assert_int_equal(agent_buffer_length(&fixture->runner->input), 0);
+}
+
+static void a_cursor_that_is_too_long_is_not_kept(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    char cursor[AGENT_REQUEST_CURSOR_SIZE + 1];
+
+    memset(cursor, '1', sizeof(cursor));
+    cursor[sizeof(cursor) - 1] = '\0';
+    get_state(fixture, fixture->leases[0]);
+    agent_request_reply(&fixture->runs->requests, fixture->leases[0], "{}",
+                        cursor);
+    expect_reply(fixture->leases[0], "code", "\"state_unreadable\"");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_state_is_read_part_by_part),
+        CHECK_TEST(a_run_without_a_state_has_an_empty_one),
+        CHECK_TEST(the_checkpoint_is_that_of_the_start_line),
+        CHECK_TEST(a_run_may_not_request_before_it_read_the_last_reply),
+        CHECK_TEST(a_run_may_send_few_requests_that_are_refused),
+        CHECK_TEST(runners_take_turns_and_runs_keep_their_order),
+        CHECK_TEST(a_runner_without_room_is_passed_over),
+        CHECK_TEST(unread_input_leaves_no_room_for_a_part),
+        CHECK_TEST(a_request_that_failed_is_tried_after_the_others),
+        CHECK_TEST(a_run_that_is_taken_from_its_runner_does_not_wait),
+        CHECK_TEST(the_request_of_a_run_that_has_ended_is_dropped),
+        CHECK_TEST(a_cursor_that_is_too_long_is_not_kept),
+    };
+
+    return CHECK_RUN(tests);
+}
