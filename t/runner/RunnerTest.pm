@@ -87,7 +87,63 @@ sub hello {
 
 sub send {    ## no critic (Subroutines::ProhibitBuiltinHomonyms)
     my ($self, @messages) = @_;
-    return $self->send_raw(join '', map { $json->encode($_) . "\n" } @messages);
+    return $self->send_raw(join '', map { prepare($_) } @messages);
+}
+
+# The states from which runs start, as JSON text.
+my %states;
+
+# Gives the run of a start message a state, which the runner requests.
+sub set_state {
+    my ($start, $values) = @_;
+    $states{ $start->{run_id} } = $values;
+    $start->{checkpoint} = { checkpoint_id => new_uuid(), step => -2, next => [],
+        %{ $start->{checkpoint} || {} }, bytes => length $values };
+    return;
+}
+
+# The line of a message; `values` of a start message is the state.
+sub prepare {
+    my ($message) = @_;
+    my %line = %{$message};
+    my $values = delete $line{values};
+    set_state(\%line, $json->encode($values)) if $values;
+    return $json->encode(\%line) . "\n";
+}
+
+# The reply to a request: half of each list in each part.
+sub reply_line {
+    my ($request) = @_;
+    my %reply = map { $_ => $request->{$_} } qw(run_id epoch id);
+    die "$request->{op} is not expected\n" if $request->{op} ne 'state.get';
+    my $second = defined $request->{cursor};
+    my $state = $states{ $request->{run_id} } // '{}';
+    # A large one is not decoded.
+    if (length $state > 1_000_000) {
+        die "a list is expected\n" if $state !~ /\A\{"messages":\[.*\]\}\z/;
+        my $list = '{"$list":{"keep":0,"items":' . substr($state, 12, -1) . '}}';
+        return '{"type":"reply","ok":true,"cursor":null,' . substr($json->encode(\%reply), 1, -1)
+            . ',"result":{"values":{"messages":' . $list . '}}}' . "\n";
+    }
+    my %values = %{ $json->decode($state) };
+    my $has_more = 0;
+    for my $name (keys %values) {
+        if (ref $values{$name} eq 'ARRAY') {
+            my @items = @{ $values{$name} };
+            my $half = int(@items / 2);
+            $has_more ||= $half > 0;
+            $values{$name} = { '$list' => { keep => $second ? $half : 0,
+                items => $second ? [ @items[ $half .. $#items ] ] : $half ? [ @items[ 0 .. $half - 1 ] ] : \@items } };
+        }
+        elsif ($second) {
+            delete $values{$name};
+        }
+    }
+    if ($second) {
+        delete @values{ grep { !$values{$_}{'$list'}{keep} } keys %values };
+    }
+    return $json->encode({ type => 'reply', %reply, ok => \1, result => { values => \%values },
+        cursor => $has_more && !$second ? '0.1' : undef }) . "\n";
 }
 
 # Writes all bytes, and reads while the pipe is full, so that neither side blocks
@@ -129,7 +185,11 @@ sub take_line {
     my ($self, $line) = @_;
     my $run = $line->{run_id} // '';
     my $length = 1 + length $line->{' text'};
-    if ($line->{type} ne 'want') {
+    if ($line->{type} eq 'request' && !$self->{is_withholding_state}) {
+        $self->send_raw(reply_line($line));
+        return;
+    }
+    if ($line->{type} ne 'want' && $line->{type} ne 'request') {
         my $left = $self->{credit}{$run} // 0;
         if ($length > $left) {
             die "a long line without credit: $length bytes, $left left\n" if $length > 64 * 1024 + 1;
@@ -138,6 +198,10 @@ sub take_line {
         }
         $self->{credit}{$run} = $left > $length ? $left - $length : 0;
         $self->{sent}{$run} += $length;
+        push @{ $self->{lines} }, $line;
+        return;
+    }
+    if ($line->{type} eq 'request') {
         push @{ $self->{lines} }, $line;
         return;
     }
@@ -156,6 +220,13 @@ sub take_line {
 sub withhold_credit {
     my ($self) = @_;
     $self->{is_withholding} = 1;
+    return;
+}
+
+# The test replies to requests.
+sub withhold_state {
+    my ($self) = @_;
+    $self->{is_withholding_state} = 1;
     return;
 }
 
@@ -303,7 +374,7 @@ sub ends_of {
             $total += $read // 0;
         });
         my $lines = substr $text, 0, rindex($text, "\n") + 1, '';
-        $bytes .= go_lines($lines);
+        $bytes .= go_lines($lines) . join '', map { reply_line($json->decode($_)) } $lines =~ /^(\{"type":"request"[^\n]*)/gm;
         for my $end ($lines =~ /^(\{"type":"end"[^\n]*)/gm) {
             my $line = $json->decode($end);
             $ends{ $line->{run_id} } = { %{$line}, number => 1 + keys %ends };
@@ -364,7 +435,7 @@ sub start_line {
         thread_id => new_uuid(), graph_id => 'agent', assistant_id => new_uuid(),
         input => undef, command => undef, config => {}, context => {},
         stream_modes => ['values'], interrupt_before => undef,
-        interrupt_after => undef, checkpoint => undef, values => {},
+        interrupt_after => undef, checkpoint => undef,
         %fields };
 }
 

@@ -36,7 +36,9 @@ sub line_of {
     my (%fields) = @_;
     my %raw = map { ref $fields{$_} eq 'SCALAR' ? ($_ => ${ delete $fields{$_} }) : () }
         keys %fields;
+    my $values = delete $raw{values};
     my $start = start_line(%fields, map { $_ => "<$_>" } keys %raw);
+    RunnerTest::set_state($start, $values) if $values;
     my $text = encode_json($start);
     $text =~ s/"<$_>"/$raw{$_}/ for keys %raw;
     return ($start->{run_id}, "$text\n");
@@ -244,7 +246,7 @@ sub large_line {
     my ($text) = @_;
     my $message = '{"type":"human","content":"a","id":"%d","name":null,"additional_kwargs":{},'
         . '"response_metadata":{},"example":false}';
-    return line_of(input => human($text), checkpoint => undef,
+    return line_of(input => human($text),
         values => \('{"messages":[' . join(',', map { sprintf $message, $_ } 1 .. 20_000) . ']}'));
 }
 

@@ -115,10 +115,13 @@ for my $graph (qw(agent model)) {
 
 {
     my $runner = RunnerTest->new(graphs => \%graphs);
+    # States of the same threads replace each other.
+    my @threads = map { RunnerTest::new_uuid() } 1 .. 100;
     my $round = sub {
         my @starts = (
             (map { start_line(input => human('use clock {}'), stream_modes => [qw(values updates)]) } 1 .. 90),
             (map { start_line(graph_id => 'model', input => script(text => 'one two')) } 1 .. 10));
+        @starts = map { { %{ $starts[$_] }, thread_id => $threads[$_] } } 0 .. $#starts;
         $runner->ends_of(join('', map { encode_json($_) . "\n" } @starts), scalar @starts);
     };
     $round->() for 1 .. 10;

@@ -65,6 +65,7 @@ my %calls = (
     get_state => [ [ $thread, undef ], 'thread_not_found' ],
     read_state => [ [ $thread, $checkpoint, undef, 1000 ], 'checkpoint_not_found' ],
     find_run_thread => [ [$run], 'run_not_found' ],
+    read_state => [ [ $thread, $checkpoint, undef, 1000 ], 'checkpoint_not_found' ],
     find_checkpoint_event => [ [ $thread, $run, $checkpoint ], 'run_not_found' ],
     find_stored_run => [ [ $thread, 'key', 'hash' ], '' ],
 );

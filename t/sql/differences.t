@@ -251,7 +251,7 @@ subtest 'read_state returns a state in parts of a given size, or of one element'
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
-subtest 'a start message contains the state, whatever the segments' => sub {
+subtest 'a run starts from the state, whatever the segments' => sub {
     my $thread = $play->thread;
     my $claim = $play->leased($worker, $thread);
     my $first = saved($claim, undef, messages => [ map { human($_) } 1 .. 4 ]);
@@ -259,7 +259,7 @@ subtest 'a start message contains the state, whatever the segments' => sub {
     my $third = saved($claim, $first, messages => list(2, human('other')));
     $play->save($worker, AgentSQL::Play::finish($claim));
     my $next = $play->leased($worker, $thread);
-    is_deeply AgentSQL::decode($next->{start})->{values}, { messages => [ map { human($_) } 1, 2, 'other' ] };
+    is_deeply $play->start_values($next), { messages => [ map { human($_) } 1, 2, 'other' ] };
     $play->save($worker, AgentSQL::Play::finish($next));
 };
 

@@ -47,13 +47,7 @@ subtest 'the low-water mark hides runs below it' => sub {
 subtest 'a claim composes start messages up to its bytes, compose_starts the others' => sub {
     my $other = $play->worker;
     my ($small, $large) = map { $play->thread } 1 .. 2;
-    my @runs = map { $play->run($_) } $small, $large;
-    for my $claim ($play->claim($other)) {
-        $play->save($other,
-            AgentSQL::Play::checkpoint($claim, messages => [ 'x' x ($claim->{thread_id} eq $large ? 5000 : 5) ]),
-            AgentSQL::Play::finish($claim));
-    }
-    my @next = map { $play->run($_) } $large, $small;
+    my @next = ($play->run($large, request => { input => 'x' x 5000 }), $play->run($small));
     my %claims = map { $_->{run_id} => $_ } $play->claim($other, max_bytes => 4000);
     like $claims{ $next[1] }{start}, qr/"type" : "start"/, 'the claim composes the small one';
     is $claims{ $next[0] }{start}, undef, 'the claim does not compose the large one';
@@ -150,8 +144,10 @@ subtest 'the reported length of a start message is that of its state' => sub {
         my ($size, $why) = @_;
         my ($claim) = $play->claim($other);
         my $start = AgentSQL::decode($claim->{start});
-        is length $start->{values}{messages}[0]{content}, $size, "$why: the line has it";
-        cmp_ok abs($claim->{start_bytes} - length $claim->{start}), '<', 1500, "$why: the length is reported";
+        is length $play->start_values($claim)->{messages}[0]{content}, $size, "$why: the run starts from it";
+        cmp_ok abs($claim->{start_bytes} - length $claim->{start}), '<', 1500, "$why: the length of the line is reported";
+        cmp_ok abs($claim->{state_bytes} - $size), '<', 200, "$why: the length of the state is reported";
+        is $start->{checkpoint}{bytes}, $claim->{state_bytes}, "$why: the line has it";
         return $claim;
     };
     $play->run($thread);
@@ -203,8 +199,9 @@ subtest 'a retry continues from the last checkpoint of the run, without the inpu
     my $start = AgentSQL::decode($again->{start});
     is $start->{input}, undef;
     is $start->{command}, undef;
+    cmp_ok delete $start->{checkpoint}{bytes}, '>', 10;
     is_deeply $start->{checkpoint}, { checkpoint_id => $id, run_id => $run, step => 0, next => ['agent'] };
-    is_deeply $start->{values}, { messages => [ AgentSQL::Play::human('x') ] };
+    is_deeply $play->start_values($again), { messages => [ AgentSQL::Play::human('x') ] };
     $play->finish_all($worker);
 };
 

@@ -88,7 +88,6 @@ subtest 'request fields arrive in the record and in the start message' => sub {
     is_deeply $start->{interrupt_before}, ['tools'];
     is $start->{interrupt_after}, '*';
     is_deeply $start->{config}, $kwargs->{config};
-    is_deeply $start->{values}, {};
     is $start->{checkpoint}, undef;
     unlike $claim->{start}, qr/[\r\n]/, 'the start message is one line';
 };

@@ -51,8 +51,7 @@ subtest 'an active prior run becomes interrupted by a new run with interrupt, st
     is_deeply $play->messages($thread), [ 'first', 'partial' ], 'partial output stays in the state';
     my ($second) = $play->claim($worker);
     is $second->{run_id}, $next, 'the new run executes';
-    my $start = AgentSQL::decode($second->{start});
-    is_deeply [ map { $_->{content} } @{ $start->{values}{messages} } ], [ 'first', 'partial' ],
+    is_deeply [ map { $_->{content} } @{ $play->start_values($second)->{messages} } ], [ 'first', 'partial' ],
         'after the partial data';
     $play->save($worker,
         AgentSQL::Play::checkpoint($second, messages => [ 'first', 'partial', 'second', 'answer' ]),

@@ -15,10 +15,11 @@ use TestSupervisor;
 
 my $pg = start_cluster();
 
-subtest 'small runs do not wait until all runs with states of 7 MB have started' => sub {
+subtest 'small runs do not wait until all runs with states of 7 MB have read them' => sub {
     # 84 MB: more than the supervisor may have in memory.
-    my @large = create_large_runs(12, 700, { do => 'noop' });
-    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
+    my @large = create_large_runs(12, 700, { do => 'read' });
+    my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing(),
+        runner => scripted_runner('request_runner.pl'));
     $sv->wait_ready;
     my $before = resident_bytes($sv->pid);
     my @small;

@@ -4,9 +4,9 @@
 # reports each reply in an event.
 use strict;
 use warnings;
-use JSON::PP ();
+use Cpanel::JSON::XS ();
 
-my $json = JSON::PP->new->utf8->canonical;
+my $json = Cpanel::JSON::XS->new->utf8->canonical;
 my %runs;
 
 my $text = '';
@@ -40,7 +40,7 @@ my %actions = (
     # Reads the state to its end; `again` then does so once more.
     read => sub { request($_[0]) },
     again => sub { request($_[0]) },
-    # Requests and does not read its input any more.
+    # Requests, and no longer reads its input.
     mute => sub { request($_[0]); flush(); sleep 3600 while 1 },
     unknown => sub { request($_[0], op => 'state.put') },
     always_unknown => sub { request($_[0], op => 'state.put') },
@@ -55,7 +55,7 @@ my %actions = (
     long_cursor => sub { request($_[0], cursor => '1' x 128) },
 );
 
-# What a part has: of each list the number of elements, which has to begin where
+# The content of a part: of each list the number of elements, which has to begin where
 # the part before ended, or the value itself.
 sub describe {
     my ($run, $values) = @_;

@@ -119,7 +119,7 @@ subtest 'a state that the database cannot read is refused' => sub {
 subtest 'a run that is cancelled while it waits for a reply ends' => sub {
     my $lock = hold_lock('select pg_advisory_lock(1)');
     my $run;
-    with_body("perform pg_advisory_xact_lock(1); return query select 'ok', '{"values":{}}', null::text;", sub {
+    with_body(q(perform pg_advisory_xact_lock(1); return query select 'ok', '{"values":{}}', null::text;), sub {
         ($run) = create_large_runs(1, 2, { do => 'read' }, bytes => 200);
         $sv->wake;
         wait_blocked('read_state');

@@ -115,7 +115,6 @@ static void lines_that_break_the_protocol_are_refused(void **state)
         "{\"type\":\"request\"," RUN ",\"op\":\"x\"}",
         "{\"type\":\"request\"," RUN ",\"id\":1}",
         "{\"type\":\"request\"," RUN ",\"id\":1,\"op\":\"\"}",
-        "{\"type\":\"request\"," RUN ",\"id\":-1,\"op\":\"x\"}",
         "{\"type\":\"request\"," RUN ",\"id\":1,\"op\":\"x\",\"cursor\":1}",
         "{\"type\":\"request\"," RUN ",\"id\":1,\"op\":\"x\",\"cursor\":\"\"}",
         "{\"type\":\"ready\",\"graphs\":[],\"slots\":1}",

@@ -41,8 +41,9 @@ static const char *make_list(const char *element, apr_pool_t *pool)
 
 static void white_space_before_a_line_does_not_change_its_weight(void **state)
 {
-    const char *line = apr_pstrcat(*state, "{\"input\":{\"messages\":",
-                                   make_list("\"a\"", *state), "}}", NULL);
+    const char *line = apr_pstrcat(
+        *state, "{\"type\":\"start\",\"input\":{\"messages\":",
+        make_list("\"a\"", *state), "}}", NULL);
     runner_weight_t plain = estimate(line);
     runner_weight_t spaced = estimate(
         apr_pstrcat(*state, " \t\r\n", line, " ", NULL));
@@ -51,6 +52,32 @@ static void white_space_before_a_line_does_not_change_its_weight(void **state)
     assert_int_equal(spaced.line, plain.line);
     assert_int_equal(spaced.begun, plain.begun);
     assert_int_equal(spaced.text, plain.text + strlen(" \t\r\n "));
+}
+
+static void the_state_of_a_start_counts_until_it_is_read(void **state)
+{
+    runner_weight_t without = estimate(
+        "{\"type\":\"start\",\"checkpoint\":{\"bytes\":0}}");
+    runner_weight_t with = estimate(
+        "{\"type\":\"start\",\"checkpoint\":{\"bytes\":100000}}");
+    runner_weight_t most = estimate(
+        "{\"type\":\"start\",\"checkpoint\":{\"bytes\":99999999999}}");
+
+    assert_int_equal(without.state, 0);
+    assert_int_equal(with.state, 12 * 100000);
+    assert_int_equal(with.begun - with.line, with.state);
+    assert_true(with.text > 100000);
+    assert_int_equal(most.state, RUNNER_STATE_WEIGHT_MAX);
+}
+
+static void only_a_start_waits_for_memory(void **state)
+{
+    runner_weight_t weight = estimate(
+        "{\"type\":\"reply\",\"input\":[1,2,3],\"checkpoint\":{\"bytes\":9}}");
+
+    assert_true(weight.line > 0);
+    assert_int_equal(weight.begun, 0);
+    assert_int_equal(weight.state, 0);
 }
 
 static void a_line_that_is_not_json_weighs_nothing(void **state)
@@ -94,6 +121,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(white_space_before_a_line_does_not_change_its_weight),
+        CHECK_TEST(the_state_of_a_start_counts_until_it_is_read),
+        CHECK_TEST(only_a_start_waits_for_memory),
         CHECK_TEST(a_line_that_is_not_json_weighs_nothing),
         CHECK_TEST(raw_arguments_weigh_their_text),
     };

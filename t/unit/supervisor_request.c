@@ -164,7 +164,7 @@ static void runners_take_turns_and_runs_keep_their_order(void **state)
     assert_ptr_equal(find(fixture, NULL), fixture->other);
     agent_request_reply(queue, fixture->other, "{}", "1.1");
     assert_ptr_equal(find(fixture, NULL), fixture->leases[1]);
-    /* A run that got a part waits behind the others of its runner. */
+    /* The next request of a run that got a part comes after the others. */
     read_go(fixture->runner);
     get_state(fixture, fixture->leases[0]);
     for (int i = 1; i < RUNS; i++) {

@@ -11,6 +11,7 @@
 #include "graph_read.h"
 #include "runners/builtin/base/log.h"
 #include "runners/builtin/base/value.h"
+#include "runners/builtin/run/load.h"
 #include "runners/builtin/run/run.h"
 #include "runners/builtin/run/start.h"
 
@@ -148,7 +149,9 @@ static void take_start(runner_t *runner, json_object *message, apr_pool_t *pool)
         run->weight = runner->weight.begun;
         run->start_weight = runner->weight.line;
         run->text_size = runner->weight.text;
+        run->expected_weight = runner->weight.state;
         run->pending = &runner->pending;
+        run->warm = runner->warm;
         APR_RING_INSERT_TAIL(&runner->runs, run, runner_run_t, link);
         runner->used++;
         return;
@@ -197,6 +200,22 @@ static void take_go(runner_t *runner, json_object *message)
     }
 }
 
+/* The run may be unknown: a reply may cross its end. */
+static void take_reply(runner_t *runner, json_object *message)
+{
+    runner_run_t *run = runner_runs_find(
+        &runner->runs, agent_json_string(message, "run_id", ""));
+    const char *wrong = NULL;
+
+    if (run != NULL && run->phase == RUNNER_PHASE_LOAD
+        && run->epoch == agent_json_integer(message, "epoch", -1)) {
+        wrong = runner_load_take(run, message, runner->weight);
+    }
+    if (wrong != NULL) {
+        runner_command_refuse(runner, wrong);
+    }
+}
+
 static void take_ping(runner_t *runner, json_object *message)
 {
     runner_wire_begin(&runner->wire, "{\"type\":\"pong\",\"id\":");
@@ -232,8 +251,10 @@ void runner_command_execute(runner_t *runner, json_object *message,
     else if (strcmp(type, "drain") == 0) {
         runner->is_draining = true;
     }
-    /* This runner sends no requests: a reply is ignored. */
-    else if (strcmp(type, "reply") != 0) {
+    else if (strcmp(type, "reply") == 0) {
+        take_reply(runner, message);
+    }
+    else {
         runner_command_refuse(runner, "a message of an unknown type");
     }
     apr_pool_destroy(pool);

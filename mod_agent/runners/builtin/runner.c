@@ -15,6 +15,7 @@
 #include "core/scan.h"
 #include "runner_state.h"
 #include "runners/builtin/base/log.h"
+#include "runners/builtin/run/load_turn.h"
 #include "runners/builtin/run/run.h"
 
 /* The longest wait for the supervisor, a transfer or a run. */
@@ -25,6 +26,8 @@
 #define TRIM_WEIGHT ((size_t)16 * 1024 * 1024)
 /* Pending text may take 1/8 of the runs' memory. */
 #define PENDING_SHARE 8
+/* States of threads without a run may take 1/2 of it. */
+#define WARM_SHARE 2
 
 static void stop_runner(runner_t *runner, int exit_code)
 {
@@ -34,25 +37,40 @@ static void stop_runner(runner_t *runner, int exit_code)
 
 /* The allocator is trimmed, since memory that it keeps counts towards the
  * process's limit. */
+static void trim(size_t freed)
+{
+    if (freed > TRIM_WEIGHT) {
+        malloc_trim(0);
+    }
+}
+
+/* The state of the thread is kept for its next run. */
 static void remove_run(runner_t *runner, runner_run_t *run)
 {
     size_t weight = runner_runs_weigh(run);
+    size_t kept = runner->warm->bytes;
 
+    runner_warm_keep(runner->warm, run, agent_clock_now());
+    kept = runner->warm->bytes > kept ? runner->warm->bytes - kept : 0;
     APR_RING_REMOVE(run, link);
     runner->used--;
     runner->has_room |= runner_pending_end_run(&runner->pending,
                                                &run->pending_size);
     apr_pool_destroy(run->pool);
-    if (weight > TRIM_WEIGHT) {
-        malloc_trim(0);
-    }
+    trim(weight > kept ? weight - kept : 0);
 }
 
+/* Runs and warm states together take at most the memory of runs. */
 static void measure_memory(runner_t *runner)
 {
-    runner->has_room |= runner_pending_set_memory(
-        &runner->pending, runner_runs_weigh_all(&runner->runs),
-        runner->queue.memory_max);
+    size_t max = runner->queue.memory_max;
+    size_t used = runner_runs_weigh_all(&runner->runs);
+    size_t left = used < max ? max - used : 0;
+
+    runner->has_room |= runner_pending_set_memory(&runner->pending, used, max);
+    trim(runner_warm_trim(runner->warm,
+                          left < max / WARM_SHARE ? left : max / WARM_SHARE,
+                          agent_clock_now()));
 }
 
 static void read_line(runner_t *runner, const char *text, size_t length,
@@ -73,7 +91,8 @@ static void read_line(runner_t *runner, const char *text, size_t length,
     apr_pool_clear(runner->scratch);
 }
 
-/* Only starts are heavy. A line that is not JSON is refused by read_line(). */
+/* Only starts wait for memory. A line that is not JSON is refused by
+ * read_line(). */
 static void take_line(runner_t *runner, const char *text, size_t length)
 {
     runner_weight_t weight;
@@ -249,6 +268,7 @@ static void iterate(runner_t *runner)
     /* Before advance_runs(), so that the run begins in this iteration. */
     admit_next(runner);
     wake_at = advance_runs(runner);
+    runner_load_turn(&runner->runs, runner->queue.memory_max);
     measure_memory(runner);
     if (runner_wire_flush(&runner->wire) != APR_SUCCESS) {
         stop_runner(runner, 0);
@@ -271,6 +291,7 @@ int runner_serve(int in_fd, int out_fd, int slots, apr_pool_t *pool)
     APR_RING_INIT(&runner->runs, runner_run_t, link);
     runner_queue_init(&runner->queue, pool);
     runner->pending.bytes_max = runner->queue.memory_max / PENDING_SHARE;
+    runner->warm = runner_warm_make(pool);
     apr_pool_create(&runner->scratch, pool);
     if (runner_wire_open(&runner->wire, in_fd, out_fd, pool) != APR_SUCCESS) {
         runner_log_write(NULL,

@@ -8,6 +8,7 @@
 #include "runners/builtin/run/pending.h"
 #include "runners/builtin/run/queue.h"
 #include "runners/builtin/run/runs.h"
+#include "runners/builtin/run/warm.h"
 #include "wire.h"
 
 typedef struct runner_t {
@@ -28,6 +29,8 @@ typedef struct runner_t {
     /* Starts that wait for memory. */
     runner_queue_t queue;
     runner_pending_t pending;
+    /* States of threads whose run has ended. */
+    runner_warm_t *warm;
     /* The line that is executed was queued: it arrived before any drain. */
     bool was_queued;
     /* The weight of that line. */

@@ -125,7 +125,8 @@ void agent_lease_start(agent_lease_table_t *table, agent_lease_t *lease)
     uncount_waiting(table, lease);
     lease->is_started = true;
     lease->group->is_used = true;
-    lease->group->started_bytes += lease->start_bytes;
+    lease->group->started_bytes += lease->start_bytes
+        + lease->request.state_bytes;
     lease->deadline = deadline_of(context);
     lease->trial_end = context->now + trial_of(context, lease->times_cleared);
 }
@@ -136,8 +137,10 @@ void agent_lease_detach(agent_lease_table_t *table, agent_lease_t *lease)
         uncount_waiting(table, lease);
         APR_RING_REMOVE(lease, link);
         lease->group->active--;
-        lease->group->started_bytes -= lease->is_started ? lease->start_bytes
-                                                         : 0;
+        if (lease->is_started) {
+            lease->group->started_bytes -= lease->start_bytes
+                + lease->request.state_bytes;
+        }
         lease->group = NULL;
         drop_if_over(table, lease);
     }

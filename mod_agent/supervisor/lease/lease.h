@@ -59,7 +59,7 @@ typedef struct agent_lease_ring_t agent_lease_ring_t;
 typedef struct agent_lease_group_t {
     agent_runner_t *runner;
     agent_lease_ring_t leases;
-    /* Leases in the ring; bytes with which those that were started began. */
+    /* Leases in the ring; bytes of lines and states of those started. */
     int active;
     apr_size_t started_bytes;
     bool is_used; /* a start line was ever handed over */

@@ -39,8 +39,10 @@ typedef struct agent_request_t {
     /* Statements for this request that failed; requests that were refused. */
     int failures;
     int refused;
-    /* The checkpoint from which the run starts; "": it has no state. */
+    /* The checkpoint from which the run starts; "": it has no state. Bytes of
+     * the state, approximate. */
     char checkpoint_id[AGENT_UUID_SIZE];
+    apr_size_t state_bytes;
     /* The part of the state that comes next; "" at its beginning. */
     char cursor[AGENT_REQUEST_CURSOR_SIZE];
     /* The last part was sent. */

@@ -27,6 +27,7 @@ enum {
     COL_MAX_SHARED,
     COL_TIMES_CLEARED,
     COL_START_BYTES,
+    COL_STATE_BYTES,
     COL_START
 };
 
@@ -217,11 +218,11 @@ static const char *print_marks(const agent_claim_t *claim, apr_pool_t *pool)
 static const agent_statement_t claim_runs = {
     .name = "agent_claim_runs",
     .params = 7,
-    .sql =
-        "select deployment_id, run_id, thread_id, epoch, graph_id, attempt, "
-        "ready_seq, "
-        "last_event_seq, max_shared, times_cleared, "
-        "start_bytes, start from agent.claim_runs($1, $2, $3, $4, $5, $6, $7)"};
+    .sql = "select deployment_id, run_id, thread_id, epoch, graph_id, attempt, "
+           "ready_seq, "
+           "last_event_seq, max_shared, times_cleared, "
+           "start_bytes, state_bytes, start from agent.claim_runs($1, $2, $3, "
+           "$4, $5, $6, $7)"};
 
 static apr_status_t send_claim(void *part, agent_database_t *database,
                                agent_error_t **err)
@@ -259,6 +260,8 @@ static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
                                                  0);
     lease->start_bytes = (apr_size_t)agent_db_integer(result, row,
                                                       COL_START_BYTES, 0);
+    lease->request.state_bytes = (apr_size_t)agent_db_integer(
+        result, row, COL_STATE_BYTES, 0);
 }
 
 static agent_runner_t *find_runner(agent_runner_table_t *table,

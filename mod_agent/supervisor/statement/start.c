@@ -86,23 +86,30 @@ static apr_size_t started_max(const agent_context_t *context)
     return memory / AGENT_START_MEMORY_PART;
 }
 
+/* The bytes that the run takes in its runner when it begins. */
+static apr_size_t weigh(const agent_lease_t *lease)
+{
+    return lease->start_bytes + lease->request.state_bytes;
+}
+
 /* Whether the run may start whatever else its runner executes. */
 static bool is_small(const agent_context_t *context, const agent_lease_t *lease)
 {
-    return lease->start_bytes
+    return weigh(lease)
         <= started_max(context) / (apr_size_t)lease->group->runner->slots;
 }
 
 /*
  * Whether a run that is not small may start now: its runner, which has start
- * lines of `started` bytes, has room for another one, and half of the lanes is
- * free, counting the credit that this runner's runs reserved and requested. A
- * run writes checkpoints as large as the state from which it starts.
+ * lines and states of `started` bytes, has room for another one, and half of
+ * the lanes is free, counting the credit that this runner's runs reserved and
+ * requested. A run writes checkpoints as large as the state from which it
+ * starts.
  */
 static bool fits(const agent_runs_t *runs, apr_size_t started,
                  const agent_lease_t *lease)
 {
-    return has_room(started, lease->start_bytes, started_max(runs->context))
+    return has_room(started, weigh(lease), started_max(runs->context))
         && agent_credit_load(&runs->credits, lease->group)
         < AGENT_BATCH_MAX_LANES / 2;
 }
@@ -208,7 +215,7 @@ static void take_of_runner(portion_t *portion, const agent_start_queue_t *queue,
         portion->bytes += lease->start_bytes;
         portion->input += lease->start_bytes;
         load.input += lease->start_bytes;
-        load.started += lease->start_bytes;
+        load.started += weigh(lease);
     }
 }
 
@@ -305,17 +312,16 @@ static bool refuse_start(agent_runs_t *runs, agent_lease_t *lease,
 
     if (length > AGENT_PROTOCOL_MAX_LINE) {
         return refuse(runs, lease, "state_too_large",
-                      "The thread's state and the run's input are larger than "
-                      "a runner can be given (8 MiB).");
+                      "The run's input is larger than a runner can be given "
+                      "(8 MiB).");
     }
     if (agent_scan_json(&scan, start, length)) {
         return false;
     }
     if (scan.code == AGENT_SCAN_TOO_HEAVY) {
         return refuse(runs, lease, "state_too_large",
-                      "The thread's state and the run's input have more values "
-                      "than a runner can hold: in memory they would take more "
-                      "than 384 MB.");
+                      "The run's input has more values than a runner can "
+                      "hold: in memory they would take more than 384 MB.");
     }
     apr_pool_create(&pool, runs->context->pool);
     refuse(runs, lease, "invalid_start", print_scan_error(&scan, pool));

@@ -24,10 +24,11 @@
 #define AGENT_START_ALL_BYTES 48000000
 /*
  * A runner keeps the state of a run, as text or as a tree many times as large,
- * until the run ends: the start lines of its unfinished runs together are at
- * most this part of AgentRunnerMemory. One run may always start, and so may one
- * whose line is at most an equal share of the slots: with these the sum is at
- * most twice as much, half of what the built-in runner can queue.
+ * until the run ends: the start lines and the states of its unfinished runs
+ * together are at most this part of AgentRunnerMemory. One run may always
+ * start, and so may one whose line is at most an equal share of the slots: with
+ * these the sum is at most twice as much, half of what the built-in runner can
+ * queue.
  */
 #define AGENT_START_MEMORY_PART 16
 /* Used instead of AgentRunnerMemory when that is 0 (no limit). */

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The protocol's start message for an attempt of a run; agent.choose_start chooses its checkpoint. Each
+-- The protocol's start message for an attempt of a run; agent.choose_start chooses its checkpoint, whose
+-- values a runner reads with agent.read_state. Each
 -- table is read by key under a limit, so that no statistics can turn the lookups for many runs into a scan.
 -- A retry gets the input again if the run's last checkpoint precedes it (next is __start__).
 -- Returns: one row: the message as one line, without line breaks.
@@ -40,8 +41,8 @@ as $function$
                    'checkpoint_id', k.checkpoint_id,
                    'run_id', k.run_id,
                    'step', k.metadata -> 'step',
-                   'next', k.next) end,
-               'values', coalesce(v.content, '{}'))::text, E'\n\r', '  ')
+                   'next', k.next,
+                   'bytes', k.state_bytes) end)::text, E'\n\r', '  ')
       from (
             select x.*
               from agent.runs x
@@ -59,7 +60,6 @@ as $function$
                and x.checkpoint_id = c.checkpoint_id
              limit 1
            ) k on true
-     cross join lateral agent.compose_values(p_deployment_id, p_thread_id, k.channels) v
 $function$;
 
 comment on function agent.compose_start(uuid, uuid, uuid, text, integer, smallint) is

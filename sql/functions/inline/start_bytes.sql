@@ -1,20 +1,19 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Estimates the length of a start message without composing it: the length of the state, measured when it
--- was saved, plus that of the request. A request that was not measured counts as 8 MiB, the longest line of
--- the protocol.
--- Returns: one row: bytes, approximate.
+-- Estimates the length of a start message without composing it, from that of the request. A request that was
+-- not measured counts as 8 MiB, the longest line of the protocol.
+-- Returns: one row: bytes of the message, approximate; bytes of the state, measured when it was saved.
 -- Locks:   none.
 create or replace function agent.start_bytes(
     p_deployment_id uuid,
     p_run_id uuid,
     p_thread_id uuid,
     p_request_bytes integer
-) returns table (bytes bigint)
+) returns table (bytes bigint, state_bytes bigint)
 language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined into FROM.
 as $function$
-    select 1024 + coalesce(p_request_bytes, 8388608)
-           + case when k.checkpoint_id is null then 0 else k.state_bytes end
+    select 1024 + coalesce(p_request_bytes, 8388608)::bigint,
+           coalesce(k.state_bytes, 0)::bigint
       from (
             select x.start_checkpoint_id
               from agent.runs x
@@ -25,7 +24,7 @@ as $function$
      cross join lateral agent.choose_start(
             p_deployment_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
       left join lateral (
-            select x.checkpoint_id, x.state_bytes
+            select x.state_bytes
               from agent.checkpoints x
              where x.deployment_id = p_deployment_id
                and x.thread_id = p_thread_id

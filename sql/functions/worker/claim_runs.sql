@@ -8,7 +8,8 @@
 -- p_max_bytes: total length of the start messages that are composed here, while rows are locked, shortest
 -- first; agent.compose_starts composes the others.
 -- Returns: one row per run; none for a worker that is not live. start: the start message, null when
---          agent.compose_starts is to compose it; start_bytes: its approximate length; last_event_seq: number
+--          agent.compose_starts is to compose it; start_bytes: its approximate length; state_bytes: that of the
+--          state, which the runner reads; last_event_seq: number
 --          of the last event, from which numbering continues (-1: none); times_cleared: how often the run has
 --          ceased to be a suspect (agent.requeue_run); the worker executes it apart for longer each time.
 -- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then queue rows, skipping locked
@@ -34,6 +35,7 @@ create or replace function agent.claim_runs(
     max_shared smallint,
     times_cleared smallint,
     start_bytes bigint,
+    state_bytes bigint,
     start text
 )
 language plpgsql volatile security invoker
@@ -174,7 +176,7 @@ begin
                and r.ctid = i.ctid
         ),
         measured as (
-            select q.*, b.bytes, sum(b.bytes) over (order by b.bytes, q.run_id) as together
+            select q.*, b.bytes, b.state_bytes, sum(b.bytes) over (order by b.bytes, q.run_id) as together
               from claimed q
              cross join lateral agent.start_bytes(
                     q.deployment_id, q.run_id, q.thread_id, q.request_bytes) b
@@ -185,7 +187,7 @@ begin
                    when q.epoch = 1 then -1
                    else agent.last_event_seq(q.deployment_id, q.events_bucket, q.run_id)
                end,
-               q.max_shared, q.times_cleared, q.bytes,
+               q.max_shared, q.times_cleared, q.bytes, q.state_bytes,
                -- Not a join, which would compose the message before it tests the condition.
                case when q.together <= p_max_bytes then (
                    select s.start

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading the thread's state and applying the input of a run to it. */
+/* Applying the input of a run to the thread's state. */
 #include "begin.h"
 
 #include <string.h>
@@ -17,14 +17,11 @@
 /* 2^53: exact in every JSON reader. */
 #define STEP_MAX INT64_C(9007199254740992)
 
-/* Copies the thread's state from `start`; adds `messages` if it is missing. */
-static apr_status_t load_values(runner_run_t *run, runner_problem_t **problem)
+/* Adds `messages` to the state if it is missing. */
+static apr_status_t check_values(runner_run_t *run, runner_problem_t **problem)
 {
-    json_object *given = agent_json_get(run->start, "values");
-    json_object *messages;
+    json_object *messages = agent_json_get(run->values, "messages");
 
-    run->values = agent_json_own(runner_value_copy(given), run->pool);
-    messages = agent_json_get(run->values, "messages");
     if (messages == NULL) {
         runner_value_add(run->values, "messages", runner_value_list());
     }
@@ -210,6 +207,7 @@ static apr_status_t load_checkpoint(runner_run_t *run, json_object *checkpoint,
 
     agent_uuid_parse(run->checkpoint_id,
                      agent_json_string(checkpoint, "checkpoint_id", NULL));
+    run->is_saved = run->checkpoint_id[0] != '\0';
     step = agent_json_integer(checkpoint, "step", RUNNER_STEP_NONE);
     run->step = step < RUNNER_STEP_NONE ? RUNNER_STEP_NONE
         : step > STEP_MAX               ? STEP_MAX
@@ -252,6 +250,7 @@ static void remove_cancelled_answer(runner_run_t *run)
         && is_cancelled_answer(
             json_object_array_get_idx(messages, count - 1))) {
         json_object_array_del_idx(messages, count - 1, 1);
+        run->is_saved = false;
         run->next = RUNNER_NODE_AGENT;
     }
 }
@@ -301,7 +300,7 @@ apr_status_t runner_begin_state(runner_run_t *run, runner_problem_t **problem)
             "This runner has no graph \"%s\".",
             agent_json_string(run->start, "graph_id", ""));
     }
-    if (load_values(run, problem) != APR_SUCCESS
+    if (check_values(run, problem) != APR_SUCCESS
         || (checkpoint != NULL
             && load_checkpoint(run, checkpoint, problem) != APR_SUCCESS
             && input == NULL)) {

@@ -6,9 +6,9 @@
 #include "state.h"
 
 /*
- * Loads the thread's state, applies the run's input or command, and sends the
- * checkpoints of that; afterwards run->next is the first node. APR_EGENERAL:
- * *problem is set and nothing was sent.
+ * Applies the run's input or command to the thread's state, which must have
+ * been read (load.h), and sends the checkpoints of that; afterwards run->next
+ * is the first node. APR_EGENERAL: *problem is set and nothing was sent.
  */
 apr_status_t runner_begin_state(runner_run_t *run, runner_problem_t **problem);
 

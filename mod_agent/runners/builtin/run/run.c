@@ -13,6 +13,7 @@
 #include "checkpoint.h"
 #include "core/clock.h"
 #include "core/json.h"
+#include "load.h"
 #include "metadata.h"
 #include "runners/builtin/base/log.h"
 #include "runners/builtin/base/value.h"
@@ -364,12 +365,11 @@ static void fail_metadata(runner_run_t *run)
     fail_run(run, problem);
 }
 
-/* The state has the input and the values of `start` now. */
+/* The state has the input of `start` now. */
 static void free_start(runner_run_t *run)
 {
     json_object_object_del(run->start, "input");
     json_object_object_del(run->start, "command");
-    json_object_object_del(run->start, "values");
 }
 
 static void begin_run(runner_run_t *run)
@@ -378,6 +378,9 @@ static void begin_run(runner_run_t *run)
 
     if (!runner_metadata_is_short(run)) {
         fail_metadata(run);
+        return;
+    }
+    if (run->graph != NULL && !run->is_loaded && !runner_load_begin(run)) {
         return;
     }
     if (run->graph != NULL) {
@@ -396,6 +399,12 @@ static void advance_phase(runner_run_t *run)
     switch (run->phase) {
     case RUNNER_PHASE_BEGIN:
         begin_run(run);
+        break;
+    case RUNNER_PHASE_LOAD:
+        wait_for(run, AGENT_CLOCK_NEVER);
+        if (run->load_problem != NULL) {
+            fail_run(run, run->load_problem);
+        }
         break;
     case RUNNER_PHASE_NEXT:
         choose_next(run);

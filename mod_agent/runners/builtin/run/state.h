@@ -13,14 +13,19 @@
 #include "runners/builtin/tool/jobs.h"
 
 typedef enum runner_phase_t {
-    /* Created; the state is not loaded yet. */
+    /* Created, or the state has been read. */
     RUNNER_PHASE_BEGIN,
+    /* The state is requested from the supervisor (load.h). */
+    RUNNER_PHASE_LOAD,
     /* Between two nodes. */
     RUNNER_PHASE_NEXT,
     RUNNER_PHASE_AGENT,
     RUNNER_PHASE_TOOLS,
     RUNNER_PHASE_OVER
 } runner_phase_t;
+
+/* The longest cursor, with its NUL. */
+#define RUNNER_CURSOR_SIZE 128
 
 /* The step of a thread without checkpoints. */
 #define RUNNER_STEP_NONE (-2)
@@ -40,6 +45,7 @@ enum {
 };
 
 typedef struct runner_run_t runner_run_t;
+typedef struct runner_warm_t runner_warm_t;
 struct runner_run_t {
     APR_RING_ENTRY(runner_run_t) link;
     apr_pool_t *pool;
@@ -52,6 +58,7 @@ struct runner_run_t {
     runner_output_t output;
     /* Shared by all runs. */
     runner_pending_t *pending;
+    runner_warm_t *warm;
     runner_http_t *http;
     runner_schedule_run_t transfers;
     /* NULL when `start` named an unknown graph. */
@@ -69,6 +76,18 @@ struct runner_run_t {
     unsigned interrupt_after;
 
     runner_phase_t phase;
+    /* The last request, 0: none; where the next part begins, "" at first. */
+    int64_t request_id;
+    char cursor[RUNNER_CURSOR_SIZE];
+    /* Why the state cannot be read; NULL otherwise. */
+    runner_problem_t *load_problem;
+    bool is_loaded;
+    /* The memory of the state that was read, and the part of weight that stands
+     * for it until it has been read. */
+    size_t state_weight;
+    size_t expected_weight;
+    /* values are those of the checkpoint checkpoint_id. */
+    bool is_saved;
     /* The state: {messages: [..], ..}; belongs to pool. */
     json_object *values;
     /* The last checkpoint and its parent; "" when there is none. */

@@ -2,6 +2,8 @@
 /* Estimating the weight of a run. */
 #include "weight.h"
 
+#include <stdlib.h>
+
 #include "core/json.h"
 #include "core/raw.h"
 #include "core/scan.h"
@@ -13,6 +15,27 @@
 #define INPUT_GROWTH 32
 /* The text of the shortest message, which an element of an input becomes. */
 #define ELEMENT_TEXT 160
+
+/* A state of messages takes about this many times its text as a tree. */
+#define STATE_GROWTH 12
+
+/* The text of the state from which a run starts, which its start line says. */
+static size_t read_state_bytes(agent_raw_t line)
+{
+    agent_raw_t bytes = agent_raw_get(agent_raw_get(line, "checkpoint"),
+                                      "bytes");
+
+    return agent_raw_kind(bytes) == AGENT_RAW_NUMBER
+        ? (size_t)strtoull(bytes.text, NULL, 10)
+        : 0;
+}
+
+static size_t estimate_state(size_t bytes)
+{
+    return bytes < RUNNER_STATE_WEIGHT_MAX / STATE_GROWTH
+        ? bytes * STATE_GROWTH
+        : RUNNER_STATE_WEIGHT_MAX;
+}
 
 /* The memory that applying an input adds to its own tree; texts keep their
  * length. */
@@ -45,13 +68,22 @@ bool runner_weight_estimate(runner_weight_t *weight, const char *text,
     agent_scan_t scan = {.pool = NULL};
     agent_raw_t line;
 
-    weight->line = weight->begun = 0;
+    size_t bytes;
+
+    weight->line = weight->begun = weight->state = 0;
     weight->text = length;
     if (!agent_scan_json(&scan, text, length)) {
         return false;
     }
     line = agent_raw_read(text);
-    weight->line = weight->begun = scan.weight;
+    weight->line = scan.weight;
+    if (!agent_raw_equals(agent_raw_get(line, "type"), "start")) {
+        return true;
+    }
+    bytes = read_state_bytes(line);
+    weight->state = estimate_state(bytes);
+    weight->begun = scan.weight + weight->state;
+    weight->text += bytes;
     weight->text += measure_growth(agent_raw_get(line, "input"))
         + measure_growth(agent_raw_get(line, "command"));
     if (scan.weight > RUNNER_WEIGHT_SMALL / (INPUT_GROWTH + 1)) {

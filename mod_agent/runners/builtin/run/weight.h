@@ -20,12 +20,15 @@
  * linear in the messages. */
 size_t runner_weight_excess(json_object *messages);
 
-/* The weight of a start line, in bytes. */
+/* The weight of a line, in bytes. */
 typedef struct runner_weight_t {
     /* The memory of the tree of the line. */
     size_t line;
-    /* The most memory that the state takes once the input is applied. */
+    /* The most memory that the state takes once the input is applied; 0 for any
+     * other message. The part of it that stands for the thread's state, which
+     * is read later. */
     size_t begun;
+    size_t state;
     /* The most text that the state has then. */
     size_t text;
 } runner_weight_t;

@@ -174,6 +174,20 @@ sub claim {
         $with{max_bytes} // 1_000_000, $with{suspects} // 16));
 }
 
+# The values of the checkpoint from which a claimed run starts, as its runner
+# reads them; {} without one.
+sub start_values {
+    my ($self, $claim) = @_;
+    my $id = (AgentSQL::decode($claim->{start})->{checkpoint} // return {})->{checkpoint_id};
+    my ($row) = $self->{session}->query(
+        "select body from agent.read_state('$claim->{deployment_id}', '$claim->{thread_id}', '$id', null, 100000000)");
+    my %values = %{ AgentSQL::decode($row->[0])->{values} };
+    for my $value (values %values) {
+        $value = $value->{'$list'}{items} if ref $value eq 'HASH' && $value->{'$list'};
+    }
+    return \%values;
+}
+
 # Creates a run, claims what is ready, and returns the claim of that run.
 sub leased {
     my ($self, $worker, $thread, %with) = @_;

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+# The state from which a run starts: it is requested part by part, or kept from
+# the thread's last run.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cpanel::JSON::XS;
+use RunnerTest qw(graph start_line human new_uuid lines_of messages_of last_message continue_from);
+use Test::More;
+
+my %graphs = (agent => graph(), other => graph());
+
+# A runner whose requests the test answers.
+sub fresh {
+    my $runner = RunnerTest->new(graphs => \%graphs);
+    $runner->withhold_state;
+    return $runner;
+}
+
+my @OLD = map { { type => 'human', content => "message $_", id => "id-$_", name => undef,
+    additional_kwargs => {}, response_metadata => {}, example => Cpanel::JSON::XS::false } } 1 .. 5;
+
+sub part {
+    my ($keep, @items) = @_;
+    return { values => { messages => { '$list' => { keep => $keep, items => \@items } } } };
+}
+
+sub reply {
+    my ($runner, $request, %members) = @_;
+    return $runner->send({ type => 'reply', ok => \1, cursor => undef,
+        (map { $_ => $request->{$_} } qw(run_id epoch id)), %members });
+}
+
+# A start message of a thread with a state.
+sub start_of {
+    my (%fields) = @_;
+    return start_line(input => human('Hello'),
+        checkpoint => { checkpoint_id => new_uuid(), step => 3, next => [], bytes => 2000 }, %fields);
+}
+
+subtest 'cold: a run requests its state part by part' => sub {
+    my $runner = fresh();
+    my $start = start_of();
+    $runner->send($start);
+    my $first = $runner->expect('request');
+    is_deeply [ @{$first}{qw(run_id epoch op cursor)} ], [ $start->{run_id}, 1, 'state.get', undef ], 'from the beginning';
+    reply($runner, $first, result => part(0, @OLD[ 0 .. 1 ]), cursor => '0.2');
+    my $second = $runner->expect('request');
+    is $second->{cursor}, '0.2', 'then from the cursor of the reply';
+    isnt $second->{id}, $first->{id}, 'with another id';
+    my $more = part(2, @OLD[ 2 .. 4 ]);
+    $more->{values}{other} = { '$value' => { '$list' => 1 } };
+    $more->{values}{plain} = [1];
+    reply($runner, $second, result => $more);
+    my @lines = $runner->lines_of_run($start->{run_id});
+    is_deeply [ (messages_of(@lines))[ 0 .. 4 ] ], \@OLD, 'the state has the elements of all parts';
+    my ($last) = reverse lines_of('checkpoint', @lines);
+    is_deeply [ @{ $last->{values} }{qw(other plain)} ], [ { '$list' => 1 }, [1] ], 'and its other values';
+    is $last->{metadata}{step}, 6, 'its steps continue';
+};
+
+subtest 'cold: a run without a checkpoint requests nothing' => sub {
+    my $runner = fresh();
+    my $start = start_line(input => human('Hello'));
+    $runner->send($start);
+    is scalar(lines_of('request', $runner->lines_of_run($start->{run_id}))), 0, 'no request';
+};
+
+# A run that creates a thread; returns its lines.
+sub first_run {
+    my ($runner, %fields) = @_;
+    my $start = start_line(input => human('Hello'), %fields);
+    $runner->send($start);
+    my @lines = $runner->lines_of_run($start->{run_id});
+    return ($start, @lines);
+}
+
+# The next run of that thread, without its state.
+sub next_of {
+    my ($first, @lines) = @_;
+    my %next = (continue_from(@lines), thread_id => $first->{thread_id}, input => human('Again'));
+    delete $next{values};
+    return \%next;
+}
+
+subtest 'warm: the next run of a thread requests nothing' => sub {
+    my $runner = fresh();
+    my ($first, @lines) = first_run($runner);
+    for (1 .. 3) {
+        my $start = start_line(%{ next_of($first, @lines) });
+        my @before = messages_of(@lines);
+        $runner->send($start);
+        @lines = $runner->lines_of_run($start->{run_id});
+        is scalar(lines_of('request', @lines)), 0, 'no request';
+        my @after = messages_of(@lines);
+        is_deeply [ @after[ 0 .. $#before ] ], \@before, 'the state continues';
+        is scalar(@after), @before + 2, 'with two messages more';
+    }
+};
+
+subtest 'warm: a state is used for its own checkpoint, thread and graph only' => sub {
+    for my $case ([ 'another checkpoint', checkpoint => { checkpoint_id => new_uuid(), step => 1, next => [] } ],
+        [ 'another thread', thread_id => new_uuid() ], [ 'another graph', graph_id => 'other' ]) {
+        my ($what, %fields) = @{$case};
+        my $runner = fresh();
+        my ($first, @lines) = first_run($runner);
+        my $start = start_line(%{ next_of($first, @lines) }, %fields);
+        $runner->send($start);
+        my $request = $runner->expect('request');
+        reply($runner, $request, result => part(0, $OLD[0]));
+        @lines = $runner->lines_of_run($start->{run_id});
+        is_deeply [ map { $_->{content} } (messages_of(@lines))[ 0, 1 ] ], [ 'message 1', 'Again' ], "$what is requested";
+    }
+};
+
+subtest 'warm: a state is used once, and kept again' => sub {
+    my $runner = fresh();
+    my ($first, @lines) = first_run($runner);
+    my $next = next_of($first, @lines);
+    my $start = start_line(%{$next});
+    $runner->send($start);
+    $runner->lines_of_run($start->{run_id});
+    # The thread has gone on: this is an older checkpoint now.
+    $start = start_line(%{$next});
+    $runner->send($start);
+    reply($runner, $runner->expect('request'), result => part(0, $OLD[0]));
+    my @again = $runner->lines_of_run($start->{run_id});
+    is scalar(messages_of(@again)), 3, 'the older checkpoint is requested';
+};
+
+subtest 'warm: a run that was cancelled or has failed leaves its last checkpoint' => sub {
+    my $runner = fresh();
+    my $start = start_line(input => human('sleep 60000'), stream_modes => ['messages-tuple']);
+    $runner->send($start);
+    $runner->lines_until(sub { ($_[0]{event} // '') eq 'messages' });
+    $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 1 });
+    my @lines = $runner->lines_of_run($start->{run_id});
+    my @before = messages_of(@lines);
+    is scalar(@before), 2, 'a partial answer';
+    my $next = start_line(%{ next_of($start, @lines) });
+    $runner->send($next);
+    my @after = messages_of($runner->lines_of_run($next->{run_id}));
+    is_deeply [ @after[ 0, 1 ] ], \@before, 'is in the next run';
+
+    ($start, @lines) = first_run($runner, input => human('fail'));
+    is $lines[-1]{status}, 'error', 'a run fails';
+    $next = start_line(%{ next_of($start, @lines) });
+    $runner->send($next);
+    @lines = $runner->lines_of_run($next->{run_id});
+    is $lines[-1]{status}, 'success', 'the next one begins at its last checkpoint';
+    is scalar(messages_of(@lines)), 3, 'with its input';
+};
+
+subtest 'a run that waits for its state can be cancelled' => sub {
+    my $runner = fresh();
+    my $start = start_of();
+    $runner->send($start);
+    my $request = $runner->expect('request');
+    $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 1 });
+    is $runner->expect('end')->{status}, 'interrupted', 'it ends';
+    reply($runner, $request, result => part(0, @OLD));
+    my ($other) = first_run($runner);
+    ok $other, 'the reply that crossed its end is ignored';
+};
+
+subtest 'a state that cannot be read ends the run in error' => sub {
+    for my $case ([ state_timeout => 'StateUnavailableError' ], [ state_too_large => 'StateTooLargeError' ]) {
+        my ($code, $name) = @{$case};
+        my $runner = fresh();
+        my $start = start_of();
+        $runner->send($start);
+        reply($runner, $runner->expect('request'), ok => \0, error => { code => $code, message => 'Why.' });
+        my ($end) = reverse $runner->lines_of_run($start->{run_id});
+        is_deeply [ $end->{status}, $end->{error} ], [ 'error', { error => $name, message => 'Why.' } ], $code;
+    }
+};
+
+sub breaks {
+    my ($what, %members) = @_;
+    subtest "a reply that breaks the protocol ends the runner ($what)" => sub {
+        my $runner = fresh();
+        $runner->send(start_of());
+        reply($runner, $runner->expect('request'), result => part(0, @OLD), %members);
+        is $runner->finish >> 8, 2, 'with status 2';
+        like $runner->log_text, qr/the supervisor broke the protocol: a reply/, 'and a line in the log';
+    };
+    return;
+}
+
+breaks('another id', id => 99);
+breaks('no result', result => undef);
+breaks('no values', result => {});
+breaks('values that are an array', result => { values => [] });
+breaks('elements that are missing', result => part(1, @OLD));
+breaks('elements twice', result => part(-1, @OLD));
+breaks('items that are an object', result => { values => { messages => { '$list' => { keep => 0, items => {} } } } });
+breaks('a long cursor', cursor => 'x' x 128);
+
+subtest 'of the runs with a large state one reads at a time, the others do not wait' => sub {
+    my $runner = fresh();
+    my @large = map { start_of(checkpoint => { checkpoint_id => new_uuid(), step => 1, next => [], bytes => 5_000_000 }) } 1 .. 3;
+    my @small = map { start_of() } 1 .. 3;
+    $runner->send(@large, @small);
+    my %requests = map { my $line = $runner->expect('request'); $line->{run_id} => $line } 1 .. 4;
+    is scalar(grep { $requests{ $_->{run_id} } } @small), 3, 'each small one requests its state';
+    my ($first) = grep { $requests{ $_->{run_id} } } @large;
+    ok $first, 'and one of the large ones';
+    for my $number (1 .. 3) {
+        reply($runner, $requests{ $first->{run_id} }, result => part(0, @OLD));
+        last if $number == 3;
+        my ($line) = grep { $_->{type} eq 'request' } $runner->lines_until(sub { $_[0]{type} eq 'request' });
+        ($first) = grep { $_->{run_id} eq $line->{run_id} } @large;
+        $requests{ $line->{run_id} } = $line;
+        ok $first, 'another one when it has been read';
+    }
+};
+
+done_testing;
