@@ -38,8 +38,8 @@ my ($leased) = $owner->claim($worker);
 sub snapshot {
     return join "\n", map { $session->value("select md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
         from agent.$_ x where deployment_id = '@{[ $owner->deployment ]}'") }
-        qw(threads runs run_queue run_events event_sweeps checkpoints checkpoint_items usage_events graphs assistants
-        assistant_versions webhook_outbox);
+        qw(threads thread_expiries runs run_queue run_events event_sweeps checkpoints checkpoint_items inherited_items
+        item_sweeps usage_events graphs assistants assistant_versions webhook_outbox);
 }
 my $before = snapshot();
 
