@@ -144,6 +144,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/insert_items.sql
 \ir functions/internal/insert_checkpoints.sql
 \ir functions/internal/save_checkpoints.sql
+\ir functions/internal/choose_end.sql
 \ir functions/internal/apply_ends.sql
 \ir functions/internal/release_webhooks.sql
 \ir functions/internal/create_partition.sql
