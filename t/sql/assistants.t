@@ -341,6 +341,25 @@ subtest 'a deletion with threads locks queue rows of one thread in a transaction
     is +(remove_with_threads($id))[0], 'ok';
 };
 
+subtest 'a deletion with threads deletes one piece of large threads in a transaction' => sub {
+    my $id = create();
+    my @threads = sort map { $play->thread } 1 .. 2;
+    for my $thread (@threads) {
+        $play->api('cancel_run', $thread, run_of($thread, $id), 'interrupt') for 1 .. 3;
+    }
+    my $size = $session->value(q{select pg_get_functiondef('agent.deletion_bytes()'::regprocedure)});
+    # Less than two runs count for.
+    $session->query($size =~ s/select \d+\S*/select 3000/r);
+    my $runs = sub { $session->value("select count(*) from agent.runs where thread_id = '$_[0]'") };
+    is +(remove($id, 1))[0], 'waiting';
+    cmp_ok $runs->($threads[0]), '>', 0, 'a rest of the first thread is left';
+    is $runs->($threads[1]), 3, 'the second one is for another transaction';
+    is +(remove_with_threads($id))[0], 'ok';
+    is $runs->($_), 0 for @threads;
+    is_deeply [ map { status_of($_) } @threads ], [qw(none none)];
+    $session->query($size);
+};
+
 subtest 'a deletion with threads ends each transaction after 100 ms' => sub {
     my $id = create_with_idle_threads();
     $session->query(q{create function pg_temp.late() returns trigger language plpgsql as

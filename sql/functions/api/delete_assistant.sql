@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- DELETE /assistants/{assistant_id}, with its versions. Its runs go on: they have a copy of its settings. With
 -- p_with_threads first the threads whose last run is of this assistant, with all their runs: for 100 ms, or up to
--- one with an unfinished run. Then the caller calls again with the returned body as p_before, in another
+-- one with an unfinished run or of which a piece is left. Then the caller calls again with the returned body as p_before, in another
 -- transaction. Threads that are created after the first call stay.
 -- Returns: ok; waiting: call again; assistant_not_found, assistant_is_system. changed: the deleted threads and
 --          their unfinished runs, null for none.
@@ -25,6 +25,7 @@ declare
     v_is_system boolean;
     v_found     boolean := false;
     v_changed   text;
+    v_more      text;
     v_thread_id uuid;
 begin
     select a.is_system into v_is_system
@@ -47,12 +48,12 @@ begin
                and t.created_at <= v_before
              order by t.thread_id
         loop
-            select d.changed into v_changed
+            select d.changed, d.body into v_changed, v_more
               from agent.delete_thread(p_deployment_id, v_thread_id) d;
             v_found := true;
             changed := concat_ws(' ', changed, v_changed);
             -- Queue rows were locked: a thread that is locked after them could be part of a deadlock.
-            exit when v_changed like '% %' or clock_timestamp() > v_end;
+            exit when v_changed like '% %' or v_more is not null or clock_timestamp() > v_end;
         end loop;
         if v_found then
             changed := nullif(changed, '');
