@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client qw(run_path);
+use AgentTest::Database;
 use Cpanel::JSON::XS;
 use Test::More;
 
@@ -75,5 +76,13 @@ is $client->delete("/threads/$busy->{thread_id}")->{status}, 204,
     'delete thread: a thread with an active run can be deleted';
 is $client->get(run_path($run))->{status}, 404,
     'delete thread: its runs are deleted with it';
+
+# More than one transaction deletes.
+my $long = $client->new_thread;
+sql("insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
+    select deployment_id, thread_id, 1, n, 1, n, '1' from agent.threads, generate_series(0, 9999) n where thread_id = '$long'");
+is $client->delete("/threads/$long")->{status}, 204, 'delete thread: a long one is deleted with 204';
+is sql("select count(*) from agent.checkpoint_items where thread_id = '$long'"), 0, 'delete thread: in as many pieces as it needs';
+is $client->get("/threads/$long")->{status}, 404, 'delete thread: the thread is gone with the last piece';
 
 done_testing;
