@@ -8,6 +8,7 @@
 #include "config/capacity.h"
 #include "config/conftree.h"
 #include "config/dbd.h"
+#include "core/deployment.h"
 #include "core/heap.h"
 #include "daemon.h"
 #include "http/body.h"

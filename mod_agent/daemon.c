@@ -19,8 +19,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -37,10 +35,8 @@
 #include <mpm_common.h>
 #include <unixd.h>
 
-#include "config/graph.h"
-#include "db/conninfo.h"
+#include "pools.h"
 #include "private.h"
-#include "supervisor/supervisor.h"
 
 /* A supervisor that ended sooner than this is restarted after a pause. */
 #define CRASH_LOOP apr_time_from_sec(2)
@@ -118,8 +114,9 @@ static void run_supervisor(daemon_t *daemon, bool pause)
     close(daemon->wake_fds[1]);
     /* Not in the parent, whose children would inherit it: it contains the keys
      * of models. */
-    daemon->supervisor.graphs = agent_graph_print_json(
-        agent_config_server(daemon->server), daemon->pconf);
+    agent_pools_print_graphs(&daemon->supervisor,
+                             agent_config_server(daemon->server),
+                             daemon->pconf);
     if (pause) {
         apr_sleep(apr_time_from_sec(1));
     }
@@ -292,66 +289,6 @@ static apr_status_t end_generation(void *data)
     return APR_SUCCESS;
 }
 
-bool agent_daemon_check_user(const agent_server_config_t *config,
-                             server_rec *server)
-{
-    const char *name = agent_config_runner_user(config);
-    const struct passwd *user = geteuid() == 0 ? getpwnam(name) : NULL;
-
-    if (geteuid() != 0 || (user != NULL && user->pw_uid != 0)) {
-        return true;
-    }
-    ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server,
-                 AGENT_LOGNO(0403) "AgentRunnerUser: expected a user of this "
-                                   "system other than root, got '%s'",
-                 name);
-    return false;
-}
-
-/* PostgreSQL may authenticate a user of this system by its name (peer). */
-static void warn_of_database_user(const char *name, const char *conninfo,
-                                  server_rec *server)
-{
-    if (strcmp(name, "postgres") == 0
-        || agent_conninfo_has_user(conninfo, name)) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                     AGENT_LOGNO(0440) "runners run as %s, whom PostgreSQL may "
-                                       "let in without a password: set "
-                                       "AgentRunnerUser to another user",
-                     name);
-    }
-}
-
-/* agent_daemon_check_user() has checked that the user exists. */
-static apr_status_t find_runner_user(agent_supervisor_config_t *supervisor,
-                                     const agent_server_config_t *config,
-                                     const char *conninfo, server_rec *server)
-{
-    const char *name = agent_config_runner_user(config);
-    const struct passwd *user = getpwnam(name);
-
-    supervisor->uid = (uid_t)-1;
-    supervisor->runner_uid = (uid_t)-1;
-    if (geteuid() != 0) {
-        return APR_SUCCESS;
-    }
-    if (user == NULL) {
-        return APR_ENOENT;
-    }
-    supervisor->uid = ap_unixd_config.user_id;
-    supervisor->gid = ap_unixd_config.group_id;
-    supervisor->runner_uid = user->pw_uid;
-    supervisor->runner_gid = user->pw_gid;
-    if (user->pw_uid == supervisor->uid) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                     AGENT_LOGNO(0404) "runners run as %s like httpd itself: "
-                                       "set AgentRunnerUser to another user",
-                     name);
-    }
-    warn_of_database_user(name, conninfo, server);
-    return APR_SUCCESS;
-}
-
 /* The keys stay where they are, so that forget_keys() finds them. */
 static void fill_keys(agent_webhook_config_t *webhooks,
                       const agent_server_config_t *config, apr_pool_t *pool)
@@ -384,21 +321,12 @@ static void fill_webhooks(agent_webhook_config_t *webhooks,
     webhooks->user_agent = "mod_agent/" AGENT_VERSION;
 }
 
-static void fill_executed(agent_supervisor_config_t *supervisor,
-                          const agent_server_config_t *config, apr_pool_t *pool)
+static void set_user(agent_supervisor_config_t *supervisor)
 {
-    int count = config->graphs->nelts;
-    agent_executed_graph_t *executed = apr_palloc(
-        pool, (apr_size_t)count * sizeof(*executed));
+    bool is_root = geteuid() == 0;
 
-    for (int i = 0; i < count; i++) {
-        const agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
-                                                   const agent_graph_t *);
-
-        executed[i] = (agent_executed_graph_t){graph->deployment, graph->name};
-    }
-    supervisor->executed = executed;
-    supervisor->executed_count = count;
+    supervisor->uid = is_root ? ap_unixd_config.user_id : (uid_t)-1;
+    supervisor->gid = is_root ? ap_unixd_config.group_id : (gid_t)-1;
 }
 
 static void fill_supervisor(daemon_t *daemon,
@@ -410,11 +338,7 @@ static void fill_supervisor(daemon_t *daemon,
 
     supervisor->conninfo = conninfo;
     supervisor->node_name = agent_config_node(config, daemon->pconf);
-    supervisor->runner_path = agent_config_runner(config);
-    fill_executed(supervisor, config, daemon->pconf);
-    supervisor->runners = agent_config_runners(config);
-    supervisor->slots = agent_config_runner_slots(config);
-    supervisor->runner_memory = agent_config_runner_memory(config);
+    set_user(supervisor);
     supervisor->run_timeout = agent_config_run_timeout(config);
     supervisor->drain_timeout = agent_config_drain_timeout(config);
     supervisor->event_retention_days = agent_config_retention_days(config);
@@ -435,12 +359,8 @@ apr_status_t agent_daemon_start(agent_server_config_t *config,
 {
     daemon_t *daemon = apr_pcalloc(pconf, sizeof(*daemon));
     const int *life_fds = find_life_pipe(server);
-    apr_status_t rv = find_runner_user(&daemon->supervisor, config, conninfo,
-                                       server);
+    apr_status_t rv;
 
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
     if (life_fds == NULL
         || socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
                       daemon->wake_fds)
@@ -452,6 +372,12 @@ apr_status_t agent_daemon_start(agent_server_config_t *config,
     daemon->pconf = pconf;
     daemon->life_write_fd = life_fds[1];
     fill_supervisor(daemon, config, conninfo, life_fds);
+    rv = agent_pools_fill(&daemon->supervisor, config, server, pconf);
+    if (rv != APR_SUCCESS) {
+        close(daemon->wake_fds[0]);
+        close(daemon->wake_fds[1]);
+        return rv;
+    }
     current_daemon = daemon;
     start_supervisor(daemon, false);
     /* Before APR's own cleanup of the registration. */

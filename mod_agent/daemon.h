@@ -8,11 +8,6 @@
 #include "config/config.h"
 #include "core/log.h"
 
-/* Checks AgentRunnerUser, as a part of the configuration check. False: it is
- * invalid, which is logged. */
-bool agent_daemon_check_user(const agent_server_config_t *config,
-                             server_rec *server);
-
 /*
  * Starts the supervisor in post_config. It is started again when it dies,
  * drains when the configuration's pool ends (a restart) or a graceful stop

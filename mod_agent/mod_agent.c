@@ -21,6 +21,7 @@
 #include "http/response.h"
 #include "http/router.h"
 #include "http/server_error.h"
+#include "pools.h"
 #include "private.h"
 #include "wait/park.h"
 
@@ -131,6 +132,9 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     if (problem == NULL) {
         problem = agent_directive_check_secrets(config, pconf);
     }
+    if (problem == NULL) {
+        problem = agent_runner_settings_check(config, pconf);
+    }
     if (problem != NULL) {
         return refuse_start(server, problem);
     }
@@ -144,8 +148,9 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     if (check_runner(agent_config_runner(config), server, ptemp) != OK) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
-    return agent_daemon_check_user(config, server) ? OK
-                                                   : HTTP_INTERNAL_SERVER_ERROR;
+    return agent_pools_check(config, server, ptemp)
+        ? OK
+        : HTTP_INTERNAL_SERVER_ERROR;
 }
 
 static int start_daemon(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,

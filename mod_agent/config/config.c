@@ -9,12 +9,12 @@
 #include <ap_expr.h>
 #include <http_core.h>
 
+#include "../core/deployment.h"
 #include "../core/word.h"
 #include "../private.h"
 #include "graph.h"
 
-#define DEFAULT_MAX_BODY      (4 * 1024 * 1024)
-#define DEFAULT_RUNNER_MEMORY (APR_INT64_C(1024) * 1024 * 1024)
+#define DEFAULT_MAX_BODY (4 * 1024 * 1024)
 
 #define PICK(field, unset)                                                     \
     merged->field = add->field != (unset) ? add->field : base->field
@@ -23,9 +23,6 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
 {
     agent_server_config_t *config = apr_pcalloc(pool, sizeof(*config));
 
-    config->runners = -1;
-    config->runner_slots = -1;
-    config->runner_memory = -1;
     config->max_waiters = -1;
     config->waiters_per_address = -1;
     config->parking = -1;
@@ -57,10 +54,34 @@ void *agent_config_merge_server(apr_pool_t *pool, void *base, void *add)
     return base;
 }
 
+static void unset_runner(agent_runner_settings_t *settings)
+{
+    settings->runners = -1;
+    settings->slots = -1;
+    settings->memory = -1;
+    settings->files = -1;
+    settings->processes = -1;
+    settings->idle_time = -1;
+}
+
+static void merge_runner(agent_runner_settings_t *merged,
+                         const agent_runner_settings_t *base,
+                         const agent_runner_settings_t *add)
+{
+    PICK(user, NULL);
+    PICK(runners, -1);
+    PICK(slots, -1);
+    PICK(memory, -1);
+    PICK(files, -1);
+    PICK(processes, -1);
+    PICK(idle_time, -1);
+}
+
 void *agent_config_create_dir(apr_pool_t *pool, char *path)
 {
     agent_dir_config_t *config = apr_pcalloc(pool, sizeof(*config));
 
+    unset_runner(&config->runner);
     config->max_body = -1;
     return config;
 }
@@ -72,6 +93,7 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
     const agent_dir_config_t *add = add_config;
     agent_dir_config_t *merged = apr_pcalloc(pool, sizeof(*merged));
 
+    merge_runner(&merged->runner, &base->runner, &add->runner);
     PICK(deployment, NULL);
     PICK(prefix, NULL);
     PICK(multitask_default, NULL);
@@ -85,10 +107,14 @@ agent_server_config_t *agent_config_server(const server_rec *server)
     return ap_get_module_config(server->module_config, &agent_module);
 }
 
+const agent_dir_config_t *agent_config_host(const server_rec *server)
+{
+    return ap_get_module_config(server->lookup_defaults, &agent_module);
+}
+
 const char *agent_config_host_deployment(const server_rec *server)
 {
-    return agent_config_deployment(
-        ap_get_module_config(server->lookup_defaults, &agent_module));
+    return agent_config_deployment(agent_config_host(server));
 }
 
 void agent_config_forget_keys(agent_server_config_t *config)
@@ -147,30 +173,9 @@ const char *agent_config_runner(const agent_server_config_t *config)
     return config->runner != NULL ? config->runner : AGENT_RUNNER_PATH;
 }
 
-const char *agent_config_runner_user(const agent_server_config_t *config)
-{
-    return config->runner_user != NULL ? config->runner_user : "nobody";
-}
-
 const char *agent_config_feedback_url(const agent_server_config_t *config)
 {
     return config->feedback_url;
-}
-
-int agent_config_runners(const agent_server_config_t *config)
-{
-    return config->runners != -1 ? config->runners : 1;
-}
-
-int agent_config_runner_slots(const agent_server_config_t *config)
-{
-    return config->runner_slots != -1 ? config->runner_slots : 100;
-}
-
-apr_int64_t agent_config_runner_memory(const agent_server_config_t *config)
-{
-    return config->runner_memory != -1 ? config->runner_memory
-                                       : DEFAULT_RUNNER_MEMORY;
 }
 
 bool agent_config_parking(const agent_server_config_t *config)

@@ -13,25 +13,17 @@
 #include <http_config.h>
 
 #include "../core/egress.h"
+#include "runner.h"
 
 /* Maximum of AgentMaxWaiters. */
 #define AGENT_MAX_WAITERS 100000
-
-/* The name of the built-in deployment. */
-#define AGENT_DEPLOYMENT_NAME "default"
-/* Characters of a deployment's name: those of a label in the DNS. */
-#define AGENT_DEPLOYMENT_NAME_MAX 63
 
 /* The configuration of the server, shared by its virtual hosts. */
 typedef struct agent_server_config_t {
     const char *database;
     const char *node;
     const char *runner;
-    const char *runner_user;
     const char *feedback_url;
-    int runners;
-    int runner_slots;
-    apr_int64_t runner_memory;
     int max_waiters; /* see capacity.h */
     int waiters_per_address;
     int parking;
@@ -62,6 +54,8 @@ typedef struct agent_webhook_secret_t {
 
 /* The configuration of a location. */
 typedef struct agent_dir_config_t {
+    /* Of a host; outside of its locations. */
+    agent_runner_settings_t runner;
     const char *deployment;
     const char *prefix;
     const char *multitask_default;
@@ -78,6 +72,9 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base, void *add);
 
 /* Returns the main server's configuration, borrowed until the next restart. */
 agent_server_config_t *agent_config_server(const server_rec *server);
+
+/* Returns the values of a (virtual) host outside of its locations, borrowed. */
+const agent_dir_config_t *agent_config_host(const server_rec *server);
 
 /* Returns the name of the deployment whose graphs the (virtual) host declares:
  * AgentDeployment outside of its locations. */
@@ -99,13 +96,8 @@ const char *agent_config_handler(request_rec *r);
 const char *agent_config_node(const agent_server_config_t *config,
                               apr_pool_t *pool);
 const char *agent_config_runner(const agent_server_config_t *config);
-const char *agent_config_runner_user(const agent_server_config_t *config);
 /* A URL with {run_id} and {key}; NULL = none. */
 const char *agent_config_feedback_url(const agent_server_config_t *config);
-int agent_config_runners(const agent_server_config_t *config);
-int agent_config_runner_slots(const agent_server_config_t *config);
-/* Bytes of one runner; 0 = unlimited. */
-apr_int64_t agent_config_runner_memory(const agent_server_config_t *config);
 /* AgentParking. */
 bool agent_config_parking(const agent_server_config_t *config);
 /* Connections of one child in use at once; dbd_max = mod_dbd's DBDMax. */

@@ -10,15 +10,12 @@
 
 #include <apr_strings.h>
 
+#include "../core/deployment.h"
 #include "../core/origin.h"
 #include "../core/word.h"
 #include "../private.h"
 #include "config.h"
 #include "value.h"
-
-/* The minimum is what a runner needs to start. */
-static const agent_size_range_t runner_memory_range = {
-    APR_INT64_C(64) << 20, APR_INT64_C(1024) << 30, "64M", "1024G", true};
 
 /* A run's start message must fit the 8 MiB line of the runner protocol. */
 static const agent_size_range_t max_body_range = {1 << 10, 7 << 20, "1K", "7M",
@@ -100,16 +97,6 @@ static const char *set_runner(cmd_parms *cmd, void *dir, const char *arg)
         config->runner = ap_server_root_relative(cmd->pool, arg);
     }
     return problem;
-}
-
-static const char *set_runner_memory(cmd_parms *cmd, void *dir, const char *arg)
-{
-    const char *problem;
-    agent_server_config_t *config = agent_value_server(&problem, cmd);
-
-    return config == NULL ? problem
-                          : agent_value_size(&config->runner_memory, cmd, arg,
-                                             &runner_memory_range);
 }
 
 static const char *set_feedback_url(cmd_parms *cmd, void *dir, const char *arg)
@@ -239,8 +226,6 @@ static const char *allow_origin(cmd_parms *cmd, void *dir, const char *arg)
         }                                                                      \
     }
 
-static const number_t runners = NUMBER(runners, 1, 64);
-static const number_t runner_slots = NUMBER(runner_slots, 1, 10000);
 static const number_t max_waiters = NUMBER(max_waiters, 1, AGENT_MAX_WAITERS);
 static const number_t waiters_per_address = NUMBER(waiters_per_address, 0,
                                                    AGENT_MAX_WAITERS);
@@ -263,7 +248,6 @@ static const size_t database = offsetof(agent_server_config_t, database);
 static const size_t parking = offsetof(agent_server_config_t, parking);
 static const size_t webhooks = offsetof(agent_server_config_t, webhooks);
 static const size_t node = offsetof(agent_server_config_t, node);
-static const size_t runner_user = offsetof(agent_server_config_t, runner_user);
 
 /* command_rec's data pointer is not const; the data is. */
 #define DATA(object) ((void *)&(object))
@@ -290,17 +274,30 @@ const command_rec agent_directives[] = {
                   "(default: 1500)"),
     AP_INIT_TAKE1("AgentRunner", set_runner, NULL, RSRC_CONF,
                   "path of agent-runner (default: " AGENT_RUNNER_PATH ")"),
-    AP_INIT_TAKE1("AgentRunnerUser", set_text, DATA(runner_user), RSRC_CONF,
+    AP_INIT_TAKE1("AgentRunnerUser", agent_directive_runner_user, NULL,
+                  RSRC_CONF,
                   "user that runners run as, when httpd is started by root "
                   "(default: nobody)"),
-    AP_INIT_TAKE1("AgentRunners", set_number, DATA(runners), RSRC_CONF,
-                  "runner processes (default: 1)"),
+    AP_INIT_TAKE1("AgentRunners", agent_directive_runners, NULL, RSRC_CONF,
+                  "runner processes of a deployment (default: 1)"),
     AP_INIT_TAKE1(
-        "AgentRunnerSlots", set_number, DATA(runner_slots), RSRC_CONF,
+        "AgentRunnerSlots", agent_directive_runner_slots, NULL, RSRC_CONF,
         "runs that one runner executes at the same time (default: 100)"),
-    AP_INIT_TAKE1("AgentRunnerMemory", set_runner_memory, NULL, RSRC_CONF,
+    AP_INIT_TAKE1("AgentRunnerMemory", agent_directive_runner_memory, NULL,
+                  RSRC_CONF,
                   "memory limit of one runner in bytes, or with K, M or G; 0: "
                   "none (default: 1G)"),
+    AP_INIT_TAKE1("AgentRunnerFiles", agent_directive_runner_files, NULL,
+                  RSRC_CONF, "open files of one runner (default: 4096)"),
+    AP_INIT_TAKE1("AgentRunnerProcesses", agent_directive_runner_processes,
+                  NULL, RSRC_CONF,
+                  "processes and threads of the user of runners; 0: no limit "
+                  "(default: 0)"),
+    AP_INIT_TAKE1("AgentRunnerIdleTime", agent_directive_runner_idle_time, NULL,
+                  RSRC_CONF,
+                  "time without a run after which the runners of a deployment "
+                  "end until its next run, in seconds without a unit; 0: never "
+                  "(default: 0)"),
     AP_INIT_TAKE1(
         "AgentRunTimeout", set_duration, DATA(run_timeout), RSRC_CONF,
         "time limit of a run, in seconds without a unit (default: 3600)"),

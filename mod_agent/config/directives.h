@@ -29,6 +29,21 @@ const char *agent_directive_max_steps(cmd_parms *cmd, void *dir,
 const char *agent_directive_tool(cmd_parms *cmd, void *dir, int argc,
                                  char *const argv[]);
 
+/* directives_runner.c: settings of the runners of a host's deployment. */
+const char *agent_directive_runner_user(cmd_parms *cmd, void *dir,
+                                        const char *arg);
+const char *agent_directive_runners(cmd_parms *cmd, void *dir, const char *arg);
+const char *agent_directive_runner_slots(cmd_parms *cmd, void *dir,
+                                         const char *arg);
+const char *agent_directive_runner_memory(cmd_parms *cmd, void *dir,
+                                          const char *arg);
+const char *agent_directive_runner_files(cmd_parms *cmd, void *dir,
+                                         const char *arg);
+const char *agent_directive_runner_processes(cmd_parms *cmd, void *dir,
+                                             const char *arg);
+const char *agent_directive_runner_idle_time(cmd_parms *cmd, void *dir,
+                                             const char *arg);
+
 /* directives_webhook.c: the directives of webhooks that need a check of their
  * own. */
 const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,

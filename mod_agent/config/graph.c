@@ -48,6 +48,31 @@ const char *agent_graph_assign(const agent_server_config_t *config,
     return NULL;
 }
 
+static bool has_name(const apr_array_header_t *names, const char *name)
+{
+    for (int i = 0; i < names->nelts; i++) {
+        if (strcmp(APR_ARRAY_IDX(names, i, const char *), name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const apr_array_header_t *agent_graph_list_deployments(
+    const agent_server_config_t *config, apr_pool_t *pool)
+{
+    apr_array_header_t *names = apr_array_make(pool, 2, sizeof(const char *));
+
+    for (int i = 0; i < config->graphs->nelts; i++) {
+        const char *name = get_graph(config, i)->deployment;
+
+        if (!has_name(names, name)) {
+            APR_ARRAY_PUSH(names, const char *) = name;
+        }
+    }
+    return names;
+}
+
 const agent_graph_t *agent_graph_find_assistant(
     const agent_server_config_t *config, const char *deployment,
     const char *assistant_id)
@@ -108,14 +133,6 @@ static const char *print_tools(const agent_graph_t *graph, apr_pool_t *pool)
     return apr_array_pstrcat(pool, texts, ',');
 }
 
-/* The key of hello's `graphs`. */
-static const char *print_key(const agent_graph_t *graph, apr_pool_t *pool)
-{
-    return strcmp(graph->deployment, AGENT_DEPLOYMENT_NAME) == 0
-        ? graph->name
-        : apr_pstrcat(pool, graph->deployment, "/", graph->name, NULL);
-}
-
 static const char *print_graph(const agent_graph_t *graph, apr_pool_t *pool)
 {
     return apr_psprintf(
@@ -124,7 +141,7 @@ static const char *print_graph(const agent_graph_t *graph, apr_pool_t *pool)
         "\"url\":%s,\"key\":%s,\"timeout_ms\":%" APR_TIME_T_FMT
         ",\"max_tokens\":%d},\"system_prompt\":%s,\"max_steps\":%d,"
         "\"tools\":[%s]}",
-        agent_json_quote(print_key(graph, pool), pool),
+        agent_json_quote(graph->name, pool),
         agent_json_quote(graph->provider, pool),
         agent_json_quote(graph->model, pool),
         agent_json_quote(graph->url, pool), agent_json_quote(graph->key, pool),
@@ -134,14 +151,17 @@ static const char *print_graph(const agent_graph_t *graph, apr_pool_t *pool)
 }
 
 const char *agent_graph_print_json(const agent_server_config_t *config,
-                                   apr_pool_t *pool)
+                                   const char *deployment, apr_pool_t *pool)
 {
     apr_array_header_t *texts = apr_array_make(pool, config->graphs->nelts,
                                                sizeof(const char *));
 
     for (int i = 0; i < config->graphs->nelts; i++) {
-        APR_ARRAY_PUSH(texts, const char *) = print_graph(
-            APR_ARRAY_IDX(config->graphs, i, agent_graph_t *), pool);
+        const agent_graph_t *graph = get_graph(config, i);
+
+        if (strcmp(graph->deployment, deployment) == 0) {
+            APR_ARRAY_PUSH(texts, const char *) = print_graph(graph, pool);
+        }
     }
     return apr_pstrcat(pool, "{", apr_array_pstrcat(pool, texts, ','), "}",
                        NULL);

@@ -45,6 +45,11 @@ typedef struct agent_graph_t {
 const char *agent_graph_assign(const agent_server_config_t *config,
                                apr_pool_t *pool);
 
+/* Returns the names of all deployments that have a graph, each once, in the
+ * order of their first graphs; of const char *, in pool. */
+const apr_array_header_t *agent_graph_list_deployments(
+    const agent_server_config_t *config, apr_pool_t *pool);
+
 /* Returns the deployment's graph whose system assistant has that id, in lower
  * case; NULL if there is none. */
 const agent_graph_t *agent_graph_find_assistant(
@@ -56,9 +61,9 @@ const char *const *agent_graph_list_names(const agent_server_config_t *config,
                                           const char *deployment,
                                           apr_pool_t *pool);
 
-/* Returns all graphs as the object `graphs` of the runner protocol's hello, in
- * pool. It contains the keys of models. */
+/* Returns the deployment's graphs as the object `graphs` of the runner
+ * protocol's hello, in pool. It contains their keys of models. */
 const char *agent_graph_print_json(const agent_server_config_t *config,
-                                   apr_pool_t *pool);
+                                   const char *deployment, apr_pool_t *pool);
 
 #endif

@@ -6,6 +6,8 @@
 #include <apr_strings.h>
 #include <apr_thread_mutex.h>
 
+#include "../core/deployment.h"
+
 struct agent_deployments_t {
     /* Protects the members below and their pool; never held during a
      * statement. */
@@ -13,10 +15,6 @@ struct agent_deployments_t {
     apr_hash_t *ids;
     apr_pool_t *pool;
 };
-
-/* The first migration creates the built-in deployment with this id. */
-#define DEFAULT_NAME "default"
-#define DEFAULT_ID   "00000000-0000-0000-0000-000000000001"
 
 static const agent_statement_t open_deployment = {
     .name = "agent_open_deployment",
@@ -33,7 +31,8 @@ apr_status_t agent_deployments_create(agent_deployments_t **out,
     /* The hash allocates when it grows: a pool that only it uses. */
     apr_pool_create(&table->pool, pool);
     table->ids = apr_hash_make(table->pool);
-    apr_hash_set(table->ids, DEFAULT_NAME, APR_HASH_KEY_STRING, DEFAULT_ID);
+    apr_hash_set(table->ids, AGENT_DEPLOYMENT_NAME, APR_HASH_KEY_STRING,
+                 AGENT_DEPLOYMENT_ID);
     rv = apr_thread_mutex_create(&table->mutex, APR_THREAD_MUTEX_DEFAULT, pool);
     *out = table;
     return rv;

@@ -24,9 +24,6 @@ struct agent_context_t {
     const agent_supervisor_config_t *config;
     /* config->timing with the defaults filled in. */
     agent_supervisor_timing_t timing;
-    /* config->executed as array literals of PostgreSQL. */
-    const char *deployments;
-    const char *graph_ids;
     apr_pool_t *pool;
     /* CLOCK_MONOTONIC, read once an iteration of the loop. */
     apr_time_t now;

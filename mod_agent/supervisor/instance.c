@@ -6,8 +6,6 @@
 
 #include <apr_allocator.h>
 
-#include "../db/query.h"
-
 /* Freed memory that is kept for later; the rest is returned to the system. */
 #define KEPT_BYTES ((apr_size_t)1024 * 1024)
 
@@ -34,23 +32,6 @@ static void set_timing(agent_supervisor_timing_t *timing,
     set_default(&timing->credit, apr_time_from_sec(10));
 }
 
-static void print_executed(agent_context_t *context)
-{
-    const agent_supervisor_config_t *config = context->config;
-    apr_size_t count = (apr_size_t)config->executed_count;
-    const char **deployments = apr_palloc(context->pool,
-                                          count * sizeof(*deployments));
-    const char **graph_ids = apr_palloc(context->pool,
-                                        count * sizeof(*graph_ids));
-
-    for (apr_size_t i = 0; i < count; i++) {
-        deployments[i] = config->executed[i].deployment;
-        graph_ids[i] = config->executed[i].graph_id;
-    }
-    context->deployments = agent_db_array(deployments, count, context->pool);
-    context->graph_ids = agent_db_array(graph_ids, count, context->pool);
-}
-
 static agent_context_t *make_context(const agent_supervisor_config_t *config)
 {
     agent_context_t *context;
@@ -68,7 +49,6 @@ static agent_context_t *make_context(const agent_supervisor_config_t *config)
     context->now = agent_clock_now();
     context->timing = config->timing;
     set_timing(&context->timing, apr_time_from_sec(config->lease_sec));
-    print_executed(context);
     return context;
 }
 
@@ -79,7 +59,6 @@ static void init_tables(agent_supervisor_t *sv)
 
     sv->schedule.context = context;
     agent_poll_init(&sv->poll, context);
-    agent_graphs_init(&sv->graphs, context);
     agent_runner_init(&sv->runners, context);
     runs->context = context;
     agent_lease_init(&runs->leases, context);
@@ -92,8 +71,7 @@ static void init_tables(agent_supervisor_t *sv)
                                  .runners = &sv->runners,
                                  .runs = runs,
                                  .schedule = &sv->schedule,
-                                 .poll = &sv->poll,
-                                 .graphs = &sv->graphs};
+                                 .poll = &sv->poll};
 }
 
 /*
@@ -125,7 +103,6 @@ static void init_statements(agent_supervisor_t *sv)
 
     agent_notify_init(&sv->notify, context);
     sv->worker = (agent_worker_t){.context = context,
-                                  .graphs = &sv->graphs,
                                   .runners = &sv->runners,
                                   .runs = &sv->runs,
                                   .notify = &sv->notify,
@@ -134,7 +111,6 @@ static void init_statements(agent_supervisor_t *sv)
     agent_worker_init(&sv->worker);
     sv->claim = (agent_claim_t){.context = context,
                                 .worker = &sv->worker,
-                                .graphs = &sv->graphs,
                                 .runners = &sv->runners,
                                 .runs = &sv->runs,
                                 .schedule = &sv->schedule};
@@ -158,7 +134,7 @@ static void init_rest(agent_supervisor_t *sv)
     agent_context_t *context = sv->context;
 
     sv->save_graphs = (agent_save_graphs_t){.worker = &sv->worker,
-                                            .graphs = &sv->graphs};
+                                            .runners = &sv->runners};
     sv->expire = (agent_expire_t){.worker = &sv->worker, .notify = &sv->notify};
     sv->items = (agent_sweep_t){.worker = &sv->worker};
     sv->events = (agent_sweep_t){.worker = &sv->worker};

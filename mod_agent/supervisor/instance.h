@@ -42,7 +42,6 @@ typedef struct agent_supervisor_t {
     agent_drain_t drain;
     /* Tables. */
     agent_schedule_t schedule;
-    agent_graph_table_t graphs;
     agent_runner_table_t runners;
     agent_runs_t runs;
     agent_delivery_table_t deliveries;

@@ -13,7 +13,9 @@
 #include "process/process.h"
 #include "runner/deadline.h"
 #include "runner/exit.h"
+#include "runner/idle.h"
 #include "runner/io.h"
+#include "runner/slots.h"
 #include "runner/trial.h"
 #include "runner/watch.h"
 #include "webhook/loop.h"
@@ -36,6 +38,7 @@ static int prepare_process(agent_supervisor_t *sv)
     static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGCHLD, 0};
     const agent_supervisor_config_t *config = sv->context->config;
     const int keep[] = {config->wake_fd, config->life_fd, config->log_fd};
+    const char *program = NULL;
     apr_status_t rv;
 
     agent_process_reset_signals();
@@ -48,11 +51,12 @@ static int prepare_process(agent_supervisor_t *sv)
     }
     agent_process_name("agent-super");
     srand48((long)getpid() ^ (long)sv->context->now);
-    rv = agent_spawner_start(&sv->runners.spawner, config);
+    rv = agent_spawner_start(&sv->runners.spawner, config, &program);
     if (rv != APR_SUCCESS) {
-        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0303", rv,
-                           "cannot open the runner %s or start the spawner",
-                           config->runner_path);
+        agent_report_write(
+            sv->context, AGENT_LOG_ERR, "AGT0303", rv, "cannot %s%s",
+            program != NULL ? "open the runner " : "start the spawner",
+            program != NULL ? program : "");
         return EXIT_CONFIG;
     }
     rv = agent_process_become(config->uid, config->gid);
@@ -205,6 +209,7 @@ static void tick(agent_supervisor_t *sv)
         agent_runner_tick_deadlines(&sv->runners, &sv->runs);
         agent_runner_tick_limits(&sv->runners, &sv->runs);
         agent_runner_tick_trials(&sv->runners, &sv->runs);
+        agent_runner_tick_idle(&sv->runners, &sv->runs);
         agent_worker_tick(&sv->worker);
     }
     else if (agent_worker_next_tick(&sv->worker) <= sv->context->now) {
@@ -226,7 +231,7 @@ static void iterate(agent_supervisor_t *sv)
     agent_runner_resume(&sv->io);
     until = earlier(until,
                     earlier(sv->tick_at, agent_worker_next_tick(&sv->worker)));
-    until = earlier(until, agent_runner_replenish(&sv->runners));
+    until = earlier(until, agent_slots_replenish(&sv->runners));
     until = earlier(until, agent_webhook_step(&sv->deliveries));
     until = earlier(until, agent_database_step(&sv->database));
     until = earlier(until, agent_database_step(&sv->bulk));
@@ -262,9 +267,9 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
 
     if (status == 0) {
         agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0301", 0,
-                           "supervisor of host %s started: runners: %d, "
-                           "%d slots each",
-                           config->node_name, config->runners, config->slots);
+                           "supervisor of host %s started: pools of runners: "
+                           "%d",
+                           config->node_name, config->pool_count);
         while (sv->context->mode != AGENT_MODE_DONE) {
             iterate(sv);
         }

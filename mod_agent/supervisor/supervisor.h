@@ -16,6 +16,7 @@
 
 #include "../core/egress.h"
 #include "../core/log.h"
+#include "pool_config.h"
 
 /* Seconds of a worker's lease in the database. */
 #define AGENT_SUPERVISOR_LEASE_SEC 20
@@ -68,35 +69,18 @@ typedef struct agent_webhook_config_t {
     const char *user_agent;
 } agent_webhook_config_t;
 
-/* A graph that this host executes: the names of its deployment and its own. */
-typedef struct agent_executed_graph_t {
-    const char *deployment;
-    const char *graph_id;
-} agent_executed_graph_t;
-
 typedef struct agent_supervisor_config_t {
     /* libpq's connection string. */
     const char *conninfo;
     /* Names this host among those that share the database. */
     const char *node_name;
-    /* The program to start as runner; opened before privileges are dropped. */
-    const char *runner_path;
     /* User of the supervisor; (uid_t)-1: unchanged. */
     uid_t uid;
     gid_t gid;
-    /* User of runners; (uid_t)-1: that of the supervisor. */
-    uid_t runner_uid;
-    gid_t runner_gid;
-    /* JSON text: the `graphs` object of the protocol's hello. */
-    const char *graphs;
-    const agent_executed_graph_t *executed;
-    int executed_count;
-    /* Runner processes, and runs at once in each of them. */
-    int runners;
-    int slots;
-    /* Bytes that a runner may use: its data segment and, checked each second,
-     * its resident memory. 0: no limit. */
-    apr_int64_t runner_memory;
+    /* The graphs that this host executes, by pools; AGENT_POOLS_MAX_RUNNERS
+     * limits the sum of their runners. */
+    agent_pool_config_t *pools;
+    int pool_count;
     /* Longest execution of a run; 0: no limit. */
     apr_interval_time_t run_timeout;
     /* How long runs may continue after a drain began. */

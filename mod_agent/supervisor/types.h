@@ -4,13 +4,21 @@
 #define AGENT_SUPERVISOR_TYPES_H
 
 #include "../core/clock.h"
+#include "pool_config.h"
 
 typedef struct agent_context_t agent_context_t;
 typedef struct agent_runs_t agent_runs_t;
 typedef struct agent_runner_t agent_runner_t;
 typedef struct agent_lease_t agent_lease_t;
+typedef struct agent_runner_pool_t agent_runner_pool_t;
 
-/* Runners at once, leaving ones included. The spawner has slots for more. */
-#define AGENT_RUNNERS_MAX 200
+/* Runners for suspects at once, of all pools. */
+#define AGENT_RUNNERS_SUSPECT 16
+/* Runners of a pool at once: the ordinary ones, those that they replace, and
+ * those for suspects. */
+#define AGENT_RUNNERS_OF_POOL(runners) (2 * (runners) + AGENT_RUNNERS_SUSPECT)
+/* Runners of all pools at once. The spawner has slots for more; three
+ * descriptors each leave room below the usual limit of 1024. */
+#define AGENT_RUNNERS_MAX AGENT_RUNNERS_OF_POOL(AGENT_POOLS_MAX_RUNNERS)
 
 #endif

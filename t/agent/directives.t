@@ -17,6 +17,12 @@ sub graph {
     return join "\n", $RUNNER . '<AgentGraph agent>', @lines, "</AgentGraph>\n";
 }
 
+# A virtual host with the lines and a graph `other`, alone and after a main server with a graph.
+sub bare_host {
+    return join "\n", '<VirtualHost *:1>', @_, "<AgentGraph other>\nAgentModel demo\n</AgentGraph>\n</VirtualHost>\n";
+}
+sub host { return graph('AgentModel demo') . bare_host(@_) }
+
 sub file { my ($name, $text) = @_; return write_file("$dir/$name", $text) }
 
 sub check {
@@ -101,6 +107,9 @@ my @good = (
         'AgentMaxWaiters 1', 'AgentMaxWaitersPerAddress 0', 'AgentParking Off', 'AgentMaxBody 1024', 'AgentPrefix /agents',
         'AgentMultitaskDefault enqueue', 'AgentDatabase "dbname=x"',
         'AgentFeedbackURL "http://127.0.0.1/{run_id}/{key}"', ''),
+    host('AgentRunners 1', 'AgentRunnerSlots 100', 'AgentRunnerMemory 1G'),
+    host('AgentDeployment shop', 'AgentRunners 2', 'AgentRunnerSlots 5', 'AgentRunnerMemory 0', 'AgentRunnerUser nobody',
+        'AgentRunnerIdleTime 10min', 'AgentRunnerFiles 64', 'AgentRunnerProcesses 1000'),
     (map { graph('AgentModel demo') . "AgentDeployment $_\n" } 'shop', '0', 'a' x 63, 'a-b_9'),
     graph('AgentModel demo') . "<VirtualHost *:1>\nAgentDeployment shop\n" . graph('AgentModel demo') =~ s/\Q$RUNNER\E//r
         . "</VirtualHost>\n",
@@ -176,8 +185,18 @@ my @bad = (
         'AgentRunnerMemory', 'bytes from 64M to 1024G', qq('$_') ] }
         qw(-1 63M 1T 2GB 1025G M 9223372036854775807G)),
     [ graph('AgentModel demo')
-            . "<VirtualHost *:1>\nAgentRunnerMemory 1G\n</VirtualHost>\n",
-        'AgentRunnerMemory', 'cannot occur within', '' ],
+            . "<VirtualHost *:1>\nAgentRunTimeout 1h\n</VirtualHost>\n",
+        'AgentRunTimeout', 'cannot occur within', '' ],
+    [ graph('AgentModel demo') . "<Location />\nAgentRunners 2\n</Location>\n", 'AgentRunners', 'not allowed', '' ],
+    [ graph('AgentModel demo') . "<VirtualHost *:1>\nAgentRunners 65\n</VirtualHost>\n", 'AgentRunners',
+        'from 1 to 64', q('65') ],
+    [ graph('AgentModel demo') . "AgentRunnerFiles 63\n", 'AgentRunnerFiles', 'from 64 to 1048576', q('63') ],
+    [ graph('AgentModel demo') . "AgentRunnerProcesses -1\n", 'AgentRunnerProcesses', 'from 0 to 1000000', q('-1') ],
+    [ graph('AgentModel demo') . "AgentRunnerIdleTime 25h\n", 'AgentRunnerIdleTime', 'from 0 to 86400 s', q('25h') ],
+    [ host('AgentDeployment default', 'AgentRunners 2'), '<AgentGraph>',
+        'the same AgentRunner directives in all hosts that declare graphs of a deployment', q('other' of 'default') ],
+    [ join('', graph('AgentModel demo'), map { bare_host("AgentDeployment d$_", 'AgentRunners 48') } 1 .. 3), 'AgentRunners',
+        'at most 142 runners of all deployments together', 'got 145' ],
     (map { [ graph('AgentModel demo') . "AgentDBPoolWait $_\n", 'AgentDBPoolWait',
         'from 0 to 60000 ms, a number with ms, s, min, h or d', qq('$_') ] }
         qw(-1 60001 61s 2min 1.5s 5m 5S 5sec 5x ms 1000000000ms)),
@@ -243,8 +262,8 @@ my @bad = (
             . "<VirtualHost *:1>\nAgentWebhookAllow 10.0.0.1\n</VirtualHost>\n",
         'AgentWebhookAllow', 'cannot occur within', '' ],
     [ graph('AgentModel demo')
-            . "<VirtualHost *:1>\nAgentRunners 2\n</VirtualHost>\n",
-        'AgentRunners', 'cannot occur within', '' ],
+            . "<VirtualHost *:1>\nAgentRunner /bin/true\n</VirtualHost>\n",
+        'AgentRunner', 'cannot occur within', '' ],
 );
 my @refused = check_each(map { $_->[0] } @bad);
 for my $case (@bad) {

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 no warnings 'portable';    # addresses have 64 bits
 use AgentTest::Client;
-use AgentTest::Env qw(build_dir is_root write_file);
+use AgentTest::Env qw(build_dir free_port is_root write_file);
 use AgentTest::Process;
 use AgentTest::Server;
 use AgentTest::Wait;
@@ -18,6 +18,7 @@ plan skip_all => "only root reads others' memory" if !is_root();
 my $dir = tempdir(CLEANUP => 1);
 # Not a literal: the text of this file may be in the memory of other processes.
 my $model_key = 'sk-' . join '', map { chr 97 + ($_ * 7 + $$) % 26 } 1 .. 40;
+my $other_key = 'sk-' . join '', map { chr 97 + ($_ * 5 + $$) % 26 } 1 .. 40;
 my $webhook_key = join '', map { chr 65 + ($_ * 11 + $$) % 26 } 1 .. 40;
 
 # Whether a text is anywhere in the writable memory of the process.
@@ -40,17 +41,27 @@ sub has_in_memory {
 
 my $key_file = write_file("$dir/key", "$model_key\n");
 my $secret_file = write_file("$dir/secret", 'whsec_' . encode_base64($webhook_key, '') . "\n");
+my $other_file = write_file("$dir/other", "$other_key\n");
+my $port = free_port();
 my $server = AgentTest::Server->new(config =>
     qq(AgentRunner "@{[build_dir()]}/agent-runner"\n)
     . "AgentWebhookSecretFile $secret_file\n"
     . "<AgentGraph agent>\nAgentModel demo\nAgentModelKeyFile $key_file\n</AgentGraph>\n"
-    . "<Location />\nSetHandler agent\n</Location>\n");
+    . "<Location />\nSetHandler agent\n</Location>\n"
+    . "Listen 127.0.0.1:$port\n<VirtualHost 127.0.0.1:$port>\nAgentDeployment other\n"
+    . "<AgentGraph agent>\nAgentModel demo\nAgentModelKeyFile $other_file\n</AgentGraph>\n</VirtualHost>\n");
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
-$client->join_run($client->start_run('Hello'));
+my $other = AgentTest::Client->new(url => "http://127.0.0.1:$port");
+$_->join_run($_->start_run('Hello')) for $client, $other;
 
 my $parent = $server->httpd_pid;
-my ($runner) = runner_pids($parent);
+my @runners = runner_pids($parent);
+my ($runner) = grep { has_in_memory($_, $model_key) } @runners;
+my @others = grep { has_in_memory($_, $other_key) } @runners;
+is scalar(@runners), 2, 'secrets: each deployment has a runner';
+is scalar(@others), 1, 'secrets: one of them has the key of a model of the other deployment';
+ok !grep({ has_in_memory($_, $model_key) } @others), 'secrets: a runner has no key of another deployment';
 
 sub children_are_clean {
     my ($when) = @_;

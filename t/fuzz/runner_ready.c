@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/runner/protocol.c supervisor/runner/graphs.c */
-/* OBJECTS: core/ db/array.c */
+/* OBJECTS: core/ */
 /* The graphs that a runner reports in `ready`. */
 #include "fuzz.h"
 
@@ -11,18 +11,14 @@
 
 static agent_graph_table_t *make_table(apr_pool_t *pool)
 {
-    /* The keys agent, a b and desk/agent. */
-    static const agent_executed_graph_t executed[] = {
-        {"default", "agent"}, {"default", "a b"}, {"desk", "agent"}};
+    static const char *const names[] = {"agent", "a b", "desk/agent"};
+    static const agent_pool_config_t config = {
+        .graph_ids = names, .graph_count = 3, .runners = 1};
     agent_context_t *context = apr_pcalloc(pool, sizeof(*context));
-    agent_supervisor_config_t *config = apr_pcalloc(pool, sizeof(*config));
     agent_graph_table_t *table = apr_pcalloc(pool, sizeof(*table));
 
-    config->executed = executed;
-    config->executed_count = 3;
-    context->config = config;
     context->pool = pool;
-    agent_graphs_init(table, context);
+    agent_graphs_init(table, context, &config);
     return table;
 }
 

@@ -57,7 +57,7 @@ $$;
 -- Numbers of the claimed runs.
 create function public.claim(p_limit integer) returns text language sql as $$
     select coalesce(string_agg(right(c.run_id::text, 1), ' ' order by c.run_id), 'none')
-      from public.worker w, agent.claim_runs(w.worker_id, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', p_limit, 1000000, 16) c
+      from public.worker w, agent.claim_runs(w.worker_id, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', '{1}', array[p_limit], '{16}', p_limit, 1000000) c
 $$;
 
 create function public.item(p_run integer, p_message json) returns json language sql as $$

@@ -173,6 +173,22 @@ subtest 'claim_runs: deployments take turns' => sub {
     is scalar $long->claim($worker), 3;
 };
 
+subtest 'claim_runs: a pool gets runs for its own free slots only' => sub {
+    my @ids = map { $session->value("select agent.open_deployment('$_')") } qw(long short);
+    my ($long, $short) = map { AgentSQL::Play->new($session, deployment => $_) } @ids;
+    $long->run($long->thread) for 1 .. 5;
+    $short->run($short->thread) for 1 .. 2;
+    my $claimed = sub {
+        my %count;
+        $count{ $_->{deployment_id} }++ for $short->claim($worker, deployments => \@ids, limits => [@_]);
+        return [ map { $count{$_} // 0 } @ids ];
+    };
+    is_deeply $claimed->(0, 0), [ 0, 0 ], 'without a free slot there is no run';
+    is_deeply $claimed->(1, 50), [ 1, 2 ], 'slots that a pool does not use are not for another one';
+    is_deeply $claimed->(2, 50), [ 2, 0 ], 'nor when that one has none left';
+    is_deeply $claimed->(50, 0), [ 2, 0 ], 'the others are claimed when there are slots';
+};
+
 subtest 'every function that takes a deployment was tried' => sub {
     my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run create_stateless_run create_stateless_runs read_events
         read_thread_events search_assistants count_assistants create_assistant);

@@ -122,7 +122,7 @@ subtest 'two workers never claim the same run' => sub {
     my @runs = map { $play->run($play->thread) } 1 .. 4;
     my $other = $db->session;
     $other->query('begin');
-    my @first = $other->query("select run_id from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', 2, 1000000, 16)");
+    my @first = $other->query("select run_id from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', '{1}', '{2}', '{16}', 50, 1000000)");
     my @second = $play->claim($play->worker, limit => 4);
     $other->query('commit');
     is_deeply [ map { $_->[0] } @first ], [ @runs[0, 1] ];

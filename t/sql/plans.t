@@ -234,7 +234,7 @@ subtest 'the plan of a claim is index scans and a tid scan: no table scan, no ha
     $session->query($_) for split /;\n/, $LOAD;
     my $worker = AgentSQL::Play->new($session)->worker;
     $session->query('set client_min_messages = log');
-    $session->send("select count(*) from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', 50, 1000000, 16)");
+    $session->send("select count(*) from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', '{1}', '{50}', '{16}', 50, 1000000)");
     my ($plan) = grep { /with claimed as/ } split /^LOG: /m, $session->receive;
     like $plan, qr/Update on run_queue/, 'the plan was logged';
     like $plan, qr/Index Scan using run_queue_ready on run_queue/;

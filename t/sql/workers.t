@@ -160,7 +160,7 @@ subtest 'mark_worker_dead waits for a claim and releases the claimed runs' => su
     my $run = $play->run($play->thread);
     my @sessions = map { $db->session } 1, 2;
     $sessions[0]->query('begin');
-    is scalar $sessions[0]->query("select run_id from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', 9, 1000000, 16)"), 1;
+    is scalar $sessions[0]->query("select run_id from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', '{1}', '{9}', '{16}', 50, 1000000)"), 1;
     $sessions[1]->send("select outcome from agent.mark_worker_dead($worker, false, 100)");
     $sessions[0]->query('commit');
     is $sessions[1]->receive, 'requeued';

@@ -107,8 +107,8 @@ static void claim_runs(worker_t *worker)
     PGresult *result = query(worker->conn,
                              "select run_id, epoch, last_event_seq"
                              " from agent.claim_runs($1, '{" DEPLOYMENT
-                             "}', '{agent}', '{0}', 6,"
-                             " 1000000, 16)",
+                             "}', '{agent}', '{0}', '{1}', '{6}', '{16}', 6,"
+                             " 1000000)",
                              1, params);
 
     worker->count = PQntuples(result);

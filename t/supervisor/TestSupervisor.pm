@@ -200,7 +200,7 @@ sub start_run {
 # Cancels runs, with the action interrupt.
 sub cancel {
     my ($self, @runs) = @_;
-    sql("select x.code from agent.runs r cross join lateral agent.cancel_run('$DEPLOYMENT', r.thread_id, r.run_id, "
+    sql("select x.code from agent.runs r cross join lateral agent.cancel_run(r.deployment_id, r.thread_id, r.run_id, "
         . "'interrupt') x where r.run_id in (" . quoted(@runs) . ')');
     return $self->wake('C');
 }
@@ -305,7 +305,7 @@ sub create_thread {
     return sql("select code from agent.create_thread('$DEPLOYMENT', '$thread', 'raise', '{}')");
 }
 
-# create_run({ do => ... } [, thread => id, strategy => ..., webhook => url]):
+# create_run({ do => ... } [, thread => id, strategy => ..., webhook => url, graph => name, deployment => id]):
 # the run's id. pad => N makes the input N bytes longer, objects => N adds N empty
 # objects to it; request => {...} adds fields to the request.
 sub create_run { return create_each(1, @_) }
@@ -322,7 +322,8 @@ sub create_all {
     for (@_) {
         my ($input, %args) = @{$_};
         my $thread = $args{thread} // uuid();
-        push @statements, "select code from agent.create_thread('$DEPLOYMENT', '$thread', 'raise', '{}')" if !$args{thread};
+        my $deployment = $args{deployment} // $DEPLOYMENT;
+        push @statements, "select code from agent.create_thread('$deployment', '$thread', 'raise', '{}')" if !$args{thread};
         push @runs, uuid();
         push @statements, create_statement($runs[-1], $thread, $input, %args);
     }
@@ -344,7 +345,8 @@ sub create_statement {
         . ($args{pad} // 0) . '))::json';
     my $strategy = $args{strategy} // 'reject';
     my $graph = $args{graph} // 'agent';
-    return "select code from agent.create_run('$DEPLOYMENT', '$thread', '$run', '" . uuid()
+    my $deployment = $args{deployment} // $DEPLOYMENT;
+    return "select code from agent.create_run('$deployment', '$thread', '$run', '" . uuid()
         . "', '$graph', array['$graph'], '$strategy', '', null, null, $request)";
 }
 

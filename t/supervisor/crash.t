@@ -179,7 +179,7 @@ subtest 'runs that end because their worker was lost are notified' => sub {
     my $lost = sql("select worker_id from agent.register_worker('elsewhere', 'boot', 1, 1, 10, -60, '{default}', '{agent}')");
     my $run = create_run({ do => 'noop' });
     my $thread = run_field($run, 'thread_id');
-    sql("select count(*) from agent.claim_runs($lost, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', 1, 1000000, 16)");
+    sql("select count(*) from agent.claim_runs($lost, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', '{1}', '{1}', '{16}', 50, 1000000)");
     sql("select code from agent.cancel_run('$TestSupervisor::DEPLOYMENT', '$thread', '$run', 'interrupt')");
     my $sv = TestSupervisor->start($pg);
     wait_status($run, 'interrupted');

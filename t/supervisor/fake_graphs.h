@@ -55,6 +55,20 @@ static json_object *describe_graph(json_object *graph)
     return report;
 }
 
+/* The member `start` of a graph; NULL: none has it. */
+static const char *get_start(json_object *graphs)
+{
+    const char *start = NULL;
+
+    json_object_object_foreach(graphs, key, graph)
+    {
+        if (key != NULL && get(graph, "start") != NULL) {
+            start = get(graph, "start");
+        }
+    }
+    return start;
+}
+
 /* A graph with `first`, a path, is reported only by the runner that creates the
  * file; with `absent` by none. */
 static int is_reported(json_object *graph)

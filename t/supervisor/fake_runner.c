@@ -3,7 +3,7 @@
 /*
  * A scripted runner for tests: the input of a run names its action.
  *
- * input.do: noop, step, stream (count, bytes), report, hang (ends when
+ * input.do: noop, step, stream (count, bytes), report, graphs, hang (ends when
  * cancelled), stuck (ignores that), gate (ends, perhaps after count and bytes,
  * when the FIFO `path` was opened and closed), child (hangs, and starts a
  * process), and the hostile ones: see `actions` below.
@@ -49,6 +49,7 @@ typedef struct run_t {
 static run_t runs[MAX_RUNS];
 static int run_count;
 static int draining;
+static json_object *own_graphs;
 
 static void put(const char *bytes, size_t length)
 {
@@ -172,6 +173,13 @@ static void do_report(run_t *run, json_object *input)
 
     describe_process(text, sizeof(text));
     event(run, "custom", text);
+    end(run, "success");
+}
+
+/* Sends the graphs of hello. */
+static void do_graphs(run_t *run, json_object *input)
+{
+    event(run, "custom", json_object_to_json_string(own_graphs));
     end(run, "success");
 }
 
@@ -318,6 +326,7 @@ static const action_t actions[] = {
     {"step", do_step},
     {"stream", do_stream},
     {"report", do_report},
+    {"graphs", do_graphs},
     {"hang", do_hang},
     {"stuck", do_stuck},
     {"gate", do_gate},
@@ -344,15 +353,11 @@ static const action_t actions[] = {
 static void handle_hello(json_object *line)
 {
     json_object *graphs = NULL;
-    const char *start = NULL;
+    const char *start;
 
     json_object_object_get_ex(line, "graphs", &graphs);
-    json_object_object_foreach(graphs, key, graph)
-    {
-        if (key != NULL && get(graph, "start") != NULL) {
-            start = get(graph, "start");
-        }
-    }
+    own_graphs = json_object_get(graphs);
+    start = get_start(graphs);
     if (start != NULL && strcmp(start, "exit") == 0) {
         exit(3);
     }

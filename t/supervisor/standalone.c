@@ -7,11 +7,14 @@
  * The supervisor without httpd: `standalone CONFIG.json`. For tests, and as an
  * example of how to run it under another service manager.
  *
- * Members of the file: conninfo, node, runner, graphs (object), runners, slots,
- * runner_memory (bytes), lease_sec, retention_days, run_timeout_ms,
- * drain_timeout_ms, timing_ms (ping_interval, ping_timeout, ready_timeout,
- * cancel_grace, recycle_grace, trial, renew, stop, kill, statement, credit),
- * uid, gid, runner_uid, runner_gid, life_fd (an inherited descriptor), wake
+ * Members of the file: conninfo, node, runner, graphs (object with the keys
+ * "graph" or "deployment/graph"; a pool for each deployment), runners, slots,
+ * runner_memory (bytes), runner_files, runner_processes, runner_idle_ms,
+ * runner_uid, runner_gid (runner and these also in pools.DEPLOYMENT, which may
+ * have directory, and environment, an array of texts), lease_sec,
+ * retention_days, run_timeout_ms, drain_timeout_ms, timing_ms (ping_interval,
+ * ping_timeout, ready_timeout, cancel_grace, recycle_grace, trial, renew, stop,
+ * kill, statement, credit), uid, gid, life_fd (an inherited descriptor), wake
  * (path of a datagram socket to make), webhooks (allow, deny and ports: arrays
  * of texts; key: base64; timeout_ms).
  */
@@ -29,6 +32,7 @@
 #include <apr_general.h>
 #include <apr_strings.h>
 
+#include "../../mod_agent/core/deployment.h"
 #include "../../mod_agent/core/json.h"
 #include "../../mod_agent/supervisor/supervisor.h"
 
@@ -69,28 +73,115 @@ static apr_interval_time_t get_ms(json_object *config, const char *key,
     return apr_time_from_msec(agent_json_integer(config, key, fallback));
 }
 
-/* The keys of hello's graphs: "graph" or "deployment/graph". */
-static void fill_executed(agent_supervisor_config_t *config,
-                          json_object *graphs, apr_pool_t *pool)
-{
-    agent_executed_graph_t *executed = apr_pcalloc(
-        pool, sizeof(*executed) * (size_t)json_object_object_length(graphs));
-    int count = 0;
+/* ---- pools ---- */
 
+/* A key of `graphs`: "graph" or "deployment/graph". */
+static const char *name_of(const char *key)
+{
+    const char *slash = strchr(key, '/');
+
+    return slash != NULL ? slash + 1 : key;
+}
+
+static const char *deployment_of(const char *key, apr_pool_t *pool)
+{
+    return name_of(key) != key
+        ? apr_pstrmemdup(pool, key, (apr_size_t)(name_of(key) - key) - 1)
+        : AGENT_DEPLOYMENT_NAME;
+}
+
+/* The pool of the deployment, added if it is missing. */
+static agent_pool_config_t *find_pool(agent_supervisor_config_t *config,
+                                      const char *deployment)
+{
+    int i = 0;
+
+    while (i < config->pool_count
+           && strcmp(config->pools[i].deployment, deployment) != 0) {
+        i++;
+    }
+    config->pools[i].deployment = deployment;
+    config->pool_count = i == config->pool_count ? i + 1 : config->pool_count;
+    return &config->pools[i];
+}
+
+/* The value of a member for the pool: of `pools`.DEPLOYMENT, else of the
+ * configuration. */
+static apr_int64_t get_of_pool(const agent_pool_config_t *pool,
+                               json_object *json, const char *key,
+                               apr_int64_t fallback)
+{
+    json_object *own = agent_json_get(agent_json_get(json, "pools"),
+                                      pool->deployment);
+
+    return agent_json_integer(own, key,
+                              agent_json_integer(json, key, fallback));
+}
+
+/* The texts of an array, ended by NULL; NULL without an array. */
+static const char *const *read_texts(json_object *texts, apr_pool_t *memory)
+{
+    size_t count = texts != NULL ? json_object_array_length(texts) : 0;
+    const char **list = apr_pcalloc(memory, (count + 1) * sizeof(*list));
+
+    for (size_t i = 0; i < count; i++) {
+        list[i] = json_object_get_string(json_object_array_get_idx(texts, i));
+    }
+    return count > 0 ? list : NULL;
+}
+
+static void fill_pool(agent_pool_config_t *pool, json_object *json,
+                      apr_pool_t *memory)
+{
+    json_object *own = agent_json_get(agent_json_get(json, "pools"),
+                                      pool->deployment);
+
+    pool->program = agent_json_string(
+        own, "runner", agent_json_string(json, "runner", "agent-runner"));
+    pool->directory = agent_json_string(own, "directory", NULL);
+    pool->environment = read_texts(agent_json_get(own, "environment"), memory);
+    pool->uid = (uid_t)get_of_pool(pool, json, "runner_uid", -1);
+    pool->gid = (gid_t)get_of_pool(pool, json, "runner_gid", -1);
+    pool->runners = (int)get_of_pool(pool, json, "runners", 1);
+    pool->slots = (int)get_of_pool(pool, json, "slots", 100);
+    pool->memory = get_of_pool(pool, json, "runner_memory", 0);
+    pool->files = (int)get_of_pool(pool, json, "runner_files", 0);
+    pool->processes = (int)get_of_pool(pool, json, "runner_processes", 0);
+    pool->idle_time = apr_time_from_msec(
+        get_of_pool(pool, json, "runner_idle_ms", 0));
+}
+
+/* A pool for each deployment of `graphs`. */
+static void fill_pools(agent_supervisor_config_t *config, json_object *json,
+                       apr_pool_t *memory)
+{
+    json_object *graphs = agent_json_get(json, "graphs");
+    size_t count = (size_t)json_object_object_length(graphs);
+
+    config->pools = apr_pcalloc(memory, (count + 1) * sizeof(*config->pools));
     json_object_object_foreach(graphs, key, value)
     {
-        const char *slash = strchr(key, '/');
+        agent_pool_config_t *pool = find_pool(config,
+                                              deployment_of(key, memory));
+        const char *before = pool->graphs != NULL ? pool->graphs : "{";
+        const char **names = apr_pcalloc(memory, (count + 1) * sizeof(*names));
 
-        if (value == NULL) {
-            continue;
+        /* Bounded: the graphs of the configuration. */
+        pool->graphs = apr_pstrcat(memory, before,
+                                   pool->graph_count > 0 ? "," : "",
+                                   agent_json_quote(name_of(key), memory), ":",
+                                   agent_json_print(value, memory), NULL);
+        for (int i = 0; i < pool->graph_count; i++) {
+            names[i] = pool->graph_ids[i];
         }
-        executed[count].deployment = slash
-            ? apr_pstrmemdup(pool, key, (size_t)(slash - key))
-            : "default";
-        executed[count++].graph_id = slash ? slash + 1 : key;
+        names[pool->graph_count++] = name_of(key);
+        pool->graph_ids = names;
     }
-    config->executed = executed;
-    config->executed_count = count;
+    for (int i = 0; i < config->pool_count; i++) {
+        config->pools[i].graphs = apr_pstrcat(memory, config->pools[i].graphs,
+                                              "}", NULL);
+        fill_pool(&config->pools[i], json, memory);
+    }
 }
 
 static int open_wake(const char *path)
@@ -151,21 +242,13 @@ static void fill_webhooks(agent_webhook_config_t *config, json_object *json,
 static void fill_config(agent_supervisor_config_t *config, json_object *json,
                         apr_pool_t *pool)
 {
-    json_object *graphs = agent_json_get(json, "graphs");
     json_object *timing = agent_json_get(json, "timing_ms");
 
     config->conninfo = agent_json_string(json, "conninfo", "");
     config->node_name = agent_json_string(json, "node", "test");
-    config->runner_path = agent_json_string(json, "runner", "agent-runner");
     config->uid = (uid_t)agent_json_integer(json, "uid", -1);
     config->gid = (gid_t)agent_json_integer(json, "gid", -1);
-    config->runner_uid = (uid_t)agent_json_integer(json, "runner_uid", -1);
-    config->runner_gid = (gid_t)agent_json_integer(json, "runner_gid", -1);
-    config->graphs = agent_json_print(graphs, pool);
-    fill_executed(config, graphs, pool);
-    config->runners = (int)agent_json_integer(json, "runners", 1);
-    config->slots = (int)agent_json_integer(json, "slots", 100);
-    config->runner_memory = agent_json_integer(json, "runner_memory", 0);
+    fill_pools(config, json, pool);
     config->run_timeout = get_ms(json, "run_timeout_ms", 3600000);
     config->drain_timeout = get_ms(json, "drain_timeout_ms", 180000);
     config->lease_sec = (int)agent_json_integer(json, "lease_sec", 20);

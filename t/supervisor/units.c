@@ -420,6 +420,8 @@ static void unread_input_of_a_killed_runner_does_not_count(void **state)
     char *line = apr_pcalloc(*state, AGENT_START_ALL_BYTES);
 
     sv->context = apr_pcalloc(*state, sizeof(*sv->context));
+    sv->context->pool = *state;
+    sv->context->config = apr_pcalloc(*state, sizeof(*sv->context->config));
     agent_runner_init(&sv->runners, sv->context);
     sv->runners.spawner.fd = -1;
     APR_RING_INSERT_TAIL(&sv->runners.all, runner, agent_runner_t, link);

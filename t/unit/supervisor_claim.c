@@ -20,9 +20,12 @@
 typedef struct fixture_t {
     agent_context_t context;
     agent_schedule_t schedule;
-    agent_graph_table_t graphs;
+    /* Two pools of a runner each; the runner of the second is full. */
+    agent_pool_config_t configs[2];
+    agent_supervisor_config_t config;
     agent_runner_table_t runners;
-    agent_runner_t runner;
+    agent_graph_set_t *set;
+    agent_runner_t runner[2];
     agent_runs_t runs;
     agent_notify_t notify;
     agent_worker_t worker;
@@ -30,35 +33,63 @@ typedef struct fixture_t {
     agent_release_runs_t release;
 } fixture_t;
 
+static const char *const names[] = {"agent"};
+
+static void add_runner(fixture_t *f, int number, int active)
+{
+    agent_runner_t *runner = &f->runner[number];
+    agent_graph_table_t *graphs = &f->runners.pools[number].graphs;
+    bool *has = apr_pcalloc(f->context.pool, sizeof(*has));
+
+    *has = true;
+    graphs->set_count = 1;
+    graphs->sets[0] = (agent_graph_set_t){.has = has,
+                                          .count = 1,
+                                          .users = 1,
+                                          .full_scan_at = NOW
+                                              + AGENT_CLAIM_INTERVAL};
+    runner->runner_pool = &f->runners.pools[number];
+    runner->state = AGENT_RUNNER_READY;
+    runner->slots = SLOTS;
+    runner->set = graphs->sets;
+    runner->group.active = active;
+    APR_RING_INSERT_TAIL(&f->runners.all, runner, agent_runner_t, link);
+}
+
 /* A registered worker whose next claim is that of the poll, with one ready
- * runner that executes `active` runs. */
+ * runner that executes `active` runs, and one of another pool that is full. */
 static fixture_t *make_fixture(apr_pool_t *pool, int active)
 {
     fixture_t *f = apr_pcalloc(pool, sizeof(*f));
 
+    for (int i = 0; i < 2; i++) {
+        f->configs[i] = (agent_pool_config_t){.deployment = "default",
+                                              .graph_ids = names,
+                                              .graph_count = 1,
+                                              .runners = 1,
+                                              .slots = SLOTS};
+    }
+    f->config = (agent_supervisor_config_t){.pools = f->configs,
+                                            .pool_count = 2};
     f->context.pool = pool;
     f->context.now = NOW;
+    f->context.config = &f->config;
     f->schedule.context = &f->context;
     f->schedule.claim_at = f->schedule.suspects_at = AGENT_CLOCK_NEVER;
     agent_runner_init(&f->runners, &f->context);
-    f->runner.state = AGENT_RUNNER_READY;
-    f->runner.slots = SLOTS;
-    f->graphs.set_count = 1;
-    f->graphs.sets[0] = (agent_graph_set_t){
-        .count = 1, .users = 1, .full_scan_at = NOW + AGENT_CLAIM_INTERVAL};
-    f->runner.set = f->graphs.sets;
-    f->runner.group.active = active;
-    APR_RING_INSERT_TAIL(&f->runners.all, &f->runner, agent_runner_t, link);
+    add_runner(f, 0, active);
+    add_runner(f, 1, SLOTS);
+    f->set = f->runner[0].set;
     f->runs.context = &f->context;
     agent_batch_init(&f->runs.batches, &f->context);
     agent_release_init(&f->runs.releases, &f->context);
     f->worker.state = AGENT_WORKER_LIVE;
     f->claim = (agent_claim_t){.context = &f->context,
                                .worker = &f->worker,
-                               .graphs = &f->graphs,
                                .runners = &f->runners,
                                .runs = &f->runs,
                                .schedule = &f->schedule};
+    agent_claim_init(&f->claim);
     f->release = (agent_release_runs_t){.worker = &f->worker,
                                         .runs = &f->runs,
                                         .notify = &f->notify,
@@ -98,8 +129,41 @@ static void new_runs_do_not_cause_claims_while_runners_are_full(void **state)
     fixture_t *f = make_fixture(*state, SLOTS);
 
     agent_schedule_claim(&f->schedule);
-    assert_true(agent_claim_operation.due(&f->claim)
-                == f->graphs.sets[0].full_scan_at);
+    assert_true(agent_claim_operation.due(&f->claim) == f->set->full_scan_at);
+}
+
+static void a_claim_asks_each_pool_for_its_free_slots(void **state)
+{
+    fixture_t *f = make_fixture(*state, SLOTS - 1);
+    const agent_pool_claim_t *first = &f->runners.pools[0].claim;
+    const agent_pool_claim_t *full = &f->runners.pools[1].claim;
+
+    agent_claim_choose(&f->claim);
+    assert_ptr_equal(first->set, f->set);
+    assert_int_equal(first->ordinary, 1);
+    assert_int_equal(full->ordinary, 0);
+    assert_int_equal(first->suspects, AGENT_RUNNERS_SUSPECT / 2);
+    assert_int_equal(full->suspects, AGENT_RUNNERS_SUSPECT / 2);
+    assert_int_equal(f->claim.ordinary, 1);
+}
+
+/* Its runs are claimed as soon as a slot is free, and not before, whatever the
+ * other pools do. */
+static void a_pool_that_got_all_is_due_when_it_has_a_slot(void **state)
+{
+    fixture_t *f = make_fixture(*state, SLOTS - 1);
+
+    agent_claim_choose(&f->claim);
+    f->runners.pools[0].claim.got_ordinary = 1;
+    f->runner[0].group.active = SLOTS;
+    agent_claim_finish(&f->claim, true);
+    assert_true(f->set->is_due);
+    assert_false(f->runner[1].set->is_due);
+    assert_true(agent_claim_operation.due(&f->claim) > NOW);
+    f->runner[1].group.active = 0;
+    assert_true(agent_claim_operation.due(&f->claim) > NOW);
+    f->runner[0].group.active = SLOTS - 1;
+    assert_true(agent_claim_operation.due(&f->claim) == NOW);
 }
 
 static void runs_of_a_dead_host_begin_again_within_30_seconds(void **state)
@@ -116,6 +180,8 @@ int main(void)
         CHECK_TEST(a_claim_follows_a_release_at_once),
         CHECK_TEST(suspects_are_claimed_at_once_beside_full_runners),
         CHECK_TEST(new_runs_do_not_cause_claims_while_runners_are_full),
+        CHECK_TEST(a_claim_asks_each_pool_for_its_free_slots),
+        CHECK_TEST(a_pool_that_got_all_is_due_when_it_has_a_slot),
         CHECK_TEST(runs_of_a_dead_host_begin_again_within_30_seconds),
     };
 

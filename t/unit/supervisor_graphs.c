@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/runner/protocol.c supervisor/runner/graphs.c */
-/* OBJECTS: core/ db/array.c */
+/* OBJECTS: core/ */
 /* The graphs that runners report; see supervisor/runner/graphs.h. */
 #include "check.h"
 
@@ -10,23 +10,18 @@
 
 #include "../../mod_agent/supervisor/runner/graphs.h"
 
-/* Graphs of the built-in deployment. */
 static agent_graph_table_t *make_table(apr_pool_t *pool,
                                        const char *const *names)
 {
-    agent_executed_graph_t *executed = apr_pcalloc(pool, 8 * sizeof(*executed));
     agent_context_t *context = apr_pcalloc(pool, sizeof(*context));
-    agent_supervisor_config_t *config = apr_pcalloc(pool, sizeof(*config));
+    agent_pool_config_t config = {.graph_ids = names, .runners = 2};
     agent_graph_table_t *table = apr_pcalloc(pool, sizeof(*table));
 
-    for (int i = 0; names[i] != NULL; i++) {
-        executed[i] = (agent_executed_graph_t){"default", names[i]};
-        config->executed_count++;
+    while (names[config.graph_count] != NULL) {
+        config.graph_count++;
     }
-    config->executed = executed;
-    context->config = config;
     context->pool = pool;
-    agent_graphs_init(table, context);
+    agent_graphs_init(table, context, &config);
     return table;
 }
 
@@ -45,11 +40,6 @@ static const char *take(agent_graph_table_t *table, agent_graph_set_t **set,
     return agent_graphs_take(table, set, &line);
 }
 
-static const char *print_key(const agent_graph_t *graph, apr_pool_t *pool)
-{
-    return graph->key;
-}
-
 static void runners_with_the_same_graphs_have_one_set(void **state)
 {
     agent_graph_table_t *table = make_two(*state);
@@ -63,14 +53,12 @@ static void runners_with_the_same_graphs_have_one_set(void **state)
     assert_ptr_equal(first, same);
     assert_ptr_not_equal(first, other);
     assert_int_equal(first->count, 2);
-    assert_string_equal(agent_graphs_print(table, first, print_key, *state),
-                        "{\"a\",\"b\"}");
-    assert_string_equal(agent_graphs_print(table, other, print_key, *state),
-                        "{\"b\"}");
+    assert_true(first->has[0] && first->has[1]);
+    assert_true(!other->has[0] && other->has[1]);
 }
 
-/* Sets 0 .. 255 of eight graphs, of which at most AGENT_RUNNERS_MAX are known.
- */
+/* Sets 0 .. 255 of eight graphs, of which no more are known than the pool can
+ * have runners. */
 static void sets_that_no_runner_has_are_replaced(void **state)
 {
     static const char *const names[] = {"0", "1", "2", "3", "4",
@@ -93,7 +81,7 @@ static void sets_that_no_runner_has_are_replaced(void **state)
         assert_int_equal(set->users, 0);
         assert_int_equal(set->has[7], bits >> 7);
     }
-    assert_int_equal(table->set_count, AGENT_RUNNERS_MAX);
+    assert_int_equal(table->set_count, AGENT_RUNNERS_OF_POOL(2) + 1);
 }
 
 static void a_new_set_has_not_been_searched(void **state)
@@ -108,26 +96,13 @@ static void a_new_set_has_not_been_searched(void **state)
     assert_true(other->full_scan_at == 0);
 }
 
-static void deployments_may_have_graphs_of_one_name(void **state)
+static void a_graph_is_found_by_its_name(void **state)
 {
-    static const agent_executed_graph_t executed[] = {{"default", "agent"},
-                                                      {"desk", "agent"}};
-    agent_supervisor_config_t config = {.executed = executed,
-                                        .executed_count = 2};
-    agent_context_t context = {.config = &config, .pool = *state};
-    agent_graph_table_t *table = apr_pcalloc(*state, sizeof(*table));
-    agent_graph_set_t *set = NULL;
+    agent_graph_table_t *table = make_two(*state);
 
-    agent_graphs_init(table, &context);
-    strcpy(table->graphs[0].deployment_id, "one");
-    strcpy(table->graphs[1].deployment_id, "two");
-    assert_null(take(table, &set, "{\"desk/agent\":{}}"));
-    assert_true(!set->has[0] && set->has[1]);
-    assert_int_equal(agent_graphs_find(table, "one", "agent"), 0);
-    assert_int_equal(agent_graphs_find(table, "two", "agent"), 1);
-    assert_int_equal(agent_graphs_find(table, "one", "desk/agent"), -1);
-    assert_non_null(strstr(agent_buffer_text(&table->graphs[1].report),
-                           "\"graph_id\":\"agent\""));
+    assert_int_equal(agent_graphs_find(table, "a"), 0);
+    assert_int_equal(agent_graphs_find(table, "b"), 1);
+    assert_int_equal(agent_graphs_find(table, "desk/a"), -1);
 }
 
 static void an_equal_report_is_not_kept_again(void **state)
@@ -184,7 +159,7 @@ int main(void)
         CHECK_TEST(runners_with_the_same_graphs_have_one_set),
         CHECK_TEST(sets_that_no_runner_has_are_replaced),
         CHECK_TEST(a_new_set_has_not_been_searched),
-        CHECK_TEST(deployments_may_have_graphs_of_one_name),
+        CHECK_TEST(a_graph_is_found_by_its_name),
         CHECK_TEST(an_equal_report_is_not_kept_again),
         CHECK_TEST(a_refused_report_changes_nothing),
         CHECK_TEST(a_report_has_the_id_of_the_system_assistant),

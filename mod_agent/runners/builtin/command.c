@@ -16,8 +16,6 @@
 #include "runners/builtin/run/start.h"
 
 #define PROTOCOL_VERSION 2
-/* The name of the built-in deployment. */
-#define DEPLOYMENT_DEFAULT "default"
 /* The exit code after a breach of the protocol. */
 #define EXIT_BREACH 2
 
@@ -34,12 +32,10 @@ static void read_graphs(runner_t *runner, json_object *given)
     runner->problems = apr_hash_make(runner->pool);
     json_object_object_foreach(given, key, value)
     {
-        const char *slash = strchr(key, '/');
-        const char *name = slash != NULL ? slash + 1 : key;
         runner_graph_t *graph;
         runner_problem_t *problem = NULL;
 
-        if (runner_graph_read(&graph, name, value, &problem, runner->pool)
+        if (runner_graph_read(&graph, key, value, &problem, runner->pool)
             == APR_SUCCESS) {
             apr_hash_set(runner->graphs, apr_pstrdup(runner->pool, key),
                          APR_HASH_KEY_STRING, graph);
@@ -110,19 +106,13 @@ static void take_hello(runner_t *runner, json_object *message)
     send_ready(runner);
 }
 
-/* The graph of a start, whose key in hello names the deployment, too, unless it
- * is the built-in one; NULL if there is none. */
+/* The graph of a start; NULL if hello did not name it. */
 static const runner_graph_t *find_graph(const runner_t *runner,
-                                        json_object *message, apr_pool_t *pool)
+                                        json_object *message)
 {
-    const char *deployment = agent_json_string(message, "deployment",
-                                               DEPLOYMENT_DEFAULT);
-    const char *key = agent_json_string(message, "graph_id", "");
-
-    if (strcmp(deployment, DEPLOYMENT_DEFAULT) != 0) {
-        key = apr_pstrcat(pool, deployment, "/", key, NULL);
-    }
-    return apr_hash_get(runner->graphs, key, APR_HASH_KEY_STRING);
+    return apr_hash_get(runner->graphs,
+                        agent_json_string(message, "graph_id", ""),
+                        APR_HASH_KEY_STRING);
 }
 
 /* message belongs to pool, which becomes the pool of the run. */
@@ -132,7 +122,7 @@ static void take_start(runner_t *runner, json_object *message, apr_pool_t *pool)
     runner_run_t *run;
 
     if (runner_start_read(&run, message, &runner->wire, runner->http,
-                          find_graph(runner, message, pool), &reason, pool)
+                          find_graph(runner, message), &reason, pool)
         != APR_SUCCESS) {
         runner_command_refuse(runner, reason);
     }

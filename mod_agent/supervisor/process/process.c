@@ -22,7 +22,7 @@
 #include <apr_strings.h>
 
 #define BOOT_ID_LENGTH 36
-#define MAX_KEEP       16
+#define MAX_KEEP       256
 
 void agent_process_reset_signals(void)
 {

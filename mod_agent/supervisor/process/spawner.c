@@ -30,28 +30,89 @@ static void keep_script_open(int fd)
     }
 }
 
-apr_status_t agent_spawner_start(agent_spawner_t *spawner,
-                                 const agent_supervisor_config_t *config)
+static bool is_first(const int *programs, int number)
 {
-    int ends[2];
-    int runner_fd = open(config->runner_path, O_RDONLY | O_CLOEXEC);
-
-    if (runner_fd < 0) {
-        return APR_FROM_OS_ERROR(errno);
+    for (int i = 0; i < number; i++) {
+        if (programs[i] == programs[number]) {
+            return false;
+        }
     }
-    keep_script_open(runner_fd);
+    return true;
+}
+
+static void close_programs(const agent_supervisor_config_t *config,
+                           const int *programs)
+{
+    for (int i = 0; i < config->pool_count; i++) {
+        if (programs[i] >= 0 && is_first(programs, i)) {
+            close(programs[i]);
+        }
+    }
+}
+
+/* Pools of one program share its descriptor. */
+static int open_program(const agent_supervisor_config_t *config,
+                        const int *programs, int number)
+{
+    const char *path = config->pools[number].program;
+    int fd;
+
+    for (int i = 0; i < number; i++) {
+        if (strcmp(config->pools[i].program, path) == 0) {
+            return programs[i];
+        }
+    }
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        keep_script_open(fd);
+    }
+    return fd;
+}
+
+static apr_status_t open_programs(const agent_supervisor_config_t *config,
+                                  int *programs, const char **failed)
+{
+    for (int i = 0; i < config->pool_count; i++) {
+        programs[i] = -1;
+    }
+    for (int i = 0; i < config->pool_count; i++) {
+        programs[i] = open_program(config, programs, i);
+        if (programs[i] < 0) {
+            apr_status_t rv = APR_FROM_OS_ERROR(errno);
+
+            *failed = config->pools[i].program;
+            close_programs(config, programs);
+            return rv;
+        }
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_spawner_start(agent_spawner_t *spawner,
+                                 const agent_supervisor_config_t *config,
+                                 const char **program)
+{
+    int programs[AGENT_POOLS_MAX_RUNNERS];
+    int ends[2];
+    apr_status_t rv = config->pool_count <= AGENT_POOLS_MAX_RUNNERS
+        ? open_programs(config, programs, program)
+        : APR_EINVAL;
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        close(runner_fd);
+        close_programs(config, programs);
         return APR_FROM_OS_ERROR(errno);
     }
     spawner->fd = ends[0];
     spawner->pid = fork();
     if (spawner->pid == 0) {
         close(ends[0]);
-        agent_spawner_serve(ends[1], runner_fd, config);
+        agent_spawner_serve(ends[1], programs, config);
     }
     close(ends[1]);
-    close(runner_fd);
+    close_programs(config, programs);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     return spawner->pid > 0 ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
 }
@@ -68,10 +129,10 @@ static apr_status_t send_message(const agent_spawner_t *spawner,
 }
 
 apr_status_t agent_spawner_spawn(const agent_spawner_t *spawner,
-                                 apr_uint32_t id,
+                                 apr_uint32_t id, int pool,
                                  const int fds[AGENT_SPAWNER_FDS])
 {
-    agent_spawner_message_t message = {AGENT_SPAWNER_DO_SPAWN, id, 0};
+    agent_spawner_message_t message = {AGENT_SPAWNER_DO_SPAWN, id, pool};
     struct iovec bytes = {&message, sizeof(message)};
     union {
         struct cmsghdr header;

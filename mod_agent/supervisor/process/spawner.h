@@ -3,10 +3,11 @@
  * The spawner: a small process that stays root while the supervisor does not,
  * to start runners under their own user and to kill them.
  *
- * Requests come over a SOCK_SEQPACKET pair. It starts one program only (opened
- * before the fork) and signals only its children, so a compromised supervisor
- * gains nothing by it. When the supervisor ends, in whatever way, the spawner
- * kills all runners and ends too.
+ * Requests come over a SOCK_SEQPACKET pair and name pools and runners by
+ * number. Programs, users and limits are those of the configuration, of which
+ * it has a copy; programs are opened before the fork. It signals only its
+ * children. So a compromised supervisor gains nothing by it. When the
+ * supervisor ends, in whatever way, the spawner kills all runners and ends too.
  */
 #ifndef AGENT_SUPERVISOR_SPAWNER_H
 #define AGENT_SUPERVISOR_SPAWNER_H
@@ -39,15 +40,17 @@ typedef struct agent_spawner_t {
     pid_t pid;
 } agent_spawner_t;
 
-/* Opens the runner's program and forks the spawner; called before privileges
- * are dropped. */
+/* Opens the programs of all pools and forks the spawner; called before
+ * privileges are dropped. *program: the one that cannot be opened; NULL: the
+ * failure is another one. */
 apr_status_t agent_spawner_start(agent_spawner_t *spawner,
-                                 const agent_supervisor_config_t *config);
+                                 const agent_supervisor_config_t *config,
+                                 const char **program);
 
-/* Requests a runner with that id. The spawner gets copies of fds. STARTED or
- * REFUSED follows. */
+/* Requests a runner with that id, of the pool with that index in the
+ * configuration. The spawner gets copies of fds. STARTED or REFUSED follows. */
 apr_status_t agent_spawner_spawn(const agent_spawner_t *spawner,
-                                 apr_uint32_t id,
+                                 apr_uint32_t id, int pool,
                                  const int fds[AGENT_SPAWNER_FDS]);
 
 /* Signals the runner and its process group, if it still runs. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From the spawner's fork to the runner's exec; see spawner_private.h. The
- * runner inherits five descriptors and three variables, nothing else.
+ * runner inherits five descriptors, three variables and those of its pool,
+ * nothing else.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -78,13 +79,33 @@ static void limit_memory(apr_int64_t bytes)
     }
 }
 
-static void drop_rights(const agent_supervisor_config_t *config)
+/* Sets both limits; without privileges at most the present one. */
+static void limit_count(int resource, int count, const char *what)
+{
+    struct rlimit limit;
+
+    if (count <= 0) {
+        return;
+    }
+    if (getrlimit(resource, &limit) != 0) {
+        give_up(what);
+    }
+    if (geteuid() == 0 || (rlim_t)count < limit.rlim_max) {
+        limit.rlim_max = (rlim_t)count;
+    }
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(resource, &limit) != 0) {
+        give_up(what);
+    }
+}
+
+static void drop_rights(const agent_spawner_origin_t *origin)
 {
     const struct rlimit no_core = {0, 0};
-    bool own = config->runner_uid != (uid_t)-1;
+    bool own = origin->pool->uid != (uid_t)-1;
     apr_status_t rv = agent_process_become(
-        own ? config->runner_uid : config->uid,
-        own ? config->runner_gid : config->gid);
+        own ? origin->pool->uid : origin->uid,
+        own ? origin->pool->gid : origin->gid);
 
     if (rv != APR_SUCCESS) {
         errno = APR_TO_OS_ERROR(rv);
@@ -96,32 +117,56 @@ static void drop_rights(const agent_supervisor_config_t *config)
     }
 }
 
-void agent_spawner_exec(int runner_fd, const int fds[AGENT_SPAWNER_FDS],
-                        const agent_supervisor_config_t *config, pid_t parent)
-{
+typedef struct environment_t {
     char zone[128];
+    /* PATH, LANG, TZ and NULL besides those of the pool. */
+    char *variables[AGENT_POOL_ENVIRONMENT_MAX + 4];
+} environment_t;
+
+static void fill_environment(environment_t *out, const char *const *own)
+{
     const char *tz = getenv("TZ");
+    int count = 0;
+
+    out->variables[count++] = "PATH=/usr/local/bin:/usr/bin:/bin";
+    out->variables[count++] = "LANG=C.UTF-8";
+    if (tz != NULL) {
+        snprintf(out->zone, sizeof(out->zone), "TZ=%s", tz);
+        out->variables[count++] = out->zone;
+    }
+    for (int i = 0;
+         own != NULL && own[i] != NULL && i < AGENT_POOL_ENVIRONMENT_MAX; i++) {
+        out->variables[count++] = (char *)own[i];
+    }
+    out->variables[count] = NULL;
+}
+
+void agent_spawner_exec(const agent_spawner_origin_t *origin,
+                        const int fds[AGENT_SPAWNER_FDS])
+{
     char *const argv[] = {"agent-runner", NULL};
-    char *const env[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8",
-                         tz != NULL ? zone : NULL, NULL};
+    const agent_pool_config_t *pool = origin->pool;
+    environment_t environment;
     int program;
 
-    snprintf(zone, sizeof(zone), "TZ=%s", tz != NULL ? tz : "");
+    fill_environment(&environment, pool->environment);
     setsid();
-    program = arrange_fds(runner_fd, fds);
+    program = arrange_fds(origin->program, fds);
     agent_process_reset_signals();
     signal(SIGPIPE, SIG_DFL);
-    drop_rights(config);
-    limit_memory(config->runner_memory);
-    if (chdir("/") != 0) {
-        give_up("directory /");
+    limit_count(RLIMIT_NOFILE, pool->files, "limit of files");
+    drop_rights(origin);
+    limit_count(RLIMIT_NPROC, pool->processes, "limit of processes");
+    limit_memory(pool->memory);
+    if (chdir(pool->directory != NULL ? pool->directory : "/") != 0) {
+        give_up("directory");
     }
     /* After the change of user, which clears this setting. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) {
+    if (getppid() != origin->parent) {
         _exit(125);
     }
-    fexecve(program, argv, env);
+    fexecve(program, argv, environment.variables);
     give_up("program");
     _exit(127);
 }

@@ -6,17 +6,27 @@
 
 #include "spawner.h"
 
-/* The spawner's main function; fd is its end of the socket. */
-void agent_spawner_serve(int fd, int runner_fd,
+/* The spawner's main function; fd is its end of the socket, programs[i] the
+ * open program of pool i. */
+void agent_spawner_serve(int fd, const int *programs,
                          const agent_supervisor_config_t *config)
     __attribute__((noreturn));
 
-/* Becomes the runner, in a new child of the spawner. */
-void agent_spawner_exec(int runner_fd, const int fds[AGENT_SPAWNER_FDS],
-                        const agent_supervisor_config_t *config, pid_t parent)
+/* Becomes a runner of a pool, in a new child of the spawner; program: its open
+ * program, uid and gid: those of the supervisor. */
+typedef struct agent_spawner_origin_t {
+    const agent_pool_config_t *pool;
+    int program;
+    uid_t uid;
+    gid_t gid;
+    pid_t parent;
+} agent_spawner_origin_t;
+void agent_spawner_exec(const agent_spawner_origin_t *origin,
+                        const int fds[AGENT_SPAWNER_FDS])
     __attribute__((noreturn));
 
-/* A message on the socket, in both directions. */
+/* A message on the socket, in both directions. value: the index of the pool, a
+ * signal, or as agent_spawner_update_t says. */
 typedef struct agent_spawner_message_t {
     apr_int32_t kind;
     apr_uint32_t id;

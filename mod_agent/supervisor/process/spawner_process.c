@@ -17,10 +17,11 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "../types.h"
 #include "process.h"
 
 /* More than the supervisor ever has, leaving ones included. */
-#define MAX_CHILDREN 256
+#define MAX_CHILDREN (AGENT_RUNNERS_MAX + 50)
 
 typedef struct child_t {
     apr_uint32_t id;
@@ -30,7 +31,7 @@ typedef struct child_t {
 
 typedef struct spawner_t {
     int fd;
-    int runner_fd;
+    const int *programs;
     int signal_fd;
     const agent_supervisor_config_t *config;
     child_t children[MAX_CHILDREN];
@@ -63,18 +64,31 @@ static child_t *find_child(spawner_t *s, pid_t pid)
     return NULL;
 }
 
-static void start_runner(spawner_t *s, apr_uint32_t id, const int *fds)
+static void exec_runner(const spawner_t *s, int pool, const int *fds,
+                        pid_t parent)
+{
+    const agent_spawner_origin_t origin = {.pool = &s->config->pools[pool],
+                                           .program = s->programs[pool],
+                                           .uid = s->config->uid,
+                                           .gid = s->config->gid,
+                                           .parent = parent};
+
+    agent_spawner_exec(&origin, fds);
+}
+
+static void start_runner(spawner_t *s, apr_uint32_t id, int pool,
+                         const int *fds)
 {
     child_t *child = find_child(s, 0);
     pid_t self = getpid();
     pid_t pid = -1;
 
-    errno = EAGAIN;
-    if (child != NULL) {
+    errno = child == NULL ? EAGAIN : EINVAL;
+    if (child != NULL && pool >= 0 && pool < s->config->pool_count) {
         pid = fork();
     }
     if (pid == 0) {
-        agent_spawner_exec(s->runner_fd, fds, s->config, self);
+        exec_runner(s, pool, fds, self);
     }
     if (pid < 0) {
         send_update(s, AGENT_SPAWNER_REFUSED, id, errno);
@@ -105,7 +119,7 @@ static void handle_request(spawner_t *s, const agent_spawner_message_t *message,
 
     if (take_fds(header, fds)) {
         if (message->kind == AGENT_SPAWNER_DO_SPAWN) {
-            start_runner(s, message->id, fds);
+            start_runner(s, message->id, message->value, fds);
         }
         for (int i = 0; i < AGENT_SPAWNER_FDS; i++) {
             close(fds[i]);
@@ -196,20 +210,30 @@ static void kill_children(spawner_t *s)
     reap_children(s, 0);
 }
 
-void agent_spawner_serve(int fd, int runner_fd,
+/* Closes all other descriptors; false when that is not possible. */
+static bool keep_descriptors(const spawner_t *s)
+{
+    int keep[AGENT_POOLS_MAX_RUNNERS + 1] = {s->fd};
+
+    for (int i = 0; i < s->config->pool_count; i++) {
+        keep[i + 1] = s->programs[i];
+    }
+    return agent_process_close_fds(keep, s->config->pool_count + 1);
+}
+
+void agent_spawner_serve(int fd, const int *programs,
                          const agent_supervisor_config_t *config)
 {
     static const int signals[] = {SIGCHLD, SIGTERM, SIGINT,  SIGHUP,
                                   SIGUSR1, SIGUSR2, SIGQUIT, 0};
-    const int keep[] = {fd, runner_fd};
-    spawner_t s = {.fd = fd, .runner_fd = runner_fd, .config = config};
+    spawner_t s = {.fd = fd, .programs = programs, .config = config};
     struct pollfd fds[2];
 
     agent_process_name("agent-spawner");
     /* Leaves the process group, which the parent or a terminal signals as a
      * whole. */
     setsid();
-    if (!agent_process_close_fds(keep, 2)) {
+    if (!keep_descriptors(&s)) {
         /* Runners would inherit open descriptors. The supervisor notices the
          * exit. */
         _exit(1);

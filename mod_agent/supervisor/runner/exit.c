@@ -104,17 +104,16 @@ static void describe_status(char *text, size_t size, int status)
  * one that has executed none is a failure: its runs are requeued uncounted, and
  * would be claimed for a new runner without a pause.
  */
-static void adjust_pause(agent_runner_table_t *table,
-                         const agent_runner_t *runner)
+static void adjust_pause(agent_context_t *context, const agent_runner_t *runner)
 {
     bool is_expected = runner->max_shared > 0 && runner->group.is_used;
 
-    if (runner->slots > 0
-        && table->context->now - runner->started_at >= SHORT_LIFE) {
-        agent_runner_count_success(table, runner->max_shared);
+    if (runner->slots > 0 && context->now - runner->started_at >= SHORT_LIFE) {
+        agent_pool_count_success(runner->runner_pool, runner->max_shared);
     }
     else if (runner->loss == AGENT_LOSS_COUNTED && !is_expected) {
-        agent_runner_count_failure(table, runner->max_shared);
+        agent_pool_count_failure(runner->runner_pool, context,
+                                 runner->max_shared);
     }
 }
 
@@ -137,7 +136,7 @@ static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
                        (int)runner->pid, how, runner->group.active);
     agent_runner_release_runs(io->runs, runner);
     runner->state = AGENT_RUNNER_DEAD;
-    adjust_pause(io->runners, runner);
+    adjust_pause(io->context, runner);
 }
 
 static void refuse_runner(agent_runner_io_t *io, agent_runner_t *runner,
@@ -149,7 +148,8 @@ static void refuse_runner(agent_runner_io_t *io, agent_runner_t *runner,
     runner->loss = AGENT_LOSS_UNCOUNTED;
     agent_runner_release_runs(io->runs, runner);
     runner->state = AGENT_RUNNER_DEAD;
-    agent_runner_count_failure(io->runners, runner->max_shared);
+    agent_pool_count_failure(runner->runner_pool, io->context,
+                             runner->max_shared);
 }
 
 bool agent_runner_take_updates(agent_runner_io_t *io)

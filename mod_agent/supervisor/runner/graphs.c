@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graphs of the configuration and of runners; see graphs.h. */
+/* The graphs of a pool and of its runners; see graphs.h. */
 #include "graphs.h"
 
 #include <string.h>
@@ -8,10 +8,7 @@
 
 #include "../../core/json.h"
 #include "../../core/raw.h"
-#include "../../db/query.h"
 
-/* The name of the built-in deployment. */
-#define DEFAULT_DEPLOYMENT "default"
 /* Longest description, and longest runtime of a runner. */
 #define MAX_DESCRIPTION 4096
 #define MAX_RUNTIME     4096
@@ -32,40 +29,31 @@ static const report_member_t report_members[] = {
 
 #define REPORT_MEMBERS (sizeof(report_members) / sizeof(*report_members))
 
-static const char *make_key(const agent_executed_graph_t *graph,
-                            apr_pool_t *pool)
+void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context,
+                       const agent_pool_config_t *config)
 {
-    return strcmp(graph->deployment, DEFAULT_DEPLOYMENT) == 0
-        ? graph->graph_id
-        : apr_pstrcat(pool, graph->deployment, "/", graph->graph_id, NULL);
-}
-
-void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context)
-{
-    const agent_executed_graph_t *executed = context->config->executed;
+    apr_pool_t *pool = context->pool;
 
     table->context = context;
-    table->count = context->config->executed_count;
+    table->count = config->graph_count;
     table->graphs = apr_pcalloc(
-        context->pool, (apr_size_t)table->count * sizeof(*table->graphs));
+        pool, (apr_size_t)table->count * sizeof(*table->graphs));
     for (int i = 0; i < table->count; i++) {
         agent_graph_t *graph = &table->graphs[i];
 
-        graph->name = executed[i].graph_id;
-        graph->key = make_key(&executed[i], context->pool);
+        graph->name = config->graph_ids[i];
         agent_uuid_v5(graph->assistant_id, graph->name);
-        agent_buffer_init(&graph->report, context->pool);
+        agent_buffer_init(&graph->report, pool);
     }
+    table->set_max = AGENT_RUNNERS_OF_POOL(config->runners) + 1;
+    table->sets = apr_pcalloc(
+        pool, (apr_size_t)table->set_max * sizeof(*table->sets));
 }
 
-int agent_graphs_find(const agent_graph_table_t *table,
-                      const char *deployment_id, const char *name)
+int agent_graphs_find(const agent_graph_table_t *table, const char *name)
 {
     for (int i = 0; i < table->count; i++) {
-        const agent_graph_t *graph = &table->graphs[i];
-
-        if (strcmp(graph->name, name) == 0
-            && strcmp(graph->deployment_id, deployment_id) == 0) {
+        if (strcmp(table->graphs[i].name, name) == 0) {
             return i;
         }
     }
@@ -76,7 +64,7 @@ static int find_member(const agent_graph_table_t *table,
                        const agent_member_t *member)
 {
     for (int i = 0; i < table->count; i++) {
-        if (agent_member_is(member, table->graphs[i].key)) {
+        if (agent_member_is(member, table->graphs[i].name)) {
             return i;
         }
     }
@@ -147,8 +135,7 @@ static const char *read_reports(agent_raw_t *reports,
 /* ---- sets ---- */
 
 /* The set of these graphs, or one that no runner has. If all have been used,
- * there is one: the runner that asks is one of AGENT_RUNNERS_MAX and has no
- * set. */
+ * there is one: they are more than the runners of the pool. */
 static agent_graph_set_t *find_set(agent_graph_table_t *table, const bool *has)
 {
     apr_size_t size = (apr_size_t)table->count * sizeof(*has);
@@ -164,7 +151,7 @@ static agent_graph_set_t *find_set(agent_graph_table_t *table, const bool *has)
             unused = set;
         }
     }
-    if (table->set_count < AGENT_RUNNERS_MAX) {
+    if (table->set_count < table->set_max) {
         unused = &table->sets[table->set_count++];
         unused->has = apr_palloc(table->context->pool, size);
     }
@@ -196,22 +183,6 @@ void agent_graphs_release(agent_graph_set_t *set)
     if (set != NULL) {
         set->users--;
     }
-}
-
-const char *agent_graphs_print(const agent_graph_table_t *table,
-                               const agent_graph_set_t *set,
-                               agent_graph_print_t *print, apr_pool_t *pool)
-{
-    const char **values = apr_palloc(
-        pool, (apr_size_t)table->count * sizeof(*values));
-    apr_size_t count = 0;
-
-    for (int i = 0; i < table->count; i++) {
-        if (set->has[i]) {
-            values[count++] = print(&table->graphs[i], pool);
-        }
-    }
-    return agent_db_array(values, count, pool);
 }
 
 /* ---- reports ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The graphs of the configuration: which runners execute which, and reports of
- * runners about them that are not stored yet.
+ * The graphs of a pool: which runners execute which, and reports of runners
+ * about them that are not stored yet.
  *
  * Takes AGENT_GRAPH_REPORT_MAX bytes for each graph of the configuration at
  * most, whatever runners report.
@@ -23,13 +23,8 @@
 
 /* A graph of the configuration. */
 typedef struct agent_graph_t {
-    /* Its key in hello: the deployment's name and a slash, unless that is the
-     * built-in one, and the graph's own. */
-    const char *key;
-    /* Borrowed from the configuration. */
+    /* Borrowed from the configuration; its key in hello. */
     const char *name;
-    /* Of its deployment; "" until this worker is registered. */
-    char deployment_id[AGENT_UUID_SIZE];
     /* Of its system assistant. */
     char assistant_id[AGENT_UUID_SIZE];
     /* The last report: a hash of it, and its text, an element of save_graphs'
@@ -44,7 +39,7 @@ typedef struct agent_graph_t {
 
 /* A set of graphs that runners reported. */
 typedef struct agent_graph_set_t {
-    /* One for each graph of the configuration, and how many are true. */
+    /* One for each graph of the pool, and how many are true. */
     bool *has;
     int count;
     /* Runners that reported it and have not been freed. */
@@ -56,20 +51,24 @@ typedef struct agent_graph_set_t {
 
 typedef struct agent_graph_table_t {
     agent_context_t *context;
+    /* Of the pool (pool.h). */
+    int pool_number;
+    /* Of the deployment; "" until this worker is registered. */
+    char deployment_id[AGENT_UUID_SIZE];
     agent_graph_t *graphs;
     int count;
-    /* Sets that runners have, or had: at most AGENT_RUNNERS_MAX. */
-    agent_graph_set_t sets[AGENT_RUNNERS_MAX];
+    /* Sets that runners have, or had: set_count of at most set_max, which is
+     * more than the pool can have runners at once. */
+    agent_graph_set_t *sets;
     int set_count;
+    int set_max;
 } agent_graph_table_t;
 
-/* Reads the graphs of context->config. */
-void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context);
+void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context,
+                       const agent_pool_config_t *config);
 
-/* Returns the number of the deployment's graph of that name; -1 if there is
- * none. */
-int agent_graphs_find(const agent_graph_table_t *table,
-                      const char *deployment_id, const char *name);
+/* Returns the number of the graph of that name; -1 if there is none. */
+int agent_graphs_find(const agent_graph_table_t *table, const char *name);
 
 /*
  * Takes the graphs of a `ready` line. *set: those that the runner can execute;
@@ -87,15 +86,5 @@ void agent_graphs_forget_reports(const agent_graph_table_t *table);
 
 /* set may be NULL. */
 void agent_graphs_release(agent_graph_set_t *set);
-
-/*
- * Returns a value of each graph of a set, as an array literal of PostgreSQL, in
- * pool. print: returns the value, in pool.
- */
-typedef const char *agent_graph_print_t(const agent_graph_t *graph,
-                                        apr_pool_t *pool);
-const char *agent_graphs_print(const agent_graph_table_t *table,
-                               const agent_graph_set_t *set,
-                               agent_graph_print_t *print, apr_pool_t *pool);
 
 #endif

@@ -16,8 +16,6 @@ typedef struct agent_runner_io_t {
     /* A claim is due when a runner becomes ready. */
     agent_schedule_t *schedule;
     agent_poll_t *poll;
-    /* Takes the graphs that runners report. */
-    agent_graph_table_t *graphs;
 } agent_runner_io_t;
 
 /* Adds the pipes of all runners to the poll set. */

@@ -29,6 +29,7 @@ static void refuse_other_graphs(agent_runs_t *runs, agent_runner_t *runner)
 static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
                        const agent_line_t *line)
 {
+    const agent_pool_config_t *config = runner->runner_pool->config;
     const char *wrong;
 
     if (runner->state != AGENT_RUNNER_STARTING) {
@@ -38,20 +39,19 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
         }
         return;
     }
-    wrong = agent_graphs_take(io->graphs, &runner->set, line);
+    wrong = agent_graphs_take(&runner->runner_pool->graphs, &runner->set, line);
     if (wrong != NULL) {
         agent_runner_breach(io->runners, runner, wrong);
         return;
     }
     runner->state = AGENT_RUNNER_READY;
-    runner->slots = line->slots < io->context->config->slots
-        ? line->slots
-        : io->context->config->slots;
+    runner->slots = line->slots < config->slots ? line->slots : config->slots;
     runner->limit_at = AGENT_CLOCK_NEVER;
     runner->ping_at = io->context->now + io->context->timing.ping_interval;
     agent_report_write(io->context, AGENT_LOG_INFO, "AGT0330", 0,
-                       "runner %d is ready for %d runs at once",
-                       (int)runner->pid, runner->slots);
+                       "runner %d of deployment %s is ready for %d runs at "
+                       "once",
+                       (int)runner->pid, config->deployment, runner->slots);
     refuse_other_graphs(io->runs, runner);
     agent_schedule_claim(io->schedule);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of runner processes: starting, choosing and killing them. exit.h
- * has their end, watch.h their limits, io.h their pipes.
+ * The table of runner processes of all pools: starting and killing them.
+ * slots.h chooses them, exit.h has their end, watch.h their limits, io.h their
+ * pipes.
  */
 #ifndef AGENT_SUPERVISOR_RUNNER_H
 #define AGENT_SUPERVISOR_RUNNER_H
@@ -10,7 +11,7 @@
 #include "../context.h"
 #include "../lease/lease.h"
 #include "../process/spawner.h"
-#include "graphs.h"
+#include "pool.h"
 
 typedef enum agent_runner_state_t {
     AGENT_RUNNER_STARTING, /* it has not sent `ready` yet */
@@ -21,8 +22,6 @@ typedef enum agent_runner_state_t {
     AGENT_RUNNER_DEAD
 } agent_runner_state_t;
 
-/* The most runners for suspects. */
-#define AGENT_RUNNERS_SUSPECT 16
 /* From the kill of a runner to the loss of its runs, if its exit is not
  * reported. */
 #define AGENT_RUNNER_KILL_TIMEOUT apr_time_from_sec(5)
@@ -47,6 +46,7 @@ typedef struct agent_runner_log_t {
 struct agent_runner_t {
     APR_RING_ENTRY(agent_runner_t) link;
     apr_pool_t *pool;
+    agent_runner_pool_t *runner_pool;
     apr_uint32_t id; /* at the spawner */
     pid_t pid;       /* 0 until the spawner has started it */
     agent_runner_state_t state;
@@ -79,47 +79,27 @@ struct agent_runner_t {
     apr_int64_t ping_id;
 };
 
-/* Failed starts in a row; when the next one may begin. */
-typedef struct agent_runner_pause_t {
-    int failures;
-    apr_time_t start_at;
-} agent_runner_pause_t;
-
 APR_RING_HEAD(agent_runner_ring_t, agent_runner_t);
 typedef struct agent_runner_ring_t agent_runner_ring_t;
 typedef struct agent_runner_table_t {
     agent_context_t *context;
     agent_spawner_t spawner;
+    agent_runner_pool_t *pools;
+    int pool_count;
     agent_runner_ring_t all;
     apr_uint32_t last_id;
-    /* Separate: a run that kills its runner at once delays no others. */
-    agent_runner_pause_t ordinary;
-    agent_runner_pause_t suspects;
     bool is_full;    /* none is read: too much output is not committed */
     bool is_stopped; /* all are (SIGSTOP): the lease was not renewed */
 } agent_runner_table_t;
 
+/* Makes the table and its pools. */
 void agent_runner_init(agent_runner_table_t *table, agent_context_t *context);
 
-/* Starts missing runners; returns when to call it again at the latest. */
-apr_time_t agent_runner_replenish(agent_runner_table_t *table);
-
-/* Free slots of ordinary runners that reported this set of graphs. */
-int agent_runner_free_slots(const agent_runner_table_t *table,
-                            const agent_graph_set_t *set);
-
-/* The ordinary runner with the fewest runs that has that graph (its number) and
- * a free slot; NULL if there is none. */
-agent_runner_t *agent_runner_least_loaded(const agent_runner_table_t *table,
-                                          int graph);
-
-/* A runner for at most max_shared suspects with that graph and a free slot, or
- * a new one that is not ready yet; NULL if none can be started. */
-agent_runner_t *agent_runner_for_suspect(agent_runner_table_t *table,
-                                         int max_shared, int graph);
-
-/* Runners for suspects that can be started; 0 if no ordinary one is ready. */
-int agent_runner_free_suspect_runners(const agent_runner_table_t *table);
+/* Starts a runner of the pool. max_shared: suspects that may share it; 0: an
+ * ordinary one. NULL when it could not be started, which is logged and counted
+ * as a failure. */
+agent_runner_t *agent_runner_start(agent_runner_table_t *table,
+                                   agent_runner_pool_t *pool, int max_shared);
 
 agent_runner_t *agent_runner_find(const agent_runner_table_t *table,
                                   apr_uint32_t id);
@@ -134,11 +114,6 @@ void agent_runner_breach(agent_runner_table_t *table, agent_runner_t *runner,
 
 /* Signals all runners that have not ended. */
 void agent_runner_signal_all(agent_runner_table_t *table, int number);
-
-/* A runner could not be started or ended too soon: the next one of its kind
- * starts after 0.1 s, doubled to 5 s. After a success it starts at once. */
-void agent_runner_count_failure(agent_runner_table_t *table, int max_shared);
-void agent_runner_count_success(agent_runner_table_t *table, int max_shared);
 
 /* Frees runners that have ended. No handler of the poll set may call it. */
 void agent_runner_free_dead(agent_runner_table_t *table);

@@ -5,9 +5,10 @@
 #include "../run_end.h"
 #include "../runs.h"
 #include "leave.h"
+#include "slots.h"
 
-/* Most runners that leave at the same time. */
-#define MOST_LEAVING 4
+/* The part of a pool's runners for suspects of which one may leave. */
+#define SHARE_LEAVING 4
 
 static bool is_tried(const agent_lease_t *lease)
 {
@@ -30,8 +31,9 @@ static apr_time_t trial_end(const agent_runner_t *runner)
     return last > 0 ? last : AGENT_CLOCK_NEVER;
 }
 
-/* The runner whose trials ended first; NULL: none has ended. */
-static agent_runner_t *find_tried(const agent_runner_table_t *table)
+/* The pool's runner whose trials ended first; NULL: none has ended. */
+static agent_runner_t *find_tried(const agent_runner_table_t *table,
+                                  const agent_runner_pool_t *pool)
 {
     agent_runner_t *best = NULL;
     agent_runner_t *runner;
@@ -39,7 +41,8 @@ static agent_runner_t *find_tried(const agent_runner_table_t *table)
 
     AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
-        if (runner->max_shared > 0 && runner->state == AGENT_RUNNER_READY
+        if (runner->runner_pool == pool && runner->max_shared > 0
+            && runner->state == AGENT_RUNNER_READY
             && trial_end(runner) <= first) {
             best = runner;
             first = trial_end(runner);
@@ -67,25 +70,35 @@ static void clear(agent_runs_t *runs, agent_runner_t *runner)
     }
 }
 
-void agent_runner_tick_trials(const agent_runner_table_t *table,
-                              agent_runs_t *runs)
+static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
+                      const agent_runner_pool_t *pool)
 {
+    int share = agent_slots_suspect_share(table);
+    int most_leaving = (share + SHARE_LEAVING - 1) / SHARE_LEAVING;
     agent_runner_t *runner;
     int taken = 0;
     int leaving = 0;
 
     AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
-        if (runner->max_shared > 0 && runner->state < AGENT_RUNNER_DEAD) {
+        if (runner->runner_pool == pool && runner->max_shared > 0
+            && runner->state < AGENT_RUNNER_DEAD) {
             taken++;
             leaving += runner->state > AGENT_RUNNER_READY;
         }
     }
-    if (table->context->mode != AGENT_MODE_RUNNING
-        || taken < AGENT_RUNNERS_SUSPECT) {
-        return;
-    }
-    while (leaving++ < MOST_LEAVING && (runner = find_tried(table)) != NULL) {
+    while (taken >= share && leaving++ < most_leaving
+           && (runner = find_tried(table, pool)) != NULL) {
         clear(runs, runner);
+    }
+}
+
+void agent_runner_tick_trials(const agent_runner_table_t *table,
+                              agent_runs_t *runs)
+{
+    for (int i = 0;
+         i < table->pool_count && table->context->mode == AGENT_MODE_RUNNING;
+         i++) {
+        tick_pool(table, runs, &table->pools[i]);
     }
 }

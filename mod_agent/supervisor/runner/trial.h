@@ -10,8 +10,9 @@
 
 #include "runner.h"
 
-/* Called each second. Where all runners for suspects are taken, the runs of up
- * to four of them whose trials are over are asked to stop at a checkpoint. */
+/* Called each second. Where a pool's runners for suspects are all taken, the
+ * runs of up to a quarter of them, whose trials are over, are asked to stop at
+ * a checkpoint. */
 void agent_runner_tick_trials(const agent_runner_table_t *table,
                               agent_runs_t *runs);
 

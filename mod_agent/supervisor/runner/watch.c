@@ -73,10 +73,9 @@ static void check_ping(agent_runner_table_t *table, agent_runner_t *runner)
  * those. It is checked once a second, so the host must be able to bear what a
  * runner maps within a second.
  */
-static bool exceeds_memory(const agent_runner_table_t *table,
-                           const agent_runner_t *runner)
+static bool exceeds_memory(const agent_runner_t *runner)
 {
-    apr_int64_t limit = table->context->config->runner_memory
+    apr_int64_t limit = runner->runner_pool->config->memory
         * (AGENT_PROCESS_IS_SANITIZED ? SANITIZER_FACTOR : 1);
 
     return limit > 0 && runner->pid > 0
@@ -99,14 +98,13 @@ static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
     else if (runner->limit_at <= table->context->now) {
         exceed_limit(table, runs, runner);
     }
-    else if (runner->state <= AGENT_RUNNER_LEAVING
-             && exceeds_memory(table, runner)) {
+    else if (runner->state <= AGENT_RUNNER_LEAVING && exceeds_memory(runner)) {
         agent_report_write(table->context, AGENT_LOG_ERR, "AGT0386", 0,
                            "runner %d takes more memory than the %d MB of "
                            "AgentRunnerMemory: it is killed, its %d runs are "
                            "released",
                            (int)runner->pid,
-                           (int)(table->context->config->runner_memory >> 20),
+                           (int)(runner->runner_pool->config->memory >> 20),
                            runner->group.active);
         agent_runner_kill(table, runner, AGENT_LOSS_COUNTED,
                           "the runner took more memory than it may");

@@ -7,6 +7,8 @@
 #include <apr_strings.h>
 
 #include "../run_end.h"
+#include "../runner/idle.h"
+#include "../runner/slots.h"
 #include "start.h"
 
 #define MAX_CLAIM 50
@@ -31,90 +33,7 @@ enum {
     COL_START
 };
 
-void agent_claim_init(agent_claim_t *claim)
-{
-    agent_limit_init(&claim->limit, MAX_CLAIM);
-}
-
 static apr_time_t earlier(apr_time_t a, apr_time_t b)
-{
-    return a < b ? a : b;
-}
-
-static apr_time_t later(apr_time_t a, apr_time_t b)
-{
-    return a > b ? a : b;
-}
-
-/* When all rows of a set are searched next: that of the sets that runners
- * have. */
-static apr_time_t next_full_scan(const agent_claim_t *claim)
-{
-    const agent_graph_table_t *graphs = claim->graphs;
-    apr_time_t next = AGENT_CLOCK_NEVER;
-
-    for (int i = 0; i < graphs->set_count; i++) {
-        if (graphs->sets[i].users > 0 && graphs->sets[i].count > 0) {
-            next = earlier(next, graphs->sets[i].full_scan_at);
-        }
-    }
-    return next;
-}
-
-/* Suspects have separate runners. While the others are full, suspects are
- * claimed when this worker has requeued runs, and each second, but not whenever
- * a run becomes ready. */
-static apr_time_t due_for_suspects(const agent_claim_t *claim)
-{
-    const agent_schedule_t *schedule = claim->schedule;
-    apr_time_t full_scan_at = next_full_scan(claim);
-
-    if (full_scan_at == AGENT_CLOCK_NEVER
-        || agent_runner_free_suspect_runners(claim->runners) == 0) {
-        return AGENT_CLOCK_NEVER;
-    }
-    return later(schedule->claim_at,
-                 earlier(schedule->suspects_at, full_scan_at));
-}
-
-/* Whether runners with these graphs have a free slot. */
-static bool has_slot(const agent_claim_t *claim, const agent_graph_set_t *set)
-{
-    return set->users > 0 && set->count > 0
-        && agent_runner_free_slots(claim->runners, set) > 0;
-}
-
-/* Whether any set has a free slot, or only one for which a claim is due. */
-static bool has_any_slot(const agent_claim_t *claim, bool is_due)
-{
-    for (int i = 0; i < claim->graphs->set_count; i++) {
-        const agent_graph_set_t *set = &claim->graphs->sets[i];
-
-        if ((set->is_due || !is_due) && has_slot(claim, set)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static apr_time_t due_claim(void *part)
-{
-    const agent_claim_t *claim = part;
-
-    if (claim->context->mode != AGENT_MODE_RUNNING
-        || !agent_worker_is_live(claim->worker) || claim->worker->is_in_doubt
-        || claim->runners->is_stopped
-        || agent_batch_is_full(&claim->runs->batches)) {
-        return AGENT_CLOCK_NEVER;
-    }
-    if (has_any_slot(claim, true)) {
-        return claim->context->now;
-    }
-    return has_any_slot(claim, false) ? claim->schedule->claim_at
-                                      : due_for_suspects(claim);
-}
-
-static int smaller(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -124,126 +43,116 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* Sets the rows to ask for: at most as many as there are free slots. */
-static void ask_for_room(agent_claim_t *claim)
+void agent_claim_init(agent_claim_t *claim)
 {
-    claim->ordinary = smaller(
-        agent_runner_free_slots(claim->runners, claim->set),
-        claim->limit.current);
-    claim->suspects = smaller(agent_runner_free_suspect_runners(claim->runners),
-                              claim->limit.current);
+    agent_limit_init(&claim->limit, MAX_CLAIM);
 }
 
-/* A claim is due for each set of graphs that runners have. */
-static void begin_round(const agent_claim_t *claim)
-{
-    claim->schedule->claim_at = AGENT_CLOCK_NEVER;
-    claim->schedule->suspects_at = AGENT_CLOCK_NEVER;
-    for (int i = 0; i < claim->graphs->set_count; i++) {
-        agent_graph_set_t *set = &claim->graphs->sets[i];
+/* ---- the statement ---- */
 
-        set->is_due = set->users > 0 && set->count > 0;
-    }
+/* The arrays of the statement: of its graphs, and of its pools. */
+typedef enum array_t {
+    OF_GRAPH_DEPLOYMENT,
+    OF_GRAPH_NAME,
+    OF_GRAPH_MARK,
+    /* The number of its pool in the arrays below, from 1. */
+    OF_GRAPH_POOL,
+    OF_POOL_ORDINARY,
+    OF_POOL_SUSPECTS,
+    ARRAYS
+} array_t;
+
+static void add_value(apr_array_header_t *const *arrays, array_t array,
+                      const char *value)
+{
+    APR_ARRAY_PUSH(arrays[array], const char *) = value;
 }
 
-/* The next set, after the last one in turn, for which a claim is due and there
- * is room; NULL: none. */
-static agent_graph_set_t *find_next_set(const agent_claim_t *claim)
+/* Rows with a higher ready_seq are searched, per graph. */
+static const char *print_mark(const agent_graph_t *graph, bool full_scan,
+                              apr_pool_t *pool)
 {
-    agent_graph_table_t *graphs = claim->graphs;
-    int last = claim->set != NULL ? (int)(claim->set - graphs->sets) : -1;
-    bool has_suspects = agent_runner_free_suspect_runners(claim->runners) > 0;
-
-    for (int i = 1; i <= graphs->set_count; i++) {
-        agent_graph_set_t *set = &graphs->sets[(last + i) % graphs->set_count];
-
-        if (set->is_due && (has_suspects || has_slot(claim, set))) {
-            return set;
-        }
-    }
-    return NULL;
-}
-
-static void choose_set(agent_claim_t *claim)
-{
-    agent_graph_set_t *set;
-
-    /* Other sets have their turn too while claims of one are full. */
-    if (claim->schedule->claim_at <= claim->context->now
-        || find_next_set(claim) == NULL) {
-        begin_round(claim);
-    }
-    set = find_next_set(claim);
-    /* due_claim() has found one. */
-    claim->set = set != NULL ? set : claim->graphs->sets;
-    claim->set->is_due = false;
-}
-
-static const char *print_deployment(const agent_graph_t *graph,
-                                    apr_pool_t *pool)
-{
-    return graph->deployment_id;
-}
-
-static const char *print_name(const agent_graph_t *graph, apr_pool_t *pool)
-{
-    return graph->name;
-}
-
-static const char *print_start(const agent_graph_t *graph, apr_pool_t *pool)
-{
-    return "0";
-}
-
-static const char *print_mark(const agent_graph_t *graph, apr_pool_t *pool)
-{
-    return graph->max_ready_seq < SLACK
+    return full_scan || graph->max_ready_seq < SLACK
         ? "0"
         : apr_psprintf(pool, "%" APR_INT64_T_FMT, graph->max_ready_seq - SLACK);
 }
 
-/* Rows with a higher ready_seq are searched, per graph. */
-static const char *print_marks(const agent_claim_t *claim, apr_pool_t *pool)
+static void add_pool(const agent_claim_t *claim,
+                     apr_array_header_t *const *arrays,
+                     const agent_runner_pool_t *runner_pool, apr_pool_t *pool)
 {
-    agent_graph_set_t *set = claim->set;
+    agent_graph_set_t *set = runner_pool->claim.set;
     bool full_scan = set->full_scan_at <= claim->context->now;
+    const char *number;
 
     if (full_scan) {
         set->full_scan_at = claim->context->now + AGENT_CLAIM_INTERVAL;
     }
-    return agent_graphs_print(claim->graphs, set,
-                              full_scan ? print_start : print_mark, pool);
+    add_value(arrays, OF_POOL_ORDINARY,
+              apr_itoa(pool, runner_pool->claim.ordinary));
+    add_value(arrays, OF_POOL_SUSPECTS,
+              apr_itoa(pool, runner_pool->claim.suspects));
+    number = apr_itoa(pool, arrays[OF_POOL_ORDINARY]->nelts);
+    for (int i = 0; i < runner_pool->graphs.count; i++) {
+        const agent_graph_t *graph = &runner_pool->graphs.graphs[i];
+
+        if (set->has[i]) {
+            add_value(arrays, OF_GRAPH_DEPLOYMENT,
+                      runner_pool->graphs.deployment_id);
+            add_value(arrays, OF_GRAPH_NAME, graph->name);
+            add_value(arrays, OF_GRAPH_MARK,
+                      print_mark(graph, full_scan, pool));
+            add_value(arrays, OF_GRAPH_POOL, number);
+        }
+    }
+}
+
+static void print_arrays(const char **params, const agent_claim_t *claim,
+                         apr_pool_t *pool)
+{
+    apr_array_header_t *arrays[ARRAYS];
+
+    for (int i = 0; i < ARRAYS; i++) {
+        arrays[i] = apr_array_make(pool, 8, sizeof(const char *));
+    }
+    for (int i = 0; i < claim->runners->pool_count; i++) {
+        const agent_runner_pool_t *runner_pool = &claim->runners->pools[i];
+
+        if (runner_pool->claim.set != NULL) {
+            add_pool(claim, arrays, runner_pool, pool);
+        }
+    }
+    for (int i = 0; i < ARRAYS; i++) {
+        params[i] = agent_db_array((const char *const *)(void *)arrays[i]->elts,
+                                   (apr_size_t)arrays[i]->nelts, pool);
+    }
 }
 
 static const agent_statement_t claim_runs = {
     .name = "agent_claim_runs",
-    .params = 7,
+    .params = 9,
     .sql = "select deployment_id, run_id, thread_id, epoch, graph_id, attempt, "
-           "ready_seq, "
-           "last_event_seq, max_shared, times_cleared, "
-           "start_bytes, state_bytes, start from agent.claim_runs($1, $2, $3, "
-           "$4, $5, $6, $7)"};
+           "ready_seq, last_event_seq, max_shared, times_cleared, start_bytes, "
+           "state_bytes, start "
+           "from agent.claim_runs($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 
 static apr_status_t send_claim(void *part, agent_database_t *database,
                                agent_error_t **err)
 {
     agent_claim_t *claim = part;
     apr_pool_t *pool = database->scratch;
-    const char *params[7];
+    const char *params[3 + ARRAYS];
 
-    choose_set(claim);
-    ask_for_room(claim);
+    agent_claim_choose(claim);
     params[0] = claim->worker->id;
-    params[1] = agent_graphs_print(claim->graphs, claim->set, print_deployment,
-                                   pool);
-    params[2] = agent_graphs_print(claim->graphs, claim->set, print_name, pool);
-    params[3] = print_marks(claim, pool);
-    params[4] = apr_itoa(pool, claim->ordinary);
-    params[5] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
-                             agent_start_claim_bytes(claim->runners));
-    params[6] = apr_itoa(pool, claim->suspects);
+    print_arrays(params + 1, claim, pool);
+    params[1 + ARRAYS] = apr_itoa(pool, claim->limit.current);
+    params[2 + ARRAYS] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
+                                      agent_start_claim_bytes(claim->runners));
     return agent_db_send(database->db, &claim_runs, params, err, pool);
 }
+
+/* ---- the result ---- */
 
 static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
                        int row)
@@ -264,41 +173,60 @@ static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
         result, row, COL_STATE_BYTES, 0);
 }
 
+/* A graph of the configuration: its pool, and its number there. */
+typedef struct graph_ref_t {
+    agent_runner_pool_t *pool;
+    int graph;
+} graph_ref_t;
+
 static agent_runner_t *find_runner(agent_runner_table_t *table,
                                    const agent_db_result_t *result, int row,
-                                   int graph)
+                                   const graph_ref_t *ref)
 {
     int max_shared = (int)agent_db_integer(result, row, COL_MAX_SHARED, 0);
 
-    return max_shared > 0 ? agent_runner_for_suspect(table, max_shared, graph)
-                          : agent_runner_least_loaded(table, graph);
+    if (ref->pool == NULL) {
+        return NULL;
+    }
+    return max_shared > 0
+        ? agent_slots_for_suspect(table, ref->pool, max_shared, ref->graph)
+        : agent_slots_least_loaded(table, ref->pool, ref->graph);
 }
 
-/* The number of the run's graph, whose low-water mark rises; -1: the deployment
- * has another id since the claim was sent. */
-static int find_graph(const agent_claim_t *claim,
-                      const agent_db_result_t *result, int row)
+/* The pool and graph of the run's graph, whose low-water mark rises; pool is
+ * NULL: the deployment has another id since the claim was sent. */
+static graph_ref_t find_graph(const agent_claim_t *claim,
+                              const agent_db_result_t *result, int row)
 {
     apr_int64_t ready_seq = agent_db_integer(result, row, COL_READY_SEQ, 0);
-    int number = agent_graphs_find(claim->graphs,
-                                   agent_db_value(result, row, COL_DEPLOYMENT),
-                                   agent_db_value(result, row, COL_GRAPH));
+    const char *deployment_id = agent_db_value(result, row, COL_DEPLOYMENT);
+    const char *name = agent_db_value(result, row, COL_GRAPH);
 
-    if (number >= 0
-        && ready_seq > claim->graphs->graphs[number].max_ready_seq) {
-        claim->graphs->graphs[number].max_ready_seq = ready_seq;
+    for (int i = 0; i < claim->runners->pool_count; i++) {
+        agent_graph_table_t *graphs = &claim->runners->pools[i].graphs;
+        int number = strcmp(graphs->deployment_id, deployment_id) == 0
+            ? agent_graphs_find(graphs, name)
+            : -1;
+
+        if (number >= 0) {
+            agent_graph_t *graph = &graphs->graphs[number];
+
+            graph->max_ready_seq = ready_seq > graph->max_ready_seq
+                ? ready_seq
+                : graph->max_ready_seq;
+            return (graph_ref_t){&claim->runners->pools[i], number};
+        }
     }
-    return number;
+    return (graph_ref_t){NULL, -1};
 }
 
 static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
-                     int row)
+                     int row, const graph_ref_t *ref)
 {
     agent_runs_t *runs = claim->runs;
     const char *run_id = agent_db_value(result, row, COL_RUN);
     agent_lease_key_t key = {
         .epoch = (apr_int32_t)agent_db_integer(result, row, COL_EPOCH, 0)};
-    int graph = find_graph(claim, result, row);
     agent_runner_t *runner;
     agent_lease_t *lease;
     const char *start;
@@ -313,12 +241,11 @@ static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
         return;
     }
     agent_run_end_forget(runs, run_id);
-    runner = graph >= 0 ? find_runner(claim->runners, result, row, graph)
-                        : NULL;
+    runner = find_runner(claim->runners, result, row, ref);
     lease = agent_lease_add(&runs->leases, &key,
                             runner != NULL ? &runner->group : NULL);
     read_lease(lease, result, row);
-    lease->graph = graph;
+    lease->graph = ref->graph;
     if (runner == NULL) {
         /* The runners ended, or a drain began, while the claim was in flight.
          */
@@ -332,36 +259,40 @@ static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
     }
 }
 
-/* Whether the queue may have more runs of one kind. */
-static bool is_full(const agent_claim_t *claim, const agent_db_result_t *result)
+static void count_row(agent_claim_t *claim, const graph_ref_t *ref,
+                      bool is_suspect)
 {
-    int rows = agent_db_rows(result);
-    int suspects = 0;
-
-    for (int row = 0; row < rows; row++) {
-        suspects += agent_db_value(result, row, COL_MAX_SHARED) != NULL;
+    claim->got_ordinary += !is_suspect;
+    claim->got_suspects += is_suspect;
+    if (ref->pool != NULL) {
+        ref->pool->claim.got_ordinary += !is_suspect;
+        ref->pool->claim.got_suspects += is_suspect;
     }
-    return (claim->ordinary > 0 && rows - suspects == claim->ordinary)
-        || (claim->suspects > 0 && suspects == claim->suspects);
 }
 
 static void receive_claim(void *part, const agent_db_result_t *result)
 {
     agent_claim_t *claim = part;
     apr_time_t *claim_at = &claim->schedule->claim_at;
-    int rows = agent_db_rows(result);
-    apr_time_t next = is_full(claim, result)
-        ? claim->context->now
-        : agent_database_after(claim->context, AGENT_CLAIM_INTERVAL);
 
     /* A claim that was requested since then may find what this one missed. */
-    if (next < *claim_at) {
-        *claim_at = next;
+    *claim_at = earlier(
+        *claim_at, agent_database_after(claim->context, AGENT_CLAIM_INTERVAL));
+    for (int row = 0; row < agent_db_rows(result); row++) {
+        graph_ref_t ref = find_graph(claim, result, row);
+
+        if (agent_db_value(result, row, COL_RUN) == NULL) {
+            if (ref.pool != NULL) {
+                agent_pool_wake(ref.pool, claim->context->now);
+            }
+            continue;
+        }
+        count_row(claim, &ref,
+                  agent_db_value(result, row, COL_MAX_SHARED) != NULL);
+        take_run(claim, result, row, &ref);
     }
+    agent_claim_finish(claim, true);
     agent_limit_raise(&claim->limit);
-    for (int row = 0; row < rows; row++) {
-        take_run(claim, result, row);
-    }
 }
 
 static void fail_claim(void *part, agent_failure_t failure)
@@ -370,9 +301,7 @@ static void fail_claim(void *part, agent_failure_t failure)
 
     claim->schedule->claim_at = agent_database_retry_at(claim->context,
                                                         failure);
-    for (int i = 0; i < claim->graphs->set_count; i++) {
-        claim->graphs->sets[i].is_due = false;
-    }
+    agent_claim_finish(claim, false);
     /* Other failures do not depend on the number of rows: a claim has no data
      * of runs as parameters. */
     if (failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT) {
@@ -383,6 +312,11 @@ static void fail_claim(void *part, agent_failure_t failure)
         /* Runs may be leased to this worker that it does not know. */
         agent_worker_doubt(claim->worker);
     }
+}
+
+static apr_time_t due_claim(void *part)
+{
+    return agent_claim_due(part);
 }
 
 const agent_operation_t agent_claim_operation = {

@@ -10,29 +10,42 @@
 /* Between two claims that nothing requested, up to 20 % sooner or later. */
 #define AGENT_CLAIM_INTERVAL apr_time_from_sec(1)
 
+/* Asked for of a pool that has no runners (runner/idle.h), in place of a number
+ * of runs: whether it has a ready one. */
+#define AGENT_CLAIM_ONLY_ASK (-1)
+
 typedef struct agent_claim_t {
     agent_context_t *context;
     agent_worker_t *worker;
-    agent_graph_table_t *graphs;
     agent_runner_table_t *runners;
     agent_runs_t *runs;
     agent_schedule_t *schedule;
-    /* The set of graphs of the statement in flight, or of the last one. Each
-     * set has its claims: runs of one set take no slots of runners with
-     * another. Rows well below the highest ready_seq that a claim of their
-     * graph returned are only searched each second, since a claim has to skip
-     * dead index entries there. */
-    agent_graph_set_t *set;
+    /* A statement asks for runs of all pools, of each for those of one set of
+     * graphs (runner/pool.h), and for as many as that set has free slots: so
+     * runs of a pool take no slots of another one. Rows well below the highest
+     * ready_seq that a claim of their graph returned are only searched each
+     * second, since a claim has to skip dead index entries there. */
     /* Rows of each kind that a statement may ask for. */
     agent_limit_t limit;
-    /* Rows of each kind that the statement in flight asked for. */
+    /* Rows of each kind that the statement in flight asked for at most. */
     int ordinary;
     int suspects;
+    /* Rows of each kind that it returned. */
+    int got_ordinary;
+    int got_suspects;
 } agent_claim_t;
 
 extern const agent_operation_t agent_claim_operation;
 
 /* The pointers must be set. */
 void agent_claim_init(agent_claim_t *claim);
+
+/* claim_choose.c: when the next statement is due; which runs it asks for
+ * (agent_runner_pool_t.claim); and its end. A pool that got all runs that it
+ * asked for, and all pools if the statement returned all rows that it may, are
+ * due again when they have a slot. is_done: false when the statement failed. */
+apr_time_t agent_claim_due(const agent_claim_t *claim);
+void agent_claim_choose(agent_claim_t *claim);
+void agent_claim_finish(agent_claim_t *claim, bool is_done);
 
 #endif

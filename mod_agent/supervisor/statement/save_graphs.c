@@ -13,18 +13,40 @@ static bool is_waiting(const agent_graph_t *graph)
     return agent_buffer_length(&graph->report) > 0;
 }
 
+static bool has_waiting(const agent_graph_table_t *table)
+{
+    for (int i = 0; i < table->count; i++) {
+        if (is_waiting(&table->graphs[i]) && !table->graphs[i].is_sent) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next pool, after that of the last statement, with a report that waits and
+ * is not in the statement; NULL: none. */
+static agent_graph_table_t *find_waiting(const agent_save_graphs_t *save)
+{
+    const agent_runner_table_t *runners = save->runners;
+
+    for (int i = 1; i <= runners->pool_count; i++) {
+        agent_graph_table_t *table =
+            &runners->pools[(save->last_pool + i) % runners->pool_count].graphs;
+
+        if (has_waiting(table)) {
+            return table;
+        }
+    }
+    return NULL;
+}
+
 static apr_time_t due_save(void *part)
 {
     const agent_save_graphs_t *save = part;
-    const agent_graph_table_t *table = save->graphs;
 
-    for (int i = 0; i < table->count && agent_worker_is_live(save->worker);
-         i++) {
-        if (is_waiting(&table->graphs[i])) {
-            return save->due_at;
-        }
-    }
-    return AGENT_CLOCK_NEVER;
+    return agent_worker_is_live(save->worker) && find_waiting(save) != NULL
+        ? save->due_at
+        : AGENT_CLOCK_NEVER;
 }
 
 static const agent_statement_t save_graphs = {
@@ -33,15 +55,12 @@ static const agent_statement_t save_graphs = {
     .is_repeatable = true,
     .sql = "select agent.save_graphs($1, $2)"};
 
-/* Whether the report goes into the statement, which is for one deployment. */
-static bool fits(const agent_graph_t *graph, const char *deployment_id,
-                 const agent_buffer_t *items)
+/* Whether the report goes into the statement. */
+static bool fits(const agent_graph_t *graph, const agent_buffer_t *items)
 {
-    apr_size_t length = agent_buffer_length(&graph->report);
-
-    return strcmp(graph->deployment_id, deployment_id) == 0
-        && (agent_buffer_length(items) == 0
-            || agent_buffer_length(items) + length <= MAX_BYTES);
+    return agent_buffer_length(items) == 0
+        || agent_buffer_length(items) + agent_buffer_length(&graph->report)
+        <= MAX_BYTES;
 }
 
 static void add_report(agent_buffer_t *items, agent_graph_t *graph)
@@ -52,41 +71,36 @@ static void add_report(agent_buffer_t *items, agent_graph_t *graph)
     graph->is_sent = true;
 }
 
+/* A statement has reports of one pool. */
 static apr_status_t send_save(void *part, agent_database_t *database,
                               agent_error_t **err)
 {
     agent_save_graphs_t *save = part;
-    const agent_graph_table_t *table = save->graphs;
-    const char *params[2] = {NULL, NULL};
+    agent_graph_table_t *table = find_waiting(save);
+    const char *params[2];
     agent_buffer_t items;
 
     save->due_at = database->context->now + INTERVAL;
-    save->is_partial = false;
     agent_buffer_init(&items, database->scratch);
     for (int i = 0; i < table->count; i++) {
         agent_graph_t *graph = &table->graphs[i];
 
-        if (!is_waiting(graph)) {
-            continue;
-        }
-        if (params[0] == NULL) {
-            params[0] = graph->deployment_id;
-        }
-        if (fits(graph, params[0], &items)) {
+        if (is_waiting(graph) && fits(graph, &items)) {
             add_report(&items, graph);
         }
-        else {
-            save->is_partial = true;
-        }
     }
-    agent_buffer_append(&items, "]", 1);
+    agent_buffer_append(&items, "]", 2);
+    save->sent = table;
+    save->last_pool = table->pool_number;
+    save->is_partial = find_waiting(save) != NULL;
+    params[0] = table->deployment_id;
     params[1] = agent_buffer_text(&items);
     return agent_db_send(database->db, &save_graphs, params, err,
                          database->scratch);
 }
 
 /* Reports that came during the statement are kept. */
-static void take_sent(const agent_graph_table_t *table, bool is_done)
+static void take_sent(agent_graph_table_t *table, bool is_done)
 {
     for (int i = 0; i < table->count; i++) {
         agent_graph_t *graph = &table->graphs[i];
@@ -102,7 +116,7 @@ static void receive_save(void *part, const agent_db_result_t *result)
 {
     agent_save_graphs_t *save = part;
 
-    take_sent(save->graphs, true);
+    take_sent(save->sent, true);
     if (save->is_partial) {
         save->due_at = save->worker->context->now;
     }
@@ -115,7 +129,7 @@ static void fail_save(void *part, agent_failure_t failure)
     bool is_refused = failure == AGENT_FAILURE_DATA;
 
     save->due_at = agent_database_retry_at(context, failure);
-    take_sent(save->graphs, is_refused);
+    take_sent(save->sent, is_refused);
     if (is_refused) {
         agent_report_write(context, AGENT_LOG_ERR, "AGT0355", 0,
                            "the database refused what a runner reported about "

@@ -3,12 +3,16 @@
 #ifndef AGENT_SUPERVISOR_SAVE_GRAPHS_H
 #define AGENT_SUPERVISOR_SAVE_GRAPHS_H
 
-#include "../runner/graphs.h"
+#include "../runner/runner.h"
 #include "worker.h"
 
 typedef struct agent_save_graphs_t {
     const agent_worker_t *worker;
-    agent_graph_table_t *graphs;
+    agent_runner_table_t *runners;
+    /* The graphs of the statement in flight, and the number of their pool:
+     * pools take turns. */
+    agent_graph_table_t *sent;
+    int last_pool;
     /* When the next statement may be sent: at most one a second, since a
      * runner may report something else at each start, unless the last one did
      * not have all reports. */

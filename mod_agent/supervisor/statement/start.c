@@ -77,11 +77,11 @@ bool agent_start_has_room(const agent_runner_table_t *table,
         && has_share(own, count_input(table), bytes);
 }
 
-static apr_size_t started_max(const agent_context_t *context)
+static apr_size_t started_max(const agent_runner_t *runner)
 {
-    apr_size_t memory = context->config->runner_memory > 0
-        ? (apr_size_t)context->config->runner_memory
-        : AGENT_START_MEMORY_DEFAULT;
+    apr_int64_t limit = runner->runner_pool->config->memory;
+    apr_size_t memory = limit > 0 ? (apr_size_t)limit
+                                  : AGENT_START_MEMORY_DEFAULT;
 
     return memory / AGENT_START_MEMORY_PART;
 }
@@ -93,10 +93,11 @@ static apr_size_t weigh(const agent_lease_t *lease)
 }
 
 /* Whether the run may start whatever else its runner executes. */
-static bool is_small(const agent_context_t *context, const agent_lease_t *lease)
+static bool is_small(const agent_lease_t *lease)
 {
-    return weigh(lease)
-        <= started_max(context) / (apr_size_t)lease->group->runner->slots;
+    const agent_runner_t *runner = lease->group->runner;
+
+    return weigh(lease) <= started_max(runner) / (apr_size_t)runner->slots;
 }
 
 /*
@@ -109,20 +110,19 @@ static bool is_small(const agent_context_t *context, const agent_lease_t *lease)
 static bool fits(const agent_runs_t *runs, apr_size_t started,
                  const agent_lease_t *lease)
 {
-    return has_room(started, weigh(lease), started_max(runs->context))
+    return has_room(started, weigh(lease), started_max(lease->group->runner))
         && agent_credit_load(&runs->credits, lease->group)
         < AGENT_BATCH_MAX_LANES / 2;
 }
 
 /* The first run that waits at a runner and is not small; NULL: none. */
-static const agent_lease_t *find_first_large(const agent_context_t *context,
-                                             const agent_runner_t *runner)
+static const agent_lease_t *find_first_large(const agent_runner_t *runner)
 {
     const agent_lease_t *lease;
 
     AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
     {
-        if (agent_lease_waits(lease) && !is_small(context, lease)) {
+        if (agent_lease_waits(lease) && !is_small(lease)) {
             return lease;
         }
     }
@@ -137,9 +137,9 @@ bool agent_start_fits_now(const agent_runs_t *runs, const agent_lease_t *lease)
         && agent_buffer_length(&runner->input) > AGENT_START_RUNNER_BYTES) {
         return false;
     }
-    return is_small(runs->context, lease)
+    return is_small(lease)
         || (fits(runs, runner->group.started_bytes, lease)
-            && find_first_large(runs->context, runner) == lease);
+            && find_first_large(runner) == lease);
 }
 
 /* ---- choosing ---- */
@@ -171,7 +171,7 @@ typedef struct load_t {
 static bool must_wait(load_t *load, const agent_runs_t *runs,
                       const agent_lease_t *lease)
 {
-    if (is_small(runs->context, lease)) {
+    if (is_small(lease)) {
         return false;
     }
     load->is_full |= !fits(runs, load->started, lease);

@@ -50,7 +50,6 @@ typedef struct agent_dead_t {
 
 typedef struct agent_worker_t {
     agent_context_t *context;
-    agent_graph_table_t *graphs;
     agent_runner_table_t *runners;
     agent_runs_t *runs;
     agent_notify_t *notify;

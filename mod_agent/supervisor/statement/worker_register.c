@@ -107,6 +107,37 @@ static const agent_statement_t register_worker = {
     .sql = "select worker_id, deployment_id from "
            "agent.register_worker($1, $2, $3, $4, $5, $6, $7, $8)"};
 
+/* Returns a name for each graph of the pools, in their order, as an array
+ * literal of PostgreSQL. */
+static const char *print_graphs(const agent_runner_table_t *table,
+                                bool of_deployment, apr_pool_t *pool)
+{
+    apr_array_header_t *names = apr_array_make(pool, 8, sizeof(const char *));
+
+    for (int i = 0; i < table->pool_count; i++) {
+        const agent_pool_config_t *config = table->pools[i].config;
+
+        for (int k = 0; k < config->graph_count; k++) {
+            APR_ARRAY_PUSH(names, const char *) = of_deployment
+                ? config->deployment
+                : config->graph_ids[k];
+        }
+    }
+    return agent_db_array((const char *const *)(void *)names->elts,
+                          (apr_size_t)names->nelts, pool);
+}
+
+static int count_slots(const agent_runner_table_t *table)
+{
+    int count = 0;
+
+    for (int i = 0; i < table->pool_count; i++) {
+        count += table->pools[i].config->runners
+            * table->pools[i].config->slots;
+    }
+    return count;
+}
+
 static apr_status_t send_register(void *part, agent_database_t *database,
                                   agent_error_t **err)
 {
@@ -121,29 +152,42 @@ static apr_status_t send_register(void *part, agent_database_t *database,
     params[2] = apr_itoa(pool, (int)getpid());
     params[3] = apr_psprintf(pool, "%" APR_INT64_T_FMT,
                              agent_process_start_time(getpid()));
-    params[4] = apr_itoa(pool, config->runners * config->slots);
+    params[4] = apr_itoa(pool, count_slots(worker->runners));
     params[5] = apr_itoa(pool, config->lease_sec);
-    params[6] = worker->context->deployments;
-    params[7] = worker->context->graph_ids;
+    params[6] = print_graphs(worker->runners, true, pool);
+    params[7] = print_graphs(worker->runners, false, pool);
     return agent_db_send(database->db, &register_worker, params, err, pool);
+}
+
+static int count_graphs(const agent_runner_table_t *table)
+{
+    int count = 0;
+
+    for (int i = 0; i < table->pool_count; i++) {
+        count += table->pools[i].graphs.count;
+    }
+    return count;
 }
 
 /* They change only when another database has taken the place of the first. */
 static void keep_deployments(const agent_worker_t *worker,
                              const agent_db_result_t *result)
 {
-    for (int i = 0; i < agent_db_rows(result); i++) {
-        agent_graph_t *graph = &worker->graphs->graphs[i];
+    int row = 0;
 
-        apr_cpystrn(graph->deployment_id, agent_db_value(result, i, 1),
-                    sizeof(graph->deployment_id));
+    for (int i = 0; i < worker->runners->pool_count; i++) {
+        agent_graph_table_t *graphs = &worker->runners->pools[i].graphs;
+
+        apr_cpystrn(graphs->deployment_id, agent_db_value(result, row, 1),
+                    sizeof(graphs->deployment_id));
+        row += graphs->count;
     }
 }
 
 static void receive_register(void *part, const agent_db_result_t *result)
 {
     agent_worker_t *worker = part;
-    const char *id = agent_db_rows(result) == worker->graphs->count
+    const char *id = agent_db_rows(result) == count_graphs(worker->runners)
         ? agent_db_value(result, 0, 0)
         : NULL;
 

@@ -22,10 +22,6 @@ as $function$
                'epoch', p_epoch,
                'attempt', p_attempt,
                'thread_id', p_thread_id,
-               'deployment', (
-                   select d.name
-                     from agent.deployments d
-                    where d.deployment_id = p_deployment_id),
                'graph_id', p_graph_id,
                'assistant_id', r.assistant_id,
                'input', case when not c.is_retry or k.next ->> 0 = '__start__' then r.input end,

@@ -1,13 +1,19 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Leases ready runs to a worker: at most p_limit, and in addition at most p_suspects suspects (max_shared), so
--- that neither kind blocks the other. Deployments take turns, run by run; the runs of one are leased in the
--- order in which they became ready.
--- p_deployment_ids, p_graph_ids, p_min_ready_seqs: one element each per graph that the worker executes. Only runs
--- whose ready_seq is greater than the graph's; a worker passes its low-water mark, below which it has claimed
--- everything, so that the scan does not begin at dead index entries.
+-- Leases ready runs to a worker, for the free slots of its pools. A pool executes the graphs of one program of a
+-- deployment: none gets runs for the slots of another. Pools take turns, run by run; the runs of one are leased in
+-- the order in which they became ready. Suspects (max_shared) are counted apart, so that neither kind blocks the
+-- other.
+-- p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools: one element each per graph that the worker executes.
+-- Only runs whose ready_seq is greater than the graph's; a worker passes its low-water mark, below which it has
+-- claimed everything, so that the scan does not begin at dead index entries. p_pools: the number of the pool.
+-- p_limits, p_suspects: one element each per pool, beginning with number 1: how many runs, and how many suspects,
+-- have a free slot. Both -1: the pool has no runner at present; no run is leased for it, but a row says that it
+-- has a ready one.
+-- p_limit: runs, and in addition suspects, that are leased at most.
 -- p_max_bytes: total length of the start messages that are composed here, while rows are locked, shortest
 -- first; agent.compose_starts composes the others.
--- Returns: one row per run; none for a worker that is not live. start: the start message, null when
+-- Returns: one row per run; one with deployment_id and graph_id only for a graph with a ready run whose pool has
+--          no runner; none for a worker that is not live. start: the start message, null when
 --          agent.compose_starts is to compose it; start_bytes: its approximate length; state_bytes: that of the
 --          state, which the runner reads; last_event_seq: number
 --          of the last event, from which numbering continues (-1: none); times_cleared: how often the run has
@@ -20,9 +26,11 @@ create or replace function agent.claim_runs(
     p_deployment_ids uuid[],
     p_graph_ids text[],
     p_min_ready_seqs bigint[],
+    p_pools integer[],
+    p_limits integer[],
+    p_suspects integer[],
     p_limit integer,
-    p_max_bytes bigint,
-    p_suspects integer
+    p_max_bytes bigint
 ) returns table (
     deployment_id uuid,
     run_id uuid,
@@ -50,8 +58,8 @@ declare
 begin
     -- Most calls of an idle worker end here, without a lock or a write.
     if not exists (
-            select from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs)
-                 as g (deployment_id, graph_id, min_ready_seq)
+            select from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools)
+                 as g (deployment_id, graph_id, min_ready_seq, pool)
              cross join lateral (
                     select from agent.run_queue c
                      where c.state = 'ready'
@@ -60,12 +68,12 @@ begin
                        and c.deployment_id = g.deployment_id
                        and c.graph_id = g.graph_id
                        and c.ready_seq > g.min_ready_seq
-                     limit least(p_limit, 1)
+                     limit least(abs(p_limits[g.pool]), 1)
                    ) r)
        -- Suspects separately, so that each kind uses its own partial index.
        and not exists (
-            select from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs)
-                 as g (deployment_id, graph_id, min_ready_seq)
+            select from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools)
+                 as g (deployment_id, graph_id, min_ready_seq, pool)
              cross join lateral (
                     select from agent.run_queue c
                      where c.state = 'ready'
@@ -74,7 +82,7 @@ begin
                        and c.deployment_id = g.deployment_id
                        and c.graph_id = g.graph_id
                        and c.ready_seq > g.min_ready_seq
-                     limit least(p_suspects, 1)
+                     limit least(abs(p_suspects[g.pool]), 1)
                    ) r)
        and not exists (
             select from agent.run_queue d
@@ -120,44 +128,54 @@ begin
                    -- The partition of the day of its creation may be dropped.
                    events_bucket = case when q.epoch = 0 then v_today else q.events_bucket end
              where q.ctid = any (array(
-                    select r.ctid
-                      from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs)
-                           as g (deployment_id, graph_id, min_ready_seq)
-                     cross join lateral (
-                            select c.ctid, c.ready_seq
-                              from agent.run_queue c
-                             where c.state = 'ready'
-                               and c.not_before is null
-                               and c.max_shared is null
-                               and c.deployment_id = g.deployment_id
-                               and c.graph_id = g.graph_id
-                               and c.ready_seq > g.min_ready_seq
-                             order by c.ready_seq
-                             limit p_limit
-                               for no key update skip locked
-                           ) r
-                     order by row_number() over (partition by g.deployment_id order by r.ready_seq), r.ready_seq
+                    select t.ctid
+                      from (
+                            select r.ctid, r.ready_seq, g.pool,
+                                   row_number() over (partition by g.pool order by r.ready_seq) as turn
+                              from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools)
+                                   as g (deployment_id, graph_id, min_ready_seq, pool)
+                             cross join lateral (
+                                    select c.ctid, c.ready_seq
+                                      from agent.run_queue c
+                                     where c.state = 'ready'
+                                       and c.not_before is null
+                                       and c.max_shared is null
+                                       and c.deployment_id = g.deployment_id
+                                       and c.graph_id = g.graph_id
+                                       and c.ready_seq > g.min_ready_seq
+                                     order by c.ready_seq
+                                     limit greatest(p_limits[g.pool], 0)
+                                       for no key update skip locked
+                                   ) r
+                           ) t
+                     where t.turn <= p_limits[t.pool]
+                     order by t.turn, t.ready_seq
                      limit p_limit)
                  -- Likewise for suspects.
                  || array(
-                    select r.ctid
-                      from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs)
-                           as g (deployment_id, graph_id, min_ready_seq)
-                     cross join lateral (
-                            select c.ctid, c.ready_seq
-                              from agent.run_queue c
-                             where c.state = 'ready'
-                               and c.not_before is null
-                               and c.max_shared is not null
-                               and c.deployment_id = g.deployment_id
-                               and c.graph_id = g.graph_id
-                               and c.ready_seq > g.min_ready_seq
-                             order by c.ready_seq
-                             limit p_suspects
-                               for no key update skip locked
-                           ) r
-                     order by row_number() over (partition by g.deployment_id order by r.ready_seq), r.ready_seq
-                     limit p_suspects))
+                    select t.ctid
+                      from (
+                            select r.ctid, r.ready_seq, g.pool,
+                                   row_number() over (partition by g.pool order by r.ready_seq) as turn
+                              from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools)
+                                   as g (deployment_id, graph_id, min_ready_seq, pool)
+                             cross join lateral (
+                                    select c.ctid, c.ready_seq
+                                      from agent.run_queue c
+                                     where c.state = 'ready'
+                                       and c.not_before is null
+                                       and c.max_shared is not null
+                                       and c.deployment_id = g.deployment_id
+                                       and c.graph_id = g.graph_id
+                                       and c.ready_seq > g.min_ready_seq
+                                     order by c.ready_seq
+                                     limit greatest(p_suspects[g.pool], 0)
+                                       for no key update skip locked
+                                   ) r
+                           ) t
+                     where t.turn <= p_suspects[t.pool]
+                     order by t.turn, t.ready_seq
+                     limit p_limit))
             returning q.*
         ),
         moved as (
@@ -195,8 +213,37 @@ begin
                             q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s
                ) end
           from measured q;
+
+    return query
+        select g.deployment_id, null::uuid, null::uuid, null::integer, null::integer, g.graph_id,
+               null::bigint, null::bigint, null::smallint, null::smallint, null::bigint, null::bigint, null::text
+          from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools)
+               as g (deployment_id, graph_id, min_ready_seq, pool)
+         cross join lateral (
+                (select 1
+                   from agent.run_queue c
+                  where c.state = 'ready'
+                    and c.not_before is null
+                    and c.max_shared is null
+                    and c.deployment_id = g.deployment_id
+                    and c.graph_id = g.graph_id
+                    and c.ready_seq > g.min_ready_seq
+                  limit 1)
+                 union all
+                (select 1
+                   from agent.run_queue c
+                  where c.state = 'ready'
+                    and c.not_before is null
+                    and c.max_shared is not null
+                    and c.deployment_id = g.deployment_id
+                    and c.graph_id = g.graph_id
+                    and c.ready_seq > g.min_ready_seq
+                  limit 1)
+               ) r
+         where p_limits[g.pool] < 0;
 end
 $function$;
 
-comment on function agent.claim_runs(bigint, uuid[], text[], bigint[], integer, bigint, integer) is
+comment on function agent.claim_runs(
+    bigint, uuid[], text[], bigint[], integer[], integer[], integer[], integer, bigint) is
     'Leases ready runs to a worker.';

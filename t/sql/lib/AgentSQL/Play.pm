@@ -161,17 +161,21 @@ sub worker {
         $with{node} || 'node', $with{pid} || 1, $with{pid_start} || 1, $with{lease_sec} || 20));
 }
 
-# Claimed runs as hashes, of this deployment or of those whose ids are given.
+# Claimed runs as hashes, of this deployment or of those whose ids are given, of each at most limit, or one
+# of limits.
 sub claim {
     my ($self, $worker, %with) = @_;
-    my $deployments = CORE::join ',', @{ $with{deployments} // [ $self->{deployment} ] };
+    my @deployments = @{ $with{deployments} // [ $self->{deployment} ] };
+    my $limit = $with{limit} // 50;
+    my @limits = @{ $with{limits} // [ ($limit) x @deployments ] };
     return map { AgentSQL::decode($_->[0]) } $self->{session}->query(sprintf(
         "select row_to_json(c) from (
-            select array_agg(d.deployment_id) as ids, array_agg(g) as graphs, array_agg(%d::bigint) as marks
-              from unnest('{%s}'::uuid[]) d (deployment_id), unnest('%s'::text[]) g) k
-         cross join lateral agent.claim_runs(%d, k.ids, k.graphs, k.marks, %d, %d, %d) c",
-        $with{min} || 0, $deployments, $with{graphs} || '{agent}', $worker, $with{limit} // 50,
-        $with{max_bytes} // 1_000_000, $with{suspects} // 16));
+            select array_agg(d.deployment_id) as ids, array_agg(g) as graphs, array_agg(%d::bigint) as marks,
+                   array_agg(d.pool::integer) as pools
+              from unnest('{%s}'::uuid[]) with ordinality d (deployment_id, pool), unnest('%s'::text[]) g) k
+         cross join lateral agent.claim_runs(%d, k.ids, k.graphs, k.marks, k.pools, '{%s}', '{%s}', %d, %d) c",
+        $with{min} || 0, CORE::join(',', @deployments), $with{graphs} || '{agent}', $worker, CORE::join(',', @limits),
+        CORE::join(",", ($with{suspects} // 16) x @deployments), $limit || 16, $with{max_bytes} // 1_000_000));
 }
 
 # The values of the checkpoint from which a claimed run starts, as its runner

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Settings of runners; see runner.h. */
+#include "runner.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "graph.h"
+
+#define DEFAULT_MEMORY (APR_INT64_C(1024) * 1024 * 1024)
+/* 100 runs of built-in graphs need a quarter of them. */
+#define DEFAULT_FILES 4096
+
+#define SET_DEFAULT(field, unset, value)                                       \
+    settings.field = settings.field != (unset) ? settings.field : (value)
+
+static agent_runner_settings_t get_of_host(const server_rec *host)
+{
+    agent_runner_settings_t settings = agent_config_host(host)->runner;
+
+    SET_DEFAULT(user, NULL, "nobody");
+    SET_DEFAULT(runners, -1, 1);
+    SET_DEFAULT(slots, -1, 100);
+    SET_DEFAULT(memory, -1, DEFAULT_MEMORY);
+    SET_DEFAULT(files, -1, DEFAULT_FILES);
+    SET_DEFAULT(processes, -1, 0);
+    SET_DEFAULT(idle_time, -1, 0);
+    return settings;
+}
+
+static const agent_graph_t *find_first(const agent_server_config_t *config,
+                                       const char *deployment)
+{
+    for (int i = 0; i < config->graphs->nelts; i++) {
+        const agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
+                                                   const agent_graph_t *);
+
+        if (strcmp(graph->deployment, deployment) == 0) {
+            return graph;
+        }
+    }
+    return NULL;
+}
+
+agent_runner_settings_t agent_runner_settings_get(
+    const agent_server_config_t *config, const char *deployment)
+{
+    const agent_graph_t *first = find_first(config, deployment);
+
+    return get_of_host(first->server);
+}
+
+static bool is_same(const agent_runner_settings_t *one,
+                    const agent_runner_settings_t *other)
+{
+    return strcmp(one->user, other->user) == 0 && one->runners == other->runners
+        && one->slots == other->slots && one->memory == other->memory
+        && one->files == other->files && one->processes == other->processes
+        && one->idle_time == other->idle_time;
+}
+
+const char *agent_runner_settings_check(const agent_server_config_t *config,
+                                        apr_pool_t *pool)
+{
+    /* Bounded: it returns with the first message. */
+    for (int i = 0; i < config->graphs->nelts; i++) {
+        const agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
+                                                   const agent_graph_t *);
+        const agent_graph_t *first = find_first(config, graph->deployment);
+        agent_runner_settings_t own = get_of_host(graph->server);
+        agent_runner_settings_t shared = get_of_host(first->server);
+
+        if (!is_same(&own, &shared)) {
+            return apr_psprintf(
+                pool,
+                "<AgentGraph>: expected the same AgentRunner directives in all "
+                "hosts that declare graphs of a deployment, got others for "
+                "'%s' of '%s' at %s:%d than for '%s' at %s:%d",
+                graph->name, graph->deployment, graph->directive->filename,
+                graph->directive->line_num, first->name,
+                first->directive->filename, first->directive->line_num);
+        }
+    }
+    return NULL;
+}

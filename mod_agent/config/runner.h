@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settings of runners. Virtual hosts inherit those of the main server; the
+ * hosts that declare graphs of a deployment have the same ones, since they
+ * share its runners.
+ */
+#ifndef AGENT_CONFIG_RUNNER_H
+#define AGENT_CONFIG_RUNNER_H
+
+#include <httpd.h>
+#include <http_config.h>
+
+/* -1 or NULL: unset. */
+typedef struct agent_runner_settings_t {
+    const char *user;
+    int runners;
+    int slots;
+    /* Bytes of one runner; 0: no limit. */
+    apr_int64_t memory;
+    int files;
+    int processes; /* 0: no limit */
+    /* 0: runners do not end for lack of work. */
+    apr_interval_time_t idle_time;
+} agent_runner_settings_t;
+
+struct agent_server_config_t;
+
+/* Returns the settings of the deployment's runners, with defaults for unset
+ * values: those of the host that declares its first graph. */
+agent_runner_settings_t agent_runner_settings_get(
+    const struct agent_server_config_t *config, const char *deployment);
+
+/* Returns an error message, in pool, when hosts of one deployment have
+ * different settings; after agent_graph_assign(). */
+const char *agent_runner_settings_check(
+    const struct agent_server_config_t *config, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pools of runners that httpd.conf declares; see pools.h. */
+#include "pools.h"
+
+#include <pwd.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <http_log.h>
+#include <unixd.h>
+
+#include "config/graph.h"
+#include "db/conninfo.h"
+#include "private.h"
+
+/* ---- checks ---- */
+
+static bool check_user(const char *name, server_rec *server)
+{
+    const struct passwd *user = geteuid() == 0 ? getpwnam(name) : NULL;
+
+    if (geteuid() != 0 || (user != NULL && user->pw_uid != 0)) {
+        return true;
+    }
+    ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server,
+                 AGENT_LOGNO(0403) "AgentRunnerUser: expected a user of this "
+                                   "system other than root, got '%s'",
+                 name);
+    return false;
+}
+
+static bool check_count(int runners, server_rec *server)
+{
+    if (runners <= AGENT_POOLS_MAX_RUNNERS) {
+        return true;
+    }
+    ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server,
+                 AGENT_LOGNO(0443) "AgentRunners: expected at most %d runners "
+                                   "of all deployments together, got %d",
+                 AGENT_POOLS_MAX_RUNNERS, runners);
+    return false;
+}
+
+bool agent_pools_check(const agent_server_config_t *config, server_rec *server,
+                       apr_pool_t *pool)
+{
+    const apr_array_header_t *names = agent_graph_list_deployments(config,
+                                                                   pool);
+    int runners = 0;
+
+    for (int i = 0; i < names->nelts; i++) {
+        agent_runner_settings_t settings = agent_runner_settings_get(
+            config, APR_ARRAY_IDX(names, i, const char *));
+
+        if (!check_user(settings.user, server)) {
+            return false;
+        }
+        runners += settings.runners;
+    }
+    return check_count(runners, server);
+}
+
+/* PostgreSQL may authenticate a user of this system by its name (peer). */
+static void warn_of_database_user(const char *name, const char *conninfo,
+                                  server_rec *server)
+{
+    if (strcmp(name, "postgres") == 0
+        || agent_conninfo_has_user(conninfo, name)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     AGENT_LOGNO(0440) "runners run as %s, whom PostgreSQL may "
+                                       "let in without a password: set "
+                                       "AgentRunnerUser to another user",
+                     name);
+    }
+}
+
+static void warn_of_user(const char *name, uid_t uid, const char *conninfo,
+                         server_rec *server)
+{
+    if (uid == ap_unixd_config.user_id) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     AGENT_LOGNO(0404) "runners run as %s like httpd itself: "
+                                       "set AgentRunnerUser to another user",
+                     name);
+    }
+    warn_of_database_user(name, conninfo, server);
+}
+
+/* ---- the configuration of the supervisor ---- */
+
+/* agent_pools_check() has checked that the user exists. */
+static apr_status_t find_user(agent_pool_config_t *runners, const char *name)
+{
+    const struct passwd *user = getpwnam(name);
+
+    runners->uid = (uid_t)-1;
+    if (geteuid() != 0) {
+        return APR_SUCCESS;
+    }
+    if (user == NULL) {
+        return APR_ENOENT;
+    }
+    runners->uid = user->pw_uid;
+    runners->gid = user->pw_gid;
+    return APR_SUCCESS;
+}
+
+static apr_status_t fill_pool(agent_pool_config_t *runners,
+                              const agent_server_config_t *config,
+                              apr_pool_t *pool)
+{
+    agent_runner_settings_t settings = agent_runner_settings_get(
+        config, runners->deployment);
+
+    runners->graph_ids = agent_graph_list_names(config, runners->deployment,
+                                                pool);
+    while (runners->graph_ids[runners->graph_count] != NULL) {
+        runners->graph_count++;
+    }
+    runners->program = agent_config_runner(config);
+    runners->runners = settings.runners;
+    runners->slots = settings.slots;
+    runners->memory = settings.memory;
+    runners->files = settings.files;
+    runners->processes = settings.processes;
+    runners->idle_time = settings.idle_time;
+    return find_user(runners, settings.user);
+}
+
+/* Whether no pool before that one has its user. */
+static bool is_first_of_user(const agent_pool_config_t *pools, int number)
+{
+    for (int i = 0; i < number; i++) {
+        if (pools[i].uid == pools[number].uid) {
+            return false;
+        }
+    }
+    return pools[number].uid != (uid_t)-1;
+}
+
+/* One pool for each deployment: the built-in program executes its graphs. */
+apr_status_t agent_pools_fill(agent_supervisor_config_t *supervisor,
+                              const agent_server_config_t *config,
+                              server_rec *server, apr_pool_t *pool)
+{
+    const apr_array_header_t *names = agent_graph_list_deployments(config,
+                                                                   pool);
+    agent_pool_config_t *pools = apr_pcalloc(
+        pool, (apr_size_t)names->nelts * sizeof(*pools));
+
+    supervisor->pools = pools;
+    supervisor->pool_count = names->nelts;
+    for (int i = 0; i < names->nelts; i++) {
+        apr_status_t rv;
+
+        pools[i].deployment = APR_ARRAY_IDX(names, i, const char *);
+        rv = fill_pool(&pools[i], config, pool);
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+        if (is_first_of_user(pools, i)) {
+            warn_of_user(
+                agent_runner_settings_get(config, pools[i].deployment).user,
+                pools[i].uid, supervisor->conninfo, server);
+        }
+    }
+    return APR_SUCCESS;
+}
+
+void agent_pools_print_graphs(agent_supervisor_config_t *supervisor,
+                              const agent_server_config_t *config,
+                              apr_pool_t *pool)
+{
+    for (int i = 0; i < supervisor->pool_count; i++) {
+        supervisor->pools[i].graphs = agent_graph_print_json(
+            config, supervisor->pools[i].deployment, pool);
+    }
+}

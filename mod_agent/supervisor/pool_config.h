@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration of a pool: the runners that execute the graphs of one
+ * program of a deployment. A deployment may have several pools; each of its
+ * graphs is in one of them.
+ */
+#ifndef AGENT_SUPERVISOR_POOL_CONFIG_H
+#define AGENT_SUPERVISOR_POOL_CONFIG_H
+
+#include <sys/types.h>
+
+#include <apr_time.h>
+
+#define AGENT_POOL_ENVIRONMENT_MAX 64
+/* The most that the sum of `runners` of all pools may be. */
+#define AGENT_POOLS_MAX_RUNNERS 142
+
+/* Everything it points to is borrowed until agent_supervisor_main() returns. */
+typedef struct agent_pool_config_t {
+    /* The name of the deployment, and those of the graphs. */
+    const char *deployment;
+    const char *const *graph_ids;
+    int graph_count;
+    /* JSON text: the `graphs` object of the protocol's hello. It has the keys
+     * of this pool's models only. */
+    const char *graphs;
+    /* The program; opened before privileges are dropped. */
+    const char *program;
+    /* Its working directory, which its user can enter; NULL: / */
+    const char *directory;
+    /* NAME=value, ended by NULL, besides PATH, LANG and TZ: at most
+     * AGENT_POOL_ENVIRONMENT_MAX; NULL: none. */
+    const char *const *environment;
+    /* User of the runners; (uid_t)-1: that of the supervisor. */
+    uid_t uid;
+    gid_t gid;
+    /* Runner processes, and runs at once in each of them. */
+    int runners;
+    int slots;
+    /* Bytes that a runner may use: its data segment and, checked each second,
+     * its resident memory. 0: no limit. */
+    apr_int64_t memory;
+    /* Descriptors that a runner may have open, and processes that its user may
+     * have; 0: as many as the supervisor. */
+    int files;
+    int processes;
+    /* Runners of a pool that has had no run for so long end; the next run
+     * starts them again. 0: never. */
+    apr_interval_time_t idle_time;
+} agent_pool_config_t;
+
+#endif

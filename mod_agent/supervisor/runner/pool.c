@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pools of runners; see pool.h. */
+#include "pool.h"
+
+#include "../../core/backoff.h"
+
+/* Pauses after runners that failed to start. */
+#define FIRST_PAUSE apr_time_from_msec(100)
+#define MAX_PAUSE   apr_time_from_sec(5)
+
+agent_runner_pool_t *agent_pool_make_all(int *count, agent_context_t *context)
+{
+    agent_runner_pool_t *pools;
+
+    *count = context->config->pool_count;
+    pools = apr_pcalloc(context->pool, (apr_size_t)*count * sizeof(*pools));
+    for (int i = 0; i < *count; i++) {
+        pools[i].config = &context->config->pools[i];
+        pools[i].number = i;
+        pools[i].idle_since = context->now;
+        agent_graphs_init(&pools[i].graphs, context, pools[i].config);
+        pools[i].graphs.pool_number = i;
+    }
+    return pools;
+}
+
+static agent_runner_pause_t *find_pause(agent_runner_pool_t *pool,
+                                        int max_shared)
+{
+    return max_shared > 0 ? &pool->suspects : &pool->ordinary;
+}
+
+void agent_pool_count_failure(agent_runner_pool_t *pool,
+                              agent_context_t *context, int max_shared)
+{
+    agent_runner_pause_t *pause = find_pause(pool, max_shared);
+
+    pause->start_at = context->now
+        + agent_backoff_delay(pause->failures++, FIRST_PAUSE, MAX_PAUSE);
+    if (pause->failures > 3) {
+        agent_report_repeat(context, AGENT_LOG_ERR, "AGT0337", 0,
+                            "%d runners in a row ended right after their start "
+                            "(deployment %s)",
+                            pause->failures, pool->config->deployment);
+    }
+}
+
+void agent_pool_count_success(agent_runner_pool_t *pool, int max_shared)
+{
+    find_pause(pool, max_shared)->failures = 0;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pools: the runners of one program of a deployment. A runner knows the graphs
+ * and keys of its pool only, and its slots are for runs of these graphs, so
+ * that no deployment sees another one's keys or waits for its runs.
+ */
+#ifndef AGENT_SUPERVISOR_RUNNER_POOL_H
+#define AGENT_SUPERVISOR_RUNNER_POOL_H
+
+#include "graphs.h"
+
+/* Failed starts in a row; when the next one may begin. */
+typedef struct agent_runner_pause_t {
+    int failures;
+    apr_time_t start_at;
+} agent_runner_pause_t;
+
+/* The runs that a claim asks for (statement/claim.h). */
+typedef struct agent_pool_claim_t {
+    /* The set of graphs of the statement in flight; NULL: none. */
+    agent_graph_set_t *set;
+    /* That of the last statement: sets take turns. */
+    int last_set;
+    /* Runs of each kind, and how many of them it got. */
+    int ordinary;
+    int suspects;
+    int got_ordinary;
+    int got_suspects;
+} agent_pool_claim_t;
+
+struct agent_runner_pool_t {
+    const agent_pool_config_t *config;
+    /* Its index in the configuration, by which the spawner knows it. */
+    int number;
+    agent_graph_table_t graphs;
+    /* Separate: a run that kills its runner at once delays no others. */
+    agent_runner_pause_t ordinary;
+    agent_runner_pause_t suspects;
+    agent_pool_claim_t claim;
+    /* Of idle.h: since when it has had no run; the graphs of its runners, which
+     * have ended for that reason; NULL: they have not. */
+    apr_time_t idle_since;
+    agent_graph_set_t *idle_set;
+};
+
+/* Makes the pools of context->config, in context->pool; *count: how many. */
+agent_runner_pool_t *agent_pool_make_all(int *count, agent_context_t *context);
+
+/* A runner could not be started or ended too soon: the next one of its kind
+ * starts after 0.1 s, doubled to 5 s. After a success it starts at once.
+ * max_shared: 0 for ordinary runners. */
+void agent_pool_count_failure(agent_runner_pool_t *pool,
+                              agent_context_t *context, int max_shared);
+void agent_pool_count_success(agent_runner_pool_t *pool, int max_shared);
+
+#endif

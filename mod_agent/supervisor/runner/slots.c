@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slots of pools and the runners that provide them; see slots.h. */
+#include "slots.h"
+
+#include "idle.h"
+
+/* ---- counting ---- */
+
+/* Which runners are counted. */
+typedef enum count_t {
+    COUNT_ALL,
+    /* Ordinary ones: not dead; starting or ready; ready. */
+    COUNT_ORDINARY,
+    COUNT_USEFUL,
+    COUNT_READY,
+    /* Those for suspects: not dead; starting. */
+    COUNT_SUSPECT,
+    COUNT_SUSPECT_STARTING
+} count_t;
+
+static bool is_counted(const agent_runner_t *runner, count_t what)
+{
+    switch (what) {
+    case COUNT_ORDINARY:
+        return runner->state < AGENT_RUNNER_DEAD && runner->max_shared == 0;
+    case COUNT_USEFUL:
+        return runner->state <= AGENT_RUNNER_READY && runner->max_shared == 0;
+    case COUNT_READY:
+        return runner->state == AGENT_RUNNER_READY && runner->max_shared == 0;
+    case COUNT_SUSPECT:
+        return runner->state < AGENT_RUNNER_DEAD && runner->max_shared > 0;
+    case COUNT_SUSPECT_STARTING:
+        return runner->state == AGENT_RUNNER_STARTING && runner->max_shared > 0;
+    default:
+        return true;
+    }
+}
+
+/* pool: NULL for all. */
+static int count_runners(const agent_runner_table_t *table,
+                         const agent_runner_pool_t *pool, count_t what)
+{
+    agent_runner_t *runner;
+    int count = 0;
+
+    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    {
+        count += (pool == NULL || runner->runner_pool == pool)
+            && is_counted(runner, what);
+    }
+    return count;
+}
+
+int agent_slots_free(const agent_runner_table_t *table,
+                     const agent_graph_set_t *set)
+{
+    agent_runner_t *runner;
+    int count = 0;
+
+    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    {
+        if (runner->state == AGENT_RUNNER_READY && runner->max_shared == 0
+            && runner->set == set && runner->slots > runner->group.active) {
+            count += runner->slots - runner->group.active;
+        }
+    }
+    return count;
+}
+
+int agent_slots_suspect_share(const agent_runner_table_t *table)
+{
+    int share = AGENT_RUNNERS_SUSPECT
+        / (table->pool_count > 0 ? table->pool_count : 1);
+
+    return share > 0 ? share : 1;
+}
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Runners for suspects that can be started now; after a failure one at a time,
+ * when the pause is over. */
+static int count_startable(const agent_runner_table_t *table,
+                           const agent_runner_pool_t *pool)
+{
+    const agent_runner_pause_t *pause = &pool->suspects;
+    int of_pool = agent_slots_suspect_share(table)
+        - count_runners(table, pool, COUNT_SUSPECT);
+    int of_kind = AGENT_RUNNERS_SUSPECT
+        - count_runners(table, NULL, COUNT_SUSPECT);
+    int of_all = AGENT_RUNNERS_MAX - count_runners(table, NULL, COUNT_ALL);
+    int count = smaller(of_pool, smaller(of_kind, of_all));
+
+    if (table->context->mode != AGENT_MODE_RUNNING
+        || pause->start_at > table->context->now || count <= 0) {
+        return 0;
+    }
+    if (pause->failures > 0) {
+        return count_runners(table, pool, COUNT_SUSPECT_STARTING) == 0 ? 1 : 0;
+    }
+    return count;
+}
+
+int agent_slots_free_suspect_runners(const agent_runner_table_t *table,
+                                     const agent_runner_pool_t *pool)
+{
+    /* If no ordinary runner starts, those for suspects would not either. */
+    return count_runners(table, pool, COUNT_READY) > 0
+        ? count_startable(table, pool)
+        : 0;
+}
+
+/* ---- choosing ---- */
+
+/* Whether the runner can execute the graph; until it is ready, whether it may.
+ */
+static bool may_execute(const agent_runner_t *runner,
+                        const agent_runner_pool_t *pool, int graph)
+{
+    return runner->runner_pool == pool
+        && (runner->set == NULL || runner->set->has[graph]);
+}
+
+agent_runner_t *agent_slots_least_loaded(const agent_runner_table_t *table,
+                                         const agent_runner_pool_t *pool,
+                                         int graph)
+{
+    agent_runner_t *runner;
+    agent_runner_t *best = NULL;
+
+    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    {
+        if (runner->state == AGENT_RUNNER_READY && runner->max_shared == 0
+            && may_execute(runner, pool, graph)
+            && runner->group.active < runner->slots
+            && (best == NULL || runner->group.active < best->group.active)) {
+            best = runner;
+        }
+    }
+    return best;
+}
+
+agent_runner_t *agent_slots_for_suspect(agent_runner_table_t *table,
+                                        agent_runner_pool_t *pool,
+                                        int max_shared, int graph)
+{
+    agent_runner_t *runner;
+
+    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    {
+        if (runner->max_shared == max_shared
+            && runner->state <= AGENT_RUNNER_READY
+            && may_execute(runner, pool, graph)
+            && runner->group.active < max_shared
+            && (runner->slots == 0 || runner->group.active < runner->slots)) {
+            return runner;
+        }
+    }
+    return count_startable(table, pool) > 0
+        ? agent_runner_start(table, pool, max_shared)
+        : NULL;
+}
+
+/* ---- starting ---- */
+
+/* Kills the pool's ordinary runner that began to leave first, unless another
+ * one was killed and is about to end. At most AgentRunners may be leaving,
+ * since each takes memory. */
+static void make_room(agent_runner_table_t *table,
+                      const agent_runner_pool_t *pool)
+{
+    agent_runner_t *first = NULL;
+    agent_runner_t *runner;
+
+    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    {
+        if (runner->max_shared > 0 || runner->runner_pool != pool) {
+            continue;
+        }
+        if (runner->state == AGENT_RUNNER_KILLED) {
+            return;
+        }
+        if (runner->state == AGENT_RUNNER_LEAVING
+            && (first == NULL || runner->limit_at < first->limit_at)) {
+            first = runner;
+        }
+    }
+    if (first != NULL) {
+        agent_runner_kill(table, first, AGENT_LOSS_UNCOUNTED,
+                          "the runner was replaced");
+    }
+}
+
+static apr_time_t replenish_pool(agent_runner_table_t *table,
+                                 agent_runner_pool_t *pool)
+{
+    const agent_runner_pause_t *pause = &pool->ordinary;
+    int missing = pool->config->runners
+        - count_runners(table, pool, COUNT_USEFUL);
+    int room;
+
+    if (missing <= 0
+        || count_runners(table, NULL, COUNT_ALL) >= AGENT_RUNNERS_MAX) {
+        return AGENT_CLOCK_NEVER;
+    }
+    if (pause->start_at > table->context->now) {
+        return pause->start_at;
+    }
+    room = 2 * pool->config->runners
+        - count_runners(table, pool, COUNT_ORDINARY);
+    if (room <= 0) {
+        make_room(table, pool);
+        return AGENT_CLOCK_NEVER;
+    }
+    while (missing-- > 0 && room-- > 0
+           && pause->start_at <= table->context->now) {
+        agent_runner_start(table, pool, 0);
+    }
+    return table->context->now;
+}
+
+apr_time_t agent_slots_replenish(agent_runner_table_t *table)
+{
+    apr_time_t until = AGENT_CLOCK_NEVER;
+
+    if (table->context->mode != AGENT_MODE_RUNNING) {
+        return until;
+    }
+    for (int i = 0; i < table->pool_count; i++) {
+        agent_runner_pool_t *pool = &table->pools[i];
+
+        if (!agent_pool_is_idle(pool)) {
+            apr_time_t next = replenish_pool(table, pool);
+
+            until = next < until ? next : until;
+        }
+    }
+    return until;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a claim is due, and which runs it asks for; see claim.h. */
+#include "claim.h"
+
+#include "../runner/idle.h"
+#include "../runner/slots.h"
+
+static apr_time_t earlier(apr_time_t a, apr_time_t b)
+{
+    return a < b ? a : b;
+}
+
+static apr_time_t later(apr_time_t a, apr_time_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- when ---- */
+
+/* When all rows of a set are searched next: that of the sets that the pool's
+ * runners have. */
+static apr_time_t next_full_scan(const agent_runner_pool_t *pool)
+{
+    apr_time_t next = AGENT_CLOCK_NEVER;
+
+    for (int i = 0; i < pool->graphs.set_count; i++) {
+        const agent_graph_set_t *set = &pool->graphs.sets[i];
+
+        if (set->users > 0 && set->count > 0) {
+            next = earlier(next, set->full_scan_at);
+        }
+    }
+    return next;
+}
+
+/* Suspects have separate runners. While the others are full, suspects are
+ * claimed when this worker has requeued runs, and each second, but not whenever
+ * a run becomes ready. */
+static apr_time_t due_for_suspects(const agent_claim_t *claim)
+{
+    const agent_schedule_t *schedule = claim->schedule;
+    apr_time_t next = AGENT_CLOCK_NEVER;
+
+    for (int i = 0; i < claim->runners->pool_count; i++) {
+        const agent_runner_pool_t *pool = &claim->runners->pools[i];
+
+        if (agent_slots_free_suspect_runners(claim->runners, pool) > 0) {
+            next = earlier(next, next_full_scan(pool));
+        }
+    }
+    return next == AGENT_CLOCK_NEVER
+        ? next
+        : later(schedule->claim_at, earlier(schedule->suspects_at, next));
+}
+
+/* Whether runners with these graphs have a free slot, or will have one when
+ * they are started. */
+static bool has_slot(const agent_claim_t *claim,
+                     const agent_runner_pool_t *pool,
+                     const agent_graph_set_t *set)
+{
+    return set->users > 0 && set->count > 0
+        && (set == pool->idle_set || agent_slots_free(claim->runners, set) > 0);
+}
+
+/* Whether any set of a pool has a free slot, or only one for which a claim is
+ * due. */
+static bool has_any_slot(const agent_claim_t *claim,
+                         const agent_runner_pool_t *pool, bool is_due)
+{
+    for (int i = 0; i < pool->graphs.set_count; i++) {
+        const agent_graph_set_t *set = &pool->graphs.sets[i];
+
+        if ((set->is_due || !is_due) && has_slot(claim, pool, set)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool any_pool_has_slot(const agent_claim_t *claim, bool is_due)
+{
+    for (int i = 0; i < claim->runners->pool_count; i++) {
+        if (has_any_slot(claim, &claim->runners->pools[i], is_due)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+apr_time_t agent_claim_due(const agent_claim_t *claim)
+{
+    if (claim->context->mode != AGENT_MODE_RUNNING
+        || !agent_worker_is_live(claim->worker) || claim->worker->is_in_doubt
+        || claim->runners->is_stopped
+        || agent_batch_is_full(&claim->runs->batches)) {
+        return AGENT_CLOCK_NEVER;
+    }
+    if (any_pool_has_slot(claim, true)) {
+        return claim->context->now;
+    }
+    return any_pool_has_slot(claim, false) ? claim->schedule->claim_at
+                                           : due_for_suspects(claim);
+}
+
+/* ---- what ---- */
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* A claim is due for each set of graphs that runners have. */
+static void begin_round(const agent_claim_t *claim)
+{
+    claim->schedule->claim_at = AGENT_CLOCK_NEVER;
+    claim->schedule->suspects_at = AGENT_CLOCK_NEVER;
+    for (int i = 0; i < claim->runners->pool_count; i++) {
+        agent_graph_table_t *graphs = &claim->runners->pools[i].graphs;
+
+        for (int k = 0; k < graphs->set_count; k++) {
+            agent_graph_set_t *set = &graphs->sets[k];
+
+            set->is_due = set->users > 0 && set->count > 0;
+        }
+    }
+}
+
+/* The pool's next set, after the last one in turn, for which a claim is due and
+ * there is room; NULL: none. */
+static agent_graph_set_t *find_next_set(const agent_claim_t *claim,
+                                        const agent_runner_pool_t *pool)
+{
+    const agent_graph_table_t *graphs = &pool->graphs;
+    bool has_suspects = agent_slots_free_suspect_runners(claim->runners, pool)
+        > 0;
+
+    for (int i = 1; i <= graphs->set_count; i++) {
+        agent_graph_set_t *set =
+            &graphs->sets[(pool->claim.last_set + i) % graphs->set_count];
+
+        if (set->is_due && (has_suspects || has_slot(claim, pool, set))) {
+            return set;
+        }
+    }
+    return NULL;
+}
+
+/* Asks for at most as many runs as there are free slots. */
+static void ask_for_room(const agent_claim_t *claim, agent_runner_pool_t *pool,
+                         agent_graph_set_t *set)
+{
+    set->is_due = false;
+    pool->claim = (agent_pool_claim_t){
+        .set = set,
+        .last_set = (int)(set - pool->graphs.sets),
+        .ordinary = smaller(agent_slots_free(claim->runners, set),
+                            claim->limit.current),
+        .suspects = smaller(
+            agent_slots_free_suspect_runners(claim->runners, pool),
+            claim->limit.current)};
+    if (agent_pool_is_idle(pool)) {
+        pool->claim.ordinary = AGENT_CLAIM_ONLY_ASK;
+        pool->claim.suspects = AGENT_CLAIM_ONLY_ASK;
+    }
+}
+
+/* Chooses a set of each pool; returns how many pools have one. */
+static int choose_sets(agent_claim_t *claim)
+{
+    int count = 0;
+
+    claim->ordinary = claim->got_ordinary = 0;
+    claim->suspects = claim->got_suspects = 0;
+    for (int i = 0; i < claim->runners->pool_count; i++) {
+        agent_runner_pool_t *pool = &claim->runners->pools[i];
+        agent_graph_set_t *set = find_next_set(claim, pool);
+
+        pool->claim.set = NULL;
+        if (set != NULL) {
+            ask_for_room(claim, pool, set);
+            claim->ordinary += larger(pool->claim.ordinary, 0);
+            claim->suspects += larger(pool->claim.suspects, 0);
+            count++;
+        }
+    }
+    claim->ordinary = smaller(claim->ordinary, claim->limit.current);
+    claim->suspects = smaller(claim->suspects, claim->limit.current);
+    return count;
+}
+
+void agent_claim_choose(agent_claim_t *claim)
+{
+    /* Other sets have their turn too while claims of one are full. */
+    if (claim->schedule->claim_at <= claim->context->now
+        || choose_sets(claim) == 0) {
+        begin_round(claim);
+        choose_sets(claim);
+    }
+}
+
+/* ---- what comes next ---- */
+
+static bool is_full(int asked, int got)
+{
+    return asked > 0 && got >= asked;
+}
+
+void agent_claim_finish(agent_claim_t *claim, bool is_done)
+{
+    bool is_limited = is_full(claim->limit.current, claim->got_ordinary)
+        || is_full(claim->limit.current, claim->got_suspects);
+
+    for (int i = 0; i < claim->runners->pool_count; i++) {
+        agent_pool_claim_t *asked = &claim->runners->pools[i].claim;
+
+        if (asked->set != NULL && is_done) {
+            asked->set->is_due = is_limited
+                || is_full(asked->ordinary, asked->got_ordinary)
+                || is_full(asked->suspects, asked->got_suspects);
+        }
+        asked->set = NULL;
+    }
+}
