@@ -13,6 +13,7 @@ use IO::Handle;
 use IO::Select;
 use Cpanel::JSON::XS;
 use POSIX qw(:sys_wait_h);
+use RunnerState qw(set_state resolve reply_line);
 
 our @EXPORT_OK = qw(graph start_line human new_uuid run_graph messages_of
     last_message events_of lines_of continue_from script is_sanitized);
@@ -90,18 +91,6 @@ sub send {    ## no critic (Subroutines::ProhibitBuiltinHomonyms)
     return $self->send_raw(join '', map { prepare($_) } @messages);
 }
 
-# The states from which runs start, as JSON text.
-my %states;
-
-# Gives the run of a start message a state, which the runner requests.
-sub set_state {
-    my ($start, $values) = @_;
-    $states{ $start->{run_id} } = $values;
-    $start->{checkpoint} = { checkpoint_id => new_uuid(), step => -2, next => [],
-        %{ $start->{checkpoint} || {} }, bytes => length $values };
-    return;
-}
-
 # The line of a message; `values` of a start message is the state.
 sub prepare {
     my ($message) = @_;
@@ -109,41 +98,6 @@ sub prepare {
     my $values = delete $line{values};
     set_state(\%line, $json->encode($values)) if $values;
     return $json->encode(\%line) . "\n";
-}
-
-# The reply to a request: half of each list in each part.
-sub reply_line {
-    my ($request) = @_;
-    my %reply = map { $_ => $request->{$_} } qw(run_id epoch id);
-    die "$request->{op} is not expected\n" if $request->{op} ne 'state.get';
-    my $second = defined $request->{cursor};
-    my $state = $states{ $request->{run_id} } // '{}';
-    # A large one is not decoded.
-    if (length $state > 1_000_000) {
-        die "a list is expected\n" if $state !~ /\A\{"messages":\[.*\]\}\z/;
-        my $list = '{"$list":{"keep":0,"items":' . substr($state, 12, -1) . '}}';
-        return '{"type":"reply","ok":true,"cursor":null,' . substr($json->encode(\%reply), 1, -1)
-            . ',"result":{"values":{"messages":' . $list . '}}}' . "\n";
-    }
-    my %values = %{ $json->decode($state) };
-    my $has_more = 0;
-    for my $name (keys %values) {
-        if (ref $values{$name} eq 'ARRAY') {
-            my @items = @{ $values{$name} };
-            my $half = int(@items / 2);
-            $has_more ||= $half > 0;
-            $values{$name} = { '$list' => { keep => $second ? $half : 0,
-                items => $second ? [ @items[ $half .. $#items ] ] : $half ? [ @items[ 0 .. $half - 1 ] ] : \@items } };
-        }
-        elsif ($second) {
-            delete $values{$name};
-        }
-    }
-    if ($second) {
-        delete @values{ grep { !$values{$_}{'$list'}{keep} } keys %values };
-    }
-    return $json->encode({ type => 'reply', %reply, ok => \1, result => { values => \%values },
-        cursor => $has_more && !$second ? '0.1' : undef }) . "\n";
 }
 
 # Writes all bytes, and reads while the pipe is full, so that neither side blocks
@@ -185,6 +139,7 @@ sub take_line {
     my ($self, $line) = @_;
     my $run = $line->{run_id} // '';
     my $length = 1 + length $line->{' text'};
+    resolve($line) if $line->{type} eq 'checkpoint';
     if ($line->{type} eq 'request' && !$self->{is_withholding_state}) {
         $self->send_raw(reply_line($line));
         return;

@@ -38,7 +38,7 @@ sub line_of {
         keys %fields;
     my $values = delete $raw{values};
     my $start = start_line(%fields, map { $_ => "<$_>" } keys %raw);
-    RunnerTest::set_state($start, $values) if $values;
+    RunnerState::set_state($start, $values) if $values;
     my $text = encode_json($start);
     $text =~ s/"<$_>"/$raw{$_}/ for keys %raw;
     return ($start->{run_id}, "$text\n");

@@ -35,13 +35,18 @@ sub reply {
 # A start message of a thread with a state.
 sub start_of {
     my (%fields) = @_;
-    return start_line(input => human('Hello'),
+    my $start = start_line(input => human('Hello'),
         checkpoint => { checkpoint_id => new_uuid(), step => 3, next => [], bytes => 2000 }, %fields);
+    my $bytes = $start->{checkpoint}{bytes};
+    RunnerState::set_state($start, encode_json({ messages => \@OLD }));
+    $start->{checkpoint}{bytes} = $bytes;
+    return $start;
 }
 
 subtest 'cold: a run requests its state part by part' => sub {
     my $runner = fresh();
     my $start = start_of();
+    RunnerState::set_state($start, encode_json({ messages => \@OLD, other => { '$list' => 1 }, plain => [1] }));
     $runner->send($start);
     my $first = $runner->expect('request');
     is_deeply [ @{$first}{qw(run_id epoch op cursor)} ], [ $start->{run_id}, 1, 'state.get', undef ], 'from the beginning';
@@ -106,6 +111,7 @@ subtest 'warm: a state is used for its own checkpoint, thread and graph only' =>
         my $runner = fresh();
         my ($first, @lines) = first_run($runner);
         my $start = start_line(%{ next_of($first, @lines) }, %fields);
+        RunnerState::set_state($start, encode_json({ messages => [ $OLD[0] ] }));
         $runner->send($start);
         my $request = $runner->expect('request');
         reply($runner, $request, result => part(0, $OLD[0]));
@@ -123,6 +129,7 @@ subtest 'warm: a state is used once, and kept again' => sub {
     $runner->lines_of_run($start->{run_id});
     # The thread has gone on: this is an older checkpoint now.
     $start = start_line(%{$next});
+    RunnerState::set_state($start, encode_json({ messages => [ $OLD[0] ] }));
     $runner->send($start);
     reply($runner, $runner->expect('request'), result => part(0, $OLD[0]));
     my @again = $runner->lines_of_run($start->{run_id});
@@ -214,6 +221,40 @@ subtest 'of the runs with a large state one reads at a time, the others do not w
         $requests{ $line->{run_id} } = $line;
         ok $first, 'another one when it has been read';
     }
+};
+
+subtest 'a checkpoint has what changed since its parent' => sub {
+    my $runner = fresh();
+    my ($first, @lines) = first_run($runner);
+    my @counts = map { [ $_->{sent}{messages}{'$list'}{keep}, scalar @{ $_->{sent}{messages}{'$list'}{items} } ] } lines_of('checkpoint', @lines);
+    is_deeply \@counts, [ [ 0, 0 ], [ 0, 1 ], [ 1, 1 ] ], 'the messages of a step';
+
+    my $start = start_of();
+    RunnerState::set_state($start, encode_json({ messages => \@OLD, other => 'x' }));
+    $start->{input} = { messages => [ { role => 'user', content => 'changed', id => 'id-3' }, 'new' ] };
+    $runner->send($start);
+    reply($runner, $runner->expect('request'), result => { values => { other => 'x', %{ part(0, @OLD)->{values} } } });
+    @lines = lines_of('checkpoint', $runner->lines_of_run($start->{run_id}));
+    is_deeply [ map { $_->{sent}{messages}{'$list'}{keep} } @lines ], [ 5, 2, 6 ], 'those after the first that was replaced';
+    is_deeply [ map { $_->{sent}{other} } @lines ], [ ({ '$same' => Cpanel::JSON::XS::true }) x 3 ], 'other values are not sent again';
+    is_deeply [ map { $_->{content} } messages_of(@lines) ], [ 'message 1', 'message 2', 'changed', 'message 4', 'message 5', 'new',
+        last_message(@lines)->{content} ], 'the state is whole';
+};
+
+subtest 'the last turn of a chat of 200 sends at most 1.2 times the bytes of the tenth' => sub {
+    my $runner = fresh();
+    my ($first, @lines) = first_run($runner);
+    my @bytes;
+    for my $turn (2 .. 200) {
+        my $start = start_line(%{ next_of($first, @lines) }, input => human("This is turn number $turn."));
+        my $bytes = length encode_json($start);
+        $runner->send($start);
+        @lines = $runner->lines_of_run($start->{run_id});
+        $bytes += length $_->{' text'} for @lines;
+        $bytes[$turn] = $bytes;
+    }
+    is scalar(messages_of(@lines)), 400, 'the state has all messages';
+    cmp_ok $bytes[200], '<', 1.2 * $bytes[10], "$bytes[10] and $bytes[200] bytes, to the runner and from it";
 };
 
 done_testing;

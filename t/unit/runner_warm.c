@@ -26,7 +26,7 @@ static runner_run_t *make_run(const char *thread, const char *checkpoint,
     run->is_saved = true;
     run->weight = WEIGHT;
     run->tree_weight = 2 * WEIGHT;
-    run->weighed_size = 100;
+    run->state_size = 100;
     apr_cpystrn(run->thread_id, thread, sizeof(run->thread_id));
     apr_cpystrn(run->checkpoint_id, checkpoint, sizeof(run->checkpoint_id));
     run->values = agent_json_own(json_object_new_object(), pool);

@@ -181,27 +181,69 @@ static apr_status_t apply_update(merge_t *merge, json_object *update,
     return APR_SUCCESS;
 }
 
+static merge_t *make_merge(apr_pool_t *pool)
+{
+    merge_t *merge = apr_pcalloc(pool, sizeof(*merge));
+
+    merge->pool = pool;
+    merge->messages = apr_array_make(pool, 16, sizeof(json_object *));
+    merge->indexes = apr_hash_make(pool);
+    return merge;
+}
+
+/* The messages that were not removed, as an array. */
+static json_object *make_list(const merge_t *merge)
+{
+    json_object *list = runner_value_list();
+
+    for (int i = 0; i < merge->messages->nelts; i++) {
+        json_object *message = APR_ARRAY_IDX(merge->messages, i, json_object *);
+
+        if (message != NULL) {
+            json_object_array_add(list, runner_value_share(message));
+        }
+    }
+    return list;
+}
+
+bool runner_reducer_only_appends(json_object *update)
+{
+    if (!json_object_is_type(update, json_type_array)) {
+        return agent_json_get(update, "id") == NULL;
+    }
+    for (size_t i = 0; i < json_object_array_length(update); i++) {
+        if (agent_json_get(json_object_array_get_idx(update, i), "id")
+            != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+apr_status_t runner_reducer_read(json_object **added, json_object *update,
+                                 runner_problem_t **problem, apr_pool_t *pool)
+{
+    merge_t *merge = make_merge(pool);
+
+    if (apply_update(merge, update, problem) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    *added = make_list(merge);
+    return APR_SUCCESS;
+}
+
 apr_status_t runner_reducer_apply(json_object **merged, json_object *list,
                                   json_object *update,
                                   runner_problem_t **problem, apr_pool_t *pool)
 {
-    merge_t merge = {pool, NULL, NULL, 0, 0};
+    merge_t *merge = make_merge(pool);
 
-    merge.messages = apr_array_make(pool, 16, sizeof(json_object *));
-    merge.indexes = apr_hash_make(pool);
-    if (list != NULL && load_list(&merge, list, problem) != APR_SUCCESS) {
+    if (list != NULL && load_list(merge, list, problem) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    if (apply_update(&merge, update, problem) != APR_SUCCESS) {
+    if (apply_update(merge, update, problem) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    *merged = runner_value_list();
-    for (int i = 0; i < merge.messages->nelts; i++) {
-        json_object *message = APR_ARRAY_IDX(merge.messages, i, json_object *);
-
-        if (message != NULL) {
-            json_object_array_add(*merged, runner_value_share(message));
-        }
-    }
+    *merged = make_list(merge);
     return APR_SUCCESS;
 }

@@ -3,6 +3,8 @@
 #ifndef AGENT_RUNNER_REDUCER_H
 #define AGENT_RUNNER_REDUCER_H
 
+#include <stdbool.h>
+
 #include <json-c/json.h>
 
 #include "runners/builtin/base/problem.h"
@@ -10,6 +12,14 @@
 /* The most bytes of an update's messages as JSON once they have all fields; the
  * shortest message has 190 then. */
 #define RUNNER_REDUCER_MAX ((size_t)7 * 1024 * 1024)
+
+/* Whether an update can only append messages: none has an id. */
+bool runner_reducer_only_appends(json_object *update);
+
+/* Reads the messages of such an update; *added is an array, one reference.
+ * Takes time linear in the update only. APR_EGENERAL: *problem is set. */
+apr_status_t runner_reducer_read(json_object **added, json_object *update,
+                                 runner_problem_t **problem, apr_pool_t *pool);
 
 /*
  * Applies update, a message or an array of messages, to list, which may be

@@ -6,6 +6,7 @@
 
 #include "checkpoint.h"
 #include "core/json.h"
+#include "difference.h"
 #include "runners/builtin/base/value.h"
 #include "runners/builtin/message/message.h"
 #include "runners/builtin/message/reducer.h"
@@ -33,11 +34,17 @@ static apr_status_t check_values(runner_run_t *run, runner_problem_t **problem)
     return APR_SUCCESS;
 }
 
-/* Merges the messages of update into those of the state; *merged is one
- * reference. An update without messages changes nothing. */
-static apr_status_t merge_messages(json_object **merged, runner_run_t *run,
-                                   json_object *update,
-                                   runner_problem_t **problem)
+/* The result of an update to the messages of the state, one reference. */
+typedef struct change_t {
+    /* All of them; NULL: those of added are appended. */
+    json_object *merged;
+    json_object *added;
+} change_t;
+
+/* Reads the messages of update. An update without messages changes nothing.
+ * Where it only appends, the state is not read. */
+static apr_status_t read_change(change_t *change, runner_run_t *run,
+                                json_object *update, runner_problem_t **problem)
 {
     json_object *given = agent_json_get(update, "messages");
 
@@ -53,18 +60,36 @@ static apr_status_t merge_messages(json_object **merged, runner_run_t *run,
             "[{\"role\": \"user\", \"content\": \"..\"}]}.",
             run->graph->name);
     }
-    return runner_reducer_apply(
-        merged, agent_json_get(run->values, "messages"),
-        given ? given : agent_json_own(runner_value_list(), run->pool), problem,
-        run->pool);
+    given = given ? given : agent_json_own(runner_value_list(), run->pool);
+    if (run->is_checked && runner_reducer_only_appends(given)) {
+        return runner_reducer_read(&change->added, given, problem, run->pool);
+    }
+    return runner_reducer_apply(&change->merged,
+                                agent_json_get(run->values, "messages"), given,
+                                problem, run->pool);
+}
+
+static void apply_change(runner_run_t *run, const change_t *change)
+{
+    if (change->merged != NULL) {
+        runner_difference_replace(run, change->merged);
+        run->is_checked = true;
+        return;
+    }
+    for (size_t i = 0; i < json_object_array_length(change->added); i++) {
+        json_object_array_add(
+            agent_json_get(run->values, "messages"),
+            runner_value_share(json_object_array_get_idx(change->added, i)));
+    }
+    json_object_put(change->added);
 }
 
 /* is_saved: an earlier attempt has saved the first of the two checkpoints. */
 static apr_status_t apply_input(runner_run_t *run, json_object *input,
                                 bool is_saved, runner_problem_t **problem)
 {
-    json_object *merged = NULL;
-    apr_status_t rv = merge_messages(&merged, run, input, problem);
+    change_t change = {NULL, NULL};
+    apr_status_t rv = read_change(&change, run, input, problem);
 
     if (rv != APR_SUCCESS) {
         return rv;
@@ -75,7 +100,7 @@ static apr_status_t apply_input(runner_run_t *run, json_object *input,
             run, "input",
             runner_value_wrap("__start__", runner_value_share(input)));
     }
-    runner_value_add(run->values, "messages", merged);
+    apply_change(run, &change);
     run->last = RUNNER_NODE_START;
     run->next = RUNNER_NODE_AGENT;
     runner_checkpoint_save(run, "loop", NULL);
@@ -142,7 +167,7 @@ static apr_status_t apply_command(runner_run_t *run, json_object *command,
 {
     json_object *update = read_update(command, run->pool);
     json_object *target = agent_json_get(command, "goto");
-    json_object *merged = NULL;
+    change_t change = {NULL, NULL};
 
     if (target != NULL
         && read_goto(&run->next, target, problem, run->pool) != APR_SUCCESS) {
@@ -155,10 +180,10 @@ static apr_status_t apply_command(runner_run_t *run, json_object *command,
         return APR_SUCCESS;
     }
     if (update != NULL) {
-        if (merge_messages(&merged, run, update, problem) != APR_SUCCESS) {
+        if (read_change(&change, run, update, problem) != APR_SUCCESS) {
             return APR_EGENERAL;
         }
-        runner_value_add(run->values, "messages", merged);
+        apply_change(run, &change);
     }
     runner_checkpoint_save(
         run, "loop",
@@ -249,7 +274,7 @@ static void remove_cancelled_answer(runner_run_t *run)
     if (run->next == RUNNER_NODE_NONE && count > 0
         && is_cancelled_answer(
             json_object_array_get_idx(messages, count - 1))) {
-        json_object_array_del_idx(messages, count - 1, 1);
+        runner_difference_remove_last(run);
         run->is_saved = false;
         run->next = RUNNER_NODE_AGENT;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "difference.h"
 #include "emit.h"
 #include "metadata.h"
 #include "runners/builtin/base/value.h"
@@ -104,7 +105,8 @@ static void send_checkpoint(runner_run_t *run, json_object *metadata)
                       "\"parent\":%s%s%s,\"values\":",
                       run->run_id, run->epoch, run->checkpoint_id, quote,
                       has_parent ? run->parent_id : "null", quote);
-    if (runner_emit_state(run) > RUNNER_STATE_MAX
+    runner_difference_add(run, has_parent);
+    if (run->text_size > RUNNER_STATE_MAX
         || run->tree_weight > RUNNER_STATE_WEIGHT_MAX) {
         runner_wire_drop(run->output.wire);
         run->has_overflown = true;

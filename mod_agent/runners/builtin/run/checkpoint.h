@@ -5,8 +5,8 @@
 
 #include "state.h"
 
-/* The longest state as JSON text: `start` of a later run has it in one line,
- * together with the input of that run. */
+/* The longest state as JSON text: events of some stream modes have it in one
+ * line. */
 #define RUNNER_STATE_MAX (RUNNER_LINE_MAX - (size_t)1024 * 1024)
 
 /*

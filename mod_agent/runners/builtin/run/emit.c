@@ -8,7 +8,6 @@
 
 #include "core/json.h"
 #include "runners/builtin/base/value.h"
-#include "weight.h"
 
 void runner_emit_begin_event(runner_run_t *run, const char *name)
 {
@@ -81,35 +80,6 @@ void runner_emit_values(runner_run_t *run)
                         run->checkpoint_id);
         runner_emit_end(run);
     }
-}
-
-/* The text is at the end of the wire's output. A state that has grown by less
- * than a sixteenth keeps its weight. */
-static void weigh_state(runner_run_t *run, size_t length)
-{
-    const agent_buffer_t *out = &run->output.wire->out;
-    size_t excess;
-
-    if (length > run->weighed_size + run->weighed_size / 16) {
-        run->tree_weight = runner_value_weigh(
-            agent_buffer_text(out) + agent_buffer_length(out) - length, length);
-        excess = runner_weight_excess(agent_json_get(run->values, "messages"));
-        run->weight = run->tree_weight - excess;
-        run->weighed_size = length;
-    }
-}
-
-/* json-c keeps the printed text for the lifetime of the object: a copy is
- * printed and freed. */
-size_t runner_emit_state(runner_run_t *run)
-{
-    json_object *values = runner_value_copy(run->values);
-    size_t length = runner_wire_add_json(run->output.wire, values);
-
-    json_object_put(values);
-    run->text_size = length;
-    weigh_state(run, length);
-    return length;
 }
 
 void runner_emit_clear(runner_run_t *run)

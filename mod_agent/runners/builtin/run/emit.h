@@ -27,10 +27,6 @@ void runner_emit_debug(runner_run_t *run, const char *type,
 /* Writes the event of stream mode values, which names the last checkpoint. */
 void runner_emit_values(runner_run_t *run);
 
-/* Adds the state to the unfinished line and estimates its weight; returns the
- * bytes added. */
-size_t runner_emit_state(runner_run_t *run);
-
 /* Frees the objects of the lines written since the last call. */
 void runner_emit_clear(runner_run_t *run);
 

@@ -9,11 +9,13 @@
 
 #include "core/clock.h"
 #include "core/json.h"
+#include "difference.h"
 #include "runners/builtin/base/problem.h"
 #include "runners/builtin/base/value.h"
 
 static void finish(runner_run_t *run)
 {
+    runner_difference_begin(run);
     run->is_loaded = true;
     run->phase = RUNNER_PHASE_BEGIN;
     run->wake_at = 0;
@@ -28,6 +30,7 @@ bool runner_load_begin(runner_run_t *run)
         run->weight += run->state_weight;
         run->weight -= run->expected_weight;
         run->is_loaded = true;
+        runner_difference_begin(run);
         return true;
     }
     run->values = agent_json_own(json_object_new_object(), run->pool);
@@ -115,7 +118,7 @@ static bool add_values(runner_run_t *run, json_object *values)
 static void count_part(runner_run_t *run, runner_weight_t weight)
 {
     run->state_weight += weight.line;
-    run->weighed_size += weight.text;
+    run->state_size += weight.text;
     if (run->state_weight > run->expected_weight) {
         run->weight += run->state_weight - run->expected_weight;
         run->expected_weight = run->state_weight;

@@ -82,10 +82,17 @@ struct runner_run_t {
     /* Why the state cannot be read; NULL otherwise. */
     runner_problem_t *load_problem;
     bool is_loaded;
-    /* The memory of the state that was read, and the part of weight that stands
-     * for it until it has been read. */
+    /* The memory of the state of the last checkpoint and the length of its
+     * text; the part of weight that stands for it until it has been read. */
     size_t state_weight;
+    size_t state_size;
     size_t expected_weight;
+    /* Messages of the last checkpoint; as many of the first ones are unchanged
+     * (difference.h). */
+    size_t saved_count;
+    size_t kept;
+    /* All messages have an id and a type. */
+    bool is_checked;
     /* values are those of the checkpoint checkpoint_id. */
     bool is_saved;
     /* The state: {messages: [..], ..}; belongs to pool. */
@@ -110,8 +117,6 @@ struct runner_run_t {
     size_t tree_weight;
     /* The memory of the tree of the start line. */
     size_t start_weight;
-    /* The length of the state's text when it was last weighed; 0 before. */
-    size_t weighed_size;
     /* Bytes of the state's text; before the first checkpoint an estimate. */
     size_t text_size;
     /* Bytes of the answer or the replies of the node that executes. */

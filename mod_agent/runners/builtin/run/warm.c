@@ -22,7 +22,8 @@ struct runner_warm_state_t {
     /* The members of the run. */
     size_t weight;
     size_t tree_weight;
-    size_t weighed_size;
+    size_t state_size;
+    bool is_checked;
     apr_time_t kept_at;
 };
 
@@ -90,7 +91,8 @@ void runner_warm_keep(runner_warm_t *warm, runner_run_t *run, apr_time_t now)
     state->values = json_object_get(run->values);
     state->weight = run->weight;
     state->tree_weight = run->tree_weight;
-    state->weighed_size = run->weighed_size;
+    state->state_size = run->state_size;
+    state->is_checked = run->is_checked;
     state->kept_at = now;
     apr_hash_set(warm->by_thread, state->thread_id, AGENT_UUID_SIZE - 1, state);
     APR_RING_INSERT_TAIL(&warm->states, state, runner_warm_state_t, link);
@@ -114,7 +116,8 @@ bool runner_warm_take(runner_warm_t *warm, runner_run_t *run,
     run->values = agent_json_own(state->values, run->pool);
     run->state_weight = state->weight;
     run->tree_weight = state->tree_weight;
-    run->weighed_size = state->weighed_size;
+    run->state_size = state->state_size;
+    run->is_checked = state->is_checked;
     return true;
 }
 
