@@ -133,7 +133,9 @@ subtest 'deployments may have different programs' => sub {
     my $builtin = create_run({ messages => [ { role => 'user', content => 'Hello' } ] }, @DESK);
     $sv->wake;
     wait_all_final('success', $scripted, $builtin);
-    is sql("select runtime ->> 'language' from agent.graphs where deployment_id = '$DESK[1]'"), 'C', 'the built-in program executed the run of one';
+    my $language = "select runtime ->> 'language' from agent.graphs where deployment_id = '$DESK[1]'";
+    wait_for('the report of the built-in program', sub { sql($language) eq 'C' });
+    pass 'the built-in program executed the run of one';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
