@@ -10,7 +10,7 @@
  * it as {"detail", "code"} with its status; 503 has Retry-After. Returns what
  * the handler returns to httpd.
  */
-int agent_problem_send(agent_call_t *call);
+int agent_problem_send(agent_call_t *call) __attribute__((warn_unused_result));
 
 /* Logs call->err; for responses that have begun. */
 void agent_problem_log(const agent_call_t *call);

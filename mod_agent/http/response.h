@@ -7,20 +7,23 @@
 
 /* Sends JSON text (in call->pool) with its length, as not cacheable. Returns
  * what the handler returns: OK, or SUSPENDED while the client does not read
- * (agent_park_send_response()). */
-int agent_response_json(agent_call_t *call, int status, const char *body);
+ * (agent_park_send_response()). httpd must not end such a request. */
+int agent_response_json(agent_call_t *call, int status, const char *body)
+    __attribute__((warn_unused_result));
 
 /* The same for a body that the caller frees after the call: output that the
  * socket does not accept at once is copied. */
 int agent_response_json_transient(agent_call_t *call, int status,
-                                  const char *body);
+                                  const char *body)
+    __attribute__((warn_unused_result));
 
 /* Sets X-Pagination-Next to the offset (in call->pool) of the next page; NULL:
  * this is the last. */
 void agent_response_set_next(agent_call_t *call, const char *offset);
 
 /* Sends a status without a body. Returns as agent_response_json(). */
-int agent_response_empty(agent_call_t *call, int status);
+int agent_response_empty(agent_call_t *call, int status)
+    __attribute__((warn_unused_result));
 
 /*
  * Sets Location to path with this request's query: SDKs reconnect there after a

@@ -71,25 +71,25 @@ static void finish_begun(const await_t *await, apr_status_t rv,
     agent_response_write(call, print_error(call, scratch));
 }
 
-static void finish(const await_t *await, apr_status_t rv, const char *body,
-                   apr_pool_t *scratch)
+/* Returns what the handler returns; in a turn it does not matter. */
+static int finish(const await_t *await, apr_status_t rv, const char *body,
+                  apr_pool_t *scratch)
 {
     agent_call_t *call = await->call;
 
     if (await->begun) {
         finish_begun(await, rv, body, scratch);
+        return OK;
     }
-    else if (rv == APR_SUCCESS && await->sends_values) {
-        agent_response_json_transient(call, HTTP_OK, body);
+    if (rv == APR_SUCCESS && await->sends_values) {
+        return agent_response_json_transient(call, HTTP_OK, body);
     }
     /* A run that was rolled back has ended too. */
-    else if (!await->sends_values
-             && (rv == APR_SUCCESS || call->err->id == AGENT_E_RUN_NOT_FOUND)) {
-        agent_response_empty(call, HTTP_NO_CONTENT);
+    if (!await->sends_values
+        && (rv == APR_SUCCESS || call->err->id == AGENT_E_RUN_NOT_FOUND)) {
+        return agent_response_empty(call, HTTP_NO_CONTENT);
     }
-    else {
-        agent_problem_send(call);
-    }
+    return agent_problem_send(call);
 }
 
 /* The client has disconnected. */
@@ -143,7 +143,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         rv = agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
                              call->pool);
     }
-    finish(await, rv, body, scratch);
+    (void)!finish(await, rv, body, scratch);
     return AGENT_TURN_DONE;
 }
 
@@ -159,8 +159,7 @@ static int respond_at_once(const await_t *await)
     if (rv == APR_EAGAIN) {
         call->err = refusal;
     }
-    finish(await, rv, body, call->pool);
-    return OK;
+    return finish(await, rv, body, call->pool);
 }
 
 static int start(agent_call_t *call, bool sends_values, bool cancels)

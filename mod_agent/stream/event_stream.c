@@ -39,7 +39,7 @@ static agent_turn_t fail(const agent_event_stream_t *stream)
     agent_call_t *call = stream->call;
 
     if (!stream->begun) {
-        agent_problem_send(call);
+        (void)!agent_problem_send(call);
     }
     else if (!is_end(stream)) {
         agent_problem_log(call);

@@ -49,6 +49,8 @@ struct agent_output_t {
     apr_bucket_brigade *piece;
     /* Of a response whose text ends with its request; 0 = none. */
     apr_size_t kept;
+    /* Size of held when it was last counted. */
+    apr_size_t counted;
     /* Counts held, or kept if that is more. */
     agent_share_t *share;
 };
@@ -154,10 +156,15 @@ void agent_output_drop(agent_output_t *output, conn_rec *c)
     agent_share_set(output->share, 0, apr_time_now());
 }
 
-static void count(const agent_output_t *output)
+static void count(agent_output_t *output)
 {
     apr_size_t held = count_bytes(output->held);
 
+    /* Also while the share is that of the whole text. */
+    if (held < output->counted) {
+        agent_share_progress(output->share, apr_time_now());
+    }
+    output->counted = held;
     agent_share_set(output->share, held > output->kept ? held : output->kept,
                     apr_time_now());
 }

@@ -39,13 +39,18 @@ static request_rec *unpark(agent_park_t *park)
     return r;
 }
 
+/* Ends the response while its output is still held: a filter may have kept all
+ * of it until its end. */
+static void finalize(agent_park_t *park)
+{
+    park->is_finalized = true;
+    ap_finalize_request_protocol(park->r);
+}
+
 /* As httpd does after a handler that has not suspended. */
 static int finish(agent_park_t *park)
 {
-    request_rec *r = unpark(park);
-
-    ap_finalize_request_protocol(r);
-    ap_process_request_after_handler(r);
+    ap_process_request_after_handler(unpark(park));
     return OK;
 }
 
@@ -81,8 +86,12 @@ int agent_park_advance(conn_rec *c, agent_park_t *park)
             return agent_park_wait_for_client(c, park, AGENT_CLIENT_READS);
         }
         agent_park_leave_client(park);
-        if (park->is_done) {
+        if (park->is_finalized) {
             return finish(park);
+        }
+        if (park->is_done) {
+            finalize(park);
+            continue;
         }
         reason = take_reason(c, park);
         if (reason == AGENT_REASON_NONE) {
@@ -113,6 +122,7 @@ static void own_request(agent_park_t *park, request_rec *r,
     park->waiter = waiter;
     park->wants_more = true;
     park->is_done = waiter == NULL;
+    park->is_finalized = false;
     apr_pool_cleanup_register(r->pool, r, forget_request,
                               apr_pool_cleanup_null);
     agent_output_hold(park->output, true);
@@ -128,7 +138,11 @@ static int park_request(agent_park_t *park, request_rec *r,
         return SUSPENDED;
     }
     take_turn(park, AGENT_REASON_QUERY);
-    if (!park->is_done || agent_output_send(park->output, r->connection)) {
+    if (!park->is_done) {
+        return SUSPENDED;
+    }
+    finalize(park);
+    if (agent_output_send(park->output, r->connection)) {
         return SUSPENDED;
     }
     unpark(park);
@@ -208,11 +222,12 @@ int agent_park_send_response(request_rec *r, apr_size_t bytes)
 {
     agent_park_t *park = agent_park_find(r->connection);
 
+    own_request(park, r, NULL);
+    finalize(park);
     if (!agent_output_send(park->output, r->connection)) {
-        agent_output_hold(park->output, false);
+        unpark(park);
         return OK;
     }
-    own_request(park, r, NULL);
     agent_output_keep(park->output, bytes);
     return SUSPENDED;
 }

@@ -16,7 +16,9 @@ typedef struct agent_park_t {
     agent_parking_t parking;
     agent_waiter_t *waiter;
     bool wants_more;
+    /* Its response is complete; its end was passed to the filters. */
     bool is_done;
+    bool is_finalized;
     /* The client's descriptor while an eventfd replaces it; else -1. */
     int client_fd;
     /* Of the request, for its client to send or read; NULL = not needed yet.
