@@ -70,8 +70,8 @@ subtest 'held responses: an output filter that keeps a response until its end' =
     start('LoadModule buffer_module /usr/lib/apache2/modules/mod_buffer.so', 'SetOutputFilter BUFFER');
     for my $what (qw(state join)) {
         my @unread = map { begin($what) } 1 .. 8;
-        is $client->get('/ok')->{status}, 200, "held responses: eight clients that do not read a $what behind a filter hold no thread";
-        cmp_ok read_bytes($unread[0]), '>', $LARGE, "held responses: a $what behind a filter is sent whole";
+        is $client->get('/ok')->{status}, 200, "held responses: eight clients that do not read a $what of a filter hold no thread";
+        cmp_ok read_bytes($unread[0]), '>', $LARGE, "held responses: a $what of a filter is sent whole";
     }
 };
 
@@ -82,7 +82,7 @@ subtest 'held responses: a full budget' => sub {
     my @unread;
     for (1 .. 20) {
         push @unread, begin('state');
-        # More than the kernel holds: the server has sent some of it meanwhile.
+        # More than the kernel holds: the server has to send some of it for that.
         $read += read_bytes($steady, 200_000);
     }
     ok scalar($server->error_log =~ /AGT0202/), 'held responses: clients that do not read are cut';
