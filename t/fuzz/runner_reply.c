@@ -11,7 +11,6 @@
 
 #include "core/json.h"
 #include "runners/builtin/run/load.h"
-#include "runners/builtin/run/load_turn.h"
 
 #define ID "01890000-0000-7000-8000-00000000000c"
 
@@ -47,13 +46,10 @@ static void check_run(const runner_run_t *run)
 static void examine(const char *text, size_t length, apr_pool_t *pool)
 {
     runner_run_t *run = make_run(pool);
-    runner_run_ring_t runs;
     const char *end = text + length;
 
-    APR_RING_INIT(&runs, runner_run_t, link);
-    APR_RING_INSERT_TAIL(&runs, run, runner_run_t, link);
     must(!runner_load_begin(run));
-    runner_load_turn(&runs, 1000000);
+    runner_load_request(run);
     must(run->request_id == 1);
     while (text < end && run->load_problem == NULL) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
