@@ -29,18 +29,18 @@ static agent_runner_settings_t get_of_host(const server_rec *host)
     return settings;
 }
 
+/* The deployment has a graph, perhaps only the last one. */
 static const agent_graph_t *find_first(const agent_server_config_t *config,
                                        const char *deployment)
 {
-    for (int i = 0; i < config->graphs->nelts; i++) {
-        const agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
-                                                   const agent_graph_t *);
+    const agent_graph_t *const *graph = (const agent_graph_t *const *)
+                                            config->graphs->elts;
+    const agent_graph_t *const *last = graph + config->graphs->nelts - 1;
 
-        if (strcmp(graph->deployment, deployment) == 0) {
-            return graph;
-        }
+    while (graph < last && strcmp((*graph)->deployment, deployment) != 0) {
+        graph++;
     }
-    return NULL;
+    return *graph;
 }
 
 agent_runner_settings_t agent_runner_settings_get(

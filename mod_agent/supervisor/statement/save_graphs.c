@@ -24,12 +24,12 @@ static bool has_waiting(const agent_graph_table_t *table)
 }
 
 /* The next pool, after that of the last statement, with a report that waits and
- * is not in the statement; NULL: none. */
-static agent_graph_table_t *find_waiting(const agent_save_graphs_t *save)
+ * is not in the statement; if there is none, that of the last statement. */
+static agent_graph_table_t *find_next(const agent_save_graphs_t *save)
 {
     const agent_runner_table_t *runners = save->runners;
 
-    for (int i = 1; i <= runners->pool_count; i++) {
+    for (int i = 1; i < runners->pool_count; i++) {
         agent_graph_table_t *table =
             &runners->pools[(save->last_pool + i) % runners->pool_count].graphs;
 
@@ -37,14 +37,14 @@ static agent_graph_table_t *find_waiting(const agent_save_graphs_t *save)
             return table;
         }
     }
-    return NULL;
+    return &runners->pools[save->last_pool].graphs;
 }
 
 static apr_time_t due_save(void *part)
 {
     const agent_save_graphs_t *save = part;
 
-    return agent_worker_is_live(save->worker) && find_waiting(save) != NULL
+    return agent_worker_is_live(save->worker) && has_waiting(find_next(save))
         ? save->due_at
         : AGENT_CLOCK_NEVER;
 }
@@ -76,7 +76,7 @@ static apr_status_t send_save(void *part, agent_database_t *database,
                               agent_error_t **err)
 {
     agent_save_graphs_t *save = part;
-    agent_graph_table_t *table = find_waiting(save);
+    agent_graph_table_t *table = find_next(save);
     const char *params[2];
     agent_buffer_t items;
 
@@ -92,7 +92,7 @@ static apr_status_t send_save(void *part, agent_database_t *database,
     agent_buffer_append(&items, "]", 2);
     save->sent = table;
     save->last_pool = table->pool_number;
-    save->is_partial = find_waiting(save) != NULL;
+    save->is_partial = has_waiting(find_next(save));
     params[0] = table->deployment_id;
     params[1] = agent_buffer_text(&items);
     return agent_db_send(database->db, &save_graphs, params, err,
