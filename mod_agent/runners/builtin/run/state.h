@@ -51,8 +51,6 @@ struct runner_run_t {
     apr_pool_t *pool;
     /* The pool of the node that executes; destroyed when the node is done. */
     apr_pool_t *node_pool;
-    /* The node is counted in pending->nodes. */
-    bool is_node_counted;
     /* The objects of the lines of one event; cleared by runner_emit_clear(). */
     apr_pool_t *scratch;
     runner_output_t output;
@@ -81,7 +79,6 @@ struct runner_run_t {
     char cursor[RUNNER_CURSOR_SIZE];
     /* Why the state cannot be read; NULL otherwise. */
     runner_problem_t *load_problem;
-    bool is_loaded;
     /* The memory of the state of the last checkpoint and the length of its
      * text; the part of weight that stands for it until it has been read. */
     size_t state_weight;
@@ -91,6 +88,8 @@ struct runner_run_t {
      * (difference.h). */
     size_t saved_count;
     size_t kept;
+    /* The state of the last checkpoint has been read. */
+    bool is_loaded;
     /* All messages have an id and a type. */
     bool is_checked;
     /* values are those of the checkpoint checkpoint_id. */
@@ -109,6 +108,11 @@ struct runner_run_t {
     runner_node_t last;
     /* A client continues after a breakpoint, which is not applied again. */
     bool is_resuming;
+    /* A line is longer than the protocol allows, or the state larger than its
+     * limits. */
+    bool has_overflown;
+    /* The node is counted in pending->nodes. */
+    bool is_node_counted;
 
     /* The memory of the state in bytes (weight.h); before the first checkpoint
      * the most that it may take. */
@@ -121,9 +125,6 @@ struct runner_run_t {
     size_t text_size;
     /* Bytes of the answer or the replies of the node that executes. */
     size_t pending_size;
-    /* A line is longer than the protocol allows, or the state larger than its
-     * limits. */
-    bool has_overflown;
 
     /* The members below are of the node that executes. */
     char task_id[AGENT_UUID_SIZE];

@@ -27,17 +27,6 @@ struct runner_warm_state_t {
     apr_time_t kept_at;
 };
 
-runner_warm_t *runner_warm_make(apr_pool_t *pool)
-{
-    runner_warm_t *warm = apr_pcalloc(pool, sizeof(*warm));
-
-    warm->pool = pool;
-    warm->by_thread = apr_hash_make(pool);
-    APR_RING_INIT(&warm->states, runner_warm_state_t, link);
-    APR_RING_INIT(&warm->unused, runner_warm_state_t, link);
-    return warm;
-}
-
 static runner_warm_state_t *make_state(runner_warm_t *warm)
 {
     runner_warm_state_t *state;
@@ -65,6 +54,28 @@ static size_t drop(runner_warm_t *warm, runner_warm_state_t *state)
     remove_state(warm, state);
     json_object_put(state->values);
     return state->weight + ENTRY_BYTES;
+}
+
+static apr_status_t drop_all(void *data)
+{
+    runner_warm_t *warm = data;
+
+    while (!APR_RING_EMPTY(&warm->states, runner_warm_state_t, link)) {
+        drop(warm, APR_RING_FIRST(&warm->states));
+    }
+    return APR_SUCCESS;
+}
+
+runner_warm_t *runner_warm_make(apr_pool_t *pool)
+{
+    runner_warm_t *warm = apr_pcalloc(pool, sizeof(*warm));
+
+    warm->pool = pool;
+    warm->by_thread = apr_hash_make(pool);
+    APR_RING_INIT(&warm->states, runner_warm_state_t, link);
+    APR_RING_INIT(&warm->unused, runner_warm_state_t, link);
+    apr_pool_cleanup_register(pool, warm, drop_all, apr_pool_cleanup_null);
+    return warm;
 }
 
 static runner_warm_state_t *find(const runner_warm_t *warm,

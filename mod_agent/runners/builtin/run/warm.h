@@ -37,6 +37,7 @@ struct runner_warm_t {
     size_t bytes;
 };
 
+/* Returns an empty one; the states that it keeps are freed with pool. */
 runner_warm_t *runner_warm_make(apr_pool_t *pool);
 
 /* Moves the state of a run that has ended into the table; nothing if its last
