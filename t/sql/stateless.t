@@ -71,12 +71,12 @@ subtest 'a stateless run is created with a new, busy thread in one call' => sub 
 subtest 'the thread of a stateless run is deleted 120 seconds after its end, with all its rows' => sub {
     my ($thread, $run) = executed();
     at('12:01:59');
-    expire();
+    expire_all();
     is thread_there($thread), 'ok', 'the thread can be read until then';
     is scalar $play->events($thread, $run), 1;
     is_deeply $play->body('join_run', $thread, $run)->{messages}[1], AgentSQL::Play::human('a');
     at('12:02:00');
-    cmp_ok expire(), '>=', 1;
+    cmp_ok expire_all(), '>=', 1;
     is thread_there($thread), 'thread_not_found';
     is +($play->api('find_run_thread', $run))[0], 'run_not_found';
     for my $table (qw(runs run_queue run_events checkpoints checkpoint_items thread_expiries)) {
@@ -89,7 +89,7 @@ subtest 'on_completion keep keeps the thread' => sub {
     my ($thread, $run) = executed(on_completion => 'keep');
     ok !$play->body('get_run', $thread, $run)->{kwargs}{temporary};
     at('13:00:00');
-    expire();
+    expire_all();
     is thread_there($thread), 'ok';
 };
 
@@ -102,7 +102,7 @@ subtest 'the thread of a run that was rolled back, cancelled or failed is delete
     my ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::finish($claim, 'error'));
     at('13:02:00');
-    expire();
+    expire_all();
     is thread_there($_), 'thread_not_found' for $back, $cancelled, $failed;
 };
 
@@ -110,7 +110,7 @@ subtest 'a thread with an unfinished run is kept' => sub {
     my ($thread, $run) = executed();
     my $second = $play->run($thread);
     at('13:10:00');
-    expire();
+    expire_all();
     is thread_there($thread), 'ok', 'the thread is kept while the second run waits';
     my ($claim) = $play->claim($worker);
     $play->save($worker, AgentSQL::Play::finish($claim));
@@ -118,7 +118,7 @@ subtest 'a thread with an unfinished run is kept' => sub {
     is expire(), 0;
     is thread_there($thread), 'ok';
     at('13:12:00');
-    expire();
+    expire_all();
     is thread_there($thread), 'thread_not_found', 'the thread is deleted 120 seconds after the end of the second run';
 };
 
@@ -136,7 +136,7 @@ subtest 'a concurrent end postpones the deletion' => sub {
     is $session->receive, 1;
     is thread_there($thread), 'ok';
     at('13:21:00');
-    expire();
+    expire_all();
     is thread_there($thread), 'thread_not_found';
 };
 
@@ -146,10 +146,10 @@ subtest 'a locked thread is left to the next call' => sub {
     my $other = $db->session;
     $other->query('begin');
     $other->query("select 1 from agent.threads where thread_id = '$thread' for update");
-    expire();
+    expire_all();
     is thread_there($thread), 'ok';
     $other->query('commit');
-    expire();
+    expire_all();
     is thread_there($thread), 'thread_not_found';
 };
 
@@ -173,7 +173,7 @@ subtest 'a repeated request returns the stored run while it exists' => sub {
     is +($play->try_run($thread, key => 'k', hash => 'h2'))[0], 'idempotency_mismatch';
     $play->api('cancel_run', $thread, $run, 'interrupt');
     at('13:50:00');
-    expire();
+    expire_all();
     is +($play->try_stateless(key => 'k', hash => 'other'))[0], 'ok', 'the key is free after the deletion of the thread';
 };
 
@@ -256,7 +256,7 @@ subtest 'a thread that cannot be deleted in time does not prevent others from be
         alter function agent.delete_thread_kept(uuid, uuid, boolean) rename to delete_thread');
     at('23:59:59');
     $session->query("update agent.thread_expiries set expires_at = agent.now() where thread_id = '$slow'");
-    expire();
+    expire_all();
     is thread_there($slow), 'thread_not_found', 'the slow thread is deleted in the end';
     $session->query('reset agent.now');
 };
