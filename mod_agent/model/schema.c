@@ -57,17 +57,22 @@ static const agent_check_t configurable_members[] = {
     {.key = "checkpoint_map", .check = agent_check_unsupported},
     {.key = NULL}};
 
+/* Of a config; table: those of its member configurable. */
+#define CONFIG_MEMBERS(table)                                                  \
+    {.key = "tags", .check = agent_check_texts},                               \
+        {.key = "recursion_limit",                                             \
+         .check = agent_check_integer,                                         \
+         .low = 1,                                                             \
+         .high = 10007},                                                       \
+        {.key = "configurable",                                                \
+         .check = agent_check_object,                                          \
+         .members = (table)},                                                  \
+    {                                                                          \
+        .key = "metadata", .check = agent_check_metadata                       \
+    }
+
 static const agent_check_t config_members[] = {
-    {.key = "tags", .check = agent_check_texts},
-    {.key = "recursion_limit",
-     .check = agent_check_integer,
-     .low = 1,
-     .high = 10007},
-    {.key = "configurable",
-     .check = agent_check_object,
-     .members = configurable_members},
-    {.key = "metadata", .check = agent_check_metadata},
-    {.key = NULL}};
+    CONFIG_MEMBERS(configurable_members), {.key = NULL}};
 
 static const agent_check_t checkpoint_members[] = {
     {.key = "thread_id", .check = agent_check_uuid},
@@ -131,16 +136,7 @@ static const agent_check_t assistant_configurable_members[] = {
     {.key = NULL}};
 
 static const agent_check_t assistant_config_members[] = {
-    {.key = "tags", .check = agent_check_texts},
-    {.key = "recursion_limit",
-     .check = agent_check_integer,
-     .low = 1,
-     .high = 10007},
-    {.key = "configurable",
-     .check = agent_check_object,
-     .members = assistant_configurable_members},
-    {.key = "metadata", .check = agent_check_metadata},
-    {.key = NULL}};
+    CONFIG_MEMBERS(assistant_configurable_members), {.key = NULL}};
 
 /* An update has the same members; assistant_id and if_exists are unknown to it,
  * and graph_id is not required. */
