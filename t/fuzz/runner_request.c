@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/request.c */
+/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol_make.c supervisor/runner/request.c */
 /* OBJECTS: supervisor/lease/lease.c core/ */
 /*
  * Requests of a run, a line each, as a hostile runner may send them. After each

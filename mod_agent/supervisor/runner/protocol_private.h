@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by the files that parse lines of runners: the outer members of a line,
+ * and their checks. */
+#ifndef AGENT_SUPERVISOR_PROTOCOL_PRIVATE_H
+#define AGENT_SUPERVISOR_PROTOCOL_PRIVATE_H
+
+#include "protocol.h"
+
+/* The members that are checked. Others are stored as they are. */
+typedef enum agent_protocol_field_t {
+    FIELD_TYPE,
+    FIELD_RUN_ID,
+    FIELD_EPOCH,
+    FIELD_EVENT,
+    FIELD_DATA,
+    FIELD_CHECKPOINT_ID,
+    FIELD_PARENT,
+    FIELD_VALUES,
+    FIELD_NEXT,
+    FIELD_TASKS,
+    FIELD_METADATA,
+    FIELD_STATUS,
+    FIELD_ERROR,
+    FIELD_GRAPHS,
+    FIELD_RUNTIME,
+    FIELD_SLOTS,
+    FIELD_ID,
+    FIELD_BYTES,
+    FIELD_OP,
+    FIELD_CURSOR,
+    FIELD_COUNT
+} agent_protocol_field_t;
+
+/* JSON text, borrowed from the line. NULL: the member is absent. */
+typedef struct agent_protocol_text_t {
+    const char *at;
+    apr_size_t length;
+} agent_protocol_text_t;
+
+typedef struct agent_protocol_fields_t {
+    agent_protocol_text_t value[FIELD_COUNT];
+} agent_protocol_fields_t;
+
+/* Finds the members of the object at start, a line that has passed the scan.
+ * Returns NULL, or the reason why it is refused, a constant. */
+const char *agent_protocol_collect(agent_protocol_fields_t *fields,
+                                   const char *start);
+
+bool agent_protocol_equals(const agent_protocol_text_t *text, const char *word);
+
+/* The first byte of a JSON value says its type: '{', '[', '"', 'n' ...; NUL:
+ * the member is absent. */
+char agent_protocol_kind(const agent_protocol_fields_t *fields,
+                         agent_protocol_field_t field);
+
+/* A string of 1 to max printable ASCII characters without escapes. */
+bool agent_protocol_word(agent_protocol_text_t *word,
+                         const agent_protocol_text_t *value, apr_size_t max);
+
+/* A number from 0 to max, of at most 18 digits. */
+bool agent_protocol_number(apr_int64_t *number,
+                           const agent_protocol_text_t *value, apr_int64_t max);
+
+/* A UUID in lower case. */
+bool agent_protocol_is_uuid(const agent_protocol_text_t *value);
+
+#endif
