@@ -101,9 +101,10 @@ comment on column agent.channel_value.content is 'JSON text of a short value tha
 create table agent.checkpoints (
     deployment_id         uuid                   not null,
     thread_id             uuid                   not null,
+    checkpoint_ns         text                   not null,
     checkpoint_id         uuid                   not null,
     parent_checkpoint_id  uuid,
-    run_id                uuid                   not null,
+    run_id                uuid,
     channels              agent.channel_value[]  not null,
     next                  json                   not null,
     tasks                 json                   not null,
@@ -111,15 +112,17 @@ create table agent.checkpoints (
     opaque                json,
     state_bytes           bigint                 not null,
     created_at            timestamptz            not null,
-    constraint checkpoints_pkey primary key (deployment_id, thread_id, checkpoint_id)
+    constraint checkpoints_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id)
 );
 comment on table agent.checkpoints is 'Snapshots of a thread''s state, one per step of a run.';
 comment on column agent.checkpoints.deployment_id is 'Its deployment.';
 comment on column agent.checkpoints.thread_id is 'The thread.';
+comment on column agent.checkpoints.checkpoint_ns is
+    'Namespace of the graph that it is of; empty for the root graph, whose newest checkpoint is the head.';
 comment on column agent.checkpoints.checkpoint_id is
     'Identifier made by the runner; ordered by time within a run.';
-comment on column agent.checkpoints.parent_checkpoint_id is 'The snapshot that preceded it.';
-comment on column agent.checkpoints.run_id is 'The run that saved it.';
+comment on column agent.checkpoints.parent_checkpoint_id is 'The snapshot of the same namespace that preceded it.';
+comment on column agent.checkpoints.run_id is 'The run that saved it; null when a client updated the state.';
 comment on column agent.checkpoints.channels is
     'The values: short ones, and references into agent.checkpoint_items.';
 comment on column agent.checkpoints.next is 'Array of the nodes to execute next.';
@@ -131,10 +134,10 @@ comment on column agent.checkpoints.state_bytes is
     'Approximate length of the values as JSON text.';
 comment on column agent.checkpoints.created_at is 'When it was saved.';
 
-create index checkpoints_parent on agent.checkpoints (coalesce(parent_checkpoint_id, thread_id));
+create index checkpoints_parent on agent.checkpoints (coalesce(parent_checkpoint_id, thread_id), (checkpoint_ns || ''));
 comment on index agent.checkpoints_parent is
-    'Finds the checkpoints that continue a deleted one, without reading the others of the thread. An expression, so that '
-    'no other condition matches it.';
+    'Finds the checkpoints that continue a deleted one, without reading the others of the thread. Expressions, so '
+    'that no other condition matches it.';
 create index checkpoints_run on agent.checkpoints (run_id);
 comment on index agent.checkpoints_run is 'Finds the checkpoints of a run that is deleted.';
 
@@ -168,17 +171,19 @@ comment on column agent.checkpoint_items.content is 'JSON texts of the elements,
 create table agent.inherited_items (
     deployment_id  uuid    not null,
     thread_id      uuid    not null,
+    checkpoint_ns  text    not null,
     checkpoint_id  uuid    not null,
     list_id        bigint  not null,
     first          integer not null,
     until          integer not null,
-    constraint inherited_items_pkey primary key (deployment_id, thread_id, checkpoint_id, list_id)
+    constraint inherited_items_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id, list_id)
 );
 comment on table agent.inherited_items is
     'Elements of deleted checkpoints that remaining ones contain. They are deleted with the last checkpoint that '
     'contains them (agent.release_items).';
 comment on column agent.inherited_items.deployment_id is 'Its deployment.';
 comment on column agent.inherited_items.thread_id is 'The thread.';
+comment on column agent.inherited_items.checkpoint_ns is 'Namespace of the ancestor.';
 comment on column agent.inherited_items.checkpoint_id is
     'The nearest remaining ancestor of the deleted checkpoint; the thread''s id for none.';
 comment on column agent.inherited_items.list_id is 'The list.';

@@ -167,6 +167,7 @@ create type agent.batch_checkpoint as (
     deployment_id         uuid,
     run_id                uuid,
     epoch                 integer,
+    checkpoint_ns         text,
     checkpoint_id         uuid,
     parent_checkpoint_id  uuid,
     channels              agent.channel_content[],
@@ -179,6 +180,7 @@ comment on type agent.batch_checkpoint is 'A checkpoint of a batch.';
 comment on column agent.batch_checkpoint.deployment_id is 'Its deployment.';
 comment on column agent.batch_checkpoint.run_id is 'The run.';
 comment on column agent.batch_checkpoint.epoch is 'Number of the lease.';
+comment on column agent.batch_checkpoint.checkpoint_ns is 'Namespace of its graph, empty for the root graph.';
 comment on column agent.batch_checkpoint.checkpoint_id is 'Identifier made by the runner.';
 comment on column agent.batch_checkpoint.parent_checkpoint_id is 'The snapshot that preceded it.';
 comment on column agent.batch_checkpoint.channels is 'The values, split.';

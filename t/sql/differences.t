@@ -49,6 +49,13 @@ sub orphans {
          where c.thread_id = i.thread_id and s.list_id = i.list_id and i.position < s.until)");
 }
 
+# Its checkpoints, as namespace and id.
+sub checkpoints {
+    my ($thread) = @_;
+    return $session->value("select string_agg(checkpoint_ns || ' ' || checkpoint_id, ',' order by checkpoint_ns)
+        from agent.checkpoints where thread_id = '$thread'");
+}
+
 # The parts of read_state, applied in order as a runner does: (the state, number of parts).
 sub read_parts {
     my ($thread, $checkpoint, $bytes) = @_;
@@ -109,6 +116,48 @@ subtest 'the steps of one batch build on each other' => sub {
         [ [], [1], [ 1, 2 ], [ 1, 'two' ], [ 1, 'two', 3 ], [ 1, 'other' ] ];
     is orphans($claim->{thread_id}), 0, 'a repeated batch stores nothing again';
     $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'checkpoints of a subgraph have their own parents, and do not move the head' => sub {
+    my $thread = $play->thread;
+    my $claim = $play->leased($worker, $thread);
+    my ($id, $next) = map { AgentSQL::uuid() } 1, 2;
+    my $step = sub { return AgentSQL::Play::checkpoint($claim, %{ $_[0] }, values => $_[1]) };
+    my @batch = ($step->({ id => $id }, { messages => [ human(1) ] }), $step->({ id => $id, ns => 'sub:1' }, { messages => [ human('a') ] }),
+        $step->({ id => $next, parent => $id, ns => 'sub:1', next => ['tool'] }, { messages => list(1, human('b')) }));
+    $play->save($worker, @batch) for 1, 2;
+    is checkpoints($thread), " $id,sub:1 $id,sub:1 $next", 'one id may stand in several namespaces';
+    is_deeply $play->messages($thread), [1];
+    my $wrong = AgentSQL::encode([ $step->({ parent => $next }, { messages => list(2) }) ]);
+    like $session->error("select * from agent.save_batch($worker, '$wrong')"), qr/\A22/, 'a parent of another namespace is not one';
+    is +($play->api('get_state', $thread, $next))[0], 'checkpoint_not_found';
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    is $play->thread_status($thread), 'idle', 'the next node of a subgraph does not interrupt the thread';
+    my $second = $play->leased($worker, $thread);
+    $play->save($worker, AgentSQL::Play::checkpoint($second, ns => 'sub:1', parent => $next, values => { messages => list(1, human('c')) }),
+        AgentSQL::Play::finish($second));
+    is +($play->api('delete_run', $thread, $claim->{run_id}))[0], 'ok';
+    is items($thread), 2, 'elements that a remaining checkpoint of the subgraph contains stay';
+    is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok';
+    is items($thread), 0;
+    is $session->value("select count(*) from agent.inherited_items where thread_id = '$thread'"), 0;
+};
+
+subtest 'a checkpoint of no run is a state as any other' => sub {
+    my $thread = $play->thread;
+    my $claim = $play->leased($worker, $thread);
+    my $id = saved($claim, undef, messages => [ human(1) ]);
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    $session->query("update agent.checkpoints set run_id = null where thread_id = '$thread'");
+    $session->query("update agent.threads set head_run_id = null where thread_id = '$thread'");
+    is_deeply $play->body('get_state', $thread, undef)->{metadata}, { source => 'loop', step => 1, writes => undef, parents => {} };
+    my $next = $play->leased($worker, $thread);
+    my $start = AgentSQL::decode($next->{start});
+    is_deeply [ @{ $start->{checkpoint} }{qw(checkpoint_id run_id)} ], [ $id, undef ];
+    my $last = saved($next, $id, messages => list(1, human(2)));
+    $play->save($worker, AgentSQL::Play::finish($next));
+    is +($play->api('delete_run', $thread, $next->{run_id}))[0], 'ok';
+    is_deeply $play->messages($thread), [1], 'the deletion of a later run keeps it';
 };
 
 subtest 'a value that looks like the notation is sent in $value and comes back as it is' => sub {

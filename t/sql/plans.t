@@ -31,17 +31,17 @@ select '$deployment', md5('r' || n)::uuid, md5('t' || least(n, 4001 + n % 2))::u
 from generate_series(1, 24000) n;
 insert into agent.run_events (deployment_id, bucket, run_id, seq, epoch, event, data)
 select '$deployment', current_date, md5('e' || n)::uuid, 0, 1, 'custom', '1' from generate_series(1, 10000) n;
-insert into agent.checkpoints (deployment_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
-select '$deployment', md5('t' || n)::uuid, md5('c' || n)::uuid, md5('e' || n)::uuid, '{}', '[]', '[]', '{}', 2, now()
+insert into agent.checkpoints (deployment_id, thread_id, checkpoint_ns, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
+select '$deployment', md5('t' || n)::uuid, '', md5('c' || n)::uuid, md5('e' || n)::uuid, '{}', '[]', '[]', '{}', 2, now()
 from generate_series(1, 4000) n;
 insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
 select '$deployment', md5('t' || n)::uuid, 1000000000 + n, 0, 1, 2, '1' from generate_series(1, 4000) n;
 insert into agent.threads (deployment_id, thread_id, head_checkpoint_id, head_run_id, created_at, updated_at)
 select '$deployment', '$LONG', md5('l4000')::uuid, md5('l4000')::uuid, now(), now()
     on conflict (deployment_id, thread_id) do update set head_checkpoint_id = excluded.head_checkpoint_id;
-insert into agent.checkpoints (deployment_id, thread_id, checkpoint_id, parent_checkpoint_id, run_id, channels, next, tasks,
+insert into agent.checkpoints (deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id, channels, next, tasks,
     metadata, state_bytes, created_at)
-select '$deployment', '$LONG', md5('l' || n)::uuid, md5('l' || n - 1)::uuid, md5('l' || n)::uuid,
+select '$deployment', '$LONG', '', md5('l' || n)::uuid, md5('l' || n - 1)::uuid, md5('l' || n)::uuid,
     array[row('messages', n, 2 * n, '{1}', array[n], n - 1, null)::agent.channel_value], '[]', '[]', '{}', 2 * n, now()
 from generate_series(1, 4000) n;
 insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)

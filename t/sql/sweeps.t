@@ -128,8 +128,8 @@ subtest 'the deletion of a long chat is many short transactions, and leaves no r
         multitask_strategy, metadata, config, stream_mode, stream_subgraphs, stream_resumable, events_bucket, last_event_seq, created_at, updated_at, finished_at)
         select '$AgentSQL::DEPLOYMENT', gen_random_uuid(), '$in', 1000 + n, '$AgentSQL::ASSISTANT', 'agent', 'success', 'enqueue', '{}',
             '{}', '[]', false, false, current_date, -1, now(), now(), now() from generate_series(1, 3000) n");
-    $session->query("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
-        select '$AgentSQL::DEPLOYMENT', '$in', gen_random_uuid(), gen_random_uuid(), '{}', '[]', '[]', '{}', 0, now() from generate_series(1, 4000)");
+    $session->query("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_ns, checkpoint_id, run_id, channels, next, tasks, metadata, state_bytes, created_at)
+        select '$AgentSQL::DEPLOYMENT', '$in', '', gen_random_uuid(), gen_random_uuid(), '{}', '[]', '[]', '{}', 0, now() from generate_series(1, 4000)");
     $session->query("insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
         select '$AgentSQL::DEPLOYMENT', '$in', n % 3, n, 1, n, '1' from generate_series(1, 9000) n");
     my ($calls, $before) = (0, count_rows($in));

@@ -40,9 +40,9 @@ sub create_large_runs {
             returning thread_id
         ),
         c as (
-            insert into agent.checkpoints (deployment_id, thread_id, checkpoint_id, run_id, channels, next, tasks,
+            insert into agent.checkpoints (deployment_id, thread_id, checkpoint_ns, checkpoint_id, run_id, channels, next, tasks,
                 metadata, state_bytes, created_at)
-            select '$TestSupervisor::DEPLOYMENT', b.thread_id, b.thread_id, b.thread_id,
+            select '$TestSupervisor::DEPLOYMENT', b.thread_id, '', b.thread_id, b.thread_id,
                    array[row('messages', $messages, $messages * $bytes, '{1}', array[$messages], 0, null)::agent.channel_value],
                    '[]', '[]', '{}', $messages * $bytes, now()
               from b

@@ -70,6 +70,7 @@ begin
         perform from agent.checkpoints c
           where c.deployment_id = p_deployment_id
             and c.thread_id = p_thread_id
+            and c.checkpoint_ns = ''
             and c.checkpoint_id = v_checkpoint;
         if not found then
             code := 'checkpoint_not_found';

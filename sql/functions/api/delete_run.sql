@@ -62,6 +62,7 @@ begin
               from agent.checkpoints c
              where c.deployment_id = p_deployment_id
                and c.thread_id = p_thread_id
+               and c.checkpoint_ns = ''
                and c.checkpoint_id = coalesce((
                     select r.start_checkpoint_id
                       from agent.runs r

@@ -27,6 +27,7 @@ begin
                end,
                'metadata', case
                    when c.checkpoint_id is null then '{}'
+                   when r.run_id is null then c.metadata
                    else agent.concat_objects(
                        c.metadata,
                        (
@@ -52,6 +53,7 @@ begin
               from agent.checkpoints k
              where k.deployment_id = t.deployment_id
                and k.thread_id = t.thread_id
+               and k.checkpoint_ns = ''
                and k.checkpoint_id = coalesce(p_checkpoint_id, t.head_checkpoint_id)
              limit 1
            ) c on true

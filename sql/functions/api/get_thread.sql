@@ -21,6 +21,7 @@ begin
               from agent.checkpoints k
              where k.deployment_id = t.deployment_id
                and k.thread_id = t.thread_id
+               and k.checkpoint_ns = ''
                and k.checkpoint_id = t.head_checkpoint_id
              limit 1
            ) c on true

@@ -45,6 +45,7 @@ begin
           join agent.checkpoints c
             on c.deployment_id = t.deployment_id
            and c.thread_id = t.thread_id
+           and c.checkpoint_ns = ''
            and c.checkpoint_id = t.head_checkpoint_id
          cross join lateral agent.compose_values(c.deployment_id, c.thread_id, c.channels) v
          where t.deployment_id = p_deployment_id

@@ -53,6 +53,7 @@ declare
                   from agent.checkpoints k
                  where k.deployment_id = p_deployment_id
                    and k.thread_id = p_thread_id
+                   and k.checkpoint_ns = ''
                    and k.checkpoint_id = x.checkpoint_id
                  limit 1
                ) c on true

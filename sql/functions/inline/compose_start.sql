@@ -53,6 +53,7 @@ as $function$
               from agent.checkpoints x
              where x.deployment_id = p_deployment_id
                and x.thread_id = p_thread_id
+               and x.checkpoint_ns = ''
                and x.checkpoint_id = c.checkpoint_id
              limit 1
            ) k on true

@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The checkpoints whose parent is a checkpoint; for the id of the thread those without a parent. Conditions that match
--- only one index, as everywhere.
+-- The checkpoints of a namespace whose parent is a checkpoint; for the id of the thread those without a parent.
+-- Conditions that match only one index, as everywhere.
 -- Returns: rows of agent.checkpoints, and their places.
 -- Locks:   none.
 create or replace function agent.find_children(
     p_deployment_id uuid,
     p_thread_id uuid,
+    p_checkpoint_ns text,
     p_checkpoint_id uuid
 ) returns table (checkpoint_id uuid, run_id uuid, channels agent.channel_value[], row_id tid)
 language sql stable parallel safe
@@ -14,10 +15,11 @@ as $function$
     select x.checkpoint_id, x.run_id, x.channels, x.ctid
       from agent.checkpoints x
      where coalesce(x.parent_checkpoint_id, x.thread_id) = p_checkpoint_id
+       and x.checkpoint_ns || '' = p_checkpoint_ns
        and x.deployment_id is not distinct from p_deployment_id
        and x.thread_id is not distinct from p_thread_id
      -- Not flattened: the planner must not turn a lookup for each of several checkpoints into a join.
     offset 0
 $function$;
 
-comment on function agent.find_children(uuid, uuid, uuid) is 'The checkpoints that continue a checkpoint.';
+comment on function agent.find_children(uuid, uuid, text, uuid) is 'The checkpoints that continue a checkpoint.';

@@ -20,6 +20,7 @@ begin
      cross join lateral agent.render_interrupts(c.tasks) i
      where c.deployment_id = p_run.deployment_id
        and c.thread_id = p_run.thread_id
+       and c.checkpoint_ns = ''
        and c.checkpoint_id = p_run.last_checkpoint_id;
     if json_array_length(v_next) > 0 and p_run.status = 'success' then
         v_values := agent.concat_objects(

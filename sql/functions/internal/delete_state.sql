@@ -15,13 +15,13 @@ declare
     v_last record;
 begin
     for v_row in
-        select c.checkpoint_id,
+        select c.checkpoint_ns, c.checkpoint_id,
                3000 + pg_column_size(c.channels) + pg_column_size(c.tasks) + pg_column_size(c.metadata)
                + coalesce(pg_column_size(c.opaque), 0) as bytes
           from agent.checkpoints c
          where c.deployment_id = p_deployment_id
            and c.thread_id = p_thread_id
-         order by c.deployment_id, c.thread_id, c.checkpoint_id
+         order by c.deployment_id, c.thread_id, c.checkpoint_ns, c.checkpoint_id
     loop
         exit when v_left <= 0;
         v_left := v_left - v_row.bytes;
@@ -31,7 +31,7 @@ begin
         delete from agent.checkpoints c
          where c.deployment_id = p_deployment_id
            and c.thread_id = p_thread_id
-           and c.checkpoint_id <= v_last.checkpoint_id;
+           and (c.checkpoint_ns, c.checkpoint_id) <= (v_last.checkpoint_ns, v_last.checkpoint_id);
     end if;
     if v_left <= 0 then
         return v_left;

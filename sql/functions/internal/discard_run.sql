@@ -16,11 +16,12 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_bucket    date;
-    v_head      uuid;
-    v_bytes     bigint;
-    v_ids       uuid[];
-    v_ancestors uuid[];
+    v_bucket     date;
+    v_head       uuid;
+    v_bytes      bigint;
+    v_namespaces text[];
+    v_ids        uuid[];
+    v_ancestors  uuid[];
 begin
     select agent.skip_checkpoints(p_deployment_id, p_thread_id, p_run_id, t.head_checkpoint_id)
       into v_head
@@ -30,7 +31,7 @@ begin
 
     -- A checkpoint has one parent: no cycle can be reached from one with a parent of another run.
     with recursive down as (
-        select c.checkpoint_id, coalesce(c.parent_checkpoint_id, c.thread_id) as ancestor_id
+        select c.checkpoint_ns, c.checkpoint_id, coalesce(c.parent_checkpoint_id, c.thread_id) as ancestor_id
           from agent.checkpoints c
          where c.run_id = p_run_id
            and c.deployment_id is not distinct from p_deployment_id
@@ -40,18 +41,20 @@ begin
                   from agent.checkpoints x
                  where x.deployment_id = p_deployment_id
                    and x.thread_id = p_thread_id
+                   and x.checkpoint_ns = c.checkpoint_ns
                    and x.checkpoint_id = c.parent_checkpoint_id) is distinct from p_run_id
         union all
-        select c.checkpoint_id, down.ancestor_id
+        select down.checkpoint_ns, c.checkpoint_id, down.ancestor_id
           from down
-         cross join lateral agent.find_children(p_deployment_id, p_thread_id, down.checkpoint_id) c
+         cross join lateral agent.find_children(
+                p_deployment_id, p_thread_id, down.checkpoint_ns, down.checkpoint_id) c
          where c.run_id is not distinct from p_run_id
     )
-    select array_agg(d.checkpoint_id), array_agg(d.ancestor_id)
-      into v_ids, v_ancestors
+    select array_agg(d.checkpoint_ns), array_agg(d.checkpoint_id), array_agg(d.ancestor_id)
+      into v_namespaces, v_ids, v_ancestors
       from down d;
 
-    perform agent.release_items(p_deployment_id, p_thread_id, p_run_id, v_ids, v_ancestors);
+    perform agent.release_items(p_deployment_id, p_thread_id, p_run_id, v_namespaces, v_ids, v_ancestors);
     delete from agent.checkpoints c
      where c.run_id = p_run_id
        and c.deployment_id is not distinct from p_deployment_id

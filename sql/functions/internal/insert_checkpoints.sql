@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Inserts checkpoints and the elements that were added with them, and moves the heads of their threads.
+-- Inserts checkpoints and the elements that were added with them, and moves the heads of their threads to those of
+-- the root graph.
 -- Returns: nothing. Raises an error of class 22 when two checkpoints have one id.
 -- Locks:   the caller holds the threads.
 create or replace function agent.insert_checkpoints(
@@ -18,7 +19,7 @@ begin
     insert into agent.checkpoints
     select r.*
       from unnest(p_rows) r
-        on conflict (deployment_id, thread_id, checkpoint_id) do nothing;
+        on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id) do nothing;
     get diagnostics v_count = row_count;
     if v_count < cardinality(p_rows) then
         raise exception using errcode = 'invalid_parameter_value', message = 'two checkpoints have the same id';
@@ -42,6 +43,7 @@ begin
                        and y.thread_id = s.thread_id
                      limit 1
                    ) x
+             where s.checkpoint_ns = ''
              order by s.deployment_id, s.thread_id, s.checkpoint_id desc
            ) h
      where t.ctid = h.row_id;

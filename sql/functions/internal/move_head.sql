@@ -24,6 +24,7 @@ begin
       left join agent.checkpoints c
         on c.deployment_id = p_deployment_id
        and c.thread_id = p_thread_id
+       and c.checkpoint_ns = ''
        and c.checkpoint_id = p_checkpoint_id
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;

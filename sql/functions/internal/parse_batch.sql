@@ -19,7 +19,7 @@ begin
         select i.*
           from json_to_recordset(p_items) as i (
                    d uuid, r uuid, e integer, s bigint, type text, event text, data json,
-                   checkpoint_id uuid, parent uuid, "values" json, next json, tasks json,
+                   ns text, checkpoint_id uuid, parent uuid, "values" json, next json, tasks json,
                    metadata json, opaque json, status text, error json)
     )
     select (
@@ -45,7 +45,7 @@ begin
            ),
            (
                select array_agg(row(
-                          i.d, i.r, i.e, i.checkpoint_id, i.parent, v.channels,
+                          i.d, i.r, i.e, coalesce(i.ns, ''), i.checkpoint_id, i.parent, v.channels,
                           coalesce(i.next, '[]'), coalesce(i.tasks, '[]'),
                           coalesce(i.metadata, '{}'), i.opaque)::agent.batch_checkpoint)
                  from item i

@@ -53,6 +53,7 @@ begin
               from agent.checkpoints c
              where c.deployment_id = v_run.deployment_id
                and c.thread_id = v_run.thread_id
+               and c.checkpoint_ns = ''
                and c.checkpoint_id = v_run.last_checkpoint_id;
             -- Each attempt sends the whole body: a small request must not cause much traffic.
             v_body := agent.concat_objects(v_body, case

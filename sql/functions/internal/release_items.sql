@@ -4,13 +4,15 @@
 -- (agent.delete_items). Elements that a checkpoint stored are contained in it and its descendants only, and what
 -- a descendant contains, the child through which it descends contains as well: so the children of the ancestor
 -- tell which elements are still contained.
--- p_ids, p_ancestors: the run's checkpoints and the ancestor of each; the thread's id for none.
+-- p_namespaces, p_ids, p_ancestors: the run's checkpoints and the ancestor of each, which has the same namespace; the
+-- thread's id for none.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread.
 create or replace function agent.release_items(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
+    p_namespaces text[],
     p_ids uuid[],
     p_ancestors uuid[]
 ) returns void
@@ -25,8 +27,9 @@ begin
        set parent_checkpoint_id = nullif(u.ancestor_id, p_thread_id)
       from (
             select x.row_id, i.ancestor_id
-              from unnest(p_ids, p_ancestors) i (checkpoint_id, ancestor_id)
-             cross join lateral agent.find_children(p_deployment_id, p_thread_id, i.checkpoint_id) x
+              from unnest(p_namespaces, p_ids, p_ancestors) i (checkpoint_ns, checkpoint_id, ancestor_id)
+             cross join lateral agent.find_children(
+                    p_deployment_id, p_thread_id, i.checkpoint_ns, i.checkpoint_id) x
              where x.run_id is distinct from p_run_id
            ) u
      where child.ctid = u.row_id;
@@ -36,72 +39,78 @@ begin
         delete from agent.inherited_items h
          where h.ctid = any (array(
                 select x.ctid
-                  from unnest(p_ids || p_ancestors) i (checkpoint_id)
+                  from unnest(p_namespaces || p_namespaces, p_ids || p_ancestors) i (checkpoint_ns, checkpoint_id)
                  cross join lateral (
                         select y.ctid
                           from agent.inherited_items y
                          where y.deployment_id = p_deployment_id
                            and y.thread_id = p_thread_id
+                           and y.checkpoint_ns = i.checkpoint_ns
                            and y.checkpoint_id = i.checkpoint_id
                         offset 0
                        ) x))
-        returning h.checkpoint_id, h.list_id, h.first, h.until
+        returning h.checkpoint_ns, h.checkpoint_id, h.list_id, h.first, h.until
     ),
     released as (
-        select r.ancestor_id, r.list_id, min(r.first) as first, max(r.until) as until
+        select r.checkpoint_ns, r.ancestor_id, r.list_id, min(r.first) as first, max(r.until) as until
           from (
-                select i.ancestor_id, v.list_ids[cardinality(v.list_ids)], v.stored_from,
+                select i.checkpoint_ns, i.ancestor_id, v.list_ids[cardinality(v.list_ids)], v.stored_from,
                        v.ends[cardinality(v.ends)]
-                  from unnest(p_ids, p_ancestors) i (checkpoint_id, ancestor_id)
+                  from unnest(p_namespaces, p_ids, p_ancestors) i (checkpoint_ns, checkpoint_id, ancestor_id)
                  cross join lateral (
                         select x.channels
                           from agent.checkpoints x
                          where x.deployment_id = p_deployment_id
                            and x.thread_id = p_thread_id
+                           and x.checkpoint_ns = i.checkpoint_ns
                            and x.checkpoint_id = i.checkpoint_id
                          limit 1
                        ) c
                  cross join lateral unnest(c.channels) v
                  where v.stored_from is not null
                 union all
-                select coalesce((
+                select h.checkpoint_ns,
+                       coalesce((
                            select i.ancestor_id
-                             from unnest(p_ids, p_ancestors) i (checkpoint_id, ancestor_id)
-                            where i.checkpoint_id = h.checkpoint_id), h.checkpoint_id),
+                             from unnest(p_namespaces, p_ids, p_ancestors)
+                                  i (checkpoint_ns, checkpoint_id, ancestor_id)
+                            where i.checkpoint_ns = h.checkpoint_ns
+                              and i.checkpoint_id = h.checkpoint_id), h.checkpoint_id),
                        h.list_id, h.first, h.until
                   from inherited h
-               ) r (ancestor_id, list_id, first, until)
-         group by r.ancestor_id, r.list_id
+               ) r (checkpoint_ns, ancestor_id, list_id, first, until)
+         group by r.checkpoint_ns, r.ancestor_id, r.list_id
     ),
     contained as (
-        select a.ancestor_id, s.list_id, max(s.until) as until
+        select a.checkpoint_ns, a.ancestor_id, s.list_id, max(s.until) as until
           from (
-                select distinct r.ancestor_id
+                select distinct r.checkpoint_ns, r.ancestor_id
                   from released r
                  where not v_is_leaf or exists (select from inherited)
                ) a
-         cross join lateral agent.find_children(p_deployment_id, p_thread_id, a.ancestor_id) x
+         cross join lateral agent.find_children(p_deployment_id, p_thread_id, a.checkpoint_ns, a.ancestor_id) x
          cross join lateral unnest(x.channels) v
          cross join lateral unnest(v.list_ids, v.ends) s (list_id, until)
          where x.run_id is distinct from p_run_id
-         group by a.ancestor_id, s.list_id
+         group by a.checkpoint_ns, a.ancestor_id, s.list_id
     ),
     decided as (
-        select d.ancestor_id, d.list_id, max(d.first) as first, max(d.until) as until,
+        select d.checkpoint_ns, d.ancestor_id, d.list_id, max(d.first) as first, max(d.until) as until,
                greatest(max(d.first), least(max(d.until), max(d.contained))) as contained
           from (
-                select r.ancestor_id, r.list_id, r.first, r.until, 0
+                select r.checkpoint_ns, r.ancestor_id, r.list_id, r.first, r.until, 0
                   from released r
                 union all
-                select c.ancestor_id, c.list_id, null, null, c.until
+                select c.checkpoint_ns, c.ancestor_id, c.list_id, null, null, c.until
                   from contained c
-               ) d (ancestor_id, list_id, first, until, contained)
-         group by d.ancestor_id, d.list_id
+               ) d (checkpoint_ns, ancestor_id, list_id, first, until, contained)
+         group by d.checkpoint_ns, d.ancestor_id, d.list_id
         having max(d.until) is not null
     ),
     kept as (
-        insert into agent.inherited_items (deployment_id, thread_id, checkpoint_id, list_id, first, until)
-        select p_deployment_id, p_thread_id, d.ancestor_id, d.list_id, d.first, d.contained
+        insert into agent.inherited_items (
+            deployment_id, thread_id, checkpoint_ns, checkpoint_id, list_id, first, until)
+        select p_deployment_id, p_thread_id, d.checkpoint_ns, d.ancestor_id, d.list_id, d.first, d.contained
           from decided d
          where d.contained > d.first
     )
@@ -115,5 +124,5 @@ begin
 end
 $function$;
 
-comment on function agent.release_items(uuid, uuid, uuid, uuid[], uuid[]) is
+comment on function agent.release_items(uuid, uuid, uuid, text[], uuid[], uuid[]) is
     'Prepares the deletion of a run''s checkpoints.';

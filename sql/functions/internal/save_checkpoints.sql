@@ -31,8 +31,8 @@ declare
     v_is_next boolean;
 begin
     for v_new in
-        select q.deployment_id, q.thread_id, q.run_id, i.checkpoint_id, i.parent_checkpoint_id, i.channels,
-               i.next, i.tasks, i.metadata, i.opaque, k.channels as parent
+        select q.deployment_id, q.thread_id, q.run_id, i.checkpoint_ns, i.checkpoint_id, i.parent_checkpoint_id,
+               i.channels, i.next, i.tasks, i.metadata, i.opaque, k.channels as parent
           from unnest(p_checkpoints) with ordinality i
          cross join lateral agent.find_lease(p_worker_id, i.deployment_id, i.run_id, i.epoch) q
           left join lateral (
@@ -40,6 +40,7 @@ begin
                   from agent.checkpoints x
                  where x.deployment_id = q.deployment_id
                    and x.thread_id = q.thread_id
+                   and x.checkpoint_ns = i.checkpoint_ns
                    and x.checkpoint_id = i.parent_checkpoint_id
                  limit 1
                ) k on true
@@ -48,10 +49,12 @@ begin
                   from agent.checkpoints x
                  where x.deployment_id = q.deployment_id
                    and x.thread_id = q.thread_id
+                   and x.checkpoint_ns = i.checkpoint_ns
                    and x.checkpoint_id = i.checkpoint_id) is null
-         order by q.deployment_id, q.thread_id, i.ordinality
+         order by q.deployment_id, q.thread_id, i.checkpoint_ns, i.ordinality
     loop
-        v_is_next := (v_new.deployment_id, v_new.thread_id) = (v_row.deployment_id, v_row.thread_id);
+        v_is_next := (v_new.deployment_id, v_new.thread_id, v_new.checkpoint_ns)
+            = (v_row.deployment_id, v_row.thread_id, v_row.checkpoint_ns);
         if v_is_next and v_new.parent_checkpoint_id = v_row.checkpoint_id then
             v_parents := v_row.channels;
             v_known := v_tips;
@@ -66,12 +69,14 @@ begin
                   from agent.checkpoints x
                  where x.deployment_id = v_new.deployment_id
                    and x.thread_id = v_new.thread_id
+                   and x.checkpoint_ns = v_new.checkpoint_ns
                    and x.checkpoint_id = v_new.parent_checkpoint_id;
             end if;
         end if;
 
         v_row.deployment_id := v_new.deployment_id;
         v_row.thread_id := v_new.thread_id;
+        v_row.checkpoint_ns := v_new.checkpoint_ns;
         v_row.checkpoint_id := v_new.checkpoint_id;
         v_row.parent_checkpoint_id := v_new.parent_checkpoint_id;
         v_row.run_id := v_new.run_id;

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Follows the parents of a checkpoint past those that a run saved.
+-- Follows the parents of a checkpoint of the root graph past those that a run saved.
 -- Returns: the given checkpoint, or its nearest ancestor that another run saved; null for none.
 -- Locks:   none.
 create or replace function agent.skip_checkpoints(
@@ -26,6 +26,7 @@ begin
                       from agent.checkpoints x
                      where x.deployment_id = p_deployment_id
                        and x.thread_id = p_thread_id
+                       and x.checkpoint_ns = ''
                        and x.checkpoint_id = up.checkpoint_id
                      limit 1
                    ) c
@@ -38,10 +39,11 @@ begin
                   from agent.checkpoints x
                  where x.deployment_id = p_deployment_id
                    and x.thread_id = p_thread_id
+                   and x.checkpoint_ns = ''
                    and x.checkpoint_id = up.checkpoint_id
                  limit 1
                ) c
-         where c.run_id <> p_run_id);
+         where c.run_id is distinct from p_run_id);
 end
 $function$;
 

@@ -45,6 +45,7 @@ begin
       from agent.checkpoints c
      where c.deployment_id = p_deployment_id
        and c.thread_id = p_thread_id
+       and c.checkpoint_ns = ''
        and c.checkpoint_id = p_checkpoint_id;
     if not found then
         code := 'checkpoint_not_found';

@@ -252,12 +252,13 @@ sub values_event {
 # As long as real ones: an array of shorter elements is not split.
 sub human { return { type => 'human', content => $_[0], additional_kwargs => {}, response_metadata => {} } }
 
-# %with: id, parent, messages (texts), values, next, tasks, step, source, writes
+# %with: ns, id, parent, messages (texts), values, next, tasks, step, source, writes
 sub checkpoint {
     my ($claim, %with) = @_;
     my $values = $with{values} || { messages => [ map { human($_) } @{ $with{messages} || [] } ] };
     return item($claim, s => undef,
         type => 'checkpoint',
+        ns => $with{ns},
         checkpoint_id => $with{id} || AgentSQL::uuid(),
         parent => $with{parent},
         values => $values,
