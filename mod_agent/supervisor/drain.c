@@ -8,6 +8,9 @@
 
 /* For the final writes to the database after a drain. */
 #define FINAL_TIMEOUT apr_time_from_sec(5)
+/* The part of the drain time in which runs are to stop at a checkpoint: a third
+ * of it. */
+#define STOP_SHARE 3
 
 void agent_drain_begin(agent_drain_t *drain)
 {
@@ -21,7 +24,10 @@ void agent_drain_begin(agent_drain_t *drain)
         drain->runs->leases.held,
         (int)apr_time_sec(drain->context->config->drain_timeout));
     drain->context->mode = AGENT_MODE_DRAINING;
-    drain->ask_at = drain->context->now + drain->context->config->drain_timeout;
+    drain->cancel_at = drain->context->now
+        + drain->context->config->drain_timeout;
+    drain->stop_at = drain->cancel_at
+        - drain->context->config->drain_timeout / STOP_SHARE;
     /* The renewal stores that this worker is draining. */
     drain->worker->renew_at = drain->context->now;
     agent_runner_drain_all(drain->io->runners, drain->runs);
@@ -59,28 +65,52 @@ void agent_drain_leave(agent_drain_t *drain, apr_interval_time_t timeout,
     agent_delivery_abort(drain->webhooks);
 }
 
-/* The drain time is over: runs are to stop at a checkpoint. */
-static void ask_to_stop(agent_drain_t *drain)
+/* Executing runs are asked to stop at a checkpoint or, without `timeout`, are
+ * cancelled: the drain time is over. */
+static void end_runs(agent_drain_t *drain, apr_interval_time_t timeout)
 {
     agent_runner_t *runner;
     agent_lease_t *lease;
     agent_lease_t *next;
 
-    agent_report_write(drain->context, AGENT_LOG_NOTICE, "AGT0351", 0,
-                       "drain time is over: %d runs are asked to stop at a "
-                       "checkpoint",
-                       drain->runs->leases.held);
-    drain->ask_at = AGENT_CLOCK_NEVER;
     AGENT_RING_EACH(runner, &drain->io->runners->all, agent_runner_t, link)
     {
         AGENT_RING_EACH_SAFE(lease, next, &runner->group.leases, agent_lease_t,
                              link)
         {
-            if (lease->state == AGENT_LEASE_HELD
-                && lease->cause == AGENT_CAUSE_NONE) {
+            if (lease->state != AGENT_LEASE_HELD
+                || lease->cause != AGENT_CAUSE_NONE) {
+                /* It ends already. */
+            }
+            else if (timeout > 0) {
+                agent_run_end_stop(drain->runs, lease, timeout);
+            }
+            else {
                 agent_run_end_cancel(drain->runs, lease, AGENT_CAUSE_DRAIN);
             }
         }
+    }
+}
+
+static void end_drain(agent_drain_t *drain)
+{
+    apr_time_t now = drain->context->now;
+
+    if (drain->cancel_at <= now) {
+        agent_report_write(drain->context, AGENT_LOG_NOTICE, "AGT0351", 0,
+                           "drain time is over: %d runs are cancelled, and "
+                           "continue from their last checkpoint",
+                           drain->runs->leases.held);
+        drain->stop_at = drain->cancel_at = AGENT_CLOCK_NEVER;
+        end_runs(drain, 0);
+    }
+    else if (drain->stop_at <= now) {
+        agent_report_write(drain->context, AGENT_LOG_NOTICE, "AGT0365", 0,
+                           "draining: %d runs are asked to stop at a "
+                           "checkpoint",
+                           drain->runs->leases.held);
+        drain->stop_at = AGENT_CLOCK_NEVER;
+        end_runs(drain, drain->cancel_at - now);
     }
 }
 
@@ -93,10 +123,9 @@ static apr_time_t step_draining(agent_drain_t *drain)
         agent_drain_leave(drain, FINAL_TIMEOUT, "drained");
         return drain->context->now;
     }
-    if (drain->ask_at <= drain->context->now) {
-        ask_to_stop(drain);
-    }
-    return drain->ask_at;
+    end_drain(drain);
+    return drain->stop_at < drain->cancel_at ? drain->stop_at
+                                             : drain->cancel_at;
 }
 
 static apr_time_t step_leaving(agent_drain_t *drain)

@@ -17,8 +17,10 @@ typedef struct agent_drain_t {
     const agent_notify_t *notify;
     const agent_database_t *database;
     const agent_database_t *bulk;
-    /* When runs are asked to stop. */
-    apr_time_t ask_at;
+    /* When runs are asked to stop, and when those that did not are cancelled
+     * (core/clock.h). */
+    apr_time_t stop_at;
+    apr_time_t cancel_at;
     /* When the supervisor ends even without the database. */
     apr_time_t leave_by;
 } agent_drain_t;

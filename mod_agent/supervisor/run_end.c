@@ -48,6 +48,19 @@ void agent_run_end_cancel(agent_runs_t *runs, agent_lease_t *lease,
     }
 }
 
+void agent_run_end_stop(agent_runs_t *runs, agent_lease_t *lease,
+                        apr_interval_time_t timeout)
+{
+    if (lease->group != NULL && lease->is_started) {
+        lease->is_stopping = true;
+        agent_protocol_stop(&lease->group->runner->input, &lease->key, "drain",
+                            apr_time_as_msec(timeout));
+    }
+    else if (lease->group != NULL) {
+        withdraw(runs, lease);
+    }
+}
+
 void agent_run_end_withdraw(agent_runs_t *runs, agent_lease_group_t *group)
 {
     agent_lease_t *lease;

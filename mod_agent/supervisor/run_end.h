@@ -25,6 +25,12 @@ void agent_run_end_detach(agent_runs_t *runs, agent_lease_t *lease);
 void agent_run_end_cancel(agent_runs_t *runs, agent_lease_t *lease,
                           agent_lease_cause_t cause);
 
+/* Asks the runner to stop the run at its next checkpoint, within `timeout`,
+ * after which the caller cancels it. A run whose runner was not given its start
+ * line is released, uncounted. */
+void agent_run_end_stop(agent_runs_t *runs, agent_lease_t *lease,
+                        apr_interval_time_t timeout);
+
 /* Releases the runs of a group that wait for their start line, uncounted. */
 void agent_run_end_withdraw(agent_runs_t *runs, agent_lease_group_t *group);
 

@@ -118,10 +118,10 @@ typedef struct agent_supervisor_config_t {
  * closes descriptors and changes its user. apr_initialize() must have been
  * called. Everything config points to must live until it returns.
  *
- * SIGUSR1: drain (no more claims; runs may finish until drain_timeout, then
- * they are asked to stop at a checkpoint and are released; the attempt does not
- * count). SIGTERM, SIGINT: runs are released at once; the attempt does not
- * count.
+ * SIGUSR1: drain (no more claims; runs may finish until drain_timeout; in its
+ * last third they are asked to stop at a checkpoint, at its end they are
+ * cancelled, and are released; the attempt does not count). SIGTERM, SIGINT:
+ * runs are released at once; the attempt does not count.
  *
  * Returns the exit status: 0 after one of these or the end of life_fd, 1 when
  * it cannot go on (start it again), 2 when it cannot start as configured.

@@ -20,6 +20,7 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
         return;
     }
     must(line.type <= AGENT_LINE_END);
+    must(!line.success || !line.is_drained);
     if (line.type >= AGENT_LINE_WANT) {
         apr_cpystrn(given, line.key.run_id, sizeof(given));
         must(agent_uuid_parse(parsed, given));

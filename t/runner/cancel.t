@@ -91,6 +91,58 @@ sub is_partial {
     is $lines[-1]{status}, 'error', 'cancel: a run with an invalid input ends with status error';
 }
 
+# --- stop ---------------------------------------------------------------------
+
+sub stop_line {
+    my ($start) = @_;
+    return { type => 'stop', reason => 'drain', deadline_ms => 60_000, run_id => $start->{run_id},
+        epoch => $start->{epoch} };
+}
+
+{
+    # After a long line the runner executes runs before it reads the next one.
+    my $start = start_line(graph_id => 'openai', stream_modes => [qw(updates events)],
+        input => script(tools => [ { name => 'weather', args => { city => 'Rome' } } ]),
+        context => { pad => 'x' x 300_000 });
+    $runner->send($start, stop_line($start));
+    my @lines = $runner->lines_of_run($start->{run_id});
+    is $lines[-1]{status}, 'drained', 'stop: the run ends as drained';
+    is $lines[-1]{error}, undef, 'stop: a run that stops has no error';
+    my ($last) = reverse lines_of('checkpoint', @lines);
+    cmp_ok scalar @{ $last->{next} }, '==', 1, 'stop: its last checkpoint has the next node';
+    my %again = (continue_from(@lines), graph_id => 'openai', run_id => $start->{run_id}, epoch => 2, input => undef);
+    $again{checkpoint}{run_id} = $start->{run_id};
+    my @rest = $runner->run(%again);
+    is $rest[-1]{status}, 'success', 'stop: the run continues from its last checkpoint';
+    is_deeply [ map { $_->{type} } messages_of(@rest) ], [qw(human ai tool ai)],
+        'stop: no node is executed twice';
+}
+{
+    my $start = start_line(input => human('sleep 1000 and then some'));
+    $runner->send($start);
+    my @lines = $runner->lines_until(sub { "@{ $_[0]{next} || [] }" eq 'agent' });
+    $runner->send(stop_line($start));
+    push @lines, $runner->lines_of_run($start->{run_id});
+    is last_message(@lines)->{response_metadata}{interrupted}, undef,
+        'stop: the node that executes is completed';
+    is $lines[-1]{status}, 'success', 'stop: a run whose last node executes ends with success';
+}
+{
+    my $start = start_line(input => human('Hello'));
+    $runner->send($start, stop_line($start));
+    my @lines = $runner->lines_of_run($start->{run_id});
+    is_deeply [ map { $_->{type} } @lines ], ['end'], 'stop: a run that has not begun sends nothing';
+    is $lines[-1]{status}, 'drained', 'stop: a run that has not begun ends as drained';
+}
+{
+    my $start = start_line(input => human('sleep 100'));
+    $runner->send($start, { %{ stop_line($start) }, epoch => 7 });
+    my @lines = $runner->lines_of_run($start->{run_id});
+    is $lines[-1]{status}, 'success', 'stop: another epoch is ignored';
+    $runner->send(stop_line($start));
+    is +($runner->run(input => human('Hello')))[-1]{status}, 'success', 'stop: a run that has ended is ignored';
+}
+
 # --- Models over HTTP --------------------------------------------------------
 
 for my $vendor (qw(anthropic openai)) {

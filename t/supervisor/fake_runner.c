@@ -9,12 +9,12 @@
  * process), and the hostile ones: see `actions` below.
  * input.without_credit: sends its bytes without requesting credit.
  * input.once: later attempts are noop.
+ * input.drains: on `stop` it sends it as an event, a checkpoint and its end.
  * hello.graphs.*.start: never_ready or exit, for a runner that cannot start.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +26,9 @@
 
 #include "fake_graphs.h"
 #include "fake_process.h"
+#include "fake_wire.h"
 
 #define IN_FD    3
-#define OUT_FD   4
 #define MAX_RUNS 4096
 /* Longer lines need credit (want). */
 #define LONG_LINE (64 * 1024)
@@ -44,40 +44,13 @@ typedef struct run_t {
     int gate;
     int stuck;
     int without_credit;
+    int drains;
 } run_t;
 
 static run_t runs[MAX_RUNS];
 static int run_count;
 static int draining;
 static json_object *own_graphs;
-
-static void put(const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t done = write(OUT_FD, bytes, length);
-
-        if (done < 0 && errno != EINTR) {
-            exit(1);
-        }
-        bytes += done > 0 ? done : 0;
-        length -= done > 0 ? (size_t)done : 0;
-    }
-}
-
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void say(const char *format, ...)
-{
-    char *text;
-    va_list args;
-    int length;
-
-    va_start(args, format);
-    length = vasprintf(&text, format, args);
-    va_end(args);
-    text[length] = '\n';
-    put(text, (size_t)length + 1);
-    free(text);
-}
 
 /* ---- lines to the supervisor ---- */
 
@@ -227,6 +200,11 @@ static void do_wrong_run(run_t *run, json_object *input)
         "\"epoch\":1,\"status\":\"success\",\"error\":null}");
 }
 
+static void do_drained(run_t *run, json_object *input)
+{
+    end(run, "drained");
+}
+
 static void do_wrong_epoch(run_t *run, json_object *input)
 {
     run->epoch++;
@@ -335,6 +313,7 @@ static const action_t actions[] = {
     {"garbage", do_garbage},
     {"wrong_run", do_wrong_run},
     {"wrong_epoch", do_wrong_epoch},
+    {"drained", do_drained},
     {"flood", do_flood},
     {"exit", do_exit},
     {"abort", do_abort},
@@ -386,6 +365,7 @@ static void handle_start(json_object *line)
     run->bytes = get_int(input, "bytes", 0);
     run->count = get_int(input, "count", 0);
     run->without_credit = get(input, "without_credit") != NULL;
+    run->drains = get(input, "drains") != NULL;
     if (get(input, "do") != NULL
         && (get(input, "once") == NULL || run->epoch == 1)) {
         action = get(input, "do");
@@ -419,6 +399,16 @@ static void handle_cancel(run_t *run)
     }
 }
 
+static void handle_stop(run_t *run, json_object *line)
+{
+    if (run != NULL && run->drains) {
+        event(run, "custom",
+              json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN));
+        checkpoint(run, "stopped");
+        end(run, "drained");
+    }
+}
+
 static void handle_line(const char *text)
 {
     json_object *line = json_tokener_parse(text);
@@ -432,6 +422,9 @@ static void handle_line(const char *text)
     }
     else if (strcmp(type, "cancel") == 0) {
         handle_cancel(find_run(line));
+    }
+    else if (strcmp(type, "stop") == 0) {
+        handle_stop(find_run(line), line);
     }
     else if (strcmp(type, "go") == 0 && find_run(line) != NULL) {
         say_bytes(find_run(line));

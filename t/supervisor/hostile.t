@@ -29,6 +29,7 @@ sub expect_retry {
 expect_retry(garbage     => qr/AGT0332: .*is not JSON/);
 expect_retry(wrong_run   => qr/AGT0332: .*a run that it does not execute/);
 expect_retry(wrong_epoch => qr/AGT0332: .*a run that it does not execute/);
+expect_retry(drained     => qr/AGT0332: .*a run ended as drained that was not to stop/);
 expect_retry(flood       => qr/AGT0332: .*more than 8 MiB/);
 expect_retry(ready_again => qr/AGT0332: .*it sent ready twice/);
 expect_retry(bad_pong    => qr/AGT0332: .*its line has no valid id/);

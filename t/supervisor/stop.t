@@ -81,6 +81,31 @@ subtest 'drain: after AgentDrainTimeout runs stop at a checkpoint and are releas
     sql("delete from agent.run_queue");
 };
 
+subtest 'drain: a run that stops at a checkpoint is released once its output is saved' => sub {
+    my ($sv, $run) = start_with_run({ do => 'hang', once => 1, drains => 1 }, drain_timeout_ms => 3000);
+    $sv->signal('USR1');
+    is $sv->wait_exit, 0, 'the supervisor exits with status 0';
+    is queue_row($run), 'ready 0', 'the run is ready again, the attempt is not counted';
+    is sql("select count(*) from agent.checkpoints where run_id = '$run'"), 1, 'the checkpoint of the run is saved';
+    my $stop = (events_of($run))[-1][1];
+    is_deeply [ @{$stop}{qw(type run_id reason)} ], [ 'stop', $run, 'drain' ], 'the run is asked to stop';
+    cmp_ok $stop->{deadline_ms}, '<=', 1000, 'the deadline is at most a third of AgentDrainTimeout';
+    cmp_ok $stop->{deadline_ms}, '>=', 0, 'the deadline is not in the past';
+    my $next = TestSupervisor->start($pg);
+    wait_status($run, 'success');
+    is attempts_of($run), 1, 'the run ends elsewhere at its first counted attempt';
+    $next->stop;
+};
+
+subtest 'drain: a run that is cancelled while it is to stop is interrupted' => sub {
+    my ($sv, $run) = start_with_run({ do => 'hang', drains => 1 }, drain_timeout_ms => 3000);
+    # The supervisor learns of the cancel only after the end.
+    sql("update agent.run_queue set cancel = 'interrupt' where run_id = '$run'");
+    $sv->signal('USR1');
+    is $sv->wait_exit, 0, 'the supervisor exits with status 0';
+    is status_of($run), 'interrupted', 'the cancel decides';
+};
+
 subtest 'drain: a run that does not stop is released' => sub {
     my ($sv, $run) = start_with_run({ do => 'stuck' }, drain_timeout_ms => 100, timing_ms => fast_timing());
     $sv->signal('USR1');

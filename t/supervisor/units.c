@@ -59,6 +59,7 @@ static void a_line_of_each_type_is_parsed(void **state)
                           ",\"status\":\"error\",\"error\":{}} "));
     assert_int_equal(line.type, AGENT_LINE_END);
     assert_false(line.success);
+    assert_false(line.is_drained);
     assert_null(
         read_line(&line, "{\"type\":\"ready\",\"graphs\":{},\"slots\":7}"));
     assert_int_equal(line.slots, 7);
@@ -69,6 +70,32 @@ static void a_line_of_each_type_is_parsed(void **state)
     assert_int_equal(line.runtime_length, strlen("{\"language\":\"c\"}"));
     assert_null(read_line(&line, "{\"type\":\"pong\",\"id\":12}"));
     assert_int_equal(line.ping_id, 12);
+}
+
+static void an_end_says_where_the_run_stopped(void **state)
+{
+    static const char *const bad[] = {"\"next\":{}", "\"interrupts\":[]",
+                                      "\"head\":\"x\"", "\"head\":1"};
+    agent_line_t line;
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_non_null(read_line(&line,
+                                  apr_pstrcat(*state,
+                                              "{\"type\":\"end\"," RUN
+                                              ",\"status\":\"drained\",",
+                                              bad[i], "}", NULL)));
+    }
+    assert_null(
+        read_line(&line,
+                  "{\"type\":\"end\"," RUN ",\"status\":\"drained\","
+                  "\"interrupts\":{\"t\":[]},\"next\":[\"agent\"],"
+                  "\"head\":\"01890000-0000-7000-8000-000000000001\"}"));
+    assert_true(line.is_drained);
+    assert_false(line.success);
+    assert_null(read_line(&line,
+                          "{\"type\":\"end\"," RUN ",\"status\":\"success\","
+                          "\"interrupts\":null,\"next\":null,\"head\":null}"));
+    assert_false(line.is_drained);
 }
 
 static void a_request_is_parsed(void **state)
@@ -439,6 +466,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_line_of_each_type_is_parsed),
+        CHECK_TEST(an_end_says_where_the_run_stopped),
         CHECK_TEST(a_request_is_parsed),
         CHECK_TEST(lines_that_break_the_protocol_are_refused),
         CHECK_TEST(members_of_nested_values_are_ignored),

@@ -166,6 +166,18 @@ static void a_pool_that_got_all_is_due_when_it_has_a_slot(void **state)
     assert_true(agent_claim_operation.due(&f->claim) == NOW);
 }
 
+static void nothing_is_claimed_during_a_drain(void **state)
+{
+    fixture_t *f = make_fixture(*state, SLOTS - 1);
+
+    agent_schedule_claim(&f->schedule);
+    assert_true(agent_claim_operation.due(&f->claim) == NOW);
+    f->context.mode = AGENT_MODE_DRAINING;
+    assert_true(agent_claim_operation.due(&f->claim) == AGENT_CLOCK_NEVER);
+    f->set->is_due = true;
+    assert_true(agent_claim_operation.due(&f->claim) == AGENT_CLOCK_NEVER);
+}
+
 static void runs_of_a_dead_host_begin_again_within_30_seconds(void **state)
 {
     assert_true(apr_time_from_sec(AGENT_SUPERVISOR_LEASE_SEC) + LATE_RENEWAL
@@ -182,6 +194,7 @@ int main(void)
         CHECK_TEST(new_runs_do_not_cause_claims_while_runners_are_full),
         CHECK_TEST(a_claim_asks_each_pool_for_its_free_slots),
         CHECK_TEST(a_pool_that_got_all_is_due_when_it_has_a_slot),
+        CHECK_TEST(nothing_is_claimed_during_a_drain),
         CHECK_TEST(runs_of_a_dead_host_begin_again_within_30_seconds),
     };
 

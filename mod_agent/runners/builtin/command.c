@@ -151,19 +151,20 @@ static void take_start(runner_t *runner, json_object *message, apr_pool_t *pool)
 
 /* Ends a run whose start is queued, without parsing the message: there is no
  * memory for it. Nothing of the run is saved. */
-static void end_queued(runner_t *runner, runner_queue_entry_t *entry)
+static void end_queued(runner_t *runner, runner_queue_entry_t *entry,
+                       const char *status)
 {
     runner_wire_begin(&runner->wire,
                       "{\"type\":\"end\",\"run_id\":\"%s\",\"epoch\":%" PRId64
-                      ",\"status\":\"interrupted\",\"error\":null}",
-                      entry->run_id, entry->epoch);
+                      ",\"status\":\"%s\",\"error\":null}",
+                      entry->run_id, entry->epoch, status);
     runner_wire_end(&runner->wire);
     runner_queue_remove(&runner->queue, entry);
     apr_pool_destroy(entry->pool);
 }
 
-/* The run may be unknown: a cancel may cross the end of the run. */
-static void take_cancel(runner_t *runner, json_object *message)
+/* `cancel` or `stop`. The run may be unknown: the message may cross its end. */
+static void take_cancel(runner_t *runner, json_object *message, bool is_stop)
 {
     const char *run_id = agent_json_string(message, "run_id", "");
     int64_t epoch = agent_json_integer(message, "epoch", -1);
@@ -172,10 +173,15 @@ static void take_cancel(runner_t *runner, json_object *message)
     runner_run_t *run = runner_runs_find(&runner->runs, run_id);
 
     if (run != NULL && run->epoch == epoch) {
-        runner_run_cancel(run);
+        if (is_stop) {
+            runner_run_stop(run);
+        }
+        else {
+            runner_run_cancel(run);
+        }
     }
     else if (entry != NULL) {
-        end_queued(runner, entry);
+        end_queued(runner, entry, is_stop ? "drained" : "interrupted");
     }
 }
 
@@ -233,7 +239,10 @@ void runner_command_execute(runner_t *runner, json_object *message,
         runner_command_refuse(runner, "a message before hello");
     }
     else if (strcmp(type, "cancel") == 0) {
-        take_cancel(runner, message);
+        take_cancel(runner, message, false);
+    }
+    else if (strcmp(type, "stop") == 0) {
+        take_cancel(runner, message, true);
     }
     else if (strcmp(type, "go") == 0) {
         take_go(runner, message);

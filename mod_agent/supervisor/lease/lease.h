@@ -83,12 +83,12 @@ struct agent_lease_t {
     /* The statement in flight composes the line; the runner was given it. */
     bool is_start_sent;
     bool is_started;
+    bool is_stopping; /* it was sent `stop`: it may end as drained */
     /* How many runs may share its next runner. 0: as many as before;
      * AGENT_SHARED_BY_ANY: any number, since it is no longer a suspect. */
     int next_max_shared;
-    /* Trials that it has passed (runner/trial.h). */
-    int times_cleared;
-    bool is_refused; /* the database refused its output once */
+    int times_cleared; /* trials that it has passed (runner/trial.h) */
+    bool is_refused;   /* the database refused its output once */
     agent_lease_state_t state;
     agent_lease_cause_t cause;
     /* Of its runner; NULL once the runner's side has ended. */

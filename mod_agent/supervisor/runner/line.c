@@ -97,11 +97,13 @@ static void take_end(agent_runs_t *runs, agent_lease_t *lease,
     if (lease->state != AGENT_LEASE_HELD) {
         /* Ignored, like its other lines. */
     }
-    else if (lease->cause == AGENT_CAUSE_DRAIN && !line->success) {
-        agent_run_end_release(runs, lease, false, "the server was drained");
-    }
     else if (lease->cause == AGENT_CAUSE_DEADLINE && !line->success) {
         agent_run_end_time_out(runs, lease);
+    }
+    else if (line->is_drained
+             || (lease->cause == AGENT_CAUSE_DRAIN && !line->success)) {
+        /* If it was cancelled, the release ends it. */
+        agent_run_end_release(runs, lease, false, "the server was drained");
     }
     else {
         report_failure(runs->context, line);
@@ -145,6 +147,12 @@ static void take_run_line(agent_runner_io_t *io, agent_runner_t *runner,
     }
     if (line->type == AGENT_LINE_REQUEST) {
         take_request(io, runner, lease, line);
+        return;
+    }
+    if (line->type == AGENT_LINE_END && line->is_drained
+        && !lease->is_stopping) {
+        agent_runner_breach(io->runners, runner,
+                            "a run ended as drained that was not to stop");
         return;
     }
     agent_credit_spend(&runs->credits, lease, length + 1);

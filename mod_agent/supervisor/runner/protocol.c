@@ -151,30 +151,56 @@ static const char *read_checkpoint(agent_line_t *line,
     return read_key(line, fields);
 }
 
-static const char *read_end(agent_line_t *line,
-                            const agent_protocol_fields_t *fields)
+/* Where the run stopped. */
+static const char *check_stop(const agent_protocol_fields_t *fields)
+{
+    if (!agent_protocol_is_optional(fields, FIELD_INTERRUPTS, '{')
+        || !agent_protocol_is_optional(fields, FIELD_NEXT, '[')) {
+        return "has no valid interrupts or next";
+    }
+    return agent_protocol_is_optional(fields, FIELD_HEAD, '\0')
+            || agent_protocol_is_uuid(&fields->value[FIELD_HEAD])
+        ? NULL
+        : "has no valid head";
+}
+
+static const char *read_status(agent_line_t *line,
+                               const agent_protocol_fields_t *fields)
 {
     static const char *const statuses[] = {"\"success\"", "\"error\"",
-                                           "\"interrupted\"", "\"timeout\""};
+                                           "\"interrupted\"", "\"timeout\"",
+                                           "\"drained\""};
     const agent_protocol_text_t *status = &fields->value[FIELD_STATUS];
-    char error = agent_protocol_kind(fields, FIELD_ERROR);
 
-    line->type = AGENT_LINE_END;
     line->success = agent_protocol_equals(status, statuses[0]);
+    line->is_drained = agent_protocol_equals(status, statuses[4]);
     line->failure = NULL;
-    if (agent_protocol_equals(status, statuses[1]) && error == '{') {
+    if (agent_protocol_equals(status, statuses[1])
+        && agent_protocol_kind(fields, FIELD_ERROR) == '{') {
         line->failure = fields->value[FIELD_ERROR].at;
         line->failure_length = fields->value[FIELD_ERROR].length;
     }
-    if (error != '\0' && error != 'n' && error != '{') {
-        return "has an error that is not an object";
-    }
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         if (agent_protocol_equals(status, statuses[i])) {
-            return read_key(line, fields);
+            return NULL;
         }
     }
     return "has no valid status";
+}
+
+static const char *read_end(agent_line_t *line,
+                            const agent_protocol_fields_t *fields)
+{
+    const char *wrong = read_status(line, fields);
+
+    line->type = AGENT_LINE_END;
+    if (!agent_protocol_is_optional(fields, FIELD_ERROR, '{')) {
+        return "has an error that is not an object";
+    }
+    if (wrong == NULL) {
+        wrong = check_stop(fields);
+    }
+    return wrong == NULL ? read_key(line, fields) : wrong;
 }
 
 typedef struct line_row_t {

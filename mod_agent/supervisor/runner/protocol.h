@@ -54,8 +54,9 @@ typedef struct agent_line_t {
     apr_size_t op_length;
     const char *cursor;
     apr_size_t cursor_length;
-    /* END: whether its status is success. */
+    /* END: whether its status is success, or drained. */
     bool success;
+    bool is_drained;
     /* END with status error: the JSON text of its error, borrowed from the
      * line; NULL otherwise. */
     const char *failure;
@@ -71,6 +72,9 @@ const char *agent_protocol_read(agent_line_t *line, const char *text,
  */
 void agent_protocol_hello(agent_buffer_t *out, const char *graphs);
 void agent_protocol_cancel(agent_buffer_t *out, const agent_lease_key_t *key);
+/* reason: a word; deadline_ms: when the run will be cancelled. */
+void agent_protocol_stop(agent_buffer_t *out, const agent_lease_key_t *key,
+                         const char *reason, apr_int64_t deadline_ms);
 void agent_protocol_go(agent_buffer_t *out, const agent_lease_key_t *key);
 void agent_protocol_ping(agent_buffer_t *out, apr_int64_t id);
 void agent_protocol_drain(agent_buffer_t *out);

@@ -7,10 +7,10 @@
 #include "../../core/raw.h"
 
 static const char *const field_names[FIELD_COUNT] = {
-    "type",          "run_id", "epoch",  "event",  "data",
-    "checkpoint_id", "parent", "values", "next",   "tasks",
-    "metadata",      "status", "error",  "graphs", "runtime",
-    "slots",         "id",     "bytes",  "op",     "cursor"};
+    "type",   "run_id", "epoch",      "event", "data",     "checkpoint_id",
+    "parent", "values", "next",       "tasks", "metadata", "status",
+    "error",  "graphs", "runtime",    "slots", "id",       "bytes",
+    "op",     "cursor", "interrupts", "head"};
 
 bool agent_protocol_equals(const agent_protocol_text_t *text, const char *word)
 {
@@ -22,6 +22,14 @@ char agent_protocol_kind(const agent_protocol_fields_t *fields,
                          agent_protocol_field_t field)
 {
     return fields->value[field].at != NULL ? *fields->value[field].at : '\0';
+}
+
+bool agent_protocol_is_optional(const agent_protocol_fields_t *fields,
+                                agent_protocol_field_t field, char kind)
+{
+    char given = agent_protocol_kind(fields, field);
+
+    return given == '\0' || given == 'n' || given == kind;
 }
 
 static const char *collect_member(agent_protocol_fields_t *fields,

@@ -24,6 +24,16 @@ void agent_protocol_cancel(agent_buffer_t *out, const agent_lease_key_t *key)
         key->run_id, (int)key->epoch);
 }
 
+void agent_protocol_stop(agent_buffer_t *out, const agent_lease_key_t *key,
+                         const char *reason, apr_int64_t deadline_ms)
+{
+    agent_buffer_print(out,
+                       "{\"type\":\"stop\",\"run_id\":\"%.36s\",\"epoch\":%d,"
+                       "\"reason\":\"%s\",\"deadline_ms\":%" APR_INT64_T_FMT
+                       "}\n",
+                       key->run_id, (int)key->epoch, reason, deadline_ms);
+}
+
 void agent_protocol_go(agent_buffer_t *out, const agent_lease_key_t *key)
 {
     agent_buffer_print(out,

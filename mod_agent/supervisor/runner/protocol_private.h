@@ -28,6 +28,8 @@ typedef enum agent_protocol_field_t {
     FIELD_BYTES,
     FIELD_OP,
     FIELD_CURSOR,
+    FIELD_INTERRUPTS,
+    FIELD_HEAD,
     FIELD_COUNT
 } agent_protocol_field_t;
 
@@ -52,6 +54,10 @@ bool agent_protocol_equals(const agent_protocol_text_t *text, const char *word);
  * the member is absent. */
 char agent_protocol_kind(const agent_protocol_fields_t *fields,
                          agent_protocol_field_t field);
+
+/* Whether the member is absent, null, or a value that begins with kind. */
+bool agent_protocol_is_optional(const agent_protocol_fields_t *fields,
+                                agent_protocol_field_t field, char kind);
 
 /* A string of 1 to max printable ASCII characters without escapes. */
 bool agent_protocol_word(agent_protocol_text_t *word,

@@ -21,6 +21,7 @@
 #include "weight.h"
 
 #define SUCCESS "success"
+#define DRAINED "drained"
 /* How often a paused answer that is not a transfer tries to continue. */
 #define PAUSE_CHECK apr_time_from_msec(10)
 
@@ -124,7 +125,7 @@ static void wake_run(void *baton)
 static bool waits_for_memory(const runner_run_t *run)
 {
     return run->phase == RUNNER_PHASE_NEXT && run->next != RUNNER_NODE_NONE
-        && run->weight > RUNNER_WEIGHT_SMALL
+        && !run->is_stopping && run->weight > RUNNER_WEIGHT_SMALL
         && !runner_pending_may_step(run->pending, &run->pending_size,
                                     agent_clock_now());
 }
@@ -345,6 +346,9 @@ static void choose_next(runner_run_t *run)
     else if (run->next == RUNNER_NODE_NONE) {
         end_run(run, SUCCESS, NULL);
     }
+    else if (run->is_stopping) {
+        end_run(run, DRAINED, NULL);
+    }
     else if (run->steps_left <= 0) {
         fail_steps(run);
     }
@@ -428,6 +432,14 @@ void runner_run_advance(runner_run_t *run)
         return;
     }
     advance_phase(run);
+}
+
+void runner_run_stop(runner_run_t *run)
+{
+    run->is_stopping = true;
+    if (run->phase == RUNNER_PHASE_BEGIN || run->phase == RUNNER_PHASE_LOAD) {
+        end_run(run, DRAINED, NULL);
+    }
 }
 
 /* Saves the text that the model has produced as its message; no node follows.

@@ -15,6 +15,10 @@ void runner_run_advance(runner_run_t *run);
  * memory. */
 bool runner_run_is_blocked(const runner_run_t *run);
 
+/* Stops the run at its next checkpoint, at once if it has none of its own yet
+ * or no node executes: it ends with status drained. */
+void runner_run_stop(runner_run_t *run);
+
 /* Stops the run at once: saves its partial results as a checkpoint and ends it
  * with status interrupted. Drops the events for which it has not requested
  * credit, except values and error. */

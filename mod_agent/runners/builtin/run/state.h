@@ -106,6 +106,8 @@ struct runner_run_t {
     runner_node_t next;
     /* The node that wrote the last checkpoint, as far as it is known. */
     runner_node_t last;
+    /* The run is to stop at its next checkpoint. */
+    bool is_stopping;
     /* A client continues after a breakpoint, which is not applied again. */
     bool is_resuming;
     /* A line is longer than the protocol allows, or the state larger than its
