@@ -26,4 +26,9 @@ my $output = qx('@{[ root() ]}/t/bench/bench.pl' @parts 2>&1);
 is $?, 0, 'bench: each part succeeds' or diag $output;
 like $output, qr/^\| \Q$ROW{$_}\E/m, "bench: $_ prints its figures" for @parts;
 
+# Of the database alone, with a cluster of its own.
+$output = qx('@{[ root() ]}/t/bench/chats.pl' 20 2>&1);
+is $?, 0, 'bench: chats succeed' or diag $output;
+like $output, qr/^\| 20 \| /m, 'bench: chats print their figures';
+
 done_testing;

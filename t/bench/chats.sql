@@ -59,7 +59,7 @@ declare
 begin
     perform agent.create_run(bench.deployment(), p_thread, v_run, 'fe096781-5601-53d2-b2f6-0d3403f7e9ca', 'agent', '{agent}',
                              'enqueue', null, null, null, '{}');
-    perform agent.claim_runs(p_worker, array[bench.deployment()], '{agent}', '{0}', 1, 1, 1);
+    perform agent.claim_runs(p_worker, array[bench.deployment()], '{agent}', '{0}', '{1}', '{1}', '{1}', 1, 1);
     return v_run;
 end
 $$;
