@@ -159,4 +159,16 @@ subtest 'sweep_events deletes the events that were left, at most 4,000 in a call
     is $session->value('select count(*) from agent.event_sweeps'), 0, 'no run is left to sweep';
 };
 
+subtest 'an event of more than 4 MB is deleted' => sub {
+    my $in = $play->thread;
+    my $run = run_with_events($in, 2);
+    $session->query("update agent.run_events set data = to_json((select string_agg(md5(random()::text), '') from generate_series(1, 150000)))
+        where run_id = '$run'");
+    is +($play->api('delete_run', $in, $run))[0], 'ok';
+    is count_events($run), 1, 'with its run';
+    is $session->value('select agent.sweep_events()'), 1, 'or by a sweep';
+    is count_events($run), 0;
+    is $session->value('select agent.sweep_events()'), 0, 'once';
+};
+
 done_testing;

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes events of a deleted run, oldest first, up to p_bytes: each counts as its stored size plus 1,000 bytes
--- for its row. A megabyte takes about 15 ms, and a run with a few megabytes of state may have a gigabyte of
--- events: agent.sweep_events deletes the rest.
--- Returns: the unused part of p_bytes.
+-- Deletes events of a deleted run, oldest first, until they are p_bytes or more: each counts as its stored size plus
+-- 1,000 bytes for its row. One may be longer than p_bytes. A megabyte takes about 15 ms, and a run with a few
+-- megabytes of state may have a gigabyte of events: agent.sweep_events deletes the rest.
+-- Returns: the unused part of p_bytes; 0 or less when something may be left.
 -- Locks:   the caller holds the thread, or the run's row in agent.event_sweeps.
 create or replace function agent.delete_events(p_deployment_id uuid, p_bucket date, p_run_id uuid, p_bytes bigint)
 returns bigint
@@ -24,7 +24,7 @@ begin
            and e.run_id = p_run_id
          order by e.seq
     loop
-        if v_bytes + v_size > p_bytes then
+        if v_bytes >= p_bytes then
             insert into agent.event_sweeps (deployment_id, bucket, run_id)
             values (p_deployment_id, p_bucket, p_run_id)
                 on conflict do nothing;
