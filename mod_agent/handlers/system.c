@@ -27,7 +27,7 @@ int agent_handle_info(agent_call_t *call)
     return agent_response_json(
         call, HTTP_OK,
         "{\"version\":\"" AGENT_VERSION "\",\"server\":\"mod_agent\","
-        "\"flags\":{\"assistants\":false,\"crons\":false,"
+        "\"flags\":{\"assistants\":true,\"crons\":false,"
         "\"langsmith\":false,\"stream_namespaces\":true},\"metadata\":{}}");
 }
 
