@@ -14,17 +14,17 @@
  * of runs: whether it has a ready one. */
 #define AGENT_CLAIM_ONLY_ASK (-1)
 
+/* A statement asks for runs of all pools, of each for those of one set of
+ * graphs (runner/pool.h), and for as many as that set has free slots: so runs
+ * of a pool take no slots of another one. Rows well below the highest ready_seq
+ * that a claim of their graph returned are only searched each second, since a
+ * claim has to skip dead index entries there. */
 typedef struct agent_claim_t {
     agent_context_t *context;
     agent_worker_t *worker;
     agent_runner_table_t *runners;
     agent_runs_t *runs;
     agent_schedule_t *schedule;
-    /* A statement asks for runs of all pools, of each for those of one set of
-     * graphs (runner/pool.h), and for as many as that set has free slots: so
-     * runs of a pool take no slots of another one. Rows well below the highest
-     * ready_seq that a claim of their graph returned are only searched each
-     * second, since a claim has to skip dead index entries there. */
     /* Rows of each kind that a statement may ask for. */
     agent_limit_t limit;
     /* Rows of each kind that the statement in flight asked for at most. */

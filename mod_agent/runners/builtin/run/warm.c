@@ -15,7 +15,7 @@ struct runner_warm_state_t {
     APR_RING_ENTRY(runner_warm_state_t) link;
     char thread_id[AGENT_UUID_SIZE];
     char checkpoint_id[AGENT_UUID_SIZE];
-    /* The graph, since threads of two deployments may have the same id. */
+    /* The graph whose run left it. */
     const runner_graph_t *graph;
     /* One reference. */
     json_object *values;
