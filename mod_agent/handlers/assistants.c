@@ -179,26 +179,27 @@ int agent_handle_assistant_update(agent_call_t *call)
     return agent_response_json(call, HTTP_OK, body);
 }
 
-/* Some threads in each transaction, and the assistant in the last one. */
+/* Some threads in each transaction, and the assistant in the last one. scratch:
+ * a deletion of many threads takes no more memory than that of a few. */
 static apr_status_t delete_assistant(agent_call_t *call, bool with_threads)
 {
-    const char *next = NULL;
+    const char *first = NULL;
     apr_pool_t *scratch;
     apr_status_t rv;
 
     apr_pool_create(&scratch, call->pool);
     do {
-        const char *before = apr_pstrdup(call->pool, next);
+        const char *before = first;
         const char *changed;
 
         apr_pool_clear(scratch);
-        next = before;
-        rv = agent_assistant_delete(&next, &changed, call->db, &call->ref,
+        rv = agent_assistant_delete(&before, &changed, call->db, &call->ref,
                                     call->assistant_id, with_threads,
                                     &call->err, scratch);
         if (changed != NULL) {
             agent_wake_cancel(call->child->wake_fd, changed);
         }
+        first = first != NULL ? first : apr_pstrdup(call->pool, before);
     } while (APR_STATUS_IS_EAGAIN(rv));
     return rv;
 }

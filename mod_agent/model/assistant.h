@@ -72,8 +72,8 @@ apr_status_t agent_assistant_update(const char **body, agent_db_pool_t *db,
 /*
  * Deletes an assistant; with_threads: after the threads whose last run it was.
  * *before: NULL at the first call. APR_EAGAIN: threads are left, call again
- * with the *before that was set, in pool. *changed: threads and runs that
- * ended, in both cases. Errors: ASSISTANT_NOT_FOUND, ASSISTANT_IS_SYSTEM.
+ * with the *before that the first call set, in pool. *changed: threads and runs
+ * that ended, in both cases. Errors: ASSISTANT_NOT_FOUND, ASSISTANT_IS_SYSTEM.
  */
 apr_status_t agent_assistant_delete(const char **before, const char **changed,
                                     agent_db_pool_t *db,
