@@ -134,8 +134,8 @@ static const char *read_reports(agent_raw_t *reports,
 
 /* ---- sets ---- */
 
-/* The set of these graphs, or one that no runner has. If all have been used,
- * there is one: they are more than the runners of the pool. */
+/* The set of these graphs; if there is none, a new one, or one that no runner
+ * has: there are more sets than the pool can have runners. */
 static agent_graph_set_t *find_set(agent_graph_table_t *table, const bool *has)
 {
     apr_size_t size = (apr_size_t)table->count * sizeof(*has);

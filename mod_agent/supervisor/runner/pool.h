@@ -37,8 +37,8 @@ struct agent_runner_pool_t {
     agent_runner_pause_t ordinary;
     agent_runner_pause_t suspects;
     agent_pool_claim_t claim;
-    /* Of idle.h: since when it has had no run; the graphs of its runners, which
-     * have ended for that reason; NULL: they have not. */
+    /* Of idle.h: when its last run ended, or it was made; NULL, or, after its
+     * runners have ended for lack of runs, the graphs that they reported. */
     apr_time_t idle_since;
     agent_graph_set_t *idle_set;
 };

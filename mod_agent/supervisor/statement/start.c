@@ -158,7 +158,7 @@ typedef struct portion_t {
 typedef struct load_t {
     /* Its unread input. */
     apr_size_t input;
-    /* The start lines of its unfinished runs. */
+    /* The start lines and states of its unfinished runs. */
     apr_size_t started;
     /* A run waits for others to end; later ones must not take the room that
      * becomes free. */
