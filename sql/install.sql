@@ -82,6 +82,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/read_items.sql
 \ir functions/inline/find_children.sql
 \ir functions/inline/compose_values.sql
+\ir functions/inline/compose_event.sql
 \ir functions/inline/choose_start.sql
 \ir functions/inline/compose_start.sql
 \ir functions/inline/start_bytes.sql
@@ -103,6 +104,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/render_interrupts.sql
 \ir functions/internal/concat_objects.sql
 \ir functions/internal/pick_members.sql
+\ir functions/internal/place_values.sql
 \ir functions/internal/render_failed_tasks.sql
 \ir functions/internal/find_stored_run.sql
 \ir functions/internal/check_assistant.sql

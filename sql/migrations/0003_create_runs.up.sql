@@ -213,7 +213,7 @@ create table agent.run_events (
     data           text,
     checkpoint_id  uuid,
     constraint run_events_pkey primary key (deployment_id, bucket, run_id, seq),
-    constraint run_events_content_check check ((data is null) <> (checkpoint_id is null))
+    constraint run_events_content_check check (data is not null or checkpoint_id is not null)
 ) partition by range (bucket);
 comment on table agent.run_events is
     'The events of runs, by day, so that retention drops a table and deletes no row. One fenced writer '
@@ -226,10 +226,11 @@ comment on column agent.run_events.seq is 'Number of the event within the run.';
 comment on column agent.run_events.epoch is 'Lease under which it was written.';
 comment on column agent.run_events.event is 'Name of the event.';
 comment on column agent.run_events.data is
-    'JSON text as the runner sent it; text, because it is forwarded verbatim.';
+    'JSON text as the runner sent it; text, because it is forwarded verbatim. With checkpoint_id what is around its '
+    'values, null for nothing (agent.place_values).';
 comment on column agent.run_events.checkpoint_id is
-    'Instead of data: the event shows the values of this checkpoint, composed when read, so that '
-    'they are not stored twice.';
+    'The data contain the values of this checkpoint, put there when read, so that they are not stored twice; null for '
+    'other data.';
 
 create table agent.run_events_default partition of agent.run_events default;
 comment on table agent.run_events_default is

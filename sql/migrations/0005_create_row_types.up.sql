@@ -123,8 +123,8 @@ comment on column agent.batch_event.run_id is 'The run.';
 comment on column agent.batch_event.epoch is 'Number of the lease.';
 comment on column agent.batch_event.seq is 'Number of the event within the run.';
 comment on column agent.batch_event.event is 'Name of the event.';
-comment on column agent.batch_event.data is 'JSON text, or null when checkpoint_id is set.';
-comment on column agent.batch_event.checkpoint_id is 'Checkpoint whose values the event shows.';
+comment on column agent.batch_event.data is 'JSON text; with checkpoint_id what is around its values, or null.';
+comment on column agent.batch_event.checkpoint_id is 'Checkpoint whose values the data contain.';
 
 create type agent.channel_content as (
     name     text,

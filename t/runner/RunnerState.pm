@@ -7,7 +7,7 @@ use warnings;
 use Cpanel::JSON::XS;
 use Exporter 'import';
 
-our @EXPORT_OK = qw(set_state resolve reply_line);
+our @EXPORT_OK = qw(set_state resolve place_values reply_line);
 
 my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 
@@ -52,6 +52,24 @@ sub resolve {
         }
     }
     $checkpoints{ $line->{checkpoint_id} } = $line->{values} = \%values;
+    return;
+}
+
+# Puts the values of its checkpoint into the data of an event with a path.
+sub place_values {
+    my ($line) = @_;
+    my @path = @{ $line->{path} };
+    my $values = values_of($line->{checkpoint_id});
+    my $name = pop @path;
+    if (!defined $name) {
+        $line->{data} = { %{$values}, %{ $line->{data} } };
+        return;
+    }
+    my $object = $line->{data};
+    $object = $object->{$_} // die "the data have no $_\n" for @path;
+    die "the data have no $name\n" if !exists $object->{$name};
+    die "the data have values already\n" if defined $object->{$name};
+    $object->{$name} = $values;
     return;
 }
 

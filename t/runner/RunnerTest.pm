@@ -13,7 +13,7 @@ use IO::Handle;
 use IO::Select;
 use Cpanel::JSON::XS;
 use POSIX qw(:sys_wait_h);
-use RunnerState qw(set_state resolve reply_line);
+use RunnerState qw(set_state resolve place_values reply_line);
 
 our @EXPORT_OK = qw(graph start_line human new_uuid run_graph messages_of
     last_message events_of lines_of continue_from script is_sanitized);
@@ -140,6 +140,7 @@ sub take_line {
     my $run = $line->{run_id} // '';
     my $length = 1 + length $line->{' text'};
     resolve($line) if $line->{type} eq 'checkpoint';
+    place_values($line) if $line->{path};
     if ($line->{type} eq 'request' && !$self->{is_withholding_state}) {
         $self->send_raw(reply_line($line));
         return;

@@ -157,10 +157,11 @@ breaks($_, fresh(), line_of({ %{$start}, %{ $bad_start{$_} } }), qr/start withou
 }
 {
     my $runner = fresh();
-    my $content = 'word ' x 1_500_000;
-    my @lines = $runner->run(input => human($content));
-    is $lines[-1]{status}, 'error', 'state: more than 7 MiB ends the run with status error';
-    is $lines[-1]{error}{error}, 'StateTooLargeError', 'state: the error of more than 7 MiB is StateTooLargeError';
+    # With all fields they are longer than a line.
+    my @many = map { { role => 'user', content => 'x' x 90 } } 1 .. 36_000;
+    my @lines = $runner->run(input => { messages => \@many });
+    is $lines[-1]{status}, 'error', 'state: an input of more than 8 MiB with all fields ends the run with status error';
+    is $lines[-1]{error}{error}, 'StateTooLargeError', 'state: the error of the input is StateTooLargeError';
     my %sent = map { $_->{checkpoint_id} => 1 } lines_of('checkpoint', @lines);
     ok !(grep { $_->{checkpoint_id} && !$sent{ $_->{checkpoint_id} } } lines_of('event', @lines)),
         'state: no event names a checkpoint that was not sent';

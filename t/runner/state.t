@@ -257,4 +257,91 @@ subtest 'the last turn of a chat of 200 sends at most 1.2 times the bytes of the
     cmp_ok $bytes[200], '<', 1.2 * $bytes[10], "$bytes[10] and $bytes[200] bytes, to the runner and from it";
 };
 
+# Replies to the requests of a run, a thousand messages in each part.
+sub give_state {
+    my ($runner, $messages) = @_;
+    for (my $at = 0; $at < @{$messages}; $at += 1000) {
+        my $end = $at + 999 < $#{$messages} ? $at + 999 : $#{$messages};
+        reply($runner, $runner->expect('request'), result => part($at, @{$messages}[ $at .. $end ]),
+            cursor => $end < $#{$messages} ? "0.$end" : undef);
+    }
+    return;
+}
+
+subtest 'a turn after 10,000 sends at most 1.2 times the bytes of the tenth, in every stream mode' => sub {
+    my %modes = (stream_modes => [qw(values updates messages messages-tuple tasks checkpoints debug custom tools)]);
+    my $runner = fresh();
+    my ($first, @lines) = first_run($runner, %modes);
+    my $turn = sub {
+        my $start = start_line(%{ next_of($first, @lines) }, input => human('This is another turn.'), %modes, @_);
+        $runner->send($start);
+        @lines = $runner->lines_of_run($start->{run_id});
+        is $lines[-1]{status}, 'success', 'it succeeds' or diag encode_json($lines[-1]{error});
+        my $bytes = 0;
+        $bytes += length $_->{' text'} for @lines;
+        return $bytes;
+    };
+    my $tenth = 0;
+    $tenth = $turn->() for 2 .. 10;
+
+    # Those of the last turn, again and again.
+    my @two = (messages_of(@lines))[ -2, -1 ];
+    my @old = map { { %{ $two[ $_ % 2 ] }, id => "00000000-0000-7000-8000-" . sprintf '%012d', $_ } } 0 .. 19_997;
+    my $start = start_line(input => human('This is another turn.'), %modes,
+        checkpoint => { checkpoint_id => new_uuid(), step => 3, next => [] });
+    my $text = encode_json({ messages => \@old });
+    cmp_ok length $text, '>', 8_500_000, 'the state is longer than a line';
+    RunnerState::set_state($start, $text);
+    $runner->send($start);
+    give_state($runner, \@old);
+    @lines = $runner->lines_of_run($start->{run_id});
+    is $lines[-1]{status}, 'success', 'a chat of 9,999 turns has another one';
+    $first = $start;
+    my $bytes = $turn->();
+    cmp_ok $bytes, '<', 1.2 * $tenth, "$tenth and $bytes bytes";
+    is scalar(messages_of(@lines)), 20_002, 'the state has all messages';
+    for my $name (qw(values checkpoints)) {
+        my ($last) = reverse grep { $_->{event} eq $name } lines_of('event', @lines);
+        is $last->{checkpoint_id}, +(lines_of('checkpoint', @lines))[-1]{checkpoint_id}, "$name: the event names the last checkpoint";
+    }
+
+    $turn->(interrupt_before => ['agent']);
+    my ($values) = reverse grep { $_->{event} eq 'values' } lines_of('event', @lines);
+    is_deeply [ sort keys %{ $values->{data} } ], [qw(__interrupt__ messages)], 'a breakpoint has the values with __interrupt__';
+    is scalar @{ $values->{data}{messages} }, 20_003, 'and all messages';
+};
+
+subtest 'a message of a long chat can be replaced' => sub {
+    my $runner = fresh();
+    my ($first, @lines) = first_run($runner);
+    my @old = map { { %{ (messages_of(@lines))[1] }, id => "id-$_", content => 'x' x 1000 } } 1 .. 9000;
+    my $start = start_line(input => { messages => [ { role => 'user', content => 'changed', id => 'id-8990' } ] },
+        checkpoint => { checkpoint_id => new_uuid(), step => 3, next => [] });
+    my $text = encode_json({ messages => \@old });
+    cmp_ok length $text, '>', 8_500_000, 'the state is longer than a line';
+    RunnerState::set_state($start, $text);
+    $runner->send($start);
+    give_state($runner, \@old);
+    @lines = $runner->lines_of_run($start->{run_id});
+    is $lines[-1]{status}, 'success', 'the run succeeds';
+    is_deeply [ map { $_->{sent}{messages}{'$list'}{keep} } lines_of('checkpoint', @lines) ], [ 9000, 8989, 9000 ],
+        'the messages from the changed one on are sent';
+};
+
+subtest 'a state of more than 32 MiB ends the run in error' => sub {
+    my $runner = fresh();
+    my ($first, @lines) = first_run($runner);
+    for my $megabytes (4, 8, 12, 16, 20, 24, 28) {
+        my $start = start_line(%{ next_of($first, @lines) }, input => human('x' x 4_100_000));
+        $runner->send($start);
+        my @more = $runner->lines_of_run($start->{run_id});
+        is $more[-1]{status}, 'success', "$megabytes MB";
+        @lines = @more;
+    }
+    my $start = start_line(%{ next_of($first, @lines) }, input => human('x' x 5_000_000));
+    $runner->send($start);
+    my @more = $runner->lines_of_run($start->{run_id});
+    is $more[-1]{error}{error}, 'StateTooLargeError', 'more than that';
+};
+
 done_testing;

@@ -68,6 +68,53 @@ subtest 'a values event shows the values of its checkpoint and does not store th
     is $session->value("select count(*) from agent.run_events where data like '%stored once%'"), 0;
 };
 
+subtest 'an event contains the values of its checkpoint where its path leads' => sub {
+    my $claim = leased($play->thread);
+    my ($id, $empty) = (AgentSQL::uuid(), AgentSQL::uuid());
+    my $values = '{"messages":[{"n":1.10,"text":"stored once"},2],"k\"ey":"\\\\1 \u00e9"}';
+    my @cases = (
+        [ checkpoints => ['values'], '{"config":{"a" : 1},"values":null,"next":[]}', '{"config":{"a" : 1},"values":VALUES,"next":[]}' ],
+        [ debug => [qw(payload values)], '{"step":1,"payload":{"a":"\u0001","values":null},"z":1}',
+            '{"step":1,"payload":{"a":"\u0001","values":VALUES},"z":1}' ],
+        [ values => [], '{"__interrupt__":[],"b":{"values":1}}', '{VALUES,"__interrupt__":[],"b":{"values":1}}' ],
+        [ values => [], '{}', 'VALUES' ],
+        [ deep => [ 'a' .. 'h' ], '{"a":{"b":{"c":{"d":{"e":{"f":{"g":{"h":1}}}}}}}}', '{"a":{"b":{"c":{"d":{"e":{"f":{"g":{"h":VALUES}}}}}}}}' ]);
+    my @items = (AgentSQL::encode(AgentSQL::Play::checkpoint($claim, id => $id, values => {})) =~ s/"values":\{\}/"values":$values/r,
+        AgentSQL::encode(AgentSQL::Play::checkpoint($claim, id => $empty, parent => $id, values => {})));
+    for my $checkpoint ($id, $empty) {
+        for my $case (@cases) {
+            my ($name, $path, $data) = @$case;
+            my $item = AgentSQL::Play::item($claim, s => @items - 2, type => 'event', event => $name, checkpoint_id => $checkpoint, path => $path);
+            push @items, AgentSQL::encode($item) =~ s/\}\z/,"data":$data}/r;
+        }
+    }
+    is_deeply [ $session->query("select * from agent.save_batch($worker, " . AgentSQL::Session::literal('[' . join(',', @items) . ']') . ')') ],
+        [ [ $claim->{run_id}, 'saved', 'f' ] ];
+    my @want = map { my $whole = $_;
+        map { [ $_->[0], $_->[3] =~ s/\{VALUES(,?)/$whole eq '{}' ? '{' : substr($whole, 0, -1) . $1/er =~ s/VALUES/$whole/r ] } @cases } $values, '{}';
+    is_deeply [ map { [ @$_[ 1, 2 ] ] } $play->events(@$claim{qw(thread_id run_id)}) ], \@want;
+    is $session->value("select count(*) from agent.run_events where run_id = '$claim->{run_id}' and data like '%stored once%'"), 0,
+        'the values are stored once';
+    is $play->body('find_checkpoint_event', @$claim{qw(thread_id run_id)}, $id), 3, 'a stream begins after the event that is the values';
+    is_deeply [ $session->query("select seq, event from agent.read_updates(array['$AgentSQL::DEPLOYMENT']::uuid[], array['$claim->{run_id}']::uuid[],
+        '{-1}', 2)") ], [ [ 0, '' ], [ 1, '' ], [ 2, '' ] ], 'read_updates leaves them to read_events';
+    $session->query("delete from agent.checkpoints where thread_id = '$claim->{thread_id}'");
+    is_deeply [ map { $_->[2] } ($play->events(@$claim{qw(thread_id run_id)}))[ 0, 2, 3 ] ],
+        [ '{"config":{"a" : 1},"values":null,"next":[]}', $cases[2][2], 'null' ], 'without the checkpoint they are null';
+};
+
+subtest 'an event whose path leads to no member, or to two, ends its run' => sub {
+    for my $case ([ ['x'], '{"values":1}' ], [ ['a'], '[1]' ], [ [], '1' ], [ [qw(a b)], '{"a":null}' ], [ ['a'], '{"a":1,"a":2}' ],
+        [ [ ('a') x 9 ], '{"a":' x 9 . '1' . '}' x 9 ]) {
+        my ($path, $data) = @$case;
+        my $claim = leased($play->thread);
+        my $item = AgentSQL::encode(AgentSQL::Play::item($claim, s => 0, type => 'event', event => 'x', checkpoint_id => AgentSQL::uuid(), path => $path))
+            =~ s/\}\z/,"data":$data}/r;
+        is $session->error("select * from agent.save_batch($worker, '[$item]')"), '22023', $data;
+        $play->save($worker, AgentSQL::Play::finish($claim));
+    }
+};
+
 subtest 'values come back as the exact text of the runner, whatever their type' => sub {
     my $claim = leased($play->thread);
     my $values = '{"messages":[{"b" : 1.10},{"a":1},{"b" : 1.10}],"empty":[],"n":12345678901234567890,'

@@ -23,8 +23,9 @@
 #include "../../mod_agent/supervisor/process/process.h"
 #include "../../mod_agent/supervisor/runner/protocol.h"
 
-#define RUN "\"run_id\":\"01890000-0000-7000-8000-00000000abcd\",\"epoch\":3"
-#define ID  "\"checkpoint_id\":\"01890000-0000-7000-8000-000000000001\""
+#define RUN         "\"run_id\":\"01890000-0000-7000-8000-00000000abcd\",\"epoch\":3"
+#define ID          "\"checkpoint_id\":\"01890000-0000-7000-8000-000000000001\""
+#define WITH_VALUES "{\"type\":\"event\"," RUN ",\"event\":\"x\"," ID
 #define CHECKPOINT                                                             \
     "{\"type\":\"checkpoint\"," RUN "," ID ",\"parent\":null,\"values\":{},"   \
     "\"next\":[],\"tasks\":[],\"metadata\":{}}"
@@ -120,6 +121,17 @@ static void a_request_is_parsed(void **state)
     assert_null(read_line(
         &line, "{\"type\":\"request\"," RUN ",\"id\":0,\"op\":\"x\"}"));
     assert_int_equal(line.cursor_length, 0);
+}
+
+static void an_event_with_values_has_data_and_a_path_or_neither(void **state)
+{
+    agent_line_t line;
+
+    assert_null(read_line(&line, WITH_VALUES ",\"data\":{},\"path\":[\"a\"]}"));
+    assert_non_null(read_line(&line, WITH_VALUES ",\"data\":{}}"));
+    assert_non_null(read_line(&line, WITH_VALUES ",\"path\":[]}"));
+    assert_non_null(read_line(&line, WITH_VALUES ",\"data\":1,\"path\":[]}"));
+    assert_non_null(read_line(&line, WITH_VALUES ",\"data\":{},\"path\":1}"));
 }
 
 static void lines_that_break_the_protocol_are_refused(void **state)
@@ -469,6 +481,7 @@ int main(void)
         CHECK_TEST(an_end_says_where_the_run_stopped),
         CHECK_TEST(a_request_is_parsed),
         CHECK_TEST(lines_that_break_the_protocol_are_refused),
+        CHECK_TEST(an_event_with_values_has_data_and_a_path_or_neither),
         CHECK_TEST(members_of_nested_values_are_ignored),
         CHECK_TEST(damaged_lines_are_read_within_their_bounds),
         CHECK_TEST(lines_that_the_supervisor_makes_are_valid),

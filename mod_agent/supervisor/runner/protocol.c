@@ -109,10 +109,29 @@ static const char *read_request(agent_line_t *line,
     return read_key(line, fields);
 }
 
+/* An event with the values of a checkpoint: data and path are both absent, or
+ * an object and an array of names, which the database reads. */
+static const char *check_values(const agent_protocol_fields_t *fields)
+{
+    if (!agent_protocol_is_uuid(&fields->value[FIELD_CHECKPOINT_ID])) {
+        return "has no valid checkpoint_id";
+    }
+    if (agent_protocol_kind(fields, FIELD_PATH) == '\0') {
+        return agent_protocol_kind(fields, FIELD_DATA) == '\0'
+            ? NULL
+            : "has data but no path";
+    }
+    return agent_protocol_kind(fields, FIELD_PATH) == '['
+            && agent_protocol_kind(fields, FIELD_DATA) == '{'
+        ? NULL
+        : "has a path that is not an array, or no data for it";
+}
+
 static const char *read_event(agent_line_t *line,
                               const agent_protocol_fields_t *fields)
 {
     agent_protocol_text_t name;
+    const char *wrong;
 
     line->type = AGENT_LINE_EVENT;
     if (!agent_protocol_word(&name, &fields->value[FIELD_EVENT],
@@ -120,9 +139,8 @@ static const char *read_event(agent_line_t *line,
         return "has no valid event name";
     }
     if (agent_protocol_kind(fields, FIELD_CHECKPOINT_ID) != '\0') {
-        return agent_protocol_is_uuid(&fields->value[FIELD_CHECKPOINT_ID])
-            ? read_key(line, fields)
-            : "has no valid checkpoint_id";
+        wrong = check_values(fields);
+        return wrong == NULL ? read_key(line, fields) : wrong;
     }
     return agent_protocol_kind(fields, FIELD_DATA) != '\0'
         ? read_key(line, fields)

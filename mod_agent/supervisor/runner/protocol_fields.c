@@ -7,10 +7,10 @@
 #include "../../core/raw.h"
 
 static const char *const field_names[FIELD_COUNT] = {
-    "type",   "run_id", "epoch",      "event", "data",     "checkpoint_id",
-    "parent", "values", "next",       "tasks", "metadata", "status",
-    "error",  "graphs", "runtime",    "slots", "id",       "bytes",
-    "op",     "cursor", "interrupts", "head"};
+    "type",   "run_id", "epoch",  "event",      "data",  "checkpoint_id",
+    "path",   "parent", "values", "next",       "tasks", "metadata",
+    "status", "error",  "graphs", "runtime",    "slots", "id",
+    "bytes",  "op",     "cursor", "interrupts", "head"};
 
 bool agent_protocol_equals(const agent_protocol_text_t *text, const char *word)
 {

@@ -14,6 +14,7 @@ typedef enum agent_protocol_field_t {
     FIELD_EVENT,
     FIELD_DATA,
     FIELD_CHECKPOINT_ID,
+    FIELD_PATH,
     FIELD_PARENT,
     FIELD_VALUES,
     FIELD_NEXT,

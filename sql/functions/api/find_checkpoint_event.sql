@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The event of a run that shows the values of a checkpoint: streams with a checkpoint_id begin after it.
+-- The event of a run whose data are the values of a checkpoint: streams with a checkpoint_id begin after it.
 -- Returns: ok with its number, -1 for none: the run has not written the checkpoint, its stream modes do not
 --          include values, or retention has dropped its events; run_not_found.
 -- Locks:   none.
@@ -34,9 +34,10 @@ begin
          where e.deployment_id = p_deployment_id
            and e.bucket = v_bucket
            and e.run_id = p_run_id
-           and e.checkpoint_id = p_checkpoint_id), -1);
+           and e.checkpoint_id = p_checkpoint_id
+           and e.data is null), -1);
 end
 $function$;
 
 comment on function agent.find_checkpoint_event(uuid, uuid, uuid, uuid) is
-    'The event of a run that shows the values of a checkpoint.';
+    'The event of a run whose data are the values of a checkpoint.';

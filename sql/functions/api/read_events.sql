@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The stored events of a run after a cursor, and its end: one poll of a stream. p_after -1 = from the first
--- event; p_events null = all, else only these. An event that refers to a checkpoint shows its values.
+-- event; p_events null = all, else only these. An event that refers to a checkpoint contains its values.
 -- When retention has dropped events after the cursor, agent.compose_gap substitutes for them.
 -- Returns: rows in order of seq.
 --          event set: an event.
@@ -33,7 +33,9 @@ declare
     v_bytes  integer := agent.page_bytes();
     -- A bound cursor: a plain loop would fetch, and compose, 50 rows ahead.
     c_events cursor for
-        select x.seq, x.event, x.wanted, coalesce(x.data, v.content::text, 'null') as data
+        select x.seq, x.event, x.wanted,
+               case when x.checkpoint_id is null then x.data
+                    else agent.compose_event(x.data, v.content) end as data
           from (
                 select y.seq, y.event, y.data,
                        p_events is null or y.event = any (p_events) as wanted,

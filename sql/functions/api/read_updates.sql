@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The latest events of many runs, one statement for all streams that wait. The arrays name each run, its
 -- deployment and its cursor. Rows without an event tell the caller to poll with agent.read_events.
--- Returns: rows in order of seq within each run. event null: poll, because the next row is the values of a
---          checkpoint, or large, or there are more than p_limit events, or the run is final or was deleted.
+-- Returns: rows in order of seq within each run. event null: poll, because the next row contains the values
+--          of a checkpoint, or is large, or there are more than p_limit events, or the run is final or was deleted.
 --          No row for a run without changes.
 -- Bound:   of each run p_limit + 1 events of 16 KB.
 --          Held by `octet_length(x.data) <= 16384` and `limit p_limit + 1`.
@@ -27,7 +27,7 @@ as $function$
      cross join lateral (
             -- The length is known without fetching the value.
             select x.seq, x.event, x.data,
-                   x.data is not null and octet_length(x.data) <= 16384 as is_small
+                   x.checkpoint_id is null and octet_length(x.data) <= 16384 as is_small
               from agent.run_events x
              where x.deployment_id = r.deployment_id
                and x.bucket = r.events_bucket

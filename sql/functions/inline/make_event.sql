@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- An event of a run, to be inserted. p_data: JSON text; null with p_checkpoint_id, whose values the event
--- shows.
+-- An event of a run, to be inserted. p_data: JSON text; with p_checkpoint_id what agent.place_values
+-- made, null for the values alone.
 -- Returns: the agent.batch_event.
 -- Locks:   none.
 create or replace function agent.make_event(

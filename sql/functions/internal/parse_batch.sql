@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Parses the items of agent.save_batch in one pass.
 -- Returns: the runs that the items name, with their ends; the events and checkpoints, in order; null for none.
---          Raises MA002 for an item of unknown type.
+--          Raises MA002 for an item of unknown type, an error of class 22 for the path of an event that leads nowhere.
 -- Locks:   none.
 create or replace function agent.parse_batch(
     p_items json,
@@ -19,7 +19,7 @@ begin
         select i.*
           from json_to_recordset(p_items) as i (
                    d uuid, r uuid, e integer, s bigint, type text, event text, data json,
-                   ns text, checkpoint_id uuid, parent uuid, "values" json, next json, tasks json,
+                   ns text, checkpoint_id uuid, path json, parent uuid, "values" json, next json, tasks json,
                    metadata json, opaque json, status text, error json)
     )
     select (
@@ -38,7 +38,11 @@ begin
            (
                select array_agg(agent.make_event(
                           i.d, i.r, i.e, i.s, i.event,
-                          case when i.checkpoint_id is null then coalesce(i.data::text, 'null') end,
+                          case
+                              when i.checkpoint_id is null then coalesce(i.data::text, 'null')
+                              when i.path is not null then agent.place_values(
+                                  i.data, array(select json_array_elements_text(i.path)))
+                          end,
                           i.checkpoint_id))
                  from item i
                 where i.type = 'event'

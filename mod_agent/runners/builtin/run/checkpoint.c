@@ -71,7 +71,7 @@ static json_object *describe_checkpoint(runner_run_t *run,
     runner_value_add(data, "config", describe_config(run, run->checkpoint_id));
     runner_value_add(data, "parent_config",
                      describe_config(run, run->parent_id));
-    runner_value_add(data, "values", runner_value_share(run->values));
+    runner_value_add(data, "values", runner_emit_state(run));
     runner_value_add(data, "metadata", runner_value_share(metadata));
     runner_value_add(data, "next", describe_next(run));
     runner_value_add(data, "tasks", describe_tasks(run));
@@ -182,12 +182,13 @@ void runner_checkpoint_save(runner_run_t *run, const char *source,
         runner_emit_values(run);
     }
     if (run->modes & RUNNER_MODE_CHECKPOINTS) {
-        runner_emit_event(run, "checkpoints",
-                          describe_checkpoint(run, metadata));
+        runner_emit_event_with_state(run, "checkpoints",
+                                     describe_checkpoint(run, metadata),
+                                     "[\"values\"]");
     }
     if (run->modes & RUNNER_MODE_DEBUG) {
-        runner_emit_debug(run, "checkpoint",
-                          describe_checkpoint(run, metadata));
+        runner_emit_debug(run, "checkpoint", describe_checkpoint(run, metadata),
+                          "[\"payload\",\"values\"]");
     }
     runner_emit_clear(run);
 }

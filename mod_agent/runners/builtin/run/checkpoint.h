@@ -5,9 +5,9 @@
 
 #include "state.h"
 
-/* The longest state as JSON text: events of some stream modes have it in one
- * line. */
-#define RUNNER_STATE_MAX (RUNNER_LINE_MAX - (size_t)1024 * 1024)
+/* The longest state as JSON text. No line contains it, but every reader of a
+ * state in the server holds it as a whole. */
+#define RUNNER_STATE_MAX ((size_t)32 * 1024 * 1024)
 
 /*
  * Sends the state as the next checkpoint (a new id, the next step), and the

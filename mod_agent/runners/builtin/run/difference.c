@@ -8,6 +8,9 @@
 #include "runners/builtin/base/value.h"
 #include "weight.h"
 
+/* Messages that are measured at once. */
+#define MEASURED ((size_t)256)
+
 static json_object *get_messages(const runner_run_t *run)
 {
     return agent_json_get(run->values, "messages");
@@ -82,21 +85,36 @@ static void add_value(runner_run_t *run, json_object *value,
     run->weight += weight - runner_weight_excess(messages);
 }
 
-/* Some of the messages of the last checkpoint were removed or replaced: counts
- * the rest of the state anew. */
-static void measure_kept(runner_run_t *run, json_object *messages)
+/* The same without adding it to the line. */
+static void measure_value(runner_run_t *run, json_object *value,
+                          json_object *messages)
 {
     agent_buffer_t *out = &run->output.wire->out;
     size_t length = agent_buffer_length(out);
-    json_object *kept = slice(messages, 0, run->kept);
+
+    add_value(run, value, messages);
+    agent_buffer_truncate(out, length);
+}
+
+/* Some of the messages of the last checkpoint were removed or replaced: counts
+ * the rest of the state anew, in parts, since it may be longer than a line. */
+static void measure_kept(runner_run_t *run, json_object *messages)
+{
     json_object *values = runner_value_copy(run->values);
+    json_object *none = runner_value_list();
 
     run->text_size = run->tree_weight = run->weight = 0;
-    runner_value_add(values, "messages", runner_value_share(kept));
-    add_value(run, values, kept);
-    agent_buffer_truncate(out, length);
+    runner_value_add(values, "messages", runner_value_share(none));
+    measure_value(run, values, none);
     json_object_put(values);
-    json_object_put(kept);
+    json_object_put(none);
+    for (size_t i = 0; i < run->kept; i += MEASURED) {
+        json_object *part = slice(
+            messages, i, i + MEASURED < run->kept ? i + MEASURED : run->kept);
+
+        measure_value(run, part, part);
+        json_object_put(part);
+    }
 }
 
 static void add_list(runner_run_t *run, json_object *messages)

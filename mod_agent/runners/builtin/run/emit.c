@@ -46,6 +46,23 @@ void runner_emit_event(runner_run_t *run, const char *name, json_object *data)
     end_line(run, true);
 }
 
+json_object *runner_emit_state(runner_run_t *run)
+{
+    return run->is_saved ? NULL : runner_value_share(run->values);
+}
+
+void runner_emit_event_with_state(runner_run_t *run, const char *name,
+                                  json_object *data, const char *path)
+{
+    begin_data(run, name, data);
+    if (run->is_saved) {
+        runner_wire_add(run->output.wire,
+                        ",\"checkpoint_id\":\"%s\",\"path\":%s",
+                        run->checkpoint_id, path);
+    }
+    end_line(run, true);
+}
+
 void runner_emit_error(runner_run_t *run, json_object *error)
 {
     begin_data(run, "error", error);
@@ -53,7 +70,7 @@ void runner_emit_error(runner_run_t *run, json_object *error)
 }
 
 void runner_emit_debug(runner_run_t *run, const char *type,
-                       json_object *payload)
+                       json_object *payload, const char *path)
 {
     json_object *data = json_object_new_object();
     char timestamp[APR_RFC822_DATE_LEN];
@@ -69,7 +86,12 @@ void runner_emit_debug(runner_run_t *run, const char *type,
                                        (int)now.tm_usec));
     runner_value_add_text(data, "type", type);
     runner_value_add(data, "payload", payload);
-    runner_emit_event(run, "debug", data);
+    if (path != NULL) {
+        runner_emit_event_with_state(run, "debug", data, path);
+    }
+    else {
+        runner_emit_event(run, "debug", data);
+    }
 }
 
 void runner_emit_values(runner_run_t *run)

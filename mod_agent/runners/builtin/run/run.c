@@ -305,7 +305,7 @@ static void fail_overflow(runner_run_t *run)
     runner_problem_set(&problem, run->pool, "StateTooLargeError",
                        "The state of the thread has grown too large: it may "
                        "have %d MiB, %d MiB of memory as a tree of objects, "
-                       "and no message about it more than %d MiB. "
+                       "and what a step adds or an event shows %d MiB. "
                        "Begin a new thread or remove messages.",
                        (int)(RUNNER_STATE_MAX >> 20),
                        (int)(RUNNER_STATE_WEIGHT_MAX >> 20),

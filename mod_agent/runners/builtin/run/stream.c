@@ -37,7 +37,7 @@ static json_object *describe_task(runner_run_t *run, runner_node_t node)
 
     runner_value_add_text(task, "id", run->task_id);
     runner_value_add_text(task, "name", runner_node_name(node));
-    runner_value_add(task, "input", runner_value_share(run->values));
+    runner_value_add(task, "input", runner_emit_state(run));
     runner_value_add(task, "triggers",
                      runner_metadata_triggers(node, run->scratch));
     return runner_value_add(task, "interrupts", runner_value_list());
@@ -57,10 +57,12 @@ void runner_stream_task(runner_run_t *run, runner_node_t node)
         runner_trace_node_start(run, node);
     }
     if (run->modes & RUNNER_MODE_TASKS) {
-        runner_emit_event(run, "tasks", describe_task(run, node));
+        runner_emit_event_with_state(run, "tasks", describe_task(run, node),
+                                     "[\"input\"]");
     }
     if (run->modes & RUNNER_MODE_DEBUG) {
-        runner_emit_debug(run, "task", describe_task(run, node));
+        runner_emit_debug(run, "task", describe_task(run, node),
+                          "[\"payload\",\"input\"]");
     }
     runner_emit_clear(run);
 }
@@ -153,7 +155,7 @@ void runner_stream_task_result(runner_run_t *run, runner_node_t node,
     }
     if (run->modes & RUNNER_MODE_DEBUG) {
         runner_emit_debug(run, "task_result",
-                          describe_result(run, node, messages, error));
+                          describe_result(run, node, messages, error), NULL);
     }
     runner_emit_clear(run);
 }
@@ -267,10 +269,12 @@ void runner_stream_interrupt(runner_run_t *run)
             runner_value_wrap("__interrupt__", runner_value_list()));
     }
     if (run->modes & RUNNER_MODE_VALUES) {
-        json_object *values = runner_value_copy(run->values);
+        json_object *state = runner_emit_state(run);
+        json_object *values = runner_value_copy(state);
 
+        agent_json_own(state, run->scratch);
         runner_value_add(values, "__interrupt__", runner_value_list());
-        runner_emit_event(run, "values", values);
+        runner_emit_event_with_state(run, "values", values, "[]");
     }
     runner_emit_clear(run);
 }

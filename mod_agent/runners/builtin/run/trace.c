@@ -77,9 +77,11 @@ static json_object *describe_tags(const runner_run_t *run, int depth)
     return tags;
 }
 
-/* Takes the references of the subject's metadata and of data. */
-static void send_trace(runner_run_t *run, const char *event, subject_t subject,
-                       json_object *data)
+/* Takes the references of the subject's metadata and of data. path: where the
+ * event has the state; NULL for none. */
+static void send_with_state(runner_run_t *run, const char *event,
+                            subject_t subject, json_object *data,
+                            const char *path)
 {
     json_object *traced = json_object_new_object();
 
@@ -91,7 +93,18 @@ static void send_trace(runner_run_t *run, const char *event, subject_t subject,
     runner_value_add(traced, "tags", describe_tags(run, subject.depth));
     runner_value_add(traced, "metadata", subject.metadata);
     runner_value_add(traced, "data", data);
-    runner_emit_event(run, "events", traced);
+    if (path != NULL) {
+        runner_emit_event_with_state(run, "events", traced, path);
+    }
+    else {
+        runner_emit_event(run, "events", traced);
+    }
+}
+
+static void send_trace(runner_run_t *run, const char *event, subject_t subject,
+                       json_object *data)
+{
+    send_with_state(run, event, subject, data, NULL);
 }
 
 /* A command counts as the input. */
@@ -107,14 +120,16 @@ void runner_trace_run_start(runner_run_t *run)
 
 void runner_trace_run_end(runner_run_t *run)
 {
-    send_trace(run, "on_chain_end", get_graph(run),
-               runner_value_wrap("output", runner_value_share(run->values)));
+    send_with_state(run, "on_chain_end", get_graph(run),
+                    runner_value_wrap("output", runner_emit_state(run)),
+                    "[\"data\",\"output\"]");
 }
 
 void runner_trace_node_start(runner_run_t *run, runner_node_t node)
 {
-    send_trace(run, "on_chain_start", get_node(run, node),
-               runner_value_wrap("input", runner_value_share(run->values)));
+    send_with_state(run, "on_chain_start", get_node(run, node),
+                    runner_value_wrap("input", runner_emit_state(run)),
+                    "[\"data\",\"input\"]");
 }
 
 static json_object *wrap_messages(json_object *messages)
@@ -129,8 +144,9 @@ void runner_trace_node_end(runner_run_t *run, runner_node_t node,
 
     send_trace(run, "on_chain_stream", get_node(run, node),
                runner_value_wrap("chunk", wrap_messages(messages)));
-    runner_value_add(data, "input", runner_value_share(run->values));
-    send_trace(run, "on_chain_end", get_node(run, node), data);
+    runner_value_add(data, "input", runner_emit_state(run));
+    send_with_state(run, "on_chain_end", get_node(run, node), data,
+                    "[\"data\",\"input\"]");
 }
 
 /* The model's input: a list of conversations, here of one. */
