@@ -81,6 +81,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/cut_elements.sql
 \ir functions/inline/read_items.sql
 \ir functions/inline/find_children.sql
+\ir functions/inline/find_origin.sql
 \ir functions/inline/compose_values.sql
 \ir functions/inline/compose_event.sql
 \ir functions/inline/choose_start.sql
@@ -95,6 +96,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/page_bytes.sql
 \ir functions/inline/expiry_delay.sql
 \ir functions/inline/deletion_bytes.sql
+\ir functions/inline/copy_bytes.sql
 \ir functions/inline/stronger_cancel.sql
 \ir functions/inline/make_end.sql
 \ir functions/inline/make_leased_run.sql
@@ -132,6 +134,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/delete_items.sql
 \ir functions/internal/delete_state.sql
 \ir functions/internal/discard_run.sql
+\ir functions/internal/copy_checkpoints.sql
+\ir functions/internal/copy_items.sql
 \ir functions/internal/rollback_run.sql
 \ir functions/internal/requeue_run.sql
 \ir functions/internal/preempt_runs.sql
@@ -168,6 +172,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/get_thread.sql
 \ir functions/api/create_thread.sql
 \ir functions/api/delete_thread.sql
+\ir functions/api/copy_thread.sql
 \ir functions/api/delete_assistant.sql
 \ir functions/api/create_run.sql
 \ir functions/api/create_stateless_run.sql
@@ -204,6 +209,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/maintain_partitions.sql
 \ir functions/worker/expire_threads.sql
 \ir functions/worker/sweep_items.sql
+\ir functions/worker/sweep_copies.sql
 \ir functions/worker/sweep_events.sql
 \ir functions/worker/claim_webhooks.sql
 \ir functions/worker/save_webhooks.sql

@@ -27,6 +27,7 @@ static const agent_route_t server_routes[] = {
     {"POST", "/threads", agent_handle_thread_create, true},
     {"GET", "/threads/{thread_id}", agent_handle_thread_get, true},
     {"DELETE", "/threads/{thread_id}", agent_handle_thread_delete, true},
+    {"POST", "/threads/{thread_id}/copy", agent_handle_thread_copy, true},
     {"GET", "/threads/{thread_id}/stream", agent_handle_thread_stream, true},
     {"GET", "/threads/{thread_id}/state", agent_handle_state_get, true},
     {"GET", "/threads/{thread_id}/state/{checkpoint_id}", agent_handle_state_at,

@@ -11,6 +11,7 @@
 #include "../http/response.h"
 #include "../model/schema.h"
 #include "../model/thread.h"
+#include "../stream/thread_copy.h"
 #include "../stream/thread_stream.h"
 
 /* The client's id in lower case, or a new one. */
@@ -76,6 +77,11 @@ int agent_handle_thread_delete(agent_call_t *call)
         agent_wake_cancel(call->child->wake_fd, changed);
     } while (more);
     return agent_response_empty(call, HTTP_NO_CONTENT);
+}
+
+int agent_handle_thread_copy(agent_call_t *call)
+{
+    return agent_thread_copy_respond(call);
 }
 
 /* checkpoint_id NULL: the newest state. */

@@ -55,6 +55,25 @@ apr_status_t agent_thread_delete(const char **changed, bool *more,
     return rv;
 }
 
+static const agent_statement_t copy_thread = {
+    .name = "agent_copy_thread",
+    .params = 4,
+    .sql = "select code, body from agent.copy_thread($1, $2, $3, $4)"};
+
+apr_status_t agent_thread_copy(bool *more, agent_db_pool_t *db,
+                               const agent_run_ref_t *ref, const char *copy_id,
+                               agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, ref->thread_id, copy_id,
+                            *more ? "true" : "false"};
+    const char *body;
+    apr_status_t rv = agent_db_pool_call(&body, db, &copy_thread, params, err,
+                                         pool);
+
+    *more = rv == APR_SUCCESS && body != NULL;
+    return rv;
+}
+
 static const agent_statement_t get_state = {
     .name = "agent_get_state",
     .params = 3,

@@ -29,6 +29,14 @@ apr_status_t agent_thread_delete(const char **changed, bool *more,
                                  const agent_run_ref_t *ref,
                                  agent_error_t **err, apr_pool_t *pool);
 
+/* Copies a piece of a thread to a new one with the id copy_id, which exists
+ * when all is copied. *more: set to false for the first call; true on return:
+ * call again. Errors: SOURCE_NOT_FOUND; THREAD_CHANGED when something of the
+ * thread was deleted during the copy: begin again with another copy_id. */
+apr_status_t agent_thread_copy(bool *more, agent_db_pool_t *db,
+                               const agent_run_ref_t *ref, const char *copy_id,
+                               agent_error_t **err, apr_pool_t *pool);
+
 /* Returns the state at a checkpoint; checkpoint_id NULL: the newest state.
  * Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND. */
 apr_status_t agent_thread_get_state(const char **body, agent_db_pool_t *db,

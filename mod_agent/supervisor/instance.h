@@ -62,6 +62,7 @@ typedef struct agent_supervisor_t {
     agent_expire_t expire;
     agent_sweep_t items;
     agent_sweep_t events;
+    agent_sweep_t copies;
     agent_webhook_t webhook;
 } agent_supervisor_t;
 

@@ -1,11 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Purpose:  undo 0002.
 -- Affects:  agent.threads, agent.thread_expiries, agent.checkpoints, agent.checkpoint_items,
---           agent.inherited_items, agent.item_sweeps.
+--           agent.inherited_items, agent.item_sweeps, agent.copied_runs, agent.thread_copies, agent.copy_lists.
 -- Locks:    ACCESS EXCLUSIVE on these tables.
 -- Breaking: yes, all threads and their state are lost.
 set local lock_timeout = '2s';
 
+drop table agent.copy_lists;
+drop table agent.thread_copies;
+drop table agent.copied_runs;
 drop table agent.item_sweeps;
 drop table agent.inherited_items;
 drop table agent.checkpoint_items;

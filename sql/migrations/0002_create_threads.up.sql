@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Purpose:  threads, their checkpoints with values stored by difference, and the expiry of temporary threads.
+-- Purpose:  threads, their checkpoints with values stored by difference, their copies, and the expiry of temporary
+--           threads.
 -- Affects:  new objects only.
 -- Locks:    none on existing tables.
 -- Breaking: no.
@@ -18,6 +19,7 @@ create table agent.threads (
     head_checkpoint_id  uuid,
     head_run_id         uuid,
     head_has_next       boolean     not null default false,
+    state_deletions     bigint      not null default 0,
     created_at          timestamptz not null,
     updated_at          timestamptz not null,
     state_updated_at    timestamptz,
@@ -47,6 +49,8 @@ comment on column agent.threads.head_checkpoint_id is
 comment on column agent.threads.head_run_id is 'Copy of run_id of the head checkpoint.';
 comment on column agent.threads.head_has_next is
     'True when the head checkpoint has nodes left to execute.';
+comment on column agent.threads.state_deletions is
+    'How often checkpoints of the thread were deleted: a copy that is under way is then not of one moment.';
 comment on column agent.threads.created_at is 'When it was created.';
 comment on column agent.threads.updated_at is 'When it was last changed.';
 comment on column agent.threads.state_updated_at is 'When the head last moved.';
@@ -134,12 +138,14 @@ comment on column agent.checkpoints.state_bytes is
     'Approximate length of the values as JSON text.';
 comment on column agent.checkpoints.created_at is 'When it was saved.';
 
-create index checkpoints_parent on agent.checkpoints (coalesce(parent_checkpoint_id, thread_id), (checkpoint_ns || ''));
+create index checkpoints_parent on agent.checkpoints (
+    coalesce(parent_checkpoint_id, thread_id), (checkpoint_ns || ''), uuid_hash_extended(thread_id, 0));
 comment on index agent.checkpoints_parent is
-    'Finds the checkpoints that continue a deleted one, without reading the others of the thread. Expressions, so '
-    'that no other condition matches it.';
-create index checkpoints_run on agent.checkpoints (run_id);
-comment on index agent.checkpoints_run is 'Finds the checkpoints of a run that is deleted.';
+    'Finds the checkpoints that continue a deleted one, without reading the others of the thread or those of its '
+    'copies. Expressions, so that no other condition matches it.';
+create index checkpoints_run on agent.checkpoints (run_id, uuid_hash_extended(thread_id, 0));
+comment on index agent.checkpoints_run is
+    'Finds the checkpoints of a run that is deleted, without those of copies of its thread.';
 
 create table agent.checkpoint_items (
     deployment_id  uuid    not null,
@@ -204,5 +210,80 @@ comment on column agent.item_sweeps.deployment_id is 'Its deployment.';
 comment on column agent.item_sweeps.thread_id is 'The thread.';
 comment on column agent.item_sweeps.list_id is 'The list.';
 comment on column agent.item_sweeps.first is 'Position of the first element to delete; all after it are deleted too.';
+
+create table agent.copied_runs (
+    deployment_id       uuid  not null,
+    thread_id           uuid  not null,
+    run_id              uuid  not null,
+    metadata            jsonb,
+    last_checkpoint_id  uuid,
+    error               text,
+    constraint copied_runs_pkey primary key (deployment_id, thread_id, run_id)
+);
+comment on table agent.copied_runs is
+    'Members that the checkpoints of a copied thread show of the runs that saved them, which are runs of another thread and '
+    'may be deleted with it.';
+comment on column agent.copied_runs.deployment_id is 'Its deployment.';
+comment on column agent.copied_runs.thread_id is 'The copy.';
+comment on column agent.copied_runs.run_id is 'The run.';
+comment on column agent.copied_runs.metadata is
+    'Members that the run adds to the metadata of its checkpoints, without the id of the thread.';
+comment on column agent.copied_runs.last_checkpoint_id is 'The last checkpoint that the run saved.';
+comment on column agent.copied_runs.error is 'Message when the run failed.';
+
+create table agent.thread_copies (
+    deployment_id       uuid        not null,
+    thread_id           uuid        not null,
+    source_id           uuid        not null,
+    source_created_at   timestamptz not null,
+    state_deletions     bigint      not null,
+    assistant_id        uuid,
+    metadata            jsonb       not null,
+    config              jsonb       not null,
+    head_checkpoint_id  uuid,
+    head_run_id         uuid,
+    head_has_next       boolean     not null,
+    checkpoint_ns       text,
+    next_checkpoint_id  uuid,
+    started_at          timestamptz not null,
+    expires_at          timestamptz not null,
+    constraint thread_copies_pkey primary key (deployment_id, thread_id)
+) with (fillfactor = 50);
+comment on table agent.thread_copies is
+    'Copies of threads that are under way: the row of the copy in agent.threads is inserted at the end, so that '
+    'nothing of it can be read before. One that was not continued for some time is deleted (agent.sweep_copies).';
+comment on column agent.thread_copies.deployment_id is 'Its deployment.';
+comment on column agent.thread_copies.thread_id is 'The copy.';
+comment on column agent.thread_copies.source_id is 'The thread that is copied.';
+comment on column agent.thread_copies.source_created_at is 'When that was created: another one may take its id.';
+comment on column agent.thread_copies.state_deletions is 'Of that thread when the copy began.';
+comment on column agent.thread_copies.assistant_id is 'Of that thread when the copy began.';
+comment on column agent.thread_copies.metadata is 'Of that thread when the copy began.';
+comment on column agent.thread_copies.config is 'Of that thread when the copy began.';
+comment on column agent.thread_copies.head_checkpoint_id is 'Of that thread when the copy began.';
+comment on column agent.thread_copies.head_run_id is 'Of that thread when the copy began.';
+comment on column agent.thread_copies.head_has_next is 'Of that thread when the copy began.';
+comment on column agent.thread_copies.checkpoint_ns is
+    'Namespace whose checkpoints are copied; null when all are, and the lists follow.';
+comment on column agent.thread_copies.next_checkpoint_id is
+    'The next checkpoint to copy: those of a namespace are copied from the newest to the first one.';
+comment on column agent.thread_copies.started_at is 'When the copy began.';
+comment on column agent.thread_copies.expires_at is 'When it counts as abandoned.';
+
+create table agent.copy_lists (
+    deployment_id  uuid    not null,
+    thread_id      uuid    not null,
+    list_id        bigint  not null,
+    first          integer not null,
+    until          integer not null,
+    constraint copy_lists_pkey primary key (deployment_id, thread_id, list_id)
+);
+comment on table agent.copy_lists is
+    'Elements that the copied checkpoints contain and that a copy under way has not copied yet.';
+comment on column agent.copy_lists.deployment_id is 'Its deployment.';
+comment on column agent.copy_lists.thread_id is 'The copy.';
+comment on column agent.copy_lists.list_id is 'The list, which has the same number in the copy.';
+comment on column agent.copy_lists.first is 'Position of the first element.';
+comment on column agent.copy_lists.until is 'Position after the last element.';
 
 insert into agent.schema_version (version, name) values (2, 'create_threads');

@@ -133,6 +133,10 @@ my %rows = (
     } ],
     'GET /threads/{thread_id}'                        => [ undef, $unseen ],
     'DELETE /threads/{thread_id}'                     => [ undef, $unseen ],
+    'POST /threads/{thread_id}/copy' => [ undef, sub {
+        is $_[0]{status}, 409, $_[1];
+        is $_[0]{json}{code}, 'source_not_found', "$_[1] finds nothing to copy";
+    } ],
     'GET /threads/{thread_id}/stream'                 => [ undef, $unseen ],
     'GET /threads/{thread_id}/state'                  => [ undef, $unseen ],
     'GET /threads/{thread_id}/state/{checkpoint_id}'  => [ undef, $unseen ],

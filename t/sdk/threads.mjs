@@ -14,6 +14,17 @@ scenario('threads', async (t) => {
         'with do_nothing, create returns the existing thread');
     const error = await t.errorOf(client.threads.create({ threadId }));
     t.is(error && error.status, 409, 'an existing id is a conflict');
+    const run = await client.runs.create(threadId, 'agent', { input: say('Hello') });
+    const values = await client.runs.join(threadId, run.run_id);
+    const copy = await client.threads.copy(threadId);
+    const { metadata } = await client.threads.get(threadId);
+    t.is([copy.metadata, copy.values], [{ ...metadata, thread_id: copy.thread_id }, values],
+        'copy returns the record of the copy, with its values');
+    t.is((await client.threads.getState(copy.thread_id)).checkpoint_id,
+        (await client.threads.getState(threadId)).checkpoint_id,
+        'the checkpoints of a copy have the same ids');
+    t.is((await t.errorOf(client.threads.copy(UNKNOWN))).status, 409,
+        'the copy of an unknown thread is a conflict');
     await client.threads.delete(threadId);
     t.is((await t.errorOf(client.threads.get(threadId))).status, 404, 'a deleted thread is 404');
     t.is((await t.errorOf(client.threads.delete(UNKNOWN))).status, 404,

@@ -22,6 +22,17 @@ async def threads(t):
                            "an existing id is a ConflictError")
     t.equal([error.status_code, error.code], [409, "thread_exists"],
             "the conflict has status and code")
+    run = await client.runs.create(thread_id, "agent", input=say("Hello"))
+    values = await client.runs.join(thread_id, run["run_id"])
+    copy = await client.threads.copy(thread_id)
+    metadata = (await client.threads.get(thread_id))["metadata"]
+    t.equal([copy["metadata"], copy["values"]], [{**metadata, "thread_id": copy["thread_id"]}, values],
+            "copy returns the record of the copy, with its values")
+    t.equal([(await client.threads.get_state(id))["checkpoint_id"] for id in (thread_id, copy["thread_id"])],
+            [(await client.threads.get_state(thread_id))["checkpoint_id"]] * 2,
+            "the checkpoints of a copy have the same ids")
+    await t.raises(ConflictError, client.threads.copy(UNKNOWN),
+                   "the copy of an unknown thread is a ConflictError")
     await client.threads.delete(thread_id)
     await t.raises(NotFoundError, client.threads.get(thread_id),
         "a deleted thread is a NotFoundError")

@@ -39,7 +39,7 @@ sub snapshot {
     return join "\n", map { $session->value("select md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
         from agent.$_ x where deployment_id = '@{[ $owner->deployment ]}'") }
         qw(threads thread_expiries runs run_queue run_events event_sweeps checkpoints checkpoint_items inherited_items
-        item_sweeps usage_events graphs assistants assistant_versions webhook_outbox);
+        item_sweeps thread_copies copy_lists copied_runs usage_events graphs assistants assistant_versions webhook_outbox);
 }
 my $before = snapshot();
 
@@ -55,6 +55,7 @@ my %calls = (
     get_thread => [ [$thread], 'thread_not_found' ],
     find_thread_end => [ [$thread], 'thread_not_found' ],
     delete_thread => [ [$thread], 'thread_not_found' ],
+    copy_thread => [ [ $thread, $run, 'false' ], 'source_not_found' ],
     get_run => [ [ $thread, $run ], 'run_not_found' ],
     list_runs => [ [ $thread, 10, 0, undef, undef ], 'thread_not_found' ],
     delete_run => [ [ $thread, $run ], 'run_not_found' ],

@@ -9,8 +9,10 @@
 
 #define NOW apr_time_from_sec(1000)
 
-static const agent_operation_t *const sweeps[] = {&agent_item_operation,
-                                                  &agent_event_operation};
+static const agent_operation_t *const sweeps[] = {
+    &agent_item_operation, &agent_event_operation, &agent_copy_operation};
+
+#define SWEEPS (int)(sizeof(sweeps) / sizeof(sweeps[0]))
 
 static agent_worker_t *make_worker(apr_pool_t *pool)
 {
@@ -25,7 +27,7 @@ static agent_worker_t *make_worker(apr_pool_t *pool)
 /* The pause after a sweep that failed is that long, give or take 20 %. */
 static void assert_pause(void *pool, agent_failure_t failure, int sec)
 {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < SWEEPS; i++) {
         agent_sweep_t sweep = {.worker = make_worker(pool)};
 
         /* In brackets: cmocka has a macro of that name. */
@@ -58,7 +60,7 @@ static void a_worker_without_a_lease_deletes_nothing(void **state)
     worker->state = AGENT_WORKER_NEW;
     assert_true(agent_expire_operation.due(&expire) == AGENT_CLOCK_NEVER);
     assert_true(agent_partitions_operation.due(&expire) == AGENT_CLOCK_NEVER);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < SWEEPS; i++) {
         assert_true(sweeps[i]->due(&sweep) == AGENT_CLOCK_NEVER);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expire_threads, maintain_partitions, sweep_items and sweep_events; see
- * expire.h. */
+/* expire_threads, maintain_partitions, sweep_items, sweep_events and
+ * sweep_copies; see expire.h. */
 #include "expire.h"
 
 #include <string.h>
@@ -144,6 +144,11 @@ static const agent_statement_t sweep_events = {
     .is_repeatable = true,
     .sql = "select agent.sweep_events()"};
 
+static const agent_statement_t sweep_copies = {
+    .name = "agent_sweep_copies",
+    .is_repeatable = true,
+    .sql = "select agent.sweep_copies()"};
+
 static apr_status_t send_sweep(agent_sweep_t *sweep,
                                const agent_statement_t *statement,
                                agent_database_t *database, agent_error_t **err)
@@ -162,6 +167,12 @@ static apr_status_t send_events(void *part, agent_database_t *database,
                                 agent_error_t **err)
 {
     return send_sweep(part, &sweep_events, database, err);
+}
+
+static apr_status_t send_copies(void *part, agent_database_t *database,
+                                agent_error_t **err)
+{
+    return send_sweep(part, &sweep_copies, database, err);
 }
 
 static void receive_sweep(void *part, const agent_db_result_t *result)
@@ -188,3 +199,6 @@ const agent_operation_t agent_item_operation = {
 
 const agent_operation_t agent_event_operation = {
     "sweep_events", due_sweep, send_events, receive_sweep, fail_sweep};
+
+const agent_operation_t agent_copy_operation = {
+    "sweep_copies", due_sweep, send_copies, receive_sweep, fail_sweep};

@@ -98,6 +98,7 @@ begin
                head_checkpoint_id = null,
                head_run_id = null,
                head_has_next = false,
+               state_deletions = t.state_deletions + 1,
                updated_at = v_now
          where t.deployment_id = p_deployment_id
            and t.thread_id = p_thread_id;

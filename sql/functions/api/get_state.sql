@@ -22,23 +22,15 @@ begin
                'next', coalesce(c.next, '[]'),
                'tasks', case
                    when r.error is not null and r.last_checkpoint_id = c.checkpoint_id
-                   then agent.render_failed_tasks(c.tasks, c.next, r.run_id, r.error ->> 'message')
+                   then agent.render_failed_tasks(c.tasks, c.next, c.run_id, r.error)
                    else coalesce(c.tasks, '[]')
                end,
                'metadata', case
                    when c.checkpoint_id is null then '{}'
-                   when r.run_id is null then c.metadata
+                   when r.metadata is null then c.metadata
                    else agent.concat_objects(
                        c.metadata,
-                       (
-                           (r.config -> 'metadata') - array['source', 'step', 'writes', 'parents']
-                           || jsonb_build_object(
-                               'run_id', r.run_id,
-                               'user_id', r.config #> '{configurable,user_id}',
-                               'graph_id', r.graph_id,
-                               'thread_id', r.thread_id,
-                               'assistant_id', r.assistant_id)
-                       )::json)
+                       (r.metadata || jsonb_build_object('thread_id', c.thread_id))::json)
                end,
                'created_at', agent.render_time(c.created_at),
                'checkpoint_id', c.checkpoint_id,
@@ -57,13 +49,7 @@ begin
                and k.checkpoint_id = coalesce(p_checkpoint_id, t.head_checkpoint_id)
              limit 1
            ) c on true
-      left join lateral (
-            select x.*
-              from agent.runs x
-             where x.run_id = c.run_id
-               and x.deployment_id is not distinct from c.deployment_id
-             limit 1
-           ) r on true
+      left join lateral agent.find_origin(c.deployment_id, c.thread_id, c.run_id) r on true
      cross join lateral agent.compose_values(t.deployment_id, t.thread_id, c.channels) v
      cross join lateral agent.render_interrupts(c.tasks) i
      where t.deployment_id = p_deployment_id

@@ -16,6 +16,7 @@ as $function$
       from agent.checkpoints x
      where coalesce(x.parent_checkpoint_id, x.thread_id) = p_checkpoint_id
        and x.checkpoint_ns || '' = p_checkpoint_ns
+       and uuid_hash_extended(x.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
        and x.deployment_id is not distinct from p_deployment_id
        and x.thread_id is not distinct from p_thread_id
      -- Not flattened: the planner must not turn a lookup for each of several checkpoints into a join.

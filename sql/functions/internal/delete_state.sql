@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes the checkpoints and values of a thread that is being deleted, up to p_bytes: each row counts as its stored
+-- Deletes the checkpoints and values of a thread that is being deleted, or of a copy that is not complete, up to p_bytes: each row counts as its stored
 -- size plus 1,000 bytes, and as much for each further index of its table.
 -- Returns: the unused part of p_bytes; 0 or less when something may be left.
 -- Locks:   the caller holds the thread; takes its rows in agent.item_sweeps, before the elements.
@@ -43,6 +43,31 @@ begin
     delete from agent.inherited_items h
      where h.deployment_id = p_deployment_id
        and h.thread_id = p_thread_id;
+    delete from agent.copy_lists l
+     where l.deployment_id = p_deployment_id
+       and l.thread_id = p_thread_id;
+    v_last := null;
+    for v_row in
+        select r.run_id, 1000 + coalesce(pg_column_size(r.metadata), 0) as bytes
+          from agent.copied_runs r
+         where r.deployment_id = p_deployment_id
+           and r.thread_id = p_thread_id
+         order by r.deployment_id, r.thread_id, r.run_id
+    loop
+        exit when v_left <= 0;
+        v_left := v_left - v_row.bytes;
+        v_last := v_row;
+    end loop;
+    if v_last is not null then
+        delete from agent.copied_runs r
+         where r.deployment_id = p_deployment_id
+           and r.thread_id = p_thread_id
+           and r.run_id <= v_last.run_id;
+    end if;
+    if v_left <= 0 then
+        return v_left;
+    end if;
+
     v_last := null;
     for v_row in
         select i.list_id, i.position, 1000 + pg_column_size(i.content) as bytes

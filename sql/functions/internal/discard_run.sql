@@ -29,11 +29,17 @@ begin
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
 
+    update agent.threads t
+       set state_deletions = t.state_deletions + 1
+     where t.deployment_id = p_deployment_id
+       and t.thread_id = p_thread_id;
+
     -- A checkpoint has one parent: no cycle can be reached from one with a parent of another run.
     with recursive down as (
         select c.checkpoint_ns, c.checkpoint_id, coalesce(c.parent_checkpoint_id, c.thread_id) as ancestor_id
           from agent.checkpoints c
          where c.run_id = p_run_id
+           and uuid_hash_extended(c.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
            and c.deployment_id is not distinct from p_deployment_id
            and c.thread_id is not distinct from p_thread_id
            and (
@@ -57,6 +63,7 @@ begin
     perform agent.release_items(p_deployment_id, p_thread_id, p_run_id, v_namespaces, v_ids, v_ancestors);
     delete from agent.checkpoints c
      where c.run_id = p_run_id
+       and uuid_hash_extended(c.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
        and c.deployment_id is not distinct from p_deployment_id
        and c.thread_id is not distinct from p_thread_id;
     v_bytes := agent.delete_items(p_deployment_id, p_thread_id, agent.deletion_bytes());

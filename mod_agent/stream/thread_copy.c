@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies of threads; see thread_copy.h. The supervisor sweeps what a copy that
+ * did not end leaves behind. */
+#include "thread_copy.h"
+
+#include <apr_strings.h>
+
+#include "../core/uuid.h"
+#include "../http/body.h"
+#include "../http/problem.h"
+#include "../http/response.h"
+#include "../model/thread.h"
+#include "../wait/park.h"
+
+/* A thread whose runs are deleted again and again is not copied for ever. */
+#define MOST_ATTEMPTS 3
+
+typedef struct copy_t {
+    agent_call_t *call;
+    agent_run_ref_t ref; /* of the copy */
+    int attempts;
+    /* A piece was copied. */
+    bool begun;
+} copy_t;
+
+static void begin(copy_t *copy)
+{
+    char id[AGENT_UUID_SIZE];
+
+    agent_uuid_v7(id);
+    copy->ref = (agent_run_ref_t){
+        .deployment_id = copy->call->ref.deployment_id,
+        .thread_id = apr_pstrdup(copy->call->pool, id)};
+    copy->begun = false;
+    copy->attempts++;
+}
+
+/* After a failed piece: whether another one may succeed. */
+static bool may_go_on(copy_t *copy)
+{
+    agent_error_id_t id = copy->call->err->id;
+
+    if (id == AGENT_E_THREAD_CHANGED && copy->attempts < MOST_ATTEMPTS) {
+        begin(copy);
+        return true;
+    }
+    /* The pool has waited for a connection. */
+    return id == AGENT_E_POOL_EXHAUSTED && copy->begun;
+}
+
+static agent_turn_t respond(copy_t *copy, apr_status_t rv, apr_pool_t *scratch)
+{
+    agent_call_t *call = copy->call;
+    const char *body;
+
+    if (rv == APR_SUCCESS) {
+        rv = agent_thread_get(&body, call->child->turn_db, &copy->ref,
+                              &call->err, scratch);
+    }
+    (void)!(rv == APR_SUCCESS
+                ? agent_response_json_transient(call, HTTP_OK, body)
+                : agent_problem_send(call));
+    return AGENT_TURN_DONE;
+}
+
+static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
+                              agent_waiter_t *waiter, apr_pool_t *scratch)
+{
+    copy_t *copy = baton;
+    agent_call_t *call = copy->call;
+    bool more = copy->begun;
+    apr_status_t rv;
+
+    if (reason == AGENT_REASON_CLIENT_GONE) {
+        return AGENT_TURN_DONE;
+    }
+    if (reason == AGENT_REASON_STOPPING) {
+        return respond(copy,
+                       agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL,
+                                       NULL, call->pool),
+                       scratch);
+    }
+    rv = agent_thread_copy(&more, call->child->turn_db, &call->ref,
+                           copy->ref.thread_id, &call->err, scratch);
+    if (rv == APR_SUCCESS ? more : may_go_on(copy)) {
+        copy->begun = copy->begun || rv == APR_SUCCESS;
+        return AGENT_TURN_MORE;
+    }
+    return respond(copy, rv, scratch);
+}
+
+int agent_thread_copy_respond(agent_call_t *call)
+{
+    copy_t *copy = apr_pcalloc(call->pool, sizeof(*copy));
+    agent_parking_t parking = {.registry = call->child->waiters,
+                               .deployment_id = call->ref.deployment_id,
+                               .take_turn = take_turn,
+                               .baton = copy};
+    int result;
+
+    copy->call = call;
+    begin(copy);
+    parking.key = copy->ref.thread_id;
+    agent_body_release(call);
+    if (agent_park(&result, call->r, &parking, &call->err) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return result;
+}

@@ -1,0 +1,93 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- POST /threads/{thread_id}/copy, in pieces: call again, each time in a transaction of its own, until body is null. The
+-- copy has the head that the thread had at the first call, and the checkpoints before it, which are immutable, and those
+-- of subgraphs of that time; it does not lock the thread. Until the last piece it cannot be read; agent.sweep_copies
+-- deletes one that is not continued.
+-- p_copy_id: the id of the copy. p_continued: not the first call.
+-- Returns: ok, body: more when something is left, else null; source_not_found; thread_changed when a run or the thread was deleted
+--          during the copy, or it was not continued for two minutes: it can begin again, with another id.
+-- Locks:   the row of the copy in agent.thread_copies.
+create or replace function agent.copy_thread(
+    p_deployment_id uuid,
+    p_thread_id uuid,
+    p_copy_id uuid,
+    p_continued boolean,
+    out code text,
+    out body text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_now  timestamptz := agent.now();
+    v_left bigint := agent.copy_bytes();
+    v_copy agent.thread_copies;
+begin
+    if p_continued then
+        update agent.thread_copies c
+           set expires_at = v_now + interval '2 minutes'
+         where c.deployment_id = p_deployment_id
+           and c.thread_id = p_copy_id
+           and c.source_id = p_thread_id
+        returning c.* into v_copy;
+    else
+        insert into agent.thread_copies as c (
+            deployment_id, thread_id, source_id, source_created_at, state_deletions, assistant_id, metadata, config,
+            head_checkpoint_id, head_run_id, head_has_next, checkpoint_ns, next_checkpoint_id, started_at, expires_at)
+        select t.deployment_id, p_copy_id, t.thread_id, t.created_at, t.state_deletions, t.assistant_id, t.metadata,
+               t.config, t.head_checkpoint_id, t.head_run_id, t.head_has_next, '', t.head_checkpoint_id, v_now,
+               v_now + interval '2 minutes'
+          from agent.threads t
+         where t.deployment_id = p_deployment_id
+           and t.thread_id = p_thread_id
+        returning c.* into v_copy;
+    end if;
+    if v_copy.thread_id is null then
+        code := case when p_continued then 'thread_changed' else 'source_not_found' end;
+        return;
+    end if;
+
+    if v_copy.checkpoint_ns is not null then
+        v_left := agent.copy_checkpoints(v_copy, v_left);
+    end if;
+    if v_left > 0 then
+        v_left := agent.copy_items(v_copy, v_left);
+    end if;
+
+    -- Last: a deletion that this does not see came after everything that was read.
+    perform from agent.threads t
+      where t.deployment_id = p_deployment_id
+        and t.thread_id = p_thread_id
+        and t.created_at = v_copy.source_created_at
+        and t.state_deletions = v_copy.state_deletions;
+    if not found then
+        update agent.thread_copies c
+           set expires_at = v_now
+         where c.deployment_id = p_deployment_id
+           and c.thread_id = p_copy_id;
+        code := 'thread_changed';
+        return;
+    end if;
+    if v_left <= 0 then
+        code := 'ok';
+        body := 'more';
+        return;
+    end if;
+
+    insert into agent.threads (
+        deployment_id, thread_id, status, assistant_id, metadata, config, head_checkpoint_id, head_run_id,
+        head_has_next, created_at, updated_at, state_updated_at)
+    values (
+        p_deployment_id, p_copy_id, case when v_copy.head_has_next then 'interrupted' else 'idle' end,
+        v_copy.assistant_id, v_copy.metadata || jsonb_build_object('thread_id', p_copy_id), v_copy.config,
+        v_copy.head_checkpoint_id, v_copy.head_run_id, v_copy.head_has_next, v_now, v_now,
+        case when v_copy.head_checkpoint_id is not null then v_now end);
+    delete from agent.thread_copies c
+     where c.deployment_id = p_deployment_id
+       and c.thread_id = p_copy_id;
+    code := 'ok';
+end
+$function$;
+
+comment on function agent.copy_thread(uuid, uuid, uuid, boolean) is 'POST /threads/{thread_id}/copy.';

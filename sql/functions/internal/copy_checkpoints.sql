@@ -1,0 +1,150 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copies the checkpoints of a thread into its copy, namespace by namespace, each from the newest one towards the first
+-- one, and notes which elements they own: those that each stored or inherited, and nothing else is contained in any of
+-- them. Up to p_bytes: each row counts as its stored size plus 1,000 bytes, and as much for each further index of its
+-- table; a namespace counts 50,000 bytes more.
+-- Returns: the unused part of p_bytes; 0 or less when something may be left.
+-- Locks:   the caller holds the row of the copy.
+create or replace function agent.copy_checkpoints(p_copy agent.thread_copies, p_bytes bigint) returns bigint
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_left   bigint := p_bytes;
+    v_ns     text := p_copy.checkpoint_ns;
+    v_next   uuid := p_copy.next_checkpoint_id;
+    v_found  bigint;
+    v_copied bigint;
+    v_bytes  bigint;
+begin
+    while v_ns is not null and v_left > 0
+    loop
+        with recursive up as (
+            select 0::bigint as depth, null::uuid as checkpoint_id, v_next as parent_checkpoint_id,
+                   null::uuid as run_id, null::agent.channel_value[] as channels, null::json as next, null::json as tasks,
+                   null::json as metadata, null::json as opaque, null::bigint as state_bytes,
+                   null::timestamptz as created_at, 0::bigint as bytes
+            union all
+            select up.depth + 1, x.checkpoint_id, x.parent_checkpoint_id, x.run_id, x.channels, x.next, x.tasks,
+                   x.metadata, x.opaque, x.state_bytes, x.created_at,
+                   up.bytes + 3000 + pg_column_size(x.channels) + pg_column_size(x.tasks)
+                   + pg_column_size(x.metadata) + coalesce(pg_column_size(x.opaque), 0)
+                   + case
+                       when x.run_id is distinct from up.run_id
+                       then 1000 + coalesce((
+                           select pg_column_size(r.config)
+                             from agent.runs r
+                            where r.run_id = x.run_id
+                              and r.deployment_id is not distinct from p_copy.deployment_id), 0)
+                       else 0
+                   end
+              from up
+             cross join lateral (
+                    select k.*
+                      from agent.checkpoints k
+                     where k.deployment_id = p_copy.deployment_id
+                       and k.thread_id = p_copy.source_id
+                       and k.checkpoint_ns = v_ns
+                       and k.checkpoint_id = up.parent_checkpoint_id
+                     limit 1
+                   ) x
+             where up.bytes < v_left
+        ),
+        copied as (
+            insert into agent.checkpoints (
+                deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id, channels, next, tasks,
+                metadata, opaque, state_bytes, created_at)
+            select p_copy.deployment_id, p_copy.thread_id, v_ns, u.checkpoint_id, u.parent_checkpoint_id, u.run_id,
+                   u.channels, u.next, u.tasks, u.metadata, u.opaque, u.state_bytes, u.created_at
+              from up u
+             where u.depth > 0
+                on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id) do nothing
+            returning checkpoint_id
+        ),
+        runs as (
+            insert into agent.copied_runs (deployment_id, thread_id, run_id, metadata, last_checkpoint_id, error)
+            select p_copy.deployment_id, p_copy.thread_id, r.run_id, o.metadata, o.last_checkpoint_id, o.error
+              from (
+                    select distinct u.run_id
+                      from up u
+                     where u.run_id is not null
+                   ) r
+             cross join lateral agent.find_origin(p_copy.deployment_id, p_copy.source_id, r.run_id) o
+                on conflict (deployment_id, thread_id, run_id) do nothing
+        ),
+        inherited as (
+            insert into agent.inherited_items (
+                deployment_id, thread_id, checkpoint_ns, checkpoint_id, list_id, first, until)
+            select p_copy.deployment_id, p_copy.thread_id, v_ns,
+                   coalesce(u.checkpoint_id, p_copy.thread_id), h.list_id, h.first, h.until
+              from up u
+             cross join lateral (
+                    select x.list_id, x.first, x.until
+                      from agent.inherited_items x
+                     where x.deployment_id = p_copy.deployment_id
+                       and x.thread_id = p_copy.source_id
+                       and x.checkpoint_ns = v_ns
+                       -- For the source: elements of deleted first checkpoints.
+                       and x.checkpoint_id = coalesce(u.checkpoint_id, p_copy.source_id)
+                    offset 0
+                   ) h
+                on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id, list_id) do nothing
+            returning list_id, first, until
+        ),
+        lists as (
+            insert into agent.copy_lists as l (deployment_id, thread_id, list_id, first, until)
+            select p_copy.deployment_id, p_copy.thread_id, s.list_id, min(s.first), max(s.until)
+              from (
+                    select v.list_ids[cardinality(v.list_ids)], v.stored_from, v.ends[cardinality(v.ends)]
+                      from up u
+                     cross join lateral unnest(u.channels) v
+                     where v.stored_from is not null
+                    union all
+                    select i.list_id, i.first, i.until
+                      from inherited i
+                   ) s (list_id, first, until)
+             group by s.list_id
+                on conflict (deployment_id, thread_id, list_id) do update
+               set first = least(l.first, excluded.first),
+                   until = greatest(l.until, excluded.until)
+        )
+        select max(u.depth), max(u.bytes), (array_agg(u.parent_checkpoint_id order by u.depth desc))[1], (
+                   select count(*)
+                     from copied)
+          into v_found, v_bytes, v_next, v_copied
+          from up u;
+
+        v_left := v_left - v_bytes;
+        -- A runner may have sent a checkpoint that is its own ancestor.
+        continue when v_next is not null and v_found > 0 and v_copied = v_found;
+
+        v_left := v_left - 50000;
+        select x.checkpoint_ns into v_ns
+          from agent.checkpoints x
+         where x.deployment_id = p_copy.deployment_id
+           and x.thread_id = p_copy.source_id
+           and x.checkpoint_ns > v_ns
+         order by x.deployment_id, x.thread_id, x.checkpoint_ns, x.checkpoint_id
+         limit 1;
+        -- Those that were saved later do not belong to the head that is copied.
+        select x.checkpoint_id into v_next
+          from agent.checkpoints x
+         where x.deployment_id = p_copy.deployment_id
+           and x.thread_id = p_copy.source_id
+           and x.checkpoint_ns = v_ns
+           and x.created_at <= p_copy.started_at
+         order by x.deployment_id desc, x.thread_id desc, x.checkpoint_ns desc, x.checkpoint_id desc
+         limit 1;
+    end loop;
+    update agent.thread_copies c
+       set checkpoint_ns = v_ns,
+           next_checkpoint_id = v_next
+     where c.deployment_id = p_copy.deployment_id
+       and c.thread_id = p_copy.thread_id;
+    return case when v_ns is null then v_left else least(v_left, 0) end;
+end
+$function$;
+
+comment on function agent.copy_checkpoints(agent.thread_copies, bigint) is
+    'Copies the checkpoints of a thread into its copy.';

@@ -1,0 +1,77 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copies the elements in agent.copy_lists, up to p_bytes: each row counts as its stored size plus 1,000 bytes.
+-- Returns: the unused part of p_bytes; 0 or less when something may be left.
+-- Locks:   the caller holds the row of the copy.
+create or replace function agent.copy_items(p_copy agent.thread_copies, p_bytes bigint) returns bigint
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_left bigint := p_bytes;
+    v_row  record;
+    v_last record;
+begin
+    for v_row in
+        select l.list_id, i.position, i.bytes
+          from agent.copy_lists l
+         cross join lateral (
+                select x.position, 1000 + pg_column_size(x.content) as bytes
+                  from agent.checkpoint_items x
+                 where x.deployment_id = p_copy.deployment_id
+                   and x.thread_id = p_copy.source_id
+                   and x.list_id = l.list_id
+                   and x.position >= l.first
+                   and x.position < l.until
+                 order by x.deployment_id, x.thread_id, x.list_id, x.position
+               ) i
+         where l.deployment_id = p_copy.deployment_id
+           and l.thread_id = p_copy.thread_id
+         order by l.deployment_id, l.thread_id, l.list_id
+    loop
+        exit when v_left <= 0;
+        v_left := v_left - v_row.bytes;
+        v_last := v_row;
+    end loop;
+    if v_last is null then
+        delete from agent.copy_lists l
+         where l.deployment_id = p_copy.deployment_id
+           and l.thread_id = p_copy.thread_id;
+        return v_left;
+    end if;
+
+    insert into agent.checkpoint_items (
+        deployment_id, thread_id, list_id, position, elements, end_bytes, content)
+    select p_copy.deployment_id, p_copy.thread_id, l.list_id, i.position, i.elements, i.end_bytes, i.content
+      from agent.copy_lists l
+     cross join lateral (
+            select x.position, x.elements, x.end_bytes, x.content
+              from agent.checkpoint_items x
+             where x.deployment_id = p_copy.deployment_id
+               and x.thread_id = p_copy.source_id
+               and x.list_id = l.list_id
+               and x.position >= l.first
+               and x.position < l.until
+               and (l.list_id < v_last.list_id or x.position <= v_last.position)
+             order by x.deployment_id, x.thread_id, x.list_id, x.position
+           ) i
+     where l.deployment_id = p_copy.deployment_id
+       and l.thread_id = p_copy.thread_id
+       and l.list_id <= v_last.list_id;
+
+    delete from agent.copy_lists l
+     where l.deployment_id = p_copy.deployment_id
+       and l.thread_id = p_copy.thread_id
+       and (l.list_id < v_last.list_id or v_left > 0);
+    update agent.copy_lists l
+       set first = v_last.position + 1
+     where l.deployment_id = p_copy.deployment_id
+       and l.thread_id = p_copy.thread_id
+       and l.list_id = v_last.list_id;
+    return v_left;
+end
+$function$;
+
+comment on function agent.copy_items(agent.thread_copies, bigint) is
+    'Copies elements of a thread into its copy.';

@@ -1,0 +1,38 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Deletes up to agent.deletion_bytes() of one copy of a thread that was not continued, chosen at random from ten. Nothing
+-- of it could be read.
+-- Returns: number of copies examined, 0 or 1: call again while it is 1.
+-- Locks:   ten rows in agent.thread_copies, skipping locked ones.
+create or replace function agent.sweep_copies() returns integer
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_deployment_id uuid;
+    v_thread_id     uuid;
+begin
+    select d.deployment_id, d.thread_id into v_deployment_id, v_thread_id
+      from (
+            select c.deployment_id, c.thread_id
+              from agent.thread_copies c
+             where c.expires_at <= agent.now()
+             order by c.deployment_id, c.thread_id
+             limit 10
+               for update skip locked
+           ) d
+     order by random()
+     limit 1;
+    if not found then
+        return 0;
+    end if;
+    if agent.delete_state(v_deployment_id, v_thread_id, agent.deletion_bytes()) > 0 then
+        delete from agent.thread_copies c
+         where c.deployment_id = v_deployment_id
+           and c.thread_id = v_thread_id;
+    end if;
+    return 1;
+end
+$function$;
+
+comment on function agent.sweep_copies() is 'Deletes copies of threads that were not continued.';
