@@ -161,8 +161,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/get_assistant.sql
 \ir functions/api/get_schemas.sql
 \ir functions/api/get_drawing.sql
-\ir functions/api/search_assistants.sql
 \ir functions/api/count_assistants.sql
+\ir functions/api/search_assistants.sql
 \ir functions/api/create_assistant.sql
 \ir functions/api/update_assistant.sql
 \ir functions/api/list_assistant_versions.sql

@@ -77,17 +77,17 @@ static apr_status_t read_search(agent_call_t *call)
 
 int agent_handle_assistant_search(agent_call_t *call)
 {
-    const char *body;
-    const char *next;
+    agent_assistant_page_t page;
 
     if (read_search(call) != APR_SUCCESS
-        || agent_assistant_search(&body, &next, call->db, &call->ref,
-                                  call->body, &call->err, call->pool)
+        || agent_assistant_search(&page, call->db, &call->ref, call->body,
+                                  &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_response_set_next(call, next);
-    return agent_response_json(call, HTTP_OK, body);
+    agent_response_set_next(call, page.next);
+    agent_response_set_total(call, page.total);
+    return agent_response_json(call, HTTP_OK, page.body);
 }
 
 int agent_handle_assistant_count(agent_call_t *call)

@@ -21,6 +21,11 @@ int agent_response_json_transient(agent_call_t *call, int status,
  * this is the last. */
 void agent_response_set_next(agent_call_t *call, const char *offset);
 
+/* Sets X-Pagination-Total to the number (in call->pool) of records on all
+ * pages.
+ */
+void agent_response_set_total(agent_call_t *call, const char *count);
+
 /* Sends a status without a body. Returns as agent_response_json(). */
 int agent_response_empty(agent_call_t *call, int status)
     __attribute__((warn_unused_result));

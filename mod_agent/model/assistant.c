@@ -35,18 +35,28 @@ static const agent_statement_t search_assistants = {
     .name = "agent_search_assistants",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select code, body, next from agent.search_assistants($1, $2)"};
+    .sql = "select code, body, next, total "
+           "from agent.search_assistants($1, $2)"};
 
-apr_status_t agent_assistant_search(const char **body, const char **next,
+apr_status_t agent_assistant_search(agent_assistant_page_t *page,
                                     agent_db_pool_t *db,
                                     const agent_run_ref_t *ref,
                                     const char *request, agent_error_t **err,
                                     apr_pool_t *pool)
 {
     const char *params[] = {ref->deployment_id, request};
+    agent_db_result_t *result = NULL;
+    apr_status_t rv = agent_db_pool_query(&result, db, &search_assistants,
+                                          params, err, pool);
 
-    return agent_db_pool_call_extra(body, next, db, &search_assistants, params,
-                                    err, pool);
+    if (rv == APR_SUCCESS) {
+        rv = agent_db_read_code(&page->body, result, err, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        page->next = agent_db_value(result, 0, 2);
+        page->total = agent_db_value(result, 0, 3);
+    }
+    return rv;
 }
 
 static const agent_statement_t count_assistants = {

@@ -25,13 +25,21 @@ apr_status_t agent_assistant_get(const char **body, agent_db_pool_t *db,
                                  agent_assistant_view_t view,
                                  agent_error_t **err, apr_pool_t *pool);
 
+/* A page of a search, in pool. */
+typedef struct agent_assistant_page_t {
+    const char *body;
+    /* The offset of the next page; NULL after the last one. */
+    const char *next;
+    /* Number of the assistants on all pages. */
+    const char *total;
+} agent_assistant_page_t;
+
 /*
  * Lists assistants: up to the limit of the request, or as many as fit into
  * about 16 MB, but at least one. request: the body as sent, checked by
- * agent_schema_assistants(). *next: the offset of the next page, in pool; NULL
- * after the last one.
+ * agent_schema_assistants().
  */
-apr_status_t agent_assistant_search(const char **body, const char **next,
+apr_status_t agent_assistant_search(agent_assistant_page_t *page,
                                     agent_db_pool_t *db,
                                     const agent_run_ref_t *ref,
                                     const char *request, agent_error_t **err,
@@ -81,8 +89,9 @@ apr_status_t agent_assistant_delete(const char **before, const char **changed,
                                     const char *assistant_id, bool with_threads,
                                     agent_error_t **err, apr_pool_t *pool);
 
-/* Lists the versions of an assistant, the newest first; bounds and *next: as in
- * agent_assistant_search(). Error: ASSISTANT_NOT_FOUND. */
+/* Lists the versions of an assistant, the newest first; bounds: as in
+ * agent_assistant_search(). *next: the offset of the next page, in pool; NULL
+ * after the last one. Error: ASSISTANT_NOT_FOUND. */
 apr_status_t agent_assistant_list_versions(
     const char **body, const char **next, agent_db_pool_t *db,
     const agent_run_ref_t *ref, const char *assistant_id, const char *request,

@@ -73,6 +73,10 @@ subtest 'search assistants: one for each graph' => sub {
 subtest 'search assistants: pages' => sub {
     my $page = search(limit => 1, graph_id => 'agent');
     is $page->{headers}{'x-pagination-next'}, undef, 'search assistants: the last page has no X-Pagination-Next';
+    is $page->{headers}{'x-pagination-total'}, 1, 'search assistants: X-Pagination-Total is the number on all pages';
+    is search(limit => 1, offset => 5, metadata => { created_by => 'system' })->{headers}{'x-pagination-total'},
+        $client->post('/assistants/count', { metadata => { created_by => 'system' } })->{json},
+        'search assistants: X-Pagination-Total counts what the search finds, also on pages after the last one';
     is_deeply search(offset => 1, graph_id => 'agent')->{json}, [], 'search assistants: offset skips records';
 };
 

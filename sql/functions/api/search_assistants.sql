@@ -2,7 +2,7 @@
 -- POST /assistants/search. p_request: the body. graph_id, name (a part of the name, in any case) and metadata
 -- (members that the assistant's metadata contains) limit the result.
 -- Returns: ok with an array of assistant records, [] for none, the newest first unless the request says
---          otherwise; next: the offset of the next page, null after the last.
+--          otherwise; next: the offset of the next page, null after the last; total: how many there are on all pages.
 -- Bound:   16 MB of whole records, of which select takes a part, but at least one record.
 --          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
 -- Locks:   none.
@@ -11,7 +11,8 @@ create or replace function agent.search_assistants(
     p_request json,
     out code text,
     out body text,
-    out next text
+    out next text,
+    out total bigint
 )
 language plpgsql stable security invoker
 set search_path = '' set jit = off
@@ -70,7 +71,9 @@ begin
         v_records := array_append(v_records, v_record);
         v_count := v_count + 1;
     end loop;
-    code := 'ok';
+    select 'ok', c.body::bigint
+      into code, total
+      from agent.count_assistants(p_deployment_id, p_request) c;
     body := '[' || array_to_string(v_records, ',') || ']';
 end
 $function$;

@@ -79,7 +79,7 @@ sub literal {
 sub call {
     my ($self, $name, @arguments) = @_;
     my @rows = $self->query("select * from agent.$name(" . join(', ', map { literal($_) } @arguments) . ')');
-    return @rows if @rows != 1 || @{ $rows[0] } < 2 || @{ $rows[0] } > 3;
+    return @rows if @rows != 1 || @{ $rows[0] } < 2 || @{ $rows[0] } > 4;
     $self->{extra} = $rows[0][2];
     return @{ $rows[0] }[ 0, 1 ];
 }
