@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The folders of sql/functions name the callers of a function; one function
 # constructs each row type; states are words; advisory locks are those of
-# idempotency keys; an administrator's scripts set the search path first.
+# idempotency keys; grants and installation leave nothing out; an administrator's
+# scripts set the search path first.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -56,6 +57,17 @@ for my $file (source_files(qr{\A(?:sql|t/isolation)/.*\.(?:sql|spec)\z})) {
         grep { $_->[1] =~ /\b(?:state|status|cancel)\b\s*(?:=|<>|in\b)\s*\(?\s*[0-9]/ } numbered_lines($file);
 }
 is "@numbers", '', 'states are compared with words, not with numbers';
+
+# A table without a grant is found only by a call that a server makes as its own role.
+my @tables = sort map { slurp($_) =~ /^create table agent\.(\w+)(?! partition)\b/mg } glob root() . '/sql/migrations/*.up.sql';
+cmp_ok scalar @tables, '>', 15, 'the migrations create the tables';
+my @granted = sort { $a cmp $b } slurp(root() . '/sql/grants.sql') =~ /\bagent\.(\w+)/g;
+is "@granted", "@tables", 'sql/grants.sql names each table once, and nothing else';
+my @dropped = sort map { slurp($_) =~ /^drop table agent\.(\w+)/mg } glob root() . '/sql/migrations/*.down.sql';
+is "@dropped", "@tables", 'the migrations drop each table that they create';
+my @installed = sort { $a cmp $b } slurp(root() . '/sql/install.sql') =~ m{^\\ir (functions/\S+)$}mg;
+is "@installed", join(' ', sort map { m{\Asql/(.*)} } source_files(qr{\Asql/functions/.*\.sql\z})),
+    'sql/install.sql includes each function once';
 
 # Without the path, functions of other roles could hide those of the catalog.
 my %text = map { $_ => slurp(root() . "/$_") } source_files(qr{\Asql/(?!functions/).*\.sql\z});
