@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Deployments: two virtual hosts of one httpd serve two deployments with a graph of
-# the same name. Each route is tried in one of them with the ids of the other one's
-# objects. A new route needs a row here.
+# the same name. Each route is tried in both with the ids of the other one's objects,
+# and with a thread that both have. A new route needs a row here.
 use strict;
 use warnings;
 use AgentTest::Client qw(read_until run_body run_path);
@@ -50,41 +50,59 @@ Listen 127.0.0.1:$port
         AgentModel demo
         AgentTool calculator builtin
     </AgentGraph>
+    <AgentGraph drawer>
+        AgentModel demo
+    </AgentGraph>
 </VirtualHost>
 CONF
 $server->start;
 my $shop = AgentTest::Client->new(url => $server->url);
 my $desk = AgentTest::Client->new(url => "http://127.0.0.1:$port");
 
-# ---- the objects of shop ----
-my $key = { 'Idempotency-Key' => 'one' };
-my $done = $shop->start_run('My tools?');
-is $shop->join_run($done)->{messages}[0]{content}, 'My tools?', 'deployments: a run of the first one is executed';
-my $active = $shop->start_run('sleep 600000');
-my $stateless = $shop->post('/runs', run_body('hello', on_completion => 'keep'), $key)->{json};
-$shop->get("/runs/$stateless->{run_id}/join");
-my $checkpoint = $shop->get_state($done->{thread_id})->{checkpoint}{checkpoint_id};
-wait_for('the run that goes on', sub { $shop->get_state($active->{thread_id})->{values}{messages} });
-my $assistant = $shop->post('/assistants/search', { graph_id => 'till' })->{json}[0]{assistant_id};
+my %own_tool = ($shop => 'clock', $desk => 'calculator');
+my %own_graph = ($shop => 'till', $desk => 'drawer');
 
-# One of a client, and a thread whose last run it is.
-my $made = $shop->post('/assistants', { graph_id => 'agent', name => 'made' })->{json};
-my $by_made = $shop->start_run('hello', assistant_id => $made->{assistant_id});
-$shop->join_run($by_made);
-
-# All that clients of shop can see of these.
-sub snapshot {
-    my @threads = map { $_->{thread_id} } $done, $active, $stateless, $by_made;
-    return Cpanel::JSON::XS->new->canonical->encode([ $shop->post("/assistants/$made->{assistant_id}/versions", {})->{json},
-        $shop->post('/assistants/search', {})->{json}, map { my $thread = $_; map { $shop->get("/threads/$thread$_")->{json} } '', '/state', '/runs' } @threads ]);
-}
-my $before = snapshot();
-wait_for('the graph of the other one', sub { @{ $desk->post('/assistants/search', {})->{json} } });
-
-# ---- the routes, tried in desk ----
-my %id = (thread_id => $done->{thread_id}, run_id => $done->{run_id}, checkpoint_id => $checkpoint,
-    assistant_id => $made->{assistant_id}, namespace => 'x');
+# ---- the objects of each ----
 my $input = run_body('hello');
+
+sub objects_of {
+    my ($client) = @_;
+    wait_for('the graphs to be reported', sub { @{ $client->post('/assistants/search', {})->{json} } >= 2 });
+    my $key = { 'Idempotency-Key' => $own_graph{$client} };
+    my $done = $client->start_run('My tools?');
+    is $client->join_run($done)->{messages}[0]{content}, 'My tools?', 'deployments: a run is executed';
+    my $active = $client->start_run('sleep 600000');
+    my $stateless = $client->post('/runs', run_body('hello', on_completion => 'keep'), $key)->{json};
+    $client->get("/runs/$stateless->{run_id}/join");
+    wait_for('the run that goes on', sub { $client->get_state($active->{thread_id})->{values}{messages} });
+    # One of a client, and a thread whose last run it is.
+    my $made = $client->post('/assistants', { graph_id => 'agent', name => 'made' })->{json};
+    my $by_made = $client->start_run('hello', assistant_id => $made->{assistant_id});
+    $client->join_run($by_made);
+    return {
+        client => $client, key => $key, done => $done, active => $active, stateless => $stateless, made => $made, by_made => $by_made,
+        assistant => $client->post('/assistants/search', { graph_id => $own_graph{$client} })->{json}[0]{assistant_id},
+        id => { thread_id => $done->{thread_id}, run_id => $done->{run_id}, assistant_id => $made->{assistant_id},
+            checkpoint_id => $client->get_state($done->{thread_id})->{checkpoint}{checkpoint_id}, namespace => 'x' },
+    };
+}
+
+# All that its clients can see of these threads.
+sub threads_of {
+    my ($client, @threads) = @_;
+    return Cpanel::JSON::XS->new->canonical->encode(
+        [ map { my $thread = $_; map { $client->get("/threads/$thread$_")->{json} } '', '/state', '/runs' } @threads ]);
+}
+
+sub snapshot {
+    my ($objects) = @_;
+    my $client = $objects->{client};
+    return Cpanel::JSON::XS->new->canonical->encode([ $client->post("/assistants/$objects->{made}{assistant_id}/versions", {})->{json},
+        $client->post('/assistants/search', {})->{json} ])
+        . threads_of($client, map { $objects->{$_}{thread_id} } qw(done active stateless by_made));
+}
+
+# ---- the routes, tried with the objects of the other one ----
 my $unseen = sub { is $_[0]{status}, 404, $_[1] };
 # The thread of a run is looked up first; the run found in it has a path.
 my $unseen_run = sub {
@@ -93,102 +111,161 @@ my $unseen_run = sub {
     return $unseen->($answer, $what);
 };
 my $allowed = sub { is $_[0]{status}, 200, $_[1] };
-my $desk_graph = sub {
-    my ($answer, $what) = @_;
-    unlike $answer->{body}, qr/clock/, "$what executes no graph of the other deployment";
-    return $allowed->($answer, $what);
-};
 
 # Route => [body, check].
-my %rows = (
-    # The id is free; the assistant is deleted again.
-    'POST /assistants' => [ { assistant_id => $made->{assistant_id}, graph_id => 'agent', if_exists => 'do_nothing', name => 'own' }, sub {
+sub rows_for {
+    my ($me, $other) = @_;
+    my ($done, $active, $made) = @$other{qw(done active made)};
+    my @own = sort map { $_->{graph_id} } @{ $me->post('/assistants/search', {})->{json} };
+    my $own_graph = sub {
         my ($answer, $what) = @_;
-        is $answer->{json}{name}, 'own', "$what creates an assistant with an id of the other deployment";
-        is $desk->delete("/assistants/$made->{assistant_id}?delete_threads=true")->{status}, 204, "$what creates one that can be deleted";
-        is $desk->post('/assistants', { graph_id => 'till' })->{status}, 404, "$what finds no graph of the other deployment";
-    } ],
-    'POST /assistants/count' => [ {}, sub { is $_[0]{json}, 1, "$_[1] counts the own ones only" } ],
-    'PATCH /assistants/{assistant_id}'         => [ {}, $unseen ],
-    'DELETE /assistants/{assistant_id}'        => [ undef, $unseen ],
-    'POST /assistants/{assistant_id}/versions' => [ {}, $unseen ],
-    'POST /assistants/{assistant_id}/latest'   => [ { version => 1 }, $unseen ],
-    'POST /assistants/search' => [ {}, sub {
-        is_deeply [ map { $_->{graph_id} } @{ $_[0]{json} } ], ['agent'], "$_[1] finds the own graphs only";
-    } ],
-    'GET /assistants/{assistant_id}'           => [ undef, $unseen ],
-    'GET /assistants/{assistant_id}/graph'     => [ undef, $unseen ],
-    'GET /assistants/{assistant_id}/schemas'   => [ undef, $unseen ],
-    'GET /assistants/{assistant_id}/subgraphs' => [ undef, $unseen ],
-    'GET /assistants/{assistant_id}/subgraphs/{namespace}' => [ undef, $unseen ],
-    # The id is free; the thread is deleted again.
-    'POST /threads' => [ { thread_id => $done->{thread_id}, metadata => { own => 1 } }, sub {
-        my ($answer, $what) = @_;
-        is_deeply $answer->{json}{metadata}, { own => 1 }, "$what creates a thread with an id of the other deployment";
-        is $desk->post('/threads', { thread_id => $done->{thread_id}, if_exists => 'do_nothing' })->{json}{metadata}{own}, 1,
-            "$what with do_nothing returns the own thread";
-        is_deeply $desk->get_state($done->{thread_id})->{values}, {}, "$what creates a thread without the other one's state";
-        is $desk->get(run_path($done))->{status}, 404, "$what creates a thread without the other one's runs";
-        is $desk->delete("/threads/$done->{thread_id}")->{status}, 204, "$what creates a thread that can be deleted";
-    } ],
-    'GET /threads/{thread_id}'                        => [ undef, $unseen ],
-    'DELETE /threads/{thread_id}'                     => [ undef, $unseen ],
-    'POST /threads/{thread_id}/copy' => [ undef, sub {
-        is $_[0]{status}, 409, $_[1];
-        is $_[0]{json}{code}, 'source_not_found', "$_[1] finds nothing to copy";
-    } ],
-    'GET /threads/{thread_id}/stream'                 => [ undef, $unseen ],
-    'GET /threads/{thread_id}/state'                  => [ undef, $unseen ],
-    'GET /threads/{thread_id}/state/{checkpoint_id}'  => [ undef, $unseen ],
-    'GET /threads/{thread_id}/runs'                   => [ undef, $unseen ],
-    'POST /threads/{thread_id}/runs'                  => [ $input, $unseen ],
-    'POST /threads/{thread_id}/runs/wait'             => [ $input, $unseen ],
-    'POST /threads/{thread_id}/runs/stream'           => [ $input, $unseen ],
-    'GET /threads/{thread_id}/runs/{run_id}'          => [ undef, $unseen ],
-    'DELETE /threads/{thread_id}/runs/{run_id}'       => [ undef, $unseen ],
-    'GET /threads/{thread_id}/runs/{run_id}/join'     => [ undef, $unseen ],
-    'GET /threads/{thread_id}/runs/{run_id}/stream'   => [ undef, $unseen ],
-    'POST /threads/{thread_id}/runs/{run_id}/cancel'  => [ undef, $unseen ],
-    # The Idempotency-Key is the same as in the other deployment.
-    'POST /runs' => [ $input, sub {
-        my ($answer, $what) = @_;
-        isnt $answer->{json}{run_id}, $stateless->{run_id}, "$what: an idempotency key of the other deployment is free";
-        return $desk_graph->($answer, $what);
-    } ],
-    'POST /runs/batch'  => [ [$input], $desk_graph ],
-    'POST /runs/wait'   => [ $input, $desk_graph ],
-    'POST /runs/stream' => [ $input, $desk_graph ],
-    'POST /runs/cancel' => [ { thread_id => $active->{thread_id}, run_ids => [ $active->{run_id} ] }, sub {
-        my ($answer, $what) = @_;
-        is $answer->{status}, 404, "$what by id";
-        my $own = $desk->start_run('sleep 600000');
-        is $desk->post('/runs/cancel', { status => 'all' })->{status}, 204, "$what by status";
-        is $desk->get(run_path($own) . '/join')->{status}, 200, "$what by status cancels the own run";
-    } ],
-    'GET /runs/{run_id}/join'   => [ undef, $unseen_run ],
-    'GET /runs/{run_id}/stream' => [ undef, $unseen_run ],
-    'GET /ok'                   => [ undef, $allowed ],
-    'GET /info'                 => [ undef, $allowed ],
-);
+        unlike $answer->{body}, qr/$own_tool{ $other->{client} }/, "$what executes no graph of the other deployment";
+        return $allowed->($answer, $what);
+    };
+    return (
+        # The id is free; the assistant is deleted again.
+        'POST /assistants' => [ { assistant_id => $made->{assistant_id}, graph_id => 'agent', if_exists => 'do_nothing', name => 'own' }, sub {
+            my ($answer, $what) = @_;
+            is $answer->{json}{name}, 'own', "$what creates an assistant with an id of the other deployment";
+            is $me->delete("/assistants/$made->{assistant_id}?delete_threads=true")->{status}, 204, "$what creates one that can be deleted";
+            is $me->post('/assistants', { graph_id => $own_graph{ $other->{client} } })->{status}, 404, "$what finds no graph of the other deployment";
+        } ],
+        'POST /assistants/count' => [ {}, sub { is $_[0]{json}, @own, "$_[1] counts the own ones only" } ],
+        'PATCH /assistants/{assistant_id}'         => [ {}, $unseen ],
+        'DELETE /assistants/{assistant_id}'        => [ undef, $unseen ],
+        'POST /assistants/{assistant_id}/versions' => [ {}, $unseen ],
+        'POST /assistants/{assistant_id}/latest'   => [ { version => 1 }, $unseen ],
+        'POST /assistants/search' => [ {}, sub {
+            is_deeply [ sort map { $_->{graph_id} } @{ $_[0]{json} } ], \@own, "$_[1] finds the own graphs only";
+        } ],
+        'GET /assistants/{assistant_id}'           => [ undef, $unseen ],
+        'GET /assistants/{assistant_id}/graph'     => [ undef, $unseen ],
+        'GET /assistants/{assistant_id}/schemas'   => [ undef, $unseen ],
+        'GET /assistants/{assistant_id}/subgraphs' => [ undef, $unseen ],
+        'GET /assistants/{assistant_id}/subgraphs/{namespace}' => [ undef, $unseen ],
+        # The id is free; the thread is deleted again.
+        'POST /threads' => [ { thread_id => $done->{thread_id}, metadata => { own => 1 } }, sub {
+            my ($answer, $what) = @_;
+            is_deeply $answer->{json}{metadata}, { own => 1 }, "$what creates a thread with an id of the other deployment";
+            is $me->post('/threads', { thread_id => $done->{thread_id}, if_exists => 'do_nothing' })->{json}{metadata}{own}, 1,
+                "$what with do_nothing returns the own thread";
+            is_deeply $me->get_state($done->{thread_id})->{values}, {}, "$what creates a thread without the other one's state";
+            is $me->get(run_path($done))->{status}, 404, "$what creates a thread without the other one's runs";
+            is $me->delete("/threads/$done->{thread_id}")->{status}, 204, "$what creates a thread that can be deleted";
+        } ],
+        'GET /threads/{thread_id}'                        => [ undef, $unseen ],
+        'DELETE /threads/{thread_id}'                     => [ undef, $unseen ],
+        'POST /threads/{thread_id}/copy' => [ undef, sub {
+            is $_[0]{status}, 409, $_[1];
+            is $_[0]{json}{code}, 'source_not_found', "$_[1] finds nothing to copy";
+        } ],
+        'GET /threads/{thread_id}/stream'                 => [ undef, $unseen ],
+        'GET /threads/{thread_id}/state'                  => [ undef, $unseen ],
+        'GET /threads/{thread_id}/state/{checkpoint_id}'  => [ undef, $unseen ],
+        'GET /threads/{thread_id}/runs'                   => [ undef, $unseen ],
+        'POST /threads/{thread_id}/runs'                  => [ $input, $unseen ],
+        'POST /threads/{thread_id}/runs/wait'             => [ $input, $unseen ],
+        'POST /threads/{thread_id}/runs/stream'           => [ $input, $unseen ],
+        'GET /threads/{thread_id}/runs/{run_id}'          => [ undef, $unseen ],
+        'DELETE /threads/{thread_id}/runs/{run_id}'       => [ undef, $unseen ],
+        'GET /threads/{thread_id}/runs/{run_id}/join'     => [ undef, $unseen ],
+        'GET /threads/{thread_id}/runs/{run_id}/stream'   => [ undef, $unseen ],
+        'POST /threads/{thread_id}/runs/{run_id}/cancel'  => [ undef, $unseen ],
+        # The Idempotency-Key is the same as in the other deployment.
+        'POST /runs' => [ $input, sub {
+            my ($answer, $what) = @_;
+            isnt $answer->{json}{run_id}, $other->{stateless}->{run_id}, "$what: an idempotency key of the other deployment is free";
+            return $own_graph->($answer, $what);
+        } ],
+        'POST /runs/batch'  => [ [$input], $own_graph ],
+        'POST /runs/wait'   => [ $input, $own_graph ],
+        'POST /runs/stream' => [ $input, $own_graph ],
+        'POST /runs/cancel' => [ { thread_id => $active->{thread_id}, run_ids => [ $active->{run_id} ] }, sub {
+            my ($answer, $what) = @_;
+            is $answer->{status}, 404, "$what by id";
+            my $own = $me->start_run('sleep 600000');
+            is $me->post('/runs/cancel', { status => 'all' })->{status}, 204, "$what by status";
+            is $me->get(run_path($own) . '/join')->{status}, 200, "$what by status cancels the own run";
+        } ],
+        'GET /runs/{run_id}/join'   => [ undef, $unseen_run ],
+        'GET /runs/{run_id}/stream' => [ undef, $unseen_run ],
+        'GET /ok'                   => [ undef, $allowed ],
+        'GET /info'                 => [ undef, $allowed ],
+    );
+}
 
 my ($table) = slurp(root() . '/mod_agent/handlers/routes.c') =~ /server_routes\[\] = \{(.*?)\{NULL/s;
 my @routes;
 while ($table =~ /\{"([A-Z]+)",\s*"([^"]+)"/g) {
     push @routes, "$1 $2";
 }
-is_deeply [ sort keys %rows ], [ sort @routes ], 'deployments: each route has a row';
-for my $route (@routes) {
-    my ($body, $check) = @{ $rows{$route} // next };
-    my ($method, $path) = split / /, $route;
-    my %with = %id;
-    # The run without a thread in its path.
-    $with{run_id} = $stateless->{run_id} if $path =~ m{\A/runs/};
-    $path =~ s/\{(\w+)\}/$with{$1}/g;
-    $check->($desk->request($method, $path, $body, $route eq 'POST /runs' ? $key : undef), "deployments: $route");
+my %objects;
+for my $case ([ $desk, $shop, 'the second' ], [ $shop, $desk, 'the first' ]) {
+    my ($me, $them, $name) = @$case;
+    my $other = $objects{$them} = objects_of($them);
+    my $before = snapshot($other);
+    my %rows = rows_for($me, $other);
+    is_deeply [ sort keys %rows ], [ sort @routes ], 'deployments: each route has a row';
+    for my $route (@routes) {
+        my ($body, $check) = @{ $rows{$route} // next };
+        my ($method, $path) = split / /, $route;
+        my %with = %{ $other->{id} };
+        # The run without a thread in its path.
+        $with{run_id} = $other->{stateless}{run_id} if $path =~ m{\A/runs/};
+        $path =~ s/\{(\w+)\}/$with{$1}/g;
+        $check->($me->request($method, $path, $body, $route eq 'POST /runs' ? $other->{key} : undef), "deployments: $route of $name");
+    }
+    is snapshot($other), $before, 'deployments: the objects of the other one are unchanged';
+    is $them->get_run($other->{active})->{status}, 'pending', 'deployments: a run of the other one goes on';
+    is $them->post(run_path($other->{active}) . '/cancel?wait=true')->{status}, 204, 'deployments: the own run can be cancelled';
+    is $me->post('/runs', run_body('hello', assistant_id => $_))->{status}, 404, "deployments: a run cannot name the other one's graph by $_"
+        for $own_graph{$them}, $other->{assistant}, $other->{made}{assistant_id};
 }
-is snapshot(), $before, 'deployments: the objects of the other one are unchanged';
-is $shop->get_run($active)->{status}, 'pending', 'deployments: a run of the other one goes on';
-is $shop->post(run_path($active) . '/cancel?wait=true')->{status}, 204, 'deployments: the own run can be cancelled';
+
+# ---- the routes, tried with a thread that both have, beside responses of the other one ----
+# Clients choose the ids of threads, and notifications have ids only.
+sub routes_of_a_thread {
+    my ($me, $them) = @_;
+    my $thread = $them->new_thread;
+    $them->join_run($them->create_run($thread, 'of the other one'));
+    my $active = $them->create_run($thread, 'sleep 600000');
+    wait_for('the run of the other one', sub { @{ $them->get_state($thread)->{values}{messages} } == 3 });
+    my @open = map { $them->begin('GET', $_) } "/threads/$thread/stream", map { run_path($active) . $_ } '/stream', '/join';
+    my @seen = map { read_until($_, qr/\r\n\r\n/) } @open;
+    my $before = threads_of($them, $thread);
+
+    is $me->post('/threads', { thread_id => $thread })->{status}, 200, 'deployments: both have the thread';
+    my %rows = rows_for($me, $objects{$them});
+    for my $route ((grep { m{ /threads/\{thread_id\}.} } @routes), 'DELETE /threads/{thread_id}') {
+        my ($method, $path) = split / /, $route;
+        my %with = (thread_id => $thread);
+        my $run = $me->create_run($thread, 'own');
+        $me->join_run($run);
+        @with{qw(run_id checkpoint_id)} = ($run->{run_id}, $me->get_state($thread)->{checkpoint_id});
+        $path =~ s/\{(\w+)\}/$with{$1}/g;
+        my $stream = $me->begin($method, $path, $rows{$route}[0]);
+        my ($status) = read_until($stream, qr/\r\n\r\n/) =~ m{\AHTTP/1.1 (\d+)};
+        # A run that has ended cannot be cancelled.
+        is $status, $route =~ /cancel/ ? 409 : $method eq 'DELETE' ? 204 : 200, "deployments: $route of a thread that both have";
+        $me->finish($stream) if $route ne 'GET /threads/{thread_id}/stream';
+        close $stream;
+        next if $method eq 'DELETE';
+        wait_for('the own thread to be idle', sub { $me->get("/threads/$thread")->{json}{status} eq 'idle' });
+    }
+    is threads_of($them, $thread), $before, 'deployments: the thread of the other one is unchanged';
+    is $them->post(run_path($active) . '/cancel?wait=true')->{status}, 204, 'deployments: the run of the other one has gone on';
+    $seen[0] .= read_until($open[0], qr/run_done/);
+    $seen[$_] .= AgentTest::Client::read_to_end($open[$_]) for 1, 2;
+    my %runs = map { ($_ => 1) } map { /"run_id":\s*"([^"]+)"/g } @seen;
+    is_deeply [ keys %runs ], [ $active->{run_id} ], 'deployments: open responses have the own run only';
+    unlike "@seen", qr/"own"/, 'deployments: open responses have no value of the other one';
+    close $_ for @open;
+    return;
+}
+for my $case ([ $desk, $shop ], [ $shop, $desk ]) {
+    my @case = @$case;
+    subtest 'deployments: routes of a thread with the same id in both' => sub { routes_of_a_thread(@case) };
+}
 
 # ---- graphs ----
 for my $case ([ $shop, 'clock', 'calculator' ], [ $desk, 'calculator', 'clock' ]) {
@@ -198,9 +275,7 @@ for my $case ([ $shop, 'clock', 'calculator' ], [ $desk, 'calculator', 'clock' ]
     like $text, qr/"name":"$own"/, "deployments: the graph agent has the tool $own in its deployment";
     is $client->get("/assistants/agent/schemas")->{json}{graph_id}, 'agent', "deployments: the graph with $own is reported";
 }
-is $desk->post('/runs', run_body('hello', assistant_id => $_))->{status}, 404, "deployments: a run cannot name the other one's graph by $_ id"
-    for 'till', $assistant, $made->{assistant_id};
-is sql("select count(*) || ' ' || count(distinct deployment_id) from agent.graphs"), '3 2', 'deployments: graphs are stored for each';
+is sql("select count(*) || ' ' || count(distinct deployment_id) from agent.graphs"), '4 2', 'deployments: graphs are stored for each';
 is sql("select string_agg(name, ' ' order by name) from agent.deployments"), 'default desk shop',
     'deployments: those of httpd.conf are created';
 
