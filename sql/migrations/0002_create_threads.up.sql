@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Purpose:  threads, their checkpoints with values stored by difference, their copies, and the expiry of temporary
---           threads.
+-- Purpose:  threads, their checkpoints with values stored by difference, the records of a graph's library, copies of
+--           threads, and the expiry of temporary threads.
 -- Affects:  new objects only.
 -- Locks:    none on existing tables.
 -- Breaking: no.
@@ -154,12 +154,13 @@ create table agent.checkpoint_items (
     position       integer not null,
     elements       integer not null,
     end_bytes      bigint  not null,
+    is_digests     boolean not null default false,
     content        text    not null,
     constraint checkpoint_items_pkey primary key (deployment_id, thread_id, list_id, position),
     constraint checkpoint_items_elements_check check (elements > 0)
 );
 comment on table agent.checkpoint_items is
-    'The elements of the lists of checkpoints, and their other long values. A list grows at its end only and is '
+    'The elements of the lists of checkpoints and snapshots, and their other long values. A list grows at its end only and is '
     'shared by the checkpoints of a chat: each step stores what it adds. A checkpoint that continues an earlier '
     'one, whose list has grown since, begins another list.';
 comment on column agent.checkpoint_items.deployment_id is 'Its deployment.';
@@ -169,26 +170,32 @@ comment on column agent.checkpoint_items.list_id is 'The list.';
 comment on column agent.checkpoint_items.position is
     'Position of its first element in the values that contain it, from 0.';
 comment on column agent.checkpoint_items.elements is
-    'Number of elements: 1, or all that were added at once when they are short.';
+    'Number of elements: 1, or all that were added at once when they are short; at most 256 digests.';
 comment on column agent.checkpoint_items.end_bytes is
     'Length, as JSON text, of the value that ends with this row.';
+comment on column agent.checkpoint_items.is_digests is
+    'Whether the elements are digests of agent.checkpoint_blobs, in a list of a snapshot.';
 comment on column agent.checkpoint_items.content is 'JSON texts of the elements, joined by commas.';
 
 create table agent.inherited_items (
     deployment_id  uuid    not null,
     thread_id      uuid    not null,
+    is_snapshot    boolean not null,
     checkpoint_ns  text    not null,
     checkpoint_id  uuid    not null,
     list_id        bigint  not null,
     first          integer not null,
     until          integer not null,
-    constraint inherited_items_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id, list_id)
+    constraint inherited_items_pkey primary key (
+        deployment_id, thread_id, is_snapshot, checkpoint_ns, checkpoint_id, list_id)
 );
 comment on table agent.inherited_items is
     'Elements of deleted checkpoints that remaining ones contain. They are deleted with the last checkpoint that '
     'contains them (agent.release_items).';
 comment on column agent.inherited_items.deployment_id is 'Its deployment.';
 comment on column agent.inherited_items.thread_id is 'The thread.';
+comment on column agent.inherited_items.is_snapshot is
+    'Whether they are of snapshots: the ancestor is in agent.checkpoint_snapshots.';
 comment on column agent.inherited_items.checkpoint_ns is 'Namespace of the ancestor.';
 comment on column agent.inherited_items.checkpoint_id is
     'The nearest remaining ancestor of the deleted checkpoint; the thread''s id for none.';
@@ -201,6 +208,7 @@ create table agent.item_sweeps (
     thread_id      uuid    not null,
     list_id        bigint  not null,
     first          integer not null,
+    is_snapshot    boolean not null default false,
     constraint item_sweeps_pkey primary key (deployment_id, thread_id, list_id)
 );
 comment on table agent.item_sweeps is
@@ -209,6 +217,8 @@ comment on table agent.item_sweeps is
 comment on column agent.item_sweeps.deployment_id is 'Its deployment.';
 comment on column agent.item_sweeps.thread_id is 'The thread.';
 comment on column agent.item_sweeps.list_id is 'The list.';
+comment on column agent.item_sweeps.is_snapshot is
+    'Whether the list is of snapshots: its deletion changes the uses of blobs, which only the holder of the thread does.';
 comment on column agent.item_sweeps.first is 'Position of the first element to delete; all after it are deleted too.';
 
 create table agent.copied_runs (
@@ -285,5 +295,126 @@ comment on column agent.copy_lists.thread_id is 'The copy.';
 comment on column agent.copy_lists.list_id is 'The list, which has the same number in the copy.';
 comment on column agent.copy_lists.first is 'Position of the first element.';
 comment on column agent.copy_lists.until is 'Position after the last element.';
+create table agent.checkpoint_snapshots (
+    deployment_id         uuid                   not null,
+    thread_id             uuid                   not null,
+    checkpoint_ns         text                   not null,
+    checkpoint_id         uuid                   not null,
+    parent_checkpoint_id  uuid,
+    run_id                uuid,
+    channels              agent.channel_value[]  not null,
+    checkpoint            json                   not null,
+    metadata              jsonb                  not null,
+    created_at            timestamptz            not null,
+    constraint checkpoint_snapshots_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id)
+);
+comment on table agent.checkpoint_snapshots is
+    'What a graph''s library needs to go on from a checkpoint. agent.checkpoints has what the API shows of it; either may '
+    'be stored without the other.';
+comment on column agent.checkpoint_snapshots.deployment_id is 'Its deployment.';
+comment on column agent.checkpoint_snapshots.thread_id is 'The thread.';
+comment on column agent.checkpoint_snapshots.checkpoint_ns is 'Namespace of the graph that it is of; empty for the root graph.';
+comment on column agent.checkpoint_snapshots.checkpoint_id is 'Identifier made by the library; ordered by time.';
+comment on column agent.checkpoint_snapshots.parent_checkpoint_id is 'The snapshot of the same namespace that preceded it.';
+comment on column agent.checkpoint_snapshots.run_id is 'The run that saved it; null when a client updated the state.';
+comment on column agent.checkpoint_snapshots.channels is
+    'The values, all of them: digests of agent.checkpoint_blobs and lists of digests, in agent.checkpoint_items; a null '
+    'for an empty channel.';
+comment on column agent.checkpoint_snapshots.checkpoint is 'The library''s object without the values: versions and the like.';
+comment on column agent.checkpoint_snapshots.metadata is 'The library''s metadata, which it searches.';
+comment on column agent.checkpoint_snapshots.created_at is 'When it was saved.';
+
+create index checkpoint_snapshots_parent
+    on agent.checkpoint_snapshots (
+        coalesce(parent_checkpoint_id, thread_id), (checkpoint_ns || ''), uuid_hash_extended(thread_id, 0));
+comment on index agent.checkpoint_snapshots_parent is 'As agent.checkpoints_parent.';
+create index checkpoint_snapshots_run on agent.checkpoint_snapshots (run_id, uuid_hash_extended(thread_id, 0));
+comment on index agent.checkpoint_snapshots_run is 'Finds the snapshots of a run that is deleted.';
+
+create table agent.checkpoint_writes (
+    deployment_id  uuid    not null,
+    thread_id      uuid    not null,
+    checkpoint_ns  text    not null,
+    checkpoint_id  uuid    not null,
+    task_id        text    not null,
+    idx            integer not null,
+    run_seq        bigint  not null,
+    run_id         uuid,
+    task_path      text    not null,
+    channel        text    not null,
+    digests        uuid[]  not null,
+    is_list        boolean not null,
+    constraint checkpoint_writes_pkey primary key (
+        deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq)
+);
+comment on table agent.checkpoint_writes is
+    'What the tasks of a step wrote, before the snapshot that follows it: so that a task which has ended is not executed '
+    'again. Of the rows of one idx the oldest run''s counts, or the newest''s when idx is negative.';
+comment on column agent.checkpoint_writes.deployment_id is 'Its deployment.';
+comment on column agent.checkpoint_writes.thread_id is 'The thread.';
+comment on column agent.checkpoint_writes.checkpoint_ns is 'Namespace of the snapshot.';
+comment on column agent.checkpoint_writes.checkpoint_id is 'The snapshot with which the step began.';
+comment on column agent.checkpoint_writes.task_id is 'The task.';
+comment on column agent.checkpoint_writes.idx is
+    'Number of the write within the task; negative for those that replace an earlier one: an error, an interrupt.';
+comment on column agent.checkpoint_writes.run_seq is
+    'runs.thread_seq of the run that wrote it, so that its deletion restores what it replaced.';
+comment on column agent.checkpoint_writes.run_id is 'The run that wrote it; null when a client updated the state.';
+comment on column agent.checkpoint_writes.task_path is 'Where the task stands in the graph, for the library.';
+comment on column agent.checkpoint_writes.channel is 'The channel that is written.';
+comment on column agent.checkpoint_writes.digests is 'Its value in agent.checkpoint_blobs; none for an empty one.';
+comment on column agent.checkpoint_writes.is_list is 'Whether the value is the list of these blobs.';
+
+create index checkpoint_writes_run on agent.checkpoint_writes (run_id, uuid_hash_extended(thread_id, 0));
+comment on index agent.checkpoint_writes_run is 'Finds the writes of a run that is deleted.';
+
+create table agent.checkpoint_blobs (
+    deployment_id  uuid    not null,
+    thread_id      uuid    not null,
+    digest         uuid    not null,
+    part           integer not null,
+    parts          integer,
+    stored_parts   integer,
+    uses           integer,
+    type           text,
+    is_text        boolean not null,
+    content        bytea   not null,
+    constraint checkpoint_blobs_pkey primary key (deployment_id, thread_id, digest, part),
+    constraint checkpoint_blobs_part_check check ((part = 0) = (uses is not null)),
+    constraint checkpoint_blobs_uses_check check (uses >= 0),
+    constraint checkpoint_blobs_complete_check check (uses = 0 or stored_parts = parts)
+);
+comment on table agent.checkpoint_blobs is
+    'The values of snapshots and writes, each once in a thread, whatever the number of its uses; in parts when it is long.';
+comment on column agent.checkpoint_blobs.deployment_id is 'Its deployment.';
+comment on column agent.checkpoint_blobs.thread_id is
+    'The thread; threads share no content, so that one can be deleted as a whole.';
+comment on column agent.checkpoint_blobs.digest is 'First 128 bits of the SHA-256 of type and content, made by the runner.';
+comment on column agent.checkpoint_blobs.part is 'Number of the part, from 0. Part 0 alone has the members of the whole blob.';
+comment on column agent.checkpoint_blobs.parts is 'Number of its parts.';
+comment on column agent.checkpoint_blobs.stored_parts is 'How many of them are stored; they come in order.';
+comment on column agent.checkpoint_blobs.uses is
+    'How often rows of agent.checkpoint_items and agent.checkpoint_writes name the digest; agent.sweep_blobs deletes a blob '
+    'without uses.';
+comment on column agent.checkpoint_blobs.type is 'How the library encoded it.';
+comment on column agent.checkpoint_blobs.is_text is 'Whether the part was sent as text; it is UTF-8 then.';
+comment on column agent.checkpoint_blobs.content is 'The bytes of the part.';
+
+create index checkpoint_blobs_unused on agent.checkpoint_blobs (deployment_id, thread_id) where uses = 0;
+comment on index agent.checkpoint_blobs_unused is 'Scanned by agent.sweep_blobs.';
+
+create table agent.blob_sweeps (
+    deployment_id  uuid        not null,
+    thread_id      uuid        not null,
+    due_at         timestamptz not null,
+    constraint blob_sweeps_pkey primary key (deployment_id, thread_id)
+);
+comment on table agent.blob_sweeps is 'Threads that may have blobs without uses: agent.sweep_blobs deletes them.';
+comment on column agent.blob_sweeps.deployment_id is 'Its deployment.';
+comment on column agent.blob_sweeps.thread_id is 'The thread.';
+comment on column agent.blob_sweeps.due_at is 'Not examined before.';
+
+create index blob_sweeps_due on agent.blob_sweeps (due_at);
+comment on index agent.blob_sweeps_due is 'Scanned by agent.sweep_blobs.';
 
 insert into agent.schema_version (version, name) values (2, 'create_threads');

@@ -5,6 +5,8 @@
 -- Breaking: yes, the functions cannot run.
 set local lock_timeout = '2s';
 
+drop type agent.blob_use;
+drop type agent.batch_record;
 drop type agent.batch_checkpoint;
 drop type agent.stored_items;
 drop type agent.channel_content;

@@ -132,7 +132,8 @@ create type agent.channel_content as (
     keep     integer,
     length   integer,
     bytes    bigint,
-    content  text[]
+    content  text[],
+    per_row  integer
 );
 comment on type agent.channel_content is 'One channel of a checkpoint as a runner sends it.';
 comment on column agent.channel_content.name is 'Name of the channel.';
@@ -144,6 +145,8 @@ comment on column agent.channel_content.length is 'Number of elements in content
 comment on column agent.channel_content.bytes is 'Length of content as JSON text.';
 comment on column agent.channel_content.content is
     'JSON texts of the elements, one each; one text for all when they are short. One text for a value.';
+comment on column agent.channel_content.per_row is
+    'Elements of each text but the last, when they are digests of agent.checkpoint_blobs; else null.';
 
 create type agent.stored_items as (
     deployment_id  uuid,
@@ -152,7 +155,9 @@ create type agent.stored_items as (
     first          integer,
     length         integer,
     start_bytes    bigint,
-    content        text[]
+    content        text[],
+    per_row        integer,
+    is_digests     boolean
 );
 comment on type agent.stored_items is 'Elements to be added to a list of agent.checkpoint_items.';
 comment on column agent.stored_items.deployment_id is 'Its deployment.';
@@ -162,6 +167,8 @@ comment on column agent.stored_items.first is 'Position of the first element.';
 comment on column agent.stored_items.length is 'Number of elements.';
 comment on column agent.stored_items.start_bytes is 'Length of the elements before them.';
 comment on column agent.stored_items.content is 'As in agent.channel_content.';
+comment on column agent.stored_items.per_row is 'Elements of each text but the last.';
+comment on column agent.stored_items.is_digests is 'As in agent.checkpoint_items.';
 
 create type agent.batch_checkpoint as (
     deployment_id         uuid,
@@ -188,5 +195,60 @@ comment on column agent.batch_checkpoint.next is 'Nodes to execute next.';
 comment on column agent.batch_checkpoint.tasks is 'Tasks of those nodes.';
 comment on column agent.batch_checkpoint.metadata is 'source, step, writes and parents.';
 comment on column agent.batch_checkpoint.opaque is 'Data of the runner.';
+
+create type agent.batch_record as (
+    deployment_id  uuid,
+    run_id         uuid,
+    epoch          integer,
+    type           text,
+    checkpoint_ns  text,
+    checkpoint_id  uuid,
+    parent         uuid,
+    checkpoint     json,
+    metadata       json,
+    channels       json,
+    task_id        text,
+    task_path      text,
+    writes         json,
+    digest         text,
+    value_type     text,
+    text           text,
+    base64         text,
+    part           text,
+    parts          text
+);
+comment on type agent.batch_record is
+    'A put, put_writes or blob of a batch, as the graph''s library sends them; members of other messages are null.';
+comment on column agent.batch_record.deployment_id is 'Its deployment.';
+comment on column agent.batch_record.run_id is 'The run.';
+comment on column agent.batch_record.epoch is 'Number of the lease.';
+comment on column agent.batch_record.type is 'put, put_writes or blob.';
+comment on column agent.batch_record.checkpoint_ns is 'Namespace, empty for the root graph.';
+comment on column agent.batch_record.checkpoint_id is 'Identifier of the snapshot.';
+comment on column agent.batch_record.parent is 'put: the snapshot that preceded it.';
+comment on column agent.batch_record.checkpoint is 'put: the library''s object without the values.';
+comment on column agent.batch_record.metadata is 'put: the library''s metadata.';
+comment on column agent.batch_record.channels is 'put: references of the channels that changed.';
+comment on column agent.batch_record.task_id is 'put_writes: the task.';
+comment on column agent.batch_record.task_path is 'put_writes: where the task stands in the graph.';
+comment on column agent.batch_record.writes is 'put_writes: array of [idx, channel, reference].';
+comment on column agent.batch_record.digest is 'blob: its digest.';
+comment on column agent.batch_record.value_type is 'blob: how the library encoded it.';
+comment on column agent.batch_record.text is 'blob: its content, unless base64 has it.';
+comment on column agent.batch_record.base64 is 'blob: its content, unless text has it.';
+comment on column agent.batch_record.part is 'blob: number of the part, from 0.';
+comment on column agent.batch_record.parts is 'blob: number of parts.';
+
+create type agent.blob_use as (
+    deployment_id  uuid,
+    thread_id      uuid,
+    digest         uuid,
+    uses           integer
+);
+comment on type agent.blob_use is 'How often new rows name a blob, less the rows that no longer do.';
+comment on column agent.blob_use.deployment_id is 'Its deployment.';
+comment on column agent.blob_use.thread_id is 'The thread.';
+comment on column agent.blob_use.digest is 'Its digest.';
+comment on column agent.blob_use.uses is 'Difference to checkpoint_blobs.uses.';
 
 insert into agent.schema_version (version, name) values (5, 'create_row_types');

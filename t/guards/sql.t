@@ -44,6 +44,7 @@ my %constructor = (
     leased_run       => 'inline/make_leased_run',
     batch_event      => 'inline/make_event',
     batch_checkpoint => 'internal/parse_batch',
+    batch_record     => 'internal/parse_batch',
     channel_content  => 'inline/split_values',
 );
 for my $type (sort keys %constructor) {

@@ -28,9 +28,13 @@ my $thread = $owner->thread(metadata => { secret => 1 });
 my $run = $owner->run($thread, key => 'key', hash => 'hash', request => { input => 'secret' });
 my ($claim) = $owner->claim($worker);
 my $checkpoint = AgentSQL::uuid();
+my ($digest, $blob) = AgentSQL::Play::blob($claim, '"secret"');
 $owner->save($worker,
     AgentSQL::Play::event($claim, 0, 'custom', 'secret'),
     AgentSQL::Play::checkpoint($claim, id => $checkpoint, messages => ['secret']),
+    $blob,
+    AgentSQL::Play::put($claim, id => $checkpoint, channels => { secret => $digest }),
+    AgentSQL::Play::put_writes($claim, id => $checkpoint, writes => [ [ 0, 'secret', $digest ] ]),
     AgentSQL::Play::finish($claim));
 my $active = $owner->run($thread);
 my ($leased) = $owner->claim($worker);
@@ -39,8 +43,13 @@ sub snapshot {
     return join "\n", map { $session->value("select md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
         from agent.$_ x where deployment_id = '@{[ $owner->deployment ]}'") }
         qw(threads thread_expiries runs run_queue run_events event_sweeps checkpoints checkpoint_items inherited_items
-        item_sweeps thread_copies copy_lists copied_runs usage_events graphs assistants assistant_versions webhook_outbox);
+        item_sweeps checkpoint_snapshots checkpoint_writes checkpoint_blobs blob_sweeps thread_copies copy_lists copied_runs
+        usage_events graphs assistants assistant_versions webhook_outbox);
 }
+# A snapshot whose parent has writes.
+my $next = AgentSQL::uuid();
+$owner->save($worker, AgentSQL::Play::put($leased, id => $next, parent => $checkpoint));
+is scalar @{ $owner->body('read_delta', $thread, qq({"checkpoint_id":"$next","channels":["secret"]}), undef, 1000)->{secret}{writes} }, 1;
 my $before = snapshot();
 
 # Function => [arguments after the deployment, expected code].
@@ -66,7 +75,7 @@ my %calls = (
     get_state => [ [ $thread, undef ], 'thread_not_found' ],
     read_state => [ [ $thread, $checkpoint, undef, 1000 ], 'checkpoint_not_found' ],
     find_run_thread => [ [$run], 'run_not_found' ],
-    read_state => [ [ $thread, $checkpoint, undef, 1000 ], 'checkpoint_not_found' ],
+    read_blobs => [ [ $thread, qq({"digests":["$digest"]}), undef, 1000 ], 'blob_not_found' ],
     find_checkpoint_event => [ [ $thread, $run, $checkpoint ], 'run_not_found' ],
     find_stored_run => [ [ $thread, 'key', 'hash' ], '' ],
 );
@@ -77,6 +86,10 @@ for my $function (sort keys %calls) {
 is +($guest->api('cancel_run', $thread, $run, 'interrupt'))[0], 'run_not_found', 'cancel_run, of a final run too';
 is_deeply [ $guest->events($thread, $run) ], [], 'read_events finds nothing of another deployment';
 is_deeply [ $guest->thread_events($thread) ], [ [ ('') x 6, 'f' ] ], 'read_thread_events finds no thread of another deployment';
+is_deeply $guest->body('read_checkpoint', $thread, '{}', undef, 1000), { tuple => undef }, 'read_checkpoint finds nothing of another deployment';
+is_deeply $guest->body('read_checkpoints', $thread, '{}', undef, 1000), { tuples => [], next => undef }, 'read_checkpoints finds nothing of another deployment';
+is_deeply $guest->body('read_delta', $thread, qq({"checkpoint_id":"$next","channels":["secret"]}), undef, 1000), { secret => { writes => [] } },
+    'read_delta finds nothing of another deployment';
 is_deeply $guest->body('search_assistants', '{}'), [],
     'search_assistants finds nothing of another deployment';
 is $guest->body('count_assistants', '{}'), 0, 'count_assistants finds nothing of another deployment';
@@ -95,7 +108,10 @@ subtest 'an id that another deployment uses is free' => sub {
     my ($own) = $guest->claim($worker);
     is $own->{deployment_id}, $guest->deployment;
     is AgentSQL::decode($own->{start})->{input}, undef;
+    my $wrong = AgentSQL::encode([ AgentSQL::Play::put($own, channels => { x => $digest }) ]);
+    like $session->error("select * from agent.save_batch($worker, '$wrong')"), qr/\A22/, 'a value of another deployment cannot be named';
     $guest->save($worker, AgentSQL::Play::checkpoint($own, id => $checkpoint, messages => ['mine']),
+        AgentSQL::Play::put($own, id => $checkpoint),
         AgentSQL::Play::finish($own));
     is_deeply $guest->messages($thread), ['mine'];
     is +($guest->api('delete_thread', $thread))[0], 'ok';
@@ -192,7 +208,7 @@ subtest 'claim_runs: a pool gets runs for its own free slots only' => sub {
 
 subtest 'every function that takes a deployment was tried' => sub {
     my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run create_stateless_run create_stateless_runs read_events
-        read_thread_events search_assistants count_assistants create_assistant);
+        read_thread_events search_assistants count_assistants create_assistant read_checkpoint read_checkpoints read_delta);
     my @api = map { $_->[0] } $session->query("select distinct p.proname from pg_proc p
         where p.pronamespace = 'agent'::regnamespace and p.proargnames[1] = 'p_deployment_id'
         and p.proargnames && '{code,seq,id}'::text[]");

@@ -11,9 +11,9 @@ use AgentSQL;
 use AgentSQL::Play;
 
 my @TABLES = qw(assistants threads runs run_queue run_events_default checkpoints checkpoint_items usage_events
-    thread_expiries webhook_outbox);
+    checkpoint_snapshots checkpoint_writes checkpoint_blobs blob_sweeps item_sweeps inherited_items thread_expiries webhook_outbox);
 my $deployment = $AgentSQL::DEPLOYMENT;
-# A thread with 4,000 checkpoints, each of which adds an element to a list.
+# A thread with 4,000 checkpoints and snapshots, each of which adds an element to a list.
 my $LONG = '00000000-0000-7000-8000-00000000cafe';
 
 # 20,000 blocked runs in two threads, 4,000 ready ones, and the traces of 10,000 that ended.
@@ -46,6 +46,19 @@ select '$deployment', '$LONG', '', md5('l' || n)::uuid, md5('l' || n - 1)::uuid,
 from generate_series(1, 4000) n;
 insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
 select '$deployment', '$LONG', 1, n, 1, 2 * n, '1' from generate_series(0, 3999) n;
+insert into agent.checkpoint_snapshots (deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id,
+    channels, checkpoint, metadata, created_at)
+select '$deployment', '$LONG', '', md5('l' || n)::uuid, md5('l' || n - 1)::uuid, md5('l' || n)::uuid,
+    array[row('messages', n, 39 * n, '{2}', array[n], n - 1, null)::agent.channel_value], '{}', '{}', now()
+from generate_series(1, 4000) n;
+insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, is_digests, content)
+select '$deployment', '$LONG', 2, n, 1, 39 * (n + 1), true, to_json(md5('b' || n)::uuid) from generate_series(0, 3999) n;
+insert into agent.checkpoint_blobs (deployment_id, thread_id, digest, part, parts, stored_parts, uses, type, is_text, content)
+select '$deployment', '$LONG', md5('b' || n)::uuid, 0, 1, 1, 2, 'json', true, '1' from generate_series(0, 3999) n;
+insert into agent.checkpoint_writes (deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq, run_id,
+    task_path, channel, digests, is_list)
+select '$deployment', '$LONG', '', md5('l' || n)::uuid, 'task', 0, n, md5('l' || n)::uuid, '', 'messages', array[md5('b' || n - 1)::uuid], true
+from generate_series(1, 4000) n;
 insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
 select '$deployment', md5('x' || n)::uuid, now() + interval '1 hour' from generate_series(1, 4000) n;
 insert into agent.usage_events (deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch,
@@ -134,6 +147,29 @@ sub life {
     $measure->('read_state of the end of a long chat', sub {
         $session->query("select * from agent.read_state('$deployment', '$LONG', '$second', '0.$head->[1]', 1000)");
     });
+    # A library's snapshot: the head's messages and one more, with its writes.
+    my ($snapshot) = $session->query("select checkpoint_id, (channels[1]).length from agent.checkpoint_snapshots
+        where thread_id = '$LONG' and checkpoint_id = md5('l4000')::uuid");
+    my ($digest, $blob) = AgentSQL::Play::blob($long, '"added"');
+    my ($put, $then) = map { AgentSQL::uuid() } 1, 2;
+    my ($id, $length) = @{ $snapshot // [ undef, 0 ] };
+    my $known = $length ? $session->value("select md5('b7')::uuid") : $digest;
+    $measure->('save_batch of records of a long chat', sub {
+        $play->save($worker, $blob,
+            AgentSQL::Play::put($long, id => $put, parent => $id, channels => { messages => { list => { keep => 0 + $length, items => [$digest] } } }),
+            AgentSQL::Play::put_writes($long, id => $put, writes => [ [ -1, 'messages', $digest ], [ 0, 'messages', $known ] ]),
+            AgentSQL::Play::put($long, id => $then, parent => $put, channels => { x => $known }));
+    });
+    my $read = sub {
+        my ($function, %args) = @_;
+        return $session->query(sprintf("select * from agent.%s('$deployment', '$LONG', '%s', %s, 1000000)", $function,
+            AgentSQL::encode(\%args), $args{cursor} ? "'$args{cursor}'" : 'null'));
+    };
+    $measure->('read_checkpoint, the end of a long chat', sub { $read->('read_checkpoint', cursor => "$then.c.0.$length") });
+    $measure->('read_checkpoint, the newest', sub { $read->('read_checkpoint', ns => 'none') });
+    $measure->('read_checkpoints', sub { $read->('read_checkpoints', ns => '', limit => 5) });
+    $measure->('read_delta (many)', sub { $read->('read_delta', checkpoint_id => $then, channels => ['x']) });
+    $measure->('read_blobs', sub { $read->('read_blobs', digests => [ $digest, $known ]) });
     $measure->('save_batch with the end of a run of a long chat', sub { $play->save($worker, AgentSQL::Play::finish($long)) });
     $measure->('delete_run of a long chat', sub { $play->api('delete_run', $LONG, $long->{run_id}) });
     my $copy = AgentSQL::uuid();
@@ -144,6 +180,9 @@ sub life {
     $measure->('sweep_copies (many)', sub { $session->query('select agent.sweep_copies()') });
     $session->query('delete from agent.thread_copies');
     $measure->('sweep_items', sub { $session->query('select agent.sweep_items()') });
+    $session->query("set agent.now = '" . $session->value("select now() + interval '3 minutes'") . "'");
+    $measure->('sweep_blobs', sub { $session->query('select agent.sweep_blobs()') });
+    $session->query('reset agent.now');
     $measure->('sweep_events', sub { $session->query('select agent.sweep_events()') });
     my $dead = $play->worker;
     $play->run($play->thread) for 1 .. 2;

@@ -40,6 +40,39 @@ subtest 'a server role can call the functions of server and supervisor' => sub {
     $session->query("select agent.notify_runs(array['$run']::uuid[])");
 };
 
+subtest 'a server role can write the records of a library, and read and delete them' => sub {
+    my $worker = $play->worker;
+    my $claim = $play->leased($worker, $play->thread);
+    my ($digest, $blob) = AgentSQL::Play::blob($claim, '1');
+    my $id = AgentSQL::uuid();
+    $play->save($worker, $blob, AgentSQL::Play::put($claim, id => $id, channels => { x => $digest }),
+        AgentSQL::Play::put_writes($claim, id => $id, writes => [ [ 0, 'x', $digest ] ]), AgentSQL::Play::finish($claim));
+    is $play->body('read_checkpoint', $claim->{thread_id}, '{}', undef, 1000)->{channels}{x}, $digest;
+    is $play->body('read_blobs', $claim->{thread_id}, qq({"digests":["$digest"]}), undef, 1000)->{blobs}[0]{text}, '1';
+    is +($play->api('delete_run', @$claim{qw(thread_id run_id)}))[0], 'ok';
+    is $session->value('select agent.sweep_items()'), 0;
+    is +($play->api('delete_thread', $claim->{thread_id}))[0], 'ok';
+    $session->query("select agent.mark_worker_dead($worker, true, 100)");
+};
+
+subtest 'a server role has its privileges on every table, and no others' => sub {
+    # Those that it may not change, or not delete.
+    my %fewer = (accounts => 'r', schema_version => 'r', deployments => 'ar', usage_events => 'ar');
+    my @rows = $db->session->query("select c.relname, (
+            select string_agg(case a.privilege_type when 'SELECT' then 'r' when 'INSERT' then 'a' when 'UPDATE' then 'w'
+                       when 'DELETE' then 'd' else a.privilege_type end, '' order by a.privilege_type)
+              from aclexplode(c.relacl) a where a.grantee = '$AgentSQL::APP'::regrole)
+        from pg_class c where c.relnamespace = 'agent'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition");
+    cmp_ok scalar @rows, '>', 20;
+    for my $row (@rows) {
+        my ($table, $privileges) = @$row;
+        is join('', sort split //, $privileges), $fewer{$table} // 'adrw', $table;
+    }
+    is $session->value("select count(*) from pg_class c, aclexplode(c.relacl) a
+        where c.relnamespace = 'agent'::regnamespace and a.grantee not in (c.relowner, '$AgentSQL::APP'::regrole)"), 0,
+        'no other role has any';
+};
+
 subtest 'a server role can deliver webhooks' => sub {
     my $worker = $play->worker;
     my $thread = $play->thread;

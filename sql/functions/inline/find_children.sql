@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The checkpoints of a namespace whose parent is a checkpoint; for the id of the thread those without a parent.
--- Conditions that match only one index, as everywhere.
--- Returns: rows of agent.checkpoints, and their places.
+-- The checkpoints of a namespace, or its snapshots, whose parent is a given one; for the id of the thread those without
+-- a parent. Conditions that match only one index, as everywhere; one of the tables is not read.
+-- Returns: their rows, and the places of these.
 -- Locks:   none.
 create or replace function agent.find_children(
     p_deployment_id uuid,
     p_thread_id uuid,
+    p_is_snapshot boolean,
     p_checkpoint_ns text,
     p_checkpoint_id uuid
 ) returns table (checkpoint_id uuid, run_id uuid, channels agent.channel_value[], row_id tid)
@@ -14,7 +15,17 @@ language sql stable parallel safe
 as $function$
     select x.checkpoint_id, x.run_id, x.channels, x.ctid
       from agent.checkpoints x
-     where coalesce(x.parent_checkpoint_id, x.thread_id) = p_checkpoint_id
+     where not p_is_snapshot
+       and coalesce(x.parent_checkpoint_id, x.thread_id) = p_checkpoint_id
+       and x.checkpoint_ns || '' = p_checkpoint_ns
+       and uuid_hash_extended(x.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
+       and x.deployment_id is not distinct from p_deployment_id
+       and x.thread_id is not distinct from p_thread_id
+    union all
+    select x.checkpoint_id, x.run_id, x.channels, x.ctid
+      from agent.checkpoint_snapshots x
+     where p_is_snapshot
+       and coalesce(x.parent_checkpoint_id, x.thread_id) = p_checkpoint_id
        and x.checkpoint_ns || '' = p_checkpoint_ns
        and uuid_hash_extended(x.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
        and x.deployment_id is not distinct from p_deployment_id
@@ -23,4 +34,5 @@ as $function$
     offset 0
 $function$;
 
-comment on function agent.find_children(uuid, uuid, text, uuid) is 'The checkpoints that continue a checkpoint.';
+comment on function agent.find_children(uuid, uuid, boolean, text, uuid) is
+    'The checkpoints or snapshots that continue one.';

@@ -15,7 +15,7 @@ as $function$
                array_agg(row(
                    c.name, c.kind, c.keep,
                    case when c.kind in ('array', 'list') then json_array_length(c.value) end,
-                   e.bytes, e.content)::agent.channel_content
+                   e.bytes, e.content, null)::agent.channel_content
                    order by c.pos), '{}')
       from (
             select v.key,

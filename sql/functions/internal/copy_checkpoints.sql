@@ -75,8 +75,8 @@ begin
         ),
         inherited as (
             insert into agent.inherited_items (
-                deployment_id, thread_id, checkpoint_ns, checkpoint_id, list_id, first, until)
-            select p_copy.deployment_id, p_copy.thread_id, v_ns,
+                deployment_id, thread_id, is_snapshot, checkpoint_ns, checkpoint_id, list_id, first, until)
+            select p_copy.deployment_id, p_copy.thread_id, false, v_ns,
                    coalesce(u.checkpoint_id, p_copy.thread_id), h.list_id, h.first, h.until
               from up u
              cross join lateral (
@@ -84,12 +84,13 @@ begin
                       from agent.inherited_items x
                      where x.deployment_id = p_copy.deployment_id
                        and x.thread_id = p_copy.source_id
+                       and not x.is_snapshot
                        and x.checkpoint_ns = v_ns
                        -- For the source: elements of deleted first checkpoints.
                        and x.checkpoint_id = coalesce(u.checkpoint_id, p_copy.source_id)
                     offset 0
                    ) h
-                on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id, list_id) do nothing
+                on conflict (deployment_id, thread_id, is_snapshot, checkpoint_ns, checkpoint_id, list_id) do nothing
             returning list_id, first, until
         ),
         lists as (

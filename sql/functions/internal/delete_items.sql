@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes elements of a thread that no checkpoint contains, up to p_bytes: each row counts as its stored
--- size plus 1,000 bytes. From the end of a list, so that a list never has a gap: one that is not deleted as a whole
+-- size plus 1,000 bytes, and 1,000 for each digest, whose blob loses a use. From the end of a list, so that a list never has a gap: one that is not deleted as a whole
 -- cannot be continued by a checkpoint (agent.derive_channel).
 -- p_list_id: of this list only; null: of all lists of the thread.
 -- Returns: the unused part of p_bytes; 0 when elements are left for agent.sweep_items.
@@ -21,6 +21,7 @@ declare
     v_first   integer;
     v_from    integer;
     v_row     record;
+    v_uses    agent.blob_use[] := '{}';
 begin
     for v_list_id, v_first in
         select w.list_id, w.first
@@ -33,7 +34,8 @@ begin
     loop
         v_from := null;
         for v_row in
-            select i.position, 1000 + pg_column_size(i.content) as bytes
+            select i.position, 1000 + pg_column_size(i.content)
+                   + case when i.is_digests then 1000 * i.elements else 0 end as bytes
               from agent.checkpoint_items i
              where i.deployment_id = p_deployment_id
                and i.thread_id = p_thread_id
@@ -45,23 +47,30 @@ begin
             v_from := v_row.position;
             exit when v_left <= 0;
         end loop;
-        delete from agent.checkpoint_items i
-         where i.deployment_id = p_deployment_id
-           and i.thread_id = p_thread_id
-           and i.list_id = v_list_id
-           and i.position >= v_from;
-        if v_left <= 0 and v_from > v_first then
-            return 0;
+        with deleted as (
+            delete from agent.checkpoint_items i
+             where i.deployment_id = p_deployment_id
+               and i.thread_id = p_thread_id
+               and i.list_id = v_list_id
+               and i.position >= v_from
+            returning i.is_digests, i.content
+        )
+        select v_uses || array_agg(row(p_deployment_id, p_thread_id, c.digest, -1)::agent.blob_use) into v_uses
+          from deleted d
+         cross join lateral agent.split_digests(d.content) c
+         where d.is_digests;
+        if v_left > 0 or v_from <= v_first then
+            delete from agent.item_sweeps w
+             where w.deployment_id = p_deployment_id
+               and w.thread_id = p_thread_id
+               and w.list_id = v_list_id;
         end if;
-        delete from agent.item_sweeps w
-         where w.deployment_id = p_deployment_id
-           and w.thread_id = p_thread_id
-           and w.list_id = v_list_id;
-        if v_left <= 0 then
-            return 0;
-        end if;
+        exit when v_left <= 0;
     end loop;
-    return v_left;
+    if cardinality(v_uses) > 0 then
+        perform agent.save_blobs('{}', v_uses);
+    end if;
+    return greatest(v_left, 0);
 end
 $function$;
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes the checkpoints and values of a thread that is being deleted, or of a copy that is not complete, up to p_bytes: each row counts as its stored
--- size plus 1,000 bytes, and as much for each further index of its table.
+-- Deletes the checkpoints, records and values of a thread that is being deleted, or of a copy that is not complete, up
+-- to p_bytes: each row counts as its stored size plus 1,000 bytes, and as much for each further index of its table.
 -- Returns: the unused part of p_bytes; 0 or less when something may be left.
 -- Locks:   the caller holds the thread; takes its rows in agent.item_sweeps, before the elements.
 create or replace function agent.delete_state(p_deployment_id uuid, p_thread_id uuid, p_bytes bigint)
@@ -32,6 +32,9 @@ begin
          where c.deployment_id = p_deployment_id
            and c.thread_id = p_thread_id
            and (c.checkpoint_ns, c.checkpoint_id) <= (v_last.checkpoint_ns, v_last.checkpoint_id);
+    end if;
+    if v_left > 0 then
+        v_left := agent.delete_records(p_deployment_id, p_thread_id, v_left);
     end if;
     if v_left <= 0 then
         return v_left;

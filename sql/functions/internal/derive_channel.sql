@@ -35,7 +35,7 @@ begin
     elsif p_new.kind = 'value' then
         channel.name := p_new.name;
         channel.bytes := p_new.bytes;
-        if p_new.bytes <= c_short then
+        if p_new.bytes <= c_short and p_new.per_row is null then
             channel.content := v_content[1];
         elsif p_parent.length is null and p_parent.content is null and p_parent.bytes = p_new.bytes
             and v_content[1] = (
@@ -50,6 +50,7 @@ begin
             channel.stored_from := 0;
             added.length := 1;
             added.start_bytes := 0;
+            added.per_row := 1;
         end if;
     elsif p_new.kind in ('array', 'list') and p_new.length is not null then
         if p_parent.length is null then
@@ -90,10 +91,13 @@ begin
             channel := v_parent;
             channel.stored_from := v_keep;
         else
-            channel := agent.fork_list(p_deployment_id, p_thread_id, v_parent, v_keep, added.length);
+            channel := agent.fork_list(
+                p_deployment_id, p_thread_id, v_parent, v_keep, added.length, p_new.per_row is not null);
         end if;
         is_tip := true;
         added.start_bytes := channel.bytes;
+        added.per_row := coalesce(
+            p_new.per_row, case when cardinality(v_content) = added.length then 1 else added.length end);
         channel.length := v_keep + added.length;
         channel.bytes := case when p_new.kind = 'array' then p_new.bytes else channel.bytes + p_new.bytes end;
         channel.ends[cardinality(channel.ends)] := channel.length;
@@ -108,6 +112,7 @@ begin
         added.list_id := channel.list_ids[cardinality(channel.list_ids)];
         added.first := coalesce(v_keep, 0);
         added.content := v_content;
+        added.is_digests := p_new.per_row is not null;
     end if;
 end
 $function$;

@@ -3,7 +3,8 @@
 -- value already has other elements. So that a value has few segments, short ones at the end are copied to the new
 -- list while they are not longer than what follows them, so that an element is copied ten times at most. One call
 -- copies at most 1,024 elements and 512 KB.
--- p_channel: list_ids, ends and length of the other value. p_added: number of elements to be added.
+-- p_channel: list_ids, ends and length of the other value. p_added: number of elements to be added. p_is_digests: as
+-- in agent.checkpoint_items.
 -- Returns: p_channel with the segments of the first p_keep elements and an empty one of the new list after them,
 --          which begins at stored_from; bytes: of the first p_keep elements.
 -- Locks:   the caller holds the thread.
@@ -12,7 +13,8 @@ create or replace function agent.fork_list(
     p_thread_id uuid,
     p_channel agent.channel_value,
     p_keep integer,
-    p_added integer
+    p_added integer,
+    p_is_digests boolean
 ) returns agent.channel_value
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -38,8 +40,8 @@ begin
         v_segments := v_segments - 1;
     end loop;
     insert into agent.checkpoint_items (
-        deployment_id, thread_id, list_id, position, elements, end_bytes, content)
-    select p_deployment_id, p_thread_id, v_list_id, i.position, i.elements, i.end_bytes, i.content
+        deployment_id, thread_id, list_id, position, elements, end_bytes, is_digests, content)
+    select p_deployment_id, p_thread_id, v_list_id, i.position, i.elements, i.end_bytes, p_is_digests, i.content
       from agent.read_items(p_deployment_id, p_thread_id, v_channel.list_ids, v_channel.ends, v_from) i
      where v_from < p_keep;
 
@@ -50,5 +52,5 @@ begin
 end
 $function$;
 
-comment on function agent.fork_list(uuid, uuid, agent.channel_value, integer, integer) is
+comment on function agent.fork_list(uuid, uuid, agent.channel_value, integer, integer, boolean) is
     'Begins a list that continues another one at an earlier element.';

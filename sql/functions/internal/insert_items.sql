@@ -8,10 +8,9 @@ set search_path = '' set plan_cache_mode = force_generic_plan
 as $function$
 begin
     insert into agent.checkpoint_items (
-        deployment_id, thread_id, list_id, position, elements, end_bytes, content)
-    select i.deployment_id, i.thread_id, i.list_id, i.first + e.pos - 1,
-           case when cardinality(i.content) = i.length then 1 else i.length end,
-           i.start_bytes + e.bytes, e.content
+        deployment_id, thread_id, list_id, position, elements, end_bytes, is_digests, content)
+    select i.deployment_id, i.thread_id, i.list_id, i.first + i.per_row * (e.pos - 1),
+           least(i.per_row, i.length - i.per_row * (e.pos - 1)), i.start_bytes + e.bytes, i.is_digests, e.content
       from unnest(p_items) i
      cross join lateral (
             select c.pos::integer, c.content,

@@ -1,13 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Parses the items of agent.save_batch in one pass.
--- Returns: the runs that the items name, with their ends; the events and checkpoints, in order; null for none.
---          Raises MA002 for an item of unknown type, an error of class 22 for the path of an event that leads nowhere.
+-- Returns: the runs that the items name, with their ends; the events, checkpoints and records, in order; null for
+--          none. Raises MA002 for an item of unknown type, an error of class 22 for the path of an event that leads
+--          nowhere.
 -- Locks:   none.
 create or replace function agent.parse_batch(
     p_items json,
     out runs agent.leased_run[],
     out events agent.batch_event[],
-    out checkpoints agent.batch_checkpoint[]
+    out checkpoints agent.batch_checkpoint[],
+    out records agent.batch_record[]
 )
 language plpgsql stable security invoker
 set search_path = '' set plan_cache_mode = force_generic_plan
@@ -20,7 +22,9 @@ begin
           from json_to_recordset(p_items) as i (
                    d uuid, r uuid, e integer, s bigint, type text, event text, data json,
                    ns text, checkpoint_id uuid, path json, parent uuid, "values" json, next json, tasks json,
-                   metadata json, opaque json, status text, error json)
+                   metadata json, opaque json, status text, error json,
+                   checkpoint json, channels json, task_id text, task_path text, writes json,
+                   digest text, value_type text, "text" text, base64 text, part text, parts text)
     )
     select (
                select array_agg(agent.make_leased_run(
@@ -56,12 +60,20 @@ begin
                 cross join lateral agent.split_values(coalesce(i."values", '{}')) v
                 where i.type = 'checkpoint'
            ),
+           (
+               select array_agg(row(
+                          i.d, i.r, i.e, i.type, coalesce(i.ns, ''), i.checkpoint_id, i.parent, i.checkpoint,
+                          i.metadata, i.channels, i.task_id, i.task_path, i.writes, i.digest, i.value_type, i."text",
+                          i.base64, i.part, i.parts)::agent.batch_record)
+                 from item i
+                where i.type in ('put', 'put_writes', 'blob')
+           ),
            exists (
                select
                  from item i
-                where (i.type <> 'event' and i.type <> 'checkpoint' and i.type <> 'end') is not false
+                where (i.type not in ('event', 'checkpoint', 'end', 'put', 'put_writes', 'blob')) is not false
            )
-      into runs, events, checkpoints, v_has_unknown;
+      into runs, events, checkpoints, records, v_has_unknown;
 
     -- To skip an unknown item would be to lose data.
     if v_has_unknown then

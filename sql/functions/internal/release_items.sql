@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Prepares the deletion of a run's checkpoints: attaches the checkpoints of other runs that continue them to the
+-- Prepares the deletion of a run's checkpoints, or of its snapshots: attaches the checkpoints of other runs that continue them to the
 -- nearest remaining ancestor, which inherits the elements that these contain; all others are to be deleted
 -- (agent.delete_items). Elements that a checkpoint stored are contained in it and its descendants only, and what
 -- a descendant contains, the child through which it descends contains as well: so the children of the ancestor
@@ -12,6 +12,7 @@ create or replace function agent.release_items(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
+    p_is_snapshot boolean,
     p_namespaces text[],
     p_ids uuid[],
     p_ancestors uuid[]
@@ -21,19 +22,28 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_is_leaf boolean;
+    v_children tid[];
+    v_parents  uuid[];
+    v_is_leaf  boolean;
 begin
-    update agent.checkpoints child
-       set parent_checkpoint_id = nullif(u.ancestor_id, p_thread_id)
-      from (
-            select x.row_id, i.ancestor_id
-              from unnest(p_namespaces, p_ids, p_ancestors) i (checkpoint_ns, checkpoint_id, ancestor_id)
-             cross join lateral agent.find_children(
-                    p_deployment_id, p_thread_id, i.checkpoint_ns, i.checkpoint_id) x
-             where x.run_id is distinct from p_run_id
-           ) u
-     where child.ctid = u.row_id;
-    v_is_leaf := not found;
+    select array_agg(x.row_id), array_agg(nullif(i.ancestor_id, p_thread_id))
+      into v_children, v_parents
+      from unnest(p_namespaces, p_ids, p_ancestors) i (checkpoint_ns, checkpoint_id, ancestor_id)
+     cross join lateral agent.find_children(
+            p_deployment_id, p_thread_id, p_is_snapshot, i.checkpoint_ns, i.checkpoint_id) x
+     where x.run_id is distinct from p_run_id;
+    v_is_leaf := v_children is null;
+    if p_is_snapshot then
+        update agent.checkpoint_snapshots child
+           set parent_checkpoint_id = u.parent_id
+          from unnest(v_children, v_parents) u (row_id, parent_id)
+         where child.ctid = u.row_id;
+    else
+        update agent.checkpoints child
+           set parent_checkpoint_id = u.parent_id
+          from unnest(v_children, v_parents) u (row_id, parent_id)
+         where child.ctid = u.row_id;
+    end if;
 
     with inherited as (
         delete from agent.inherited_items h
@@ -45,6 +55,7 @@ begin
                           from agent.inherited_items y
                          where y.deployment_id = p_deployment_id
                            and y.thread_id = p_thread_id
+                           and y.is_snapshot = p_is_snapshot
                            and y.checkpoint_ns = i.checkpoint_ns
                            and y.checkpoint_id = i.checkpoint_id
                         offset 0
@@ -57,15 +68,8 @@ begin
                 select i.checkpoint_ns, i.ancestor_id, v.list_ids[cardinality(v.list_ids)], v.stored_from,
                        v.ends[cardinality(v.ends)]
                   from unnest(p_namespaces, p_ids, p_ancestors) i (checkpoint_ns, checkpoint_id, ancestor_id)
-                 cross join lateral (
-                        select x.channels
-                          from agent.checkpoints x
-                         where x.deployment_id = p_deployment_id
-                           and x.thread_id = p_thread_id
-                           and x.checkpoint_ns = i.checkpoint_ns
-                           and x.checkpoint_id = i.checkpoint_id
-                         limit 1
-                       ) c
+                 cross join lateral agent.find_channels(
+                        p_deployment_id, p_thread_id, p_is_snapshot, i.checkpoint_ns, i.checkpoint_id) c
                  cross join lateral unnest(c.channels) v
                  where v.stored_from is not null
                 union all
@@ -88,7 +92,8 @@ begin
                   from released r
                  where not v_is_leaf or exists (select from inherited)
                ) a
-         cross join lateral agent.find_children(p_deployment_id, p_thread_id, a.checkpoint_ns, a.ancestor_id) x
+         cross join lateral agent.find_children(
+                p_deployment_id, p_thread_id, p_is_snapshot, a.checkpoint_ns, a.ancestor_id) x
          cross join lateral unnest(x.channels) v
          cross join lateral unnest(v.list_ids, v.ends) s (list_id, until)
          where x.run_id is distinct from p_run_id
@@ -109,13 +114,13 @@ begin
     ),
     kept as (
         insert into agent.inherited_items (
-            deployment_id, thread_id, checkpoint_ns, checkpoint_id, list_id, first, until)
-        select p_deployment_id, p_thread_id, d.checkpoint_ns, d.ancestor_id, d.list_id, d.first, d.contained
+            deployment_id, thread_id, is_snapshot, checkpoint_ns, checkpoint_id, list_id, first, until)
+        select p_deployment_id, p_thread_id, p_is_snapshot, d.checkpoint_ns, d.ancestor_id, d.list_id, d.first, d.contained
           from decided d
          where d.contained > d.first
     )
-    insert into agent.item_sweeps as w (deployment_id, thread_id, list_id, first)
-    select p_deployment_id, p_thread_id, d.list_id, min(d.contained)
+    insert into agent.item_sweeps as w (deployment_id, thread_id, list_id, first, is_snapshot)
+    select p_deployment_id, p_thread_id, d.list_id, min(d.contained), p_is_snapshot
       from decided d
      where d.contained < d.until
      group by d.list_id
@@ -124,5 +129,5 @@ begin
 end
 $function$;
 
-comment on function agent.release_items(uuid, uuid, uuid, text[], uuid[], uuid[]) is
+comment on function agent.release_items(uuid, uuid, uuid, boolean, text[], uuid[], uuid[]) is
     'Prepares the deletion of a run''s checkpoints.';

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Saves, in one transaction, events, checkpoints and ends of the runs of a worker.
+-- Saves, in one transaction, events, checkpoints, records of the graphs' libraries and ends of the runs of a worker.
 -- Items of a run whose lease the worker no longer holds are skipped. After an unclear commit the whole batch
 -- can be repeated: each row has a key. A value that does not fit its type (class 22) fails the whole batch,
 -- which is then saved run by run.
 -- p_items in order of arrival, each the runner's message followed by the supervisor's members, which override
 -- equal ones: {..., "d": deployment_id, "r": run_id, "e": epoch, "s": seq or null}.
 -- Returns: one row per run of the batch: saved or fenced, and whether the run is final.
--- Locks:   the threads of runs with checkpoints or ends, then the queue rows, then the records.
+-- Locks:   the threads of runs with more than events, then the queue rows, then the records.
 create or replace function agent.save_batch(p_worker_id bigint, p_items json)
 returns table (run_id uuid, outcome text, finished boolean)
 language plpgsql volatile security invoker
@@ -18,14 +18,15 @@ declare
     v_runs        agent.leased_run[];
     v_events      agent.batch_event[];
     v_checkpoints agent.batch_checkpoint[];
+    v_records     agent.batch_record[];
     v_leases      agent.run_queue[];
     v_only_events boolean;
 begin
-    select x.runs, x.events, x.checkpoints
-      into v_runs, v_events, v_checkpoints
+    select x.runs, x.events, x.checkpoints, x.records
+      into v_runs, v_events, v_checkpoints, v_records
       from agent.parse_batch(p_items) x;
 
-    v_only_events := v_checkpoints is null and not exists (
+    v_only_events := not exists (
         select from unnest(v_runs) k where k.locks_thread);
     if not v_only_events then
         perform agent.lock_threads(p_worker_id, v_runs);
@@ -44,6 +45,9 @@ begin
         return;
     end if;
 
+    if v_records is not null then
+        perform agent.save_records(p_worker_id, v_records);
+    end if;
     if v_checkpoints is not null then
         perform agent.save_checkpoints(p_worker_id, v_checkpoints);
     end if;

@@ -5,6 +5,7 @@ package AgentSQL::Play;
 use strict;
 use warnings;
 
+use Digest::SHA ();
 use AgentSQL;
 
 sub new {
@@ -271,6 +272,44 @@ sub checkpoint {
             parents => {},
         },
         opaque => undef);
+}
+
+# The digest of a value, as the protocol has it.
+sub digest {
+    my ($type, $bytes) = @_;
+    return substr(Digest::SHA::sha256_hex("$type\n$bytes"), 0, 32) =~ s/^(.{8})(.{4})(.{4})(.{4})/$1-$2-$3-$4-/r;
+}
+
+# A value of type json: (its digest, its item).
+sub blob {
+    my ($claim, $text) = @_;
+    my $digest = digest('json', $text);
+    return ($digest, item($claim, s => undef, type => 'blob', digest => $digest, value_type => 'json', text => $text));
+}
+
+# %with: ns, id, parent, checkpoint, metadata, channels (references)
+sub put {
+    my ($claim, %with) = @_;
+    return item($claim, s => undef,
+        type => 'put',
+        ns => $with{ns} // '',
+        checkpoint_id => $with{id} || AgentSQL::uuid(),
+        parent => $with{parent},
+        checkpoint => $with{checkpoint} || { v => 4 },
+        metadata => $with{metadata} || { source => 'loop', step => 1 },
+        channels => $with{channels} || {});
+}
+
+# %with: ns, id, task, path, writes
+sub put_writes {
+    my ($claim, %with) = @_;
+    return item($claim, s => undef,
+        type => 'put_writes',
+        ns => $with{ns} // '',
+        checkpoint_id => $with{id},
+        task_id => $with{task} // 'task',
+        task_path => $with{path} // '',
+        writes => $with{writes});
 }
 
 sub finish {

@@ -1,0 +1,23 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The writes of a snapshot: of those of one idx the oldest run's, or the newest run's when idx is negative.
+-- Returns: rows, in the order of task_id and idx.
+-- Locks:   none.
+create or replace function agent.find_writes(
+    p_deployment_id uuid,
+    p_thread_id uuid,
+    p_checkpoint_ns text,
+    p_checkpoint_id uuid
+) returns table (task_id text, idx integer, channel text, digests uuid[], is_list boolean, task_path text)
+language sql stable parallel safe
+-- No SET clause: it would keep the body from being inlined into FROM.
+as $function$
+    select distinct on (w.task_id, w.idx) w.task_id, w.idx, w.channel, w.digests, w.is_list, w.task_path
+      from agent.checkpoint_writes w
+     where w.deployment_id = p_deployment_id
+       and w.thread_id = p_thread_id
+       and w.checkpoint_ns = p_checkpoint_ns
+       and w.checkpoint_id = p_checkpoint_id
+     order by w.task_id, w.idx, case when w.idx < 0 then - w.run_seq else w.run_seq end
+$function$;
+
+comment on function agent.find_writes(uuid, uuid, text, uuid) is 'The writes of a snapshot.';

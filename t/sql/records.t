@@ -1,0 +1,630 @@
+# SPDX-License-Identifier: Apache-2.0
+# Records of a graph's library: snapshots, writes and blobs, saved in batches, read by workers, deleted with their runs.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use lib "$FindBin::Bin/../lib";
+use List::Util qw(uniq);
+use MIME::Base64 qw(decode_base64 encode_base64);
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new;
+my $play = AgentSQL::Play->new($db->session);
+my $session = $play->session;
+my $worker = $play->worker;
+# The last subtest makes random chats; a failure names the seed.
+my $SEED = srand($ENV{AGENT_SEED} // 11);
+
+sub list {
+    my ($keep, @digests) = @_;
+    return { list => { keep => $keep, items => \@digests } };
+}
+
+sub leased { return $play->leased($worker, $_[0] // $play->thread) }
+sub finish { return $play->save($worker, map { AgentSQL::Play::finish($_) } @_) }
+
+# The digest of a text, whose blob is added to the batch.
+sub value_of {
+    my ($claim, $batch, $text) = @_;
+    my ($digest, $item) = AgentSQL::Play::blob($claim, $text);
+    push @$batch, $item;
+    return $digest;
+}
+
+# Saves a snapshot whose channels are texts, or [keep, texts], and returns its id. An unchanged channel is not named.
+sub saved {
+    my ($claim, $parent, %with) = @_;
+    my ($id, @batch, %channels) = ($with{id} // AgentSQL::uuid());
+    my $values = $with{values} // {};
+    for my $name (sort keys %$values) {
+        my $value = $values->{$name};
+        if (ref $value) {
+            my ($keep, @texts) = @$value;
+            $channels{$name} = list($keep, map { value_of($claim, \@batch, $_) } @texts);
+        } else {
+            $channels{$name} = defined $value ? value_of($claim, \@batch, $value) : undef;
+        }
+    }
+    $play->save($worker, @batch, AgentSQL::Play::put($claim, %with, id => $id, parent => $parent, channels => \%channels));
+    return $id;
+}
+
+sub count_of {
+    my ($table, $thread) = @_;
+    return $session->value("select count(*) from agent.$table where thread_id = '$thread'");
+}
+
+# Calls a read function: (code, decoded body, cursor).
+sub read_part {
+    my ($function, $thread, $args, $cursor, $bytes) = @_;
+    my ($row) = $session->query(sprintf("select code, body, cursor from agent.%s('%s', '%s', %s, %s, %d)", $function,
+        $play->deployment, $thread, AgentSQL::Session::literal(AgentSQL::encode($args)),
+        AgentSQL::Session::literal($cursor), $bytes // 1_000_000));
+    my ($code, $body, $next) = @$row;
+    die 'a part is more than one line' if $body =~ /[\r\n]/;
+    return ($code, $code eq 'ok' ? AgentSQL::decode($body) : undef, $next eq '' ? undef : $next);
+}
+
+# A snapshot read in parts: {tuple, channels, writes} and the number of parts; undef for none.
+sub tuple_of {
+    my ($thread, $ns, $id, $bytes) = @_;
+    my (%got, $cursor, $parts);
+    do {
+        (my $code, my $body, $cursor) = read_part('read_checkpoint', $thread, { ns => $ns, checkpoint_id => $id }, $cursor, $bytes);
+        die "read_checkpoint: $code" if $code ne 'ok';
+        return if exists $body->{tuple} && !$body->{tuple};
+        $got{tuple} = $body->{tuple} if $body->{tuple};
+        push @{ $got{writes} }, @{ $body->{writes} // [] };
+        for my $name (keys %{ $body->{channels} // {} }) {
+            my $value = $body->{channels}{$name};
+            if (ref $value) {
+                die "a list continues at $value->{list}{keep}" if $value->{list}{keep} != @{ $got{channels}{$name} // [] };
+                push @{ $got{channels}{$name} }, @{ $value->{list}{items} };
+            } else {
+                $got{channels}{$name} = $value;
+            }
+        }
+        $parts++;
+    } while (defined $cursor);
+    return wantarray ? (\%got, $parts) : \%got;
+}
+
+# The contents of blobs by digest.
+sub blobs_of {
+    my ($thread, $digests, $bytes) = @_;
+    my (%text, $cursor, $parts);
+    do {
+        (my $code, my $body, $cursor) = read_part('read_blobs', $thread, { digests => $digests }, $cursor, $bytes);
+        die "read_blobs: $code" if $code ne 'ok';
+        for my $blob (@{ $body->{blobs} }) {
+            $text{ $blob->{digest} } .= exists $blob->{text} ? $blob->{text} : decode_base64($blob->{base64});
+        }
+        $parts++;
+    } while (defined $cursor);
+    return wantarray ? (\%text, $parts) : \%text;
+}
+
+# The values of a snapshot: texts by channel, lists as arrays.
+sub values_of {
+    my ($thread, $id, $ns, $bytes) = @_;
+    my $channels = tuple_of($thread, $ns // '', $id, $bytes)->{channels};
+    my @digests = uniq grep { defined } map { ref ? @$_ : $_ } values %$channels;
+    my $text = @digests ? blobs_of($thread, \@digests, $bytes) : {};
+    return { map { my $v = $channels->{$_}; ($_ => ref $v ? [ map { $text->{$_} } @$v ] : defined $v ? $text->{$v} : undef) } keys %$channels };
+}
+
+# Rows of a thread that nothing refers to, and blobs whose count of uses is wrong.
+sub orphans {
+    my ($thread) = @_;
+    return $session->value("
+        with used as (
+            select d.digest, count(*) as uses
+              from (select (translate('{' || content || '}', '\"', ''))::uuid[] as digests from agent.checkpoint_items
+                     where thread_id = '$thread' and is_digests
+                    union all
+                    select digests from agent.checkpoint_writes where thread_id = '$thread') r, unnest(r.digests) d (digest)
+             group by d.digest
+        )
+        select (select count(*) from agent.checkpoint_items i where thread_id = '$thread' and not exists (
+                    select from agent.checkpoint_snapshots c, unnest(c.channels) v, unnest(v.list_ids, v.ends) s (list_id, until)
+                     where c.thread_id = i.thread_id and s.list_id = i.list_id and i.position < s.until))
+               + (select count(*) from agent.checkpoint_blobs b left join used u using (digest)
+                   where b.thread_id = '$thread' and b.part = 0 and b.uses <> coalesce(u.uses, 0))
+               + (select count(*) from used u where not exists (
+                    select from agent.checkpoint_blobs b where b.thread_id = '$thread' and b.digest = u.digest))");
+}
+
+# All sweeps, each call two minutes after the last one.
+my $minutes = 0;
+
+sub sweep {
+    $minutes += 2;
+    $session->query("set agent.now = '" . $session->value("select now() + interval '$minutes minutes'") . "'");
+    my $count = 0;
+    $count++ while $session->value('select agent.sweep_items()');
+    $session->query('reset agent.now');
+    return $count;
+}
+
+# The SQLSTATE of a batch.
+sub refused {
+    my (@items) = @_;
+    my $text = AgentSQL::Session::literal(ref $items[0] ? AgentSQL::encode(\@items) : $items[0]);
+    return $session->error("select * from agent.save_batch($worker, $text)");
+}
+
+subtest 'a snapshot stores what it adds to its parent, and is read whole' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my $first = saved($claim, undef, values => { messages => [ 0, 'm1', 'm2' ], note => 'n1', none => undef },
+        checkpoint => { v => 4, channel_versions => { messages => '1' } }, metadata => { source => 'input', step => -1 });
+    is count_of('checkpoint_blobs', $thread), 3;
+    is count_of('checkpoint_items', $thread), 2;
+    my $second = saved($claim, $first, values => { messages => [ 2, 'm3' ] });
+    is count_of('checkpoint_items', $thread), 3;
+    my $third = saved($claim, $second, values => { note => 'n2', more => 'm1' });
+    is_deeply values_of($thread, $first), { messages => [qw(m1 m2)], note => 'n1', none => undef };
+    is_deeply values_of($thread, $second), { messages => [qw(m1 m2 m3)], note => 'n1', none => undef },
+        'a channel that is not named is that of the parent';
+    is_deeply values_of($thread, $third), { messages => [qw(m1 m2 m3)], note => 'n2', none => undef, more => 'm1' };
+    is count_of('checkpoint_blobs', $thread), 5, 'a value is stored once';
+    is_deeply tuple_of($thread, '', $first)->{tuple}, { ns => '', checkpoint_id => $first, parent => undef,
+        run_id => $claim->{run_id}, checkpoint => { v => 4, channel_versions => { messages => '1' } },
+        metadata => { source => 'input', step => -1 } };
+    is tuple_of($thread, '', $second)->{tuple}{parent}, $first;
+    is orphans($thread), 0;
+    finish($claim);
+};
+
+subtest 'a fork keeps elements of a parent that is not the newest' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my $first = saved($claim, undef, values => { messages => [ 0, map { "m$_" } 1 .. 600 ] });
+    my $second = saved($claim, $first, values => { messages => [ 600, 'a' ] });
+    my $fork = saved($claim, $first, values => { messages => [ 600, 'b' ] });
+    my $cut = saved($claim, $second, values => { messages => [ 300, 'c' ] });
+    my $shorter = saved($claim, $cut, values => { messages => [ 299 ] });
+    my @first = map { "m$_" } 1 .. 600;
+    my %expected = ($first => [@first], $second => [ @first, 'a' ], $fork => [ @first, 'b' ], $cut => [ @first[ 0 .. 299 ], 'c' ],
+        $shorter => [ @first[ 0 .. 298 ] ]);
+    for my $bytes (100, 20_000, 1_000_000) {
+        is_deeply values_of($thread, $_, '', $bytes), { messages => $expected{$_} } for $first, $second, $fork, $cut, $shorter;
+    }
+    is orphans($thread), 0;
+    finish($claim);
+};
+
+subtest 'a batch of records can be repeated' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my ($first, $second) = map { AgentSQL::uuid() } 1, 2;
+    my @batch;
+    my ($one, $two, $three) = map { value_of($claim, \@batch, $_) } qw(one two three);
+    push @batch, AgentSQL::Play::put($claim, id => $first, channels => { messages => list(0, $one), x => $two }),
+        AgentSQL::Play::put_writes($claim, id => $first, writes => [ [ 0, 'messages', list(0, $three) ], [ -1, 'error', $two ], [ 1, 'x', undef ] ]),
+        AgentSQL::Play::put($claim, id => $second, parent => $first, channels => { messages => list(1, $three) });
+    my $count = sub { return join ' ', map { count_of($_, $thread) } qw(checkpoint_snapshots checkpoint_items checkpoint_writes checkpoint_blobs) };
+    $play->save($worker, @batch);
+    is $count->(), '2 3 3 3';
+    $play->save($worker, @batch, $batch[3]) for 1, 2;
+    is $count->(), '2 3 3 3';
+    is orphans($thread), 0, 'uses are counted once';
+    is_deeply [ map { values_of($thread, $_)->{messages} } $first, $second ], [ ['one'], [qw(one three)] ];
+    finish($claim);
+};
+
+subtest 'the first write of an idx counts, of a negative idx the last one' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my $id = saved($claim, undef);
+    my @batch;
+    my %digest = map { ($_ => value_of($claim, \@batch, $_)) } qw(a b c d);
+    $play->save($worker, @batch,
+        AgentSQL::Play::put_writes($claim, id => $id, task => 't2', path => '~p', writes => [ [ 1, 'x', $digest{a} ], [ 0, 'y', undef ], [ -3, 'i', $digest{b} ] ]),
+        AgentSQL::Play::put_writes($claim, id => $id, task => 't1', writes => [ [ 0, 'x', list(0, @digest{qw(a b)}) ], [ 0, 'x', $digest{d} ], [ -1, 'e', $digest{a} ], [ -1, 'e', $digest{b} ] ]));
+    $play->save($worker, AgentSQL::Play::put_writes($claim, id => $id, task => 't2', writes => [ [ 1, 'x', $digest{c} ], [ -3, 'i', $digest{c} ] ]));
+    is_deeply tuple_of($thread, '', $id)->{writes}, [
+        [ 't1', -1, 'e', $digest{b}, '' ], [ 't1', 0, 'x', list(0, @digest{qw(a b)}), '' ],
+        [ 't2', -3, 'i', $digest{c}, '' ], [ 't2', 0, 'y', undef, '~p' ], [ 't2', 1, 'x', $digest{a}, '~p' ] ];
+    is orphans($thread), 0;
+    finish($claim);
+    sweep();
+    is count_of('checkpoint_blobs', $thread), 3, 'the value of a write that does not count is swept';
+};
+
+subtest 'the deletion of a run restores the writes that it replaced' => sub {
+    my $thread = $play->thread;
+    my $first = leased($thread);
+    my $id = saved($first, undef);
+    my @batch;
+    my ($old, $done) = map { value_of($first, \@batch, $_) } qw(old done);
+    $play->save($worker, @batch, AgentSQL::Play::put_writes($first, id => $id, writes => [ [ -3, 'i', $old ], [ 0, 'x', $done ] ]));
+    finish($first);
+    my $second = leased($thread);
+    my @more;
+    my $new = value_of($second, \@more, 'new');
+    $play->save($worker, @more, AgentSQL::Play::put_writes($second, id => $id, writes => [ [ -3, 'i', $new ], [ 0, 'x', $new ], [ -4, 'r', $new ] ]));
+    is_deeply tuple_of($thread, '', $id)->{writes}, [ [ 'task', -4, 'r', $new, '' ], [ 'task', -3, 'i', $new, '' ], [ 'task', 0, 'x', $done, '' ] ];
+    is +($play->api('cancel_run', $thread, $second->{run_id}, 'rollback'))[0], 'ok';
+    finish($second);
+    is $play->status($thread, $second->{run_id}), 'run_not_found';
+    is_deeply tuple_of($thread, '', $id)->{writes}, [ [ 'task', -3, 'i', $old, '' ], [ 'task', 0, 'x', $done, '' ] ];
+    sweep();
+    is count_of('checkpoint_blobs', $thread), 2;
+};
+
+subtest 'namespaces have their own snapshots' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my $id = AgentSQL::uuid();
+    saved($claim, undef, id => $id, values => { x => 'root' });
+    saved($claim, undef, id => $id, ns => 'sub:1', values => { x => 'sub' });
+    my $next = saved($claim, $id, ns => 'sub:1', values => { y => 'next' });
+    is_deeply values_of($thread, $id), { x => 'root' };
+    is_deeply values_of($thread, $id, 'sub:1'), { x => 'sub' };
+    is_deeply values_of($thread, undef, 'sub:1'), { x => 'sub', y => 'next' }, 'without an id the newest';
+    is tuple_of($thread, '', undef)->{tuple}{checkpoint_id}, $id;
+    is scalar(tuple_of($thread, 'other', undef)), undef, 'no snapshot is null';
+    is scalar(tuple_of($thread, '', $next)), undef;
+    is_deeply $play->messages($thread), [], 'a snapshot is not a state';
+    finish($claim);
+};
+
+subtest 'a blob in parts is whole when the last part has come' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my $bytes = join '', map { chr($_ % 256) } 1 .. 100_000;
+    my $digest = AgentSQL::Play::digest('msgpack', $bytes);
+    my $part = sub {
+        my ($n, $parts, $content, %more) = @_;
+        return AgentSQL::Play::item($claim, type => 'blob', digest => $digest, value_type => 'msgpack', part => $n, parts => $parts,
+            base64 => encode_base64($content, ''), %more);
+    };
+    my @parts = map { $part->($_, 4, substr $bytes, 25_000 * $_, 25_000) } 0 .. 3;
+    my $put = AgentSQL::Play::put($claim, channels => { x => $digest });
+    $play->save($worker, $_) for $part->(0, 2, 'an attempt that was lost'), @parts[ 0, 0, 1, 2, 1 ];
+    like refused($put), qr/\A22/, 'a value of which a part is missing cannot be named';
+    is +(read_part('read_blobs', $thread, { digests => [$digest] }))[0], 'blob_not_found';
+    like refused($part->(1, 5, 'x')), qr/\A22/, 'a part of another number of parts';
+    like refused($part->(3, 4, 'x', value_type => 'json')), qr/\A22/, 'a part of another type';
+    $play->save($worker, @parts, $put);
+    $play->save($worker, @parts[ 2, 3 ], $part->(0, 9, 'x'), $part->(0, 1, 'x'));
+    for my $size (1, 60_000, 1_000_000) {
+        my ($text, $count) = blobs_of($thread, [ $digest, $digest ], $size);
+        is $text->{$digest}, $bytes x 2, "parts of $size bytes";
+    }
+    is +(blobs_of($thread, [$digest], 1))[1], 4;
+    finish($claim);
+    is +($play->api('delete_run', $thread, $claim->{run_id}))[0], 'ok';
+    sweep();
+    is count_of('checkpoint_blobs', $thread), 0, 'all of them are deleted together';
+    my $other = leased($thread);
+    like refused(AgentSQL::Play::item($other, type => 'blob', digest => $digest, value_type => 'json', part => 1, parts => 2, text => 'x')),
+        qr/\A22/, 'a part without the first one';
+    $play->save($worker, AgentSQL::Play::item($other, type => 'blob', digest => $digest, value_type => 'json', part => 0, parts => 2, text => 'x'));
+    sweep();
+    is count_of('checkpoint_blobs', $thread), 1, 'an executing run may send the others';
+    finish($other);
+    sweep();
+    is count_of('checkpoint_blobs', $thread), 0, 'parts that never come leave nothing';
+};
+
+subtest 'what is not in the notation ends its own run, and a batch of others is saved' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my $id = saved($claim, undef, values => { l => [ 0, 'a', 'b' ], v => 'v' });
+    my @known = map { AgentSQL::Play::digest('json', $_) } qw(a b v);
+    my $other = leased();
+    my $foreign = saved($other, undef, values => { f => 'foreign' });
+    my $unknown = AgentSQL::Play::digest('json', 'foreign');
+    my $blob = sub { return AgentSQL::Play::item($claim, type => 'blob', digest => $known[0], value_type => 'json', @_) };
+    my $put = sub { return AgentSQL::Play::put($claim, parent => $id, @_) };
+    my $writes = sub { return AgentSQL::Play::put_writes($claim, id => $id, writes => [@_]) };
+    my @bad = (
+        $blob->(text => "a\0b"), $blob->(base64 => '%%%'), $blob->(base64 => 'QQ'), $blob->(), $blob->(text => 'a', base64 => 'QQ=='),
+        $blob->(text => 'a', digest => 'no uuid'), $blob->(text => 'a', digest => undef), $blob->(text => 'a', value_type => ''),
+        $blob->(text => 'a', value_type => undef), $blob->(text => 'a', value_type => 'x' x 33), $blob->(text => 'a', part => 1),
+        $blob->(text => 'a', part => -1), $blob->(text => 'a', part => 'x'), $blob->(text => 'a', part => 0, parts => 0),
+        $blob->(text => 'a', part => 0, parts => 257), $blob->(text => 'a', part => 0, parts => 99_999_999_999),
+        $put->(channels => { x => $unknown }), $put->(channels => { x => 'no uuid' }), $put->(channels => { x => 1 }),
+        $put->(channels => { x => list(0, $unknown) }), $put->(channels => { x => list(1, $known[0]) }),
+        $put->(channels => { l => list(3) }), $put->(channels => { l => list(-1) }), $put->(channels => { l => list('1') }),
+        $put->(channels => { l => list(1.5) }), $put->(channels => { v => list(1) }), $put->(channels => { l => list(1, undef) }),
+        $put->(channels => { l => list(1, [ $known[0] ]) }), $put->(channels => { l => { list => { keep => 1 } } }),
+        $put->(channels => { l => { list => { items => [] } } }), $put->(channels => { l => {} }), $put->(channels => { l => [] }),
+        $put->(channels => [ 'a' ]), $put->(channels => { "a\0" => undef }), $put->(parent => AgentSQL::uuid()),
+        $put->(parent => $foreign), $put->(parent => 'x'), $put->(id => 'x'), $put->(checkpoint => [ 1 ]),
+        $put->(checkpoint => { a => "\0" }), $put->(metadata => { a => "\0" }), $put->(metadata => [ 1 ]), $put->(ns => 'x' x 1025),
+        $put->(ns => "a\0"), $put->(ns => 'other'), $put->(channels => { map { ("channel $_" => undef) } 1 .. 1025 }),
+        $put->(channels => { 'x' x 66_000 => undef }),
+        $writes->([ 0, 'x', $unknown ]), $writes->([ 0, 'x' ]), $writes->([ 0, 'x', undef, 1 ]), $writes->([ 'a', 'x', undef ]),
+        $writes->([ 1.5, 'x', undef ]), $writes->([ 99_999_999_999, 'x', undef ]), $writes->([ 0, 1, undef ]), $writes->(1),
+        $writes->({}), $writes->([ 0, 'x', list(1, $known[0]) ]), $writes->([ 0, "\0", undef ]),
+        AgentSQL::Play::put_writes($claim, id => $id, writes => {}), AgentSQL::Play::put_writes($claim, id => $id, task => '', writes => []),
+        AgentSQL::Play::put_writes($claim, id => $id, task => 'x' x 513, writes => []), AgentSQL::Play::put_writes($claim, id => undef, writes => []),
+        AgentSQL::Play::put_writes($claim, id => $id, path => 'x' x 1025, writes => []),
+    );
+    for my $bad (@bad) {
+        like refused($bad), qr/\A22/, substr AgentSQL::encode({ %$bad, map { ($_ => 0) } qw(d r e) }), 0, 150;
+    }
+    my $twice = AgentSQL::encode([ $put->(channels => {}) ]) =~ s/"channels":\{\}/"channels":{"a":null,"a":null}/r;
+    like refused($twice), qr/\A22/, 'a channel that is named twice';
+    my $same = AgentSQL::uuid();
+    like refused($put->(id => $same, parent => $same)), qr/\A22/, 'a snapshot that is its own parent';
+    is count_of('checkpoint_snapshots', $thread), 1;
+    is count_of('checkpoint_blobs', $thread), 3;
+    is orphans($thread), 0;
+    is_deeply values_of($thread, $id), { l => [qw(a b)], v => 'v' };
+    finish($claim, $other);
+};
+
+subtest 'checkpoint.list shows the newest first, by namespace, filter and position' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my (%id, $parent);
+    for my $n (1 .. 30) {
+        $parent = $id{$n} = saved($claim, $parent, metadata => { step => $n, even => $n % 2 ? \0 : \1, tags => ['x' x 100] });
+    }
+    $id{sub} = saved($claim, undef, ns => 'sub', metadata => { step => 99 });
+    my $list = sub {
+        my ($bytes, %args) = @_;
+        my (@steps, $parts);
+        while (1) {
+            my (undef, $body) = read_part('read_checkpoints', $thread, \%args, undef, $bytes);
+            push @steps, map { $_->{metadata}{step} } @{ $body->{tuples} };
+            $parts++;
+            $args{after} = $body->{next} // last;
+        }
+        return "@steps";
+    };
+    for my $bytes (100, 3000, 1_000_000) {
+        is $list->($bytes, ns => ''), join(' ', reverse 1 .. 30), "parts of $bytes bytes";
+        is $list->($bytes, ns => undef), join(' ', 99, reverse 1 .. 30), 'of all namespaces';
+        is $list->($bytes, ns => 'sub'), 99;
+        is $list->($bytes, ns => '', before => $id{4}), '3 2 1';
+        is $list->($bytes, before => $id{4}), '3 2 1';
+        is $list->($bytes, ns => '', filter => { even => \1 }, before => $id{10}), '8 6 4 2';
+    }
+    is $list->(1_000_000, ns => '', limit => 2), '30 29';
+    is $list->(1_000_000, ns => '', limit => 0), '';
+    is $list->(1_000_000, ns => 'none'), '';
+    for my $bad ({ before => 'x' }, { filter => 1 }, { filter => 'x' }, { limit => 'x' }, { limit => -1 }, { after => { ns => '', checkpoint_id => 'x' } }) {
+        like $session->error(sprintf("select agent.read_checkpoints('%s', '%s', '%s', null, 1000)", $play->deployment, $thread,
+            AgentSQL::encode($bad))), qr/\A22/, AgentSQL::encode($bad);
+    }
+    finish($claim);
+};
+
+subtest 'checkpoint.delta shows the writes since the nearest ancestor with a value' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my ($parent, @ids, @batch);
+    my @digest = map { value_of($claim, \@batch, "write $_") } 0 .. 1200;
+    $play->save($worker, splice @batch, 0, 300) while @batch;
+    for my $n (0 .. 1200) {
+        my %values = $n == 2 ? (d => 'seed', other => undef) : (d => undef, $n == 0 ? (other => 'early', l => [ 0, 'a', 'b' ]) : ());
+        $parent = saved($claim, $parent, values => \%values);
+        push @ids, $parent;
+        push @batch, AgentSQL::Play::put_writes($claim, id => $parent, task => 'b', path => '~1', writes => [ [ 0, 'd', $digest[$n] ] ]),
+            AgentSQL::Play::put_writes($claim, id => $parent, task => 'a', path => '~2', writes => [ [ 0, 'x', undef ], [ 1, 'd', undef ] ]);
+        $play->save($worker, splice @batch) if @batch > 50;
+    }
+    $play->save($worker, @batch);
+    my $delta = sub {
+        my ($id, $bytes, @channels) = @_;
+        my ($cursor, $parts, %got);
+        do {
+            (my $code, my $body, $cursor) = read_part('read_delta', $thread, { ns => '', checkpoint_id => $id, channels => \@channels }, $cursor, $bytes);
+            die "read_delta: $code" if $code ne 'ok';
+            for my $name (@channels) {
+                $got{$name}{seed} = $body->{$name}{seed} if $body->{$name}{seed};
+                unshift @{ $got{$name}{writes} }, @{ $body->{$name}{writes} };
+            }
+            $parts++;
+        } while (defined $cursor);
+        return wantarray ? (\%got, $parts) : \%got;
+    };
+    my $expected = sub { return [ map { ([ 'b', $digest[$_], '~1', 0 ], [ 'a', undef, '~2', 1 ]) } @_ ] };
+    my $seed = AgentSQL::Play::digest('json', 'seed');
+    is_deeply scalar $delta->($ids[5], 1_000_000, 'd'), { d => { seed => $seed, writes => $expected->(2 .. 4) } },
+        'those of the ancestor with the value too, and none of the snapshot itself';
+    is_deeply scalar $delta->($ids[2], 1_000_000, 'd'), { d => { writes => $expected->(0, 1) } }, 'no ancestor has a value';
+    is_deeply scalar $delta->($ids[0], 1_000_000, 'd'), { d => { writes => [] } };
+    is_deeply scalar $delta->(AgentSQL::uuid(), 1_000_000, 'd'), { d => { writes => [] } };
+    is_deeply scalar $delta->($ids[2], 1_000_000, 'other', 'd', 'l'), {
+        other => { seed => AgentSQL::Play::digest('json', 'early'), writes => [] }, d => { writes => $expected->(0, 1) },
+        l => { seed => list(0, map { AgentSQL::Play::digest('json', $_) } qw(a b)), writes => [] } }, 'channels by themselves';
+    for my $bytes (5000, 1_000_000) {
+        my ($got, $parts) = $delta->($ids[1200], $bytes, 'none', 'd');
+        is_deeply $got->{d}, { seed => $seed, writes => $expected->(2 .. 1199) }, "in parts of $bytes bytes";
+        cmp_ok $parts, '>', 2, "$parts parts";
+    }
+    for my $cursor ('x', "$ids[0].1", "$ids[0].111", "$ids[0].0x") {
+        is +(read_part('read_delta', $thread, { checkpoint_id => $ids[9], channels => [qw(a b)] }, $cursor))[0], 'invalid_cursor';
+    }
+    finish($claim);
+};
+
+subtest 'cursors that no part gave are refused' => sub {
+    my $claim = leased();
+    my $id = saved($claim, undef, values => { x => 'x' });
+    my $thread = $claim->{thread_id};
+    for my $cursor ('', 'x', "$id.c.0", "$id.x.0", "$id.w.x", AgentSQL::uuid() . '.w.0', "$id.w.1234567890") {
+        is +(read_part('read_checkpoint', $thread, {}, $cursor))[0], 'invalid_cursor', "read_checkpoint: $cursor";
+    }
+    for my $cursor ('', 'x', '0', '1.0', '0.9', '1234567.0', '-1.0') {
+        is +(read_part('read_blobs', $thread, { digests => [ AgentSQL::Play::digest('json', 'x') ] }, $cursor))[0], 'invalid_cursor', "read_blobs: $cursor";
+    }
+    finish($claim);
+};
+
+# ---- deletion ----
+
+subtest 'blobs that a deleted run shares with another stay' => sub {
+    my $thread = $play->thread;
+    my $first = leased($thread);
+    my $a = saved($first, undef, values => { messages => [ 0, 'm1', 'm2' ], x => 'shared' });
+    finish($first);
+    my $second = leased($thread);
+    my $b = saved($second, $a, values => { messages => [ 2, 'm3' ], y => 'm1' });
+    finish($second);
+    my $third = leased($thread);
+    my $c = saved($third, $b, values => { messages => [ 3, 'm4' ], x => 'm2' });
+    my $d = saved($third, $a, values => { messages => [ 1, 'm3', 'm5' ] });
+    is +($play->api('cancel_run', $thread, $third->{run_id}, 'rollback'))[0], 'ok';
+    is orphans($thread), 0;
+    finish($third);
+    is scalar(tuple_of($thread, '', $c)), undef, 'a run that is rolled back leaves no snapshot';
+    is tuple_of($thread, '', undef)->{tuple}{checkpoint_id}, $b;
+    is orphans($thread), 0;
+    sweep();
+    is count_of('checkpoint_blobs', $thread), 4, 'its blobs go, unless others use them';
+    is_deeply values_of($thread, $b), { messages => [qw(m1 m2 m3)], x => 'shared', y => 'm1' };
+    is +($play->api('delete_run', $thread, $first->{run_id}))[0], 'ok';
+    sweep();
+    is_deeply values_of($thread, $b), { messages => [qw(m1 m2 m3)], x => 'shared', y => 'm1' }, 'without its parent';
+    is tuple_of($thread, '', $b)->{tuple}{parent}, undef;
+    is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok';
+    sweep();
+    is join(' ', map { count_of($_, $thread) } qw(checkpoint_snapshots checkpoint_items checkpoint_writes checkpoint_blobs inherited_items item_sweeps blob_sweeps)),
+        '0 0 0 0 0 0 0', 'nothing is left';
+};
+
+subtest 'the writes of other runs to a deleted snapshot are deleted with it' => sub {
+    my $thread = $play->thread;
+    my $first = leased($thread);
+    my $a = saved($first, undef, values => { x => 'a' });
+    finish($first);
+    my $second = leased($thread);
+    my @batch;
+    my $w = value_of($second, \@batch, 'w');
+    $play->save($worker, @batch, AgentSQL::Play::put_writes($second, id => $a, writes => [ [ 0, 'x', $w ] ]),
+        AgentSQL::Play::put_writes($second, id => AgentSQL::uuid(), writes => [ [ 0, 'x', $w ] ]));
+    my $b = saved($second, $a, values => { x => 'b' });
+    finish($second);
+    is +($play->api('delete_run', $thread, $first->{run_id}))[0], 'ok';
+    is count_of('checkpoint_writes', $thread), 1, 'one to a snapshot that never came stays with its run';
+    is orphans($thread), 0;
+    is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok';
+    sweep();
+    is count_of('checkpoint_writes', $thread) + count_of('checkpoint_blobs', $thread), 0;
+};
+
+subtest 'blobs that no put names are swept when the thread has no run' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    my @batch;
+    value_of($claim, \@batch, "unused $_") for 1 .. 3;
+    $play->save($worker, @batch);
+    is sweep(), 1, 'the thread is examined';
+    is count_of('checkpoint_blobs', $thread), 3, 'its run may name them yet';
+    my $id = saved($claim, undef, values => { x => 'unused 1' });
+    finish($claim);
+    sweep();
+    is count_of('checkpoint_blobs', $thread), 1;
+    is_deeply values_of($thread, $id), { x => 'unused 1' };
+    is count_of('blob_sweeps', $thread), 0;
+};
+
+subtest 'a thread with records is deleted in pieces, and leaves nothing' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    my ($parent, @batch);
+    for my $n (1 .. 1500) {
+        my $id = AgentSQL::uuid();
+        my $digest = value_of($claim, \@batch, "message $n " . 'x' x 500);
+        push @batch, AgentSQL::Play::put($claim, id => $id, parent => $parent, channels => { messages => list($n - 1, $digest) }),
+            AgentSQL::Play::put_writes($claim, id => $id, writes => [ [ 0, 'messages', $digest ] ]);
+        $parent = $id;
+        $play->save($worker, splice @batch) if @batch >= 300;
+    }
+    $play->save($worker, @batch, AgentSQL::Play::finish($claim));
+    is_deeply [ scalar @{ values_of($thread, $parent)->{messages} }, orphans($thread) ], [ 1500, 0 ];
+    my $pieces = 0;
+    my $more;
+    do {
+        (my $code, $more) = $play->api('delete_thread', $thread, $pieces ? 'true' : 'false');
+        is $code, 'ok';
+        $pieces++;
+    } while ($more);
+    cmp_ok $pieces, '>', 2, "$pieces pieces";
+    is join(' ', map { count_of($_, $thread) } qw(threads checkpoint_snapshots checkpoint_items checkpoint_writes checkpoint_blobs blob_sweeps)), '0 0 0 0 0 0';
+};
+
+subtest 'elements of a deleted run that are too many for one statement are swept, and the uses with them' => sub {
+    my $thread = $play->thread;
+    my $first = leased($thread);
+    my $a = saved($first, undef, values => { messages => [ 0, 'm0' ] });
+    finish($first);
+    my $second = leased($thread);
+    my $parent = $a;
+    for my $n (0 .. 4) {
+        $parent = saved($second, $parent, values => { messages => [ 1 + 1000 * $n, map { "m$_" } 1000 * $n + 1 .. 1000 * $n + 1000 ] });
+    }
+    finish($second);
+    is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok';
+    cmp_ok count_of('item_sweeps', $thread), '>', 0, 'elements are left';
+    cmp_ok sweep(), '>', 2;
+    is_deeply [ map { count_of($_, $thread) } qw(checkpoint_items checkpoint_blobs item_sweeps blob_sweeps) ], [ 1, 1, 0, 0 ];
+    is orphans($thread), 0;
+    is_deeply values_of($thread, $a), { messages => ['m0'] };
+};
+
+subtest 'random chats with forks, writes and deletions keep all values, and no other row' => sub {
+    for my $round (1 .. 5) {
+        my $thread = $play->thread;
+        my (%state, %run);
+        for my $turn (1 .. 30) {
+            if (rand() < 0.35 && %run) {
+                my $run = (sort keys %run)[ rand keys %run ];
+                is +($play->api('delete_run', $thread, $run))[0], 'ok' or diag "seed $SEED, round $round, turn $turn";
+                delete $state{$_} for @{ delete $run{$run} };
+                sweep() if rand() < 0.5;
+            } else {
+                my @known = sort keys %state;
+                my $parent = @known && rand() < 0.9 ? $known[ rand() < 0.6 ? -1 : rand @known ] : undef;
+                my $claim = leased($thread);
+                my @batch;
+                for my $step (1 .. 1 + rand 4) {
+                    my $id = AgentSQL::uuid();
+                    my $new = { %{ $parent ? $state{$parent} : {} } };
+                    my %sent;
+                    for my $name (grep { rand() < 0.7 } qw(a b)) {
+                        my @list = @{ $new->{$name} // [] };
+                        my $keep = rand() < 0.7 ? @list : int rand(@list + 1);
+                        my @added = map { rand() < 0.3 ? "word $_" : "$turn $step $_" } 1 .. rand 4;
+                        $new->{$name} = [ @list[ 0 .. $keep - 1 ], @added ];
+                        $sent{$name} = list($keep, map { value_of($claim, \@batch, $_) } @added);
+                    }
+                    if (rand() < 0.5) {
+                        $new->{text} = rand() < 0.2 ? undef : 'text ' . int rand 6;
+                        $sent{text} = defined $new->{text} ? value_of($claim, \@batch, $new->{text}) : undef;
+                    }
+                    push @batch, AgentSQL::Play::put($claim, id => $id, parent => $parent, channels => \%sent);
+                    push @batch, AgentSQL::Play::put_writes($claim, id => $parent // $id, task => 'task ' . int rand 2,
+                        writes => [ map { [ $_, 'a', value_of($claim, \@batch, 'write ' . int rand 9) ] } -1, 0 ]) if rand() < 0.5;
+                    $state{$id} = $new;
+                    push @{ $run{ $claim->{run_id} } }, $id;
+                    $parent = $id if rand() < 0.9;
+                }
+                # Blobs come before the records that name them, perhaps in an earlier batch.
+                @batch = ((grep { $_->{type} eq 'blob' } @batch), grep { $_->{type} ne 'blob' } @batch);
+                $play->save($worker, splice @batch, 0, 1 + rand 3) while @batch;
+                finish($claim);
+            }
+            if ($turn % 6 == 0) {
+                my @wrong = grep { AgentSQL::encode(values_of($thread, $_, '', 300)) ne AgentSQL::encode($state{$_}) } sort keys %state;
+                is "@wrong", '', "seed $SEED, round $round, turn $turn: all values are as saved";
+            }
+            is orphans($thread), 0, "seed $SEED, round $round, turn $turn: no other row";
+        }
+        sweep();
+        is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$thread' and uses = 0"), 0, 'no blob without a use is left';
+    }
+};
+
+done_testing;
