@@ -3,7 +3,8 @@
 # Measures chats of 200, 2,000 and 10,000 turns in the database alone, through
 # the functions that server and supervisor call, and prints one block of
 # Markdown. Each figure is a ratio to the same chat, or to the aim.
-#   t/bench/chats.pl [TURNS...]
+# With --records it measures those of a graph's library instead of states.
+#   t/bench/chats.pl [--records] [TURNS...]
 use strict;
 use warnings;
 use FindBin;
@@ -11,6 +12,7 @@ use lib "$FindBin::Bin/../lib", $FindBin::Bin;
 use AgentTest::Env qw(root);
 use BenchPostgres;
 
+my $RECORDS = @ARGV && $ARGV[0] eq '--records' && shift @ARGV;
 my @CHATS = @ARGV ? @ARGV : (200, 2_000, 10_000);
 
 delete @ENV{ grep { /\APG/ } keys %ENV };
@@ -37,6 +39,7 @@ sub figure {
 
 psql('-f', root() . '/sql/install.sql');
 psql('-f', "$FindBin::Bin/chats.sql");
+psql('-f', "$FindBin::Bin/records.sql") if $RECORDS;
 psql('-c', "select agent.save_graphs(bench.deployment(), '[{\"graph_id\":\"agent\",\"assistant_id\":\"fe096781-5601-53d2-b2f6-0d3403f7e9ca\"}]')");
 my $worker = psql('-c', q(select worker_id from agent.register_worker('node', 'boot', 1, 1, 1, 86400, '{default}', '{agent}')));
 

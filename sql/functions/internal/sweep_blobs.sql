@@ -13,7 +13,7 @@ declare
     v_left   bigint := agent.deletion_bytes();
     v_row    record;
     v_blob   record;
-    v_places tid[] := '{}';
+    v_rows   tid[] := '{}';
 begin
     select d.* into v_row
       from (
@@ -57,12 +57,12 @@ begin
            and b.thread_id = v_row.thread_id
            and b.uses = 0
     loop
-        v_places := v_places || v_blob.row_id;
+        v_rows := v_rows || v_blob.row_id;
         v_left := v_left - v_blob.bytes;
         exit when v_left <= 0;
     end loop;
     delete from agent.checkpoint_blobs b
-     where b.ctid = any (v_places);
+     where b.ctid = any (v_rows);
     if v_left > 0 then
         delete from agent.blob_sweeps w
          where w.deployment_id = v_row.deployment_id
