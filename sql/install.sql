@@ -113,7 +113,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/concat_objects.sql
 \ir functions/internal/pick_members.sql
 \ir functions/internal/place_values.sql
-\ir functions/internal/render_failed_tasks.sql
+\ir functions/internal/render_tasks.sql
 \ir functions/internal/find_stored_run.sql
 \ir functions/internal/check_assistant.sql
 \ir functions/internal/add_assistant_version.sql
@@ -135,6 +135,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/finalize_runs.sql
 \ir functions/internal/move_head.sql
 \ir functions/internal/skip_checkpoints.sql
+\ir functions/internal/delete_tasks.sql
 \ir functions/internal/delete_events.sql
 \ir functions/internal/save_blobs.sql
 \ir functions/internal/release_items.sql
@@ -180,6 +181,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/create_partition.sql
 \ir functions/internal/refuse_final_change.sql
 \ir functions/internal/save_events.sql
+\ir functions/internal/save_tasks.sql
 
 \ir functions/api/schema_version.sql
 \ir functions/api/get_assistant.sql

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Purpose:  undo 0002.
--- Affects:  agent.threads, agent.thread_expiries, agent.checkpoints, agent.checkpoint_items,
+-- Affects:  agent.threads, agent.thread_expiries, agent.checkpoints, agent.checkpoint_tasks, agent.checkpoint_items,
 --           agent.inherited_items, agent.item_sweeps, agent.checkpoint_snapshots, agent.checkpoint_writes,
 --           agent.checkpoint_blobs, agent.blob_sweeps, agent.copied_runs, agent.thread_copies, agent.copy_lists.
 -- Locks:    ACCESS EXCLUSIVE on these tables.
@@ -17,6 +17,7 @@ drop table agent.checkpoint_snapshots;
 drop table agent.item_sweeps;
 drop table agent.inherited_items;
 drop table agent.checkpoint_items;
+drop table agent.checkpoint_tasks;
 drop table agent.checkpoints;
 drop type agent.channel_value;
 drop sequence agent.checkpoint_list_seq;

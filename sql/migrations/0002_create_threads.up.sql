@@ -147,6 +147,33 @@ create index checkpoints_run on agent.checkpoints (run_id, uuid_hash_extended(th
 comment on index agent.checkpoints_run is
     'Finds the checkpoints of a run that is deleted, without those of copies of its thread.';
 
+create table agent.checkpoint_tasks (
+    deployment_id  uuid        not null,
+    thread_id      uuid        not null,
+    checkpoint_id  uuid        not null,
+    task_id        text        not null,
+    run_id         uuid        not null,
+    checkpoint_ns  text        not null,
+    task           text        not null,
+    saved_at       timestamptz not null,
+    constraint checkpoint_tasks_pkey primary key (deployment_id, thread_id, checkpoint_id, task_id, run_id)
+);
+comment on table agent.checkpoint_tasks is
+    'Reports of runs about tasks of checkpoints: a row for each, since the tasks of a step end one by one. It is deleted '
+    'with its run, which may have continued from a checkpoint of another one.';
+comment on column agent.checkpoint_tasks.deployment_id is 'Its deployment.';
+comment on column agent.checkpoint_tasks.thread_id is 'The thread.';
+comment on column agent.checkpoint_tasks.checkpoint_id is 'The checkpoint in whose tasks it is.';
+comment on column agent.checkpoint_tasks.task_id is 'Identifier of the task made by the runner.';
+comment on column agent.checkpoint_tasks.run_id is 'The run that executed it.';
+comment on column agent.checkpoint_tasks.checkpoint_ns is 'Namespace of the checkpoint.';
+comment on column agent.checkpoint_tasks.task is
+    'JSON text of an object: error, interrupts, result, checkpoint and state, as far as the runner sent them.';
+comment on column agent.checkpoint_tasks.saved_at is 'When it was saved; the newest of several runs is shown.';
+
+create index checkpoint_tasks_run on agent.checkpoint_tasks (run_id);
+comment on index agent.checkpoint_tasks_run is 'Finds the tasks of a run that is deleted.';
+
 create table agent.checkpoint_items (
     deployment_id  uuid    not null,
     thread_id      uuid    not null,
@@ -222,12 +249,10 @@ comment on column agent.item_sweeps.is_snapshot is
 comment on column agent.item_sweeps.first is 'Position of the first element to delete; all after it are deleted too.';
 
 create table agent.copied_runs (
-    deployment_id       uuid  not null,
-    thread_id           uuid  not null,
-    run_id              uuid  not null,
-    metadata            jsonb,
-    last_checkpoint_id  uuid,
-    error               text,
+    deployment_id  uuid  not null,
+    thread_id      uuid  not null,
+    run_id         uuid  not null,
+    metadata       jsonb,
     constraint copied_runs_pkey primary key (deployment_id, thread_id, run_id)
 );
 comment on table agent.copied_runs is
@@ -238,8 +263,6 @@ comment on column agent.copied_runs.thread_id is 'The copy.';
 comment on column agent.copied_runs.run_id is 'The run.';
 comment on column agent.copied_runs.metadata is
     'Members that the run adds to the metadata of its checkpoints, without the id of the thread.';
-comment on column agent.copied_runs.last_checkpoint_id is 'The last checkpoint that the run saved.';
-comment on column agent.copied_runs.error is 'Message when the run failed.';
 
 create table agent.thread_copies (
     deployment_id       uuid        not null,

@@ -7,6 +7,7 @@ set local lock_timeout = '2s';
 
 drop type agent.blob_use;
 drop type agent.batch_record;
+drop type agent.batch_task;
 drop type agent.batch_checkpoint;
 drop type agent.stored_items;
 drop type agent.channel_content;

@@ -251,4 +251,22 @@ comment on column agent.blob_use.thread_id is 'The thread.';
 comment on column agent.blob_use.digest is 'Its digest.';
 comment on column agent.blob_use.uses is 'Difference to checkpoint_blobs.uses.';
 
+create type agent.batch_task as (
+    deployment_id  uuid,
+    run_id         uuid,
+    epoch          integer,
+    checkpoint_ns  text,
+    checkpoint_id  uuid,
+    task_id        text,
+    task           text
+);
+comment on type agent.batch_task is 'A task of a batch.';
+comment on column agent.batch_task.deployment_id is 'Its deployment.';
+comment on column agent.batch_task.run_id is 'The run.';
+comment on column agent.batch_task.epoch is 'Number of the lease.';
+comment on column agent.batch_task.checkpoint_ns is 'Namespace of the checkpoint.';
+comment on column agent.batch_task.checkpoint_id is 'The checkpoint in whose tasks it is.';
+comment on column agent.batch_task.task_id is 'Identifier of the task.';
+comment on column agent.batch_task.task is 'As agent.checkpoint_tasks.task.';
+
 insert into agent.schema_version (version, name) values (5, 'create_row_types');

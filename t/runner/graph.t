@@ -243,4 +243,28 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
     is $lines[-1]{status}, 'success', 'another graph: a thread that stopped there continues with input';
 }
 
+# --- Reports about tasks -----------------------------------------------------
+
+{
+    my @lines = $runner->run(input => human('fail'));
+    my ($last) = reverse checkpoints(@lines);
+    my @tasks = lines_of('task', @lines);
+    is scalar @tasks, 1, 'tasks: a failed node is reported';
+    is $tasks[0]{checkpoint_id}, $last->{checkpoint_id}, 'tasks: the report names the checkpoint before the node';
+    is $tasks[0]{task}{id}, $last->{tasks}[0]{id}, 'tasks: the report names the task of that checkpoint';
+    is $tasks[0]{task}{error}, $lines[-1]{error}{message}, 'tasks: the report has the error';
+    is $lines[-1]{type}, 'end', 'tasks: the report comes before the end';
+    is +(lines_of('task', $runner->run(continue_from(@lines))))[0]{task}{error}, $tasks[0]{task}{error},
+        'tasks: a run that continues reports the error of the task again';
+}
+{
+    my @lines = $runner->run(input => human('use clock {}'), interrupt_before => ['tools']);
+    is scalar lines_of('task', @lines), 0, 'tasks: a node that succeeds is not reported';
+    my @rest = $runner->run(continue_from(@lines));
+    is_deeply [ map { $_->{task}{error} } lines_of('task', @rest) ], [undef],
+        'tasks: a run that continues reports that its first node has succeeded';
+    is +(lines_of('task', @rest))[0]{task}{id}, (reverse checkpoints(@lines))[0]{tasks}[0]{id},
+        'tasks: the report names the task at which the earlier run stopped';
+}
+
 done_testing;

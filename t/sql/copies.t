@@ -183,7 +183,10 @@ subtest 'an interrupted thread has an interrupted copy; a failed one shows its e
     is $play->thread_status(copy_of($in)), 'interrupted';
     my $other = $play->thread;
     $claim = $play->leased($worker, $other);
-    $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => [1], next => ['agent']),
+    my $id = AgentSQL::uuid();
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, id => $id, messages => [1], next => ['agent'], tasks => [ { id => 't', name => 'agent' } ]),
+        AgentSQL::Play::task($claim, $id, { id => 't', error => 'it broke' }),
         AgentSQL::Play::finish($claim, 'error', { error => 'Boom', message => 'it broke' }));
     my $copy = copy_of($other);
     is state_of($copy, undef)->{tasks}[0]{error}, 'it broke';

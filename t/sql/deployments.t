@@ -35,6 +35,7 @@ $owner->save($worker,
     $blob,
     AgentSQL::Play::put($claim, id => $checkpoint, channels => { secret => $digest }),
     AgentSQL::Play::put_writes($claim, id => $checkpoint, writes => [ [ 0, 'secret', $digest ] ]),
+    AgentSQL::Play::task($claim, $checkpoint, { id => 'secret' }),
     AgentSQL::Play::finish($claim));
 my $active = $owner->run($thread);
 my ($leased) = $owner->claim($worker);
@@ -42,7 +43,7 @@ my ($leased) = $owner->claim($worker);
 sub snapshot {
     return join "\n", map { $session->value("select md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
         from agent.$_ x where deployment_id = '@{[ $owner->deployment ]}'") }
-        qw(threads thread_expiries runs run_queue run_events event_sweeps checkpoints checkpoint_items inherited_items
+        qw(threads thread_expiries runs run_queue run_events event_sweeps checkpoints checkpoint_tasks checkpoint_items inherited_items
         item_sweeps checkpoint_snapshots checkpoint_writes checkpoint_blobs blob_sweeps thread_copies copy_lists copied_runs
         usage_events graphs assistants assistant_versions webhook_outbox);
 }

@@ -179,33 +179,100 @@ subtest 'join shows the state at the end of that run, not a later one' => sub {
     is_deeply $play->body('join_run', $thread, $claims[0]{run_id}), { messages => [ AgentSQL::Play::human(1) ] };
 };
 
-subtest 'join and state show the error of a failed run' => sub {
+subtest 'join shows the error of a failed run, the state that of its task' => sub {
     my $claim = leased($play->thread);
     my ($thread, $run) = @$claim{qw(thread_id run_id)};
     my $error = { error => 'ModelError', message => 'The model refused.' };
+    my $id = AgentSQL::uuid();
     $play->save($worker,
-        AgentSQL::Play::checkpoint($claim, messages => ['q'], next => ['agent'],
+        AgentSQL::Play::checkpoint($claim, id => $id, messages => ['q'], next => ['agent'],
             tasks => [ { id => 't1', name => 'agent', error => undef, interrupts => [] } ]),
+        AgentSQL::Play::task($claim, $id, { id => 't1', name => 'agent', error => 'It refused.', interrupts => [] }),
         AgentSQL::Play::finish($claim, 'error', $error));
     is_deeply $play->body('join_run', $thread, $run), { __error__ => $error };
-    is $play->body('get_state', $thread, undef)->{tasks}[0]{error}, 'The model refused.';
+    is_deeply $play->body('get_state', $thread, undef)->{tasks},
+        [ { id => 't1', name => 'agent', error => 'It refused.', interrupts => [] } ];
 };
 
-subtest 'the state of a failed run shows tasks that are not objects unchanged' => sub {
-    my $claim = leased($play->thread);
+# A leased run with a checkpoint that has tasks of these ids; (claim, id of the checkpoint).
+sub with_tasks {
+    my ($thread, @ids) = @_;
+    my $claim = leased($thread);
+    my $id = AgentSQL::uuid();
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $id, messages => ['q'], next => [ map { 'node' } @ids ],
+        tasks => [ map { { id => $_, name => 'node', error => undef, interrupts => [], result => undef } } @ids ]));
+    return ($claim, $id);
+}
+
+sub tasks_of { return $play->body('get_state', $_[0]{thread_id}, $_[1])->{tasks} }
+
+subtest 'the state shows the results, errors and interrupts of tasks as they end' => sub {
+    my ($claim, $id) = with_tasks($play->thread, 'a', 'b', 'c');
+    my $interrupt = { id => 'i1', value => 'sure?' };
+    is_deeply $play->save($worker, AgentSQL::Play::task($claim, $id, { id => 'b', result => { x => 1 } })),
+        { $claim->{run_id} => [ 'saved', 'f' ] };
+    is_deeply tasks_of($claim, $id)->[1],
+        { id => 'b', name => 'node', error => undef, interrupts => [], result => { x => 1 } };
     $play->save($worker,
-        AgentSQL::Play::checkpoint($claim, messages => ['q'], next => ['agent'], tasks => [ 5, 'x', undef, {} ]),
-        AgentSQL::Play::finish($claim, 'error', { error => 'E', message => 'm' }));
-    is_deeply $play->body('get_state', $claim->{thread_id}, undef)->{tasks}, [ 5, 'x', undef, { error => 'm' } ];
+        AgentSQL::Play::task($claim, $id, { id => 'c', error => 'first' }),
+        AgentSQL::Play::task($claim, $id, { id => 'c', interrupts => [$interrupt] }),
+        AgentSQL::Play::task($claim, $id, { id => 'none', error => 'no such task' }),
+        AgentSQL::Play::task($claim, AgentSQL::uuid(), { id => 'a', error => 'no such checkpoint' }),
+        AgentSQL::Play::task($claim, $id, { id => 'a', error => 'another namespace' }, ns => 'sub'),
+        AgentSQL::Play::finish($claim));
+    is_deeply [ map { [ @$_{qw(id error interrupts result)} ] } @{ tasks_of($claim, $id) } ],
+        [ [ 'a', undef, [], undef ], [ 'b', undef, [], { x => 1 } ], [ 'c', undef, [$interrupt], undef ] ],
+        'the last report about a task counts; tasks that do not exist change nothing';
+    is_deeply $play->body('get_state', $claim->{thread_id}, undef)->{interrupts}, [$interrupt];
+    is_deeply $play->body('get_thread', $claim->{thread_id})->{interrupts}, { c => [$interrupt] };
+    is_deeply $play->body('join_run', @$claim{qw(thread_id run_id)})->{__interrupt__}, [$interrupt];
 };
 
-subtest 'the state of a failed run without tasks shows the error in a task for each node' => sub {
-    my $claim = leased($play->thread);
-    $play->save($worker,
-        AgentSQL::Play::checkpoint($claim, messages => ['q'], next => ['agent']),
-        AgentSQL::Play::finish($claim, 'error', { error => 'E', message => 'm' }));
-    my $tasks = $play->body('get_state', $claim->{thread_id}, undef)->{tasks};
-    is_deeply [ map { [ @$_{qw(name error)} ] } @$tasks ], [ [ 'agent', 'm' ] ];
+subtest 'a task of an earlier checkpoint has what the newest run said, until that run is deleted' => sub {
+    my $thread = $play->thread;
+    my ($first, $id) = with_tasks($thread, 'a');
+    $play->save($worker, AgentSQL::Play::task($first, $id, { id => 'a', error => 'it failed' }),
+        AgentSQL::Play::finish($first, 'error', { error => 'E', message => 'm' }));
+    $play->session->query("set agent.now = '" . $play->session->value("select now() + interval '1 minute'") . "'");
+    my $second = leased($thread);
+    $play->save($worker, AgentSQL::Play::task($second, $id, { id => 'a', error => undef, result => 2 }),
+        AgentSQL::Play::finish($second));
+    $play->session->query('reset agent.now');
+    is_deeply [ @{ tasks_of($first, $id)->[0] }{qw(error result)} ], [ undef, 2 ];
+    is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok';
+    is_deeply [ @{ tasks_of($first, $id)->[0] }{qw(error result)} ], [ 'it failed', undef ];
+    is +($play->api('delete_thread', $thread))[0], 'ok';
+    is $play->session->value("select count(*) from agent.checkpoint_tasks where thread_id = '$thread'"), 0,
+        'the deletion of a thread deletes its tasks';
+};
+
+subtest 'a task of a run that is no longer leased is not saved, a batch with tasks may be repeated' => sub {
+    my ($claim, $id) = with_tasks($play->thread, 'a');
+    my @batch = AgentSQL::Play::task($claim, $id, { id => 'a', error => 'E' });
+    $play->save($worker, @batch) for 1, 2;
+    is tasks_of($claim, $id)->[0]{error}, 'E';
+    $play->release($worker, 'false', $claim);
+    is_deeply $play->save($worker, AgentSQL::Play::task($claim, $id, { id => 'a', error => 'late' })),
+        { $claim->{run_id} => [ 'fenced', 'f' ] };
+    is tasks_of($claim, $id)->[0]{error}, 'E';
+};
+
+subtest 'tasks with members that no task has, twice or by the thousand, show each member once' => sub {
+    my ($claim, $id) = with_tasks($play->thread, 'a');
+    my $many = join ',', map { qq("k$_":1) } 1 .. 20_000;
+    $play->save($worker, { %{ AgentSQL::Play::task($claim, $id, { id => 'a' }) } });
+    $play->session->query("select * from agent.save_batch($worker, '[{\"type\":\"task\",\"d\":\"$claim->{deployment_id}\","
+        . "\"r\":\"$claim->{run_id}\",\"e\":$claim->{epoch},\"checkpoint_id\":\"$id\","
+        . "\"task\":{\"id\":\"a\",$many,\"name\":\"forged\",\"error\":\"E\"}}]')");
+    is_deeply tasks_of($claim, $id), [ { id => 'a', name => 'node', error => 'E', interrupts => [], result => undef } ];
+};
+
+subtest 'reports about tasks of more than 16 MB are not shown beyond that' => sub {
+    my ($claim, $id) = with_tasks($play->thread, 1 .. 5);
+    $play->session->query("select * from agent.save_batch($worker, (select json_agg(json_build_object('type', 'task',
+        'd', '$claim->{deployment_id}', 'r', '$claim->{run_id}', 'e', $claim->{epoch}, 'checkpoint_id', '$id',
+        'task', json_build_object('id', n::text, 'error', repeat('x', 4000000)))) from generate_series(1, 5) n))");
+    is_deeply [ map { length($_->{error} // '') } @{ tasks_of($claim, $id) } ], [ (4_000_000) x 3, 0, 0 ];
 };
 
 subtest 'a thread record shows the values of its state' => sub {

@@ -171,4 +171,24 @@ subtest 'an event of more than 4 MB is deleted' => sub {
     is $session->value('select agent.sweep_events()'), 0, 'once';
 };
 
+subtest 'tasks of a deleted run, and events of several megabytes, are deleted in pieces to the last' => sub {
+    my $in = $play->thread;
+    my $run = run_with_events($in, 3);
+    my $long = "(select string_agg(md5(random()::text), '') from generate_series(1, 160000))";
+    $session->query("update agent.run_events set data = to_json($long) where run_id = '$run'");
+    $session->query("insert into agent.checkpoint_tasks (deployment_id, thread_id, checkpoint_id, task_id, run_id, checkpoint_ns, task, saved_at)
+        select '$AgentSQL::DEPLOYMENT', '$in', gen_random_uuid(), n, '$run', '', case when n <= 2 then $long else '{}' end, now()
+          from generate_series(1, 5000) n");
+    my $count = sub { return $session->value("select count(*) from agent.checkpoint_tasks where run_id = '$run'") };
+    is +($play->api('delete_run', $in, $run))[0], 'ok';
+    cmp_ok $count->(), '>=', 3000, 'the deletion of a run deletes a part of its tasks';
+    my $calls = 0;
+    while ($session->value('select agent.sweep_events()')) {
+        last if ++$calls > 50;
+    }
+    cmp_ok $calls, '<=', 20, 'the sweeps end';
+    is $count->() + count_events($run), 0, 'tasks and events are deleted';
+    is $session->value('select count(*) from agent.event_sweeps'), 0, 'no run is left to sweep';
+};
+
 done_testing;

@@ -73,32 +73,6 @@ static void a_line_of_each_type_is_parsed(void **state)
     assert_int_equal(line.ping_id, 12);
 }
 
-static void an_end_says_where_the_run_stopped(void **state)
-{
-    static const char *const bad[] = {"\"next\":{}", "\"interrupts\":[]",
-                                      "\"head\":\"x\"", "\"head\":1"};
-    agent_line_t line;
-
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_non_null(read_line(&line,
-                                  apr_pstrcat(*state,
-                                              "{\"type\":\"end\"," RUN
-                                              ",\"status\":\"drained\",",
-                                              bad[i], "}", NULL)));
-    }
-    assert_null(
-        read_line(&line,
-                  "{\"type\":\"end\"," RUN ",\"status\":\"drained\","
-                  "\"interrupts\":{\"t\":[]},\"next\":[\"agent\"],"
-                  "\"head\":\"01890000-0000-7000-8000-000000000001\"}"));
-    assert_true(line.is_drained);
-    assert_false(line.success);
-    assert_null(read_line(&line,
-                          "{\"type\":\"end\"," RUN ",\"status\":\"success\","
-                          "\"interrupts\":null,\"next\":null,\"head\":null}"));
-    assert_false(line.is_drained);
-}
-
 static void a_request_is_parsed(void **state)
 {
     agent_line_t line;
@@ -478,7 +452,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_line_of_each_type_is_parsed),
-        CHECK_TEST(an_end_says_where_the_run_stopped),
         CHECK_TEST(a_request_is_parsed),
         CHECK_TEST(lines_that_break_the_protocol_are_refused),
         CHECK_TEST(an_event_with_values_has_data_and_a_path_or_neither),

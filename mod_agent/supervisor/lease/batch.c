@@ -249,6 +249,7 @@ static apr_time_t due_of(const agent_batch_queue_t *queue,
     case AGENT_ITEM_METADATA:
         return queue->context->now + EVENT_INTERVAL;
     case AGENT_ITEM_EVENT:
+    case AGENT_ITEM_TASK:
         return next > soon ? next : soon;
     default:
         return queue->context->now;

@@ -34,6 +34,7 @@ typedef enum agent_item_kind_t {
     /* The first event of each attempt: not urgent. */
     AGENT_ITEM_METADATA,
     AGENT_ITEM_EVENT,
+    AGENT_ITEM_TASK,
     AGENT_ITEM_CHECKPOINT,
     AGENT_ITEM_END
 } agent_item_kind_t;

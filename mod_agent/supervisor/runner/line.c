@@ -125,6 +125,19 @@ static void take_request(agent_runner_io_t *io, agent_runner_t *runner,
     }
 }
 
+/* The kind of output that an event, a checkpoint or a task is. */
+static agent_item_kind_t kind_of(const agent_line_t *line)
+{
+    switch (line->type) {
+    case AGENT_LINE_EVENT:
+        return AGENT_ITEM_EVENT;
+    case AGENT_LINE_TASK:
+        return AGENT_ITEM_TASK;
+    default:
+        return AGENT_ITEM_CHECKPOINT;
+    }
+}
+
 static void take_run_line(agent_runner_io_t *io, agent_runner_t *runner,
                           const agent_line_t *line, const char *text,
                           apr_size_t length)
@@ -160,10 +173,7 @@ static void take_run_line(agent_runner_io_t *io, agent_runner_t *runner,
         take_end(runs, lease, line, text, length);
     }
     else if (lease->state == AGENT_LEASE_HELD) {
-        agent_batch_add(&runs->batches, lease,
-                        line->type == AGENT_LINE_EVENT ? AGENT_ITEM_EVENT
-                                                       : AGENT_ITEM_CHECKPOINT,
-                        text, length);
+        agent_batch_add(&runs->batches, lease, kind_of(line), text, length);
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "../../core/raw.h"
 #include "../../core/scan.h"
 
 /* Longest name of an event, which is a line of an event stream. */
@@ -169,6 +170,45 @@ static const char *read_checkpoint(agent_line_t *line,
     return read_key(line, fields);
 }
 
+/* Whether a task has an id. Of equal members the last one counts, as in the
+ * database. */
+static bool has_task_id(const agent_protocol_text_t *task)
+{
+    const char *at = task->at;
+    agent_protocol_text_t id = {NULL, 0};
+    agent_protocol_text_t word;
+    agent_member_t member;
+
+    while (agent_member_next(&member, &at)) {
+        if (agent_member_is(&member, "id")) {
+            id.at = member.value;
+            id.length = member.value_length;
+        }
+    }
+    return agent_protocol_word(&word, &id, AGENT_PROTOCOL_MAX_TASK_ID);
+}
+
+static const char *read_task(agent_line_t *line,
+                             const agent_protocol_fields_t *fields)
+{
+    agent_protocol_text_t ns;
+
+    line->type = AGENT_LINE_TASK;
+    if (!agent_protocol_is_uuid(&fields->value[FIELD_CHECKPOINT_ID])) {
+        return "has no valid checkpoint_id";
+    }
+    if (!agent_protocol_is_optional(fields, FIELD_NS, '\0')
+        && !agent_protocol_text(&ns, &fields->value[FIELD_NS],
+                                AGENT_PROTOCOL_MAX_NS)) {
+        return "has no valid ns";
+    }
+    if (agent_protocol_kind(fields, FIELD_TASK) != '{'
+        || !has_task_id(&fields->value[FIELD_TASK])) {
+        return "has no task with a valid id";
+    }
+    return read_key(line, fields);
+}
+
 /* Where the run stopped. */
 static const char *check_stop(const agent_protocol_fields_t *fields)
 {
@@ -231,7 +271,7 @@ static const line_row_t line_rows[] = {
     {"\"event\"", read_event},     {"\"checkpoint\"", read_checkpoint},
     {"\"end\"", read_end},         {"\"pong\"", read_pong},
     {"\"ready\"", read_ready},     {"\"want\"", read_want},
-    {"\"request\"", read_request},
+    {"\"request\"", read_request}, {"\"task\"", read_task},
 };
 
 static const char *read_by_type(agent_line_t *line,

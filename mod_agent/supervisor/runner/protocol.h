@@ -20,6 +20,11 @@
 #define AGENT_PROTOCOL_VERSION 2
 /* The longest line, without its newline. */
 #define AGENT_PROTOCOL_MAX_LINE ((apr_size_t)8 * 1024 * 1024)
+/* The longest namespace of a graph, in bytes: ten levels of subgraphs, with
+ * names of 160. Indexes of the database have it. */
+#define AGENT_PROTOCOL_MAX_NS ((apr_size_t)2048)
+/* The longest id of a task. */
+#define AGENT_PROTOCOL_MAX_TASK_ID 128
 
 typedef enum agent_line_type_t {
     AGENT_LINE_READY,
@@ -30,6 +35,7 @@ typedef enum agent_line_type_t {
     /* Output of the run, which is stored. */
     AGENT_LINE_EVENT,
     AGENT_LINE_CHECKPOINT,
+    AGENT_LINE_TASK,
     AGENT_LINE_END
 } agent_line_type_t;
 

@@ -7,10 +7,11 @@
 #include "../../core/raw.h"
 
 static const char *const field_names[FIELD_COUNT] = {
-    "type",   "run_id", "epoch",  "event",      "data",  "checkpoint_id",
-    "path",   "parent", "values", "next",       "tasks", "metadata",
-    "status", "error",  "graphs", "runtime",    "slots", "id",
-    "bytes",  "op",     "cursor", "interrupts", "head"};
+    "type",          "run_id",     "epoch",  "event",  "data",
+    "checkpoint_id", "path",       "parent", "values", "next",
+    "tasks",         "metadata",   "status", "error",  "graphs",
+    "runtime",       "slots",      "id",     "bytes",  "op",
+    "cursor",        "interrupts", "head",   "ns",     "task"};
 
 bool agent_protocol_equals(const agent_protocol_text_t *text, const char *word)
 {
@@ -80,6 +81,35 @@ bool agent_protocol_word(agent_protocol_text_t *word,
     word->length = value->length - 2;
     for (apr_size_t i = 0; i < word->length; i++) {
         if (word->at[i] <= ' ' || word->at[i] > '~' || word->at[i] == '\\') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether a character of valid UTF-8 is printable, and not that of an escape. A
+ * byte within a character is. */
+static bool is_printable(const unsigned char *at)
+{
+    if (at[0] < 0x80) {
+        return at[0] >= ' ' && at[0] != 0x7f && at[0] != '\\';
+    }
+    if (at[0] == 0xc2) {
+        return at[1] >= 0xa0;
+    }
+    return at[0] != 0xe2 || at[1] != 0x80 || (at[2] != 0xa8 && at[2] != 0xa9);
+}
+
+bool agent_protocol_text(agent_protocol_text_t *text,
+                         const agent_protocol_text_t *value, apr_size_t max)
+{
+    if (value->at == NULL || *value->at != '"' || value->length - 2 > max) {
+        return false;
+    }
+    text->at = value->at + 1;
+    text->length = value->length - 2;
+    for (apr_size_t i = 0; i < text->length; i++) {
+        if (!is_printable((const unsigned char *)text->at + i)) {
             return false;
         }
     }

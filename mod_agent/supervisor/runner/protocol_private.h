@@ -31,6 +31,8 @@ typedef enum agent_protocol_field_t {
     FIELD_CURSOR,
     FIELD_INTERRUPTS,
     FIELD_HEAD,
+    FIELD_NS,
+    FIELD_TASK,
     FIELD_COUNT
 } agent_protocol_field_t;
 
@@ -62,6 +64,12 @@ bool agent_protocol_is_optional(const agent_protocol_fields_t *fields,
 
 /* A string of 1 to max printable ASCII characters without escapes. */
 bool agent_protocol_word(agent_protocol_text_t *word,
+                         const agent_protocol_text_t *value, apr_size_t max);
+
+/* A string of at most max bytes without escapes, of printable characters: it
+ * may be in a line of an event stream, which a line break or another control
+ * character (also U+0080 to U+009F, U+2028, U+2029) could end. */
+bool agent_protocol_text(agent_protocol_text_t *text,
                          const agent_protocol_text_t *value, apr_size_t max);
 
 /* A number from 0 to max, of at most 18 digits. */

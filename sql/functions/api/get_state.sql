@@ -20,11 +20,7 @@ begin
            json_build_object(
                'values', coalesce(v.content, '{}'),
                'next', coalesce(c.next, '[]'),
-               'tasks', case
-                   when r.error is not null and r.last_checkpoint_id = c.checkpoint_id
-                   then agent.render_failed_tasks(c.tasks, c.next, c.run_id, r.error)
-                   else coalesce(c.tasks, '[]')
-               end,
+               'tasks', coalesce(x.tasks, '[]'),
                'metadata', case
                    when c.checkpoint_id is null then '{}'
                    when r.metadata is null then c.metadata
@@ -51,7 +47,12 @@ begin
            ) c on true
       left join lateral agent.find_origin(c.deployment_id, c.thread_id, c.run_id) r on true
      cross join lateral agent.compose_values(t.deployment_id, t.thread_id, c.channels) v
-     cross join lateral agent.render_interrupts(c.tasks) i
+     cross join lateral (
+            select agent.render_tasks(c.deployment_id, c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.tasks) as tasks
+            -- Once, though two columns use it.
+            offset 0
+           ) x
+     cross join lateral agent.render_interrupts(x.tasks) i
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
     if not found then

@@ -17,7 +17,8 @@ begin
       into code, body
       from agent.threads t
       left join lateral (
-            select k.channels, k.tasks
+            select k.channels, agent.render_tasks(
+                       k.deployment_id, k.thread_id, k.checkpoint_ns, k.checkpoint_id, k.tasks) as tasks
               from agent.checkpoints k
              where k.deployment_id = t.deployment_id
                and k.thread_id = t.thread_id

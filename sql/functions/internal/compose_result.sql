@@ -17,7 +17,8 @@ begin
       into v_values, v_next, v_interrupts
       from agent.checkpoints c
      cross join lateral agent.compose_values(c.deployment_id, c.thread_id, c.channels) v
-     cross join lateral agent.render_interrupts(c.tasks) i
+     cross join lateral agent.render_interrupts(
+            agent.render_tasks(c.deployment_id, c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.tasks)) i
      where c.deployment_id = p_run.deployment_id
        and c.thread_id = p_run.thread_id
        and c.checkpoint_ns = ''

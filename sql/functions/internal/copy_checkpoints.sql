@@ -41,7 +41,11 @@ begin
                    end
               from up
              cross join lateral (
-                    select k.*
+                    select k.checkpoint_id, k.parent_checkpoint_id, k.run_id, k.channels, k.next, k.metadata, k.opaque,
+                           k.state_bytes, k.created_at,
+                           -- With the reports of runs, which are of the source.
+                           agent.render_tasks(
+                               k.deployment_id, k.thread_id, k.checkpoint_ns, k.checkpoint_id, k.tasks) as tasks
                       from agent.checkpoints k
                      where k.deployment_id = p_copy.deployment_id
                        and k.thread_id = p_copy.source_id
@@ -63,8 +67,8 @@ begin
             returning checkpoint_id
         ),
         runs as (
-            insert into agent.copied_runs (deployment_id, thread_id, run_id, metadata, last_checkpoint_id, error)
-            select p_copy.deployment_id, p_copy.thread_id, r.run_id, o.metadata, o.last_checkpoint_id, o.error
+            insert into agent.copied_runs (deployment_id, thread_id, run_id, metadata)
+            select p_copy.deployment_id, p_copy.thread_id, r.run_id, o.metadata
               from (
                     select distinct u.run_id
                       from up u

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Parses the items of agent.save_batch in one pass.
--- Returns: the runs that the items name, with their ends; the events, checkpoints and records, in order; null for
---          none. Raises MA002 for an item of unknown type, an error of class 22 for the path of an event that leads
+-- Returns: the runs that the items name, with their ends; the events, checkpoints, records and tasks, in order; null
+--          for none. Raises MA002 for an item of unknown type, an error of class 22 for the path of an event that leads
 --          nowhere.
 -- Locks:   none.
 create or replace function agent.parse_batch(
@@ -9,7 +9,8 @@ create or replace function agent.parse_batch(
     out runs agent.leased_run[],
     out events agent.batch_event[],
     out checkpoints agent.batch_checkpoint[],
-    out records agent.batch_record[]
+    out records agent.batch_record[],
+    out tasks agent.batch_task[]
 )
 language plpgsql stable security invoker
 set search_path = '' set plan_cache_mode = force_generic_plan
@@ -22,7 +23,7 @@ begin
           from json_to_recordset(p_items) as i (
                    d uuid, r uuid, e integer, s bigint, type text, event text, data json,
                    ns text, checkpoint_id uuid, path json, parent uuid, "values" json, next json, tasks json,
-                   metadata json, opaque json, status text, error json,
+                   metadata json, opaque json, status text, error json, task json,
                    checkpoint json, channels json, task_id text, task_path text, writes json,
                    digest text, value_type text, "text" text, base64 text, part text, parts text)
     )
@@ -31,7 +32,7 @@ begin
                           k.d, k.r, k.e, k.locks_thread, k.status, k.error, k.seq))
                  from (
                        select i.d, i.r, i.e,
-                              bool_or(i.type <> 'event') as locks_thread,
+                              bool_or(i.type <> 'event' and i.type <> 'task') as locks_thread,
                               max(i.status) filter (where i.type = 'end') as status,
                               max(i.error::text) filter (where i.type = 'end')::json as error,
                               max(i.s) filter (where i.type = 'event') as seq
@@ -68,12 +69,21 @@ begin
                  from item i
                 where i.type in ('put', 'put_writes', 'blob')
            ),
+           (
+               select array_agg(row(
+                          i.d, i.r, i.e, coalesce(i.ns, ''), i.checkpoint_id, i.task ->> 'id',
+                          agent.pick_members(
+                              i.task,
+                              array['error', 'interrupts', 'result', 'checkpoint', 'state'])::text)::agent.batch_task)
+                 from item i
+                where i.type = 'task'
+           ),
            exists (
                select
                  from item i
-                where (i.type not in ('event', 'checkpoint', 'end', 'put', 'put_writes', 'blob')) is not false
+                where (i.type not in ('event', 'checkpoint', 'end', 'task', 'put', 'put_writes', 'blob')) is not false
            )
-      into runs, events, checkpoints, records, v_has_unknown;
+      into runs, events, checkpoints, records, tasks, v_has_unknown;
 
     -- To skip an unknown item would be to lose data.
     if v_has_unknown then

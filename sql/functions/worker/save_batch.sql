@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Saves, in one transaction, events, checkpoints, records of the graphs' libraries and ends of the runs of a worker.
+-- Saves, in one transaction, events, checkpoints, records of the graphs' libraries, reports about tasks and ends of the
+-- runs of a worker.
 -- Items of a run whose lease the worker no longer holds are skipped. After an unclear commit the whole batch
 -- can be repeated: each row has a key. A value that does not fit its type (class 22) fails the whole batch,
 -- which is then saved run by run.
@@ -19,11 +20,12 @@ declare
     v_events      agent.batch_event[];
     v_checkpoints agent.batch_checkpoint[];
     v_records     agent.batch_record[];
+    v_tasks       agent.batch_task[];
     v_leases      agent.run_queue[];
     v_only_events boolean;
 begin
-    select x.runs, x.events, x.checkpoints, x.records
-      into v_runs, v_events, v_checkpoints, v_records
+    select x.runs, x.events, x.checkpoints, x.records, x.tasks
+      into v_runs, v_events, v_checkpoints, v_records, v_tasks
       from agent.parse_batch(p_items) x;
 
     v_only_events := not exists (
@@ -35,6 +37,9 @@ begin
 
     if v_leases is not null and v_events is not null then
         perform agent.save_events(v_leases, v_events);
+    end if;
+    if v_leases is not null and v_tasks is not null then
+        perform agent.save_tasks(v_leases, v_tasks);
     end if;
 
     -- The usual batch: no run ended, all leases are held.
@@ -75,4 +80,4 @@ end
 $function$;
 
 comment on function agent.save_batch(bigint, json) is
-    'Saves events, checkpoints and ends of a worker''s runs.';
+    'Saves events, checkpoints, tasks and ends of a worker''s runs.';

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes up to agent.deletion_bytes() of events of one deleted run, chosen at random from ten.
+-- Deletes up to agent.deletion_bytes() of tasks and events of one deleted run, chosen at random from ten.
 -- Returns: number of runs examined, 0 or 1: call again while it is 1.
 -- Locks:   ten rows in agent.event_sweeps, skipping locked ones.
 create or replace function agent.sweep_events() returns integer
@@ -29,6 +29,10 @@ begin
          where e.deployment_id = v_row.deployment_id
            and e.bucket = v_row.bucket
            and e.run_id = v_row.run_id
+    ) and not exists (
+        select from agent.checkpoint_tasks x
+         where x.run_id = v_row.run_id
+           and x.deployment_id is not distinct from v_row.deployment_id
     ) then
         delete from agent.event_sweeps s
          where s.deployment_id = v_row.deployment_id

@@ -170,6 +170,7 @@ void runner_checkpoint_save(runner_run_t *run, const char *source,
 
     run->step++;
     run->is_saved = true;
+    run->has_saved = true;
     make_checkpoint_id(run);
     metadata = agent_json_own(make_metadata(run, source, writes), run->scratch);
     send_checkpoint(run, metadata);
@@ -190,5 +191,23 @@ void runner_checkpoint_save(runner_run_t *run, const char *source,
         runner_emit_debug(run, "checkpoint", describe_checkpoint(run, metadata),
                           "[\"payload\",\"values\"]");
     }
+    runner_emit_clear(run);
+}
+
+void runner_checkpoint_report_task(runner_run_t *run, runner_node_t node,
+                                   const char *error)
+{
+    json_object *task = agent_json_own(json_object_new_object(), run->scratch);
+
+    runner_value_add_text(task, "id", run->task_id);
+    runner_value_add_text(task, "name", runner_node_name(node));
+    runner_value_add_text(task, "error", error);
+    runner_value_add(task, "interrupts", runner_value_list());
+    runner_wire_begin(run->output.wire,
+                      "{\"type\":\"task\",\"run_id\":\"%s\",\"epoch\":%" PRId64
+                      ",\"ns\":\"\",\"checkpoint_id\":\"%s\",\"task\":",
+                      run->run_id, run->epoch, run->checkpoint_id);
+    runner_wire_add_json(run->output.wire, task);
+    runner_emit_end(run);
     runner_emit_clear(run);
 }

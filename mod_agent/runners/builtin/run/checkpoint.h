@@ -18,4 +18,9 @@
 void runner_checkpoint_save(runner_run_t *run, const char *source,
                             json_object *writes);
 
+/* Reports what became of the task of the last checkpoint, that of the node:
+ * error is NULL if it succeeded. */
+void runner_checkpoint_report_task(runner_run_t *run, runner_node_t node,
+                                   const char *error);
+
 #endif

@@ -82,6 +82,7 @@ static void fail_run(runner_run_t *run, const runner_problem_t *problem)
 static void fail_node(runner_run_t *run, runner_node_t node,
                       const runner_problem_t *problem)
 {
+    runner_checkpoint_report_task(run, node, problem->message);
     runner_stream_task_result(run, node, NULL, problem->message);
     fail_run(run, problem);
 }
@@ -98,6 +99,10 @@ static void commit_node(runner_run_t *run, runner_node_t node,
 {
     json_object *writes;
 
+    if (!run->has_saved) {
+        /* An earlier run may have failed here. */
+        runner_checkpoint_report_task(run, node, NULL);
+    }
     runner_stream_task_result(run, node, messages, NULL);
     for (size_t i = 0; i < json_object_array_length(messages); i++) {
         json_object_array_add(

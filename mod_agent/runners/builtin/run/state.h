@@ -92,6 +92,8 @@ struct runner_run_t {
     bool is_loaded;
     /* All messages have an id and a type. */
     bool is_checked;
+    /* The last checkpoint is one of this run. */
+    bool has_saved;
     /* values are those of the checkpoint checkpoint_id. */
     bool is_saved;
     /* The state: {messages: [..], ..}; belongs to pool. */

@@ -312,6 +312,12 @@ sub put_writes {
         writes => $with{writes});
 }
 
+# A report about a task of the checkpoint; %with: ns
+sub task {
+    my ($claim, $checkpoint, $task, %with) = @_;
+    return item($claim, s => undef, type => 'task', ns => $with{ns}, checkpoint_id => $checkpoint, task => $task);
+}
+
 sub finish {
     my ($claim, $status, $error) = @_;
     return item($claim, s => undef, type => 'end', status => $status || 'success', error => $error);

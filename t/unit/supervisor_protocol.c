@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
+/* OBJECTS: core/ */
+/* Lines from runners; see supervisor/runner/protocol.h. The other types are in
+ * t/supervisor/units.c. */
+#include "check.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../../mod_agent/supervisor/runner/protocol.h"
+
+#define RUN "\"run_id\":\"01890000-0000-7000-8000-00000000abcd\",\"epoch\":3"
+#define ID  "\"checkpoint_id\":\"01890000-0000-7000-8000-000000000001\""
+
+static const char *read_line(agent_line_t *line, const char *text)
+{
+    memset(line, 0, sizeof(*line));
+    return agent_protocol_read(line, text, strlen(text));
+}
+
+static void an_end_says_where_the_run_stopped(void **state)
+{
+    static const char *const bad[] = {"\"next\":{}", "\"interrupts\":[]",
+                                      "\"head\":\"x\"", "\"head\":1"};
+    agent_line_t line;
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_non_null(read_line(&line,
+                                  apr_pstrcat(*state,
+                                              "{\"type\":\"end\"," RUN
+                                              ",\"status\":\"drained\",",
+                                              bad[i], "}", NULL)));
+    }
+    assert_null(
+        read_line(&line,
+                  "{\"type\":\"end\"," RUN ",\"status\":\"drained\","
+                  "\"interrupts\":{\"t\":[]},\"next\":[\"agent\"],"
+                  "\"head\":\"01890000-0000-7000-8000-000000000001\"}"));
+    assert_true(line.is_drained);
+    assert_false(line.success);
+    assert_null(read_line(&line,
+                          "{\"type\":\"end\"," RUN ",\"status\":\"success\","
+                          "\"interrupts\":null,\"next\":null,\"head\":null}"));
+    assert_false(line.is_drained);
+}
+
+static const char *make_task(const char *ns, const char *task, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, "{\"type\":\"task\"," RUN "," ID, ns,
+                       ",\"task\":", task, "}", NULL);
+}
+
+static void a_task_names_its_checkpoint_and_has_an_id(void **state)
+{
+    static const char *const bad[] = {"null",
+                                      "[]",
+                                      "{}",
+                                      "{\"id\":1}",
+                                      "{\"id\":\"\"}",
+                                      "{\"id\":\"a b\"}",
+                                      "{\"x\":{\"id\":\"a\"}}",
+                                      "{\"id\":\"a\",\"\\u0069d\":null}"};
+    static const char *const bad_ns[] = {",\"ns\":1", ",\"ns\":\"\\n\"",
+                                         ",\"ns\":\"a\\u2028\""};
+    char *longest = apr_psprintf(*state, "%0*d", AGENT_PROTOCOL_MAX_TASK_ID, 1);
+    char *ns = apr_psprintf(*state, "%0*d", (int)AGENT_PROTOCOL_MAX_NS, 1);
+    agent_line_t line;
+
+    assert_null(read_line(&line, make_task("", "{\"id\":\"a\"}", *state)));
+    assert_int_equal(line.type, AGENT_LINE_TASK);
+    assert_int_equal(line.key.epoch, 3);
+    assert_null(read_line(
+        &line,
+        make_task(apr_pstrcat(*state, ",\"ns\":\"", ns, "\"", NULL),
+                  apr_pstrcat(*state, "{\"id\":\"", longest, "\"}", NULL),
+                  *state)));
+    assert_non_null(
+        read_line(&line,
+                  make_task(apr_pstrcat(*state, ",\"ns\":\"1", ns, "\"", NULL),
+                            "{\"id\":\"a\"}", *state)));
+    assert_non_null(read_line(
+        &line,
+        make_task("", apr_pstrcat(*state, "{\"id\":\"1", longest, "\"}", NULL),
+                  *state)));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_non_null(read_line(&line, make_task("", bad[i], *state)));
+    }
+    for (size_t i = 0; i < sizeof(bad_ns) / sizeof(bad_ns[0]); i++) {
+        assert_non_null(
+            read_line(&line, make_task(bad_ns[i], "{\"id\":\"a\"}", *state)));
+    }
+    assert_non_null(read_line(
+        &line, "{\"type\":\"task\"," RUN ",\"task\":{\"id\":\"a\"}}"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(an_end_says_where_the_run_stopped),
+        CHECK_TEST(a_task_names_its_checkpoint_and_has_an_id),
+    };
+
+    return CHECK_RUN(tests);
+}
