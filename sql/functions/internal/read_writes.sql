@@ -25,8 +25,12 @@ begin
         select translate(json_build_array(
                    w.task_id, w.idx, w.channel, agent.render_reference(w.digests, w.is_list), w.task_path)::text,
                    E'\n\r', '  ')
-          from agent.find_writes(p_row.deployment_id, p_row.thread_id, p_row.checkpoint_ns, p_row.checkpoint_id) w
-        offset p_skip
+          from (
+                select x.*
+                  from agent.find_writes(
+                           p_row.deployment_id, p_row.thread_id, p_row.checkpoint_ns, p_row.checkpoint_id) x
+                offset p_skip
+               ) w
     loop
         if v_left <= 0 then
             next := p_skip + cardinality(v_parts);

@@ -2,7 +2,8 @@
 -- Saves a snapshot that a graph's library put. One that exists already changes nothing. Channels that it does not name
 -- are those of its parent; the others are stored as differences from them (agent.derive_channel).
 -- Returns: the uses of blobs that it adds. Raises an error of class 22 when the parent is not a snapshot of the
---          namespace, for references that are wrong, and beyond 1,024 channels, 64 KB of names or 1 KB of namespace.
+--          namespace, for references that are wrong, and beyond 65,536 digests, 1,024 channels, 64 KB of names or
+--          1 KB of namespace.
 -- Locks:   the caller holds the thread and the queue row.
 create or replace function agent.save_snapshot(
     p_lease agent.run_queue,
@@ -16,6 +17,8 @@ declare
     c_channels   constant integer := 1024;
     c_names      constant integer := 65536;
     c_per_row    constant integer := 256;
+    c_digests    constant integer := 65536;
+    v_digests    integer := 0;
     v_parents    agent.channel_value[] := '{}';
     v_values     agent.channel_value[];
     v_names      jsonb;
@@ -60,6 +63,10 @@ begin
     for v_name, v_reference in select c.key, c.value from json_each(p_put.channels) c
     loop
         v_parsed := agent.parse_reference(v_reference);
+        v_digests := v_digests + cardinality(v_parsed.digests);
+        if v_digests > c_digests then
+            raise exception using errcode = 'invalid_parameter_value', message = 'a put names too many values';
+        end if;
         v_new.name := v_name;
         v_new.kind := case when v_parsed.keep is null then 'value' else 'list' end;
         v_new.keep := v_parsed.keep;

@@ -2,7 +2,7 @@
 -- Saves what a task wrote. Of the writes of one idx the first of the run counts, or the last when idx is negative;
 -- those of other runs stay beside them (agent.checkpoint_writes). The snapshot need not be stored.
 -- Returns: the uses of blobs, negative for values that were replaced. Raises an error of class 22 for writes that are
---          not in the notation of the protocol.
+--          not in the notation of the protocol, and beyond 65,536 of them or of their digests.
 -- Locks:   the caller holds the thread and the queue row.
 create or replace function agent.save_writes(
     p_lease agent.run_queue,
@@ -13,6 +13,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    c_writes   constant integer := 65536;
     v_uses     agent.blob_use[];
     v_is_wrong boolean;
 begin
@@ -70,7 +71,7 @@ begin
         returning t.digests
     )
     select array_agg(row(p_lease.deployment_id, p_lease.thread_id, d.digest, d.uses)::agent.blob_use),
-           (select bool_or(w.keep <> 0) from written w)
+           (select bool_or(w.keep <> 0) or count(*) > c_writes or sum(cardinality(w.digests)) > c_writes from written w)
       into v_uses, v_is_wrong
       from (
             select unnest(s.digests), 1
@@ -80,7 +81,7 @@ begin
               from replaced r
            ) d (digest, uses);
     if v_is_wrong then
-        raise exception using errcode = 'invalid_parameter_value', message = 'a write keeps elements of a list';
+        raise exception using errcode = 'invalid_parameter_value', message = 'writes keep elements of a list, or are too many';
     end if;
     return coalesce(v_uses, '{}');
 end
