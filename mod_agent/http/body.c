@@ -253,8 +253,12 @@ static int end_wait(void *baton, apr_status_t rv)
 static int wait_for_rest(agent_body_t *body, bool has_more)
 {
     agent_call_t *call = body->call;
-    const agent_reading_t reading = {call->child->bodies->slots, read_more,
-                                     end_wait, body};
+    const agent_reading_t reading = {
+        .slots = call->child->bodies->slots,
+        .deployment = agent_config_deployment(call->dir),
+        .read = read_more,
+        .run_handler = end_wait,
+        .baton = body};
 
     if (agent_park_client(call->r) == NULL) {
         return conclude(body,

@@ -86,6 +86,7 @@ static void begin_share(agent_body_buffer_t *buffer)
                               apr_pool_cleanup_null);
     buffer->share = agent_share_add(call->child->bodies->budget, &cut,
                                     call->pool);
+    agent_share_set_owner(buffer->share, agent_config_deployment(call->dir));
 }
 
 static void grow_in_own_pool(agent_body_buffer_t *buffer, apr_size_t capacity)

@@ -61,10 +61,12 @@ static void begin_content(agent_call_t *call, int status, const char *type)
 
 /* httpd would block the thread while the client leaves 64 KB unread
  * (FlushMaxThreshold). */
-static bool hold(const request_rec *r, apr_size_t length)
+static bool hold(const agent_call_t *call, apr_size_t length)
 {
+    const request_rec *r = call->r;
+
     return (length > LARGE_BYTES || r->connection->data_in_output_filters)
-        && agent_park_hold_response(r);
+        && agent_park_hold_response(r, call->ref.deployment_id);
 }
 
 static int send_json(agent_call_t *call, int status, apr_bucket *body,
@@ -72,7 +74,7 @@ static int send_json(agent_call_t *call, int status, apr_bucket *body,
 {
     /* The bucket ends with the call of pass(). */
     apr_size_t length = body->length;
-    bool holds = hold(call->r, length);
+    bool holds = hold(call, length);
 
     if (length > AGENT_HEAP_LARGE) {
         agent_heap_trim_after(call->pool);
@@ -119,7 +121,7 @@ int agent_response_empty(agent_call_t *call, int status)
     if (status != HTTP_NO_CONTENT) {
         ap_set_content_length(call->r, 0);
     }
-    return hold(call->r, 0) ? agent_park_send_response(call->r, 0) : OK;
+    return hold(call, 0) ? agent_park_send_response(call->r, 0) : OK;
 }
 
 void agent_response_set_location(agent_call_t *call, const char *path)

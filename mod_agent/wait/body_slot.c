@@ -4,16 +4,25 @@
 
 #include <sys/socket.h>
 
+#include <apr_hash.h>
 #include <apr_ring.h>
+#include <apr_strings.h>
 #include <apr_thread_mutex.h>
 
 #include "../core/allocator.h"
 #include "client_address.h"
 
+/* The slots of one deployment. */
+typedef struct holder_t {
+    int held;
+    agent_client_addresses_t addresses;
+} holder_t;
+
 struct agent_body_slot_t {
     APR_RING_ENTRY(agent_body_slot_t) link;
     agent_body_slots_t *slots;
     /* Under the mutex: */
+    holder_t *holder;
     agent_client_address_t *address;
     /* Borrowed while the slot is held. */
     const agent_client_socket_t *client;
@@ -28,7 +37,8 @@ struct agent_body_slots_t {
     /* Under mutex: */
     struct slot_ring_t ring; /* silent for longest first */
     int free;
-    agent_client_addresses_t addresses;
+    /* deployment -> holder_t, once the deployment has taken a slot */
+    apr_hash_t *holders;
 };
 
 apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
@@ -38,11 +48,27 @@ apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
 
     slots->free = count;
     APR_RING_INIT(&slots->ring, agent_body_slot_t, link);
-    agent_client_addresses_init(&slots->addresses,
-                                agent_allocator_make_private(pool));
+    slots->holders = apr_hash_make(agent_allocator_make_private(pool));
     *out = slots;
     return apr_thread_mutex_create(&slots->mutex, APR_THREAD_MUTEX_DEFAULT,
                                    pool);
+}
+
+static holder_t *find_holder_locked(agent_body_slots_t *slots,
+                                    const char *deployment)
+{
+    holder_t *holder = apr_hash_get(slots->holders, deployment,
+                                    APR_HASH_KEY_STRING);
+
+    if (holder == NULL) {
+        apr_pool_t *pool = apr_hash_pool_get(slots->holders);
+
+        holder = apr_pcalloc(pool, sizeof(*holder));
+        agent_client_addresses_init(&holder->addresses, pool);
+        apr_hash_set(slots->holders, apr_pstrdup(pool, deployment),
+                     APR_HASH_KEY_STRING, holder);
+    }
+    return holder;
 }
 
 static void leave_locked(agent_body_slot_t *slot)
@@ -52,10 +78,20 @@ static void leave_locked(agent_body_slot_t *slot)
     APR_RING_REMOVE(slot, link);
     slot->is_held = false;
     slots->free++;
-    agent_client_addresses_remove(&slots->addresses, slot->address->number);
+    slot->holder->held--;
+    agent_client_addresses_remove(&slot->holder->addresses,
+                                  slot->address->number);
 }
 
-/* The slot of the address with the most slots that is silent for longest. */
+static bool holds_more(const agent_body_slot_t *a, const agent_body_slot_t *b)
+{
+    return a->holder->held != b->holder->held
+        ? a->holder->held > b->holder->held
+        : a->address->count > b->address->count;
+}
+
+/* Of the deployment with the most slots, the slot of the address with the most
+ * slots that is silent for longest. */
 static agent_body_slot_t *choose_victim_locked(const agent_body_slots_t *slots)
 {
     agent_body_slot_t *victim = APR_RING_FIRST(&slots->ring);
@@ -63,7 +99,7 @@ static agent_body_slot_t *choose_victim_locked(const agent_body_slots_t *slots)
 
     APR_RING_FOREACH(slot, &slots->ring, agent_body_slot_t, link)
     {
-        if (slot->address->count > victim->address->count) {
+        if (holds_more(slot, victim)) {
             victim = slot;
         }
     }
@@ -79,12 +115,14 @@ static void evict_locked(agent_body_slot_t *slot)
     leave_locked(slot);
 }
 
-/* The address is counted first: if all addresses have one slot, one that asks
- * for a second slot loses its own. */
+/* Deployment and address are counted first: if all addresses have one slot, one
+ * that asks for a second slot loses its own. */
 static void enter_locked(agent_body_slots_t *slots, agent_body_slot_t *slot,
                          apr_uint64_t address)
 {
-    slot->address = agent_client_addresses_add(&slots->addresses, address);
+    slot->holder->held++;
+    slot->address = agent_client_addresses_add(&slot->holder->addresses,
+                                               address);
     if (slots->free == 0) {
         evict_locked(choose_victim_locked(slots));
     }
@@ -94,6 +132,7 @@ static void enter_locked(agent_body_slots_t *slots, agent_body_slot_t *slot,
 }
 
 agent_body_slot_t *agent_body_slot_take(agent_body_slots_t *slots,
+                                        const char *deployment,
                                         apr_uint64_t address,
                                         const agent_client_socket_t *client,
                                         apr_pool_t *pool)
@@ -103,6 +142,7 @@ agent_body_slot_t *agent_body_slot_take(agent_body_slots_t *slots,
     slot->slots = slots;
     slot->client = client;
     apr_thread_mutex_lock(slots->mutex);
+    slot->holder = find_holder_locked(slots, deployment);
     enter_locked(slots, slot, address);
     apr_thread_mutex_unlock(slots->mutex);
     return slot;

@@ -18,14 +18,16 @@ apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
                                      apr_pool_t *pool);
 
 /*
- * Takes a slot, in pool, for a request from an address
- * (agent_client_address_number()). client is borrowed until the slot is
- * returned. If all slots are taken, the address with the most of them loses the
- * one whose client has been silent for longest: the input of that client's
+ * Takes a slot, in pool, for a request to a deployment, given its name, from an
+ * address (agent_client_address_number()). client is borrowed until the slot is
+ * returned. If all slots are taken, the deployment with the most of them loses
+ * one, so that each keeps its equal part: of its address with the most, the one
+ * whose client has been silent for longest: the input of that client's
  * socket is shut down, and the MPM calls its request. Only this takes time
  * linear in the slots.
  */
 agent_body_slot_t *agent_body_slot_take(agent_body_slots_t *slots,
+                                        const char *deployment,
                                         apr_uint64_t address,
                                         const agent_client_socket_t *client,
                                         apr_pool_t *pool);

@@ -2,14 +2,25 @@
 /* A memory budget of a child for slow clients. */
 #include "budget.h"
 
+#include <apr_hash.h>
 #include <apr_ring.h>
+#include <apr_strings.h>
 #include <apr_thread_mutex.h>
 #include <apr_time.h>
+
+#include "../core/allocator.h"
+
+/* The shares of one deployment, or of none. */
+typedef struct owner_t {
+    apr_size_t bytes;
+} owner_t;
 
 struct agent_share_t {
     /* In budget->waiting, unless it is cut. */
     APR_RING_ENTRY(agent_share_t) link;
     agent_budget_t *budget;
+    /* Accessed by the share's owner, and under mutex. */
+    owner_t *owner;
     agent_share_cut_t cut;
     /* While in use, accessed by the owner only, without lock. */
     apr_size_t bytes;
@@ -28,6 +39,9 @@ struct agent_budget_t {
     /* Under mutex: */
     apr_size_t bytes;
     struct share_ring_t waiting;
+    owner_t none;
+    /* deployment -> owner_t, once the deployment has had a share */
+    apr_hash_t *owners;
 };
 
 apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
@@ -36,6 +50,7 @@ apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
     agent_budget_t *budget = apr_pcalloc(pool, sizeof(*budget));
 
     budget->most = bytes;
+    budget->owners = apr_hash_make(agent_allocator_make_private(pool));
     APR_RING_INIT(&budget->waiting, agent_share_t, link);
     *out = budget;
     return apr_thread_mutex_create(&budget->mutex, APR_THREAD_MUTEX_DEFAULT,
@@ -50,16 +65,34 @@ static double weigh(const agent_share_t *share, apr_time_t now)
     return (double)share->bytes * (double)(idle + 1);
 }
 
-/* NULL = no share waits. */
+/* Bytes that a deployment may hold without loss. */
+static apr_size_t guarantee_locked(const agent_budget_t *budget)
+{
+    unsigned int deployments = apr_hash_count(budget->owners);
+
+    return deployments > 1 ? budget->most / 2 / deployments : 0;
+}
+
+static bool is_heavier(const agent_share_t *a, const agent_share_t *b,
+                       apr_time_t now)
+{
+    return a->owner->bytes != b->owner->bytes
+        ? a->owner->bytes > b->owner->bytes
+        : weigh(a, now) > weigh(b, now);
+}
+
+/* NULL = none that may be cut waits. */
 static agent_share_t *find_heaviest_locked(agent_budget_t *budget,
                                            apr_time_t now)
 {
+    apr_size_t guarantee = guarantee_locked(budget);
     agent_share_t *heaviest = NULL;
     agent_share_t *share;
 
     APR_RING_FOREACH(share, &budget->waiting, agent_share_t, link)
     {
-        if (heaviest == NULL || weigh(share, now) > weigh(heaviest, now)) {
+        if (share->owner->bytes > guarantee
+            && (heaviest == NULL || is_heavier(share, heaviest, now))) {
             heaviest = share;
         }
     }
@@ -71,6 +104,7 @@ static void cut_locked(agent_share_t *share)
     APR_RING_REMOVE(share, link);
     share->cut.drop(share->cut.baton);
     share->budget->bytes -= share->bytes;
+    share->owner->bytes -= share->bytes;
     share->bytes = 0;
     share->is_cut = true;
     if (share->client != NULL) {
@@ -108,6 +142,8 @@ void agent_share_set(agent_share_t *share, apr_size_t bytes, apr_time_t now)
     apr_thread_mutex_lock(budget->mutex);
     budget->bytes += bytes;
     budget->bytes -= share->bytes;
+    share->owner->bytes += bytes;
+    share->owner->bytes -= share->bytes;
     if (bytes > share->bytes) {
         make_room_locked(budget, now);
     }
@@ -149,6 +185,36 @@ bool agent_share_resume(agent_share_t *share)
     return !was_cut;
 }
 
+static owner_t *find_owner_locked(agent_budget_t *budget,
+                                  const char *deployment)
+{
+    owner_t *owner;
+
+    if (deployment == NULL) {
+        return &budget->none;
+    }
+    owner = apr_hash_get(budget->owners, deployment, APR_HASH_KEY_STRING);
+    if (owner == NULL) {
+        apr_pool_t *pool = apr_hash_pool_get(budget->owners);
+
+        owner = apr_pcalloc(pool, sizeof(*owner));
+        apr_hash_set(budget->owners, apr_pstrdup(pool, deployment),
+                     APR_HASH_KEY_STRING, owner);
+    }
+    return owner;
+}
+
+void agent_share_set_owner(agent_share_t *share, const char *deployment)
+{
+    agent_budget_t *budget = share->budget;
+
+    apr_thread_mutex_lock(budget->mutex);
+    share->owner->bytes -= share->bytes;
+    share->owner = find_owner_locked(budget, deployment);
+    share->owner->bytes += share->bytes;
+    apr_thread_mutex_unlock(budget->mutex);
+}
+
 static apr_status_t leave_with_pool(void *share)
 {
     agent_share_resume(share);
@@ -162,6 +228,7 @@ agent_share_t *agent_share_add(agent_budget_t *budget,
     agent_share_t *share = apr_pcalloc(pool, sizeof(*share));
 
     share->budget = budget;
+    share->owner = &budget->none;
     share->cut = *cut;
     /* Before the memory of the share is freed with the pool. */
     apr_pool_pre_cleanup_register(pool, share, leave_with_pool);

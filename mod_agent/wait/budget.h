@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A memory budget of a child for slow clients: output that they do not read, or
- * bodies that they do not complete. When it is exceeded, the waiting client
- * with the largest product of bytes and idle time is cut.
+ * bodies that they do not complete. When it is exceeded, a waiting client of
+ * the deployment that holds the most is cut, the one with the largest product
+ * of bytes and idle time. Of several deployments each may hold its equal part
+ * of half the budget, whatever the others hold.
  *
  * Each connection or request has a share of the budget. A share is either in
  * use by one thread, or it waits for its client. Only waiting shares are cut,
@@ -41,6 +43,10 @@ apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
  * the functions below, now is the current time. */
 agent_share_t *agent_share_add(agent_budget_t *budget,
                                const agent_share_cut_t *cut, apr_pool_t *pool);
+
+/* Sets, while in use, the name of the deployment that the share counts for;
+ * NULL, as at first: none. */
+void agent_share_set_owner(agent_share_t *share, const char *deployment);
 
 /* Records, while in use, that the client has sent or read data. */
 void agent_share_progress(agent_share_t *share, apr_time_t now);

@@ -297,6 +297,11 @@ agent_output_t *agent_output_add(conn_rec *c)
     return output;
 }
 
+void agent_output_own(const agent_output_t *output, const char *deployment)
+{
+    agent_share_set_owner(output->share, deployment);
+}
+
 void agent_output_hold(agent_output_t *output, bool holds)
 {
     output->holds = holds;

@@ -34,6 +34,9 @@ void agent_output_wait(const agent_output_t *output,
 /* Drops the data of a connection that is about to be closed. */
 void agent_output_drop(agent_output_t *output, conn_rec *c);
 
+/* Sets the deployment, NULL for none, whose output the connection holds. */
+void agent_output_own(const agent_output_t *output, const char *deployment);
+
 /* Begins or ends holding output. Data still held at the end is sent with the
  * next brigade. */
 void agent_output_hold(agent_output_t *output, bool holds);

@@ -132,6 +132,7 @@ static int park_request(agent_park_t *park, request_rec *r,
                         const agent_parking_t *parking, agent_waiter_t *waiter)
 {
     park->parking = *parking;
+    agent_output_own(park->output, parking->deployment_id);
     own_request(park, r, waiter);
     /* A first turn may read a large response: few are taken at a time. */
     if (!agent_waiter_keep_thread(waiter)) {
@@ -207,13 +208,14 @@ apr_status_t agent_park(int *result, request_rec *r,
 /* ---- complete responses ---- */
 
 /* Turns of a parked request hold output anyway. */
-bool agent_park_hold_response(const request_rec *r)
+bool agent_park_hold_response(const request_rec *r, const char *deployment_id)
 {
     const agent_park_t *park = agent_park_find_usable(r);
 
     if (park == NULL || park->r != NULL) {
         return false;
     }
+    agent_output_own(park->output, deployment_id);
     agent_output_hold(park->output, true);
     return true;
 }

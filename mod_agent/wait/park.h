@@ -44,9 +44,10 @@ apr_status_t agent_park(int *result, request_rec *r,
 /* ---- waiting until a response was sent ---- */
 
 /* From now on the request's output does not block the thread; what its client
- * does not read is held (output.h). False, without effect: the request cannot
+ * does not read is held (output.h), for the deployment or, if that is NULL, for
+ * none. False, without effect: the request cannot
  * park, or is parked. */
-bool agent_park_hold_response(const request_rec *r);
+bool agent_park_hold_response(const request_rec *r, const char *deployment_id);
 
 /*
  * To be called when the response is complete, if agent_park_hold_response() was
@@ -60,6 +61,8 @@ int agent_park_send_response(request_rec *r, apr_size_t bytes);
 
 typedef struct agent_reading_t {
     agent_body_slots_t *slots;
+    /* Name of the deployment; borrowed. */
+    const char *deployment;
     /* Reads available data without blocking. APR_EAGAIN: more is to come;
      * APR_INCOMPLETE: there may be more than one turn should read. */
     apr_status_t (*read)(void *baton);

@@ -44,8 +44,9 @@ int agent_park_read(request_rec *r, const agent_reading_t *reading,
     park->wants_more = has_more;
     park->reading = *reading;
     park->slot = agent_body_slot_take(
-        reading->slots, agent_client_address_number(r->useragent_addr),
-        agent_park_client(r), r->pool);
+        reading->slots, reading->deployment,
+        agent_client_address_number(r->useragent_addr), agent_park_client(r),
+        r->pool);
     apr_pool_cleanup_register(r->pool, r, forget_reading,
                               apr_pool_cleanup_null);
     if (r->expecting_100) {

@@ -362,5 +362,22 @@ is_deeply [ map { status_of_stream(1) } 1 .. 3 ], [ 200, 200, 503 ], 'deployment
 is $clients[0]->post('/runs/wait', run_body('hello'))->{json}{code}, 'too_many_waiters',
     'deployments: a run to wait for is refused before it is created';
 close $_ for @open;
+
+# A request that waits for the rest of its body, of an address of its own.
+my $address = 1;
+sub begin_body {
+    my ($number) = @_;
+    my $socket = $clients[$number]->connection(LocalAddr => '127.0.0.' . ++$address);
+    syswrite $socket, "POST /threads HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+    like read_until($socket, qr/\r\n\r\n/), qr{\AHTTP/1.1 100 }, 'deployments: the body is waited for';
+    return $socket;
+}
+my @bodies = map { begin_body(0) } 1 .. 4;
+my $own = begin_body(1);
+push @bodies, map { begin_body(0) } 1 .. 5;
+syswrite $own, '{}';
+is $clients[1]->finish($own)->{status}, 200, 'deployments: slow bodies of one leave the slots of another';
+is $clients[0]->finish($bodies[0])->{status}, 503, 'deployments: the one with the most slow bodies loses one';
+close $_ for @bodies;
 undef $server;
 done_testing;

@@ -165,12 +165,12 @@ static void the_address_with_most_slots_loses_one(void **state)
     assert_int_equal(agent_body_slots_create(&slots, 3, clients.pool),
                      APR_SUCCESS);
     for (int i = 0; i < 3; i++) {
-        taken[i] = agent_body_slot_take(slots, addresses[i], clients.copies[i],
-                                        clients.pool);
+        taken[i] = agent_body_slot_take(slots, "shop", addresses[i],
+                                        clients.copies[i], clients.pool);
     }
     agent_body_slot_progress(taken[1]);
-    taken[3] = agent_body_slot_take(slots, addresses[3], clients.copies[3],
-                                    clients.pool);
+    taken[3] = agent_body_slot_take(slots, "shop", addresses[3],
+                                    clients.copies[3], clients.pool);
     assert_true(is_shut(&clients, 2));
     assert_false(agent_body_slot_return(taken[2]));
     assert_true(agent_body_slot_return(taken[0]));
@@ -191,8 +191,8 @@ static void an_address_takes_no_slot_of_an_address_with_fewer(void **state)
     assert_int_equal(agent_body_slots_create(&slots, 2, clients.pool),
                      APR_SUCCESS);
     for (int i = 0; i < CLIENTS; i++) {
-        taken[i] = agent_body_slot_take(slots, addresses[i], clients.copies[i],
-                                        clients.pool);
+        taken[i] = agent_body_slot_take(slots, "shop", addresses[i],
+                                        clients.copies[i], clients.pool);
         /* With one slot each, a second one costs its own address. */
         assert_int_equal(is_shut(&clients, 1), i >= 2);
         assert_int_equal(is_shut(&clients, 0), i >= 3);
@@ -212,8 +212,8 @@ static void a_returned_slot_leaves_the_share_its_socket(void **state)
     assert_int_equal(agent_body_slots_create(&slots, 1, clients.pool),
                      APR_SUCCESS);
     hold(&clients, 0, 50, NOW);
-    assert_true(agent_body_slot_return(
-        agent_body_slot_take(slots, 1, clients.copies[0], clients.pool)));
+    assert_true(agent_body_slot_return(agent_body_slot_take(
+        slots, "shop", 1, clients.copies[0], clients.pool)));
     agent_share_set(clients.shares[1], 60, NOW);
     assert_int_equal(clients.dropped[0], 1);
     assert_true(is_shut(&clients, 0));
@@ -256,6 +256,82 @@ static void a_share_without_client_socket_is_dropped(void **state)
     close_clients(&clients);
 }
 
+static void the_deployment_with_most_slots_loses_one(void **state)
+{
+    clients_t clients;
+    agent_body_slots_t *slots;
+    agent_body_slot_t *taken[CLIENTS];
+    /* The first is that of the other deployment, and waits longest. */
+    const char *const deployments[CLIENTS] = {"desk", "shop", "shop", "shop"};
+
+    open_clients(&clients);
+    assert_int_equal(agent_body_slots_create(&slots, 2, clients.pool),
+                     APR_SUCCESS);
+    for (int i = 0; i < CLIENTS; i++) {
+        taken[i] = agent_body_slot_take(slots, deployments[i], (apr_uint64_t)i,
+                                        clients.copies[i], clients.pool);
+    }
+    assert_false(is_shut(&clients, 0));
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_int_equal(agent_body_slot_return(taken[i]), i == 0 || i == 3);
+    }
+    close_clients(&clients);
+}
+
+static void the_deployment_that_holds_most_is_cut(void **state)
+{
+    clients_t clients;
+
+    share_budget(&clients, 100);
+    for (int i = 0; i < CLIENTS; i++) {
+        agent_share_set_owner(clients.shares[i], i == 0 ? "desk" : "shop");
+    }
+    /* The heaviest alone, and for longest. */
+    hold(&clients, 0, 45, NOW - 1);
+    hold(&clients, 1, 30, NOW);
+    hold(&clients, 2, 20, NOW);
+    agent_share_set(clients.shares[3], 10, NOW + 1);
+    assert_int_equal(clients.dropped[0], 0);
+    assert_int_equal(clients.dropped[1], 1);
+    assert_int_equal(clients.dropped[2], 0);
+    close_clients(&clients);
+}
+
+static void a_deployment_keeps_its_part_beside_shares_in_use(void **state)
+{
+    clients_t clients;
+
+    share_budget(&clients, 100);
+    for (int i = 0; i < CLIENTS; i++) {
+        agent_share_set_owner(clients.shares[i], i == 0 ? "desk" : "shop");
+    }
+    hold(&clients, 0, 25, NOW);
+    agent_share_set(clients.shares[1], 90, NOW + 1);
+    assert_int_equal(clients.dropped[0], 0);
+    assert_true(agent_share_resume(clients.shares[0]));
+    agent_share_set(clients.shares[0], 26, NOW + 1);
+    agent_share_wait(clients.shares[0], clients.copies[0], NOW + 1);
+    assert_int_equal(clients.dropped[0], 1);
+    close_clients(&clients);
+}
+
+static void a_share_counts_for_its_last_owner(void **state)
+{
+    clients_t clients;
+
+    share_budget(&clients, 100);
+    agent_share_set_owner(clients.shares[0], "shop");
+    agent_share_set_owner(clients.shares[1], "desk");
+    agent_share_set(clients.shares[0], 60, NOW);
+    agent_share_set_owner(clients.shares[0], "desk");
+    agent_share_set_owner(clients.shares[1], "shop");
+    agent_share_wait(clients.shares[0], clients.copies[0], NOW);
+    hold(&clients, 1, 50, NOW - 1);
+    assert_int_equal(clients.dropped[0], 1);
+    assert_int_equal(clients.dropped[1], 0);
+    close_clients(&clients);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +345,10 @@ int main(void)
         CHECK_TEST(a_share_without_client_socket_is_dropped),
         CHECK_TEST(the_address_with_most_slots_loses_one),
         CHECK_TEST(an_address_takes_no_slot_of_an_address_with_fewer),
+        CHECK_TEST(the_deployment_with_most_slots_loses_one),
+        CHECK_TEST(the_deployment_that_holds_most_is_cut),
+        CHECK_TEST(a_deployment_keeps_its_part_beside_shares_in_use),
+        CHECK_TEST(a_share_counts_for_its_last_owner),
     };
 
     return CHECK_RUN(tests);
