@@ -65,7 +65,6 @@ sub read_parts {
             $AgentSQL::DEPLOYMENT, $thread, $checkpoint, AgentSQL::Session::literal($cursor), $bytes));
         (my $code, my $body, $cursor) = @$row;
         die "read_state: $code" if $code ne 'ok';
-        die 'a part is more than one line' if $body =~ /[\r\n]/;
         my $values = AgentSQL::decode($body)->{values};
         for my $name (keys %$values) {
             my $value = $values->{$name};

@@ -116,6 +116,13 @@ subtest 'a state that the database cannot read is refused' => sub {
     }
 };
 
+subtest 'a reply is one line whatever the state' => sub {
+    with_body(q(return query select 'ok', E'{"values":\\n{"a\\\\n":1\\n\\n}}\\n'::text, null::text;), sub {
+        my ($reply) = replies_of(create_large_runs(1, 2, { do => 'read' }, bytes => 200));
+        is_deeply $reply->{part}, { "a\n" => 1 }, 'line breaks between its tokens are not sent';
+    });
+};
+
 subtest 'a run that is cancelled while it waits for a reply ends' => sub {
     my $lock = hold_lock('select pg_advisory_lock(1)');
     my $run;

@@ -85,8 +85,9 @@ void agent_protocol_go(agent_buffer_t *out, const agent_lease_key_t *key);
 void agent_protocol_ping(agent_buffer_t *out, apr_int64_t id);
 void agent_protocol_drain(agent_buffer_t *out);
 
-/* Append a reply: result is JSON text, cursor a word, or NULL after the last
- * part. refuse: an error with two texts that need no escapes. */
+/* Append a reply: result is JSON text, also of several lines, cursor a word, or
+ * NULL after the last part. refuse: an error with two texts that need no
+ * escapes. */
 void agent_protocol_reply(agent_buffer_t *out, const agent_lease_key_t *key,
                           apr_int64_t id, const char *result,
                           const char *cursor);

@@ -61,6 +61,23 @@ static void begin_reply(agent_buffer_t *out, const agent_lease_key_t *key,
                        key->run_id, (int)key->epoch, id);
 }
 
+/* Appends JSON text as a part of a line: line breaks, which are white space
+ * between its tokens, become spaces. */
+static void append_json(agent_buffer_t *out, const char *text)
+{
+    apr_size_t length = strlen(text);
+    char *end;
+    char *at;
+
+    agent_buffer_append(out, text, length);
+    end = agent_buffer_text(out) + agent_buffer_length(out);
+    at = memchr(end - length, '\n', length);
+    while (at != NULL) {
+        *at = ' ';
+        at = memchr(at, '\n', (apr_size_t)(end - at));
+    }
+}
+
 void agent_protocol_reply(agent_buffer_t *out, const agent_lease_key_t *key,
                           apr_int64_t id, const char *result,
                           const char *cursor)
@@ -70,7 +87,7 @@ void agent_protocol_reply(agent_buffer_t *out, const agent_lease_key_t *key,
     begin_reply(out, key, id);
     agent_buffer_print(out, "\"ok\":true,\"cursor\":%s%s%s,\"result\":", quote,
                        cursor != NULL ? cursor : "null", quote);
-    agent_buffer_append(out, result, strlen(result));
+    append_json(out, result);
     agent_buffer_append(out, "}\n", 2);
 }
 

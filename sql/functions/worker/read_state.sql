@@ -99,10 +99,6 @@ begin
     end loop;
     code := 'ok';
     body := '{"values":{' || array_to_string(v_parts, ',') || '}}';
-    -- Most states have no line break; a search costs much less than a replacement.
-    if strpos(body, E'\n') > 0 or strpos(body, E'\r') > 0 then
-        body := translate(body, E'\n\r', '  ');
-    end if;
 end
 $function$;
 
