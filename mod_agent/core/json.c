@@ -41,25 +41,6 @@ static apr_status_t refuse_scan(const agent_scan_t *scan, agent_error_t **err,
                             agent_scan_reason(scan->code));
 }
 
-static apr_status_t parse_scanned(json_object **out, const char *text,
-                                  apr_size_t length, agent_error_t **err,
-                                  apr_pool_t *pool)
-{
-    json_tokener *tokener = json_tokener_new_ex(AGENT_SCAN_DEPTH + 2);
-    enum json_tokener_error problem;
-
-    /* The terminating NUL ends a number for the tokener. */
-    *out = json_tokener_parse_ex(tokener, text, (int)length + 1);
-    problem = json_tokener_get_error(tokener);
-    json_tokener_free(tokener);
-    agent_json_own(*out, pool);
-    if (problem != json_tokener_success) {
-        return agent_error_set(err, AGENT_E_INVALID_JSON, NULL,
-                               json_tokener_error_desc(problem), pool);
-    }
-    return APR_SUCCESS;
-}
-
 apr_status_t agent_json_scan_request(const char *text, apr_size_t length,
                                      agent_error_t **err, apr_pool_t *pool)
 {
@@ -75,12 +56,42 @@ apr_status_t agent_json_parse(json_object **out, const char *text,
                               apr_size_t length, agent_error_t **err,
                               apr_pool_t *pool)
 {
-    agent_scan_t scan = {.pool = pool};
+    size_t weight;
 
     *out = NULL;
-    return agent_scan_json(&scan, text, length)
-        ? parse_scanned(out, text, length, err, pool)
-        : refuse_scan(&scan, err, pool);
+    return agent_json_scan(&weight, text, length, err, pool) == APR_SUCCESS
+        ? agent_json_parse_scanned(out, text, length, err, pool)
+        : APR_EGENERAL;
+}
+
+apr_status_t agent_json_scan(size_t *weight, const char *text,
+                             apr_size_t length, agent_error_t **err,
+                             apr_pool_t *pool)
+{
+    agent_scan_t scan = {.pool = pool};
+    bool good = agent_scan_json(&scan, text, length);
+
+    *weight = scan.weight;
+    return good ? APR_SUCCESS : refuse_scan(&scan, err, pool);
+}
+
+apr_status_t agent_json_parse_scanned(json_object **out, const char *text,
+                                      apr_size_t length, agent_error_t **err,
+                                      apr_pool_t *pool)
+{
+    json_tokener *tokener = json_tokener_new_ex(AGENT_SCAN_DEPTH + 2);
+    enum json_tokener_error problem;
+
+    /* The terminating NUL ends a number for the tokener. */
+    *out = json_tokener_parse_ex(tokener, text, (int)length + 1);
+    problem = json_tokener_get_error(tokener);
+    json_tokener_free(tokener);
+    agent_json_own(*out, pool);
+    if (problem != json_tokener_success) {
+        return agent_error_set(err, AGENT_E_INVALID_JSON, NULL,
+                               json_tokener_error_desc(problem), pool);
+    }
+    return APR_SUCCESS;
 }
 
 json_object *agent_json_get(json_object *object, const char *key)

@@ -32,6 +32,15 @@ apr_status_t agent_json_parse(json_object **out, const char *text,
                               apr_size_t length, agent_error_t **err,
                               apr_pool_t *pool);
 
+/* The two halves of agent_json_parse(): the strict scan, which also measures
+ * the tree (AGENT_SCAN_WEIGHT_*), and building it of a text that has passed. */
+apr_status_t agent_json_scan(size_t *weight, const char *text,
+                             apr_size_t length, agent_error_t **err,
+                             apr_pool_t *pool);
+apr_status_t agent_json_parse_scanned(json_object **out, const char *text,
+                                      apr_size_t length, agent_error_t **err,
+                                      apr_pool_t *pool);
+
 /* Registers a cleanup of pool that releases the caller's reference of the
  * object; returns the object. */
 json_object *agent_json_own(json_object *object, apr_pool_t *pool);

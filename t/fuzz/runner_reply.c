@@ -59,8 +59,10 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
         agent_error_t *err = NULL;
         json_object *line;
 
-        if (!runner_weight_estimate(&weight, copy, bytes)
-            || agent_json_parse(&line, copy, bytes, &err, pool) != APR_SUCCESS
+        if (runner_weight_estimate(&weight, copy, bytes, &err, pool)
+                != APR_SUCCESS
+            || agent_json_parse_scanned(&line, copy, bytes, &err, pool)
+                != APR_SUCCESS
             || runner_load_take(run, line, weight) != NULL) {
             return;
         }

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use AgentTest::Cost;
 use Cpanel::JSON::XS;
 use RunnerTest qw(graph start_line human new_uuid lines_of messages_of last_message continue_from);
 use Test::More;
@@ -309,6 +310,54 @@ subtest 'a turn after 10,000 sends at most 1.2 times the bytes of the tenth, in 
     my ($values) = reverse grep { $_->{event} eq 'values' } lines_of('event', @lines);
     is_deeply [ sort keys %{ $values->{data} } ], [qw(__interrupt__ messages)], 'a breakpoint has the values with __interrupt__';
     is scalar @{ $values->{data}{messages} }, 20_003, 'and all messages';
+};
+
+subtest 'warm: a turn after 10,000 costs what it adds' => sub {
+    my $runner = fresh();
+    my ($first, @lines) = first_run($runner);
+    my @two = messages_of(@lines);
+    my @old = map { { %{ $two[ $_ % 2 ] }, id => "id-$_" } } 0 .. 19_997;
+    my $start = start_line(input => human('Hello'), stream_modes => [], checkpoint => { checkpoint_id => new_uuid(), step => 3, next => [] });
+    RunnerState::set_state($start, encode_json({ messages => \@old }));
+    $runner->send($start);
+    give_state($runner, \@old);
+    @lines = $runner->lines_of_run($start->{run_id});
+    my $cost = cost_of([ $runner->pid ], sub {
+        for (1 .. 50) {
+            my $next = start_line(%{ next_of($start, @lines) }, stream_modes => []);
+            $runner->send($next);
+            @lines = $runner->lines_of_run($next->{run_id});
+        }
+    });
+    is scalar(messages_of(@lines)), 20_100, '50 turns were added';
+    # 1 s when each turn reads the whole chat.
+    cmp_ok $cost->{cpu_sec}, '<', 0.3 * memory_scale(), "processor: $cost->{cpu_sec} s for 50 turns";
+};
+
+subtest 'warm: the demo model counts the messages of the state, whatever a client changes in it' => sub {
+    my $runner = fresh();
+    my ($start, @lines) = first_run($runner);
+    my %update = (
+        append  => [ { role => 'user', content => 'one two three' } ],
+        replace => [ { role => 'user', content => 'four words are here', id => 'first' } ],
+        remove  => [ { type => 'remove', id => 'first' }, { role => 'user', content => 'five' } ],
+        clear   => [ { type => 'remove', id => '__remove_all__' }, { role => 'user', content => 'six seven' } ]);
+    my @steps = ([ add => [ { role => 'user', content => 'a b', id => 'first' } ] ], [ append => $update{append} ], [ append => $update{append} ],
+        [ replace => $update{replace} ], [ append => $update{append} ], [ remove => $update{remove} ], [ append => $update{append} ],
+        [ clear => $update{clear} ], [ append => $update{append} ]);
+    for my $step (@steps) {
+        my ($name, $messages) = @{$step};
+        my $next = start_line(%{ next_of($start, @lines) }, input => { messages => $messages });
+        $runner->send($next);
+        @lines = $runner->lines_of_run($next->{run_id});
+        my @all = messages_of(@lines);
+        my $answer = pop @all;
+        my $words = 0;
+        $words += () = $_->{content} =~ /\S+/g for @all;
+        is $answer->{usage_metadata}{input_tokens}, $words, "$name: the words";
+        my $humans = grep { $_->{type} eq 'human' } @all;
+        like $answer->{content}, qr/your message number $humans in/, "$name: the messages" if $humans > 1;
+    }
 };
 
 subtest 'a message of a long chat can be replaced' => sub {

@@ -18,8 +18,14 @@
 static runner_weight_t estimate(const char *text)
 {
     runner_weight_t weight;
+    agent_error_t *err = NULL;
+    apr_pool_t *pool;
 
-    assert_true(runner_weight_estimate(&weight, text, strlen(text)));
+    apr_pool_create(&pool, NULL);
+    assert_int_equal(
+        runner_weight_estimate(&weight, text, strlen(text), &err, pool),
+        APR_SUCCESS);
+    apr_pool_destroy(pool);
     return weight;
 }
 
@@ -80,13 +86,20 @@ static void only_a_start_waits_for_memory(void **state)
     assert_int_equal(weight.state, 0);
 }
 
-static void a_line_that_is_not_json_weighs_nothing(void **state)
+static void a_line_that_is_not_json_is_refused(void **state)
 {
-    runner_weight_t weight;
+    static const char *const lines[] = {"[1,", "{\"a\":1,\"a\":2}"};
 
-    assert_false(runner_weight_estimate(&weight, "[1,", 3));
-    assert_int_equal(weight.line, 0);
-    assert_int_equal(weight.begun, 0);
+    for (int i = 0; i < 2; i++) {
+        runner_weight_t weight;
+        agent_error_t *err = NULL;
+
+        assert_int_equal(runner_weight_estimate(&weight, lines[i],
+                                                strlen(lines[i]), &err, *state),
+                         APR_EGENERAL);
+        assert_non_null(err->detail);
+        assert_int_equal(weight.begun, 0);
+    }
 }
 
 /* The list of one AI message with that call. */
@@ -123,7 +136,7 @@ int main(void)
         CHECK_TEST(white_space_before_a_line_does_not_change_its_weight),
         CHECK_TEST(the_state_of_a_start_counts_until_it_is_read),
         CHECK_TEST(only_a_start_waits_for_memory),
-        CHECK_TEST(a_line_that_is_not_json_weighs_nothing),
+        CHECK_TEST(a_line_that_is_not_json_is_refused),
         CHECK_TEST(raw_arguments_weigh_their_text),
     };
 

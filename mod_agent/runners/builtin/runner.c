@@ -73,6 +73,7 @@ static void measure_memory(runner_t *runner)
                           agent_clock_now()));
 }
 
+/* The line has passed the scan of runner_weight_estimate(). */
 static void read_line(runner_t *runner, const char *text, size_t length,
                       runner_weight_t weight)
 {
@@ -81,7 +82,8 @@ static void read_line(runner_t *runner, const char *text, size_t length,
     apr_pool_t *pool;
 
     apr_pool_create(&pool, runner->pool);
-    if (agent_json_parse(&line, text, length, &err, pool) != APR_SUCCESS) {
+    if (agent_json_parse_scanned(&line, text, length, &err, pool)
+        != APR_SUCCESS) {
         runner_command_refuse(runner, err->detail);
         apr_pool_destroy(pool);
         return;
@@ -91,16 +93,19 @@ static void read_line(runner_t *runner, const char *text, size_t length,
     apr_pool_clear(runner->scratch);
 }
 
-/* Only starts wait for memory. A line that is not JSON is refused by
- * read_line(). */
+/* Only starts wait for memory. */
 static void take_line(runner_t *runner, const char *text, size_t length)
 {
+    agent_error_t *err = NULL;
     runner_weight_t weight;
-    bool is_json = runner_weight_estimate(&weight, text, length);
 
-    if (!is_json
-        || runner_queue_admits(&runner->queue,
-                               runner_runs_weigh_all(&runner->runs), weight)) {
+    if (runner_weight_estimate(&weight, text, length, &err, runner->scratch)
+        != APR_SUCCESS) {
+        runner_command_refuse(runner, err->detail);
+    }
+    else if (runner_queue_admits(&runner->queue,
+                                 runner_runs_weigh_all(&runner->runs),
+                                 weight)) {
         read_line(runner, text, length, weight);
     }
     else if (runner->used + runner->queue.count == runner->slots) {

@@ -5,15 +5,19 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include <apr_lib.h>
 #include <apr_strings.h>
+
+/* As in the C locale. */
+static bool is_white(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
 
 static size_t skip_class(const char *text, bool is_space)
 {
     size_t length = 0;
 
-    while (text[length] != '\0'
-           && (apr_isspace(text[length]) != 0) == is_space) {
+    while (text[length] != '\0' && is_white(text[length]) == is_space) {
         length++;
     }
     return length;
@@ -32,14 +36,14 @@ size_t runner_text_measure_word(const char *text)
 
 int runner_text_count_words(const char *text)
 {
+    bool was_white = true;
     int count = 0;
 
-    if (text == NULL) {
-        return 0;
-    }
-    for (text += skip_class(text, true); *text != '\0'; count++) {
-        text += skip_class(text, false);
-        text += skip_class(text, true);
+    for (; text != NULL && *text != '\0'; text++) {
+        bool white = is_white(*text);
+
+        count += was_white && !white;
+        was_white = white;
     }
     return count;
 }

@@ -38,6 +38,14 @@ typedef struct runner_delta_t {
     bool is_first;
 } runner_delta_t;
 
+/* Counts of the first messages of a conversation. Kept with the state of the
+ * thread, so that a call reads only the new ones. */
+typedef struct runner_tally_t {
+    size_t messages;
+    int64_t words;
+    int humans;
+} runner_tally_t;
+
 struct runner_call_t {
     apr_pool_t *pool;
     const runner_graph_t *graph;
@@ -46,6 +54,8 @@ struct runner_call_t {
     runner_schedule_run_t *transfers;
     /* The conversation; borrowed until the call is over. */
     json_object *messages;
+    /* Of at most as many messages; may be brought up to date. */
+    runner_tally_t *tally;
     /* For the log. */
     const char *run_id;
     runner_answer_t answer;

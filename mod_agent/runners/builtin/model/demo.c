@@ -278,17 +278,6 @@ static const char *describe_tools(runner_call_t *call)
         " {}\" and I call one.", NULL);
 }
 
-static int count_humans(runner_call_t *call)
-{
-    int count = 0;
-
-    for (size_t i = find_human(call, count_messages(call)); i > 0;
-         i = find_human(call, i - 1)) {
-        count++;
-    }
-    return count;
-}
-
 /* A sentence that shows that the thread is persistent. */
 static const char *describe_previous(runner_call_t *call, size_t human)
 {
@@ -300,7 +289,7 @@ static const char *describe_previous(runner_call_t *call, size_t human)
     return apr_psprintf(call->pool,
                         " This is your message number %d in this thread; "
                         "before it you said %s.",
-                        count_humans(call),
+                        call->tally->humans,
                         quote(call, get_text(call, previous - 1)));
 }
 
@@ -345,12 +334,15 @@ static const char *compose_answer(runner_call_t *call, size_t human,
 
 static int64_t count_input(runner_call_t *call)
 {
-    int64_t count = runner_text_count_words(call->graph->system_prompt);
+    runner_tally_t *tally = call->tally;
 
-    for (size_t i = 0; i < count_messages(call); i++) {
-        count += runner_text_count_words(get_text(call, i));
+    for (; tally->messages < count_messages(call); tally->messages++) {
+        tally->words += runner_text_count_words(
+            get_text(call, tally->messages));
+        tally->humans += runner_message_is(get_message(call, tally->messages),
+                                           "human");
     }
-    return count;
+    return runner_text_count_words(call->graph->system_prompt) + tally->words;
 }
 
 static void end_call(runner_call_t *call, const char *stop_reason)

@@ -34,6 +34,15 @@ static size_t count_shared(json_object *list, json_object *other, size_t max)
     return count;
 }
 
+/* The messages from that index on may be others now. */
+static void set_kept(runner_run_t *run, size_t kept)
+{
+    run->kept = kept;
+    if (run->tally.messages > kept) {
+        memset(&run->tally, 0, sizeof(run->tally));
+    }
+}
+
 void runner_difference_replace(runner_run_t *run, json_object *messages)
 {
     json_object *old = get_messages(run);
@@ -43,8 +52,9 @@ void runner_difference_replace(runner_run_t *run, json_object *messages)
         json_object_put(messages);
         return;
     }
-    run->kept = count_shared(old, messages,
-                             run->kept < length ? run->kept : length);
+    set_kept(
+        run,
+        count_shared(old, messages, run->kept < length ? run->kept : length));
     runner_value_add(run->values, "messages", messages);
 }
 
@@ -54,7 +64,7 @@ void runner_difference_remove_last(runner_run_t *run)
     size_t last = json_object_array_length(messages) - 1;
 
     json_object_array_del_idx(messages, last, 1);
-    run->kept = run->kept < last ? run->kept : last;
+    set_kept(run, run->kept < last ? run->kept : last);
 }
 
 /* A new array of the elements from one index to another. */

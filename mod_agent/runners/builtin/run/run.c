@@ -192,6 +192,7 @@ static void start_agent(runner_run_t *run)
     call->http = run->http;
     call->transfers = &run->transfers;
     call->messages = get_messages(run);
+    call->tally = &run->tally;
     call->run_id = run->run_id;
     call->wake_at = AGENT_CLOCK_NEVER;
     call->is_full = is_full;

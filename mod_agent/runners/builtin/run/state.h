@@ -88,6 +88,7 @@ struct runner_run_t {
      * (difference.h). */
     size_t saved_count;
     size_t kept;
+    runner_tally_t tally;
     /* The state of the last checkpoint has been read. */
     bool is_loaded;
     /* All messages have an id and a type. */

@@ -23,6 +23,7 @@ struct runner_warm_state_t {
     size_t weight;
     size_t tree_weight;
     size_t state_size;
+    runner_tally_t tally;
     bool is_checked;
     apr_time_t kept_at;
 };
@@ -103,6 +104,7 @@ void runner_warm_keep(runner_warm_t *warm, runner_run_t *run, apr_time_t now)
     state->weight = run->weight;
     state->tree_weight = run->tree_weight;
     state->state_size = run->state_size;
+    state->tally = run->tally;
     state->is_checked = run->is_checked;
     state->kept_at = now;
     apr_hash_set(warm->by_thread, state->thread_id, AGENT_UUID_SIZE - 1, state);
@@ -128,6 +130,7 @@ bool runner_warm_take(runner_warm_t *warm, runner_run_t *run,
     run->state_weight = state->weight;
     run->tree_weight = state->tree_weight;
     run->state_size = state->state_size;
+    run->tally = state->tally;
     run->is_checked = state->is_checked;
     return true;
 }

@@ -3,6 +3,7 @@
 #include "weight.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/json.h"
 #include "core/raw.h"
@@ -62,35 +63,38 @@ static size_t measure_growth(agent_raw_t input)
     return elements * ELEMENT_TEXT;
 }
 
-bool runner_weight_estimate(runner_weight_t *weight, const char *text,
-                            size_t length)
+static void weigh_start(runner_weight_t *weight, agent_raw_t line)
 {
-    agent_scan_t scan = {.pool = NULL};
-    agent_raw_t line;
+    size_t bytes = read_state_bytes(line);
 
-    size_t bytes;
-
-    weight->line = weight->begun = weight->state = 0;
-    weight->text = length;
-    if (!agent_scan_json(&scan, text, length)) {
-        return false;
-    }
-    line = agent_raw_read(text);
-    weight->line = scan.weight;
-    if (!agent_raw_equals(agent_raw_get(line, "type"), "start")) {
-        return true;
-    }
-    bytes = read_state_bytes(line);
     weight->state = estimate_state(bytes);
-    weight->begun = scan.weight + weight->state;
+    weight->begun = weight->line + weight->state;
     weight->text += bytes;
     weight->text += measure_growth(agent_raw_get(line, "input"))
         + measure_growth(agent_raw_get(line, "command"));
-    if (scan.weight > RUNNER_WEIGHT_SMALL / (INPUT_GROWTH + 1)) {
+    if (weight->line > RUNNER_WEIGHT_SMALL / (INPUT_GROWTH + 1)) {
         weight->begun += weigh_growth(agent_raw_get(line, "input"))
             + weigh_growth(agent_raw_get(line, "command"));
     }
-    return true;
+}
+
+apr_status_t runner_weight_estimate(runner_weight_t *weight, const char *text,
+                                    size_t length, agent_error_t **err,
+                                    apr_pool_t *pool)
+{
+    size_t space = strspn(text, " \t\r\n");
+    /* Not agent_raw_read(), which walks over the whole line. */
+    agent_raw_t line = {text + space, length - space};
+    apr_status_t rv;
+
+    weight->begun = weight->state = 0;
+    weight->text = length;
+    rv = agent_json_scan(&weight->line, text, length, err, pool);
+    if (rv == APR_SUCCESS
+        && agent_raw_equals(agent_raw_get(line, "type"), "start")) {
+        weigh_start(weight, line);
+    }
+    return rv;
 }
 
 static size_t sum_excess(json_object *list, const char *key)

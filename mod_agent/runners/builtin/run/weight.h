@@ -8,6 +8,8 @@
 
 #include <json-c/json.h>
 
+#include "core/error.h"
+
 /* The largest state as a tree in memory (core/scan.h). 7 MiB of messages of
  * one letter each take 200 MB, 7 MiB of {} 1.9 GB. */
 #define RUNNER_STATE_WEIGHT_MAX ((size_t)256 * 1024 * 1024)
@@ -33,9 +35,10 @@ typedef struct runner_weight_t {
     size_t text;
 } runner_weight_t;
 
-/* Estimates the weight of a line. False when it is not JSON: line and begun
- * are 0 then. Scans a small line once, a large one twice. */
-bool runner_weight_estimate(runner_weight_t *weight, const char *text,
-                            size_t length);
+/* Scans a line (core/json.h, agent_json_scan) and estimates its weight. Errors:
+ * as there. Reads the input of a large start a second time. */
+apr_status_t runner_weight_estimate(runner_weight_t *weight, const char *text,
+                                    size_t length, agent_error_t **err,
+                                    apr_pool_t *pool);
 
 #endif
