@@ -1,15 +1,17 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
-# Measures chats of 200, 2,000 and 10,000 turns in the database alone, through
-# the functions that server and supervisor call, and prints one block of
-# Markdown. Each figure is a ratio to the same chat, or to the aim.
-# With --records it measures those of a graph's library instead of states.
+# Measures chats of 200, 2,000 and 10,000 turns: in the database alone, through
+# the functions that server and supervisor call, and in the runner alone, over
+# its pipes. Prints one block of Markdown. Each figure is a ratio to the tenth
+# turn of the same chat, or to the aim.
+# With --records it measures those of a graph's library in the database instead.
 #   t/bench/chats.pl [--records] [TURNS...]
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../lib", $FindBin::Bin;
 use AgentTest::Env qw(root);
+use BenchChatRunner;
 use BenchPostgres;
 
 my $RECORDS = @ARGV && $ARGV[0] eq '--records' && shift @ARGV;
@@ -43,23 +45,59 @@ psql('-f', "$FindBin::Bin/records.sql") if $RECORDS;
 psql('-c', "select agent.save_graphs(bench.deployment(), '[{\"graph_id\":\"agent\",\"assistant_id\":\"fe096781-5601-53d2-b2f6-0d3403f7e9ca\"}]')");
 my $worker = psql('-c', q(select worker_id from agent.register_worker('node', 'boot', 1, 1, 1, 86400, '{default}', '{agent}')));
 
-print '| turns | last turn to the tenth: bytes stored (aim 1.2) | time of saving (aim 1.5) | a state read in parts, best of ten (aim: 5 ms for 1,000 messages)',
-    " | rollback, deletion of a run: longest | deletion of the chat: transactions, the longest (aim 100 ms) |\n|---|---|---|---|---|---|\n";
-for my $n (0 .. $#CHATS) {
-    my $turns = $CHATS[$n];
-    my $thread = sprintf "'00000000-0000-7000-8000-%012d'", $n;
+my @rows = (
+    [ 'database: bytes stored, last turn to the tenth (aim 1.2)', sub {
+        my ($n) = @_;
+        return sprintf '%.2f (%.1f KB)', figure($n, 'last', 'bytes') / figure($n, 'tenth', 'bytes'), figure($n, 'last', 'bytes') / 1024;
+    } ],
+    [ 'database: time of saving, last turn to the tenth (aim 1.5)', sub {
+        my ($n) = @_;
+        return sprintf '%.2f (%.2f ms)', figure($n, 'last', 'ms') / figure($n, 'tenth', 'ms'), figure($n, 'last', 'ms');
+    } ],
+    $RECORDS ? [ 'database: a snapshot read in parts, for 1,000 messages, best of ten', sub {
+        my ($n) = @_;
+        return sprintf '%.2f ms', figure($n, 'read', 'ms', 'min') * 1000 / (2 * $n);
+    } ] : (
+    [ 'pipes of the runner: bytes, last turn to the tenth (aim 1.2)', sub {
+        my (undef, $runner) = @_;
+        return sprintf '%.2f (%.1f KB)', $runner->{last}{bytes} / $runner->{tenth}{bytes}, $runner->{last}{bytes} / 1024;
+    } ],
+    [ 'runner, warm: processor time, last turn to the tenth (aim 1.5)', sub {
+        my (undef, $runner) = @_;
+        return sprintf '%.2f (%.2f ms)', $runner->{last}{ms} / $runner->{tenth}{ms}, $runner->{last}{ms};
+    } ],
+    [ 'cold, for 1,000 messages: database + runner, processor time (aim 5 ms together)', sub {
+        my ($n, $runner) = @_;
+        return sprintf '%.2f + %.2f ms', map { $_ * 1000 / (2 * $n) } figure($n, 'read', 'cpu_ms'), $runner->{cold};
+    } ],
+    [ 'the database\'s part to a bare `select` of the rows', sub {
+        my ($n) = @_;
+        return sprintf '%.1f', figure($n, 'read', 'cpu_ms') / (figure($n, 'select', 'cpu_ms') || 1);
+    } ]),
+    [ 'rollback, deletion of a run: longest', sub {
+        my ($n) = @_;
+        return sprintf '%.1f ms, %.1f ms', figure($n, 'rollback', 'ms', 'max'), figure($n, 'delete run', 'ms', 'max');
+    } ],
+    [ 'deletion of the chat: transactions, the longest (aim 100 ms)', sub {
+        my ($n) = @_;
+        return sprintf '%d, %.0f ms (%.0f ms of processor time); %.1f s together', figure($n, 'delete piece', 'ms', 'count'),
+            (map { figure($n, 'delete piece', $_, 'max') } qw(ms cpu_ms)), figure($n, 'delete chat', 'ms') / 1000;
+    } ]);
+
+my @columns;
+for my $number (0 .. $#CHATS) {
+    my $turns = $CHATS[$number];
+    my $thread = sprintf "'00000000-0000-7000-8000-%012d'", $number;
     print {*STDERR} "$turns turns ...\n";
     psql('-c', "call bench.chat($worker, $thread, $turns)");
     psql('-c', 'vacuum analyze');
     psql('-c', "call bench.read($thread, $turns)");
     psql('-c', "call bench.undo($worker, $thread, $turns)");
     psql('-c', "call bench.delete($thread, $turns)");
-    my ($read, $piece) = (figure($turns, 'read', 'ms', 'min'), figure($turns, 'delete piece', 'ms', 'max'));
-    printf "| %d | %.2f (%.1f KB) | %.2f (%.2f ms) | %.2f ms; %.2f for 1,000 messages | %.1f ms, %.1f ms | %d, %.0f ms; %.1f s together |\n",
-        $turns,
-        figure($turns, 'last', 'bytes') / figure($turns, 'tenth', 'bytes'), figure($turns, 'last', 'bytes') / 1024,
-        figure($turns, 'last', 'ms') / figure($turns, 'tenth', 'ms'), figure($turns, 'last', 'ms'),
-        $read, $read * 1000 / (2 * $turns),
-        figure($turns, 'rollback', 'ms', 'max'), figure($turns, 'delete run', 'ms', 'max'),
-        figure($turns, 'delete piece', 'ms', 'count'), $piece, figure($turns, 'delete chat', 'ms') / 1000;
+    my $runner = $RECORDS ? undef : BenchChatRunner::measure($turns);
+    push @columns, [ map { $_->[1]->($turns, $runner) } @rows ];
+}
+print '| turns | ', join(' | ', @CHATS), " |\n|---|", '---|' x @CHATS, "\n";
+for my $row (0 .. $#rows) {
+    print "| $rows[$row][0] | ", join(' | ', map { $_->[$row] } @columns), " |\n";
 }

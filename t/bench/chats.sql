@@ -3,7 +3,12 @@
 -- no client takes part. A turn is a run with three checkpoints, three events and two messages of about 600 bytes.
 create schema bench;
 create sequence bench.ids;
-create table bench.figures (name text, chat integer, ms double precision, bytes bigint);
+create table bench.figures (name text, chat integer, ms double precision, cpu_ms double precision, bytes bigint);
+
+-- Milliseconds of processor time of this backend so far, from the kernel's scheduler.
+create function bench.cpu_ms() returns double precision language sql volatile as $$
+    select split_part(pg_read_file('/proc/self/schedstat'), ' ', 1)::double precision / 1e6
+$$;
 
 -- Ascends, as the ids of a runner do.
 create function bench.make_id() returns uuid language sql volatile as $$
@@ -108,11 +113,14 @@ begin
 end
 $$;
 
--- All parts of a state, as a runner without it reads them.
+-- All parts of a state, as a runner without it reads them, and a select of the rows that have it, in turns. The time of
+-- the processor is that of ten rounds.
 create procedure bench.read(p_thread uuid, p_turns integer) language plpgsql as $$
 declare
     v_head   uuid := bench.head(p_thread);
+    v_lists  bigint[] := (select (channels[1]).list_ids from agent.checkpoints where checkpoint_id = v_head);
     v_cursor text;
+    v_cpu    double precision := bench.cpu_ms();
     v_since  timestamptz;
 begin
     for v_round in 1 .. 10
@@ -126,6 +134,16 @@ begin
         end loop;
         call bench.note('read', p_turns, v_since);
     end loop;
+    insert into bench.figures (name, chat, cpu_ms) values ('read', p_turns, (bench.cpu_ms() - v_cpu) / 10);
+    v_cpu := bench.cpu_ms();
+    for v_round in 1 .. 10
+    loop
+        perform i.content
+           from agent.checkpoint_items i
+          where i.deployment_id = bench.deployment() and i.thread_id = p_thread and i.list_id = any (v_lists)
+          order by i.list_id, i.position;
+    end loop;
+    insert into bench.figures (name, chat, cpu_ms) values ('select', p_turns, (bench.cpu_ms() - v_cpu) / 10);
 end
 $$;
 
@@ -166,13 +184,16 @@ create procedure bench.delete(p_thread uuid, p_turns integer) language plpgsql a
 declare
     v_more  text := 'more';
     v_since timestamptz;
+    v_cpu   double precision;
     v_first timestamptz := clock_timestamp();
 begin
     while v_more = 'more'
     loop
+        v_cpu := bench.cpu_ms();
         v_since := clock_timestamp();
         v_more := (agent.delete_thread(bench.deployment(), p_thread, v_since > v_first)).body;
         call bench.note('delete piece', p_turns, v_since);
+        insert into bench.figures (name, chat, cpu_ms) values ('delete piece', p_turns, bench.cpu_ms() - v_cpu);
         commit;
     end loop;
     call bench.note('delete chat', p_turns, v_first);
