@@ -16,8 +16,16 @@ my ($server, $client) = AgentTest::Server->start_with_client('AgentRunner /bin/f
 my $play = AgentSQL::Play->new(AgentSQL::Session->new({}));
 my $worker = $play->worker(node => 'test', lease_sec => 3600);
 
+# Ten levels of subgraphs, of any characters, in 4,096 bytes.
+my $DEEP = join '|', map { "der n\x{e4}chste Schritt \x{20ac}$_:" . AgentSQL::uuid() } 1 .. 10;
+my $LONG = "updates|$DEEP|";
+utf8::encode(my $bytes = $LONG);
+$LONG .= 'x' x (4096 - length $bytes);
+my $deep_bytes = substr $LONG, length 'updates|';
+utf8::encode($_) for $deep_bytes, my $long_bytes = $LONG;
+
 my @ALL = ('metadata', 'values', 'lifecycle|a:1', 'values|a:1', 'updates|a:1', 'values|a:1|b:2',
-    'values|a:10', 'custom');
+    'values|a:10', 'custom', $LONG);
 
 # The worker's part: claims the run, saves all events, ends it
 # and notifies those who wait.
@@ -33,14 +41,18 @@ sub execute {
 
 sub names {
     my ($answer) = @_;
-    return [ $answer->{body} =~ /^event: (.*)$/mg ];
+    # The clients break lines at more characters than \n.
+    utf8::decode(my $text = $answer->{body});
+    my @names = map { /\Aevent: (.*)\z/s ? $1 : () } split /\r\n|[\n\r\x{b}\x{c}\x{1c}-\x{1e}\x{85}\x{2028}\x{2029}]/, $text;
+    utf8::encode($_) for @names;
+    return \@names;
 }
 
 my $body = { assistant_id => 'agent', input => {}, stream_subgraphs => \1 };
 my $run = $client->create_run($client->new_thread, undef, %{$body});
 execute();
 my $stream = run_path($run) . '/stream';
-is_deeply names($client->get($stream)), \@ALL, 'namespace: without it events of all graphs are sent';
+is_deeply names($client->get($stream)), [ @ALL[ 0 .. 7 ], $long_bytes ], 'namespace: without it events of all graphs are sent';
 my %WANTED = (
     'namespace='                       => [qw(metadata values custom)],
     'namespace=a%3A1'                  => [qw(metadata lifecycle|a:1 values|a:1 updates|a:1)],
@@ -48,6 +60,7 @@ my %WANTED = (
     'namespace=&namespace=a%3A10'      => [qw(metadata values values|a:10 custom)],
     'namespace=a%3A1&stream_mode=values' => [qw(metadata values|a:1)],
     'namespace=none'                   => [qw(metadata)],
+    'namespace=' . $deep_bytes =~ s/([^\w.-])/sprintf '%%%02X', ord $1/ger => [ 'metadata', $long_bytes ],
 );
 for my $query (sort keys %WANTED) {
     is_deeply names($client->get("$stream?$query")), $WANTED{$query},

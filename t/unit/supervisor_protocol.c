@@ -95,10 +95,57 @@ static void a_task_names_its_checkpoint_and_has_an_id(void **state)
         &line, "{\"type\":\"task\"," RUN ",\"task\":{\"id\":\"a\"}}"));
 }
 
+static bool is_event(const char *name, apr_pool_t *pool)
+{
+    agent_line_t line;
+
+    return read_line(&line,
+                     apr_pstrcat(pool,
+                                 "{\"type\":\"event\"," RUN ",\"event\":\"",
+                                 name, "\",\"data\":null}", NULL))
+        == NULL;
+}
+
+static void names_of_events_are_a_line_of_an_event_stream(void **state)
+{
+    static const char *const good[] = {
+        "values", "values|a:1|b:2", "values|step one:1|\xc3\xbc|\xe2\x82\xac",
+        "values|\xf0\x9f\x98\x80", "x|\xc2\xa0|\xe2\x80\xa7"};
+    static const char *const bad[] = {"",
+                                      " values",
+                                      "values ",
+                                      "a\\nb",
+                                      "a\\u000ab",
+                                      "a\\\"b",
+                                      "a\x7f",
+                                      "a\xc2\x85"
+                                      "b",
+                                      "\xc2\x80",
+                                      "a\xe2\x80\xa8"
+                                      "b",
+                                      "a\xe2\x80\xa9",
+                                      "a\rb",
+                                      "a\x1f"
+                                      "b",
+                                      "a\xff"};
+    char *longest = apr_psprintf(*state, "%0*d", (int)AGENT_PROTOCOL_MAX_EVENT,
+                                 1);
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_true(is_event(good[i], *state));
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_false(is_event(bad[i], *state));
+    }
+    assert_true(is_event(longest, *state));
+    assert_false(is_event(apr_pstrcat(*state, longest, "0", NULL), *state));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(an_end_says_where_the_run_stopped),
+        CHECK_TEST(names_of_events_are_a_line_of_an_event_stream),
         CHECK_TEST(a_task_names_its_checkpoint_and_has_an_id),
     };
 

@@ -7,9 +7,7 @@
 #include "../../core/raw.h"
 #include "../../core/scan.h"
 
-/* Longest name of an event, which is a line of an event stream. */
-#define MAX_EVENT_NAME 128
-#define MAX_SLOTS      10000
+#define MAX_SLOTS 10000
 /* Longest name of an operation. */
 #define MAX_OP 64
 
@@ -128,15 +126,23 @@ static const char *check_values(const agent_protocol_fields_t *fields)
         : "has a path that is not an array, or no data for it";
 }
 
+/* A line of an event stream has it, whose readers remove spaces at its ends. */
+static bool is_event_name(const agent_protocol_text_t *value)
+{
+    agent_protocol_text_t name;
+
+    return agent_protocol_text(&name, value, AGENT_PROTOCOL_MAX_EVENT)
+        && name.length > 0 && name.at[0] != ' '
+        && name.at[name.length - 1] != ' ';
+}
+
 static const char *read_event(agent_line_t *line,
                               const agent_protocol_fields_t *fields)
 {
-    agent_protocol_text_t name;
     const char *wrong;
 
     line->type = AGENT_LINE_EVENT;
-    if (!agent_protocol_word(&name, &fields->value[FIELD_EVENT],
-                             MAX_EVENT_NAME)) {
+    if (!is_event_name(&fields->value[FIELD_EVENT])) {
         return "has no valid event name";
     }
     if (agent_protocol_kind(fields, FIELD_CHECKPOINT_ID) != '\0') {

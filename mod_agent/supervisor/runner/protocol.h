@@ -20,6 +20,9 @@
 #define AGENT_PROTOCOL_VERSION 2
 /* The longest line, without its newline. */
 #define AGENT_PROTOCOL_MAX_LINE ((apr_size_t)8 * 1024 * 1024)
+/* The longest name of an event, in bytes: a mode, and the namespace of a
+ * subgraph. */
+#define AGENT_PROTOCOL_MAX_EVENT ((apr_size_t)4096)
 /* The longest namespace of a graph, in bytes: ten levels of subgraphs, with
  * names of 160. Indexes of the database have it. */
 #define AGENT_PROTOCOL_MAX_NS ((apr_size_t)2048)

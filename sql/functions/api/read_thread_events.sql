@@ -93,7 +93,7 @@ begin
                        p_deployment_id, p_thread_id, v_run.run_id, v_seq, v_left, p_events) e
         loop
             v_left := v_left - 1;
-            v_bytes := v_bytes - coalesce(octet_length(data), 0);
+            v_bytes := v_bytes - coalesce(octet_length(event) + octet_length(data), 0);
             if status is not null then
                 v_number := v_number + 1;
                 v_seq := -1;

@@ -5,7 +5,7 @@
 --          of a checkpoint, or is large, or there are more than p_limit events, or the run is final or was deleted.
 --          No row for a run without changes.
 -- Bound:   of each run p_limit + 1 events of 16 KB.
---          Held by `octet_length(x.data) <= 16384` and `limit p_limit + 1`.
+--          Held by `octet_length(x.event) + octet_length(x.data) <= 16384` and `limit p_limit + 1`.
 -- Locks:   none.
 create or replace function agent.read_updates(
     p_deployment_ids uuid[],
@@ -27,7 +27,7 @@ as $function$
      cross join lateral (
             -- The length is known without fetching the value.
             select x.seq, x.event, x.data,
-                   x.checkpoint_id is null and octet_length(x.data) <= 16384 as is_small
+                   x.checkpoint_id is null and octet_length(x.event) + octet_length(x.data) <= 16384 as is_small
               from agent.run_events x
              where x.deployment_id = r.deployment_id
                and x.bucket = r.events_bucket
