@@ -23,7 +23,7 @@ set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force
 as $function$
 declare
     v_digests uuid[] := array(select d.digest::uuid from json_array_elements_text(p_args -> 'digests') d (digest));
-    v_index   integer := 1;
+    v_first   integer := 0;
     v_part    integer := 0;
     v_bytes   bigint := 0;
     v_blob    record;
@@ -34,49 +34,62 @@ begin
             code := 'invalid_cursor';
             return;
         end if;
-        v_index := 1 + split_part(p_cursor, '.', 1)::integer;
+        v_first := split_part(p_cursor, '.', 1);
         v_part := split_part(p_cursor, '.', 2);
     end if;
-    while v_index <= cardinality(v_digests)
+    for v_blob in
+        select v_first + d.pos as pos, d.digest, b.type, b.parts, p.part, p.is_text, p.content
+          from unnest(v_digests[v_first + 1 :]) with ordinality d (digest, pos)
+          left join lateral (
+                select x.type, x.parts, x.is_text, x.content
+                  from agent.checkpoint_blobs x
+                 where x.deployment_id = p_deployment_id
+                   and x.thread_id = p_thread_id
+                   and x.digest = d.digest
+                   and x.part = 0
+                   and x.stored_parts = x.parts
+                 limit 1
+               ) b on true
+         cross join lateral (
+                select 0 as part, b.is_text, b.content
+                union all
+                (
+                    select x.part, x.is_text, x.content
+                      from agent.checkpoint_blobs x
+                     where b.parts > 1
+                       and x.deployment_id = p_deployment_id
+                       and x.thread_id = p_thread_id
+                       and x.digest = d.digest
+                       and x.part between 1 and b.parts - 1
+                     order by x.deployment_id, x.thread_id, x.digest, x.part
+                )
+               ) p
+         where d.pos > 1
+            or b.parts is null
+            or p.part >= v_part
     loop
-        select b.type, b.parts, p.is_text, p.content into v_blob
-          from agent.checkpoint_blobs b
-          join agent.checkpoint_blobs p
-            on p.deployment_id = b.deployment_id
-           and p.thread_id = b.thread_id
-           and p.digest = b.digest
-           and p.part = v_part
-         where b.deployment_id = p_deployment_id
-           and b.thread_id = p_thread_id
-           and b.digest = v_digests[v_index]
-           and b.part = 0
-           and b.stored_parts = b.parts
-           and b.parts > v_part;
-        if not found then
-            code := case when v_part = 0 then 'blob_not_found' else 'invalid_cursor' end;
-            body := null;
+        if v_blob.parts is null or v_part > 0 and v_parts = '{}' and v_blob.pos > v_first + 1 then
+            code := case when v_blob.parts is null then 'blob_not_found' else 'invalid_cursor' end;
             return;
         end if;
         -- base64 is longer by a third.
-        v_bytes := v_bytes + 128 + length(v_blob.content) + case when v_blob.is_text then 0 else length(v_blob.content) / 3 end;
+        v_bytes := v_bytes + 128 + length(v_blob.content) * case when v_blob.is_text then 3 else 4 end / 3;
         if v_bytes > p_max_bytes and v_parts <> '{}' then
-            cursor := (v_index - 1) || '.' || v_part;
+            cursor := (v_blob.pos - 1) || '.' || v_blob.part;
             exit;
         end if;
-        v_parts := v_parts || case
-            when v_blob.is_text then json_build_object(
-                'digest', v_digests[v_index], 'value_type', v_blob.type, 'text', convert_from(v_blob.content, 'UTF8'),
-                'part', v_part, 'parts', v_blob.parts)::text
-            else json_build_object(
-                'digest', v_digests[v_index], 'value_type', v_blob.type,
-                'base64', replace(encode(v_blob.content, 'base64'), E'\n', ''), 'part', v_part, 'parts', v_blob.parts)::text
-        end;
-        v_part := v_part + 1;
-        if v_part = v_blob.parts then
-            v_part := 0;
-            v_index := v_index + 1;
-        end if;
+        v_parts := v_parts || (
+            '{"digest":"' || v_blob.digest || '","value_type":' || to_json(v_blob.type)
+            || case
+                   when v_blob.is_text then ',"text":' || to_json(convert_from(v_blob.content, 'UTF8'))
+                   else ',"base64":"' || replace(encode(v_blob.content, 'base64'), E'\n', '') || '"'
+               end
+            || ',"part":' || v_blob.part || ',"parts":' || v_blob.parts || '}');
     end loop;
+    if v_parts = '{}' and v_part > 0 then
+        code := 'invalid_cursor';
+        return;
+    end if;
     code := 'ok';
     body := '{"blobs":[' || array_to_string(v_parts, ',') || ']}';
 end
