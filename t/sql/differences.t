@@ -237,6 +237,18 @@ subtest 'a long value is stored once while it does not change' => sub {
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
+subtest 'a state of more than 34 MiB is refused' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my $text = 'x' x 8_900_000;
+    my $parent = saved($claim, undef, a => [$text], b => $text);
+    $parent = saved($claim, $parent, a => list(1, $text), b => $SAME);
+    my $last = saved($claim, $parent, a => list(2, 'x' x 8_800_000), b => $SAME);
+    my $items = AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, parent => $last, values => { a => list(3, 'x' x 200_000), b => $SAME }) ]);
+    is $session->error("select * from agent.save_batch($worker, '$items')"), '22023';
+    is $play->body('get_state', $claim->{thread_id}, undef)->{checkpoint_id}, $last, 'the last one that was saved is the state';
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
 subtest 'a list that is cut within short elements that were sent together keeps the others' => sub {
     my $claim = $play->leased($worker, $play->thread);
     my $thread = $claim->{thread_id};

@@ -2,7 +2,8 @@
 -- Saves checkpoints of leased runs and moves the heads of their threads. A checkpoint that exists already
 -- changes nothing. Channels are stored as differences from those of the parent (agent.derive_channel): the last
 -- step of a run is the parent of the next one, so that the steps of a batch are derived from each other in memory.
--- Returns: nothing. Raises an error of class 22 as agent.derive_channel, and for two checkpoints with one id.
+-- Returns: nothing. Raises an error of class 22 as agent.derive_channel, for two checkpoints with one id, and for a
+--          state of more than 34 MiB.
 -- Locks:   the caller holds the threads and the queue rows.
 create or replace function agent.save_checkpoints(
     p_worker_id bigint,
@@ -13,6 +14,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    c_state_bytes constant bigint := 35651584;
     v_now     timestamptz := agent.now();
     v_new     record;
     v_row     agent.checkpoints;
@@ -120,6 +122,10 @@ begin
                 v_items := v_items || v_derived.added;
             end if;
         end loop;
+        -- Each reader composes it as a whole.
+        if v_row.state_bytes > c_state_bytes then
+            raise exception using errcode = 'invalid_parameter_value', message = 'a state has more than 34 MiB';
+        end if;
         v_row.channels := v_values;
         v_rows := v_rows || v_row;
     end loop;
