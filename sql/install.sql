@@ -82,6 +82,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/read_items.sql
 \ir functions/inline/find_children.sql
 \ir functions/inline/find_origin.sql
+\ir functions/inline/find_snapshot.sql
 \ir functions/inline/find_channels.sql
 \ir functions/inline/compose_values.sql
 \ir functions/inline/compose_event.sql
@@ -148,6 +149,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/discard_run.sql
 \ir functions/internal/copy_checkpoints.sql
 \ir functions/internal/copy_items.sql
+\ir functions/internal/copy_snapshots.sql
+\ir functions/internal/copy_blobs.sql
 \ir functions/internal/rollback_run.sql
 \ir functions/internal/requeue_run.sql
 \ir functions/internal/preempt_runs.sql

@@ -278,6 +278,9 @@ create table agent.thread_copies (
     head_has_next       boolean     not null,
     checkpoint_ns       text,
     next_checkpoint_id  uuid,
+    snapshot_ns         text,
+    next_snapshot_id    uuid,
+    run_seq             bigint      not null,
     started_at          timestamptz not null,
     expires_at          timestamptz not null,
     constraint thread_copies_pkey primary key (deployment_id, thread_id)
@@ -297,9 +300,14 @@ comment on column agent.thread_copies.head_checkpoint_id is 'Of that thread when
 comment on column agent.thread_copies.head_run_id is 'Of that thread when the copy began.';
 comment on column agent.thread_copies.head_has_next is 'Of that thread when the copy began.';
 comment on column agent.thread_copies.checkpoint_ns is
-    'Namespace whose checkpoints are copied; null when all are, and the lists follow.';
+    'Namespace whose checkpoints are copied; null when all are, and the snapshots follow.';
 comment on column agent.thread_copies.next_checkpoint_id is
     'The next checkpoint to copy: those of a namespace are copied from the newest to the first one.';
+comment on column agent.thread_copies.snapshot_ns is
+    'The same for snapshots; null when all are copied, and the lists follow.';
+comment on column agent.thread_copies.next_snapshot_id is 'The next snapshot to copy.';
+comment on column agent.thread_copies.run_seq is
+    'Of that thread when the copy began: runs of the copy come after those whose writes it has.';
 comment on column agent.thread_copies.started_at is 'When the copy began.';
 comment on column agent.thread_copies.expires_at is 'When it counts as abandoned.';
 
@@ -318,6 +326,22 @@ comment on column agent.copy_lists.thread_id is 'The copy.';
 comment on column agent.copy_lists.list_id is 'The list, which has the same number in the copy.';
 comment on column agent.copy_lists.first is 'Position of the first element.';
 comment on column agent.copy_lists.until is 'Position after the last element.';
+
+create table agent.copy_blobs (
+    deployment_id  uuid    not null,
+    thread_id      uuid    not null,
+    digest         uuid    not null,
+    uses           integer not null,
+    next_part      integer not null default 0,
+    constraint copy_blobs_pkey primary key (deployment_id, thread_id, digest)
+);
+comment on table agent.copy_blobs is 'Blobs of which a copy under way has copied uses, but not all parts yet.';
+comment on column agent.copy_blobs.deployment_id is 'Its deployment.';
+comment on column agent.copy_blobs.thread_id is 'The copy.';
+comment on column agent.copy_blobs.digest is 'The blob.';
+comment on column agent.copy_blobs.uses is 'How often copied rows name it.';
+comment on column agent.copy_blobs.next_part is 'The next part to copy.';
+
 create table agent.checkpoint_snapshots (
     deployment_id         uuid                   not null,
     thread_id             uuid                   not null,

@@ -16,7 +16,8 @@ my $session = $play->session;
 my $worker = $play->worker;
 # Random chats are made; a failure names the seed.
 my $SEED = srand($ENV{AGENT_SEED} // 7);
-my @TABLES = qw(checkpoints checkpoint_items inherited_items copied_runs copy_lists);
+my @TABLES = qw(checkpoints checkpoint_items inherited_items copied_runs copy_lists checkpoint_snapshots checkpoint_writes
+    checkpoint_blobs copy_blobs);
 
 sub human { return AgentSQL::Play::human($_[0]) }
 
@@ -221,7 +222,7 @@ subtest 'a long chat is copied in bounded pieces, invisible until the last; the 
     is $code, 'ok';
     cmp_ok $calls, '>=', 5;
     is $session->value("select head_checkpoint_id from agent.threads where thread_id = '$copy'"), $head;
-    is_deeply rows($copy), { checkpoints => 5000, checkpoint_items => 5000, inherited_items => 0, copied_runs => 2500, copy_lists => 0 };
+    is_deeply rows($copy), { %{$NOTHING}, checkpoints => 5000, checkpoint_items => 5000, copied_runs => 2500 };
     my $values = $play->body('get_thread', $copy)->{values};
     is scalar @{ $values->{messages} }, 5000;
     is_deeply $values, $play->body('get_state', $in, $head)->{values};
@@ -311,7 +312,7 @@ subtest 'checkpoints of subgraphs are copied, each namespace up to the newest on
     $session->query("set agent.now = '" . $session->value('select clock_timestamp()') . "'");
     $session->query('begin');
     $session->query("insert into agent.thread_copies select '$AgentSQL::DEPLOYMENT', '$copy', thread_id, created_at, state_deletions, null,
-        metadata, config, head_checkpoint_id, head_run_id, head_has_next, '', head_checkpoint_id, agent.now(), agent.now()
+        metadata, config, head_checkpoint_id, head_run_id, head_has_next, '', head_checkpoint_id, '', null, run_seq, agent.now(), agent.now()
           from agent.threads where thread_id = '$in'");
     $session->query('commit');
     $session->query("set agent.now = '" . $session->value("select agent.now() + interval '1 second'") . "'");
@@ -327,6 +328,97 @@ subtest 'checkpoints of subgraphs are copied, each namespace up to the newest on
     is orphans($copy), 0;
     is $session->value("select count(*) from agent.checkpoint_items where thread_id = '$copy'"), 5;
     $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+# The snapshots of a thread with their writes, as the library reads them, without the ids of the thread.
+sub snapshots_of {
+    my ($in, @ids) = @_;
+    return [ map { my $id = $_; [ map { $session->value("select body from agent.$_('$AgentSQL::DEPLOYMENT', '$in',
+        '{\"ns\":\"\",\"checkpoint_id\":\"$id\"}', null, 100000000)") } 'read_checkpoint' ] } @ids ];
+}
+
+# Blobs of a thread whose count of uses is wrong, or whose use is not stored.
+sub wrong_uses {
+    my ($in) = @_;
+    return $session->value("select count(*) from (
+        select d.digest, count(*) as uses from agent.checkpoint_items i cross join lateral agent.split_digests(i.content) d
+         where i.thread_id = '$in' and i.is_digests group by 1) x
+        full join (select digest, uses from agent.checkpoint_blobs where thread_id = '$in' and part = 0) b using (digest)
+        left join (select d.digest, count(*) as uses from agent.checkpoint_writes w cross join lateral unnest(w.digests) d (digest)
+         where w.thread_id = '$in' group by 1) w using (digest)
+        where coalesce(x.uses, 0) + coalesce(w.uses, 0) is distinct from b.uses");
+}
+
+subtest 'a copy has the records of the library: snapshots, writes and blobs, with their uses' => sub {
+    my $in = $play->thread;
+    my $claim = $play->leased($worker, $in);
+    my @ids = sort map { AgentSQL::uuid() } 1 .. 4;
+    my (@batch, @digests);
+    my $value = sub {
+        my ($digest, $item) = AgentSQL::Play::blob($claim, $_[0]);
+        push @batch, $item;
+        return $digest;
+    };
+    my $put = sub {
+        my ($n, $parent, %channels) = @_;
+        push @batch, AgentSQL::Play::put($claim, id => $ids[$n], parent => defined $parent ? $ids[$parent] : undef, channels => \%channels);
+        $play->save($worker, splice @batch);
+    };
+    $put->(0, undef, messages => { list => { keep => 0, items => [ map { $value->(qq("$_")) } 1 .. 600 ] } }, note => $value->('"long"'));
+    $put->(1, 0, messages => { list => { keep => 600, items => [ $value->('"601"'), $value->('"1"') ] } });
+    $put->(2, 1, messages => { list => { keep => 300, items => [ $value->('"fork"') ] } }, note => undef);
+    $put->(3, 1, note => $value->('"other"'));
+    push @batch, AgentSQL::Play::put_writes($claim, id => $ids[2], writes => [ [ 0, 'messages', $value->('"written"') ], [ -1, '__error__', $value->('"long"') ] ]);
+    $play->save($worker, splice(@batch), AgentSQL::Play::checkpoint($claim, id => $ids[2], messages => ['shown']), AgentSQL::Play::finish($claim));
+    my $copy = copy_of($in);
+    is_deeply snapshots_of($copy, @ids[ 2, 1, 0 ]), snapshots_of($in, @ids[ 2, 1, 0 ]), 'those up to the one of the head';
+    is rows($copy)->{$_}, { checkpoint_snapshots => 3, checkpoint_writes => 2, copy_blobs => 0, copy_lists => 0 }->{$_}, $_
+        for qw(checkpoint_snapshots checkpoint_writes copy_blobs copy_lists);
+    is wrong_uses($copy), 0;
+    is $session->value("select count(*) from agent.checkpoint_blobs a join agent.checkpoint_blobs b using (digest, part, parts, stored_parts, type, is_text, content)
+        where a.thread_id = '$in' and b.thread_id = '$copy'"), rows($copy)->{checkpoint_blobs}, 'the blobs are the same';
+    is +($play->api('delete_thread', $in))[0], 'ok';
+    # A run of the copy goes on, and is deleted.
+    my $next = $play->leased($worker, $copy);
+    my ($digest, $blob) = AgentSQL::Play::blob($next, '"new"');
+    my $new = AgentSQL::uuid();
+    $play->save($worker, $blob, AgentSQL::Play::put($next, id => $new, parent => $ids[2],
+        channels => { messages => { list => { keep => 301, items => [$digest] } } }),
+        AgentSQL::Play::put_writes($next, id => $ids[2], writes => [ [ -1, '__error__', $digest ] ]), AgentSQL::Play::finish($next));
+    is wrong_uses($copy), 0;
+    my $before = snapshots_of($copy, @ids[ 1, 0 ]);
+    is +($play->api('delete_run', $copy, $next->{run_id}))[0], 'ok';
+    is wrong_uses($copy), 0;
+    is_deeply snapshots_of($copy, @ids[ 1, 0 ]), $before;
+    is +($play->api('delete_thread', $copy))[0], 'ok';
+    is_deeply rows($copy), $NOTHING;
+};
+
+subtest 'blobs of many parts and many blobs are copied in bounded pieces' => sub {
+    my ($in) = long_chat(1);
+    my $key = "'$AgentSQL::DEPLOYMENT', '$in'";
+    $session->query("insert into agent.checkpoint_blobs (deployment_id, thread_id, digest, part, parts, stored_parts, uses, type, is_text, content)
+        select $key, md5('d' || n)::uuid, p, case p when 0 then 3 end, case p when 0 then 3 end, case p when 0 then 1 end, 'bytes', false,
+            (select string_agg(uuid_send(gen_random_uuid()), '') from generate_series(1, 30000))
+          from generate_series(1, 6) n, generate_series(0, 2) p");
+    $session->query("insert into agent.checkpoint_snapshots select deployment_id, thread_id, '', checkpoint_id, null, run_id, '{}', '{}', '{}', now()
+        from agent.checkpoints where thread_id = '$in'");
+    $session->query("insert into agent.checkpoint_writes select $key, '', head_checkpoint_id, 't', n, 1, null, '', 'c', array[md5('d' || n)::uuid], false
+        from agent.threads, generate_series(1, 6) n where thread_id = '$in'");
+    my $copy = AgentSQL::uuid();
+    my $before = 0;
+    my ($code, $calls) = copied($in, $copy, sub {
+        my $after = rows($copy)->{checkpoint_blobs};
+        cmp_ok $after - $before, '<=', 9;
+        $before = $after;
+    });
+    is $code, 'ok';
+    cmp_ok $calls, '>=', 2;
+    is rows($copy)->{checkpoint_blobs}, 18;
+    is wrong_uses($copy), 0;
+    my $gone = AgentSQL::uuid();
+    $session->query("delete from agent.checkpoint_blobs where thread_id = '$in' and digest = md5('d3')::uuid");
+    is +(copied($in, $gone))[0], 'thread_changed', 'a blob that was swept ends the copy';
 };
 
 subtest 'a chain whose beginning is missing, or that returns to itself has an end in the copy' => sub {

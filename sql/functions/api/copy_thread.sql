@@ -34,9 +34,10 @@ begin
     else
         insert into agent.thread_copies as c (
             deployment_id, thread_id, source_id, source_created_at, state_deletions, assistant_id, metadata, config,
-            head_checkpoint_id, head_run_id, head_has_next, checkpoint_ns, next_checkpoint_id, started_at, expires_at)
+            head_checkpoint_id, head_run_id, head_has_next, checkpoint_ns, next_checkpoint_id, snapshot_ns,
+            next_snapshot_id, run_seq, started_at, expires_at)
         select t.deployment_id, p_copy_id, t.thread_id, t.created_at, t.state_deletions, t.assistant_id, t.metadata,
-               t.config, t.head_checkpoint_id, t.head_run_id, t.head_has_next, '', t.head_checkpoint_id, v_now,
+               t.config, t.head_checkpoint_id, t.head_run_id, t.head_has_next, '', t.head_checkpoint_id, '', agent.find_snapshot(p_deployment_id, p_thread_id, t.head_checkpoint_id, v_now), t.run_seq, v_now,
                v_now + interval '2 minutes'
           from agent.threads t
          where t.deployment_id = p_deployment_id
@@ -51,8 +52,14 @@ begin
     if v_copy.checkpoint_ns is not null then
         v_left := agent.copy_checkpoints(v_copy, v_left);
     end if;
+    if v_left > 0 and v_copy.snapshot_ns is not null then
+        v_left := agent.copy_snapshots(v_copy, v_left);
+    end if;
     if v_left > 0 then
         v_left := agent.copy_items(v_copy, v_left);
+    end if;
+    if v_left > 0 then
+        v_left := agent.copy_blobs(v_copy, v_left);
     end if;
 
     -- Last: a deletion that this does not see came after everything that was read.
@@ -61,7 +68,7 @@ begin
         and t.thread_id = p_thread_id
         and t.created_at = v_copy.source_created_at
         and t.state_deletions = v_copy.state_deletions;
-    if not found then
+    if not found or v_left is null then
         update agent.thread_copies c
            set expires_at = v_now
          where c.deployment_id = p_deployment_id
@@ -76,11 +83,11 @@ begin
     end if;
 
     insert into agent.threads (
-        deployment_id, thread_id, status, assistant_id, metadata, config, head_checkpoint_id, head_run_id,
+        deployment_id, thread_id, status, run_seq, assistant_id, metadata, config, head_checkpoint_id, head_run_id,
         head_has_next, created_at, updated_at, state_updated_at)
     values (
         p_deployment_id, p_copy_id, case when v_copy.head_has_next then 'interrupted' else 'idle' end,
-        v_copy.assistant_id, v_copy.metadata || jsonb_build_object('thread_id', p_copy_id), v_copy.config,
+        v_copy.run_seq, v_copy.assistant_id, v_copy.metadata || jsonb_build_object('thread_id', p_copy_id), v_copy.config,
         v_copy.head_checkpoint_id, v_copy.head_run_id, v_copy.head_has_next, v_now, v_now,
         case when v_copy.head_checkpoint_id is not null then v_now end);
     delete from agent.thread_copies c

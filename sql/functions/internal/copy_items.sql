@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Copies the elements in agent.copy_lists, up to p_bytes: each row counts as its stored size plus 1,000 bytes.
+-- Copies the elements in agent.copy_lists, up to p_bytes: each row counts as its stored size plus 1,000 bytes, and
+-- a digest 1,000 bytes more: its use is noted in agent.copy_blobs.
 -- Returns: the unused part of p_bytes; 0 or less when something may be left.
 -- Locks:   the caller holds the row of the copy.
 create or replace function agent.copy_items(p_copy agent.thread_copies, p_bytes bigint) returns bigint
@@ -17,7 +18,9 @@ begin
         select l.list_id, i.position, i.bytes
           from agent.copy_lists l
          cross join lateral (
-                select x.position, 1000 + pg_column_size(x.content) as bytes
+                select x.position,
+                       1000 + pg_column_size(x.content)
+                       + case when x.is_digests then 1000 * x.elements else 0 end as bytes
                   from agent.checkpoint_items x
                  where x.deployment_id = p_copy.deployment_id
                    and x.thread_id = p_copy.source_id
@@ -41,24 +44,35 @@ begin
         return v_left;
     end if;
 
-    insert into agent.checkpoint_items (
-        deployment_id, thread_id, list_id, position, elements, end_bytes, content)
-    select p_copy.deployment_id, p_copy.thread_id, l.list_id, i.position, i.elements, i.end_bytes, i.content
-      from agent.copy_lists l
-     cross join lateral (
-            select x.position, x.elements, x.end_bytes, x.content
-              from agent.checkpoint_items x
-             where x.deployment_id = p_copy.deployment_id
-               and x.thread_id = p_copy.source_id
-               and x.list_id = l.list_id
-               and x.position >= l.first
-               and x.position < l.until
-               and (l.list_id < v_last.list_id or x.position <= v_last.position)
-             order by x.deployment_id, x.thread_id, x.list_id, x.position
-           ) i
-     where l.deployment_id = p_copy.deployment_id
-       and l.thread_id = p_copy.thread_id
-       and l.list_id <= v_last.list_id;
+    with copied as (
+        insert into agent.checkpoint_items (
+            deployment_id, thread_id, list_id, position, elements, end_bytes, is_digests, content)
+        select p_copy.deployment_id, p_copy.thread_id, l.list_id, i.position, i.elements, i.end_bytes, i.is_digests,
+               i.content
+          from agent.copy_lists l
+         cross join lateral (
+                select x.position, x.elements, x.end_bytes, x.is_digests, x.content
+                  from agent.checkpoint_items x
+                 where x.deployment_id = p_copy.deployment_id
+                   and x.thread_id = p_copy.source_id
+                   and x.list_id = l.list_id
+                   and x.position >= l.first
+                   and x.position < l.until
+                   and (l.list_id < v_last.list_id or x.position <= v_last.position)
+                 order by x.deployment_id, x.thread_id, x.list_id, x.position
+               ) i
+         where l.deployment_id = p_copy.deployment_id
+           and l.thread_id = p_copy.thread_id
+           and l.list_id <= v_last.list_id
+        returning is_digests, content
+    )
+    insert into agent.copy_blobs as q (deployment_id, thread_id, digest, uses)
+    select p_copy.deployment_id, p_copy.thread_id, d.digest, count(*)
+      from copied c
+     cross join lateral agent.split_digests(case when c.is_digests then c.content else '' end) d
+     group by d.digest
+        on conflict (deployment_id, thread_id, digest) do update
+       set uses = q.uses + excluded.uses;
 
     delete from agent.copy_lists l
      where l.deployment_id = p_copy.deployment_id

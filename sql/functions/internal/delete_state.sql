@@ -49,6 +49,9 @@ begin
     delete from agent.copy_lists l
      where l.deployment_id = p_deployment_id
        and l.thread_id = p_thread_id;
+    delete from agent.copy_blobs q
+     where q.deployment_id = p_deployment_id
+       and q.thread_id = p_thread_id;
     v_last := null;
     for v_row in
         select r.run_id, 1000 + coalesce(pg_column_size(r.metadata), 0) as bytes

@@ -1,0 +1,33 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The snapshot of the root graph with which a thread goes on: that of its head, or the newest one of a time when the
+-- library has put none for it.
+-- Returns: its id; null for none.
+-- Locks:   none.
+create or replace function agent.find_snapshot(
+    p_deployment_id uuid,
+    p_thread_id uuid,
+    p_head_id uuid,
+    p_until timestamptz
+) returns uuid
+language sql stable parallel safe
+-- No SET clause: it would keep the body from being inlined.
+as $function$
+    select coalesce((
+               select x.checkpoint_id
+                 from agent.checkpoint_snapshots x
+                where x.deployment_id = p_deployment_id
+                  and x.thread_id = p_thread_id
+                  and x.checkpoint_ns = ''
+                  and x.checkpoint_id = p_head_id), (
+               select x.checkpoint_id
+                 from agent.checkpoint_snapshots x
+                where x.deployment_id = p_deployment_id
+                  and x.thread_id = p_thread_id
+                  and x.checkpoint_ns = ''
+                  and x.created_at <= p_until
+                order by x.deployment_id desc, x.thread_id desc, x.checkpoint_ns desc, x.checkpoint_id desc
+                limit 1))
+$function$;
+
+comment on function agent.find_snapshot(uuid, uuid, uuid, timestamptz) is
+    'The snapshot with which a thread goes on.';

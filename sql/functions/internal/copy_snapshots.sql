@@ -1,0 +1,164 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copies the snapshots of a thread and their writes into its copy, as agent.copy_checkpoints the checkpoints. The writes
+-- of a snapshot, which are those of the tasks of one step, are copied together.
+-- Returns: the unused part of p_bytes; 0 or less when something may be left.
+-- Locks:   the caller holds the row of the copy.
+create or replace function agent.copy_snapshots(p_copy agent.thread_copies, p_bytes bigint) returns bigint
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_left   bigint := p_bytes;
+    v_ns     text := p_copy.snapshot_ns;
+    v_next   uuid := p_copy.next_snapshot_id;
+    v_found  bigint;
+    v_copied bigint;
+    v_bytes  bigint;
+begin
+    while v_ns is not null and v_left > 0
+    loop
+        with recursive up as (
+            select 0::bigint as depth, null::uuid as checkpoint_id, v_next as parent_checkpoint_id,
+                   null::uuid as run_id, null::agent.channel_value[] as channels, null::json as checkpoint,
+                   null::jsonb as metadata, null::timestamptz as created_at, 0::bigint as bytes
+            union all
+            select up.depth + 1, x.checkpoint_id, x.parent_checkpoint_id, x.run_id, x.channels, x.checkpoint, x.metadata,
+                   x.created_at,
+                   up.bytes + 3000 + pg_column_size(x.channels) + pg_column_size(x.checkpoint)
+                   + pg_column_size(x.metadata)
+                   + coalesce((
+                       select sum(2000 + 1000 * cardinality(w.digests))
+                         from agent.checkpoint_writes w
+                        where w.deployment_id = p_copy.deployment_id
+                          and w.thread_id = p_copy.source_id
+                          and w.checkpoint_ns = v_ns
+                          and w.checkpoint_id = x.checkpoint_id), 0)::bigint
+              from up
+             cross join lateral (
+                    select k.checkpoint_id, k.parent_checkpoint_id, k.run_id, k.channels, k.checkpoint, k.metadata,
+                           k.created_at
+                      from agent.checkpoint_snapshots k
+                     where k.deployment_id = p_copy.deployment_id
+                       and k.thread_id = p_copy.source_id
+                       and k.checkpoint_ns = v_ns
+                       and k.checkpoint_id = up.parent_checkpoint_id
+                     limit 1
+                   ) x
+             where up.bytes < v_left
+        ),
+        copied as (
+            insert into agent.checkpoint_snapshots (
+                deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id, channels,
+                checkpoint, metadata, created_at)
+            select p_copy.deployment_id, p_copy.thread_id, v_ns, u.checkpoint_id, u.parent_checkpoint_id, u.run_id,
+                   u.channels, u.checkpoint, u.metadata, u.created_at
+              from up u
+             where u.depth > 0
+                on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id) do nothing
+            returning checkpoint_id
+        ),
+        writes as (
+            insert into agent.checkpoint_writes (
+                deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq, run_id, task_path, channel,
+                digests, is_list)
+            select p_copy.deployment_id, p_copy.thread_id, v_ns, u.checkpoint_id, w.task_id, w.idx, w.run_seq, w.run_id,
+                   w.task_path, w.channel, w.digests, w.is_list
+              from up u
+             cross join lateral (
+                    select x.task_id, x.idx, x.run_seq, x.run_id, x.task_path, x.channel, x.digests, x.is_list
+                      from agent.checkpoint_writes x
+                     where x.deployment_id = p_copy.deployment_id
+                       and x.thread_id = p_copy.source_id
+                       and x.checkpoint_ns = v_ns
+                       and x.checkpoint_id = u.checkpoint_id
+                    offset 0
+                   ) w
+                on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq) do nothing
+            returning digests
+        ),
+        blobs as (
+            insert into agent.copy_blobs as q (deployment_id, thread_id, digest, uses)
+            select p_copy.deployment_id, p_copy.thread_id, d.digest, count(*)
+              from writes w
+             cross join lateral unnest(w.digests) d (digest)
+             group by d.digest
+                on conflict (deployment_id, thread_id, digest) do update
+               set uses = q.uses + excluded.uses
+        ),
+        inherited as (
+            insert into agent.inherited_items (
+                deployment_id, thread_id, is_snapshot, checkpoint_ns, checkpoint_id, list_id, first, until)
+            select p_copy.deployment_id, p_copy.thread_id, true, v_ns,
+                   coalesce(u.checkpoint_id, p_copy.thread_id), h.list_id, h.first, h.until
+              from up u
+             cross join lateral (
+                    select x.list_id, x.first, x.until
+                      from agent.inherited_items x
+                     where x.deployment_id = p_copy.deployment_id
+                       and x.thread_id = p_copy.source_id
+                       and x.is_snapshot
+                       and x.checkpoint_ns = v_ns
+                       -- For the source: elements of deleted first checkpoints.
+                       and x.checkpoint_id = coalesce(u.checkpoint_id, p_copy.source_id)
+                    offset 0
+                   ) h
+                on conflict (deployment_id, thread_id, is_snapshot, checkpoint_ns, checkpoint_id, list_id) do nothing
+            returning list_id, first, until
+        ),
+        lists as (
+            insert into agent.copy_lists as l (deployment_id, thread_id, list_id, first, until)
+            select p_copy.deployment_id, p_copy.thread_id, s.list_id, min(s.first), max(s.until)
+              from (
+                    select v.list_ids[cardinality(v.list_ids)], v.stored_from, v.ends[cardinality(v.ends)]
+                      from up u
+                     cross join lateral unnest(u.channels) v
+                     where v.stored_from is not null
+                    union all
+                    select i.list_id, i.first, i.until
+                      from inherited i
+                   ) s (list_id, first, until)
+             group by s.list_id
+                on conflict (deployment_id, thread_id, list_id) do update
+               set first = least(l.first, excluded.first),
+                   until = greatest(l.until, excluded.until)
+        )
+        select max(u.depth), max(u.bytes), (array_agg(u.parent_checkpoint_id order by u.depth desc))[1], (
+                   select count(*)
+                     from copied)
+          into v_found, v_bytes, v_next, v_copied
+          from up u;
+
+        v_left := v_left - v_bytes;
+        -- A runner may have sent a checkpoint that is its own ancestor.
+        continue when v_next is not null and v_found > 0 and v_copied = v_found;
+
+        v_left := v_left - 50000;
+        select x.checkpoint_ns into v_ns
+          from agent.checkpoint_snapshots x
+         where x.deployment_id = p_copy.deployment_id
+           and x.thread_id = p_copy.source_id
+           and x.checkpoint_ns > v_ns
+         order by x.deployment_id, x.thread_id, x.checkpoint_ns, x.checkpoint_id
+         limit 1;
+        -- Those that were saved later do not belong to the head that is copied.
+        select x.checkpoint_id into v_next
+          from agent.checkpoint_snapshots x
+         where x.deployment_id = p_copy.deployment_id
+           and x.thread_id = p_copy.source_id
+           and x.checkpoint_ns = v_ns
+           and x.created_at <= p_copy.started_at
+         order by x.deployment_id desc, x.thread_id desc, x.checkpoint_ns desc, x.checkpoint_id desc
+         limit 1;
+    end loop;
+    update agent.thread_copies c
+       set snapshot_ns = v_ns,
+           next_snapshot_id = v_next
+     where c.deployment_id = p_copy.deployment_id
+       and c.thread_id = p_copy.thread_id;
+    return case when v_ns is null then v_left else least(v_left, 0) end;
+end
+$function$;
+
+comment on function agent.copy_snapshots(agent.thread_copies, bigint) is
+    'Copies the snapshots of a thread into its copy.';
