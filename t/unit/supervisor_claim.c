@@ -53,7 +53,7 @@ static void add_runner(fixture_t *f, int number, int active)
     runner->slots = SLOTS;
     runner->set = graphs->sets;
     runner->group.active = active;
-    APR_RING_INSERT_TAIL(&f->runners.all, runner, agent_runner_t, link);
+    agent_runner_link(&f->runners, runner);
 }
 
 /* A registered worker whose next claim is that of the poll, with one ready

@@ -135,7 +135,7 @@ static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
                        "AGT0331", 0, "runner %d ended (%s) with %d runs",
                        (int)runner->pid, how, runner->group.active);
     agent_runner_release_runs(io->runs, runner);
-    runner->state = AGENT_RUNNER_DEAD;
+    agent_runner_set_dead(io->runners, runner);
     adjust_pause(io->context, runner);
 }
 
@@ -147,7 +147,7 @@ static void refuse_runner(agent_runner_io_t *io, agent_runner_t *runner,
                         "the spawner could not start a runner");
     runner->loss = AGENT_LOSS_UNCOUNTED;
     agent_runner_release_runs(io->runs, runner);
-    runner->state = AGENT_RUNNER_DEAD;
+    agent_runner_set_dead(io->runners, runner);
     agent_pool_count_failure(runner->runner_pool, io->context,
                              runner->max_shared);
 }

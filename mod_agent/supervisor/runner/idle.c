@@ -7,17 +7,13 @@
 
 /* The largest set that an ordinary runner of the pool has; NULL: none is ready,
  * or one executes a run. */
-static agent_graph_set_t *find_idle_set(const agent_runner_table_t *table,
-                                        const agent_runner_pool_t *pool)
+static agent_graph_set_t *find_idle_set(const agent_runner_pool_t *pool)
 {
     agent_graph_set_t *best = NULL;
     agent_runner_t *runner;
 
-    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
-        if (runner->runner_pool != pool) {
-            continue;
-        }
         if (runner->group.active > 0) {
             return NULL;
         }
@@ -41,10 +37,9 @@ static void stop(const agent_runner_table_t *table, agent_runs_t *runs,
                        (int)apr_time_sec(pool->config->idle_time));
     set->users++;
     pool->idle_set = set;
-    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
-        if (runner->runner_pool == pool
-            && runner->state <= AGENT_RUNNER_READY) {
+        if (runner->state <= AGENT_RUNNER_READY) {
             agent_runner_leave(runs, runner);
             /* Its exit is expected. */
             runner->loss = AGENT_LOSS_UNCOUNTED;
@@ -56,7 +51,7 @@ static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
                       agent_runner_pool_t *pool)
 {
     apr_time_t now = table->context->now;
-    agent_graph_set_t *set = find_idle_set(table, pool);
+    agent_graph_set_t *set = find_idle_set(pool);
 
     if (set == NULL) {
         pool->idle_since = now;

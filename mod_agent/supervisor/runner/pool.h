@@ -28,11 +28,16 @@ typedef struct agent_pool_claim_t {
     int got_suspects;
 } agent_pool_claim_t;
 
+APR_RING_HEAD(agent_runner_ring_t, agent_runner_t);
+typedef struct agent_runner_ring_t agent_runner_ring_t;
+
 struct agent_runner_pool_t {
     const agent_pool_config_t *config;
     /* Its index in the configuration, by which the spawner knows it. */
     int number;
     agent_graph_table_t graphs;
+    /* Its runners, by their pool_link: runner.h links and frees them. */
+    agent_runner_ring_t runners;
     /* Separate: a run that kills its runner at once delays no others. */
     agent_runner_pause_t ordinary;
     agent_runner_pause_t suspects;

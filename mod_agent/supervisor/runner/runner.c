@@ -21,6 +21,31 @@ void agent_runner_init(agent_runner_table_t *table, agent_context_t *context)
     table->context = context;
     table->pools = agent_pool_make_all(&table->pool_count, context);
     APR_RING_INIT(&table->all, agent_runner_t, link);
+    for (int i = 0; i < table->pool_count; i++) {
+        APR_RING_INIT(&table->pools[i].runners, agent_runner_t, pool_link);
+    }
+}
+
+void agent_runner_link(agent_runner_table_t *table, agent_runner_t *runner)
+{
+    APR_RING_INSERT_TAIL(&table->all, runner, agent_runner_t, link);
+    APR_RING_INSERT_TAIL(&runner->runner_pool->runners, runner, agent_runner_t,
+                         pool_link);
+    table->count++;
+    table->suspects += runner->max_shared > 0;
+}
+
+static void unlink_runner(agent_runner_table_t *table, agent_runner_t *runner)
+{
+    APR_RING_REMOVE(runner, link);
+    APR_RING_REMOVE(runner, pool_link);
+    table->count--;
+}
+
+void agent_runner_set_dead(agent_runner_table_t *table, agent_runner_t *runner)
+{
+    runner->state = AGENT_RUNNER_DEAD;
+    table->suspects -= runner->max_shared > 0;
 }
 
 /* ---- starting ---- */
@@ -49,6 +74,7 @@ static apr_status_t make_pipes(int pipes[AGENT_SPAWNER_FDS][2])
 
 static agent_runner_t *make_runner(agent_runner_table_t *table,
                                    agent_runner_pool_t *runner_pool,
+                                   int max_shared,
                                    int pipes[AGENT_SPAWNER_FDS][2])
 {
     agent_runner_t *runner;
@@ -58,6 +84,7 @@ static agent_runner_t *make_runner(agent_runner_table_t *table,
     runner = apr_pcalloc(pool, sizeof(*runner));
     runner->pool = pool;
     runner->runner_pool = runner_pool;
+    runner->max_shared = max_shared;
     runner->id = ++table->last_id;
     runner->in_fd = pipes[AGENT_SPAWNER_IN][1];
     runner->out_fd = pipes[AGENT_SPAWNER_OUT][0];
@@ -77,7 +104,7 @@ static agent_runner_t *make_runner(agent_runner_table_t *table,
         + table->context->timing.ready_timeout;
     runner->ping_at = AGENT_CLOCK_NEVER;
     runner->pong_by = AGENT_CLOCK_NEVER;
-    APR_RING_INSERT_TAIL(&table->all, runner, agent_runner_t, link);
+    agent_runner_link(table, runner);
     agent_protocol_hello(&runner->input, runner_pool->config->graphs);
     return runner;
 }
@@ -91,8 +118,7 @@ agent_runner_t *agent_runner_start(agent_runner_table_t *table,
     apr_status_t rv = make_pipes(pipes);
 
     if (rv == APR_SUCCESS) {
-        runner = make_runner(table, pool, pipes);
-        runner->max_shared = max_shared;
+        runner = make_runner(table, pool, max_shared, pipes);
         theirs[AGENT_SPAWNER_IN] = pipes[AGENT_SPAWNER_IN][0];
         theirs[AGENT_SPAWNER_OUT] = pipes[AGENT_SPAWNER_OUT][1];
         theirs[AGENT_SPAWNER_LOG] = pipes[AGENT_SPAWNER_LOG][1];
@@ -102,7 +128,7 @@ agent_runner_t *agent_runner_start(agent_runner_table_t *table,
             close(theirs[i]);
         }
         if (rv != APR_SUCCESS) {
-            runner->state = AGENT_RUNNER_DEAD;
+            agent_runner_set_dead(table, runner);
         }
     }
     if (rv != APR_SUCCESS) {
@@ -181,7 +207,7 @@ void agent_runner_free_dead(agent_runner_table_t *table)
         if (runner->state == AGENT_RUNNER_DEAD) {
             close_pipes(runner);
             agent_graphs_release(runner->set);
-            APR_RING_REMOVE(runner, link);
+            unlink_runner(table, runner);
             apr_pool_destroy(runner->pool);
         }
     }

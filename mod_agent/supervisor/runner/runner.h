@@ -44,7 +44,8 @@ typedef struct agent_runner_log_t {
 } agent_runner_log_t;
 
 struct agent_runner_t {
-    APR_RING_ENTRY(agent_runner_t) link;
+    APR_RING_ENTRY(agent_runner_t) link;      /* in its table */
+    APR_RING_ENTRY(agent_runner_t) pool_link; /* in runner_pool */
     apr_pool_t *pool;
     agent_runner_pool_t *runner_pool;
     apr_uint32_t id; /* at the spawner */
@@ -79,14 +80,14 @@ struct agent_runner_t {
     apr_int64_t ping_id;
 };
 
-APR_RING_HEAD(agent_runner_ring_t, agent_runner_t);
-typedef struct agent_runner_ring_t agent_runner_ring_t;
 typedef struct agent_runner_table_t {
     agent_context_t *context;
     agent_spawner_t spawner;
     agent_runner_pool_t *pools;
     int pool_count;
     agent_runner_ring_t all;
+    int count;    /* of all */
+    int suspects; /* those for suspects that are not dead */
     apr_uint32_t last_id;
     bool is_full;    /* none is read: too much output is not committed */
     bool is_stopped; /* all are (SIGSTOP): the lease was not renewed */
@@ -94,6 +95,9 @@ typedef struct agent_runner_table_t {
 
 /* Makes the table and its pools. */
 void agent_runner_init(agent_runner_table_t *table, agent_context_t *context);
+
+/* Adds a runner whose pool and max_shared are set. */
+void agent_runner_link(agent_runner_table_t *table, agent_runner_t *runner);
 
 /* Starts a runner of the pool. max_shared: suspects that may share it; 0: an
  * ordinary one. NULL when it could not be started, which is logged and counted
@@ -114,6 +118,9 @@ void agent_runner_breach(agent_runner_table_t *table, agent_runner_t *runner,
 
 /* Signals all runners that have not ended. */
 void agent_runner_signal_all(agent_runner_table_t *table, int number);
+
+/* Its process has ended, or was not started; it is freed later. Once. */
+void agent_runner_set_dead(agent_runner_table_t *table, agent_runner_t *runner);
 
 /* Frees runners that have ended. No handler of the poll set may call it. */
 void agent_runner_free_dead(agent_runner_table_t *table);

@@ -6,9 +6,8 @@
 
 /* ---- counting ---- */
 
-/* Which runners are counted. */
+/* Which runners of a pool are counted. */
 typedef enum count_t {
-    COUNT_ALL,
     /* Ordinary ones: not dead; starting or ready; ready. */
     COUNT_ORDINARY,
     COUNT_USEFUL,
@@ -29,35 +28,30 @@ static bool is_counted(const agent_runner_t *runner, count_t what)
         return runner->state == AGENT_RUNNER_READY && runner->max_shared == 0;
     case COUNT_SUSPECT:
         return runner->state < AGENT_RUNNER_DEAD && runner->max_shared > 0;
-    case COUNT_SUSPECT_STARTING:
-        return runner->state == AGENT_RUNNER_STARTING && runner->max_shared > 0;
     default:
-        return true;
+        return runner->state == AGENT_RUNNER_STARTING && runner->max_shared > 0;
     }
 }
 
-/* pool: NULL for all. */
-static int count_runners(const agent_runner_table_t *table,
-                         const agent_runner_pool_t *pool, count_t what)
+static int count_runners(const agent_runner_pool_t *pool, count_t what)
 {
     agent_runner_t *runner;
     int count = 0;
 
-    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
-        count += (pool == NULL || runner->runner_pool == pool)
-            && is_counted(runner, what);
+        count += is_counted(runner, what);
     }
     return count;
 }
 
-int agent_slots_free(const agent_runner_table_t *table,
+int agent_slots_free(const agent_runner_pool_t *pool,
                      const agent_graph_set_t *set)
 {
     agent_runner_t *runner;
     int count = 0;
 
-    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
         if (runner->state == AGENT_RUNNER_READY && runner->max_shared == 0
             && runner->set == set && runner->slots > runner->group.active) {
@@ -87,10 +81,9 @@ static int count_startable(const agent_runner_table_t *table,
 {
     const agent_runner_pause_t *pause = &pool->suspects;
     int of_pool = agent_slots_suspect_share(table)
-        - count_runners(table, pool, COUNT_SUSPECT);
-    int of_kind = AGENT_RUNNERS_SUSPECT
-        - count_runners(table, NULL, COUNT_SUSPECT);
-    int of_all = AGENT_RUNNERS_MAX - count_runners(table, NULL, COUNT_ALL);
+        - count_runners(pool, COUNT_SUSPECT);
+    int of_kind = AGENT_RUNNERS_SUSPECT - table->suspects;
+    int of_all = AGENT_RUNNERS_MAX - table->count;
     int count = smaller(of_pool, smaller(of_kind, of_all));
 
     if (table->context->mode != AGENT_MODE_RUNNING
@@ -98,7 +91,7 @@ static int count_startable(const agent_runner_table_t *table,
         return 0;
     }
     if (pause->failures > 0) {
-        return count_runners(table, pool, COUNT_SUSPECT_STARTING) == 0 ? 1 : 0;
+        return count_runners(pool, COUNT_SUSPECT_STARTING) == 0 ? 1 : 0;
     }
     return count;
 }
@@ -107,33 +100,29 @@ int agent_slots_free_suspect_runners(const agent_runner_table_t *table,
                                      const agent_runner_pool_t *pool)
 {
     /* If no ordinary runner starts, those for suspects would not either. */
-    return count_runners(table, pool, COUNT_READY) > 0
-        ? count_startable(table, pool)
-        : 0;
+    return count_runners(pool, COUNT_READY) > 0 ? count_startable(table, pool)
+                                                : 0;
 }
 
 /* ---- choosing ---- */
 
 /* Whether the runner can execute the graph; until it is ready, whether it may.
  */
-static bool may_execute(const agent_runner_t *runner,
-                        const agent_runner_pool_t *pool, int graph)
+static bool may_execute(const agent_runner_t *runner, int graph)
 {
-    return runner->runner_pool == pool
-        && (runner->set == NULL || runner->set->has[graph]);
+    return runner->set == NULL || runner->set->has[graph];
 }
 
-agent_runner_t *agent_slots_least_loaded(const agent_runner_table_t *table,
-                                         const agent_runner_pool_t *pool,
+agent_runner_t *agent_slots_least_loaded(const agent_runner_pool_t *pool,
                                          int graph)
 {
     agent_runner_t *runner;
     agent_runner_t *best = NULL;
 
-    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
         if (runner->state == AGENT_RUNNER_READY && runner->max_shared == 0
-            && may_execute(runner, pool, graph)
+            && may_execute(runner, graph)
             && runner->group.active < runner->slots
             && (best == NULL || runner->group.active < best->group.active)) {
             best = runner;
@@ -148,11 +137,10 @@ agent_runner_t *agent_slots_for_suspect(agent_runner_table_t *table,
 {
     agent_runner_t *runner;
 
-    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
         if (runner->max_shared == max_shared
-            && runner->state <= AGENT_RUNNER_READY
-            && may_execute(runner, pool, graph)
+            && runner->state <= AGENT_RUNNER_READY && may_execute(runner, graph)
             && runner->group.active < max_shared
             && (runner->slots == 0 || runner->group.active < runner->slots)) {
             return runner;
@@ -174,9 +162,9 @@ static void make_room(agent_runner_table_t *table,
     agent_runner_t *first = NULL;
     agent_runner_t *runner;
 
-    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
-        if (runner->max_shared > 0 || runner->runner_pool != pool) {
+        if (runner->max_shared > 0) {
             continue;
         }
         if (runner->state == AGENT_RUNNER_KILLED) {
@@ -197,19 +185,16 @@ static apr_time_t replenish_pool(agent_runner_table_t *table,
                                  agent_runner_pool_t *pool)
 {
     const agent_runner_pause_t *pause = &pool->ordinary;
-    int missing = pool->config->runners
-        - count_runners(table, pool, COUNT_USEFUL);
+    int missing = pool->config->runners - count_runners(pool, COUNT_USEFUL);
     int room;
 
-    if (missing <= 0
-        || count_runners(table, NULL, COUNT_ALL) >= AGENT_RUNNERS_MAX) {
+    if (missing <= 0 || table->count >= AGENT_RUNNERS_MAX) {
         return AGENT_CLOCK_NEVER;
     }
     if (pause->start_at > table->context->now) {
         return pause->start_at;
     }
-    room = 2 * pool->config->runners
-        - count_runners(table, pool, COUNT_ORDINARY);
+    room = 2 * pool->config->runners - count_runners(pool, COUNT_ORDINARY);
     if (room <= 0) {
         make_room(table, pool);
         return AGENT_CLOCK_NEVER;

@@ -9,8 +9,9 @@
  * latest. */
 apr_time_t agent_slots_replenish(agent_runner_table_t *table);
 
-/* Free slots of ordinary runners that reported this set of graphs. */
-int agent_slots_free(const agent_runner_table_t *table,
+/* Free slots of the pool's ordinary runners that reported this set of graphs.
+ */
+int agent_slots_free(const agent_runner_pool_t *pool,
                      const agent_graph_set_t *set);
 
 /* Runners for suspects of the pool that can be started; 0 if no ordinary one
@@ -23,8 +24,7 @@ int agent_slots_suspect_share(const agent_runner_table_t *table);
 
 /* The pool's ordinary runner with the fewest runs that has that graph (its
  * number) and a free slot; NULL if there is none. */
-agent_runner_t *agent_slots_least_loaded(const agent_runner_table_t *table,
-                                         const agent_runner_pool_t *pool,
+agent_runner_t *agent_slots_least_loaded(const agent_runner_pool_t *pool,
                                          int graph);
 
 /* A runner of the pool for at most max_shared suspects with that graph and a

@@ -39,10 +39,9 @@ static agent_runner_t *find_tried(const agent_runner_table_t *table,
     agent_runner_t *runner;
     apr_time_t first = table->context->now;
 
-    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
-        if (runner->runner_pool == pool && runner->max_shared > 0
-            && runner->state == AGENT_RUNNER_READY
+        if (runner->max_shared > 0 && runner->state == AGENT_RUNNER_READY
             && trial_end(runner) <= first) {
             best = runner;
             first = trial_end(runner);
@@ -79,10 +78,9 @@ static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
     int taken = 0;
     int leaving = 0;
 
-    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
-        if (runner->runner_pool == pool && runner->max_shared > 0
-            && runner->state < AGENT_RUNNER_DEAD) {
+        if (runner->max_shared > 0 && runner->state < AGENT_RUNNER_DEAD) {
             taken++;
             leaving += runner->state > AGENT_RUNNER_READY;
         }

@@ -190,7 +190,7 @@ static agent_runner_t *find_runner(agent_runner_table_t *table,
     }
     return max_shared > 0
         ? agent_slots_for_suspect(table, ref->pool, max_shared, ref->graph)
-        : agent_slots_least_loaded(table, ref->pool, ref->graph);
+        : agent_slots_least_loaded(ref->pool, ref->graph);
 }
 
 /* The pool and graph of the run's graph, whose low-water mark rises; pool is

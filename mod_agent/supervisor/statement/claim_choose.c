@@ -55,23 +55,21 @@ static apr_time_t due_for_suspects(const agent_claim_t *claim)
 
 /* Whether runners with these graphs have a free slot, or will have one when
  * they are started. */
-static bool has_slot(const agent_claim_t *claim,
-                     const agent_runner_pool_t *pool,
+static bool has_slot(const agent_runner_pool_t *pool,
                      const agent_graph_set_t *set)
 {
     return set->users > 0 && set->count > 0
-        && (set == pool->idle_set || agent_slots_free(claim->runners, set) > 0);
+        && (set == pool->idle_set || agent_slots_free(pool, set) > 0);
 }
 
 /* Whether any set of a pool has a free slot, or only one for which a claim is
  * due. */
-static bool has_any_slot(const agent_claim_t *claim,
-                         const agent_runner_pool_t *pool, bool is_due)
+static bool has_any_slot(const agent_runner_pool_t *pool, bool is_due)
 {
     for (int i = 0; i < pool->graphs.set_count; i++) {
         const agent_graph_set_t *set = &pool->graphs.sets[i];
 
-        if ((set->is_due || !is_due) && has_slot(claim, pool, set)) {
+        if ((set->is_due || !is_due) && has_slot(pool, set)) {
             return true;
         }
     }
@@ -81,7 +79,7 @@ static bool has_any_slot(const agent_claim_t *claim,
 static bool any_pool_has_slot(const agent_claim_t *claim, bool is_due)
 {
     for (int i = 0; i < claim->runners->pool_count; i++) {
-        if (has_any_slot(claim, &claim->runners->pools[i], is_due)) {
+        if (has_any_slot(&claim->runners->pools[i], is_due)) {
             return true;
         }
     }
@@ -144,7 +142,7 @@ static agent_graph_set_t *find_next_set(const agent_claim_t *claim,
         agent_graph_set_t *set =
             &graphs->sets[(pool->claim.last_set + i) % graphs->set_count];
 
-        if (set->is_due && (has_suspects || has_slot(claim, pool, set))) {
+        if (set->is_due && (has_suspects || has_slot(pool, set))) {
             return set;
         }
     }
@@ -159,8 +157,7 @@ static void ask_for_room(const agent_claim_t *claim, agent_runner_pool_t *pool,
     pool->claim = (agent_pool_claim_t){
         .set = set,
         .last_set = (int)(set - pool->graphs.sets),
-        .ordinary = smaller(agent_slots_free(claim->runners, set),
-                            claim->limit.current),
+        .ordinary = smaller(agent_slots_free(pool, set), claim->limit.current),
         .suspects = smaller(
             agent_slots_free_suspect_runners(claim->runners, pool),
             claim->limit.current)};
