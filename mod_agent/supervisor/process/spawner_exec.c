@@ -38,13 +38,26 @@ static void give_up(const char *what)
     _exit(127);
 }
 
+/* A copy of the program's descriptor, at SAFE_FD or above. That of a script has
+ * an offset of its own: some interpreters read the descriptor that their path
+ * names, and other processes share the offset of runner_fd. */
+static int copy_program(int runner_fd, bool is_script)
+{
+    char path[32];
+    int own;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", runner_fd);
+    own = is_script ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    return fcntl(own >= 0 ? own : runner_fd, F_DUPFD_CLOEXEC, SAFE_FD);
+}
+
 /* Moves log to 1 and 2, in to 3, out to 4, the program to 5; closes all others.
  * Returns the program's descriptor. */
 static int arrange_fds(int runner_fd, const int fds[AGENT_SPAWNER_FDS])
 {
     int flags = fcntl(runner_fd, F_GETFD);
     int high[AGENT_SPAWNER_FDS];
-    int program = fcntl(runner_fd, F_DUPFD_CLOEXEC, SAFE_FD);
+    int program = copy_program(runner_fd, (flags & FD_CLOEXEC) == 0);
 
     for (int i = 0; i < AGENT_SPAWNER_FDS; i++) {
         high[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, SAFE_FD);

@@ -40,6 +40,12 @@ begin
         return;
     end if;
 
+    -- Excludes a claim, which does not lock the thread: the deletion below sees the row that it committed. The
+    -- deletion itself may not wait, since PostgreSQL then finds no row with that ctid.
+    perform from agent.run_queue q
+      where q.run_id = v_active
+        and q.deployment_id is not distinct from p_deployment_id
+        for update;
     with ended as (
         delete from agent.run_queue q
          where q.ctid = any (array(
