@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs that are cancelled, or whose thread is deleted, while they execute.
+# Runs that are cancelled, or whose thread or state is deleted, while they execute.
 use strict;
 use warnings;
 use FindBin;
@@ -86,6 +86,48 @@ subtest 'delete thread: its run ends, its runner continues' => sub {
     wait_status($after, 'success');
     unlike substr($sv->log_text, length $before), qr/AGT033[12]/, 'the runner is not killed';
     is sql("select count(*) from agent.run_events where run_id = '$run'"), 0, 'no event of the run is left';
+};
+
+# A run that has ended, with a checkpoint, and the next one of its thread, which executes.
+sub start_second {
+    my $first = create_run({ do => 'step' });
+    $sv->wake;
+    wait_status($first, 'success');
+    return ($first, $sv->start_run({ do => 'hang', once => 1 }, thread => run_field($first, 'thread_id')));
+}
+
+sub delete_run {
+    my ($run) = @_;
+    my $thread = run_field($run, 'thread_id');
+    my $code = sql("select code from agent.delete_run('$deployment', '$thread', '$run')");
+    $sv->wake;
+    return $code;
+}
+
+subtest 'delete run: the next run, which continues its state, begins again when its runner has ended it' => sub {
+    my $other = $sv->start_run({ do => 'hang' });
+    my ($first, $next) = start_second();
+    my $before = $sv->log_text;
+    is delete_run($first), 'ok', 'the run is deleted';
+    wait_status($next, 'success');
+    is sql("select epoch from agent.usage_events where run_id = '$next'"), 2, 'the next run was leased again';
+    is sql("select epoch from agent.run_queue where run_id = '$other'"), 1, 'a run of the same runner continues';
+    unlike substr($sv->log_text, length $before), qr/AGT033[12]/, 'no runner ends';
+    $sv->cancel($other);
+    wait_status($other, 'interrupted');
+};
+
+subtest 'delete run: a run that was to start from its checkpoint ends in error' => sub {
+    my ($first, $active) = start_second();
+    my $thread = run_field($first, 'thread_id');
+    my $named = sql("select head_checkpoint_id from agent.threads where thread_id = '$thread'");
+    my $waiting = create_run({ do => 'step' }, thread => $thread, strategy => 'enqueue',
+        request => { checkpoint_id => $named });
+    is delete_run($first), 'ok', 'the run is deleted';
+    wait_status($active, 'success');
+    wait_status($waiting, 'error');
+    is error_of($waiting), 'StateUnavailableError', 'its error has the name';
+    is sql("select count(*) from agent.checkpoints where run_id = '$waiting'"), 0, 'it does not change the state';
 };
 
 is $sv->stop, 0, 'the supervisor exits with status 0';

@@ -40,16 +40,14 @@ typedef struct run_t {
     int bytes;
     /* Short events that it sends before that one, without credit. */
     int count;
-    /* Polled until it hangs up; -1: none. */
-    int gate;
+    int gate; /* polled until it hangs up; -1: none */
     int stuck;
     int without_credit;
     int drains;
 } run_t;
 
 static run_t runs[MAX_RUNS];
-static int run_count;
-static int draining;
+static int run_count, draining;
 static json_object *own_graphs;
 
 /* ---- lines to the supervisor ---- */
@@ -351,16 +349,26 @@ static void handle_hello(json_object *line)
     }
 }
 
+/* Like the built-in runner: no run is executed twice at once. */
+static void refuse_second(const run_t *run)
+{
+    for (const run_t *other = runs; other < run; other++) {
+        if (strcmp(other->id, run->id) == 0) {
+            exit(4);
+        }
+    }
+}
+
 static void handle_start(json_object *line)
 {
     run_t *run = &runs[run_count++];
     json_object *input = NULL;
     const char *action = "noop";
 
-    memset(run, 0, sizeof(*run));
+    *run = (run_t){.gate = -1};
     snprintf(run->id, sizeof(run->id), "%s", get(line, "run_id"));
     run->epoch = get_int(line, "epoch", 0);
-    run->gate = -1;
+    refuse_second(run);
     json_object_object_get_ex(line, "input", &input);
     run->bytes = get_int(input, "bytes", 0);
     run->count = get_int(input, "count", 0);

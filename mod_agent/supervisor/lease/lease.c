@@ -69,10 +69,57 @@ agent_lease_t *agent_lease_add(agent_lease_table_t *table,
     return lease;
 }
 
+static bool is_same_run(const agent_lease_key_t *a, const agent_lease_key_t *b)
+{
+    return memcmp(a->run_id, b->run_id, sizeof(a->run_id)) == 0;
+}
+
 agent_lease_t *agent_lease_find(const agent_lease_table_t *table,
                                 const agent_lease_key_t *key)
 {
     return apr_hash_get(table->by_key, key, sizeof(*key));
+}
+
+agent_lease_t *agent_lease_find_earlier(const agent_lease_table_t *table,
+                                        const agent_lease_key_t *key)
+{
+    agent_lease_t *last = NULL;
+    apr_pool_t *pool;
+    apr_hash_index_t *at;
+
+    if (key->epoch == 1) {
+        return NULL;
+    }
+    apr_pool_create(&pool, table->context->pool);
+    for (at = apr_hash_first(pool, table->by_key); at != NULL;
+         at = apr_hash_next(at)) {
+        agent_lease_t *lease = apr_hash_this_val(at);
+
+        if (lease->group != NULL && lease->key.epoch < key->epoch
+            && is_same_run(&lease->key, key)
+            && (last == NULL || lease->key.epoch > last->key.epoch)) {
+            last = lease;
+        }
+    }
+    apr_pool_destroy(pool);
+    return last;
+}
+
+bool agent_lease_is_blocked(const agent_lease_t *lease)
+{
+    const agent_lease_t *other;
+
+    if (!lease->is_repeated || lease->group == NULL) {
+        return false;
+    }
+    AGENT_RING_EACH(other, &lease->group->leases, agent_lease_t, link)
+    {
+        if (other != lease && other->is_started
+            && is_same_run(&other->key, &lease->key)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool agent_lease_waits(const agent_lease_t *lease)

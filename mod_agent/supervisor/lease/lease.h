@@ -23,30 +23,23 @@
 
 /* A run under one lease. */
 typedef struct agent_lease_key_t {
-    /* Lower case, no terminating NUL. */
-    char run_id[36];
+    char run_id[36]; /* lower case, no terminating NUL */
     apr_int32_t epoch;
 } agent_lease_key_t;
 
 /* The database's side. */
 typedef enum agent_lease_state_t {
-    /* The runner's output is stored. */
-    AGENT_LEASE_HELD,
-    /* Its end is in a batch that is not committed yet. */
-    AGENT_LEASE_ENDED,
-    /* It waits for release_runs. */
-    AGENT_LEASE_RELEASING,
-    /* Nothing more is stored. */
-    AGENT_LEASE_GONE
+    AGENT_LEASE_HELD,      /* the runner's output is stored */
+    AGENT_LEASE_ENDED,     /* its end is in a batch that is not committed */
+    AGENT_LEASE_RELEASING, /* it waits for release_runs */
+    AGENT_LEASE_GONE       /* nothing more is stored */
 } agent_lease_state_t;
 
 /* Why the runner was asked to end the run. */
 typedef enum agent_lease_cause_t {
     AGENT_CAUSE_NONE,
-    /* It was cancelled. */
-    AGENT_CAUSE_REQUEST,
-    /* It exceeded its time limit. */
-    AGENT_CAUSE_DEADLINE,
+    AGENT_CAUSE_REQUEST,  /* it was cancelled */
+    AGENT_CAUSE_DEADLINE, /* it exceeded its time limit */
     /* It is to continue under another lease: a drain, the end of a trial. */
     AGENT_CAUSE_DRAIN,
     /* The lease is lost, or its output is not stored. */
@@ -74,8 +67,7 @@ struct agent_lease_t {
     char deployment_id[AGENT_UUID_SIZE];
     char thread_id[AGENT_UUID_SIZE];
     int attempt;
-    /* Number of its graph (runner/graphs.h). */
-    int graph;
+    int graph; /* its number (runner/graphs.h) */
     /* Length of its start line, an estimate until it is started; failures to
      * compose this line alone. */
     apr_size_t start_bytes;
@@ -83,6 +75,7 @@ struct agent_lease_t {
     /* The statement in flight composes the line; the runner was given it. */
     bool is_start_sent;
     bool is_started;
+    bool is_repeated; /* a runner had not ended an earlier lease of the run */
     bool is_stopping; /* it was sent `stop`: it may end as drained */
     /* How many runs may share its next runner. 0: as many as before;
      * AGENT_SHARED_BY_ANY: any number, since it is no longer a suspect. */
@@ -126,9 +119,16 @@ agent_lease_t *agent_lease_add(agent_lease_table_t *table,
                                const agent_lease_key_t *key,
                                agent_lease_group_t *group);
 
-/* NULL: there is none. */
+/* NULL for none. */
 agent_lease_t *agent_lease_find(const agent_lease_table_t *table,
                                 const agent_lease_key_t *key);
+
+/* The run's last lease before key that its runner has not ended, or NULL. */
+agent_lease_t *agent_lease_find_earlier(const agent_lease_table_t *table,
+                                        const agent_lease_key_t *key);
+
+/* Whether its runner still executes the run under an earlier lease. */
+bool agent_lease_is_blocked(const agent_lease_t *lease);
 
 /* Whether the lease is HELD and its runner was not given its start line yet. */
 bool agent_lease_waits(const agent_lease_t *lease);

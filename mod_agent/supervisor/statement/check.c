@@ -8,7 +8,7 @@
 
 #define INTERVAL apr_time_from_sec(1)
 
-enum { COL_RUN, COL_OUTCOME };
+enum { COL_RUN, COL_EPOCH, COL_OUTCOME };
 
 static apr_time_t due_check(void *part)
 {
@@ -23,7 +23,7 @@ static const agent_statement_t check_leases = {
     .name = "agent_check_leases",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select run_id, outcome from agent.check_leases($1, $2)"};
+    .sql = "select run_id, epoch, outcome from agent.check_leases($1, $2)"};
 
 static apr_status_t send_check(void *part, agent_database_t *database,
                                agent_error_t **err)
@@ -56,23 +56,21 @@ static apr_status_t send_check(void *part, agent_database_t *database,
     return agent_db_send(database->db, &check_leases, params, err, pool);
 }
 
-/* A row names the run only; its lease is the one that is HELD. */
-static agent_lease_t *find_held(const agent_check_t *check, const char *run_id)
+/* The lease that a row names, if it is still HELD and has a runner. */
+static agent_lease_t *find_held(const agent_check_t *check,
+                                const agent_db_result_t *result, int row)
 {
-    agent_runner_t *runner;
+    agent_lease_key_t key = {
+        .epoch = (apr_int32_t)agent_db_integer(result, row, COL_EPOCH, 0)};
     agent_lease_t *lease;
 
-    AGENT_RING_EACH(runner, &check->runners->all, agent_runner_t, link)
-    {
-        AGENT_RING_EACH(lease, &runner->group.leases, agent_lease_t, link)
-        {
-            if (lease->state == AGENT_LEASE_HELD
-                && memcmp(lease->key.run_id, run_id, 36) == 0) {
-                return lease;
-            }
-        }
-    }
-    return NULL;
+    memcpy(key.run_id, agent_db_value(result, row, COL_RUN),
+           sizeof(key.run_id));
+    lease = agent_lease_find(&check->runs->leases, &key);
+    return lease != NULL && lease->state == AGENT_LEASE_HELD
+            && lease->group != NULL
+        ? lease
+        : NULL;
 }
 
 static void receive_check(void *part, const agent_db_result_t *result)
@@ -80,8 +78,7 @@ static void receive_check(void *part, const agent_db_result_t *result)
     agent_check_t *check = part;
 
     for (int row = 0; row < agent_db_rows(result); row++) {
-        agent_lease_t *lease = find_held(check,
-                                         agent_db_value(result, row, COL_RUN));
+        agent_lease_t *lease = find_held(check, result, row);
 
         if (lease == NULL) {
             continue;

@@ -220,6 +220,20 @@ static graph_ref_t find_graph(const agent_claim_t *claim,
     return (graph_ref_t){NULL, -1};
 }
 
+/* Ends the leases of a run that was requeued in the database while one of this
+ * worker's runners executes it. Returns whether a runner has not ended it yet.
+ */
+static bool lose_earlier(agent_runs_t *runs, const agent_lease_key_t *key)
+{
+    agent_lease_t *earlier;
+
+    while ((earlier = agent_lease_find_earlier(&runs->leases, key)) != NULL
+           && earlier->state == AGENT_LEASE_HELD) {
+        agent_run_end_lose(runs, earlier);
+    }
+    return earlier != NULL;
+}
+
 static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
                      int row, const graph_ref_t *ref)
 {
@@ -230,6 +244,7 @@ static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
     agent_runner_t *runner;
     agent_lease_t *lease;
     const char *start;
+    bool is_repeated;
 
     memcpy(key.run_id, run_id, sizeof(key.run_id));
     lease = agent_lease_find(&runs->leases, &key);
@@ -241,9 +256,11 @@ static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
         return;
     }
     agent_run_end_forget(runs, run_id);
+    is_repeated = lose_earlier(runs, &key);
     runner = find_runner(claim->runners, result, row, ref);
     lease = agent_lease_add(&runs->leases, &key,
                             runner != NULL ? &runner->group : NULL);
+    lease->is_repeated = is_repeated;
     read_lease(lease, result, row);
     lease->graph = ref->graph;
     if (runner == NULL) {

@@ -133,6 +133,9 @@ bool agent_start_fits_now(const agent_runs_t *runs, const agent_lease_t *lease)
 {
     const agent_runner_t *runner = lease->group->runner;
 
+    if (agent_lease_is_blocked(lease)) {
+        return false;
+    }
     if (lease->start_bytes > AGENT_START_SMALL_BYTES
         && agent_buffer_length(&runner->input) > AGENT_START_RUNNER_BYTES) {
         return false;
@@ -204,7 +207,8 @@ static void take_of_runner(portion_t *portion, const agent_start_queue_t *queue,
         if (portion->count >= queue->limit.current) {
             return;
         }
-        if (!agent_lease_waits(lease) || must_wait(&load, queue->runs, lease)
+        if (!agent_lease_waits(lease) || agent_lease_is_blocked(lease)
+            || must_wait(&load, queue->runs, lease)
             || !can_pass(portion, &load, lease->start_bytes)) {
             continue;
         }
@@ -298,6 +302,20 @@ static const char *print_scan_error(const agent_scan_t *scan, apr_pool_t *pool)
                         agent_scan_reason(scan->code));
 }
 
+/* Whether the request names a checkpoint that was deleted since. Without it the
+ * run would replace the thread's state by one that begins empty. */
+static bool refuse_deleted(agent_runs_t *runs, agent_lease_t *lease,
+                           const char *start)
+{
+    agent_raw_t checkpoint = agent_raw_get(agent_raw_read(start), "checkpoint");
+
+    return agent_raw_kind(agent_raw_get(checkpoint, "deleted"))
+        != AGENT_RAW_NONE
+        && refuse(runs, lease, "StateUnavailableError",
+                  "The checkpoint from which the run was to start was "
+                  "deleted.");
+}
+
 /*
  * Checks a start line before its runner gets it. A line that breaks the
  * protocol or exhausts the runner's memory would end the runner, and all its
@@ -316,7 +334,7 @@ static bool refuse_start(agent_runs_t *runs, agent_lease_t *lease,
                       "(8 MiB).");
     }
     if (agent_scan_json(&scan, start, length)) {
-        return false;
+        return refuse_deleted(runs, lease, start);
     }
     if (scan.code == AGENT_SCAN_TOO_HEAVY) {
         return refuse(runs, lease, "state_too_large",

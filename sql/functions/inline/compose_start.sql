@@ -3,7 +3,8 @@
 -- values a runner reads with agent.read_state. Each
 -- table is read by key under a limit, so that no statistics can turn the lookups for many runs into a scan.
 -- A retry gets the input again if the run's last checkpoint precedes it (next is __start__).
--- Returns: one row: the message as one line, without line breaks.
+-- Returns: one row: the message as one line, without line breaks. Its checkpoint is {"deleted": true} when the
+--          one that the request names was deleted since: no runner may get this message.
 -- Locks:   none.
 create or replace function agent.compose_start(
     p_deployment_id uuid,
@@ -33,12 +34,15 @@ as $function$
                'durability', r.durability,
                'interrupt_before', r.interrupt_before,
                'interrupt_after', r.interrupt_after,
-               'checkpoint', case when k.checkpoint_id is not null then json_build_object(
-                   'checkpoint_id', k.checkpoint_id,
-                   'run_id', k.run_id,
-                   'step', k.metadata -> 'step',
-                   'next', k.next,
-                   'bytes', k.state_bytes) end)::text, E'\n\r', '  ')
+               'checkpoint', case
+                   when k.checkpoint_id is not null then json_build_object(
+                       'checkpoint_id', k.checkpoint_id,
+                       'run_id', k.run_id,
+                       'step', k.metadata -> 'step',
+                       'next', k.next,
+                       'bytes', k.state_bytes)
+                   when c.checkpoint_id is not null then json_build_object('deleted', true)
+               end)::text, E'\n\r', '  ')
       from (
             select x.*
               from agent.runs x

@@ -5,14 +5,14 @@
 --          for a run that goes on.
 -- Locks:   none.
 create or replace function agent.check_leases(p_worker_id bigint, p_items json)
-returns table (run_id uuid, outcome text)
+returns table (run_id uuid, epoch integer, outcome text)
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 begin
     return query
-        select i.r, case when q.run_id is null then 'lost' else 'cancel' end
+        select i.r, i.e, case when q.run_id is null then 'lost' else 'cancel' end
           from json_to_recordset(p_items) as i (d uuid, r uuid, e integer)
           left join lateral agent.find_lease(p_worker_id, i.d, i.r, i.e) q on true
          where q.run_id is null

@@ -230,7 +230,7 @@ sub release {
 sub check {
     my ($self, $worker, @runs) = @_;
     my $items = AgentSQL::encode([ map { item($_) } @runs ]);
-    return { map { @$_ } $self->{session}->query("select * from agent.check_leases($worker, '$items')") };
+    return { map { @$_ } $self->{session}->query("select run_id, outcome from agent.check_leases($worker, '$items')") };
 }
 
 # ---- items of a batch; $claim is a row of claim ----
