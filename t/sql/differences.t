@@ -197,6 +197,11 @@ subtest 'a difference from something that the parent does not have is refused, a
     my $id = AgentSQL::uuid();
     my $twice = AgentSQL::encode([ map { AgentSQL::Play::checkpoint($claim, id => $id, values => { n => $_ }) } 1, 2 ]);
     like $session->error("select * from agent.save_batch($worker, '$twice')"), qr/\A22/, 'two checkpoints of one id';
+    my ($most, $more) = map {
+        AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, values => { map { ("c$_" => 1) } 1 .. $_ }) ])
+    } 1024, 1025;
+    like $session->error("select * from agent.save_batch($worker, '$more')"), qr/\A22/, '1,025 channels';
+    is $session->error("begin; select * from agent.save_batch($worker, '$most'); rollback"), '', '1,024 channels are saved';
     is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 1;
     is items($thread), 1;
     $play->save($worker, AgentSQL::Play::finish($_)) for $claim, $other;
