@@ -13,7 +13,7 @@ use Carp qw(croak);
 use Exporter 'import';
 use Fcntl qw(F_SETFD LOCK_EX);
 use File::Path qw(make_path remove_tree);
-use File::Temp qw(tempdir tempfile);
+use File::Temp qw(tempdir);
 use IO::Handle;
 use IO::Socket::UNIX;
 use Cpanel::JSON::XS;
@@ -83,18 +83,9 @@ sub start_cluster {
     return $pg;
 }
 
-# A runner written in Perl, a file of this folder, as a program. The supervisor
-# executes it from a descriptor, whose position all runners share. Perl would
-# read its program from there; a shell opens the file again.
-sub scripted_runner {
-    my ($name) = @_;
-    my $program = slurp(root() . "/t/supervisor/$name");
-    my ($out, $path) = tempfile(UNLINK => 1);
-    print {$out} "#!/bin/sh\nexec perl - <<'PERL'\n${program}PERL\n";
-    close $out or croak "$path: $!";
-    chmod 0755, $path or croak "$path: $!";
-    return $path;
-}
+# A runner written in Perl, a file of this folder. All its processes read the
+# program from the same descriptor.
+sub scripted_runner { return root() . "/t/supervisor/$_[0]" }
 
 # ---- the supervisor ----
 
