@@ -532,6 +532,37 @@ subtest 'blobs that no put names are swept when the thread has no run' => sub {
     is count_of('blob_sweeps', $thread), 0;
 };
 
+subtest 'a sweep beside a batch neither waits nor deletes what the batch names' => sub {
+    my $thread = $play->thread;
+    my $first = leased($thread);
+    my @batch;
+    my $digest = value_of($first, \@batch, 'sent early');
+    $play->save($worker, @batch);
+    my $parent = saved($first, undef, values => { messages => [ 0, map { "m$_" } 1 .. 5000 ] });
+    finish($first);
+    my $second = leased($thread);
+    my $other = $db->session;
+    $other->query("set agent.now = '" . $session->value("select now() + interval '1 day'") . "'");
+    $session->query('begin');
+    my $id = saved($second, $parent, values => { messages => [ 0, 'm1' ] }, id => AgentSQL::uuid());
+    $play->save($worker, AgentSQL::Play::put($second, parent => $id, channels => { x => $digest }), AgentSQL::Play::finish($second));
+    is $other->value('select agent.sweep_items()'), 0, 'the thread is passed over';
+    $session->query('commit');
+    is $other->value("select uses from agent.checkpoint_blobs where digest = '$digest' and thread_id = '$thread'"), 1;
+    is +($play->api('delete_run', $thread, $first->{run_id}))[0], 'ok';
+    cmp_ok count_of('item_sweeps', $thread), '>', 0;
+    my $third = leased($thread);
+    $session->query('begin');
+    $play->save($worker, AgentSQL::Play::put($third, parent => $id, channels => { x => $digest }), AgentSQL::Play::finish($third));
+    is $other->value('select agent.sweep_items()'), 0, 'a list of snapshots too, since its deletion counts uses';
+    $session->query('commit');
+    1 while $other->value('select agent.sweep_items()');
+    is orphans($thread), 0;
+    is_deeply values_of($thread, undef), { messages => ['m1'], x => 'sent early' };
+    is count_of('checkpoint_blobs', $thread), 2;
+    $other->close;
+};
+
 subtest 'a thread with records is deleted in pieces, and leaves nothing' => sub {
     my $thread = $play->thread;
     my $claim = leased($thread);
