@@ -7,6 +7,7 @@ use AgentTest::Client qw(run_path);
 use AgentTest::Database;
 use AgentTest::Gate;
 use AgentTest::Postgres;
+use AgentTest::Process qw(descendants_of is_alive);
 use AgentTest::Server;
 use AgentTest::Wait;
 use Test::More;
@@ -111,6 +112,45 @@ subtest 'hosts: without a host of the deployment its runs wait' => sub {
     is $d->join_run($d->start_run('hello'))->{messages}[0]{content}, 'hello', 'hosts: a new host serves it';
     is sql("select deployment_id from agent.deployments where name = 'desk'"), $waiting, 'hosts: under the same id';
     undef $again;
+};
+
+# Every process at once, as when the machine loses its power.
+sub kill_host {
+    my ($server) = @_;
+    my $parent = $server->httpd_pid;
+    # It starts no others in the place of those that are killed.
+    kill STOP => $parent;
+    my @all = ($parent, descendants_of($parent));
+    kill KILL => @all;
+    wait_for('the processes to end', sub { !grep { is_alive($_) } @all });
+    unlink $server->pid_file;
+    return;
+}
+
+subtest 'hosts: when one is killed as a whole, the other goes on with its runs' => sub {
+    my ($lost, $e) = start_host('e', 'pair');
+    my $active = $e->new_thread;
+    my @runs = ($e->create_run($active, 'use gate {}', assistant_id => 'gated'),
+        $e->create_run($active, 'hello', multitask_strategy => 'enqueue'),
+        map { $e->start_run('use gate {}', assistant_id => 'gated') } 1 .. 5);
+    $gate->wait_calls(6);
+    is workers_of('pair')->{e}, 6, 'hosts: the first one executes them';
+    my ($left, $f) = start_host('f', 'pair');
+    my @waiting = map { $f->begin('GET', run_path($_) . '/join') } @runs;
+    my $stream = $f->begin('GET', run_path($runs[0]) . '/stream');
+    kill_host($lost);
+    # Its lease ends, without waiting for it.
+    sql("update agent.workers set lease_until = now() - interval '6 seconds' where node_name = 'e'");
+    $gate->wait_calls(12);
+    is workers_of('pair')->{f}, 6, 'hosts: the second one executes them';
+    $gate->open;
+    my @values = map { $f->finish($_)->{json} } @waiting;
+    is $_->{messages}[0]{content}, 'use gate {}', 'hosts: a join of the other host has the values' for @values[ 0, 1, 2 .. 6 ];
+    my @begun = $f->finish($stream)->{body} =~ /^event: metadata?$/mg;
+    is scalar @begun, 2, 'hosts: a stream of the other host shows both attempts';
+    is_deeply [ map { $f->get_run($_)->{status} } @runs ], [ ('success') x 7 ], 'hosts: all succeed, also one that was enqueued';
+    is sql("select count(*) from agent.usage_events u join agent.deployments d using (deployment_id) where d.name = 'pair'"), 7, 'hosts: each ends once';
+    undef $_ for $lost, $left;
 };
 
 undef $_ for $first, $second, $third;
