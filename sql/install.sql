@@ -174,10 +174,6 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/save_records.sql
 \ir functions/internal/read_references.sql
 \ir functions/internal/read_writes.sql
-\ir functions/internal/read_checkpoint.sql
-\ir functions/internal/read_checkpoints.sql
-\ir functions/internal/read_delta.sql
-\ir functions/internal/read_blobs.sql
 \ir functions/internal/choose_end.sql
 \ir functions/internal/apply_ends.sql
 \ir functions/internal/release_webhooks.sql
@@ -231,6 +227,10 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/claim_runs.sql
 \ir functions/worker/compose_starts.sql
 \ir functions/worker/read_state.sql
+\ir functions/worker/read_checkpoint.sql
+\ir functions/worker/read_checkpoints.sql
+\ir functions/worker/read_delta.sql
+\ir functions/worker/read_blobs.sql
 \ir functions/worker/save_batch.sql
 \ir functions/worker/release_runs.sql
 \ir functions/worker/check_leases.sql

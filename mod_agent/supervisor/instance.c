@@ -65,7 +65,7 @@ static void init_tables(agent_supervisor_t *sv)
     agent_batch_init(&runs->batches, context);
     agent_credit_init(&runs->credits, context, &runs->batches, &sv->runners);
     agent_release_init(&runs->releases, context);
-    agent_request_init(&runs->requests);
+    agent_request_init(&runs->requests, context->pool);
     agent_delivery_init(&sv->deliveries, context, &sv->poll);
     sv->io = (agent_runner_io_t){.context = context,
                                  .runners = &sv->runners,
@@ -118,7 +118,7 @@ static void init_statements(agent_supervisor_t *sv)
     sv->starts = (agent_start_queue_t){
         .worker = &sv->worker, .runners = &sv->runners, .runs = &sv->runs};
     agent_start_init(&sv->starts);
-    sv->states = (agent_read_state_t){
+    sv->answer = (agent_answer_t){
         .worker = &sv->worker, .runners = &sv->runners, .runs = &sv->runs};
     sv->check = (agent_check_t){&sv->worker, &sv->runners, &sv->runs,
                                 &sv->schedule};
@@ -171,7 +171,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_lane_operation, &sv->save);
     agent_database_add(bulk, &agent_release_operation, &sv->release);
     agent_database_add(bulk, &agent_start_operation, &sv->starts);
-    agent_database_add(bulk, &agent_read_state_operation, &sv->states);
+    agent_database_add(bulk, &agent_answer_operation, &sv->answer);
     agent_database_add(bulk, &agent_mark_dead_operation, &sv->worker);
     agent_database_add(bulk, &agent_sweep_operation, &sv->worker);
     agent_database_add(bulk, &agent_save_graphs_operation, &sv->save_graphs);

@@ -13,12 +13,12 @@
 #include "runner/runner.h"
 #include "runs.h"
 #include "schedule.h"
+#include "statement/answer.h"
 #include "statement/check.h"
 #include "statement/claim.h"
 #include "statement/database.h"
 #include "statement/expire.h"
 #include "statement/notify.h"
-#include "statement/read_state.h"
 #include "statement/release.h"
 #include "statement/save.h"
 #include "statement/save_graphs.h"
@@ -54,7 +54,7 @@ typedef struct agent_supervisor_t {
     agent_check_t check;
     agent_claim_t claim;
     agent_start_queue_t starts;
-    agent_read_state_t states;
+    agent_answer_t answer;
     agent_save_t save;
     agent_release_runs_t release;
     agent_notify_t notify;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol_record.c */
 /* OBJECTS: supervisor/runner/protocol_make.c supervisor/runner/request.c */
+/* OBJECTS: supervisor/runner/ack.c */
 /* OBJECTS: supervisor/lease/lease.c core/ */
 /*
- * Requests of a run, a line each, as a hostile runner may send them. After each
- * one the state has another part, and the runner reads its input or not.
+ * Requests and records of a run, a line each, as a hostile runner may send
+ * them. After each one the result has another part, records are committed or
+ * not, and the runner reads its input or not.
  */
 #include "fuzz.h"
 
@@ -12,16 +15,21 @@
 
 #include "../../mod_agent/core/raw.h"
 #include "../../mod_agent/core/scan.h"
+#include "../../mod_agent/supervisor/runner/ack.h"
 #include "../../mod_agent/supervisor/runner/request.h"
 
 #define CHECKPOINT "01890000-0000-7000-8000-00000000000c"
 #define PARTS      3
+/* Bytes of the replies to records. */
+#define MAX_ACKS (AGENT_ACK_MAX * 200)
 
 typedef struct side_t {
     agent_request_queue_t queue;
     agent_runner_t runner;
     agent_lease_t *lease;
     int parts;
+    /* Numbers of the records that wait for a reply. */
+    apr_array_header_t *acks;
 } side_t;
 
 static bool has_room(void *baton, const agent_runner_t *runner)
@@ -38,7 +46,8 @@ static side_t *make_side(apr_pool_t *pool)
 
     context->pool = pool;
     agent_lease_init(table, context);
-    agent_request_init(&side->queue);
+    agent_request_init(&side->queue, pool);
+    side->acks = apr_array_make(pool, AGENT_ACK_MAX, sizeof(apr_int64_t));
     agent_lease_group_init(&side->runner.group, &side->runner);
     agent_buffer_init(&side->runner.input, pool);
     memset(key.run_id, '1', sizeof(key.run_id));
@@ -70,12 +79,50 @@ static void answer(side_t *side)
     agent_lease_t *lease = agent_request_find(&side->queue, has_room, NULL);
 
     if (lease != NULL) {
-        must(side->parts < PARTS);
-        side->parts++;
+        must(lease->request.is_waiting);
+        if (lease->request.op == AGENT_REQUEST_STATE) {
+            must(side->parts < PARTS);
+            side->parts++;
+        }
+        else {
+            must(lease->request.after <= lease->records.saved);
+        }
         agent_request_reply(&side->queue, lease, "{\"a\":{\"value\":1}}",
                             side->parts < PARTS ? "1.1" : NULL);
         must(agent_request_find(&side->queue, has_room, NULL) == NULL);
     }
+}
+
+/* The records that were sent so far are committed. */
+static void commit(side_t *side)
+{
+    side->lease->records.saved = side->lease->records.sent;
+    agent_request_save(&side->queue, side->lease);
+    for (int i = 0; i < side->acks->nelts; i++) {
+        agent_ack_reply(side->lease, APR_ARRAY_IDX(side->acks, i, apr_int64_t));
+    }
+    side->acks->nelts = 0;
+}
+
+/* False: the line is a breach. */
+static bool take(side_t *side, const agent_line_t *line)
+{
+    if (line->type == AGENT_LINE_REQUEST) {
+        return agent_request_take(&side->queue, side->lease, line) == NULL;
+    }
+    if (line->type == AGENT_LINE_RECORD) {
+        side->lease->records.sent++;
+        if (line->ack >= 0) {
+            if (agent_ack_take(side->lease) != NULL) {
+                return false;
+            }
+            APR_ARRAY_PUSH(side->acks, apr_int64_t) = line->ack;
+        }
+        if (line->ack % 4 != 1) {
+            commit(side);
+        }
+    }
+    return true;
 }
 
 static void examine(const char *text, size_t length, apr_pool_t *pool)
@@ -92,11 +139,11 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
 
         memset(&line, 0, sizeof(line));
         if (agent_protocol_read(&line, copy, strlen(copy)) == NULL
-            && line.type == AGENT_LINE_REQUEST
-            && agent_request_take(&side->queue, side->lease, &line) != NULL) {
+            && !take(side, &line)) {
             break;
         }
-        must(agent_buffer_length(&side->runner.input) < 1000);
+        must(agent_buffer_length(&side->runner.input) < 1000 + MAX_ACKS);
+        must(side->acks->nelts <= AGENT_ACK_MAX);
         if (line.request_id % 4 != 3) {
             answer(side);
         }

@@ -170,6 +170,60 @@ static void dropped_batches_are_not_counted(void **state)
     assert_int_equal(apr_hash_count(batches->lanes), 0);
 }
 
+static void records_are_numbered_and_those_with_an_ack_due_now(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_runs_t *runs = fixture->runs;
+    agent_lease_t *lease = fixture->leases[0];
+    const agent_batch_t *batch;
+
+    runs->context->now = apr_time_from_sec(1);
+    runs->batches.sent_at = runs->context->now;
+    agent_batch_add_record(&runs->batches, lease, "{\"x\":1}", 7, -1);
+    agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, "{\"x\":1}", 7);
+    batch = APR_RING_FIRST(&runs->batches.waiting);
+    assert_true(batch->due_at > runs->context->now);
+    agent_batch_hurry(&runs->batches, fixture->leases[1]->key.run_id);
+    assert_true(batch->due_at > runs->context->now);
+    agent_batch_add_record(&runs->batches, lease, "{\"x\":1}", 7, 0);
+    assert_int_equal(batch->due_at, runs->context->now);
+    assert_int_equal(lease->records.sent, 2);
+    assert_int_equal(
+        APR_ARRAY_IDX(batch->items, 2, agent_item_t).run->last_record, 2);
+    assert_non_null(strstr(agent_buffer_text(&batch->text), "\"s\":null},{"));
+}
+
+static void a_request_for_records_makes_them_due_now(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_runs_t *runs = fixture->runs;
+
+    runs->context->now = apr_time_from_sec(1);
+    runs->batches.sent_at = runs->context->now;
+    agent_batch_add_record(&runs->batches, fixture->leases[0], "{\"x\":1}", 7,
+                           -1);
+    agent_batch_hurry(&runs->batches, fixture->leases[0]->key.run_id);
+    assert_int_equal(APR_RING_FIRST(&runs->batches.waiting)->due_at,
+                     runs->context->now);
+}
+
+static void a_split_keeps_the_replies_that_records_get(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    const agent_batch_t *lane;
+
+    add(fixture, 1, 100);
+    agent_batch_add_record(batches, fixture->leases[0], "{\"x\":1}", 7, 5);
+    agent_batch_add_record(batches, fixture->leases[0], "{\"x\":1}", 7, -1);
+    agent_batch_split_all(batches);
+    lane = APR_RING_LAST(&batches->waiting);
+    assert_int_equal(APR_ARRAY_IDX(lane->items, 0, agent_item_t).ack, 5);
+    assert_int_equal(APR_ARRAY_IDX(lane->items, 1, agent_item_t).ack, -1);
+    assert_int_equal(
+        APR_ARRAY_IDX(lane->items, 1, agent_item_t).run->last_record, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +236,9 @@ int main(void)
         CHECK_TEST(unsent_output_of_a_run_is_dropped_under_all_leases),
         CHECK_TEST(output_in_flight_is_not_dropped),
         CHECK_TEST(dropped_batches_are_not_counted),
+        CHECK_TEST(records_are_numbered_and_those_with_an_ack_due_now),
+        CHECK_TEST(a_request_for_records_makes_them_due_now),
+        CHECK_TEST(a_split_keeps_the_replies_that_records_get),
     };
 
     return CHECK_RUN(tests);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol_record.c */
 /* OBJECTS: supervisor/runner/protocol_make.c supervisor/runner/graphs.c */
 /* OBJECTS: core/ */
 /* The graphs that runners report; see supervisor/runner/graphs.h. */

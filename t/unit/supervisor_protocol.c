@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol_record.c */
 /* OBJECTS: core/ */
 /* Lines from runners; see supervisor/runner/protocol.h. The other types are in
  * t/supervisor/units.c. */

@@ -8,6 +8,7 @@
 #include "../../mod_agent/core/raw.h"
 #include "../../mod_agent/core/scan.h"
 #include "../../mod_agent/supervisor/run_end.h"
+#include "../../mod_agent/supervisor/runner/ack.h"
 #include "../../mod_agent/supervisor/statement/start.h"
 
 #define CHECKPOINT "01890000-0000-7000-8000-00000000000c"
@@ -17,7 +18,7 @@ static fixture_t *make_requests(apr_pool_t *pool)
 {
     fixture_t *fixture = make_fixture(pool);
 
-    agent_request_init(&fixture->runs->requests);
+    agent_request_init(&fixture->runs->requests, pool);
     for (int i = 0; i < RUNS; i++) {
         agent_request_begin(fixture->leases[i], CHECKPOINT);
     }
@@ -38,9 +39,25 @@ static const char *take(const fixture_t *fixture, agent_lease_t *lease,
     return agent_request_take(&fixture->runs->requests, lease, &line);
 }
 
+/* A request for records of the graph library. */
+static const char *get_records(const fixture_t *fixture, agent_lease_t *lease,
+                               const char *args)
+{
+    agent_line_t line = {.type = AGENT_LINE_REQUEST,
+                         .request_id = 6,
+                         .op = "blob.get",
+                         .op_length = 8,
+                         .args = args,
+                         .args_length = strlen(args),
+                         .cursor = "9.9",
+                         .cursor_length = 3};
+
+    return agent_request_take(&fixture->runs->requests, lease, &line);
+}
+
 static void get_state(const fixture_t *fixture, agent_lease_t *lease)
 {
-    assert_null(take(fixture, lease, "state.get", lease->request.cursor));
+    assert_null(take(fixture, lease, "state.get", lease->request.state_cursor));
 }
 
 static bool has_room(void *baton, const agent_runner_t *runner)
@@ -255,6 +272,95 @@ static void a_cursor_that_is_too_long_is_not_kept(void **state)
     expect_reply(fixture->leases[0], "code", "\"state_unreadable\"");
 }
 
+static void a_request_for_records_keeps_its_arguments(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_lease_t *lease = fixture->leases[0];
+    char args[] = "{\"digests\":[]}";
+
+    assert_null(get_records(fixture, lease, args));
+    memset(args, 'x', sizeof(args) - 1);
+    assert_ptr_equal(find(fixture, NULL), lease);
+    assert_int_equal(lease->request.op, AGENT_REQUEST_BLOBS);
+    assert_string_equal(lease->request.args, "{\"digests\":[]}");
+    assert_string_equal(lease->request.cursor, "9.9");
+    agent_request_reply(&fixture->runs->requests, lease, "{}", "2");
+    expect_reply(lease, "cursor", "\"2\"");
+    assert_null(lease->request.pool);
+    /* As often as the run likes; the state is still read from its beginning. */
+    assert_null(get_records(fixture, lease, ""));
+    assert_null(lease->request.args);
+    agent_request_reply(&fixture->runs->requests, lease, "{}", NULL);
+    expect_reply(lease, "cursor", "null");
+    get_state(fixture, lease);
+    assert_ptr_equal(find(fixture, NULL), lease);
+    assert_int_equal(lease->request.op, AGENT_REQUEST_STATE);
+}
+
+static void a_request_for_records_waits_for_those_sent_before(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_request_queue_t *queue = &fixture->runs->requests;
+    agent_lease_t *lease = fixture->leases[0];
+
+    lease->records.sent = 5;
+    lease->records.saved = 3;
+    assert_null(get_records(fixture, lease, "{}"));
+    assert_null(find(fixture, NULL));
+    assert_non_null(get_records(fixture, lease, "{}"));
+    /* Others do not wait for it, nor does it wait for later records. */
+    get_state(fixture, fixture->leases[1]);
+    assert_ptr_equal(find(fixture, NULL), fixture->leases[1]);
+    lease->records.sent = 9;
+    lease->records.saved = 4;
+    agent_request_save(queue, lease);
+    assert_ptr_equal(find(fixture, NULL), fixture->leases[1]);
+    lease->records.saved = 5;
+    agent_request_save(queue, lease);
+    agent_request_reply(queue, fixture->leases[1], "{}", NULL);
+    assert_ptr_equal(find(fixture, NULL), lease);
+    agent_request_save(queue, lease);
+    agent_request_reply(queue, lease, "{}", NULL);
+    assert_null(find(fixture, NULL));
+}
+
+static void a_request_that_waits_for_records_can_be_dropped(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_lease_t *lease = fixture->leases[0];
+
+    for (int i = 0; i < 2; i++) {
+        fixture->leases[i]->records.sent = 1;
+        assert_null(get_records(fixture, fixture->leases[i], "{}"));
+    }
+    agent_run_end_set_state(fixture->runs, lease, AGENT_LEASE_ENDED);
+    expect_reply(lease, "code", "\"run_taken\"");
+    agent_run_end_detach(fixture->runs, lease);
+    agent_run_end_detach(fixture->runs, fixture->leases[1]);
+    assert_null(find(fixture, NULL));
+    assert_null(fixture->leases[1]->request.pool);
+}
+
+static void sixteen_records_of_a_run_may_wait_for_their_reply(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_lease_t *lease = fixture->leases[0];
+
+    for (int i = 0; i < AGENT_ACK_MAX; i++) {
+        assert_null(agent_ack_take(lease));
+    }
+    assert_non_null(agent_ack_take(lease));
+    assert_null(agent_ack_take(fixture->leases[1]));
+    agent_ack_reply(lease, 0);
+    assert_non_null(agent_ack_take(lease));
+    expect_reply(lease, "id", "0");
+    assert_null(agent_ack_take(lease));
+    assert_non_null(agent_ack_take(lease));
+    agent_run_end_detach(fixture->runs, lease);
+    agent_ack_reply(lease, 1);
+    assert_int_equal(agent_buffer_length(&fixture->runner->input), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -270,6 +376,10 @@ int main(void)
         CHECK_TEST(a_run_that_is_taken_from_its_runner_does_not_wait),
         CHECK_TEST(the_request_of_a_run_that_has_ended_is_dropped),
         CHECK_TEST(a_cursor_that_is_too_long_is_not_kept),
+        CHECK_TEST(a_request_for_records_keeps_its_arguments),
+        CHECK_TEST(a_request_for_records_waits_for_those_sent_before),
+        CHECK_TEST(a_request_that_waits_for_records_can_be_dropped),
+        CHECK_TEST(sixteen_records_of_a_run_may_wait_for_their_reply),
     };
 
     return CHECK_RUN(tests);

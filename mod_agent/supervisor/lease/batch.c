@@ -68,6 +68,18 @@ void agent_batch_flush(agent_batch_queue_t *queue)
     }
 }
 
+void agent_batch_hurry(agent_batch_queue_t *queue, const char *run_id)
+{
+    agent_batch_t *batch;
+
+    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
+    {
+        if (apr_hash_get(batch->runs, run_id, 36) != NULL) {
+            batch->due_at = queue->context->now;
+        }
+    }
+}
+
 static agent_batch_t *make_batch(agent_batch_queue_t *queue)
 {
     agent_batch_t *batch;
@@ -206,7 +218,7 @@ static agent_batch_t *find_open(agent_batch_queue_t *queue,
 }
 
 static void open_item(agent_batch_t *batch, const agent_batch_run_t *run,
-                      apr_size_t line_bytes)
+                      apr_size_t line_bytes, apr_int64_t ack)
 {
     agent_batch_run_t *known = apr_hash_get(batch->runs, run->key.run_id,
                                             sizeof(run->key.run_id));
@@ -221,11 +233,13 @@ static void open_item(agent_batch_t *batch, const agent_batch_run_t *run,
     }
     known->line_bytes += line_bytes;
     known->last_seq = run->last_seq;
+    known->last_record = run->last_record;
     known->has_end |= run->has_end;
     agent_buffer_append(&batch->text,
                         agent_buffer_length(&batch->text) > 0 ? "," : "[", 1);
     item->run = known;
     item->line_bytes = line_bytes;
+    item->ack = ack;
     item->offset = agent_buffer_length(&batch->text);
 }
 
@@ -250,6 +264,7 @@ static apr_time_t due_of(const agent_batch_queue_t *queue,
         return queue->context->now + EVENT_INTERVAL;
     case AGENT_ITEM_EVENT:
     case AGENT_ITEM_TASK:
+    case AGENT_ITEM_RECORD:
         return next > soon ? next : soon;
     default:
         return queue->context->now;
@@ -273,9 +288,9 @@ static void append_item(agent_batch_t *batch, const agent_lease_t *lease,
         lease->deployment_id, lease->key.run_id, (int)lease->key.epoch, seq);
 }
 
-void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
-                     agent_item_kind_t kind, const char *line,
-                     apr_size_t length)
+static void add(agent_batch_queue_t *queue, agent_lease_t *lease,
+                agent_item_kind_t kind, const char *line, apr_size_t length,
+                apr_int64_t ack)
 {
     bool is_event = kind == AGENT_ITEM_EVENT || kind == AGENT_ITEM_METADATA;
     agent_batch_run_t run = {.key = lease->key,
@@ -285,21 +300,35 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
     char seq[32] = "null";
 
     memcpy(run.thread_id, lease->thread_id, sizeof(run.thread_id));
-    if (is_event) {
-        lease->next_seq++;
-    }
+    lease->next_seq += is_event;
+    lease->records.sent += kind == AGENT_ITEM_RECORD;
     run.last_seq = lease->next_seq - 1;
-    if (kind != AGENT_ITEM_CHECKPOINT) {
+    run.last_record = lease->records.sent;
+    if (is_event || kind == AGENT_ITEM_END) {
         apr_snprintf(seq, sizeof(seq), "%" APR_INT64_T_FMT, run.last_seq);
     }
     lease->credit.unsaved += length + 1;
-    open_item(batch, &run, length + 1);
+    open_item(batch, &run, length + 1, ack);
     append_item(batch, lease, seq, line, length);
     close_item(queue, batch);
-    if (agent_buffer_length(&batch->text) >= ENOUGH_BYTES) {
+    if (ack >= 0 || agent_buffer_length(&batch->text) >= ENOUGH_BYTES) {
         due = queue->context->now;
     }
     batch->due_at = due < batch->due_at ? due : batch->due_at;
+}
+
+void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
+                     agent_item_kind_t kind, const char *line,
+                     apr_size_t length)
+{
+    add(queue, lease, kind, line, length, -1);
+}
+
+void agent_batch_add_record(agent_batch_queue_t *queue, agent_lease_t *lease,
+                            const char *line, apr_size_t length,
+                            apr_int64_t ack)
+{
+    add(queue, lease, AGENT_ITEM_RECORD, line, length, ack);
 }
 
 static void drop_if_dead(agent_batch_queue_t *queue, agent_batch_t *batch)
@@ -350,7 +379,7 @@ static void split_batch(agent_batch_queue_t *queue, agent_batch_t *batch)
         if (run->part == NULL) {
             run->part = make_lane(queue, run->key.run_id, batch);
         }
-        open_item(run->part, run, item->line_bytes);
+        open_item(run->part, run, item->line_bytes, item->ack);
         agent_buffer_append(&run->part->text, text + item->offset,
                             item->length);
         close_item(queue, run->part);

@@ -36,6 +36,7 @@ typedef enum agent_item_kind_t {
     AGENT_ITEM_EVENT,
     AGENT_ITEM_TASK,
     AGENT_ITEM_CHECKPOINT,
+    AGENT_ITEM_RECORD,
     AGENT_ITEM_END
 } agent_item_kind_t;
 
@@ -44,9 +45,12 @@ typedef struct agent_batch_run_t {
     agent_lease_key_t key;
     char thread_id[AGENT_UUID_SIZE];
     apr_int64_t last_seq;
+    apr_int64_t last_record;
     /* Bytes of its lines as the runner sent them, newlines included. */
     apr_size_t line_bytes;
     bool has_end;
+    /* It is committed. */
+    bool is_saved;
     /* Its items were dropped: they are not sent. */
     bool is_dead;
     /* While a batch is split: where this run's items go. */
@@ -57,6 +61,8 @@ typedef struct agent_item_t {
     agent_batch_run_t *run;
     /* Bytes of the line as the runner sent it, newline included. */
     apr_size_t line_bytes;
+    /* The runner's number for the reply to it; -1: it wants none. */
+    apr_int64_t ack;
     /* In the batch's text. */
     apr_size_t offset;
     apr_size_t length;
@@ -108,8 +114,15 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
                      agent_item_kind_t kind, const char *line,
                      apr_size_t length);
 
-/* Makes all batches due now. */
+/* Adds a record of the graph library (blob, put, put_writes); with an ack,
+ * which is not negative, the batch is due now. */
+void agent_batch_add_record(agent_batch_queue_t *queue, agent_lease_t *lease,
+                            const char *line, apr_size_t length,
+                            apr_int64_t ack);
+
+/* Makes all batches due now; those with output of the run. */
 void agent_batch_flush(agent_batch_queue_t *queue);
+void agent_batch_hurry(agent_batch_queue_t *queue, const char *run_id);
 
 /* Whether output of the run is not committed yet. */
 bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id);

@@ -91,10 +91,10 @@ struct agent_lease_t {
     apr_int64_t saved_seq;
     agent_credit_t credit;
     agent_request_t request;
+    agent_record_t records;
     /* When a suspect can be cleared (core/clock.h, or AGENT_CLOCK_NEVER). */
     apr_time_t trial_end;
-    /* When the run exceeds AgentRunTimeout. */
-    apr_time_t deadline;
+    apr_time_t deadline; /* when the run exceeds AgentRunTimeout */
     /* When a run that was asked to end must have ended. */
     apr_time_t grace_at;
 };

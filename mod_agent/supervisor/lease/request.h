@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request of a run, a member of its lease. ../runner/request.h keeps the
- * queue, ../statement/read_state.c answers.
+ * A request of a run and the replies that it waits for, members of its lease.
+ * ../runner/request.h keeps the queue, ../statement/answer.c answers;
+ * ../runner/ack.h replies to records.
  */
 #ifndef AGENT_SUPERVISOR_LEASE_REQUEST_H
 #define AGENT_SUPERVISOR_LEASE_REQUEST_H
 
 #include <stdbool.h>
+
+#include <apr_pools.h>
 
 #include "../../core/uuid.h"
 #include "../ring.h"
@@ -14,6 +17,19 @@
 
 /* The longest cursor, with its NUL. */
 #define AGENT_REQUEST_CURSOR_SIZE 128
+/* The longest text of arguments: a hundred digests. */
+#define AGENT_REQUEST_MAX_ARGS ((apr_size_t)4096)
+
+typedef enum agent_request_op_t {
+    /* The state from which the run starts. */
+    AGENT_REQUEST_STATE,
+    /* Records of the graph library in the run's thread. */
+    AGENT_REQUEST_CHECKPOINT,
+    AGENT_REQUEST_CHECKPOINTS,
+    AGENT_REQUEST_DELTA,
+    AGENT_REQUEST_BLOBS,
+    AGENT_REQUEST_OPS
+} agent_request_op_t;
 
 APR_RING_HEAD(agent_request_ring_t, agent_lease_t);
 typedef struct agent_request_ring_t agent_request_ring_t;
@@ -26,13 +42,23 @@ typedef struct agent_request_class_t {
 } agent_request_class_t;
 
 typedef struct agent_request_t {
-    /* In its runner's ring while it waits. */
+    /* In its runner's ring while is_queued. */
     APR_RING_ENTRY(agent_lease_t) link;
+    /* The run waits for the reply; and its records before the request, of which
+     * the last one is number `after`, are committed. */
     bool is_waiting;
+    bool is_queued;
+    apr_int64_t after;
     /* The statement in flight answers it. */
     bool is_sent;
+    agent_request_op_t op;
     /* The runner's own number for it. */
     apr_int64_t id;
+    /* JSON text, in pool, while the run waits; NULL: none. */
+    const char *args;
+    apr_pool_t *pool;
+    /* Where the part begins; "": the first one. */
+    char cursor[AGENT_REQUEST_CURSOR_SIZE];
     /* The value of runner->written at the end of the last reply: before that
      * the runner cannot have read it. */
     apr_uint64_t reply_end;
@@ -43,10 +69,22 @@ typedef struct agent_request_t {
      * the state, approximate. */
     char checkpoint_id[AGENT_UUID_SIZE];
     apr_size_t state_bytes;
-    /* The part of the state that comes next; "" at its beginning. */
-    char cursor[AGENT_REQUEST_CURSOR_SIZE];
-    /* The last part was sent. */
+    /* The part of this state that comes next; "" at its beginning. The last one
+     * was sent. */
+    char state_cursor[AGENT_REQUEST_CURSOR_SIZE];
     bool is_done;
 } agent_request_t;
+
+/* Records of the graph library that a run sent. */
+typedef struct agent_record_t {
+    /* Their number; the number of the last one known to be committed. */
+    apr_int64_t sent;
+    apr_int64_t saved;
+    /* With `ack`: not committed; replied to, and perhaps not read. */
+    int open;
+    int unread;
+    /* The value of runner->written at the end of the last reply. */
+    apr_uint64_t reply_end;
+} agent_record_t;
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "../run_end.h"
 #include "../runs.h"
+#include "ack.h"
 #include "protocol.h"
 
 /* Suspects are assigned to a runner before it reports its graphs. The attempt
@@ -116,13 +117,31 @@ static void take_end(agent_runs_t *runs, agent_lease_t *lease,
 static void take_request(agent_runner_io_t *io, agent_runner_t *runner,
                          agent_lease_t *lease, const agent_line_t *line)
 {
+    agent_runs_t *runs = io->runs;
     const char *wrong = lease->is_started
-        ? agent_request_take(&io->runs->requests, lease, line)
+        ? agent_request_take(&runs->requests, lease, line)
         : "it named a run that it was not given";
 
     if (wrong != NULL) {
         agent_runner_breach(io->runners, runner, wrong);
     }
+    else if (lease->request.is_waiting && !lease->request.is_queued) {
+        /* It waits for records of the run. */
+        agent_batch_hurry(&runs->batches, lease->key.run_id);
+    }
+}
+
+static void take_record(agent_runner_io_t *io, agent_runner_t *runner,
+                        agent_lease_t *lease, const agent_line_t *line,
+                        const char *text, apr_size_t length)
+{
+    const char *wrong = line->ack >= 0 ? agent_ack_take(lease) : NULL;
+
+    if (wrong != NULL) {
+        agent_runner_breach(io->runners, runner, wrong);
+        return;
+    }
+    agent_batch_add_record(&io->runs->batches, lease, text, length, line->ack);
 }
 
 /* The kind of output that an event, a checkpoint or a task is. */
@@ -135,6 +154,28 @@ static agent_item_kind_t kind_of(const agent_line_t *line)
         return AGENT_ITEM_TASK;
     default:
         return AGENT_ITEM_CHECKPOINT;
+    }
+}
+
+/* Output of the run, which is stored. */
+static void take_output(agent_runner_io_t *io, agent_runner_t *runner,
+                        agent_lease_t *lease, const agent_line_t *line,
+                        const char *text, apr_size_t length)
+{
+    agent_runs_t *runs = io->runs;
+
+    agent_credit_spend(&runs->credits, lease, length + 1);
+    if (line->type == AGENT_LINE_END) {
+        take_end(runs, lease, line, text, length);
+    }
+    else if (lease->state != AGENT_LEASE_HELD) {
+        /* Ignored: the run was taken from the runner. */
+    }
+    else if (line->type == AGENT_LINE_RECORD) {
+        take_record(io, runner, lease, line, text, length);
+    }
+    else {
+        agent_batch_add(&runs->batches, lease, kind_of(line), text, length);
     }
 }
 
@@ -168,13 +209,7 @@ static void take_run_line(agent_runner_io_t *io, agent_runner_t *runner,
                             "a run ended as drained that was not to stop");
         return;
     }
-    agent_credit_spend(&runs->credits, lease, length + 1);
-    if (line->type == AGENT_LINE_END) {
-        take_end(runs, lease, line, text, length);
-    }
-    else if (lease->state == AGENT_LEASE_HELD) {
-        agent_batch_add(&runs->batches, lease, kind_of(line), text, length);
-    }
+    take_output(io, runner, lease, line, text, length);
 }
 
 bool agent_runner_has_room(const agent_runs_t *runs,

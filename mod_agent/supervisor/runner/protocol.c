@@ -11,23 +11,6 @@
 /* Longest name of an operation. */
 #define MAX_OP 64
 
-static const char *read_key(agent_line_t *line,
-                            const agent_protocol_fields_t *fields)
-{
-    apr_int64_t epoch;
-
-    if (!agent_protocol_is_uuid(&fields->value[FIELD_RUN_ID])) {
-        return "has no valid run_id";
-    }
-    if (!agent_protocol_number(&epoch, &fields->value[FIELD_EPOCH],
-                               APR_INT32_MAX)) {
-        return "has no valid epoch";
-    }
-    memcpy(line->key.run_id, fields->value[FIELD_RUN_ID].at + 1, 36);
-    line->key.epoch = (apr_int32_t)epoch;
-    return NULL;
-}
-
 static const char *read_ready(agent_line_t *line,
                               const agent_protocol_fields_t *fields)
 {
@@ -78,7 +61,27 @@ static const char *read_want(agent_line_t *line,
         return "has no valid bytes";
     }
     line->wanted = (apr_size_t)bytes;
-    return read_key(line, fields);
+    return agent_protocol_read_key(line, fields);
+}
+
+/* The arguments of a request, and its run. */
+static const char *read_args(agent_line_t *line,
+                             const agent_protocol_fields_t *fields)
+{
+    const agent_protocol_text_t *args = &fields->value[FIELD_ARGS];
+
+    line->args = "";
+    line->args_length = 0;
+    if (!agent_protocol_is_optional(fields, FIELD_ARGS, '{')) {
+        return "has no valid args";
+    }
+    if (agent_protocol_kind(fields, FIELD_ARGS) == '{') {
+        line->args = args->at;
+        line->args_length = args->length;
+    }
+    return line->args_length > AGENT_REQUEST_MAX_ARGS
+        ? "has args of more than 4 KiB"
+        : agent_protocol_read_key(line, fields);
 }
 
 static const char *read_request(agent_line_t *line,
@@ -105,7 +108,7 @@ static const char *read_request(agent_line_t *line,
     line->op_length = op.length;
     line->cursor = cursor.at;
     line->cursor_length = cursor.length;
-    return read_key(line, fields);
+    return read_args(line, fields);
 }
 
 /* An event with the values of a checkpoint: data and path are both absent, or
@@ -147,10 +150,10 @@ static const char *read_event(agent_line_t *line,
     }
     if (agent_protocol_kind(fields, FIELD_CHECKPOINT_ID) != '\0') {
         wrong = check_values(fields);
-        return wrong == NULL ? read_key(line, fields) : wrong;
+        return wrong == NULL ? agent_protocol_read_key(line, fields) : wrong;
     }
     return agent_protocol_kind(fields, FIELD_DATA) != '\0'
-        ? read_key(line, fields)
+        ? agent_protocol_read_key(line, fields)
         : "has no data";
 }
 
@@ -173,7 +176,7 @@ static const char *read_checkpoint(agent_line_t *line,
         || agent_protocol_kind(fields, FIELD_TASKS) != '[') {
         return "has no next or no tasks";
     }
-    return read_key(line, fields);
+    return agent_protocol_read_key(line, fields);
 }
 
 /* Whether a task has an id. Of equal members the last one counts, as in the
@@ -212,7 +215,7 @@ static const char *read_task(agent_line_t *line,
         || !has_task_id(&fields->value[FIELD_TASK])) {
         return "has no task with a valid id";
     }
-    return read_key(line, fields);
+    return agent_protocol_read_key(line, fields);
 }
 
 /* Where the run stopped. */
@@ -264,7 +267,7 @@ static const char *read_end(agent_line_t *line,
     if (wrong == NULL) {
         wrong = check_stop(fields);
     }
-    return wrong == NULL ? read_key(line, fields) : wrong;
+    return wrong == NULL ? agent_protocol_read_key(line, fields) : wrong;
 }
 
 typedef struct line_row_t {
@@ -274,10 +277,17 @@ typedef struct line_row_t {
 } line_row_t;
 
 static const line_row_t line_rows[] = {
-    {"\"event\"", read_event},     {"\"checkpoint\"", read_checkpoint},
-    {"\"end\"", read_end},         {"\"pong\"", read_pong},
-    {"\"ready\"", read_ready},     {"\"want\"", read_want},
-    {"\"request\"", read_request}, {"\"task\"", read_task},
+    {"\"event\"", read_event},
+    {"\"checkpoint\"", read_checkpoint},
+    {"\"end\"", read_end},
+    {"\"pong\"", read_pong},
+    {"\"ready\"", read_ready},
+    {"\"want\"", read_want},
+    {"\"request\"", read_request},
+    {"\"blob\"", agent_protocol_read_blob},
+    {"\"put\"", agent_protocol_read_put},
+    {"\"put_writes\"", agent_protocol_read_writes},
+    {"\"task\"", read_task},
 };
 
 static const char *read_by_type(agent_line_t *line,

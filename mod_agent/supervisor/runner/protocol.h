@@ -28,6 +28,9 @@
 #define AGENT_PROTOCOL_MAX_NS ((apr_size_t)2048)
 /* The longest id of a task. */
 #define AGENT_PROTOCOL_MAX_TASK_ID 128
+/* A value of the graph library: bytes of one part, and parts. */
+#define AGENT_PROTOCOL_MAX_PART  ((apr_size_t)4 * 1024 * 1024)
+#define AGENT_PROTOCOL_MAX_PARTS 16
 
 typedef enum agent_line_type_t {
     AGENT_LINE_READY,
@@ -39,6 +42,8 @@ typedef enum agent_line_type_t {
     AGENT_LINE_EVENT,
     AGENT_LINE_CHECKPOINT,
     AGENT_LINE_TASK,
+    /* A record of the graph library: blob, put, put_writes. */
+    AGENT_LINE_RECORD,
     AGENT_LINE_END
 } agent_line_type_t;
 
@@ -56,13 +61,18 @@ typedef struct agent_line_t {
     apr_int64_t ping_id;
     /* WANT: bytes of the lines to come, newlines included; at least 1. */
     apr_size_t wanted;
-    /* REQUEST: the runner's number for it; the operation and the cursor,
-     * borrowed from the line; no cursor has length 0. */
+    /* REQUEST: the runner's number for it; the operation, its arguments (an
+     * object) and the cursor, borrowed from the line; no arguments and no
+     * cursor have length 0. */
     apr_int64_t request_id;
     const char *op;
     apr_size_t op_length;
+    const char *args;
+    apr_size_t args_length;
     const char *cursor;
     apr_size_t cursor_length;
+    /* RECORD: the runner's number for the reply to it; -1: it wants none. */
+    apr_int64_t ack;
     /* END: whether its status is success, or drained. */
     bool success;
     bool is_drained;

@@ -7,11 +7,45 @@
 #include "../../core/raw.h"
 
 static const char *const field_names[FIELD_COUNT] = {
-    "type",          "run_id",     "epoch",  "event",  "data",
-    "checkpoint_id", "path",       "parent", "values", "next",
-    "tasks",         "metadata",   "status", "error",  "graphs",
-    "runtime",       "slots",      "id",     "bytes",  "op",
-    "cursor",        "interrupts", "head",   "ns",     "task"};
+    [FIELD_TYPE] = "type",
+    [FIELD_RUN_ID] = "run_id",
+    [FIELD_EPOCH] = "epoch",
+    [FIELD_EVENT] = "event",
+    [FIELD_DATA] = "data",
+    [FIELD_CHECKPOINT_ID] = "checkpoint_id",
+    [FIELD_PATH] = "path",
+    [FIELD_PARENT] = "parent",
+    [FIELD_VALUES] = "values",
+    [FIELD_NEXT] = "next",
+    [FIELD_TASKS] = "tasks",
+    [FIELD_METADATA] = "metadata",
+    [FIELD_STATUS] = "status",
+    [FIELD_ERROR] = "error",
+    [FIELD_GRAPHS] = "graphs",
+    [FIELD_RUNTIME] = "runtime",
+    [FIELD_SLOTS] = "slots",
+    [FIELD_ID] = "id",
+    [FIELD_BYTES] = "bytes",
+    [FIELD_OP] = "op",
+    [FIELD_CURSOR] = "cursor",
+    [FIELD_INTERRUPTS] = "interrupts",
+    [FIELD_HEAD] = "head",
+    [FIELD_TASK] = "task",
+    [FIELD_ARGS] = "args",
+    [FIELD_ACK] = "ack",
+    [FIELD_NS] = "ns",
+    [FIELD_CHECKPOINT] = "checkpoint",
+    [FIELD_CHANNELS] = "channels",
+    [FIELD_TASK_ID] = "task_id",
+    [FIELD_TASK_PATH] = "task_path",
+    [FIELD_WRITES] = "writes",
+    [FIELD_DIGEST] = "digest",
+    [FIELD_VALUE_TYPE] = "value_type",
+    [FIELD_PART] = "part",
+    [FIELD_PARTS] = "parts",
+    [FIELD_TEXT] = "text",
+    [FIELD_BASE64] = "base64",
+};
 
 bool agent_protocol_equals(const agent_protocol_text_t *text, const char *word)
 {
@@ -151,4 +185,28 @@ bool agent_protocol_is_uuid(const agent_protocol_text_t *value)
         }
     }
     return true;
+}
+
+bool agent_protocol_is_text(const agent_protocol_text_t *value, apr_size_t min,
+                            apr_size_t max)
+{
+    return value->at != NULL && *value->at == '"' && value->length - 2 >= min
+        && value->length - 2 <= max;
+}
+
+const char *agent_protocol_read_key(agent_line_t *line,
+                                    const agent_protocol_fields_t *fields)
+{
+    apr_int64_t epoch;
+
+    if (!agent_protocol_is_uuid(&fields->value[FIELD_RUN_ID])) {
+        return "has no valid run_id";
+    }
+    if (!agent_protocol_number(&epoch, &fields->value[FIELD_EPOCH],
+                               APR_INT32_MAX)) {
+        return "has no valid epoch";
+    }
+    memcpy(line->key.run_id, fields->value[FIELD_RUN_ID].at + 1, 36);
+    line->key.epoch = (apr_int32_t)epoch;
+    return NULL;
 }

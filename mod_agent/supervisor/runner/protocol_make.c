@@ -11,8 +11,11 @@
 
 void agent_protocol_hello(agent_buffer_t *out, const char *graphs)
 {
-    agent_buffer_print(out, "{\"type\":\"hello\",\"protocol\":%d,\"graphs\":",
-                       AGENT_PROTOCOL_VERSION);
+    agent_buffer_print(out,
+                       "{\"type\":\"hello\",\"protocol\":%d,\"limits\":"
+                       "{\"line\":%d,\"blob_part\":%d},\"graphs\":",
+                       AGENT_PROTOCOL_VERSION, (int)AGENT_PROTOCOL_MAX_LINE,
+                       (int)AGENT_PROTOCOL_MAX_PART);
     agent_buffer_append(out, graphs, strlen(graphs));
     agent_buffer_append(out, "}\n", 2);
 }

@@ -33,6 +33,19 @@ typedef enum agent_protocol_field_t {
     FIELD_HEAD,
     FIELD_NS,
     FIELD_TASK,
+    FIELD_ARGS,
+    FIELD_ACK,
+    FIELD_CHECKPOINT,
+    FIELD_CHANNELS,
+    FIELD_TASK_ID,
+    FIELD_TASK_PATH,
+    FIELD_WRITES,
+    FIELD_DIGEST,
+    FIELD_VALUE_TYPE,
+    FIELD_PART,
+    FIELD_PARTS,
+    FIELD_TEXT,
+    FIELD_BASE64,
     FIELD_COUNT
 } agent_protocol_field_t;
 
@@ -78,5 +91,22 @@ bool agent_protocol_number(apr_int64_t *number,
 
 /* A UUID in lower case. */
 bool agent_protocol_is_uuid(const agent_protocol_text_t *value);
+
+/* A string of min to max bytes, as it is in the line, without its quotes. */
+bool agent_protocol_is_text(const agent_protocol_text_t *value, apr_size_t min,
+                            apr_size_t max);
+
+/* Sets the key of a line about a run. Returns NULL, or the reason why the line
+ * is refused, a constant; so do the functions below. */
+const char *agent_protocol_read_key(agent_line_t *line,
+                                    const agent_protocol_fields_t *fields);
+
+/* Lines of type RECORD. */
+const char *agent_protocol_read_blob(agent_line_t *line,
+                                     const agent_protocol_fields_t *fields);
+const char *agent_protocol_read_put(agent_line_t *line,
+                                    const agent_protocol_fields_t *fields);
+const char *agent_protocol_read_writes(agent_line_t *line,
+                                       const agent_protocol_fields_t *fields);
 
 #endif

@@ -6,8 +6,14 @@
 
 #include <apr_strings.h>
 
-void agent_request_init(agent_request_queue_t *queue)
+/* The operations, in the order of agent_request_op_t. */
+static const char *const op_names[AGENT_REQUEST_OPS] = {
+    "state.get", "checkpoint.get", "checkpoint.list", "checkpoint.delta",
+    "blob.get"};
+
+void agent_request_init(agent_request_queue_t *queue, apr_pool_t *pool)
 {
+    queue->pool = pool;
     APR_RING_INIT(&queue->classes, agent_request_class_t, link);
 }
 
@@ -28,17 +34,47 @@ static agent_request_class_t *class_of(agent_lease_t *lease)
     return &lease->group->requests;
 }
 
-static void start_waiting(agent_request_queue_t *queue, agent_lease_t *lease)
+static void enter_queue(agent_request_queue_t *queue, agent_lease_t *lease)
 {
     agent_request_class_t *class = class_of(lease);
 
+    lease->request.is_queued = true;
     if (APR_RING_EMPTY(&class->waiting, agent_lease_t, request.link)) {
         APR_RING_INSERT_TAIL(&queue->classes, class, agent_request_class_t,
                              link);
     }
-    lease->request.is_waiting = true;
-    lease->request.failures = 0;
     APR_RING_INSERT_TAIL(&class->waiting, lease, agent_lease_t, request.link);
+}
+
+/* Keeps the request: its line is not. Only a request for records waits for
+ * those that the run sent before. */
+static void start_waiting(agent_request_queue_t *queue, agent_lease_t *lease,
+                          const agent_line_t *line)
+{
+    agent_request_t *request = &lease->request;
+
+    request->is_waiting = true;
+    request->failures = 0;
+    memcpy(request->cursor, line->cursor, line->cursor_length);
+    request->cursor[line->cursor_length] = '\0';
+    request->after = request->op == AGENT_REQUEST_STATE ? 0
+                                                        : lease->records.sent;
+    if (request->op != AGENT_REQUEST_STATE && line->args_length > 0) {
+        apr_pool_create(&request->pool, queue->pool);
+        request->args = apr_pstrmemdup(request->pool, line->args,
+                                       line->args_length);
+    }
+    agent_request_save(queue, lease);
+}
+
+void agent_request_save(agent_request_queue_t *queue, agent_lease_t *lease)
+{
+    const agent_request_t *request = &lease->request;
+
+    if (request->is_waiting && !request->is_queued
+        && request->after <= lease->records.saved) {
+        enter_queue(queue, lease);
+    }
 }
 
 static void move_class_back(agent_request_queue_t *queue,
@@ -48,19 +84,34 @@ static void move_class_back(agent_request_queue_t *queue,
     APR_RING_INSERT_TAIL(&queue->classes, class, agent_request_class_t, link);
 }
 
-static void stop_waiting(agent_request_queue_t *queue, agent_lease_t *lease)
+static void leave_queue(agent_request_queue_t *queue, agent_lease_t *lease)
 {
     agent_request_class_t *class = class_of(lease);
 
     APR_RING_REMOVE(lease, request.link);
-    lease->request.is_waiting = false;
-    lease->request.is_sent = false;
+    lease->request.is_queued = false;
     if (APR_RING_EMPTY(&class->waiting, agent_lease_t, request.link)) {
         APR_RING_REMOVE(class, link);
     }
     else {
         move_class_back(queue, class);
     }
+}
+
+static void stop_waiting(agent_request_queue_t *queue, agent_lease_t *lease)
+{
+    agent_request_t *request = &lease->request;
+
+    if (request->is_queued) {
+        leave_queue(queue, lease);
+    }
+    if (request->pool != NULL) {
+        apr_pool_destroy(request->pool);
+    }
+    request->pool = NULL;
+    request->args = NULL;
+    request->is_waiting = false;
+    request->is_sent = false;
 }
 
 agent_lease_t *agent_request_find(
@@ -113,9 +164,11 @@ static void say_part(agent_lease_t *lease, const char *part, const char *cursor)
     agent_protocol_reply(&lease->group->runner->input, &lease->key,
                          lease->request.id, part, cursor);
     note_reply(lease);
-    lease->request.is_done = cursor == NULL;
-    apr_cpystrn(lease->request.cursor, cursor != NULL ? cursor : "",
-                sizeof(lease->request.cursor));
+    if (lease->request.op == AGENT_REQUEST_STATE) {
+        lease->request.is_done = cursor == NULL;
+        apr_cpystrn(lease->request.state_cursor, cursor != NULL ? cursor : "",
+                    sizeof(lease->request.state_cursor));
+    }
 }
 
 void agent_request_reply(agent_request_queue_t *queue, agent_lease_t *lease,
@@ -165,17 +218,42 @@ static const char *refuse(agent_lease_t *lease, const char *code,
     return NULL;
 }
 
-/* Whether the cursor is where the last reply left off. */
+/* Whether the cursor is where the last part of the state left off. */
 static bool continues(const agent_request_t *request, const agent_line_t *line)
 {
-    return !request->is_done && line->cursor_length == strlen(request->cursor)
-        && memcmp(request->cursor, line->cursor, line->cursor_length) == 0;
+    return !request->is_done
+        && line->cursor_length == strlen(request->state_cursor)
+        && memcmp(request->state_cursor, line->cursor, line->cursor_length)
+        == 0;
 }
 
-static bool is_op(const agent_line_t *line, const char *op)
+/* The operation of a line; AGENT_REQUEST_OPS: there is no such one. */
+static agent_request_op_t find_op(const agent_line_t *line)
 {
-    return line->op_length == strlen(op)
-        && memcmp(line->op, op, line->op_length) == 0;
+    int op = 0;
+
+    while (op < AGENT_REQUEST_OPS
+           && (line->op_length != strlen(op_names[op])
+               || memcmp(line->op, op_names[op], line->op_length) != 0)) {
+        op++;
+    }
+    return (agent_request_op_t)op;
+}
+
+/* Takes a request for the next part of the state. */
+static const char *take_state(agent_request_queue_t *queue,
+                              agent_lease_t *lease, const agent_line_t *line)
+{
+    if (!continues(&lease->request, line)) {
+        return refuse(lease, "invalid_cursor",
+                      "A run reads its state once, part by part.");
+    }
+    if (lease->request.checkpoint_id[0] == '\0') {
+        say_part(lease, "{\"values\":{}}", NULL);
+        return NULL;
+    }
+    start_waiting(queue, lease, line);
+    return NULL;
 }
 
 const char *agent_request_take(agent_request_queue_t *queue,
@@ -192,17 +270,13 @@ const char *agent_request_take(agent_request_queue_t *queue,
         return refuse(lease, "run_taken",
                       "The run was taken from this runner.");
     }
-    if (!is_op(line, "state.get")) {
+    request->op = find_op(line);
+    if (request->op == AGENT_REQUEST_OPS) {
         return refuse(lease, "unknown_op", "There is no such operation.");
     }
-    if (!continues(request, line)) {
-        return refuse(lease, "invalid_cursor",
-                      "A run reads its state once, part by part.");
+    if (request->op == AGENT_REQUEST_STATE) {
+        return take_state(queue, lease, line);
     }
-    if (request->checkpoint_id[0] == '\0') {
-        say_part(lease, "{\"values\":{}}", NULL);
-        return NULL;
-    }
-    start_waiting(queue, lease);
+    start_waiting(queue, lease, line);
     return NULL;
 }

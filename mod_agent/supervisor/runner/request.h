@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests of runs (`request`), and the replies. A run has one request at a
- * time, and asks for the next part of its state when it has read the last one:
+ * time, and asks for the next part of a result when it has read the last one:
  * this is what limits the unread input of a runner that reads slowly. Runners
  * take turns; the requests of one runner are answered in their order.
  *
- * A request can name nothing but the run: the checkpoint is that of its start,
- * and a cursor is accepted only where the last reply left off.
+ * The thread is always that of the run. Of the state a request can name nothing
+ * else: the checkpoint is that of its start, and a cursor is accepted only
+ * where the last reply left off. A request for records of the graph library is
+ * answered when those that the run sent before are committed.
  */
 #ifndef AGENT_SUPERVISOR_RUNNER_REQUEST_H
 #define AGENT_SUPERVISOR_RUNNER_REQUEST_H
@@ -24,9 +26,11 @@ typedef struct agent_request_classes_t agent_request_classes_t;
 typedef struct agent_request_queue_t {
     /* Runners of which a run waits; the next one to be served is first. */
     agent_request_classes_t classes;
+    apr_pool_t *pool;
 } agent_request_queue_t;
 
-void agent_request_init(agent_request_queue_t *queue);
+/* pool: for the arguments of requests that wait, each in a pool below it. */
+void agent_request_init(agent_request_queue_t *queue, apr_pool_t *pool);
 
 /* The run starts from that checkpoint: borrowed, 36 bytes, or NULL for none. */
 void agent_request_begin(agent_lease_t *lease, const char *checkpoint_id);
@@ -37,13 +41,17 @@ void agent_request_begin(agent_lease_t *lease, const char *checkpoint_id);
 const char *agent_request_take(agent_request_queue_t *queue,
                                agent_lease_t *lease, const agent_line_t *line);
 
+/* Records of the run were committed (lease->records.saved): a request that was
+ * sent after them no longer waits for them. */
+void agent_request_save(agent_request_queue_t *queue, agent_lease_t *lease);
+
 /* The first run, in the order of turns, that waits and whose runner has_room()
  * accepts; NULL: none. */
 agent_lease_t *agent_request_find(
     const agent_request_queue_t *queue,
     bool (*has_room)(void *baton, const agent_runner_t *runner), void *baton);
 
-/* Replies with a part of the state. cursor: where the next one begins, NULL
+/* Replies with a part of the result. cursor: where the next one begins, NULL
  * after the last one; a longer one than AGENT_REQUEST_CURSOR_SIZE is refused.
  * The run no longer waits; its runner's next turn is after those of the others.
  */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../run_end.h"
+#include "../runner/ack.h"
 
 /* After this many failures of any kind the data is assumed to be the cause. */
 #define MAX_FAILURES 3
@@ -174,7 +175,9 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
         return;
     }
     lease->saved_seq = run->last_seq;
+    lease->records.saved = run->last_record;
     agent_credit_save(lease, run->line_bytes);
+    agent_request_save(&save->runs->requests, lease);
     if (run->has_end && lease->state == AGENT_LEASE_ENDED) {
         agent_run_end_set_state(save->runs, lease, AGENT_LEASE_GONE);
         agent_schedule_claim(save->schedule);
@@ -201,6 +204,23 @@ static agent_batch_t *find_sent(const agent_batch_queue_t *queue, bool is_lane)
     return batch;
 }
 
+/* Replies to the records of a committed batch that want it. */
+static void reply_to_records(const agent_runs_t *runs,
+                             const agent_batch_t *batch)
+{
+    for (int i = 0; i < batch->items->nelts; i++) {
+        const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
+                                                  agent_item_t);
+        agent_lease_t *lease = item->ack >= 0 && item->run->is_saved
+            ? agent_lease_find(&runs->leases, &item->run->key)
+            : NULL;
+
+        if (lease != NULL) {
+            agent_ack_reply(lease, item->ack);
+        }
+    }
+}
+
 static void receive_any(agent_save_t *save, bool is_lane,
                         const agent_db_result_t *result)
 {
@@ -209,18 +229,20 @@ static void receive_any(agent_save_t *save, bool is_lane,
     for (int row = 0; row < agent_db_rows(result); row++) {
         const char *run_id = agent_db_value(result, row, COL_RUN);
         const char *outcome = agent_db_value(result, row, COL_OUTCOME);
-        const agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
+        agent_batch_run_t *run = apr_hash_get(batch->runs, run_id, 36);
 
         if (run == NULL || run->is_dead) {
             continue;
         }
-        if (strcmp(outcome, "saved") == 0) {
+        run->is_saved = strcmp(outcome, "saved") == 0;
+        if (run->is_saved) {
             settle_saved(save, run, run_id);
         }
         else {
             settle_fenced(save->runs, run);
         }
     }
+    reply_to_records(save->runs, batch);
     agent_batch_drop(&save->runs->batches, batch);
 }
 

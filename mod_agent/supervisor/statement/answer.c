@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers to requests of runs; see answer.h. */
+#include "answer.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../../core/scan.h"
+
+/* A request is refused when its statement has failed this often. */
+#define MAX_FAILURES 3
+/* Bytes of a reply without its part. */
+#define REPLY_BYTES 512
+/* Bytes of a reply with a whole part of a value. */
+#define LINE_BYTES (AGENT_PROTOCOL_MAX_PART / 3 * 4 + REPLY_BYTES)
+
+enum { COL_CODE, COL_BODY, COL_CURSOR };
+
+static bool has_room(void *baton, const agent_runner_t *runner)
+{
+    const agent_answer_t *answer = baton;
+
+    return runner->state < AGENT_RUNNER_KILLED
+        && agent_start_has_room(answer->runners, runner, LINE_BYTES);
+}
+
+static agent_lease_t *find_next(agent_answer_t *answer)
+{
+    return agent_request_find(&answer->runs->requests, has_room, answer);
+}
+
+static apr_time_t due_answer(void *part)
+{
+    agent_answer_t *answer = part;
+
+    return agent_worker_is_live(answer->worker) && !answer->runners->is_stopped
+            && find_next(answer) != NULL
+        ? answer->retry_at
+        : AGENT_CLOCK_NEVER;
+}
+
+/* Deployment, thread, the state's checkpoint or the arguments, cursor, bytes.
+ */
+#define ANSWER_PARAMS 5
+
+/* In the order of agent_request_op_t. */
+static const agent_statement_t statements[AGENT_REQUEST_OPS] = {
+    {.name = "agent_read_state",
+     .params = ANSWER_PARAMS,
+     .is_repeatable = true,
+     .sql =
+         "select code, body, cursor from agent.read_state($1, $2, $3, $4, $5)"},
+    {.name = "agent_read_checkpoint",
+     .params = ANSWER_PARAMS,
+     .is_repeatable = true,
+     .sql = "select code, body, cursor from agent.read_checkpoint($1, $2, $3, "
+            "$4, $5)"},
+    {.name = "agent_read_checkpoints",
+     .params = ANSWER_PARAMS,
+     .is_repeatable = true,
+     .sql = "select code, body, cursor from agent.read_checkpoints($1, $2, $3, "
+            "$4, $5)"},
+    {.name = "agent_read_delta",
+     .params = ANSWER_PARAMS,
+     .is_repeatable = true,
+     .sql =
+         "select code, body, cursor from agent.read_delta($1, $2, $3, $4, $5)"},
+    {.name = "agent_read_blobs",
+     .params = ANSWER_PARAMS,
+     .is_repeatable = true,
+     .sql =
+         "select code, body, cursor from agent.read_blobs($1, $2, $3, $4, $5)"},
+};
+
+static const char *third_param(const agent_request_t *request)
+{
+    if (request->op == AGENT_REQUEST_STATE) {
+        return request->checkpoint_id;
+    }
+    return request->args != NULL ? request->args : "{}";
+}
+
+static apr_status_t send_answer(void *part, agent_database_t *database,
+                                agent_error_t **err)
+{
+    agent_answer_t *answer = part;
+    agent_lease_t *lease = find_next(answer);
+    const agent_request_t *request = &lease->request;
+    const char *params[ANSWER_PARAMS];
+
+    /* due_answer() has found one. */
+    lease->request.is_sent = true;
+    answer->key = lease->key;
+    params[0] = lease->deployment_id;
+    params[1] = lease->thread_id;
+    params[2] = third_param(request);
+    params[3] = request->cursor[0] != '\0' ? request->cursor : NULL;
+    params[4] = apr_itoa(database->scratch, AGENT_ANSWER_BYTES);
+    return agent_db_send(database->db, &statements[request->op], params, err,
+                         database->scratch);
+}
+
+/* The run of the statement in flight, unless it no longer waits for it. */
+static agent_lease_t *find_sent(const agent_answer_t *answer)
+{
+    agent_lease_t *lease = agent_lease_find(&answer->runs->leases,
+                                            &answer->key);
+
+    return lease != NULL && lease->request.is_sent ? lease : NULL;
+}
+
+/* A part that breaks the protocol would end the runner with all its runs: a row
+ * may be older than the checks of what is stored, or written by hand. */
+static void hand_over(agent_runs_t *runs, agent_lease_t *lease,
+                      const char *part, const char *cursor)
+{
+    agent_scan_t scan = {.max_weight = AGENT_START_WEIGHT};
+    apr_size_t length = strlen(part);
+
+    if (length + REPLY_BYTES > AGENT_PROTOCOL_MAX_LINE
+        || (!agent_scan_json(&scan, part, length)
+            && scan.code == AGENT_SCAN_TOO_HEAVY)) {
+        agent_request_refuse(&runs->requests, lease, "state_too_large",
+                             "An element of the result is larger than a runner "
+                             "can be given.");
+    }
+    else if (scan.code != AGENT_SCAN_OK) {
+        agent_request_refuse(&runs->requests, lease, "state_unreadable",
+                             "The result is not what a runner can be given.");
+    }
+    else {
+        agent_request_reply(&runs->requests, lease, part, cursor);
+    }
+}
+
+static void refuse(agent_runs_t *runs, agent_lease_t *lease, const char *code)
+{
+    static const char *const refusals[][2] = {
+        {"invalid_args", "The arguments are not those of the operation."},
+        {"invalid_cursor", "The cursor is not one of this result."}};
+
+    for (int i = 0; i < 2; i++) {
+        if (strcmp(code, refusals[i][0]) == 0) {
+            agent_request_refuse(&runs->requests, lease, code, refusals[i][1]);
+            return;
+        }
+    }
+    agent_request_refuse(&runs->requests, lease, "not_found",
+                         "It is not in the database, or was deleted.");
+}
+
+static void receive_answer(void *part, const agent_db_result_t *result)
+{
+    agent_answer_t *answer = part;
+    agent_lease_t *lease = find_sent(answer);
+    const char *code;
+
+    if (lease == NULL) {
+        return;
+    }
+    code = agent_db_value(result, 0, COL_CODE);
+    if (strcmp(code, "ok") != 0) {
+        refuse(answer->runs, lease, code);
+        return;
+    }
+    hand_over(answer->runs, lease, agent_db_value(result, 0, COL_BODY),
+              agent_db_value(result, 0, COL_CURSOR));
+}
+
+static void fail_answer(void *part, agent_failure_t failure)
+{
+    agent_answer_t *answer = part;
+    agent_lease_t *lease = find_sent(answer);
+
+    answer->retry_at = agent_database_retry_at(answer->runs->context, failure);
+    if (lease == NULL) {
+        return;
+    }
+    if (failure == AGENT_FAILURE_DATA
+        && lease->request.op != AGENT_REQUEST_STATE) {
+        refuse(answer->runs, lease, "invalid_args");
+        return;
+    }
+    if (agent_failure_is_transient(failure)
+        || ++lease->request.failures < MAX_FAILURES) {
+        agent_request_postpone(&answer->runs->requests, lease);
+        return;
+    }
+    agent_report_write(answer->runs->context, AGENT_LOG_ERR, "AGT0375", 0,
+                       "a request of run %.36s could not be answered in time: "
+                       "it is refused",
+                       lease->key.run_id);
+    agent_request_refuse(&answer->runs->requests, lease, "state_timeout",
+                         "The result could not be read in time.");
+}
+
+const agent_operation_t agent_answer_operation = {
+    "answer", due_answer, send_answer, receive_answer, fail_answer};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers requests of runs (../runner/request.h): parts of the state from which
+ * a run starts, records of the graph library. One part a statement, over the
+ * second connection: its other statements have their turns between two parts.
+ */
+#ifndef AGENT_SUPERVISOR_ANSWER_H
+#define AGENT_SUPERVISOR_ANSWER_H
+
+#include "../runs.h"
+#include "start.h"
+#include "worker.h"
+
+/* Bytes of a part; a single element of a list, or part of a value, may be
+ * longer. */
+#define AGENT_ANSWER_BYTES 1000000
+
+typedef struct agent_answer_t {
+    const agent_worker_t *worker;
+    const agent_runner_table_t *runners;
+    agent_runs_t *runs;
+    /* The run of the statement in flight. */
+    agent_lease_key_t key;
+    /* No statement is sent before. */
+    apr_time_t retry_at;
+} agent_answer_t;
+
+extern const agent_operation_t agent_answer_operation;
+
+#endif
