@@ -88,6 +88,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/compose_event.sql
 \ir functions/inline/choose_start.sql
 \ir functions/inline/compose_start.sql
+\ir functions/inline/compose_call.sql
 \ir functions/inline/start_bytes.sql
 \ir functions/inline/split_values.sql
 \ir functions/inline/merge_context.sql
@@ -133,6 +134,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/lock_leases.sql
 \ir functions/internal/promote_next_runs.sql
 \ir functions/internal/record_webhooks.sql
+\ir functions/internal/finish_calls.sql
 \ir functions/internal/finalize_runs.sql
 \ir functions/internal/move_head.sql
 \ir functions/internal/skip_checkpoints.sql
@@ -212,6 +214,9 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/cancel_runs_by_status.sql
 \ir functions/api/join_run.sql
 \ir functions/api/get_state.sql
+\ir functions/api/update_state.sql
+\ir functions/api/join_call.sql
+\ir functions/api/end_call.sql
 \ir functions/api/read_events.sql
 \ir functions/api/read_updates.sql
 \ir functions/api/read_thread_events.sql
@@ -240,6 +245,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/sweep_items.sql
 \ir functions/worker/sweep_copies.sql
 \ir functions/worker/sweep_events.sql
+\ir functions/worker/sweep_calls.sql
 \ir functions/worker/claim_webhooks.sql
 \ir functions/worker/save_webhooks.sql
 \ir functions/worker/sweep_webhooks.sql

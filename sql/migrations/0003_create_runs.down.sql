@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Purpose:  undo 0003.
--- Affects:  agent.runs, agent.run_queue, agent.run_events with its partitions, agent.event_sweeps,
---           agent.usage_events.
+-- Affects:  agent.runs, agent.run_queue, agent.calls, agent.run_events with its partitions,
+--           agent.event_sweeps, agent.usage_events.
 -- Locks:    ACCESS EXCLUSIVE on these tables.
 -- Breaking: yes, all runs, their events, and usage that was not billed are lost.
 set local lock_timeout = '2s';
@@ -9,6 +9,7 @@ set local lock_timeout = '2s';
 drop table agent.usage_events;
 drop table agent.event_sweeps;
 drop table agent.run_events;
+drop table agent.calls;
 drop table agent.run_queue;
 drop sequence agent.run_ready_seq;
 drop table agent.runs;

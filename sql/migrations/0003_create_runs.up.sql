@@ -130,12 +130,14 @@ create table agent.run_queue (
     request_bytes       integer,
     max_shared          smallint,
     times_cleared       smallint    not null default 0,
+    op                  text,
     constraint run_queue_pkey primary key (run_id, deployment_id),
     constraint run_queue_state_check check (state in ('blocked', 'ready', 'leased')),
     constraint run_queue_cancel_check check (cancel in ('interrupt', 'rollback')),
     constraint run_queue_ready_check check (state <> 'ready' or ready_seq is not null),
     constraint run_queue_leased_check check ((state = 'leased') = (worker_id is not null)),
-    constraint run_queue_max_shared_check check (max_shared > 0)
+    constraint run_queue_max_shared_check check (max_shared > 0),
+    constraint run_queue_op_check check (op in ('update'))
 ) with (
     fillfactor = 70,
     autovacuum_vacuum_scale_factor = 0,
@@ -148,7 +150,7 @@ create table agent.run_queue (
 comment on constraint run_queue_pkey on agent.run_queue is
     'run_id comes first, as in agent.runs.';
 comment on table agent.run_queue is
-    'One narrow row per unfinished run; deleted when the run becomes final, so that the table '
+    'One narrow row per unfinished run or call; deleted when it becomes final, so that the table '
     'stays small.';
 comment on column agent.run_queue.deployment_id is 'Its deployment.';
 comment on column agent.run_queue.run_id is 'The run.';
@@ -180,6 +182,8 @@ comment on column agent.run_queue.max_shared is
     'number. A run with a limit is a suspect.';
 comment on column agent.run_queue.times_cleared is
     'How often it was a suspect and its limit was lifted; the supervisor then executes it apart for longer.';
+comment on column agent.run_queue.op is
+    'Operation of a call, whose record is in agent.calls and which has no events; null for a run.';
 
 create unique index run_queue_one_active on agent.run_queue (deployment_id, thread_id)
     where state in ('ready', 'leased');
@@ -202,6 +206,59 @@ comment on index agent.run_queue_blocked is 'Finds the next run of a thread.';
 create index run_queue_leased on agent.run_queue (worker_id) where worker_id is not null;
 comment on index agent.run_queue_leased is
     'Finds the runs of a worker.';
+
+create table agent.calls (
+    deployment_id  uuid        not null,
+    call_id        uuid        not null,
+    thread_id      uuid        not null,
+    graph_id       text        not null,
+    op             text        not null,
+    arguments      json        not null,
+    config         jsonb       not null,
+    checkpoint_id  uuid,
+    thread_status  text        not null,
+    code           text,
+    body           text,
+    epoch          integer,
+    worker_id      bigint,
+    created_at     timestamptz not null,
+    deadline_at    timestamptz not null,
+    finished_at    timestamptz,
+    constraint calls_pkey primary key (call_id, deployment_id),
+    constraint calls_op_check check (op in ('update')),
+    constraint calls_finished_check check ((finished_at is null) = (code is null))
+);
+comment on constraint calls_pkey on agent.calls is
+    'call_id comes first, as in agent.runs.';
+comment on table agent.calls is
+    'What a request asks of the code of a graph. While it is unfinished it has a row in agent.run_queue, '
+    'under its id: it is leased, fenced and saved like a run, and holds the thread like one. The request waits for the '
+    'result; agent.sweep_calls deletes the row.';
+comment on column agent.calls.deployment_id is 'Its deployment.';
+comment on column agent.calls.call_id is 'Identifier, UUIDv7; run_id in agent.run_queue and agent.checkpoints.';
+comment on column agent.calls.thread_id is 'Its thread.';
+comment on column agent.calls.graph_id is 'The graph whose code is called.';
+comment on column agent.calls.op is 'update: applies values to the state of the thread.';
+comment on column agent.calls.arguments is
+    'Object of the arguments, of update values and as_node; empty once the call is finished.';
+comment on column agent.calls.config is 'As runs.config.';
+comment on column agent.calls.checkpoint_id is
+    'Checkpoint that the request names as its start, or null for the head.';
+comment on column agent.calls.thread_status is 'Status of the thread before the call; a failure restores error.';
+comment on column agent.calls.code is
+    'Word of the result, as the functions of the API return it; null while the call is unfinished.';
+comment on column agent.calls.body is 'The response, or the text of the error.';
+comment on column agent.calls.epoch is 'Lease under which it ended; null while it is unfinished.';
+comment on column agent.calls.worker_id is
+    'Worker that reported its end, as in agent.usage_events; null when the time or a loss ended it.';
+comment on column agent.calls.created_at is 'When it was created.';
+comment on column agent.calls.deadline_at is 'The request waits until then, and ends the call.';
+comment on column agent.calls.finished_at is 'When it got its result.';
+
+create index calls_unfinished on agent.calls (deadline_at) where finished_at is null;
+comment on index agent.calls_unfinished is 'Finds calls whose request did not end them.';
+create index calls_finished on agent.calls (finished_at) where finished_at is not null;
+comment on index agent.calls_finished is 'Finds calls to delete.';
 
 create table agent.run_events (
     deployment_id  uuid    not null,

@@ -39,13 +39,16 @@ $owner->save($worker,
     AgentSQL::Play::finish($claim));
 my $active = $owner->run($thread);
 my ($leased) = $owner->claim($worker);
+my ($idle, $called) = map { $owner->thread(metadata => { graph_id => 'agent' }) } 1, 2;
+my $call = AgentSQL::uuid();
+$owner->api('update_state', $called, $call, 'u1', 10, '{}');
 
 sub snapshot {
     return join "\n", map { $session->value("select md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
         from agent.$_ x where deployment_id = '@{[ $owner->deployment ]}'") }
-        qw(threads thread_expiries runs run_queue run_events event_sweeps checkpoints checkpoint_tasks checkpoint_items inherited_items
-        item_sweeps checkpoint_snapshots checkpoint_writes checkpoint_blobs blob_sweeps thread_copies copy_lists copy_blobs copied_runs
-        usage_events graphs assistants assistant_versions webhook_outbox);
+        qw(threads thread_expiries runs run_queue calls run_events event_sweeps checkpoints checkpoint_tasks checkpoint_items
+        inherited_items item_sweeps checkpoint_snapshots checkpoint_writes checkpoint_blobs blob_sweeps thread_copies copy_lists
+        copy_blobs copied_runs usage_events graphs assistants assistant_versions webhook_outbox);
 }
 # A snapshot whose parent has writes.
 my $next = AgentSQL::uuid();
@@ -73,6 +76,9 @@ my %calls = (
     cancel_runs_by_status => [ [ 'all', 'rollback', 'ffffffff-ffff-ffff-ffff-ffffffffffff' ], 'run_not_found' ],
     cancel_run => [ [ $thread, $active, 'rollback' ], 'run_not_found' ],
     join_run => [ [ $thread, $run ], 'run_not_found' ],
+    update_state => [ [ $idle, $run, 'u1', 10, '{}' ], 'thread_not_found' ],
+    join_call => [ [ $called, $call ], 'thread_not_found' ],
+    end_call => [ [ $called, $call ], 'thread_not_found' ],
     get_state => [ [ $thread, undef ], 'thread_not_found' ],
     read_state => [ [ $thread, $checkpoint, undef, 1000 ], 'checkpoint_not_found' ],
     find_run_thread => [ [$run], 'run_not_found' ],

@@ -149,7 +149,8 @@ subtest 'a checkpoint of no run is a state as any other' => sub {
     $play->save($worker, AgentSQL::Play::finish($claim));
     $session->query("update agent.checkpoints set run_id = null where thread_id = '$thread'");
     $session->query("update agent.threads set head_run_id = null where thread_id = '$thread'");
-    is_deeply $play->body('get_state', $thread, undef)->{metadata}, { source => 'loop', step => 1, writes => undef, parents => {} };
+    is_deeply $play->body('get_state', $thread, undef)->{metadata},
+        { source => 'loop', step => 1, writes => undef, parents => {}, thread_id => $thread };
     my $next = $play->leased($worker, $thread);
     my $start = AgentSQL::decode($next->{start});
     is_deeply [ @{ $start->{checkpoint} }{qw(checkpoint_id run_id)} ], [ $id, undef ];

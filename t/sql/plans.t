@@ -10,7 +10,7 @@ use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
 
-my @TABLES = qw(assistants threads runs run_queue run_events_default checkpoints checkpoint_items usage_events
+my @TABLES = qw(assistants threads runs run_queue calls run_events_default checkpoints checkpoint_items usage_events
     checkpoint_snapshots checkpoint_writes checkpoint_blobs blob_sweeps item_sweeps inherited_items thread_expiries webhook_outbox);
 my $deployment = $AgentSQL::DEPLOYMENT;
 # A thread with 4,000 checkpoints and snapshots, each of which adds an element to a list.
@@ -65,6 +65,11 @@ insert into agent.usage_events (deployment_id, run_id, thread_id, assistant_id, 
     created_at, finished_at)
 select '$deployment', md5('e' || n)::uuid, md5('t' || n)::uuid, '$AgentSQL::ASSISTANT', 'agent', 'success', 1, 1, now(), now()
 from generate_series(1, 10000) n;
+insert into agent.calls (deployment_id, call_id, thread_id, graph_id, op, arguments, config, thread_status, code, created_at,
+    deadline_at, finished_at)
+select '$deployment', md5('k' || n)::uuid, md5('t' || n)::uuid, 'agent', 'update', '{}', '{}', 'idle',
+    case when n % 2 = 0 then 'ok' end, now(), now() + interval '1 hour', case when n % 2 = 0 then now() end
+from generate_series(1, 4000) n;
 insert into agent.webhook_outbox (deployment_id, run_id, thread_id, url, body, body_bytes, attempts, due_at, created_at,
     last_error, dead_at, worker_id)
 select '$deployment', md5('e' || n)::uuid, md5('t' || n)::uuid, 'http://x/', '{}', 2, 1,
@@ -190,6 +195,18 @@ sub life {
     $measure->('fail_run', sub { $session->query("select * from agent.fail_run($dead, null, null, null, 'x', 'y')") });
     $measure->('mark_worker_dead', sub { $session->query("select * from agent.mark_worker_dead($dead, true, 100)") });
     $measure->('delete_thread', sub { $play->api('delete_thread', $new) });
+    my $called = $play->thread(metadata => { graph_id => 'agent' });
+    my @calls = map { AgentSQL::uuid() } 1, 2;
+    my $update = sub { $play->api('update_state', $called, $_[0], 'u1', 10, '{"values":{}}') };
+    is +($measure->('update_state', sub { $update->($calls[0]) }))[0], 'ok';
+    $measure->('join_call', sub { $play->api('join_call', $called, $calls[0]) });
+    $session->query("update agent.run_queue set ready_seq = 0 where run_id = '$calls[0]'");
+    my ($claim) = $measure->('claim_runs of a call', sub { $play->claim($worker, min => -1, limit => 1) });
+    $measure->('save_batch with the end of a call', sub {
+        $play->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['x']), AgentSQL::Play::finish($claim)) });
+    $update->($calls[1]);
+    $measure->('end_call', sub { $play->api('end_call', $called, $calls[1]) });
+    $measure->('sweep_calls', sub { $session->value('select agent.sweep_calls()') });
     return scalar @claims;
 }
 
@@ -236,6 +253,7 @@ sub prepared {
     my ($statistics) = @_;
     my $db = AgentSQL->new;
     my $session = $db->session;
+    $session->query("select agent.save_graphs('$deployment', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
     $session->query("alter table agent.$_ set (autovacuum_enabled = off)") for @TABLES;
     if ($statistics eq 'empty') {
         $session->query("vacuum analyze agent.$_") for @TABLES;

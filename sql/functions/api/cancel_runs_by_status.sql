@@ -30,6 +30,7 @@ begin
               from agent.run_queue q
              where q.run_id < p_before
                and q.deployment_id is not distinct from p_deployment_id
+               and q.op is null
                and (p_status = 'all' or (p_status = 'running') = (q.state = 'leased'))
              order by q.run_id desc
              limit 100

@@ -33,10 +33,13 @@ begin
       from agent.runs r
      where r.run_id = find_thread_end.run_id
        and r.deployment_id is not distinct from p_deployment_id;
-    body := case
-        when found then v_number || '-' || agent.last_event_seq(p_deployment_id, v_bucket, run_id)
-        else (v_last + 1) || '--1'
-    end;
+    if found then
+        body := v_number || '-' || agent.last_event_seq(p_deployment_id, v_bucket, run_id);
+    else
+        -- A call is active, which has no events, or nothing is.
+        run_id := null;
+        body := (v_last + 1) || '--1';
+    end if;
 end
 $function$;
 

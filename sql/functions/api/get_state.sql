@@ -23,10 +23,9 @@ begin
                'tasks', coalesce(x.tasks, '[]'),
                'metadata', case
                    when c.checkpoint_id is null then '{}'
-                   when r.metadata is null then c.metadata
                    else agent.concat_objects(
                        c.metadata,
-                       (r.metadata || jsonb_build_object('thread_id', c.thread_id))::json)
+                       (coalesce(r.metadata, '{}') || jsonb_build_object('thread_id', c.thread_id))::json)
                end,
                'created_at', agent.render_time(c.created_at),
                'checkpoint_id', c.checkpoint_id,

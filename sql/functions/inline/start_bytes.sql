@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Estimates the length of a start message without composing it, from that of the request. A request that was
--- not measured counts as 8 MiB, the longest line of the protocol.
+-- Estimates the length of a start or call message without composing it, from that of the request. A request that
+-- was not measured counts as 8 MiB, the longest line of the protocol. p_op: the operation of a call, null for a run.
 -- Returns: one row: bytes of the message, approximate; bytes of the state, measured when it was saved.
 -- Locks:   none.
 create or replace function agent.start_bytes(
     p_deployment_id uuid,
     p_run_id uuid,
     p_thread_id uuid,
-    p_request_bytes integer
+    p_request_bytes integer,
+    p_op text
 ) returns table (bytes bigint, state_bytes bigint)
 language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined into FROM.
@@ -15,11 +16,20 @@ as $function$
     select 1024 + coalesce(p_request_bytes, 8388608)::bigint,
            coalesce(k.state_bytes, 0)::bigint
       from (
-            select x.start_checkpoint_id
-              from agent.runs x
-             where x.run_id = p_run_id
-               and x.deployment_id is not distinct from p_deployment_id
-             limit 1
+            select case
+                       when p_op is null then (
+                           select x.start_checkpoint_id
+                             from agent.runs x
+                            where x.run_id = p_run_id
+                              and x.deployment_id is not distinct from p_deployment_id
+                            limit 1)
+                       else (
+                           select x.checkpoint_id
+                             from agent.calls x
+                            where x.call_id = p_run_id
+                              and x.deployment_id is not distinct from p_deployment_id
+                            limit 1)
+                   end as start_checkpoint_id
            ) r
      cross join lateral agent.choose_start(
             p_deployment_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
@@ -34,5 +44,5 @@ as $function$
            ) k on true
 $function$;
 
-comment on function agent.start_bytes(uuid, uuid, uuid, integer) is
-    'Approximate length of the start message for an attempt of a run.';
+comment on function agent.start_bytes(uuid, uuid, uuid, integer, text) is
+    'Approximate length of the message that gives a run or call to a runner.';

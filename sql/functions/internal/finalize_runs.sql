@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Makes runs final; no other function does. Record, usage, webhook, queue row, thread and the next run of the
--- thread change together. A run that succeeded and has feedback addresses gets its last event here.
+-- thread change together. A run that succeeded and has feedback addresses gets its last event here. A call has no
+-- record but its own, which agent.finish_calls changes.
 -- p_worker_id: the worker that reported the ends; null when a cancel or a loss ended the runs, so that a
 -- batch the worker repeats does not count these ends as its own.
 -- Returns: nothing.
@@ -16,6 +17,7 @@ as $function$
 declare
     v_now      timestamptz := agent.now();
     v_feedback agent.batch_event[];
+    v_calls    agent.run_queue[];
 begin
     with finished as (
         update agent.runs r
@@ -86,19 +88,28 @@ begin
 
     perform agent.record_webhooks(p_ends, false);
 
-    delete from agent.run_queue q
-     where q.ctid = any (array(
-            select i.ctid
-              from unnest(p_ends) e
-             cross join lateral (
-                    select x.ctid
-                      from agent.run_queue x
-                     where x.run_id = e.run_id
-                       and x.deployment_id is not distinct from e.deployment_id
-                     limit 1
-                   ) i));
+    with gone as (
+        delete from agent.run_queue q
+         where q.ctid = any (array(
+                select i.ctid
+                  from unnest(p_ends) e
+                 cross join lateral (
+                        select x.ctid
+                          from agent.run_queue x
+                         where x.run_id = e.run_id
+                           and x.deployment_id is not distinct from e.deployment_id
+                         limit 1
+                       ) i))
+        returning q as lease
+    )
+    select array_agg(g.lease) into v_calls
+      from gone g
+     where (g.lease).op is not null;
 
-    perform agent.promote_next_runs(p_ends);
+    perform agent.promote_next_runs(case
+        when v_calls is null then p_ends
+        else agent.finish_calls(p_worker_id, v_calls, p_ends)
+    end);
 end
 $function$;
 

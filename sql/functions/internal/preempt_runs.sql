@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Applies strategy interrupt or rollback to the unfinished runs of a thread: a run that no worker holds ends
--- at once, a leased one gets the cancel flag.
+-- at once, a leased one gets the cancel flag. An active call goes on: it ends within seconds.
 -- Returns: the runs that ended.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.preempt_runs(
@@ -29,6 +29,7 @@ begin
       from agent.run_queue q
      where q.run_id = v_active_run_id
        and q.deployment_id is not distinct from p_deployment_id
+       and q.op is null
        for update;
     select array_agg(b.q) into v_blocked
       from (

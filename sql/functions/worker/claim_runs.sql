@@ -15,7 +15,8 @@
 -- Returns: one row per run; one with deployment_id and graph_id only for a graph with a ready run whose pool has
 --          no runner; none for a worker that is not live. start: the start message, null when
 --          agent.compose_starts is to compose it; start_bytes: its approximate length; state_bytes: that of the
---          state, which the runner reads; last_event_seq: number
+--          state, which the runner reads; is_call: the row is a call, its message agent.compose_call's;
+--          last_event_seq: number
 --          of the last event, from which numbering continues (-1: none); times_cleared: how often the run has
 --          ceased to be a suspect (agent.requeue_run); the worker executes it apart for longer each time.
 -- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then queue rows, skipping locked
@@ -44,6 +45,7 @@ create or replace function agent.claim_runs(
     times_cleared smallint,
     start_bytes bigint,
     state_bytes bigint,
+    is_call boolean,
     start text
 )
 language plpgsql volatile security invoker
@@ -197,7 +199,7 @@ begin
             select q.*, b.bytes, b.state_bytes, sum(b.bytes) over (order by b.bytes, q.run_id) as together
               from claimed q
              cross join lateral agent.start_bytes(
-                    q.deployment_id, q.run_id, q.thread_id, q.request_bytes) b
+                    q.deployment_id, q.run_id, q.thread_id, q.request_bytes, q.op) b
         )
         select q.deployment_id, q.run_id, q.thread_id, q.epoch, q.attempts::integer, q.graph_id,
                q.ready_seq,
@@ -205,18 +207,25 @@ begin
                    when q.epoch = 1 then -1
                    else agent.last_event_seq(q.deployment_id, q.events_bucket, q.run_id)
                end,
-               q.max_shared, q.times_cleared, q.bytes, q.state_bytes,
+               q.max_shared, q.times_cleared, q.bytes, q.state_bytes, q.op is not null,
                -- Not a join, which would compose the message before it tests the condition.
-               case when q.together <= p_max_bytes then (
-                   select s.start
-                     from agent.compose_start(
-                            q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s
-               ) end
+               case
+                   when q.together > p_max_bytes then null
+                   when q.op is null then (
+                       select s.start
+                         from agent.compose_start(
+                                q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s)
+                   else (
+                       select s.start
+                         from agent.compose_call(
+                                q.deployment_id, q.run_id, q.thread_id, q.epoch, q.attempts) s)
+               end
           from measured q;
 
     return query
         select g.deployment_id, null::uuid, null::uuid, null::integer, null::integer, g.graph_id,
-               null::bigint, null::bigint, null::smallint, null::smallint, null::bigint, null::bigint, null::text
+               null::bigint, null::bigint, null::smallint, null::smallint, null::bigint, null::bigint, null::boolean,
+               null::text
           from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools)
                as g (deployment_id, graph_id, min_ready_seq, pool)
          cross join lateral (

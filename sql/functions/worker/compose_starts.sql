@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The start messages that agent.claim_runs did not compose. The states of the threads cannot have changed
+-- The start and call messages that agent.claim_runs did not compose. The states of the threads cannot have changed
 -- since: each run is the active one of its thread. p_items: as in agent.release_runs.
 -- Returns: one row per run that the worker still holds.
 -- Locks:   none.
@@ -15,8 +15,17 @@ begin
         select q.run_id, q.epoch, s.start
           from json_to_recordset(p_items) as i (d uuid, r uuid, e integer)
          cross join lateral agent.find_lease(p_worker_id, i.d, i.r, i.e) q
-         cross join lateral agent.compose_start(
-                q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s;
+         cross join lateral (
+                select x.start
+                  from agent.compose_start(
+                         q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) x
+                 where q.op is null
+                union all
+                select x.start
+                  from agent.compose_call(
+                         q.deployment_id, q.run_id, q.thread_id, q.epoch, q.attempts) x
+                 where q.op is not null
+               ) s;
 end
 $function$;
 

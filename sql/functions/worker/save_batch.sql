@@ -62,8 +62,8 @@ begin
 
     return query
         select k.run_id,
-               case when q.run_id is null and u.run_id is null then 'fenced' else 'saved' end,
-               u.run_id is not null
+               case when q.run_id is null and u.run_id is null and c.call_id is null then 'fenced' else 'saved' end,
+               u.run_id is not null or c.call_id is not null
           from unnest(v_runs) k
           left join lateral agent.find_lease(p_worker_id, k.deployment_id, k.run_id, k.epoch) q on true
           left join lateral (
@@ -75,7 +75,18 @@ begin
                    and e.epoch = k.epoch
                    and e.worker_id = p_worker_id
                  limit 1
-               ) u on true;
+               ) u on true
+          left join lateral (
+                select x.call_id
+                  from agent.calls x
+                 where q.run_id is null
+                   and u.run_id is null
+                   and x.call_id = k.run_id
+                   and x.deployment_id is not distinct from k.deployment_id
+                   and x.epoch = k.epoch
+                   and x.worker_id = p_worker_id
+                 limit 1
+               ) c on true;
 end
 $function$;
 

@@ -1,0 +1,101 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- POST /threads/{thread_id}/state: asks the thread's graph to apply values to its state. The call is the thread's active
+-- one until it ends, as a run would be. p_seconds: how long the request waits for it (agent.end_call).
+-- Returns: ok, changed: the thread and the call, whose result agent.join_call returns; thread_not_found; thread_busy;
+--          no_graph when the thread never had one; graph_not_found when no supervisor executes it; checkpoint_not_found.
+-- Locks:   the thread.
+create or replace function agent.update_state(
+    p_deployment_id uuid,
+    p_thread_id uuid,
+    p_call_id uuid,
+    p_user_id text,
+    p_seconds double precision,
+    p_request json,
+    out code text,
+    out body text,
+    out changed text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_now        timestamptz := agent.now();
+    v_checkpoint uuid := coalesce(p_request ->> 'checkpoint_id', p_request #>> '{checkpoint,checkpoint_id}')::uuid;
+    v_thread     agent.threads;
+    v_before     text;
+    v_graph_id   text;
+begin
+    select t.* into v_thread
+      from agent.threads t
+     where t.deployment_id = p_deployment_id
+       and t.thread_id = p_thread_id;
+    v_before := v_thread.status;
+    v_graph_id := v_thread.metadata ->> 'graph_id';
+    if not found then
+        code := 'thread_not_found';
+    elsif v_thread.status = 'busy' then
+        code := 'thread_busy';
+        body := 'Thread is busy';
+    elsif v_graph_id is null then
+        code := 'no_graph';
+        body := format('Thread %s has no graph ID', p_thread_id);
+    elsif not agent.is_graph_served(p_deployment_id, v_graph_id) then
+        code := 'graph_not_found';
+    elsif v_checkpoint is not null and not exists (
+        select from agent.checkpoints c
+         where c.deployment_id = p_deployment_id
+           and c.thread_id = p_thread_id
+           and c.checkpoint_ns = ''
+           and c.checkpoint_id = v_checkpoint)
+    then
+        code := 'checkpoint_not_found';
+    end if;
+    if code is not null then
+        return;
+    end if;
+
+    -- One statement locks and checks, as in agent.create_run.
+    update agent.threads t
+       set status = 'busy',
+           active_run_id = p_call_id,
+           updated_at = v_now
+     where t.deployment_id = p_deployment_id
+       and t.thread_id = p_thread_id
+       and t.status = v_before
+    returning t.* into v_thread;
+    if not found then
+        perform from agent.threads t
+          where t.deployment_id = p_deployment_id
+            and t.thread_id = p_thread_id;
+        code := case when found then 'thread_busy' else 'thread_not_found' end;
+        body := case when found then 'Thread is busy' end;
+        return;
+    end if;
+
+    insert into agent.calls (
+        deployment_id, call_id, thread_id, graph_id, op, arguments, config, checkpoint_id, thread_status, created_at,
+        deadline_at)
+    values (
+        p_deployment_id, p_call_id, p_thread_id, v_graph_id, 'update',
+        json_build_object('values', p_request -> 'values', 'as_node', p_request -> 'as_node'),
+        jsonb_build_object(
+            'metadata', v_thread.metadata || jsonb_build_object(
+                'graph_id', v_graph_id, 'thread_id', p_thread_id, 'user_id', p_user_id),
+            'configurable', jsonb_build_object(
+                'graph_id', v_graph_id, 'thread_id', p_thread_id, 'user_id', p_user_id,
+                'checkpoint_id', v_checkpoint)),
+        v_checkpoint, v_before, v_now, v_now + p_seconds * interval '1 second');
+    insert into agent.run_queue (
+        deployment_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, events_bucket, base_checkpoint_id,
+        request_bytes, op)
+    values (
+        p_deployment_id, p_call_id, p_thread_id, v_thread.run_seq, v_graph_id, 'ready',
+        nextval('agent.run_ready_seq'), (v_now at time zone 'UTC')::date, v_thread.head_checkpoint_id,
+        octet_length(p_request::text) + octet_length(v_thread.metadata::text), 'update');
+    code := 'ok';
+    changed := p_thread_id || ' ' || p_call_id;
+end
+$function$;
+
+comment on function agent.update_state(uuid, uuid, uuid, text, double precision, json) is
+    'POST /threads/{thread_id}/state.';

@@ -1,0 +1,59 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The protocol's call message for an attempt of a call, like agent.compose_start: its checkpoint is the one that
+-- the request names, else the thread's head, and a retry starts from the same one, since a call that saved a
+-- checkpoint is not retried (agent.release_leased_runs).
+-- Returns: one row: the message as one line, without line breaks; no row when the thread was deleted.
+-- Locks:   none.
+create or replace function agent.compose_call(
+    p_deployment_id uuid,
+    p_call_id uuid,
+    p_thread_id uuid,
+    p_epoch integer,
+    p_attempt smallint
+) returns table (start text)
+language sql stable parallel safe
+-- No SET clause: it would keep the body from being inlined into FROM.
+as $function$
+    select translate(json_build_object(
+               'type', 'call',
+               'run_id', p_call_id,
+               'epoch', p_epoch,
+               'attempt', p_attempt,
+               'op', c.op,
+               'thread_id', p_thread_id,
+               'graph_id', c.graph_id,
+               'arguments', c.arguments,
+               'config', c.config,
+               'checkpoint', case when k.checkpoint_id is not null then json_build_object(
+                   'checkpoint_id', k.checkpoint_id,
+                   'run_id', k.run_id,
+                   'step', k.metadata -> 'step',
+                   'next', k.next,
+                   'bytes', k.state_bytes) end)::text, E'\n\r', '  ')
+      from (
+            select x.*
+              from agent.calls x
+             where x.call_id = p_call_id
+               and x.deployment_id is not distinct from p_deployment_id
+             limit 1
+           ) c
+     cross join lateral (
+            select x.head_checkpoint_id
+              from agent.threads x
+             where x.deployment_id = p_deployment_id
+               and x.thread_id = p_thread_id
+             limit 1
+           ) t
+      left join lateral (
+            select x.*
+              from agent.checkpoints x
+             where x.deployment_id = p_deployment_id
+               and x.thread_id = p_thread_id
+               and x.checkpoint_ns = ''
+               and x.checkpoint_id = coalesce(c.checkpoint_id, t.head_checkpoint_id)
+             limit 1
+           ) k on true
+$function$;
+
+comment on function agent.compose_call(uuid, uuid, uuid, integer, smallint) is
+    'The call message for an attempt of a call.';
