@@ -63,6 +63,7 @@ typedef struct agent_supervisor_t {
     agent_sweep_t items;
     agent_sweep_t events;
     agent_sweep_t copies;
+    agent_sweep_t calls;
     agent_webhook_t webhook;
 } agent_supervisor_t;
 

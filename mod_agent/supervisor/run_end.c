@@ -125,9 +125,11 @@ void agent_run_end_fail(agent_runs_t *runs, agent_lease_t *lease,
     const char *line;
 
     apr_pool_create(&pool, runs->context->pool);
-    line = agent_protocol_error(&lease->key, error, message, pool);
-    agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, line,
-                    strlen(line));
+    if (!lease->is_call) {
+        line = agent_protocol_error(&lease->key, error, message, pool);
+        agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, line,
+                        strlen(line));
+    }
     line = agent_protocol_end(&lease->key, status, error, message, pool);
     agent_batch_add(&runs->batches, lease, AGENT_ITEM_END, line, strlen(line));
     apr_pool_destroy(pool);

@@ -67,7 +67,8 @@ struct agent_lease_t {
     char deployment_id[AGENT_UUID_SIZE];
     char thread_id[AGENT_UUID_SIZE];
     int attempt;
-    int graph; /* its number (runner/graphs.h) */
+    bool is_call; /* it has no events */
+    int graph;    /* its number (runner/graphs.h) */
     /* Length of its start line, an estimate until it is started; failures to
      * compose this line alone. */
     apr_size_t start_bytes;
@@ -95,8 +96,7 @@ struct agent_lease_t {
     /* When a suspect can be cleared (core/clock.h, or AGENT_CLOCK_NEVER). */
     apr_time_t trial_end;
     apr_time_t deadline; /* when the run exceeds AgentRunTimeout */
-    /* When a run that was asked to end must have ended. */
-    apr_time_t grace_at;
+    apr_time_t grace_at; /* when one that was asked to end must have ended */
 };
 
 typedef struct agent_lease_table_t {

@@ -179,12 +179,26 @@ static void take_output(agent_runner_io_t *io, agent_runner_t *runner,
     }
 }
 
+/* Why the run or call may not send that line now; NULL: it may. */
+static const char *find_breach(const agent_lease_t *lease,
+                               const agent_line_t *line)
+{
+    if (line->type == AGENT_LINE_EVENT && lease->is_call) {
+        return "it sent an event of a call";
+    }
+    return line->type == AGENT_LINE_END && line->is_drained
+            && !lease->is_stopping
+        ? "a run ended as drained that was not to stop"
+        : NULL;
+}
+
 static void take_run_line(agent_runner_io_t *io, agent_runner_t *runner,
                           const agent_line_t *line, const char *text,
                           apr_size_t length)
 {
     agent_runs_t *runs = io->runs;
     agent_lease_t *lease = agent_lease_find(&runs->leases, &line->key);
+    const char *wrong;
 
     if (lease == NULL || lease->group != &runner->group) {
         agent_runner_breach(io->runners, runner,
@@ -203,10 +217,9 @@ static void take_run_line(agent_runner_io_t *io, agent_runner_t *runner,
         take_request(io, runner, lease, line);
         return;
     }
-    if (line->type == AGENT_LINE_END && line->is_drained
-        && !lease->is_stopping) {
-        agent_runner_breach(io->runners, runner,
-                            "a run ended as drained that was not to stop");
+    wrong = find_breach(lease, line);
+    if (wrong != NULL) {
+        agent_runner_breach(io->runners, runner, wrong);
         return;
     }
     take_output(io, runner, lease, line, text, length);

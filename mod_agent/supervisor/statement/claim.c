@@ -30,6 +30,7 @@ enum {
     COL_TIMES_CLEARED,
     COL_START_BYTES,
     COL_STATE_BYTES,
+    COL_IS_CALL,
     COL_START
 };
 
@@ -133,7 +134,7 @@ static const agent_statement_t claim_runs = {
     .params = 9,
     .sql = "select deployment_id, run_id, thread_id, epoch, graph_id, attempt, "
            "ready_seq, last_event_seq, max_shared, times_cleared, start_bytes, "
-           "state_bytes, start "
+           "state_bytes, is_call, start "
            "from agent.claim_runs($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 
 static apr_status_t send_claim(void *part, agent_database_t *database,
@@ -171,6 +172,7 @@ static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
                                                       COL_START_BYTES, 0);
     lease->request.state_bytes = (apr_size_t)agent_db_integer(
         result, row, COL_STATE_BYTES, 0);
+    lease->is_call = *agent_db_value(result, row, COL_IS_CALL) == 't';
 }
 
 /* A graph of the configuration: its pool, and its number there. */

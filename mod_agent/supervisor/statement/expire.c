@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expire_threads, maintain_partitions, sweep_items, sweep_events and
- * sweep_copies; see expire.h. */
+/* expire_threads, maintain_partitions, sweep_items, sweep_events,
+ * sweep_copies and sweep_calls; see expire.h. */
 #include "expire.h"
 
 #include <string.h>
@@ -196,6 +196,20 @@ static void fail_sweep(void *part, agent_failure_t failure)
 
 const agent_operation_t agent_item_operation = {
     "sweep_items", due_sweep, send_items, receive_sweep, fail_sweep};
+
+static const agent_statement_t sweep_calls = {
+    .name = "agent_sweep_calls",
+    .is_repeatable = true,
+    .sql = "select agent.sweep_calls()"};
+
+static apr_status_t send_calls(void *part, agent_database_t *database,
+                               agent_error_t **err)
+{
+    return send_sweep(part, &sweep_calls, database, err);
+}
+
+const agent_operation_t agent_call_operation = {
+    "sweep_calls", due_sweep, send_calls, receive_sweep, fail_sweep};
 
 const agent_operation_t agent_event_operation = {
     "sweep_events", due_sweep, send_events, receive_sweep, fail_sweep};

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+# Calls: what a runner's answers become, and how calls end whose runner or
+# supervisor is hostile, silent or lost.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Database;
+use AgentTest::Wait;
+use Cpanel::JSON::XS;
+use Test::More;
+use TestSupervisor;
+
+my $DEPLOYMENT = '00000000-0000-0000-0000-000000000001';
+my $pg = start_cluster();
+
+sub start_supervisor {
+    my (%with) = @_;
+    my $sv = TestSupervisor->start($pg, runner => scripted_runner('call_runner.pl'), timing_ms => fast_timing(), %with);
+    $sv->wait_ready;
+    wait_for('the graph to be reported', sub { sql("select count(*) from agent.graphs where graph_id = 'agent'") });
+    return $sv;
+}
+
+my $sv = start_supervisor();
+
+# A call on a thread, on a new one by default: [thread, call].
+sub call {
+    my ($values, %with) = @_;
+    my ($thread, $call) = ($with{thread} // uuid(), uuid());
+    sql("select code from agent.create_thread('$DEPLOYMENT', '$thread', 'raise', '{\"metadata\":{\"graph_id\":\"agent\"}}')")
+        if !$with{thread};
+    my $request = literal(encode_json({ values => $values, as_node => 'agent' }));
+    my $code = sql("select code from agent.update_state('$DEPLOYMENT', '$thread', '$call', 'u1', " . ($with{seconds} // 600)
+            . ", $request)");
+    die "update_state: $code\n" if $code ne 'ok';
+    $sv->wake;
+    return [ $thread, $call ];
+}
+
+sub column { my ($call, $name) = @_; return sql("select $name from agent.calls where call_id = '$call->[1]'") }
+
+sub result_of {
+    my ($call) = @_;
+    wait_for('the call to end', sub { column($call, 'finished_at is not null') eq 't' });
+    return column($call, 'code');
+}
+
+sub messages_of {
+    my ($call) = @_;
+    my $body = sql("select body from agent.get_state('$DEPLOYMENT', '$call->[0]', null)");
+    return [ map { $_->{content} } @{ decode_json($body)->{values}{messages} // [] } ];
+}
+
+sub thread_status { my ($call) = @_; return sql("select status from agent.threads where thread_id = '$call->[0]'") }
+
+sub attempts { my ($call) = @_; return scalar(() = $sv->log_text =~ /call $call->[1] \w+ attempt/g) }
+
+sub end_call {
+    my ($call) = @_;
+    my $code = sql("select code from agent.end_call('$DEPLOYMENT', '$call->[0]', '$call->[1]')");
+    $sv->wake('C');
+    return $code;
+}
+
+subtest 'a call is answered with a checkpoint, and listeners are told' => sub {
+    my $listener = start_listener();
+    my $call = call({ do => 'save' });
+    is result_of($call), 'ok';
+    is_deeply messages_of($call), ['saved'];
+    wait_for('the notification', sub { listen_once($listener) =~ /$call->[1]/ });
+    is sql("select count(*) from agent.run_events where run_id = '$call->[1]'"), 0, 'it has no events';
+    ok $sv->wait_log(qr/call $call->[1] save attempt 1 as_node agent/), 'the runner gets the arguments';
+};
+
+subtest 'a call reads the state as a run does' => sub {
+    my $call = call({ do => 'save' });
+    result_of($call);
+    my $next = call({ do => 'read' }, thread => $call->[0]);
+    is result_of($next), 'ok';
+    is_deeply messages_of($next), [ 'saved', 'more' ];
+};
+
+subtest 'what the graph refuses is undone' => sub {
+    my $call = call({ do => 'refuse' });
+    is result_of($call), 'update_refused';
+    is column($call, 'body'), 'InvalidUpdateError: no such node';
+    is thread_status($call), 'idle';
+    is result_of(call({ do => 'nothing' })), 'call_failed', 'an end without a checkpoint is a failure';
+};
+
+subtest 'an answer of many checkpoints or of 8 MB is one state' => sub {
+    is_deeply [ map { my $call = call({ do => 'many' }); result_of($call), messages_of($call)->[-1] } 1 ], [ 'ok', 200 ];
+    my $call = call({ do => 'large' });
+    is result_of($call), 'ok';
+    is length messages_of($call)->[0], 8_200_000;
+    $call = call({ do => 'long_error' });
+    is result_of($call), 'update_refused';
+    cmp_ok sql("select octet_length(body) from agent.calls where call_id = '$call->[1]'"), '<', 2200, 'the text of an error is cut';
+};
+
+for my $case ([ event => 'an event of a call' ], [ other => 'a run that it does not execute' ],
+    [ epoch => 'a run that it does not execute' ]) {
+    my ($action, $message) = @{$case};
+    subtest "a runner that breaks the protocol ($action) is replaced, the call is executed again" => sub {
+        my $call = call({ do => $action, once => 1 });
+        is result_of($call), 'ok';
+        is attempts($call), 2;
+        ok $sv->wait_log(qr/AGT0332: .*$message/), 'the reason is logged';
+        is sql("select count(*) from agent.run_events where run_id = '$call->[1]'"), 0, 'the event is not stored';
+    };
+}
+
+subtest 'a runner that answers twice is replaced, the first answer counts' => sub {
+    my $before = length $sv->log_text;
+    my $call = call({ do => 'twice' });
+    is result_of($call), 'ok';
+    wait_for('the breach', sub { substr($sv->log_text, $before) =~ /AGT0332: .*a run that it does not execute/ });
+    is_deeply messages_of($call), ['once'];
+};
+
+subtest 'a call whose runner is lost is executed again' => sub {
+    my $call = call({ do => 'exit', once => 1 });
+    is result_of($call), 'ok';
+    is attempts($call), 2;
+};
+
+subtest 'a call that always loses its runner fails, and the thread is as before' => sub {
+    my $call = call({ do => 'exit' });
+    is result_of($call), 'call_failed';
+    is attempts($call), 3;
+    is thread_status($call), 'idle';
+};
+
+subtest 'a call that was saved before its runner was lost is not executed again' => sub {
+    my $call = call({ do => 'saved_exit' });
+    wait_for('its checkpoint', sub { @{ messages_of($call) } });
+    kill KILL => $sv->runner_pids;
+    is result_of($call), 'ok';
+    is attempts($call), 1;
+};
+
+subtest 'a call whose time is over ends, and its runner is told' => sub {
+    my $call = call({ do => 'silent' });
+    wait_for('the runner to have it', sub { attempts($call) });
+    is end_call($call), 'call_timeout';
+    is thread_status($call), 'idle';
+    ok $sv->wait_log(qr/AGT0343: run $call->[1] .*is no longer leased/);
+    my $next = call({ do => 'save' }, thread => $call->[0]);
+    is result_of($next), 'ok', 'the thread serves the next call';
+};
+
+subtest 'a runner that ignores the cancel of a call is replaced' => sub {
+    my $call = call({ do => 'stuck' });
+    wait_for('the runner to have it', sub { attempts($call) });
+    is end_call($call), 'call_timeout';
+    ok $sv->wait_log(qr/AGT0342: .*did not end run $call->[1]/);
+    is result_of(call({ do => 'save' })), 'ok', 'others are served';
+};
+
+subtest 'a call that was saved and never ends has succeeded when its time is over' => sub {
+    my $call = call({ do => 'half' });
+    wait_for('its checkpoint', sub { @{ messages_of($call) } });
+    is end_call($call), 'ok';
+    is_deeply messages_of($call), ['half'];
+};
+
+subtest 'silent calls take the slots of their own pool only until their time is over' => sub {
+    my @silent = map { call({ do => 'silent' }) } 1 .. 2;
+    wait_for('the runner to have them', sub { attempts($_) }) for @silent;
+    my $waiting = call({ do => 'save' });
+    is end_call($_), 'call_timeout' for @silent;
+    is result_of($waiting), 'ok';
+};
+
+subtest 'the deletion of the thread of a call frees its slot' => sub {
+    my $call = call({ do => 'silent' });
+    wait_for('the runner to have it', sub { attempts($call) });
+    is sql("select code from agent.delete_thread('$DEPLOYMENT', '$call->[0]')"), 'ok';
+    $sv->wake('C');
+    ok $sv->wait_log(qr/AGT0343: run $call->[1]/);
+};
+
+subtest 'a call that no request ends is swept' => sub {
+    my $call = call({ do => 'silent' }, seconds => -60);
+    is result_of($call), 'call_timeout';
+    is thread_status($call), 'idle';
+};
+
+subtest 'a call of a supervisor that was killed is executed by the next one' => sub {
+    my $call = call({ do => 'silent', once => 1 });
+    wait_for('the runner to have it', sub { attempts($call) });
+    $sv->signal('KILL');
+    $sv->wait_exit;
+    $sv = start_supervisor();
+    is result_of($call), 'ok';
+    is thread_status($call), 'idle';
+};
+
+subtest 'a drain hands a call over' => sub {
+    my $call = call({ do => 'silent', once => 1 });
+    wait_for('the runner to have it', sub { attempts($call) });
+    is $sv->stop, 0;
+    is column($call, 'finished_at is null'), 't', 'it goes on';
+    $sv = start_supervisor();
+    is result_of($call), 'ok';
+};
+
+is sql('select count(*) from agent.run_queue'), 0, 'no queue row is left';
+done_testing;
