@@ -225,7 +225,8 @@ void runner_command_execute(runner_t *runner, json_object *message,
 {
     const char *type = agent_json_string(message, "type", "");
 
-    if (strcmp(type, "start") == 0 && runner->graphs != NULL) {
+    if ((strcmp(type, "start") == 0 || strcmp(type, "call") == 0)
+        && runner->graphs != NULL) {
         take_start(runner, message, pool);
         return;
     }

@@ -4,17 +4,15 @@
 
 #include <string.h>
 
+#include "change.h"
 #include "checkpoint.h"
 #include "core/json.h"
 #include "difference.h"
 #include "runners/builtin/base/value.h"
 #include "runners/builtin/message/message.h"
-#include "runners/builtin/message/reducer.h"
 #include "stream.h"
+#include "update.h"
 
-/* Lines nest the input a few levels deeper, and have at most AGENT_SCAN_DEPTH
- * levels. */
-#define INPUT_DEPTH_MAX 110
 /* 2^53: exact in every JSON reader. */
 #define STEP_MAX INT64_C(9007199254740992)
 
@@ -34,62 +32,12 @@ static apr_status_t check_values(runner_run_t *run, runner_problem_t **problem)
     return APR_SUCCESS;
 }
 
-/* The result of an update to the messages of the state, one reference. */
-typedef struct change_t {
-    /* All of them; NULL: those of added are appended. */
-    json_object *merged;
-    json_object *added;
-} change_t;
-
-/* Reads the messages of update. An update without messages changes nothing.
- * Where it only appends, the state is not read. */
-static apr_status_t read_change(change_t *change, runner_run_t *run,
-                                json_object *update, runner_problem_t **problem)
-{
-    json_object *given = agent_json_get(update, "messages");
-
-    if (runner_value_depth(update) > INPUT_DEPTH_MAX) {
-        return runner_problem_set(problem, run->pool, RUNNER_INVALID_INPUT,
-                                  "The input is nested deeper than %d levels.",
-                                  INPUT_DEPTH_MAX);
-    }
-    if (!json_object_is_type(update, json_type_object)) {
-        return runner_problem_set(
-            problem, run->pool, RUNNER_INVALID_INPUT,
-            "The input of graph %s is an object like {\"messages\": "
-            "[{\"role\": \"user\", \"content\": \"..\"}]}.",
-            run->graph->name);
-    }
-    given = given ? given : agent_json_own(runner_value_list(), run->pool);
-    if (run->is_checked && runner_reducer_only_appends(given)) {
-        return runner_reducer_read(&change->added, given, problem, run->pool);
-    }
-    return runner_reducer_apply(&change->merged,
-                                agent_json_get(run->values, "messages"), given,
-                                problem, run->pool);
-}
-
-static void apply_change(runner_run_t *run, const change_t *change)
-{
-    if (change->merged != NULL) {
-        runner_difference_replace(run, change->merged);
-        run->is_checked = true;
-        return;
-    }
-    for (size_t i = 0; i < json_object_array_length(change->added); i++) {
-        json_object_array_add(
-            agent_json_get(run->values, "messages"),
-            runner_value_share(json_object_array_get_idx(change->added, i)));
-    }
-    json_object_put(change->added);
-}
-
 /* is_saved: an earlier attempt has saved the first of the two checkpoints. */
 static apr_status_t apply_input(runner_run_t *run, json_object *input,
                                 bool is_saved, runner_problem_t **problem)
 {
-    change_t change = {NULL, NULL};
-    apr_status_t rv = read_change(&change, run, input, problem);
+    runner_change_t change = {NULL, NULL};
+    apr_status_t rv = runner_change_read(&change, run, input, problem);
 
     if (rv != APR_SUCCESS) {
         return rv;
@@ -100,33 +48,11 @@ static apr_status_t apply_input(runner_run_t *run, json_object *input,
             run, "input",
             runner_value_wrap("__start__", runner_value_share(input)));
     }
-    apply_change(run, &change);
+    runner_change_apply(run, &change);
     run->last = RUNNER_NODE_START;
     run->next = RUNNER_NODE_AGENT;
     runner_checkpoint_save(run, "loop", NULL);
     return APR_SUCCESS;
-}
-
-/* Reads `update` of a command: an object, or pairs [[channel, value], ..]. */
-static json_object *read_update(json_object *command, apr_pool_t *pool)
-{
-    json_object *given = agent_json_get(command, "update");
-    json_object *update;
-
-    if (!json_object_is_type(given, json_type_array)) {
-        return given;
-    }
-    update = agent_json_own(json_object_new_object(), pool);
-    for (size_t i = 0; i < json_object_array_length(given); i++) {
-        json_object *pair = json_object_array_get_idx(given, i);
-
-        if (runner_value_count(pair) == 2) {
-            runner_value_add(
-                update, runner_value_item_text(pair, 0),
-                runner_value_share(json_object_array_get_idx(pair, 1)));
-        }
-    }
-    return update;
 }
 
 /* Reads `goto` of a command: one node, by name or as {node}, or an array of
@@ -165,9 +91,10 @@ static apr_status_t refuse_missing_input(runner_run_t *run,
 static apr_status_t apply_command(runner_run_t *run, json_object *command,
                                   runner_problem_t **problem)
 {
-    json_object *update = read_update(command, run->pool);
+    json_object *update = runner_change_read_pairs(
+        agent_json_get(command, "update"), run->pool);
     json_object *target = agent_json_get(command, "goto");
-    change_t change = {NULL, NULL};
+    runner_change_t change = {NULL, NULL};
 
     if (target != NULL
         && read_goto(&run->next, target, problem, run->pool) != APR_SUCCESS) {
@@ -180,32 +107,16 @@ static apr_status_t apply_command(runner_run_t *run, json_object *command,
         return APR_SUCCESS;
     }
     if (update != NULL) {
-        if (read_change(&change, run, update, problem) != APR_SUCCESS) {
+        if (runner_change_read(&change, run, update, problem) != APR_SUCCESS) {
             return APR_EGENERAL;
         }
-        apply_change(run, &change);
+        runner_change_apply(run, &change);
     }
     runner_checkpoint_save(
         run, "loop",
         update ? runner_value_wrap("__start__", runner_value_share(update))
                : NULL);
     return APR_SUCCESS;
-}
-
-/* Guesses the node that wrote the checkpoint before run->next. */
-static runner_node_t guess_last(runner_run_t *run)
-{
-    json_object *messages = agent_json_get(run->values, "messages");
-    size_t count = json_object_array_length(messages);
-
-    if (run->next == RUNNER_NODE_TOOLS) {
-        return RUNNER_NODE_AGENT;
-    }
-    return count > 0
-            && runner_message_is(json_object_array_get_idx(messages, count - 1),
-                                 "tool")
-        ? RUNNER_NODE_TOOLS
-        : RUNNER_NODE_START;
 }
 
 static apr_status_t read_next(runner_run_t *run, json_object *next,
@@ -295,7 +206,7 @@ static apr_status_t continue_run(runner_run_t *run, json_object *checkpoint,
     if (!run->is_resuming) {
         remove_cancelled_answer(run);
     }
-    run->last = guess_last(run);
+    run->last = runner_change_guess_node(run);
     if (command != NULL) {
         return apply_command(run, command, problem);
     }
@@ -330,6 +241,9 @@ apr_status_t runner_begin_state(runner_run_t *run, runner_problem_t **problem)
             && load_checkpoint(run, checkpoint, problem) != APR_SUCCESS
             && input == NULL)) {
         return APR_EGENERAL;
+    }
+    if (run->is_call) {
+        return runner_update_apply(run, problem);
     }
     if (input != NULL) {
         return apply_input(run, input, is_input_saved(run, checkpoint),

@@ -349,7 +349,7 @@ static void choose_next(runner_run_t *run)
         runner_stream_interrupt(run);
         end_run(run, SUCCESS, NULL);
     }
-    else if (run->next == RUNNER_NODE_NONE) {
+    else if (run->next == RUNNER_NODE_NONE || run->is_call) {
         end_run(run, SUCCESS, NULL);
     }
     else if (run->is_stopping) {
@@ -380,13 +380,14 @@ static void free_start(runner_run_t *run)
 {
     json_object_object_del(run->start, "input");
     json_object_object_del(run->start, "command");
+    json_object_object_del(run->start, "arguments");
 }
 
 static void begin_run(runner_run_t *run)
 {
     runner_problem_t *problem = NULL;
 
-    if (!runner_metadata_is_short(run)) {
+    if (!run->is_call && !runner_metadata_is_short(run)) {
         fail_metadata(run);
         return;
     }
@@ -482,7 +483,7 @@ static void keep_finished_jobs(runner_run_t *run)
 void runner_run_cancel(runner_run_t *run)
 {
     runner_output_cancel(&run->output);
-    if (run->phase == RUNNER_PHASE_BEGIN) {
+    if (run->phase == RUNNER_PHASE_BEGIN && !run->is_call) {
         /* The client's input stays in the state. */
         begin_run(run);
     }

@@ -98,6 +98,7 @@ apr_status_t runner_start_read(runner_run_t **out, json_object *start,
     runner_schedule_init_run(&run->transfers);
     run->graph = graph;
     run->start = start;
+    run->is_call = strcmp(agent_json_string(start, "type", ""), "call") == 0;
     run->epoch = agent_json_integer(start, "epoch", 0);
     runner_output_init(&run->output, wire, run->run_id, run->epoch, pool);
     run->attempt = agent_json_integer(start, "attempt", 1);

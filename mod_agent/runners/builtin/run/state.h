@@ -62,15 +62,15 @@ struct runner_run_t {
     /* NULL when `start` named an unknown graph. */
     const runner_graph_t *graph;
 
-    /* From `start`; belongs to pool, as do its texts. */
+    /* From `start` or `call`; belongs to pool, as do its texts. */
     json_object *start;
+    bool is_call; /* it has no events, and executes no node */
     char run_id[AGENT_UUID_SIZE];
     char thread_id[AGENT_UUID_SIZE];
     int64_t epoch;
     int64_t attempt;
     unsigned modes;
-    /* Breakpoints, bits 1 << runner_node_t. */
-    unsigned interrupt_before;
+    unsigned interrupt_before; /* breakpoints, bits 1 << runner_node_t */
     unsigned interrupt_after;
 
     runner_phase_t phase;

@@ -291,8 +291,10 @@ void runner_stream_end(runner_run_t *run, const char *status,
         error = json_object_new_object();
         runner_value_add_text(error, "error", problem->name);
         runner_value_add_text(error, "message", problem->message);
-        runner_emit_error(run, runner_value_share(error));
         agent_json_own(error, run->scratch);
+        if (!run->is_call) {
+            runner_emit_error(run, runner_value_share(error));
+        }
     }
     runner_wire_begin(run->output.wire,
                       "{\"type\":\"end\",\"run_id\":\"%s\",\"epoch\":%" PRId64

@@ -63,17 +63,20 @@ static size_t measure_growth(agent_raw_t input)
     return elements * ELEMENT_TEXT;
 }
 
+/* line: a start or a call. */
 static void weigh_start(runner_weight_t *weight, agent_raw_t line)
 {
     size_t bytes = read_state_bytes(line);
+    bool is_call = agent_raw_equals(agent_raw_get(line, "type"), "call");
+    agent_raw_t input = agent_raw_get(line, is_call ? "arguments" : "input");
 
     weight->state = estimate_state(bytes);
     weight->begun = weight->line + weight->state;
     weight->text += bytes;
-    weight->text += measure_growth(agent_raw_get(line, "input"))
+    weight->text += measure_growth(input)
         + measure_growth(agent_raw_get(line, "command"));
     if (weight->line > RUNNER_WEIGHT_SMALL / (INPUT_GROWTH + 1)) {
-        weight->begun += weigh_growth(agent_raw_get(line, "input"))
+        weight->begun += weigh_growth(input)
             + weigh_growth(agent_raw_get(line, "command"));
     }
 }
@@ -91,7 +94,8 @@ apr_status_t runner_weight_estimate(runner_weight_t *weight, const char *text,
     weight->text = length;
     rv = agent_json_scan(&weight->line, text, length, err, pool);
     if (rv == APR_SUCCESS
-        && agent_raw_equals(agent_raw_get(line, "type"), "start")) {
+        && (agent_raw_equals(agent_raw_get(line, "type"), "start")
+            || agent_raw_equals(agent_raw_get(line, "type"), "call"))) {
         weigh_start(weight, line);
     }
     return rv;

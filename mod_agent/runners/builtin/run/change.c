@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Applying updates of clients to the messages of the state. */
+#include "change.h"
+
+#include "core/json.h"
+#include "difference.h"
+#include "runners/builtin/base/value.h"
+#include "runners/builtin/message/message.h"
+#include "runners/builtin/message/reducer.h"
+
+/* Lines nest the input a few levels deeper, and have at most AGENT_SCAN_DEPTH
+ * levels. */
+#define INPUT_DEPTH_MAX 110
+
+json_object *runner_change_read_pairs(json_object *given, apr_pool_t *pool)
+{
+    json_object *update;
+
+    if (!json_object_is_type(given, json_type_array)) {
+        return given;
+    }
+    update = agent_json_own(json_object_new_object(), pool);
+    for (size_t i = 0; i < json_object_array_length(given); i++) {
+        json_object *pair = json_object_array_get_idx(given, i);
+
+        if (runner_value_count(pair) == 2) {
+            runner_value_add(
+                update, runner_value_item_text(pair, 0),
+                runner_value_share(json_object_array_get_idx(pair, 1)));
+        }
+    }
+    return update;
+}
+
+apr_status_t runner_change_read(runner_change_t *change, runner_run_t *run,
+                                json_object *update, runner_problem_t **problem)
+{
+    json_object *given = agent_json_get(update, "messages");
+
+    if (runner_value_depth(update) > INPUT_DEPTH_MAX) {
+        return runner_problem_set(problem, run->pool, RUNNER_INVALID_INPUT,
+                                  "The input is nested deeper than %d levels.",
+                                  INPUT_DEPTH_MAX);
+    }
+    if (!json_object_is_type(update, json_type_object)) {
+        return runner_problem_set(
+            problem, run->pool, RUNNER_INVALID_INPUT,
+            "The input of graph %s is an object like {\"messages\": "
+            "[{\"role\": \"user\", \"content\": \"..\"}]}.",
+            run->graph->name);
+    }
+    given = given ? given : agent_json_own(runner_value_list(), run->pool);
+    if (run->is_checked && runner_reducer_only_appends(given)) {
+        return runner_reducer_read(&change->added, given, problem, run->pool);
+    }
+    return runner_reducer_apply(&change->merged,
+                                agent_json_get(run->values, "messages"), given,
+                                problem, run->pool);
+}
+
+void runner_change_apply(runner_run_t *run, const runner_change_t *change)
+{
+    if (change->merged != NULL) {
+        runner_difference_replace(run, change->merged);
+        run->is_checked = true;
+        return;
+    }
+    for (size_t i = 0; i < json_object_array_length(change->added); i++) {
+        json_object_array_add(
+            agent_json_get(run->values, "messages"),
+            runner_value_share(json_object_array_get_idx(change->added, i)));
+    }
+    json_object_put(change->added);
+}
+
+runner_node_t runner_change_guess_node(runner_run_t *run)
+{
+    json_object *messages = agent_json_get(run->values, "messages");
+    size_t count = json_object_array_length(messages);
+
+    if (run->next == RUNNER_NODE_TOOLS) {
+        return RUNNER_NODE_AGENT;
+    }
+    return count > 0
+            && runner_message_is(json_object_array_get_idx(messages, count - 1),
+                                 "tool")
+        ? RUNNER_NODE_TOOLS
+        : RUNNER_NODE_START;
+}
