@@ -33,6 +33,7 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     config->connect_timeout = -1;
     config->run_timeout = -1;
     config->drain_timeout = -1;
+    config->call_timeout = -1;
     config->graphs = apr_array_make(pool, 2, sizeof(agent_graph_t *));
     config->webhooks = -1;
     config->webhook_timeout = -1;
@@ -228,6 +229,12 @@ apr_interval_time_t agent_config_drain_timeout(
     const agent_server_config_t *config)
 {
     return get_time(config->drain_timeout, 180 * 1000);
+}
+
+apr_interval_time_t agent_config_call_timeout(
+    const agent_server_config_t *config)
+{
+    return get_time(config->call_timeout, 10 * 1000);
 }
 
 const agent_egress_t *agent_config_webhook_egress(

@@ -34,6 +34,7 @@ typedef struct agent_server_config_t {
     apr_interval_time_t connect_timeout;
     apr_interval_time_t run_timeout;
     apr_interval_time_t drain_timeout;
+    apr_interval_time_t call_timeout;
     /* Of all hosts: of agent_graph_t *, see graph.h. */
     apr_array_header_t *graphs;
     int webhooks;
@@ -108,6 +109,7 @@ apr_interval_time_t agent_config_query_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_connect_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_run_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_drain_timeout(const agent_server_config_t *);
+apr_interval_time_t agent_config_call_timeout(const agent_server_config_t *);
 
 /* The rule for URLs of webhooks; NULL with AgentWebhooks Off. */
 const agent_egress_t *agent_config_webhook_egress(

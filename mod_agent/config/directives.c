@@ -240,6 +240,8 @@ static const duration_t run_timeout = DURATION(run_timeout, 1, 86400, "s",
                                                false);
 static const duration_t drain_timeout = DURATION(drain_timeout, 0, 3600, "s",
                                                  false);
+static const duration_t call_timeout = DURATION(call_timeout, 1, 300, "s",
+                                                false);
 static const duration_t webhook_timeout = DURATION(webhook_timeout, 1, 300, "s",
                                                    false);
 static const duration_t retention = DURATION(retention, 1, 3650, "d", true);
@@ -301,6 +303,10 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1(
         "AgentRunTimeout", set_duration, DATA(run_timeout), RSRC_CONF,
         "time limit of a run, in seconds without a unit (default: 3600)"),
+    AP_INIT_TAKE1(
+        "AgentCallTimeout", set_duration, DATA(call_timeout), RSRC_CONF,
+        "time that a request waits for the answer of a graph, in seconds "
+        "without a unit (default: 10)"),
     AP_INIT_TAKE1("AgentDrainTimeout", set_duration, DATA(drain_timeout),
                   RSRC_CONF,
                   "time that runs may continue after a graceful restart or "

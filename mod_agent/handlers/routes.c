@@ -30,6 +30,7 @@ static const agent_route_t server_routes[] = {
     {"POST", "/threads/{thread_id}/copy", agent_handle_thread_copy, true},
     {"GET", "/threads/{thread_id}/stream", agent_handle_thread_stream, true},
     {"GET", "/threads/{thread_id}/state", agent_handle_state_get, true},
+    {"POST", "/threads/{thread_id}/state", agent_handle_state_update, true},
     {"GET", "/threads/{thread_id}/state/{checkpoint_id}", agent_handle_state_at,
      true},
     {"GET", "/threads/{thread_id}/runs", agent_handle_run_list, true},

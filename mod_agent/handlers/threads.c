@@ -10,9 +10,13 @@
 #include "../http/request.h"
 #include "../http/response.h"
 #include "../model/schema.h"
+#include "../model/state.h"
 #include "../model/thread.h"
 #include "../stream/thread_copy.h"
 #include "../stream/thread_stream.h"
+#include "../stream/update.h"
+#include "../wait/park.h"
+#include "creation.h"
 
 /* The client's id in lower case, or a new one. */
 static const char *choose_thread_id(const agent_call_t *call)
@@ -109,6 +113,40 @@ int agent_handle_state_get(agent_call_t *call)
 int agent_handle_state_at(agent_call_t *call)
 {
     return send_state(call, call->checkpoint_id);
+}
+
+/* Creates the call that applies the update, and wakes the supervisor. */
+static apr_status_t update_state(agent_call_t *call)
+{
+    agent_run_creation_t headers = {0};
+    const char *changed;
+    agent_raw_t value;
+
+    if (agent_park_check(call->r, call->child->waiters, call->ref.deployment_id,
+                         &call->err)
+            != APR_SUCCESS
+        || agent_creation_read_headers(&headers, call) != APR_SUCCESS
+        || agent_request_body(&value, call) != APR_SUCCESS
+        || agent_schema_state(value, call->ref.thread_id, &call->err,
+                              call->pool)
+            != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    call->ref.run_id = agent_creation_new_id(call);
+    if (agent_state_update(&changed, call->db, &call->ref, headers.user_id,
+                           agent_config_call_timeout(call->child->config),
+                           call->body, &call->err, call->pool)
+        != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    agent_wake_ready(call->child->wake_fd, changed);
+    return APR_SUCCESS;
+}
+
+int agent_handle_state_update(agent_call_t *call)
+{
+    return update_state(call) == APR_SUCCESS ? agent_update_await(call)
+                                             : agent_problem_send(call);
 }
 
 int agent_handle_thread_stream(agent_call_t *call)

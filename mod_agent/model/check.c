@@ -129,6 +129,16 @@ apr_status_t agent_check_any(const agent_check_t *check, agent_raw_t value,
     return APR_SUCCESS;
 }
 
+apr_status_t agent_check_values(const agent_check_t *check, agent_raw_t value,
+                                const agent_json_path_t *path)
+{
+    agent_raw_kind_t kind = agent_raw_kind(value);
+
+    return kind == AGENT_RAW_OBJECT || kind == AGENT_RAW_ARRAY
+        ? APR_SUCCESS
+        : agent_check_refuse(path, "an object or an array");
+}
+
 apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
                                 const agent_json_path_t *path)
 {

@@ -78,6 +78,10 @@ apr_status_t agent_check_any(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
                                 const agent_json_path_t *path);
 
+/* Accepts an object or an array. */
+apr_status_t agent_check_values(const agent_check_t *check, agent_raw_t value,
+                                const agent_json_path_t *path);
+
 /* Accepts a string of low to high bytes. */
 apr_status_t agent_check_text(const agent_check_t *check, agent_raw_t value,
                               const agent_json_path_t *path);

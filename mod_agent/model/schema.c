@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schemas of request bodies as tables of checks; see schema.h. */
-#include "schema.h"
+#include "schema_private.h"
 
 #include <limits.h>
 #include <string.h>
@@ -11,13 +11,6 @@
 #include "../core/uuid.h"
 #include "../core/word.h"
 #include "check.h"
-
-struct agent_fields_t {
-    const agent_check_t *members;
-    /* One for each row of members. */
-    agent_raw_t *values;
-    apr_pool_t *pool;
-};
 
 const char *const agent_stream_modes[] = {
     "values", "messages", "messages-tuple", "tasks", "checkpoints", "updates",
@@ -74,13 +67,6 @@ static const agent_check_t configurable_members[] = {
 static const agent_check_t config_members[] = {
     CONFIG_MEMBERS(configurable_members), {.key = NULL}};
 
-static const agent_check_t checkpoint_members[] = {
-    {.key = "thread_id", .check = agent_check_uuid},
-    {.key = "checkpoint_id", .check = agent_check_uuid},
-    {.key = "checkpoint_ns", .check = agent_check_unsupported},
-    {.key = "checkpoint_map", .check = agent_check_unsupported},
-    {.key = NULL}};
-
 static const agent_check_t run_members[] = {
     {.key = "assistant_id",
      .required = true,
@@ -116,7 +102,7 @@ static const agent_check_t run_members[] = {
     {.key = "checkpoint_id", .check = agent_check_uuid},
     {.key = "checkpoint",
      .check = agent_check_object,
-     .members = checkpoint_members},
+     .members = agent_schema_checkpoint_members},
     {.key = "strict_resume", .check = agent_check_unsupported},
     {.key = NULL}};
 
@@ -181,47 +167,6 @@ static const agent_check_t cancel_members[] = {
     {.key = "run_ids", .check = agent_check_uuids, .high = AGENT_MANY_RUNS},
     {.key = NULL}};
 
-agent_raw_t agent_field_raw(const agent_fields_t *fields, const char *key)
-{
-    for (int i = 0; fields != NULL && fields->members[i].key != NULL; i++) {
-        if (strcmp(fields->members[i].key, key) == 0) {
-            return fields->values[i];
-        }
-    }
-    return (agent_raw_t){NULL, 0};
-}
-
-const char *agent_field_string(const agent_fields_t *fields, const char *key,
-                               const char *fallback)
-{
-    agent_raw_t value = agent_field_raw(fields, key);
-
-    return agent_raw_kind(value) == AGENT_RAW_STRING
-        ? agent_raw_string(value, fields->pool)
-        : fallback;
-}
-
-static apr_status_t check_body(const agent_fields_t **out,
-                               const agent_check_t *members, agent_raw_t body,
-                               const agent_json_path_t *path)
-{
-    agent_fields_t *fields = apr_palloc(path->pool, sizeof(*fields));
-    apr_size_t count = 0;
-
-    if (agent_raw_kind(body) != AGENT_RAW_OBJECT) {
-        return agent_check_refuse(path, "an object");
-    }
-    while (members[count].key != NULL) {
-        count++;
-    }
-    fields->members = members;
-    fields->values = apr_pcalloc(path->pool, count * sizeof(agent_raw_t));
-    fields->pool = path->pool;
-    *out = fields;
-    agent_check_find(fields->values, members, body);
-    return agent_check_members(members, fields->values, path);
-}
-
 static bool has_field(const agent_fields_t *fields, const char *key)
 {
     return agent_field_raw(fields, key).length > 0;
@@ -233,7 +178,7 @@ apr_status_t agent_schema_assistants(const agent_fields_t **fields,
 {
     agent_json_path_t path = {.err = err, .pool = pool};
 
-    return check_body(fields, assistants_members, body, &path);
+    return agent_schema_check_body(fields, assistants_members, body, &path);
 }
 
 apr_status_t agent_schema_assistant(agent_raw_t body, agent_error_t **err,
@@ -242,7 +187,7 @@ apr_status_t agent_schema_assistant(agent_raw_t body, agent_error_t **err,
     agent_json_path_t path = {.err = err, .pool = pool};
     const agent_fields_t *fields;
 
-    return check_body(&fields, assistant_members, body, &path);
+    return agent_schema_check_body(&fields, assistant_members, body, &path);
 }
 
 apr_status_t agent_schema_new_assistant(const agent_fields_t **fields,
@@ -250,17 +195,10 @@ apr_status_t agent_schema_new_assistant(const agent_fields_t **fields,
                                         apr_pool_t *pool)
 {
     agent_json_path_t path = {.err = err, .pool = pool};
-    apr_status_t rv = check_body(fields, new_assistant_members, body, &path);
+    apr_status_t rv = agent_schema_check_body(fields, new_assistant_members,
+                                              body, &path);
 
     return rv == APR_SUCCESS ? agent_schema_assistant(body, err, pool) : rv;
-}
-
-static apr_status_t refuse_member(const agent_json_path_t *run, const char *key,
-                                  const char *expected)
-{
-    agent_json_path_t path = agent_json_path_below(run, key);
-
-    return agent_check_refuse(&path, expected);
 }
 
 apr_status_t agent_schema_version(int *version, agent_raw_t body,
@@ -268,7 +206,8 @@ apr_status_t agent_schema_version(int *version, agent_raw_t body,
 {
     agent_json_path_t path = {.err = err, .pool = pool};
     const agent_fields_t *fields;
-    apr_status_t rv = check_body(&fields, version_members, body, &path);
+    apr_status_t rv = agent_schema_check_body(&fields, version_members, body,
+                                              &path);
 
     if (rv != APR_SUCCESS) {
         return rv;
@@ -278,7 +217,7 @@ apr_status_t agent_schema_version(int *version, agent_raw_t body,
     }
     return *version > 0
         ? APR_SUCCESS
-        : refuse_member(&path, "version", "a value: it is required");
+        : agent_schema_refuse(&path, "version", "a value: it is required");
 }
 
 apr_status_t agent_schema_thread(const agent_fields_t **fields,
@@ -287,7 +226,7 @@ apr_status_t agent_schema_thread(const agent_fields_t **fields,
 {
     agent_json_path_t path = {.err = err, .pool = pool};
 
-    return check_body(fields, thread_members, body, &path);
+    return agent_schema_check_body(fields, thread_members, body, &path);
 }
 
 /* checkpoint_during is the former name: true is async, false is exit. */
@@ -298,53 +237,13 @@ static apr_status_t check_durability(const agent_fields_t *run,
     agent_raw_t during = agent_field_raw(run, "checkpoint_during");
 
     if (agent_raw_equals(durability, "sync")) {
-        return refuse_member(path, "durability",
-                             "async or exit: sync is not supported yet");
+        return agent_schema_refuse(path, "durability",
+                                   "async or exit: sync is not supported yet");
     }
     if (durability.length > 0 && during.length > 0
         && agent_raw_equals(durability, "exit") == (*during.text == 't')) {
-        return refuse_member(path, "checkpoint_during",
-                             "the same as durability says, or none");
-    }
-    return APR_SUCCESS;
-}
-
-/* The members that name the checkpoint to start from. */
-static const char *const checkpoint_pointers[] = {
-    "checkpoint_id", "checkpoint/checkpoint_id",
-    "config/configurable/checkpoint_id"};
-
-#define CHECKPOINT_POINTERS 3
-
-static void find_checkpoints(agent_raw_t ids[CHECKPOINT_POINTERS],
-                             const agent_fields_t *run)
-{
-    agent_raw_t config = agent_field_raw(run, "config");
-
-    ids[0] = agent_field_raw(run, "checkpoint_id");
-    ids[1] = agent_raw_get(agent_field_raw(run, "checkpoint"), "checkpoint_id");
-    ids[2] = agent_raw_get(agent_raw_get(config, "configurable"),
-                           "checkpoint_id");
-}
-
-static apr_status_t check_checkpoints(const agent_fields_t *run,
-                                      const agent_json_path_t *path)
-{
-    char first[AGENT_UUID_SIZE] = "";
-    char id[AGENT_UUID_SIZE];
-    agent_raw_t ids[CHECKPOINT_POINTERS];
-
-    find_checkpoints(ids, run);
-    for (int i = 0; i < CHECKPOINT_POINTERS; i++) {
-        if (agent_raw_kind(ids[i]) != AGENT_RAW_STRING) {
-            continue;
-        }
-        agent_uuid_parse(id, agent_raw_string(ids[i], path->pool));
-        if (first[0] != '\0' && strcmp(first, id) != 0) {
-            return refuse_member(path, checkpoint_pointers[i],
-                                 "the checkpoint that another member names");
-        }
-        apr_cpystrn(first, id, sizeof(first));
+        return agent_schema_refuse(path, "checkpoint_during",
+                                   "the same as durability says, or none");
     }
     return APR_SUCCESS;
 }
@@ -352,52 +251,29 @@ static apr_status_t check_checkpoints(const agent_fields_t *run,
 static apr_status_t check_run(const agent_fields_t **fields, agent_raw_t body,
                               const agent_json_path_t *path)
 {
-    apr_status_t rv = check_body(fields, run_members, body, path);
+    apr_status_t rv = agent_schema_check_body(fields, run_members, body, path);
 
     if (rv == APR_SUCCESS && has_field(*fields, "input")
         && has_field(*fields, "command")) {
-        return refuse_member(path, "command", "no input beside it");
+        return agent_schema_refuse(path, "command", "no input beside it");
     }
     if (rv == APR_SUCCESS) {
         rv = check_durability(*fields, path);
     }
-    return rv == APR_SUCCESS ? check_checkpoints(*fields, path) : rv;
-}
-
-static apr_status_t check_stateless(const agent_fields_t *run,
-                                    const agent_json_path_t *path)
-{
-    agent_raw_t ids[CHECKPOINT_POINTERS];
-
-    find_checkpoints(ids, run);
-    for (int i = 0; i < CHECKPOINT_POINTERS; i++) {
-        if (agent_raw_kind(ids[i]) == AGENT_RAW_STRING) {
-            return refuse_member(path, checkpoint_pointers[i],
-                                 "none: a stateless run begins on a new "
-                                 "thread");
-        }
-    }
-    return APR_SUCCESS;
+    return rv == APR_SUCCESS ? agent_schema_check_checkpoints(*fields, path)
+                             : rv;
 }
 
 static apr_status_t check_on_thread(const agent_fields_t *run,
                                     const char *thread_id,
                                     const agent_json_path_t *path)
 {
-    const char *asked = agent_raw_string(
-        agent_raw_get(agent_field_raw(run, "checkpoint"), "thread_id"),
-        path->pool);
-
-    if (asked != NULL && strcasecmp(asked, thread_id) != 0) {
-        return refuse_member(path, "checkpoint/thread_id",
-                             "the thread of the path");
-    }
     if (agent_raw_equals(agent_field_raw(run, "on_completion"), "delete")) {
-        return refuse_member(path, "on_completion",
-                             "keep: only threads of stateless runs are "
-                             "deleted");
+        return agent_schema_refuse(path, "on_completion",
+                                   "keep: only threads of stateless runs are "
+                                   "deleted");
     }
-    return APR_SUCCESS;
+    return agent_schema_check_thread(run, thread_id, path);
 }
 
 apr_status_t agent_schema_endpoint(const agent_fields_t *run,
@@ -408,12 +284,13 @@ apr_status_t agent_schema_endpoint(const agent_fields_t *run,
 
     if (!is_awaited
         && agent_raw_equals(agent_field_raw(run, "on_disconnect"), "cancel")) {
-        return refuse_member(&path, "on_disconnect",
-                             "continue: the request does not wait for the "
-                             "run");
+        return agent_schema_refuse(
+            &path, "on_disconnect",
+            "continue: the request does not wait for the "
+            "run");
     }
     return thread_id != NULL ? check_on_thread(run, thread_id, &path)
-                             : check_stateless(run, &path);
+                             : agent_schema_check_stateless(run, &path);
 }
 
 apr_status_t agent_schema_run(const agent_fields_t **fields, agent_raw_t body,
@@ -469,7 +346,8 @@ apr_status_t agent_schema_cancel(const agent_fields_t **fields,
                                  apr_pool_t *pool)
 {
     agent_json_path_t path = {.err = err, .pool = pool};
-    apr_status_t rv = check_body(fields, cancel_members, body, &path);
+    apr_status_t rv = agent_schema_check_body(fields, cancel_members, body,
+                                              &path);
     bool has_runs;
 
     if (rv != APR_SUCCESS) {

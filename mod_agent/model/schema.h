@@ -8,18 +8,7 @@
 
 #include "../core/error.h"
 #include "../core/raw.h"
-
-/* The members of a body that its schema names, borrowed from the body's text.
- * NULL: a body without members. */
-typedef struct agent_fields_t agent_fields_t;
-
-/* Returns a member's value; NONE if it is absent or null. */
-agent_raw_t agent_field_raw(const agent_fields_t *fields, const char *key);
-
-/* Returns a member's text, in the pool of the check; fallback if it is not a
- * string. */
-const char *agent_field_string(const agent_fields_t *fields, const char *key,
-                               const char *fallback);
+#include "field.h"
 
 /* Each function below checks a body that agent_json_scan_request() has
  * accepted, and returns its fields in pool. Takes memory for fields, not for
@@ -62,6 +51,11 @@ apr_status_t agent_schema_run(const agent_fields_t **fields, agent_raw_t body,
 apr_status_t agent_schema_endpoint(const agent_fields_t *run,
                                    const char *thread_id, bool is_awaited,
                                    agent_error_t **err, apr_pool_t *pool);
+
+/* The body of POST /threads/{thread_id}/state; thread_id: of the path, in lower
+ * case. */
+apr_status_t agent_schema_state(agent_raw_t body, const char *thread_id,
+                                agent_error_t **err, apr_pool_t *pool);
 
 /* The body of POST /runs/cancel: a status, or a thread and its runs. */
 apr_status_t agent_schema_cancel(const agent_fields_t **fields,

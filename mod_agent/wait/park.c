@@ -187,7 +187,8 @@ apr_status_t agent_park(int *result, request_rec *r,
             : -1,
         .watches_input = agent_input_may_close(r->connection),
         .parked = park != NULL,
-        .is_stream = parking->is_stream};
+        .is_stream = parking->is_stream,
+        .timeout = parking->timeout};
     agent_waiter_t *waiter;
     apr_status_t rv = agent_waiter_register(&waiter, parking->registry, &params,
                                             err, r->pool);

@@ -39,6 +39,9 @@ struct agent_waiter_t {
     bool is_queued;
     apr_time_t heartbeat_at;
     unsigned heartbeats;
+    /* In table.by_timeout while it has not passed; 0: not in it. */
+    APR_RING_ENTRY(agent_waiter_t) timeout;
+    apr_time_t timeout_at;
     /* Bits 1 << agent_wake_reason_t. */
     unsigned reasons;
     /* Number of the last event that was delivered or queried, when the waiter
@@ -67,6 +70,7 @@ typedef struct agent_waiter_table_t {
     apr_hash_t *by_serial; /* waiters whose client is watched */
     struct agent_waiter_ring_t by_heartbeat; /* earliest first */
     int count;                               /* of by_heartbeat */
+    struct agent_waiter_ring_t by_timeout;   /* earliest first */
     apr_uint64_t last_serial;
     agent_slot_shares_t parked;
     agent_slot_shares_t blocked;

@@ -9,6 +9,7 @@ void agent_waiter_table_init(agent_waiter_table_t *table,
     table->by_key = apr_hash_make(tables);
     table->by_serial = apr_hash_make(tables);
     APR_RING_INIT(&table->by_heartbeat, agent_waiter_t, link);
+    APR_RING_INIT(&table->by_timeout, agent_waiter_t, timeout);
     agent_slot_shares_init(&table->parked, limits->parked, limits->deployments,
                            tables);
     agent_slot_shares_init(&table->blocked, limits->blocked,
@@ -85,6 +86,28 @@ static void count_out(agent_waiter_table_t *table, const agent_waiter_t *waiter)
     }
 }
 
+/* The timeouts of a server are the same: the last one is the latest, unless the
+ * clock was set back. */
+static void insert_timeout(agent_waiter_table_t *table, agent_waiter_t *waiter)
+{
+    agent_waiter_t *before = APR_RING_LAST(&table->by_timeout);
+
+    while (before
+               != APR_RING_SENTINEL(&table->by_timeout, agent_waiter_t, timeout)
+           && before->timeout_at > waiter->timeout_at) {
+        before = APR_RING_PREV(before, timeout);
+    }
+    APR_RING_INSERT_AFTER(before, waiter, timeout);
+}
+
+void agent_waiter_table_drop_timeout_locked(agent_waiter_t *waiter)
+{
+    if (waiter->timeout_at != 0) {
+        APR_RING_REMOVE(waiter, timeout);
+        waiter->timeout_at = 0;
+    }
+}
+
 void agent_waiter_table_add_locked(agent_waiter_table_t *table,
                                    agent_waiter_t *waiter)
 {
@@ -93,6 +116,9 @@ void agent_waiter_table_add_locked(agent_waiter_table_t *table,
                                                   APR_HASH_KEY_STRING);
     set_first(table, waiter);
     APR_RING_INSERT_TAIL(&table->by_heartbeat, waiter, agent_waiter_t, link);
+    if (waiter->timeout_at != 0) {
+        insert_timeout(table, waiter);
+    }
     count_in(table, waiter);
     if (waiter->params.client_fd >= 0) {
         apr_hash_set(table->by_serial, &waiter->serial, sizeof(waiter->serial),
@@ -121,6 +147,7 @@ void agent_waiter_table_remove_locked(agent_waiter_table_t *table,
 {
     unchain(table, waiter);
     APR_RING_REMOVE(waiter, link);
+    agent_waiter_table_drop_timeout_locked(waiter);
     count_out(table, waiter);
     if (waiter->params.client_fd >= 0) {
         apr_hash_set(table->by_serial, &waiter->serial, sizeof(waiter->serial),

@@ -3,6 +3,7 @@
 #include "timer.h"
 
 #include "dispatch.h"
+#include "table.h"
 #include "updates.h"
 
 /* Between polls of all waiters while there is no LISTEN connection. */
@@ -22,6 +23,12 @@ static bool polls_ending(const agent_timer_t *timer)
     return timer->is_ending != NULL && !timer->stopping;
 }
 
+/* 0 stands for never. */
+static apr_time_t earlier(apr_time_t a, apr_time_t b)
+{
+    return a == 0 || b < a ? b : a;
+}
+
 apr_time_t agent_timer_due_locked(const agent_waiter_registry_t *registry)
 {
     const struct agent_waiter_ring_t *ring = &registry->table.by_heartbeat;
@@ -31,6 +38,10 @@ apr_time_t agent_timer_due_locked(const agent_waiter_registry_t *registry)
     if (!APR_RING_EMPTY(ring, agent_waiter_t, link)) {
         due = APR_RING_FIRST(ring)->heartbeat_at;
         due = due > timer->heartbeats_at ? due : timer->heartbeats_at;
+    }
+    if (!APR_RING_EMPTY(&registry->table.by_timeout, agent_waiter_t, timeout)) {
+        due = earlier(due,
+                      APR_RING_FIRST(&registry->table.by_timeout)->timeout_at);
     }
     if (!registry->is_listening && due != 0 && timer->poll_at < due) {
         due = timer->poll_at;
@@ -105,6 +116,20 @@ static void send_heartbeats_locked(agent_waiter_registry_t *registry,
     }
 }
 
+static void send_timeouts_locked(agent_waiter_registry_t *registry,
+                                 apr_time_t now)
+{
+    const struct agent_waiter_ring_t *ring = &registry->table.by_timeout;
+
+    while (!APR_RING_EMPTY(ring, agent_waiter_t, timeout)
+           && APR_RING_FIRST(ring)->timeout_at <= now) {
+        agent_waiter_t *waiter = APR_RING_FIRST(ring);
+
+        agent_waiter_table_drop_timeout_locked(waiter);
+        agent_dispatch_wake_locked(waiter, AGENT_REASON_QUERY);
+    }
+}
+
 static void stop_streams_locked(agent_waiter_registry_t *registry)
 {
     agent_waiter_t *waiter;
@@ -131,6 +156,7 @@ void agent_timer_run_locked(agent_waiter_registry_t *registry, apr_time_t now)
     agent_timer_t *timer = &registry->timer;
 
     send_heartbeats_locked(registry, now);
+    send_timeouts_locked(registry, now);
     if (!registry->is_listening && timer->poll_at <= now) {
         timer->poll_at = now + POLL_INTERVAL;
         agent_dispatch_wake_all_locked(registry, AGENT_REASON_QUERY);

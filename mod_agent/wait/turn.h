@@ -34,6 +34,8 @@ typedef struct agent_parking_t {
     const char *key;
     const char *deployment_id;
     bool is_stream;
+    /* As in agent_waiter_params_t. */
+    apr_interval_time_t timeout;
     agent_turn_fn_t take_turn;
     /* In the request's pool. */
     void *baton;

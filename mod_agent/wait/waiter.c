@@ -191,6 +191,9 @@ static void add_locked(agent_waiter_registry_t *registry,
 {
     waiter->is_registered = true;
     waiter->heartbeat_at = apr_time_now() + registry->timer.heartbeat;
+    waiter->timeout_at = waiter->params.timeout > 0
+        ? apr_time_now() + waiter->params.timeout
+        : 0;
     agent_waiter_table_add_locked(&registry->table, waiter);
     if (waiter->params.watches_input) {
         agent_dispatch_wake_locked(waiter, AGENT_REASON_INPUT);
@@ -238,16 +241,17 @@ static bool try_add(agent_error_id_t *refusal,
                     agent_waiter_registry_t *registry, agent_waiter_t *waiter)
 {
     bool accepted;
-    bool is_first;
+    bool is_due_first;
 
     apr_thread_mutex_lock(registry->mutex);
-    is_first = registry->table.count == 0;
+    is_due_first = registry->table.count == 0;
     accepted = accepts_locked(refusal, registry, &waiter->params);
     if (accepted) {
         add_locked(registry, waiter);
+        is_due_first |= APR_RING_FIRST(&registry->table.by_timeout) == waiter;
     }
     apr_thread_mutex_unlock(registry->mutex);
-    if (accepted && is_first) {
+    if (accepted && is_due_first) {
         agent_watch_interrupt(registry);
     }
     return accepted;

@@ -62,6 +62,8 @@ typedef struct agent_waiter_params_t {
     bool parked;
     /* Stopped without grace when the child stops. */
     bool is_stream;
+    /* Wakes once with QUERY when it has passed; 0: never. */
+    apr_interval_time_t timeout;
 } agent_waiter_params_t;
 
 /* Whether a waiter could be registered now; otherwise err says why not. params:

@@ -161,6 +161,7 @@ sub rows_for {
         } ],
         'GET /threads/{thread_id}/stream'                 => [ undef, $unseen ],
         'GET /threads/{thread_id}/state'                  => [ undef, $unseen ],
+        'POST /threads/{thread_id}/state'                 => [ { values => { messages => [] } }, $unseen ],
         'GET /threads/{thread_id}/state/{checkpoint_id}'  => [ undef, $unseen ],
         'GET /threads/{thread_id}/runs'                   => [ undef, $unseen ],
         'POST /threads/{thread_id}/runs'                  => [ $input, $unseen ],

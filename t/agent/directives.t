@@ -103,7 +103,7 @@ my @good = (
         'AgentDBPoolWait 0', 'AgentDBQueryTimeout 100',
         'AgentDBConnectTimeout 100', 'AgentRunners 2', 'AgentRunnerSlots 1',
         'AgentRunnerMemory 64m',
-        'AgentRunTimeout 1', 'AgentDrainTimeout 0', 'AgentEventRetention 1',
+        'AgentRunTimeout 1', 'AgentCallTimeout 1', 'AgentDrainTimeout 0', 'AgentEventRetention 1',
         'AgentMaxWaiters 1', 'AgentMaxWaitersPerAddress 0', 'AgentParking Off', 'AgentMaxBody 1024', 'AgentPrefix /agents',
         'AgentMultitaskDefault enqueue', 'AgentDatabase "dbname=x"',
         'AgentFeedbackURL "http://127.0.0.1/{run_id}/{key}"', ''),
@@ -132,7 +132,7 @@ my @good = (
     # Durations: each unit, up to the limits of the directive.
     (map { graph('AgentModel demo') . "$_\n" } 'AgentDBPoolWait 0s', 'AgentDBPoolWait 1min',
         'AgentDBQueryTimeout 10ms', 'AgentDBConnectTimeout 60s', 'AgentRunTimeout 24h',
-        'AgentRunTimeout 1d', 'AgentRunTimeout 1500ms', 'AgentDrainTimeout 1h',
+        'AgentRunTimeout 1d', 'AgentRunTimeout 1500ms', 'AgentCallTimeout 5min', 'AgentDrainTimeout 1h',
         'AgentWebhookTimeout 5min', 'AgentEventRetention 3650d', 'AgentEventRetention 48h'),
     map { graph('AgentModel demo', "AgentModelTimeout $_") } '1h', '90s', '1000ms', '2min',
 );
@@ -202,6 +202,7 @@ my @bad = (
         qw(-1 60001 61s 2min 1.5s 5m 5S 5sec 5x ms 1000000000ms)),
     (map { [ graph('AgentModel demo') . "AgentRunTimeout $_\n", 'AgentRunTimeout',
         'from 1 to 86400 s', qq('$_') ] } qw(0 999ms 25h 86401 1000001d 99999999999d)),
+    (map { [ graph('AgentModel demo') . "AgentCallTimeout $_\n", 'AgentCallTimeout', 'from 1 to 300 s', qq('$_') ] } qw(0 301 6min)),
     (map { [ graph('AgentModel demo') . "AgentEventRetention $_\n", 'AgentEventRetention',
         'from 1 to 3650 d without a fraction', qq('$_') ] } qw(0 23h 36h 3651d 1500min)),
     [ graph('AgentModel demo', 'AgentModelTimeout 61min'), 'AgentModelTimeout',

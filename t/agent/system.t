@@ -37,10 +37,10 @@ subtest 'unknown operations: the detail names method and path' => sub {
     }
     is $client->get('/threads/xyz/none')->{json}{detail}, 'This server has no GET /threads/xyz/none.',
         'unknown operations: the detail of a path without an operation names no parameter';
-    my $state = $client->post('/threads/01900000-0000-7000-8000-000000000000/state', {});
-    is $state->{status}, 405, 'unknown operations: POST of a state is 405';
-    is $state->{json}{detail}, 'This server has no POST'
-        . ' /threads/01900000-0000-7000-8000-000000000000/state, only GET, HEAD.',
+    my $stream = $client->post('/threads/01900000-0000-7000-8000-000000000000/stream', {});
+    is $stream->{status}, 405, 'unknown operations: POST of a stream is 405';
+    is $stream->{json}{detail}, 'This server has no POST'
+        . ' /threads/01900000-0000-7000-8000-000000000000/stream, only GET, HEAD.',
         'unknown operations: the detail of a 405 names the methods that exist';
     is $client->get($_)->{json}{detail}, 'Not Found', 'unknown operations: the detail does not repeat ' . substr $_, 0, 10
         for '/%22%3Cx', '/' . 'x' x 200;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/ model/schema.c model/check.c */
+/* OBJECTS: core/ model/schema.c model/schema_checkpoint.c model/field.c */
+/* OBJECTS: model/check.c */
 /* Request bodies: the scan, json-c, and the checks of all fields. */
 #include "fuzz.h"
 

@@ -52,3 +52,32 @@ scenario('state', async (t) => {
     const unknown = await t.errorOf(client.threads.getState(UNKNOWN));
     t.is(unknown.status, 404, 'the state of an unknown thread is not found');
 });
+
+scenario('update state', async (t) => {
+    const threadId = await newThread(client);
+    const bare = await t.errorOf(client.threads.updateState(threadId, { values: { messages: [] } }));
+    t.is(bare.status, 400, 'a thread without a graph cannot be updated');
+    const run = await client.runs.create(threadId, 'agent', { input: say('Hello') });
+    await client.runs.join(threadId, run.run_id);
+    const old = await client.threads.getState(threadId);
+    const made = await client.threads.updateState(threadId, { values: say('More'), asNode: '__start__' });
+    const state = await client.threads.getState(threadId);
+    t.is(made.checkpoint, state.checkpoint, 'updateState returns the new checkpoint');
+    t.is(made.configurable.checkpoint_id, state.checkpoint_id, 'also as configurable');
+    t.is([state.values.messages.at(-1).content, state.next, state.metadata.source],
+        ['More', ['agent'], 'update'], 'the message is appended, the agent is next');
+    const values = await client.runs.wait(threadId, 'agent');
+    t.is(values.messages.map(({ type }) => type), ['human', 'ai', 'human', 'ai'],
+        'a run without input continues there');
+    await client.threads.updateState(threadId, { values: null, asNode: 'agent', checkpoint: old.checkpoint });
+    t.is((await client.threads.getState(threadId)).values, old.values,
+        'an update may continue an earlier checkpoint');
+    const wrong = await t.errorOf(client.threads.updateState(threadId, { values: say('x'), asNode: 'nowhere' }));
+    t.is(wrong.status, 422, 'an unknown node is refused');
+    const unknown = await t.errorOf(client.threads.updateState(UNKNOWN, { values: {} }));
+    t.is(unknown.status, 404, 'an unknown thread cannot be updated');
+    const busy = await client.runs.create(threadId, 'agent', { input: say('sleep 600000') });
+    const refused = await t.errorOf(client.threads.updateState(threadId, { values: say('x') }));
+    t.is(refused.status, 409, 'a busy thread cannot be updated');
+    await client.runs.cancel(threadId, busy.run_id, true);
+});

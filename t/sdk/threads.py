@@ -3,7 +3,8 @@
 
 import uuid
 
-from langgraph_sdk.errors import ConflictError, NotFoundError
+from langgraph_sdk.errors import (
+    BadRequestError, ConflictError, NotFoundError, UnprocessableEntityError)
 
 from tap import UNKNOWN, connect, connect_sync, new_thread, say, scenario
 
@@ -64,6 +65,38 @@ async def state(t):
             "the record of the thread has the values")
     await t.raises(NotFoundError, client.threads.get_state(UNKNOWN),
         "the state of an unknown thread is not found")
+
+
+@scenario("update state")
+async def update_state(t):
+    client = connect()
+    thread_id = await new_thread(client)
+    error = await t.raises(BadRequestError, client.threads.update_state(thread_id, {"messages": []}),
+                           "a thread without a graph cannot be updated")
+    t.equal(error.code, "no_graph", "the error has a code")
+    run = await client.runs.create(thread_id, "agent", input=say("Hello"))
+    await client.runs.join(thread_id, run["run_id"])
+    old = await client.threads.get_state(thread_id)
+    made = await client.threads.update_state(thread_id, say("More"), as_node="__start__")
+    now = await client.threads.get_state(thread_id)
+    t.equal(made["checkpoint"], now["checkpoint"], "update_state returns the new checkpoint")
+    t.equal([now["values"]["messages"][-1]["content"], now["next"], now["metadata"]["source"]],
+            ["More", ["agent"], "update"], "the message is appended, the agent is next")
+    values = await client.runs.wait(thread_id, "agent")
+    t.equal([message["type"] for message in values["messages"]], ["human", "ai", "human", "ai"],
+            "a run without input continues there")
+    await client.threads.update_state(thread_id, None, as_node="agent", checkpoint=old["checkpoint"])
+    t.equal((await client.threads.get_state(thread_id))["values"], old["values"],
+            "an update may continue an earlier checkpoint")
+    await t.raises(UnprocessableEntityError,
+                   client.threads.update_state(thread_id, say("x"), as_node="nowhere"),
+                   "an unknown node is refused")
+    await t.raises(NotFoundError, client.threads.update_state(UNKNOWN, {}),
+                   "an unknown thread cannot be updated")
+    busy = await client.runs.create(thread_id, "agent", input=say("sleep 600000"))
+    await t.raises(ConflictError, client.threads.update_state(thread_id, say("x")),
+                   "a busy thread cannot be updated")
+    await client.runs.cancel(thread_id, busy["run_id"], wait=True)
 
 
 @scenario("sync client")

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/ model/schema.c model/check.c http/request.c */
+/* OBJECTS: core/ model/schema.c model/schema_checkpoint.c model/field.c */
+/* OBJECTS: model/check.c */
+/* OBJECTS: http/request.c */
 /* OBJECTS: runners/builtin/message/ runners/builtin/base/clean.c */
 /* OBJECTS: runners/builtin/base/raw.c runners/builtin/base/value.c */
 /* OBJECTS: runners/builtin/base/text.c */

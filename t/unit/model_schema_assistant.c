@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: model/schema.c model/check.c core/ */
+/* OBJECTS: model/schema.c model/schema_checkpoint.c model/field.c */
+/* OBJECTS: model/check.c core/ */
 /* Schemas of the bodies of assistants. */
 #include "check.h"
 

@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../mod_agent/wait/timer.h"
 #include "../../mod_agent/wait/updates.h"
 
 /* Takes the reason of a waiter whose turn ends at once; it becomes idle. */
@@ -246,6 +247,51 @@ static void every_sixth_heartbeat_polls(void **state)
     apr_pool_destroy(fixture.pool);
 }
 
+static agent_waiter_t *register_timeout(const fixture_t *fixture, int msec)
+{
+    const agent_waiter_params_t params = {.key = RUN,
+                                          .deployment_id = OTHER,
+                                          .client_fd = -1,
+                                          .parked = true,
+                                          .timeout = apr_time_from_msec(msec)};
+    agent_waiter_t *waiter;
+    agent_error_t *err;
+
+    assert_int_equal(agent_waiter_register(&waiter, fixture->registry, &params,
+                                           &err, fixture->pool),
+                     APR_SUCCESS);
+    make_idle(waiter);
+    return waiter;
+}
+
+static void a_timeout_wakes_its_waiter_once(void **state)
+{
+    const agent_waiter_limits_t limits = {
+        .parked = 4,
+        .threads = {1, 3, 1, count_idle, NULL},
+        .heartbeat = apr_time_from_sec(3600)};
+    apr_time_t start = apr_time_now();
+    fixture_t fixture;
+    agent_waiter_t *late;
+    agent_waiter_t *early;
+
+    open_fixture_with(&fixture, &limits);
+    register_timeout(&fixture, 3600 * 1000);
+    late = register_timeout(&fixture, 40);
+    early = register_timeout(&fixture, 20);
+    agent_waiter_unregister(register_timeout(&fixture, 1));
+    wait_for_wake(late);
+    assert_true(apr_time_now() - start >= apr_time_from_msec(40));
+    wait_for_wake(early);
+    assert_int_equal(take_and_idle(late), AGENT_REASON_QUERY);
+    assert_int_equal(take_and_idle(early), AGENT_REASON_QUERY);
+    apr_thread_mutex_lock(fixture.registry->mutex);
+    assert_true(agent_timer_due_locked(fixture.registry) - start
+                > apr_time_from_sec(1800));
+    apr_thread_mutex_unlock(fixture.registry->mutex);
+    apr_pool_destroy(fixture.pool);
+}
+
 /* Whether the query of the listen thread makes the waiter query for itself. */
 static bool has_to_query(const fixture_t *fixture, const agent_waiter_t *waiter)
 {
@@ -416,6 +462,7 @@ int main(void)
         CHECK_TEST(the_first_reason_of_the_enum_is_reported_and_all_are_taken),
         CHECK_TEST(a_client_that_disconnects_wakes_its_waiter),
         CHECK_TEST(every_sixth_heartbeat_polls),
+        CHECK_TEST(a_timeout_wakes_its_waiter_once),
         CHECK_TEST(ends_without_notification_are_polled_with_one_query),
         CHECK_TEST(streams_stop_at_once_and_other_waiters_after_the_grace),
         CHECK_TEST(a_notification_wakes_the_waiters_of_its_ids),

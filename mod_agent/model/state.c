@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Updates of a thread's state; see state.h. */
+#include "state.h"
+
+#include <apr_strings.h>
+
+static const agent_statement_t update_state = {
+    .name = "agent_update_state",
+    .params = 6,
+    .sql = "select code, body, changed from agent.update_state($1, $2, $3, $4, "
+           "$5, $6)"};
+
+apr_status_t agent_state_update(const char **changed, agent_db_pool_t *db,
+                                const agent_run_ref_t *ref, const char *user_id,
+                                apr_interval_time_t timeout,
+                                const char *request, agent_error_t **err,
+                                apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id,
+                            ref->thread_id,
+                            ref->run_id,
+                            user_id,
+                            apr_psprintf(pool, "%" APR_TIME_T_FMT ".%03d",
+                                         apr_time_sec(timeout),
+                                         (int)apr_time_msec(timeout)),
+                            request};
+    const char *body;
+
+    return agent_db_pool_call_extra(&body, changed, db, &update_state, params,
+                                    err, pool);
+}
+
+static const agent_statement_t join_call = {
+    .name = "agent_join_call",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.join_call($1, $2, $3)"};
+
+apr_status_t agent_state_join(const char **body, agent_db_pool_t *db,
+                              const agent_run_ref_t *ref, agent_error_t **err,
+                              apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id};
+
+    return agent_db_pool_call(body, db, &join_call, params, err, pool);
+}
+
+static const agent_statement_t end_call = {
+    .name = "agent_end_call",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.end_call($1, $2, $3)"};
+
+apr_status_t agent_state_end(const char **body, agent_db_pool_t *db,
+                             const agent_run_ref_t *ref, agent_error_t **err,
+                             apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id};
+
+    return agent_db_pool_call(body, db, &end_call, params, err, pool);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Updates of a thread's state by clients: calls that the thread's graph
+ * answers. ref: the thread, and the id of the call as run_id. Errors: as in
+ * run.h. */
+#ifndef AGENT_MODEL_STATE_H
+#define AGENT_MODEL_STATE_H
+
+#include <apr_time.h>
+
+#include "../db/pool.h"
+#include "ref.h"
+
+/* Creates the call. timeout: how long the request waits for it. request: the
+ * body as sent. *changed: as in run.h. Errors: THREAD_NOT_FOUND, THREAD_BUSY,
+ * NO_GRAPH, GRAPH_NOT_FOUND, CHECKPOINT_NOT_FOUND. */
+apr_status_t agent_state_update(const char **changed, agent_db_pool_t *db,
+                                const agent_run_ref_t *ref, const char *user_id,
+                                apr_interval_time_t timeout,
+                                const char *request, agent_error_t **err,
+                                apr_pool_t *pool);
+
+/* Polls the call: APR_EAGAIN while it is unfinished, else *body is the response
+ * or the error is its result: UPDATE_REFUSED, CALL_FAILED, or THREAD_NOT_FOUND
+ * after the deletion of the thread. */
+apr_status_t agent_state_join(const char **body, agent_db_pool_t *db,
+                              const agent_run_ref_t *ref, agent_error_t **err,
+                              apr_pool_t *pool);
+
+/* Ends the call, whose time is over, and returns its result as
+ * agent_state_join(), never APR_EAGAIN. Nothing of it is saved later. Further
+ * errors: CALL_TIMEOUT when a runner had it, NO_RUNNER when none did. */
+apr_status_t agent_state_end(const char **body, agent_db_pool_t *db,
+                             const agent_run_ref_t *ref, agent_error_t **err,
+                             apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waits for the result of an update of a thread's state; see update.h. */
+#include "update.h"
+
+#include <apr_strings.h>
+
+#include "../core/clock.h"
+#include "../core/wake.h"
+#include "../http/body.h"
+#include "../http/problem.h"
+#include "../http/response.h"
+#include "../model/state.h"
+#include "../wait/park.h"
+
+/* The timer of the wait counts the time of day, the end of the call does not:
+ * they differ by a little. */
+#define CLOCK_DIFFERENCE apr_time_from_msec(50)
+
+typedef struct update_t {
+    agent_call_t *call;
+    /* When the call is ended (core/clock.h). */
+    apr_time_t end_at;
+} update_t;
+
+/* The result in place of those that only the time limit explains. */
+static apr_status_t explain_stop(agent_call_t *call, apr_status_t rv)
+{
+    return rv != APR_SUCCESS
+            && (call->err->id == AGENT_E_CALL_TIMEOUT
+                || call->err->id == AGENT_E_NO_RUNNER)
+        ? agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
+                          call->pool)
+        : rv;
+}
+
+static apr_status_t end_call(const char **body, agent_call_t *call,
+                             agent_db_pool_t *db, apr_pool_t *scratch)
+{
+    apr_status_t rv = agent_state_end(body, db, &call->ref, &call->err,
+                                      scratch);
+
+    /* The supervisor stops the runner of a call that was ended. */
+    agent_wake_cancel(
+        call->child->wake_fd,
+        apr_pstrcat(scratch, call->ref.thread_id, " ", call->ref.run_id, NULL));
+    return rv;
+}
+
+/* Returns what the handler returns; in a turn it does not matter. */
+static int respond(agent_call_t *call, apr_status_t rv, const char *body)
+{
+    return rv == APR_SUCCESS
+        ? agent_response_json_transient(call, HTTP_OK, body)
+        : agent_problem_send(call);
+}
+
+/* Without a free database connection the poll is repeated at once: the pool has
+ * waited for one. */
+static agent_turn_t keep_waiting(const agent_call_t *call, apr_status_t rv)
+{
+    return !APR_STATUS_IS_EAGAIN(rv) && call->err->id == AGENT_E_POOL_EXHAUSTED
+        ? AGENT_TURN_MORE
+        : AGENT_TURN_WAIT;
+}
+
+/* A failed poll after which the wait goes on: the database will be available
+ * again, and has the result. */
+static bool is_transient(const agent_call_t *call)
+{
+    return agent_error_http(call->err->id) == HTTP_SERVICE_UNAVAILABLE
+        && call->err->id != AGENT_E_CALL_FAILED;
+}
+
+static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
+                              agent_waiter_t *waiter, apr_pool_t *scratch)
+{
+    const update_t *update = baton;
+    agent_call_t *call = update->call;
+    bool is_over = reason == AGENT_REASON_STOPPING
+        || agent_clock_now() + CLOCK_DIFFERENCE >= update->end_at;
+    const char *body = NULL;
+    apr_status_t rv;
+
+    if (reason == AGENT_REASON_CLIENT_GONE) {
+        agent_response_abort(call);
+        return AGENT_TURN_DONE;
+    }
+    if (!is_over && reason == AGENT_REASON_HEARTBEAT) {
+        return AGENT_TURN_WAIT;
+    }
+    rv = is_over ? end_call(&body, call, call->child->turn_db, scratch)
+                 : agent_state_join(&body, call->child->turn_db, &call->ref,
+                                    &call->err, scratch);
+    if (!is_over
+        && (APR_STATUS_IS_EAGAIN(rv)
+            || (rv != APR_SUCCESS && is_transient(call)))) {
+        return keep_waiting(call, rv);
+    }
+    if (reason == AGENT_REASON_STOPPING) {
+        rv = explain_stop(call, rv);
+    }
+    (void)!respond(call, rv, body);
+    return AGENT_TURN_DONE;
+}
+
+/* Where the request may not wait after all. */
+static int end_at_once(agent_call_t *call)
+{
+    agent_error_t *refusal = call->err;
+    const char *body;
+    apr_status_t rv = end_call(&body, call, call->db, call->pool);
+
+    if (rv != APR_SUCCESS) {
+        call->err = refusal;
+    }
+    return respond(call, rv, body);
+}
+
+int agent_update_await(agent_call_t *call)
+{
+    update_t *update = apr_pcalloc(call->pool, sizeof(*update));
+    apr_interval_time_t timeout = agent_config_call_timeout(
+        call->child->config);
+    const agent_parking_t parking = {.registry = call->child->waiters,
+                                     .key = call->ref.run_id,
+                                     .deployment_id = call->ref.deployment_id,
+                                     .timeout = timeout,
+                                     .take_turn = take_turn,
+                                     .baton = update};
+    int result;
+
+    update->call = call;
+    update->end_at = agent_clock_now() + timeout;
+    agent_body_release(call);
+    if (agent_park(&result, call->r, &parking, &call->err) != APR_SUCCESS) {
+        return end_at_once(call);
+    }
+    return result;
+}

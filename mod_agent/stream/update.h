@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The response to an update of a thread's state. */
+#ifndef AGENT_STREAM_UPDATE_H
+#define AGENT_STREAM_UPDATE_H
+
+#include "../http/call.h"
+
+/*
+ * Waits for the call call->ref (model/state.h), without a thread, for
+ * AgentCallTimeout at most, and responds with its result; nothing is sent
+ * before that. The call is ended when its time is over or the child stops; when
+ * only the client disconnects it goes on. Returns what the handler returns to
+ * httpd.
+ */
+int agent_update_await(agent_call_t *call);
+
+#endif
