@@ -123,6 +123,7 @@ static apr_status_t fill_pool(agent_pool_config_t *runners,
     runners->memory = settings.memory;
     runners->files = settings.files;
     runners->processes = settings.processes;
+    runners->busy_timeout = settings.busy_timeout;
     runners->idle_time = settings.idle_time;
     return find_user(runners, settings.user);
 }

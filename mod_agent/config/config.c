@@ -62,6 +62,7 @@ static void unset_runner(agent_runner_settings_t *settings)
     settings->memory = -1;
     settings->files = -1;
     settings->processes = -1;
+    settings->busy_timeout = -1;
     settings->idle_time = -1;
 }
 
@@ -75,6 +76,7 @@ static void merge_runner(agent_runner_settings_t *merged,
     PICK(memory, -1);
     PICK(files, -1);
     PICK(processes, -1);
+    PICK(busy_timeout, -1);
     PICK(idle_time, -1);
 }
 

@@ -43,6 +43,8 @@ const char *agent_directive_runner_processes(cmd_parms *cmd, void *dir,
                                              const char *arg);
 const char *agent_directive_runner_idle_time(cmd_parms *cmd, void *dir,
                                              const char *arg);
+const char *agent_directive_runner_busy_timeout(cmd_parms *cmd, void *dir,
+                                                const char *arg);
 
 /* directives_webhook.c: the directives of webhooks that need a check of their
  * own. */

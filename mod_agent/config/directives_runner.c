@@ -72,3 +72,12 @@ const char *agent_directive_runner_idle_time(cmd_parms *cmd, void *dir,
     return agent_value_duration(&get_settings(dir)->idle_time, cmd, arg,
                                 &range);
 }
+
+const char *agent_directive_runner_busy_timeout(cmd_parms *cmd, void *dir,
+                                                const char *arg)
+{
+    static const agent_duration_range_t range = {0, 86400, "s", false};
+
+    return agent_value_duration(&get_settings(dir)->busy_timeout, cmd, arg,
+                                &range);
+}

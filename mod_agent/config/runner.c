@@ -10,7 +10,8 @@
 
 #define DEFAULT_MEMORY (APR_INT64_C(1024) * 1024 * 1024)
 /* 100 runs of built-in graphs need a quarter of them. */
-#define DEFAULT_FILES 4096
+#define DEFAULT_FILES    4096
+#define DEFAULT_BUSY_SEC 60
 
 #define SET_DEFAULT(field, unset, value)                                       \
     settings.field = settings.field != (unset) ? settings.field : (value)
@@ -25,6 +26,7 @@ static agent_runner_settings_t get_of_host(const server_rec *host)
     SET_DEFAULT(memory, -1, DEFAULT_MEMORY);
     SET_DEFAULT(files, -1, DEFAULT_FILES);
     SET_DEFAULT(processes, -1, 0);
+    SET_DEFAULT(busy_timeout, -1, apr_time_from_sec(DEFAULT_BUSY_SEC));
     SET_DEFAULT(idle_time, -1, 0);
     return settings;
 }
@@ -57,6 +59,7 @@ static bool is_same(const agent_runner_settings_t *one,
     return strcmp(one->user, other->user) == 0 && one->runners == other->runners
         && one->slots == other->slots && one->memory == other->memory
         && one->files == other->files && one->processes == other->processes
+        && one->busy_timeout == other->busy_timeout
         && one->idle_time == other->idle_time;
 }
 

@@ -19,6 +19,8 @@ typedef struct agent_runner_settings_t {
     apr_int64_t memory;
     int files;
     int processes; /* 0: no limit */
+    /* Longest time without a turn of a runner's loop; 0: no limit. */
+    apr_interval_time_t busy_timeout;
     /* 0: runners do not end for lack of work. */
     apr_interval_time_t idle_time;
 } agent_runner_settings_t;

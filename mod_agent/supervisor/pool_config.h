@@ -44,6 +44,9 @@ typedef struct agent_pool_config_t {
      * have; 0: as many as the supervisor. */
     int files;
     int processes;
+    /* A runner whose loop has not turned for longer is killed, if it says so;
+     * 0: never. */
+    apr_interval_time_t busy_timeout;
     /* Runners of a pool that has had no run for so long end; the next run
      * starts them again. 0: never. */
     apr_interval_time_t idle_time;

@@ -109,7 +109,7 @@ my @good = (
         'AgentFeedbackURL "http://127.0.0.1/{run_id}/{key}"', ''),
     host('AgentRunners 1', 'AgentRunnerSlots 100', 'AgentRunnerMemory 1G'),
     host('AgentDeployment shop', 'AgentRunners 2', 'AgentRunnerSlots 5', 'AgentRunnerMemory 0', 'AgentRunnerUser nobody',
-        'AgentRunnerIdleTime 10min', 'AgentRunnerFiles 64', 'AgentRunnerProcesses 1000'),
+        'AgentRunnerIdleTime 10min', 'AgentRunnerBusyTimeout 0', 'AgentRunnerFiles 64', 'AgentRunnerProcesses 1000'),
     (map { graph('AgentModel demo') . "AgentDeployment $_\n" } 'shop', '0', 'a' x 63, 'a-b_9'),
     graph('AgentModel demo') . "<VirtualHost *:1>\nAgentDeployment shop\n" . graph('AgentModel demo') =~ s/\Q$RUNNER\E//r
         . "</VirtualHost>\n",
@@ -192,6 +192,7 @@ my @bad = (
         'from 1 to 64', q('65') ],
     [ graph('AgentModel demo') . "AgentRunnerFiles 63\n", 'AgentRunnerFiles', 'from 64 to 1048576', q('63') ],
     [ graph('AgentModel demo') . "AgentRunnerProcesses -1\n", 'AgentRunnerProcesses', 'from 0 to 1000000', q('-1') ],
+    [ graph('AgentModel demo') . "AgentRunnerBusyTimeout 25h\n", 'AgentRunnerBusyTimeout', 'from 0 to 86400 s', q('25h') ],
     [ graph('AgentModel demo') . "AgentRunnerIdleTime 25h\n", 'AgentRunnerIdleTime', 'from 0 to 86400 s', q('25h') ],
     [ host('AgentDeployment default', 'AgentRunners 2'), '<AgentGraph>',
         'the same AgentRunner directives in all hosts that declare graphs of a deployment', q('other' of 'default') ],

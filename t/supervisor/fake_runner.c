@@ -41,13 +41,11 @@ typedef struct run_t {
     /* Short events that it sends before that one, without credit. */
     int count;
     int gate; /* polled until it hangs up; -1: none */
-    int stuck;
-    int without_credit;
-    int drains;
+    int stuck, without_credit, drains;
 } run_t;
 
 static run_t runs[MAX_RUNS];
-static int run_count, draining;
+static int run_count, draining, busy_ms;
 static json_object *own_graphs;
 
 /* ---- lines to the supervisor ---- */
@@ -374,6 +372,7 @@ static void handle_start(json_object *line)
     run->count = get_int(input, "count", 0);
     run->without_credit = get(input, "without_credit") != NULL;
     run->drains = get(input, "drains") != NULL;
+    busy_ms = run->epoch == 1 ? get_int(input, "busy_ms", 0) : 0;
     if (get(input, "do") != NULL
         && (get(input, "once") == NULL || run->epoch == 1)) {
         action = get(input, "do");
@@ -438,7 +437,8 @@ static void handle_line(const char *text)
         say_bytes(find_run(line));
     }
     else if (strcmp(type, "ping") == 0) {
-        say("{\"type\":\"pong\",\"id\":%d}", get_int(line, "id", 0));
+        say("{\"type\":\"pong\",\"id\":%d,\"busy_ms\":%d}",
+            get_int(line, "id", 0), busy_ms);
     }
     else if (strcmp(type, "drain") == 0) {
         draining = 1;

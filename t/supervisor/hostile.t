@@ -38,6 +38,16 @@ expect_retry(abort       => qr/AGT0331: runner \d+ ended \(signal 6\)/);
 expect_retry(close       => qr/AGT0331: runner \d+ ended \(signal 9\)/);
 expect_retry(mute        => qr/AGT0335: runner \d+ does not answer/);
 
+subtest 'a runner that is busy for longer than it may be is replaced, its run is executed again' => sub {
+    my $busy = TestSupervisor->start($pg, node => 'node-busy', graphs => { busy => {} }, runner_busy_ms => 2000,
+        timing_ms => fast_timing());
+    my $run = create_run({ do => 'hang', busy_ms => 2001, once => 1 }, graph => 'busy');
+    wait_status($run, 'success');
+    is attempts_of($run), 2, 'the run succeeds at its second attempt';
+    like $busy->log_text, qr/AGT0366: runner \d+ has executed no other run for 2 s/, 'the reason is logged';
+    $busy->stop;
+};
+
 subtest 'a runner that sends a line after the end of a run is replaced' => sub {
     my $before = length $sv->log_text;
     my $run = create_run({ do => 'after_end' });

@@ -10,13 +10,13 @@
  * Members of the file: conninfo, node, runner, graphs (object with the keys
  * "graph" or "deployment/graph"; a pool for each deployment), runners, slots,
  * runner_memory (bytes), runner_files, runner_processes, runner_idle_ms,
- * runner_uid, runner_gid (runner and these also in pools.DEPLOYMENT, which may
- * have directory, and environment, an array of texts), lease_sec,
- * retention_days, run_timeout_ms, drain_timeout_ms, timing_ms (ping_interval,
- * ping_timeout, ready_timeout, cancel_grace, recycle_grace, trial, renew, stop,
- * kill, statement, credit), uid, gid, life_fd (an inherited descriptor), wake
- * (path of a datagram socket to make), webhooks (allow, deny and ports: arrays
- * of texts; key: base64; timeout_ms).
+ * runner_busy_ms, runner_uid, runner_gid (runner and these also in
+ * pools.DEPLOYMENT, which may have directory, and environment, an array of
+ * texts), lease_sec, retention_days, run_timeout_ms, drain_timeout_ms,
+ * timing_ms (ping_interval, ping_timeout, ready_timeout, cancel_grace,
+ * recycle_grace, trial, renew, stop, kill, statement, credit), uid, gid,
+ * life_fd (an inherited descriptor), wake (path of a datagram socket to make),
+ * webhooks (allow, deny and ports: arrays of texts; key: base64; timeout_ms).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -147,6 +147,8 @@ static void fill_pool(agent_pool_config_t *pool, json_object *json,
     pool->memory = get_of_pool(pool, json, "runner_memory", 0);
     pool->files = (int)get_of_pool(pool, json, "runner_files", 0);
     pool->processes = (int)get_of_pool(pool, json, "runner_processes", 0);
+    pool->busy_timeout = apr_time_from_msec(
+        get_of_pool(pool, json, "runner_busy_ms", 0));
     pool->idle_time = apr_time_from_msec(
         get_of_pool(pool, json, "runner_idle_ms", 0));
 }

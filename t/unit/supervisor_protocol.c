@@ -96,6 +96,22 @@ static void a_task_names_its_checkpoint_and_has_an_id(void **state)
         &line, "{\"type\":\"task\"," RUN ",\"task\":{\"id\":\"a\"}}"));
 }
 
+static void a_pong_may_say_how_long_the_runner_is_busy(void **state)
+{
+    agent_line_t line;
+
+    assert_null(
+        read_line(&line, "{\"type\":\"pong\",\"id\":1,\"busy_ms\":70000}"));
+    assert_int_equal(line.busy_ms, 70000);
+    assert_null(
+        read_line(&line, "{\"type\":\"pong\",\"id\":1,\"busy_ms\":null}"));
+    assert_int_equal(line.busy_ms, 0);
+    assert_non_null(
+        read_line(&line, "{\"type\":\"pong\",\"id\":1,\"busy_ms\":-1}"));
+    assert_non_null(
+        read_line(&line, "{\"type\":\"pong\",\"id\":1,\"busy_ms\":\"1\"}"));
+}
+
 static bool is_event(const char *name, apr_pool_t *pool)
 {
     agent_line_t line;
@@ -146,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(an_end_says_where_the_run_stopped),
+        CHECK_TEST(a_pong_may_say_how_long_the_runner_is_busy),
         CHECK_TEST(names_of_events_are_a_line_of_an_event_stream),
         CHECK_TEST(a_task_names_its_checkpoint_and_has_an_id),
     };

@@ -216,7 +216,8 @@ static void take_ping(runner_t *runner, json_object *message)
 {
     runner_wire_begin(&runner->wire, "{\"type\":\"pong\",\"id\":");
     runner_wire_add_json(&runner->wire, agent_json_get(message, "id"));
-    runner_wire_add(&runner->wire, "}");
+    /* The loop itself answers. */
+    runner_wire_add(&runner->wire, ",\"busy_ms\":0}");
     runner_wire_end(&runner->wire);
 }
 

@@ -57,6 +57,25 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
     agent_schedule_claim(io->schedule);
 }
 
+/* A runner may answer pings in a thread of its own while a node keeps all its
+ * runs from going on. */
+static void check_busy(const agent_runner_io_t *io, agent_runner_t *runner,
+                       apr_int64_t busy_ms)
+{
+    apr_int64_t most = apr_time_as_msec(
+        runner->runner_pool->config->busy_timeout);
+
+    if (most > 0 && busy_ms > most) {
+        agent_report_write(io->context, AGENT_LOG_ERR, "AGT0366", 0,
+                           "runner %d has executed no other run for %d s: it "
+                           "is killed, its %d runs are released",
+                           (int)runner->pid, (int)(busy_ms / 1000),
+                           runner->group.active);
+        agent_runner_kill(io->runners, runner, AGENT_LOSS_COUNTED,
+                          "the runner was busy with one run for too long");
+    }
+}
+
 /* Only one pong for each ping, since each costs an iteration of the loop. */
 static void take_pong(agent_runner_io_t *io, agent_runner_t *runner,
                       const agent_line_t *line)
@@ -69,6 +88,7 @@ static void take_pong(agent_runner_io_t *io, agent_runner_t *runner,
     }
     runner->pong_by = AGENT_CLOCK_NEVER;
     runner->ping_at = io->context->now + io->context->timing.ping_interval;
+    check_busy(io, runner, line->busy_ms);
 }
 
 /* Longest text of a failure in the log. */

@@ -43,6 +43,12 @@ static const char *read_pong(agent_line_t *line,
                              const agent_protocol_fields_t *fields)
 {
     line->type = AGENT_LINE_PONG;
+    line->busy_ms = 0;
+    if (!agent_protocol_is_optional(fields, FIELD_BUSY_MS, '\0')
+        && !agent_protocol_number(&line->busy_ms, &fields->value[FIELD_BUSY_MS],
+                                  APR_INT64_MAX)) {
+        return "has no valid busy_ms";
+    }
     return agent_protocol_number(&line->ping_id, &fields->value[FIELD_ID],
                                  APR_INT64_MAX)
         ? NULL

@@ -30,6 +30,7 @@ static const char *const field_names[FIELD_COUNT] = {
     [FIELD_CURSOR] = "cursor",
     [FIELD_INTERRUPTS] = "interrupts",
     [FIELD_HEAD] = "head",
+    [FIELD_BUSY_MS] = "busy_ms",
     [FIELD_TASK] = "task",
     [FIELD_ARGS] = "args",
     [FIELD_ACK] = "ack",

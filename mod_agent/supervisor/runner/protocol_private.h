@@ -33,6 +33,7 @@ typedef enum agent_protocol_field_t {
     FIELD_HEAD,
     FIELD_NS,
     FIELD_TASK,
+    FIELD_BUSY_MS,
     FIELD_ARGS,
     FIELD_ACK,
     FIELD_CHECKPOINT,
