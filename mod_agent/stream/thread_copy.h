@@ -8,8 +8,8 @@
 /*
  * Copies the thread call->ref and responds with the record of the copy. Other
  * requests have their turns between two pieces. When the client disconnects or
- * the child stops, nothing of the copy remains. Returns what the handler
- * returns to httpd.
+ * the child stops, the copy never becomes visible, and its pieces are swept two
+ * minutes later. Returns what the handler returns to httpd.
  */
 int agent_thread_copy_respond(agent_call_t *call);
 

@@ -22,7 +22,8 @@ typedef struct update_t {
     apr_time_t end_at;
 } update_t;
 
-/* The result in place of those that only the time limit explains. */
+/* A call that is ended since the child stops has not exceeded its time, though
+ * agent.end_call says so. */
 static apr_status_t explain_stop(agent_call_t *call, apr_status_t rv)
 {
     return rv != APR_SUCCESS

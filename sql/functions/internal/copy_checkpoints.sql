@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copies the checkpoints of a thread into its copy, namespace by namespace, each from the newest one towards the first
--- one, and notes which elements they own: those that each stored or inherited, and nothing else is contained in any of
--- them. Up to p_bytes: each row counts as its stored size plus 1,000 bytes, and as much for each further index of its
+-- one, and notes for agent.copy_items the elements that they stored or inherited: all elements that any of them
+-- contains. Up to p_bytes: each row counts as its stored size plus 1,000 bytes, and as much for each further index of its
 -- table; a namespace counts 50,000 bytes more.
 -- Returns: the unused part of p_bytes; 0 or less when something may be left.
 -- Locks:   the caller holds the row of the copy.

@@ -15,7 +15,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    -- Errors of which the graph knows nothing.
+    -- Errors that the server gave the call, not its graph.
     c_lost    text[] := array[
         'call_timeout', 'no_runner', 'poison', 'worker_lost', 'start_timeout', 'output_timeout', 'release_timeout'];
     v_ends    agent.run_end[] := p_ends;

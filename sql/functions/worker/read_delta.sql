@@ -9,7 +9,7 @@
 --          oldest to the newest; those of a later part precede those of an earlier one. seed only where it was found.
 --          cursor: of the next part, null after the last one; invalid_cursor. Raises an error of class 22 for arguments
 --          of a wrong type.
--- Bound:   500 ancestors; p_max_bytes, or the writes of one ancestor.
+-- Bound:   500 ancestors; p_max_bytes, and the writes and values of one ancestor: a list is not divided.
 -- Locks:   none.
 create or replace function agent.read_delta(
     p_deployment_id uuid,
