@@ -278,8 +278,10 @@ subtest 'a copy whose server died is swept after two minutes, in bounded pieces;
     piece($in, $live);
     piece($in, $copy, 1);
     is $session->value('select agent.sweep_copies()'), 0;
-    $session->query("set agent.now = '" . $session->value("select now() + interval '2 minutes 1 second'") . "'");
+    my $wait = sub { $session->query("set agent.now = '" . $session->value("select now() + interval '$_[0] seconds'") . "'") };
+    $wait->(60);
     is +(piece($in, $live, 1))[0], 'ok';
+    $wait->(121);
     my $other = $db->session;
     $session->query('begin');
     is $session->value('select agent.sweep_copies()'), 1;
@@ -287,6 +289,7 @@ subtest 'a copy whose server died is swept after two minutes, in bounded pieces;
     $session->query('commit');
     my $left = rows($copy);
     cmp_ok $left->{checkpoints}, '>', 0, "$left->{checkpoints} are left";
+    is +(piece($in, $copy, 1))[0], 'thread_changed', 'it cannot go on between two pieces of the sweep';
     1 while $session->value('select agent.sweep_copies()');
     is_deeply rows($copy), $NOTHING;
     my ($code) = ('ok');
@@ -312,7 +315,7 @@ subtest 'checkpoints of subgraphs are copied, each namespace up to the newest on
     $session->query("set agent.now = '" . $session->value('select clock_timestamp()') . "'");
     $session->query('begin');
     $session->query("insert into agent.thread_copies select '$AgentSQL::DEPLOYMENT', '$copy', thread_id, created_at, state_deletions, null,
-        metadata, config, head_checkpoint_id, head_run_id, head_has_next, '', head_checkpoint_id, '', null, run_seq, agent.now(), agent.now()
+        metadata, config, head_checkpoint_id, head_run_id, head_has_next, '', head_checkpoint_id, '', null, run_seq, agent.now(), agent.now() + interval '2 minutes'
           from agent.threads where thread_id = '$in'");
     $session->query('commit');
     $session->query("set agent.now = '" . $session->value("select agent.now() + interval '1 second'") . "'");

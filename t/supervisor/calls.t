@@ -181,6 +181,21 @@ subtest 'the deletion of the thread of a call frees its slot' => sub {
     ok $sv->wait_log(qr/AGT0343: run $call->[1]/);
 };
 
+subtest 'a call whose checkpoint is deleted before it begins fails, and the state is as before' => sub {
+    my $first = call({ do => 'save' });
+    result_of($first);
+    my $named = sql("select head_checkpoint_id from agent.threads where thread_id = '$first->[0]'");
+    my $call = uuid();
+    my $request = literal(encode_json({ values => { do => 'save' }, as_node => 'agent', checkpoint_id => $named }));
+    my $code = sql("select code from agent.update_state('$DEPLOYMENT', '$first->[0]', '$call', 'u1', 600, $request)");
+    is $code, 'ok', 'the call is recorded';
+    # As a deletion of the run that saved it.
+    sql("delete from agent.checkpoints where thread_id = '$first->[0]' and checkpoint_id = '$named'");
+    $sv->wake;
+    isnt result_of([ $first->[0], $call ]), 'ok', 'it fails';
+    is sql("select count(*) from agent.checkpoints where run_id = '$call'"), 0, 'it saves nothing';
+};
+
 subtest 'a call that no request ends is swept' => sub {
     my $call = call({ do => 'silent' }, seconds => -60);
     is result_of($call), 'call_timeout';

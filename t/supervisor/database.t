@@ -193,7 +193,7 @@ subtest 'crashes of the database lose no run' => sub {
 subtest 'a crash of the database undoes a claim: the run is executed under the next epoch' => sub {
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
-    my $run = $sv->start_run({ do => 'stuck', once => 1 });
+    my $run = $sv->start_run({ do => 'hang', once => 1 });
     # As after the crash: ready again, with the epoch from before the claim.
     sql("update agent.run_queue set state = 'ready', worker_id = null, epoch = epoch - 1, attempts = 0, "
         . "ready_seq = nextval('agent.run_ready_seq') where run_id = '$run'");

@@ -361,6 +361,35 @@ static void sixteen_records_of_a_run_may_wait_for_their_reply(void **state)
     assert_int_equal(agent_buffer_length(&fixture->runner->input), 0);
 }
 
+static void replies_that_are_read_count_though_later_ones_are_not(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_lease_t *lease = fixture->leases[0];
+    agent_runner_t *runner = fixture->runner;
+    apr_size_t first;
+
+    for (int i = 0; i < AGENT_ACK_MAX; i++) {
+        assert_null(agent_ack_take(lease));
+    }
+    agent_ack_reply(lease, 0);
+    first = agent_buffer_length(&runner->input);
+    agent_ack_reply(lease, 1);
+    assert_non_null(agent_ack_take(lease));
+    agent_buffer_consume(&runner->input, first);
+    runner->written += first;
+    assert_null(agent_ack_take(lease));
+    assert_non_null(agent_ack_take(lease));
+}
+
+static void requests_that_the_database_refuses_are_counted(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_lease_t *lease = fixture->leases[0];
+
+    lease->request.refused = AGENT_REQUEST_MAX_REFUSED + 1;
+    assert_non_null(take(fixture, lease, "state.get", ""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +409,8 @@ int main(void)
         CHECK_TEST(a_request_for_records_waits_for_those_sent_before),
         CHECK_TEST(a_request_that_waits_for_records_can_be_dropped),
         CHECK_TEST(sixteen_records_of_a_run_may_wait_for_their_reply),
+        CHECK_TEST(replies_that_are_read_count_though_later_ones_are_not),
+        CHECK_TEST(requests_that_the_database_refuses_are_counted),
     };
 
     return CHECK_RUN(tests);

@@ -15,6 +15,8 @@
 #include "../ring.h"
 #include "../types.h"
 
+/* Records of one run whose reply was not sent or not written to the pipe. */
+#define AGENT_ACK_MAX 16
 /* The longest cursor, with its NUL. */
 #define AGENT_REQUEST_CURSOR_SIZE 128
 /* The longest text of arguments: a hundred digests. */
@@ -83,8 +85,10 @@ typedef struct agent_record_t {
     /* With `ack`: not committed; replied to, and perhaps not read. */
     int open;
     int unread;
-    /* The value of runner->written at the end of the last reply. */
-    apr_uint64_t reply_end;
+    /* The values of runner->written at the ends of those that are unread, a
+     * ring that begins at first_unread. */
+    apr_uint64_t reply_ends[AGENT_ACK_MAX];
+    int first_unread;
 } agent_record_t;
 
 #endif

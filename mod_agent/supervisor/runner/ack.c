@@ -8,8 +8,13 @@
 /* Forgets the replies that were written to the pipe. */
 static void count_unread(agent_lease_t *lease)
 {
-    if (lease->records.reply_end <= lease->group->runner->written) {
-        lease->records.unread = 0;
+    agent_record_t *records = &lease->records;
+
+    while (records->unread > 0
+           && records->reply_ends[records->first_unread]
+               <= lease->group->runner->written) {
+        records->first_unread = (records->first_unread + 1) % AGENT_ACK_MAX;
+        records->unread--;
     }
 }
 
@@ -26,7 +31,9 @@ const char *agent_ack_take(agent_lease_t *lease)
 
 void agent_ack_reply(agent_lease_t *lease, apr_int64_t id)
 {
+    agent_record_t *records = &lease->records;
     agent_runner_t *runner;
+    int last;
 
     if (lease->group == NULL) {
         return;
@@ -34,8 +41,8 @@ void agent_ack_reply(agent_lease_t *lease, apr_int64_t id)
     runner = lease->group->runner;
     count_unread(lease);
     agent_protocol_reply(&runner->input, &lease->key, id, "null", NULL);
-    lease->records.open--;
-    lease->records.unread++;
-    lease->records.reply_end = runner->written
+    last = (records->first_unread + records->unread++) % AGENT_ACK_MAX;
+    records->reply_ends[last] = runner->written
         + agent_buffer_length(&runner->input);
+    records->open--;
 }

@@ -9,9 +9,6 @@
 
 #include "../lease/lease.h"
 
-/* Records of one run whose reply was not sent or not written to the pipe. */
-#define AGENT_ACK_MAX 16
-
 /* A record of the run gets a reply. Returns NULL, or the breach of the
  * protocol, a constant: there are AGENT_ACK_MAX. The lease must have a runner.
  */

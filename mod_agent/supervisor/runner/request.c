@@ -265,6 +265,9 @@ const char *agent_request_take(agent_request_queue_t *queue,
         || request->reply_end > lease->group->runner->written) {
         return "a run sent a request before it read the last reply";
     }
+    if (request->refused > AGENT_REQUEST_MAX_REFUSED) {
+        return "a run sent too many requests that were refused";
+    }
     request->id = line->request_id;
     if (lease->state != AGENT_LEASE_HELD) {
         return refuse(lease, "run_taken",

@@ -134,6 +134,7 @@ static void hand_over(agent_runs_t *runs, agent_lease_t *lease,
     }
 }
 
+/* Refuses a request; one that is wrong counts as a breach after a few. */
 static void refuse(agent_runs_t *runs, agent_lease_t *lease, const char *code)
 {
     static const char *const refusals[][2] = {
@@ -142,6 +143,7 @@ static void refuse(agent_runs_t *runs, agent_lease_t *lease, const char *code)
 
     for (int i = 0; i < 2; i++) {
         if (strcmp(code, refusals[i][0]) == 0) {
+            lease->request.refused++;
             agent_request_refuse(&runs->requests, lease, code, refusals[i][1]);
             return;
         }
@@ -173,13 +175,14 @@ static void fail_answer(void *part, agent_failure_t failure)
     agent_answer_t *answer = part;
     agent_lease_t *lease = find_sent(answer);
 
-    answer->retry_at = agent_database_retry_at(answer->runs->context, failure);
-    if (lease == NULL) {
-        return;
-    }
-    if (failure == AGENT_FAILURE_DATA
+    /* The fault of one run, which delays no other. */
+    if (failure == AGENT_FAILURE_DATA && lease != NULL
         && lease->request.op != AGENT_REQUEST_STATE) {
         refuse(answer->runs, lease, "invalid_args");
+        return;
+    }
+    answer->retry_at = agent_database_retry_at(answer->runs->context, failure);
+    if (lease == NULL) {
         return;
     }
     if (agent_failure_is_transient(failure)

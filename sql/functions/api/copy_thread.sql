@@ -30,6 +30,7 @@ begin
          where c.deployment_id = p_deployment_id
            and c.thread_id = p_copy_id
            and c.source_id = p_thread_id
+           and c.expires_at > v_now
         returning c.* into v_copy;
     else
         insert into agent.thread_copies as c (

@@ -67,7 +67,11 @@ begin
                     select r.start_checkpoint_id
                       from agent.runs r
                      where r.run_id = q.run_id
-                       and r.deployment_id is not distinct from p_deployment_id), v_thread.head_checkpoint_id))
+                       and r.deployment_id is not distinct from p_deployment_id), (
+                    select l.checkpoint_id
+                      from agent.calls l
+                     where l.call_id = q.run_id
+                       and l.deployment_id is not distinct from p_deployment_id), v_thread.head_checkpoint_id))
        for no key update;
     if v_active.state = 'leased' then
         perform agent.requeue_run(v_active, false, null);

@@ -2,7 +2,8 @@
 -- The protocol's call message for an attempt of a call, like agent.compose_start: its checkpoint is the one that
 -- the request names, else the thread's head, and a retry starts from the same one, since a call that saved a
 -- checkpoint is not retried (agent.release_leased_runs).
--- Returns: one row: the message as one line, without line breaks; no row when the thread was deleted.
+-- Returns: one row: the message as one line, without line breaks; its checkpoint is {"deleted": true} when the one
+--          that the request names was deleted since: no runner may get this message. No row when the thread was deleted.
 -- Locks:   none.
 create or replace function agent.compose_call(
     p_deployment_id uuid,
@@ -24,12 +25,15 @@ as $function$
                'graph_id', c.graph_id,
                'arguments', c.arguments,
                'config', c.config,
-               'checkpoint', case when k.checkpoint_id is not null then json_build_object(
-                   'checkpoint_id', k.checkpoint_id,
-                   'run_id', k.run_id,
-                   'step', k.metadata -> 'step',
-                   'next', k.next,
-                   'bytes', k.state_bytes) end)::text, E'\n\r', '  ')
+               'checkpoint', case
+                   when k.checkpoint_id is not null then json_build_object(
+                       'checkpoint_id', k.checkpoint_id,
+                       'run_id', k.run_id,
+                       'step', k.metadata -> 'step',
+                       'next', k.next,
+                       'bytes', k.state_bytes)
+                   when c.checkpoint_id is not null then json_build_object('deleted', true)
+               end)::text, E'\n\r', '  ')
       from (
             select x.*
               from agent.calls x
