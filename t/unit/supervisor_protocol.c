@@ -96,6 +96,42 @@ static void a_task_names_its_checkpoint_and_has_an_id(void **state)
         &line, "{\"type\":\"task\"," RUN ",\"task\":{\"id\":\"a\"}}"));
 }
 
+static const char *make_checkpoint(const char *ns, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, "{\"type\":\"checkpoint\"," RUN "," ID, ns,
+                       ",\"parent\":null,\"values\":{},\"metadata\":{},"
+                       "\"next\":[],\"tasks\":[]}",
+                       NULL);
+}
+
+static void a_checkpoint_may_have_a_namespace(void **state)
+{
+    static const char *const good[] = {"", ",\"ns\":null", ",\"ns\":\"\"",
+                                       ",\"ns\":\"a:1|b:2\""};
+    static const char *const bad[] = {",\"ns\":1",          ",\"ns\":{}",
+                                      ",\"ns\":[\"a\"]",    ",\"ns\":false",
+                                      ",\"ns\":\"\\n\"",    ",\"ns\":\"a\x7f\"",
+                                      ",\"ns\":\"\\u0061\""};
+    char *longest = apr_psprintf(*state, "%0*d", (int)AGENT_PROTOCOL_MAX_NS, 1);
+    agent_line_t line;
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_null(read_line(&line, make_checkpoint(good[i], *state)));
+        assert_int_equal(line.type, AGENT_LINE_CHECKPOINT);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_non_null(read_line(&line, make_checkpoint(bad[i], *state)));
+    }
+    assert_null(read_line(
+        &line,
+        make_checkpoint(apr_pstrcat(*state, ",\"ns\":\"", longest, "\"", NULL),
+                        *state)));
+    assert_non_null(read_line(
+        &line,
+        make_checkpoint(apr_pstrcat(*state, ",\"ns\":\"1", longest, "\"", NULL),
+                        *state)));
+}
+
 static void a_pong_may_say_how_long_the_runner_is_busy(void **state)
 {
     agent_line_t line;
@@ -164,6 +200,7 @@ int main(void)
         CHECK_TEST(an_end_says_where_the_run_stopped),
         CHECK_TEST(a_pong_may_say_how_long_the_runner_is_busy),
         CHECK_TEST(names_of_events_are_a_line_of_an_event_stream),
+        CHECK_TEST(a_checkpoint_may_have_a_namespace),
         CHECK_TEST(a_task_names_its_checkpoint_and_has_an_id),
     };
 

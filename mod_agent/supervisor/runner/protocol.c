@@ -163,10 +163,23 @@ static const char *read_event(agent_line_t *line,
         : "has no data";
 }
 
+/* Whether the namespace of a checkpoint is absent or valid. */
+static bool is_ns(const agent_protocol_fields_t *fields)
+{
+    agent_protocol_text_t ns;
+
+    return agent_protocol_is_optional(fields, FIELD_NS, '\0')
+        || agent_protocol_text(&ns, &fields->value[FIELD_NS],
+                               AGENT_PROTOCOL_MAX_NS);
+}
+
 static const char *read_checkpoint(agent_line_t *line,
                                    const agent_protocol_fields_t *fields)
 {
     line->type = AGENT_LINE_CHECKPOINT;
+    if (!is_ns(fields)) {
+        return "has no valid ns";
+    }
     if (!agent_protocol_is_uuid(&fields->value[FIELD_CHECKPOINT_ID])) {
         return "has no valid checkpoint_id";
     }
@@ -206,15 +219,11 @@ static bool has_task_id(const agent_protocol_text_t *task)
 static const char *read_task(agent_line_t *line,
                              const agent_protocol_fields_t *fields)
 {
-    agent_protocol_text_t ns;
-
     line->type = AGENT_LINE_TASK;
     if (!agent_protocol_is_uuid(&fields->value[FIELD_CHECKPOINT_ID])) {
         return "has no valid checkpoint_id";
     }
-    if (!agent_protocol_is_optional(fields, FIELD_NS, '\0')
-        && !agent_protocol_text(&ns, &fields->value[FIELD_NS],
-                                AGENT_PROTOCOL_MAX_NS)) {
+    if (!is_ns(fields)) {
         return "has no valid ns";
     }
     if (agent_protocol_kind(fields, FIELD_TASK) != '{'
