@@ -423,7 +423,14 @@ subtest 'checkpoint.delta shows the writes since the nearest ancestor with a val
             (my $code, my $body, $cursor) = read_part('read_delta', $thread, { ns => '', checkpoint_id => $id, channels => \@channels }, $cursor, $bytes);
             die "read_delta: $code" if $code ne 'ok';
             for my $name (@channels) {
-                $got{$name}{seed} = $body->{$name}{seed} if $body->{$name}{seed};
+                my $seed = $body->{$name}{seed};
+                if (ref $seed && $got{$name}{seed}) {
+                    my $items = $got{$name}{seed}{list}{items};
+                    die "a seed continues at $seed->{list}{keep}" if $seed->{list}{keep} != @$items;
+                    push @$items, @{ $seed->{list}{items} };
+                } elsif (defined $seed) {
+                    $got{$name}{seed} = $seed;
+                }
                 unshift @{ $got{$name}{writes} }, @{ $body->{$name}{writes} };
             }
             $parts++;
@@ -445,9 +452,56 @@ subtest 'checkpoint.delta shows the writes since the nearest ancestor with a val
         is_deeply $got->{d}, { seed => $seed, writes => $expected->(2 .. 1199) }, "in parts of $bytes bytes";
         cmp_ok $parts, '>', 2, "$parts parts";
     }
-    for my $cursor ('x', "$ids[0].1", "$ids[0].111", "$ids[0].0x") {
+    my $from = saved($claim, undef, values => { map { ("l$_" => [ 0, map { "m$_" } 1 .. 900 * $_ ]) } 1, 2 });
+    $play->save($worker, AgentSQL::Play::put_writes($claim, id => $from, writes => [ map { [ $_, 'l' . (1 + $_ % 2), undef ] } 0 .. 499 ]));
+    my $last = saved($claim, $from);
+    for my $bytes (1, 5000, 1_000_000) {
+        my ($got, $parts) = $delta->($last, $bytes, 'l2', 'l1');
+        is_deeply $got, { map {
+            my $n = $_;
+            ("l$n" => { seed => list(0, map { AgentSQL::Play::digest('json', "m$_") } 1 .. 900 * $n),
+                writes => [ map { [ 'task', undef, '', $_ ] } grep { $_ % 2 == $n - 1 } 0 .. 499 ] })
+        } 1, 2 }, "the writes and the lists of one ancestor in $parts parts";
+        cmp_ok $parts, '>', 10, 'each of them divided' if $bytes < 10_000;
+    }
+    for my $cursor ('x', "$ids[0].1", "$ids[0].111.w0", "$ids[0].0x.w0", "$ids[0].11.x0", "$ids[0].11.w", "$ids[0].11.w1234567890") {
         is +(read_part('read_delta', $thread, { checkpoint_id => $ids[9], channels => [qw(a b)] }, $cursor))[0], 'invalid_cursor';
     }
+    finish($claim);
+};
+
+subtest 'the work of a part of checkpoint.delta is bounded, also where nothing is found' => sub {
+    my $claim = leased();
+    my ($thread, $deployment) = ($claim->{thread_id}, $play->deployment);
+    my $id = sub { return sprintf '00000000-0000-7000-8000-%012d', $_[0] };
+    $session->query("
+        insert into agent.checkpoint_snapshots (
+            deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id, channels, checkpoint, metadata, created_at)
+        select '$deployment', '$thread', '', ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid,
+               case when n > 1 then ('00000000-0000-7000-8000-' || lpad((n - 1)::text, 12, '0'))::uuid end, '$claim->{run_id}', v.channels,
+               '{}', '{}', now()
+          from generate_series(1, 200) n, (
+                select array_agg(row('c' || c, null, 0, null, null, null, 'null')::agent.channel_value) as channels
+                  from generate_series(1, 1024) c) v");
+    my ($cursor, $parts) = (undef, 0);
+    do {
+        my ($code, $body);
+        ($code, $body, $cursor) = read_part('read_delta', $thread, { checkpoint_id => $id->(200), channels => [ map { "c$_" } 1 .. 64 ] }, $cursor);
+        $parts++;
+        is_deeply [ $code, $body ], [ 'ok', { map { ("c$_" => { writes => [] }) } 1 .. 64 } ];
+    } while (defined $cursor);
+    is $parts, 10, '20,000 channels a part';
+    # A snapshot without channels, with many writes.
+    $session->query("
+        insert into agent.checkpoint_writes (
+            deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq, run_id, task_path, channel, digests, is_list)
+        select '$deployment', '$thread', '', '@{[ $id->(1) ]}', 'task', n, 1, '$claim->{run_id}', '', 'other', '{}', false
+          from generate_series(1, 20000) n");
+    $session->query("update agent.checkpoint_snapshots set channels = '{}' where thread_id = '$thread'");
+    $session->query("update agent.checkpoint_writes set checkpoint_id = '@{[ $id->(150) ]}' where thread_id = '$thread'");
+    ($cursor) = (read_part('read_delta', $thread, { checkpoint_id => $id->(200), channels => ['c1'] }))[2];
+    is $cursor, $id->(149) . '.1.w0', 'writes to other channels count too';
+    $session->query("delete from agent.checkpoint_writes where thread_id = '$thread'");
     finish($claim);
 };
 

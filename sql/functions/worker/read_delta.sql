@@ -3,13 +3,16 @@
 -- of a snapshot towards the root, the writes to each channel up to the nearest ancestor that has a value of it, the
 -- seed, and that one's own writes.
 -- p_args: {"ns", "checkpoint_id", "channels": at most 64 names}.
--- p_cursor null: the first part; else the cursor that came with the part before, ID.OPEN: the snapshot at which to
--- continue, and for each channel 1 when its seed was not found yet.
+-- p_cursor null: the first part; else the cursor that came with the part before, ID.OPEN.wCOUNT or ID.OPEN.sPOSITION: the
+-- snapshot at which to continue; for each channel 1 when its seed was not read yet; and the number of writes to pass
+-- over, or, after all writes, the element of the first of its seeds.
 -- Returns: ok with {name: {"seed": reference, "writes": [[task_id, reference, task_path, idx], ...]}}: writes from the
---          oldest to the newest; those of a later part precede those of an earlier one. seed only where it was found.
+--          oldest to the newest; those of a later part precede those of an earlier one. seed only where it was found; of
+--          a list {"list": {"keep": k, "items": [...]}} with k = the number of its elements in earlier parts.
 --          cursor: of the next part, null after the last one; invalid_cursor. Raises an error of class 22 for arguments
 --          of a wrong type.
--- Bound:   500 ancestors; p_max_bytes, and the writes and values of one ancestor: a list is not divided.
+-- Bound:   500 ancestors; 20,000 channels and writes that are examined, and those of one more ancestor; p_max_bytes and
+--          one write, or one row of digests.
 -- Locks:   none.
 create or replace function agent.read_delta(
     p_deployment_id uuid,
@@ -28,31 +31,52 @@ as $function$
 declare
     c_ancestors constant integer := 500;
     c_channels  constant integer := 64;
+    c_examined  constant integer := 20000;
+    -- The cost of an ancestor beside its channels and writes, in channels.
+    c_ancestor  constant integer := 20;
     v_ns        text := coalesce(p_args ->> 'ns', '');
     v_names     text[] := array(select n.name from json_array_elements_text(p_args -> 'channels') n (name));
     v_id        uuid;
-    v_open      boolean[];
+    v_parent    uuid;
+    -- Those whose seed was not read yet: name -> position in v_names.
+    v_open      jsonb;
+    v_next      text := 'w0';
     v_seeds     text[];
     v_writes    text[];
-    v_row       agent.checkpoint_snapshots;
+    v_texts     text[] := '{}';
+    v_owners    integer[] := '{}';
+    v_found     agent.channel_value[];
     v_channel   agent.channel_value;
+    v_owner     integer;
     v_text      text;
+    v_from      integer;
+    v_end       integer;
+    v_ends      integer[];
+    v_count     integer;
+    v_size      integer;
+    v_examined  integer := 0;
     v_left      integer := p_max_bytes;
 begin
-    if cardinality(v_names) not between 1 and c_channels or array_position(v_names, null) is not null then
+    if cardinality(v_names) not between 1 and c_channels or array_position(v_names, null) is not null
+        or (select count(*) > count(distinct n.name) from unnest(v_names) n (name))
+    then
         raise exception using errcode = 'invalid_parameter_value', message = 'a delta has wrong arguments';
     end if;
     if p_cursor is null then
-        v_open := array_fill(true, array[cardinality(v_names)]);
+        select jsonb_object_agg(n.name, n.pos) into v_open
+          from unnest(v_names) with ordinality n (name, pos);
         select x.parent_checkpoint_id into v_id
           from agent.checkpoint_snapshots x
          where x.deployment_id = p_deployment_id
            and x.thread_id = p_thread_id
            and x.checkpoint_ns = v_ns
            and x.checkpoint_id = (p_args ->> 'checkpoint_id')::uuid;
-    elsif p_cursor ~ ('^[0-9a-f-]{36}\.[01]{' || cardinality(v_names) || '}$') then
+    elsif p_cursor ~ ('^[0-9a-f-]{36}\.[01]{' || cardinality(v_names) || '}\.[ws][0-9]{1,9}$') then
         v_id := left(p_cursor, 36);
-        v_open := array(select o.flag = '1' from regexp_split_to_table(substr(p_cursor, 38), '') o (flag));
+        v_next := split_part(p_cursor, '.', 3);
+        select coalesce(jsonb_object_agg(n.name, n.pos), '{}') into v_open
+          from unnest(v_names) with ordinality n (name, pos)
+         where substr(p_cursor, 37 + n.pos::integer, 1) = '1';
     else
         code := 'invalid_cursor';
         return;
@@ -60,51 +84,104 @@ begin
     v_seeds := array_fill(null::text, array[cardinality(v_names)]);
     v_writes := v_seeds;
 
+    <<ancestors>>
     for v_depth in 1 .. c_ancestors
     loop
-        exit when v_left <= 0;
-        select x.* into v_row
+        exit when v_id is null or v_open = '{}' or v_left <= 0 or v_examined >= c_examined;
+        -- One look at the channels for all names, in a map: a search for each name would be quadratic.
+        select x.parent_checkpoint_id, cardinality(x.channels), array(
+                   select c
+                     from unnest(x.channels) c
+                    where v_open ? c.name
+                      and c.content is null
+                    order by (v_open ->> c.name)::integer), (
+                   select count(*)
+                     from agent.checkpoint_writes w
+                    where w.deployment_id = p_deployment_id
+                      and w.thread_id = p_thread_id
+                      and w.checkpoint_ns = v_ns
+                      and w.checkpoint_id = v_id)
+          into v_parent, v_size, v_found, v_count
           from agent.checkpoint_snapshots x
          where x.deployment_id = p_deployment_id
            and x.thread_id = p_thread_id
            and x.checkpoint_ns = v_ns
            and x.checkpoint_id = v_id;
-        v_id := v_row.parent_checkpoint_id;
-        for v_index in 1 .. cardinality(v_names)
-        loop
-            continue when not v_open[v_index];
-            select string_agg(
+        if not found then
+            v_id := null;
+            exit;
+        end if;
+        v_examined := v_examined + c_ancestor + v_size + v_count;
+
+        v_from := substr(v_next, 2);
+        if v_next like 'w%' and v_count > 0 then
+            for v_owner, v_text in
+                select (v_open ->> w.channel)::integer,
                        json_build_array(
-                           w.task_id, agent.render_reference(w.digests, w.is_list), w.task_path, w.idx)::text,
-                       ',' order by w.task_path, w.task_id, w.idx)
-              into v_text
-              from agent.find_writes(
-                       v_row.deployment_id, v_row.thread_id, v_row.checkpoint_ns, v_row.checkpoint_id) w
-             where w.channel = v_names[v_index];
-            v_writes[v_index] := concat_ws(',', v_text, v_writes[v_index]);
-            v_left := v_left - coalesce(octet_length(v_text), 0);
-            select * into v_channel
-              from unnest(v_row.channels) c
-             where c.name = v_names[v_index];
-            if found and v_channel.content is null then
-                select string_agg(i.content, ',') into v_text
-                  from agent.read_items(
-                           p_deployment_id, p_thread_id, v_channel.list_ids, v_channel.ends, 0) i;
-                v_seeds[v_index] := case
-                    when v_channel.length is null then v_text
-                    else '{"list":{"keep":0,"items":[' || coalesce(v_text, '') || ']}}'
-                end;
-                v_open[v_index] := false;
-                v_left := v_left - octet_length(v_seeds[v_index]);
+                           w.task_id, agent.render_reference(w.digests, w.is_list), w.task_path, w.idx)::text
+                  from (
+                        select x.*
+                          from agent.find_writes(p_deployment_id, p_thread_id, v_ns, v_id) x
+                         where v_open ? x.channel
+                         order by x.task_path desc, x.task_id desc, x.idx desc
+                        offset v_from
+                       ) w
+            loop
+                if v_left <= 0 then
+                    v_next := 'w' || v_from;
+                    exit ancestors;
+                end if;
+                v_texts := v_texts || v_text;
+                v_owners := v_owners || v_owner;
+                v_from := v_from + 1;
+                v_left := v_left - octet_length(v_text);
+            end loop;
+        end if;
+        if v_next like 'w%' then
+            v_from := 0;
+        end if;
+        foreach v_channel in array v_found
+        loop
+            v_next := 's' || v_from;
+            exit ancestors when v_left <= 0;
+            v_end := 1;
+            if v_channel.length is not null then
+                v_end := agent.choose_end(
+                    p_deployment_id, p_thread_id, v_channel, v_from, v_left, v_left = p_max_bytes);
+                exit ancestors when v_end = v_from and v_end < v_channel.length;
             end if;
+            -- Not within the call: it would not be inlined.
+            v_ends := array(select least(e.until, v_end) from unnest(v_channel.ends) e (until));
+            select string_agg(i.content, ',') into v_text
+              from agent.read_items(p_deployment_id, p_thread_id, v_channel.list_ids, v_ends, v_from) i;
+            v_seeds[(v_open ->> v_channel.name)::integer] := case
+                when v_channel.length is null then v_text
+                else '{"list":{"keep":' || v_from || ',"items":[' || coalesce(v_text, '') || ']}}'
+            end;
+            v_left := v_left - coalesce(octet_length(v_text), 0) - 64;
+            if v_end < v_channel.length then
+                v_next := 's' || v_end;
+                exit ancestors;
+            end if;
+            v_open := v_open - v_channel.name;
+            v_from := 0;
         end loop;
-        exit when v_id is null or true <> all (v_open);
+        v_next := 'w0';
+        v_id := v_parent;
     end loop;
-    if v_id is not null and true = any (v_open) then
+
+    if v_id is not null and v_open <> '{}' then
         cursor := v_id || '.' || (
-            select string_agg(case when o.flag then '1' else '0' end, '' order by o.pos)
-              from unnest(v_open) with ordinality o (flag, pos));
+            select string_agg(case when v_open ? n.name then '1' else '0' end, '' order by n.pos)
+              from unnest(v_names) with ordinality n (name, pos)) || '.' || v_next;
     end if;
+    for v_owner, v_text in
+        select t.owner, string_agg(t.text, ',' order by t.pos desc)
+          from unnest(v_texts, v_owners) with ordinality t (text, owner, pos)
+         group by t.owner
+    loop
+        v_writes[v_owner] := v_text;
+    end loop;
     code := 'ok';
     select '{' || string_agg(
                to_json(n.name)::text || ':{' || coalesce('"seed":' || v_seeds[n.pos] || ',', '') || '"writes":['
