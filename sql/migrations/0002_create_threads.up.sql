@@ -41,7 +41,7 @@ comment on column agent.threads.assistant_id is
 comment on column agent.threads.metadata is
     'The client''s metadata, with graph_id and assistant_id of the last run.';
 comment on column agent.threads.config is 'Shown in the record; empty on creation.';
-comment on column agent.threads.run_seq is 'Number of the last run created on the thread.';
+comment on column agent.threads.run_seq is 'Number of the last run or call created on the thread.';
 comment on column agent.threads.active_run_id is
     'The one unfinished run that is ready or leased; it blocks the others.';
 comment on column agent.threads.head_checkpoint_id is
@@ -405,7 +405,7 @@ comment on column agent.checkpoint_writes.task_id is 'The task.';
 comment on column agent.checkpoint_writes.idx is
     'Number of the write within the task; negative for those that replace an earlier one: an error, an interrupt.';
 comment on column agent.checkpoint_writes.run_seq is
-    'runs.thread_seq of the run that wrote it, so that its deletion restores what it replaced.';
+    'run_queue.thread_seq of the run or call that wrote it, so that its deletion restores what it replaced.';
 comment on column agent.checkpoint_writes.run_id is 'The run that wrote it; null when a client updated the state.';
 comment on column agent.checkpoint_writes.task_path is 'Where the task stands in the graph, for the library.';
 comment on column agent.checkpoint_writes.channel is 'The channel that is written.';

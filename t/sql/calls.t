@@ -135,7 +135,7 @@ subtest 'the end of a thread has no run while a call is active' => sub {
     my ($thread) = chat('Hello');
     my (undef, undef, $call) = update($thread);
     my ($row) = $session->query("select * from agent.find_thread_end('$deployment', '$thread')");
-    is_deeply $row, [ 'ok', '2--1', '' ];
+    is_deeply $row, [ 'ok', '3--1', '' ];
     $play->api('end_call', $thread, $call);
 };
 
@@ -186,6 +186,27 @@ subtest 'a refused update leaves the thread as it was' => sub {
     is_deeply $play->messages($thread), ['Hello'], 'the checkpoint that it saved is deleted';
     is +($play->api('get_state', $thread, $half->{checkpoint_id}))[0], 'checkpoint_not_found';
     is $play->thread_status($thread), 'error', 'the thread has its status again';
+};
+
+subtest 'what an update writes stays apart from the writes of the last run' => sub {
+    my $thread = $play->thread;
+    my $claim = $play->leased($worker, $thread);
+    my ($head, $step) = (AgentSQL::uuid(), AgentSQL::uuid());
+    my ($old, @old) = AgentSQL::Play::blob($claim, 'old');
+    $play->save($worker, @old, AgentSQL::Play::checkpoint($claim, id => $head, messages => ['Hello']), AgentSQL::Play::put($claim, id => $step),
+        AgentSQL::Play::put_writes($claim, id => $step, writes => [ [ -1, 'e', $old ] ]), AgentSQL::Play::finish($claim));
+    my $writes = sub {
+        my ($row) = $session->query("select body from agent.read_checkpoint('$deployment', '$thread', '{\"checkpoint_id\":\"$step\"}', null, 100000)");
+        return [ map { $_->[3] } @{ AgentSQL::decode($row->[0])->{writes} } ];
+    };
+    is_deeply $writes->(), [$old];
+    update($thread);
+    my $call = only_call();
+    my ($new, @new) = AgentSQL::Play::blob($call, 'new');
+    $play->save($worker, @new, saved($call, $head, 'Hello', 'half'), AgentSQL::Play::put_writes($call, id => $step, writes => [ [ -1, 'e', $new ] ]));
+    is_deeply $writes->(), [$new];
+    $play->save($worker, AgentSQL::Play::finish($call, 'error', { error => 'E', message => 'm' }));
+    is_deeply $writes->(), [$old], 'the run wrote it, and the call is undone';
 };
 
 subtest 'a call that ends without a checkpoint has failed' => sub {

@@ -58,6 +58,8 @@ begin
     update agent.threads t
        set status = 'busy',
            active_run_id = p_call_id,
+           -- Its own, so that what it writes stays apart from the writes of runs (agent.checkpoint_writes).
+           run_seq = t.run_seq + 1,
            updated_at = v_now
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
