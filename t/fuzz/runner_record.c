@@ -35,10 +35,10 @@ static void check_record(const char *text, apr_pool_t *pool)
         must(length_of(line, "value_type", pool) <= 32);
         return;
     }
-    must(length_of(line, "ns", pool) <= 1024);
+    must(length_of(line, "ns", pool) <= AGENT_PROTOCOL_MAX_NS);
     must(length_of(line, "checkpoint_id", pool) == 36);
     if (agent_raw_equals(agent_raw_get(line, "type"), "put_writes")) {
-        must(length_of(line, "task_id", pool) <= 128);
+        must(length_of(line, "task_id", pool) <= AGENT_PROTOCOL_MAX_TASK_ID);
         must(length_of(line, "task_path", pool) <= 1024);
     }
 }

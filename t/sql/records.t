@@ -271,6 +271,11 @@ subtest 'namespaces have their own snapshots' => sub {
     is scalar(tuple_of($thread, 'other', undef)), undef, 'no snapshot is null';
     is scalar(tuple_of($thread, '', $next)), undef;
     is_deeply $play->messages($thread), [], 'a snapshot is not a state';
+    # Indexes have room for the longest names, which cannot be compressed.
+    my ($ns, $task) = map { join '', map { chr 33 + int rand 90 } 1 .. $_ } 2048, 128;
+    my $long = saved($claim, undef, ns => $ns, values => { x => 'long' });
+    $play->save($worker, AgentSQL::Play::put_writes($claim, ns => $ns, id => $long, task => $task, path => 'x' x 1024, writes => [ [ 0, 'x', undef ] ]));
+    is_deeply tuple_of($thread, $ns, $long)->{writes}, [ [ $task, 0, 'x', undef, 'x' x 1024 ] ];
     finish($claim);
 };
 
@@ -329,7 +334,7 @@ subtest 'what is not in the notation ends its own run, and a batch of others is 
         $blob->(text => 'a', digest => 'no uuid'), $blob->(text => 'a', digest => undef), $blob->(text => 'a', value_type => ''),
         $blob->(text => 'a', value_type => undef), $blob->(text => 'a', value_type => 'x' x 33), $blob->(text => 'a', part => 1),
         $blob->(text => 'a', part => -1), $blob->(text => 'a', part => 'x'), $blob->(text => 'a', part => 0, parts => 0),
-        $blob->(text => 'a', part => 0, parts => 257), $blob->(text => 'a', part => 0, parts => 99_999_999_999),
+        $blob->(text => 'a', part => 0, parts => 17), $blob->(text => 'a', part => 0, parts => 99_999_999_999),
         $put->(channels => { x => $unknown }), $put->(channels => { x => 'no uuid' }), $put->(channels => { x => 1 }),
         $put->(channels => { x => list(0, $unknown) }), $put->(channels => { x => list(1, $known[0]) }),
         $put->(channels => { l => list(3) }), $put->(channels => { l => list(-1) }), $put->(channels => { l => list('1') }),
@@ -338,8 +343,10 @@ subtest 'what is not in the notation ends its own run, and a batch of others is 
         $put->(channels => { l => { list => { items => [] } } }), $put->(channels => { l => {} }), $put->(channels => { l => [] }),
         $put->(channels => [ 'a' ]), $put->(channels => { "a\0" => undef }), $put->(parent => AgentSQL::uuid()),
         $put->(parent => $foreign), $put->(parent => 'x'), $put->(id => 'x'), $put->(checkpoint => [ 1 ]),
-        $put->(checkpoint => { a => "\0" }), $put->(metadata => { a => "\0" }), $put->(metadata => [ 1 ]), $put->(ns => 'x' x 1025),
+        $put->(checkpoint => { a => "\0" }), $put->(metadata => { a => "\0" }), $put->(metadata => [ 1 ]), $put->(ns => 'x' x 2049),
         $put->(ns => "a\0"), $put->(ns => 'other'), $put->(channels => { map { ("channel $_" => undef) } 1 .. 1025 }),
+        $put->(checkpoint => { x => 'x' x 1_048_576 }), $put->(metadata => { x => 'x' x 1_048_576 }),
+        $put->(checkpoint => { x => 'x' x 600_000 }, metadata => { x => 'x' x 600_000 }), $put->(metadata => { x => [ (1e300) x 4000 ] }),
         $put->(channels => { 'x' x 66_000 => undef }), $put->(channels => { x => list(0, ($known[0]) x 65_537) }),
         $put->(channels => { map { ($_ => list(0, ($known[0]) x 40_000)) } 1, 2 }), $writes->(map { [ $_, 'x', undef ] } 1 .. 65_537),
         $writes->(map { [ $_, 'x', list(0, ($known[0]) x 40_000) ] } 1, 2),
@@ -347,7 +354,7 @@ subtest 'what is not in the notation ends its own run, and a batch of others is 
         $writes->([ 1.5, 'x', undef ]), $writes->([ 99_999_999_999, 'x', undef ]), $writes->([ 0, 1, undef ]), $writes->(1),
         $writes->({}), $writes->([ 0, 'x', list(1, $known[0]) ]), $writes->([ 0, "\0", undef ]),
         AgentSQL::Play::put_writes($claim, id => $id, writes => {}), AgentSQL::Play::put_writes($claim, id => $id, task => '', writes => []),
-        AgentSQL::Play::put_writes($claim, id => $id, task => 'x' x 513, writes => []), AgentSQL::Play::put_writes($claim, id => undef, writes => []),
+        AgentSQL::Play::put_writes($claim, id => $id, task => 'x' x 129, writes => []), AgentSQL::Play::put_writes($claim, id => undef, writes => []),
         AgentSQL::Play::put_writes($claim, id => $id, path => 'x' x 1025, writes => []),
     );
     for my $bad (@bad) {
@@ -502,6 +509,19 @@ subtest 'the work of a part of checkpoint.delta is bounded, also where nothing i
     ($cursor) = (read_part('read_delta', $thread, { checkpoint_id => $id->(200), channels => ['c1'] }))[2];
     is $cursor, $id->(149) . '.1.w0', 'writes to other channels count too';
     $session->query("delete from agent.checkpoint_writes where thread_id = '$thread'");
+    finish($claim);
+};
+
+subtest 'a long tuple is a part of its own' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my $id = saved($claim, undef, checkpoint => { x => 'x' x 600_000 }, metadata => { x => 'x' x 400_000 },
+        values => { l => [ 0, map { "m$_" } 1 .. 3000 ] });
+    my ($got, $parts) = tuple_of($thread, '', $id, 1_000_000);
+    is $parts, 2;
+    is length $got->{tuple}{checkpoint}{x}, 600_000;
+    is @{ $got->{channels}{l} }, 3000;
+    is_deeply [ sort keys %{ (read_part('read_checkpoint', $thread, { checkpoint_id => $id }, undef, 1_000_000))[1] } ], ['tuple'];
     finish($claim);
 };
 

@@ -178,8 +178,8 @@ static void texts_have_limits(void **state)
 
     expect_most("{\"type\":\"put\"," RUN ",\"checkpoint_id\":" ID
                 ",\"parent\":null" VALUES ",\"ns\":\"",
-                "n", 1024, "\"}", *state);
-    expect_most(WRITES ",\"task_id\":\"", "t", 128,
+                "n", AGENT_PROTOCOL_MAX_NS, "\"}", *state);
+    expect_most(WRITES ",\"task_id\":\"", "t", AGENT_PROTOCOL_MAX_TASK_ID,
                 apr_pstrcat(*state, "\"", TASK, NULL), *state);
     expect_most(WRITES ",\"task_id\":\"t\",\"writes\":[],\"task_path\":\"", "p",
                 1024, "\"}", *state);

@@ -9,8 +9,6 @@
 #include "../../core/raw.h"
 
 /* Bytes of texts, as they are in the line. */
-#define MAX_NS         1024
-#define MAX_TASK_ID    128
 #define MAX_TASK_PATH  1024
 #define MAX_VALUE_TYPE 32
 /* A text with escapes must fit into a reply too. */
@@ -111,7 +109,8 @@ static const char *read_common(agent_line_t *line,
                                const agent_protocol_fields_t *fields)
 {
     line->type = AGENT_LINE_RECORD;
-    if (!agent_protocol_is_text(&fields->value[FIELD_NS], 0, MAX_NS)) {
+    if (!agent_protocol_is_text(&fields->value[FIELD_NS], 0,
+                                AGENT_PROTOCOL_MAX_NS)) {
         return "has no valid ns";
     }
     if (!agent_protocol_is_uuid(&fields->value[FIELD_CHECKPOINT_ID])) {
@@ -144,7 +143,7 @@ const char *agent_protocol_read_writes(agent_line_t *line,
                                        const agent_protocol_fields_t *fields)
 {
     if (!agent_protocol_is_text(&fields->value[FIELD_TASK_ID], 1,
-                                MAX_TASK_ID)) {
+                                AGENT_PROTOCOL_MAX_TASK_ID)) {
         return "has no valid task_id";
     }
     if (!agent_protocol_is_text(&fields->value[FIELD_TASK_PATH], 0,

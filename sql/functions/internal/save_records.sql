@@ -14,7 +14,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    c_parts  constant integer := 256;
+    c_parts  constant integer := 16;
     v_row    record;
     v_lease  agent.run_queue;
     v_record agent.batch_record;

@@ -3,7 +3,7 @@
 -- are those of its parent; the others are stored as differences from them (agent.derive_channel).
 -- Returns: the uses of blobs that it adds. Raises an error of class 22 when the parent is not a snapshot of the
 --          namespace, for references that are wrong, and beyond 65,536 digests, 1,024 channels, 64 KB of names or
---          1 KB of namespace.
+--          the limits of agent.check_record.
 -- Locks:   the caller holds the thread and the queue row.
 create or replace function agent.save_snapshot(
     p_lease agent.run_queue,

@@ -7,7 +7,7 @@
 -- p_cursor null: the first part; else the cursor that came with the part before, ID.c.CHANNEL.POSITION or ID.w.COUNT.
 -- Returns: ok; cursor: of the next part, null after the last one; invalid_cursor, also when the snapshot was deleted.
 --          Raises an error of class 22 for arguments of a wrong type.
--- Bound:   p_max_bytes, or one row of digests or one write, and the tuple.
+-- Bound:   p_max_bytes, or the tuple, one row of digests or one write.
 -- Locks:   none.
 create or replace function agent.read_checkpoint(
     p_deployment_id uuid,
@@ -62,8 +62,9 @@ begin
     code := 'ok';
     if p_cursor is null then
         body := '"tuple":' || agent.render_snapshot(v_row);
+        v_left := v_left - octet_length(body);
     end if;
-    if v_next like 'c.%' then
+    if v_next like 'c.%' and v_left > 0 then
         select r.body, r.next, r.bytes_left into v_channels, v_next, v_left
           from agent.read_references(
                    v_row, split_part(v_next, '.', 2)::integer, split_part(v_next, '.', 3)::integer, v_left) r;
