@@ -257,6 +257,25 @@ subtest 'the deletion of a run restores the writes that it replaced' => sub {
     is count_of('checkpoint_blobs', $thread), 2;
 };
 
+subtest 'the writes of a snapshot are limited, those of all tasks and runs together' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    my ($id, $other) = map { saved($claim, undef, values => { x => 'x' }) } 1, 2;
+    my $digest = AgentSQL::Play::digest('json', 'x');
+    my $writes = sub { return AgentSQL::Play::put_writes($_[0], id => $_[1], task => $_[2], writes => $_[3]) };
+    my $nulls = sub { return [ map { [ $_, 'x', undef ] } 1 .. $_[0] ] };
+    $play->save($worker, $writes->($claim, $id, 'a', $nulls->(40_000)));
+    $play->save($worker, $writes->($claim, $id, 'b', [ [ 0, 'x', list(0, ($digest) x 25_535) ] ]), $writes->($claim, $other, 'b', $nulls->(30_000)));
+    like refused($writes->($claim, $id, 'c', $nulls->(2))), qr/\A22/, 'one more than 65,536 values';
+    $play->save($worker, $writes->($claim, $id, 'c', $nulls->(1)));
+    $play->save($worker, $writes->($claim, $id, 'a', $nulls->(40_000)));
+    finish($claim);
+    my $next = leased($thread);
+    like refused($writes->($next, $id, 'a', [ [ -1, 'x', undef ] ])), qr/\A22/, 'those of another run count';
+    $play->save($worker, $writes->($next, $other, 'a', [ [ -1, 'x', undef ] ]));
+    finish($next);
+};
+
 subtest 'namespaces have their own snapshots' => sub {
     my $claim = leased();
     my $thread = $claim->{thread_id};

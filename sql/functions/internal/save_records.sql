@@ -3,7 +3,8 @@
 -- already change nothing, so that a batch can be repeated. The uses of a batch are counted together, and a blob is
 -- inserted with its count.
 -- Returns: nothing. Raises an error of class 22 as agent.save_snapshot, agent.save_writes, agent.save_part and
---          agent.save_blobs, and for a blob that is not in the notation of the protocol.
+--          agent.save_blobs, for a blob that is not in the notation of the protocol, and beyond 65,536 values in the
+--          writes of a snapshot, those of all runs: they are read, copied and deleted together.
 -- Locks:   the caller holds the threads and the queue rows.
 create or replace function agent.save_records(
     p_worker_id bigint,
@@ -15,6 +16,7 @@ set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
     c_parts  constant integer := 16;
+    c_values constant integer := 65536;
     v_row    record;
     v_lease  agent.run_queue;
     v_record agent.batch_record;
@@ -57,6 +59,27 @@ begin
             end if;
         end if;
     end loop;
+    -- Once for each snapshot: to count them for each record would be quadratic.
+    perform from (
+            select distinct q.deployment_id, q.thread_id, r.checkpoint_ns, r.checkpoint_id
+              from unnest(p_records) r
+             cross join lateral agent.find_lease(p_worker_id, r.deployment_id, r.run_id, r.epoch) q
+             where r.type = 'put_writes'
+            ) k
+      where (
+            select sum(greatest(1, cardinality(x.digests)))
+              from (
+                    select w.digests
+                      from agent.checkpoint_writes w
+                     where w.deployment_id = k.deployment_id
+                       and w.thread_id = k.thread_id
+                       and w.checkpoint_ns = k.checkpoint_ns
+                       and w.checkpoint_id = k.checkpoint_id
+                     limit c_values + 1
+                   ) x) > c_values;
+    if found then
+        raise exception using errcode = 'invalid_parameter_value', message = 'a snapshot has too many writes';
+    end if;
     perform agent.save_blobs(v_blobs, v_uses);
 end
 $function$;
