@@ -131,7 +131,8 @@ void agent_run_end_fail(agent_runs_t *runs, agent_lease_t *lease,
                         strlen(line));
     }
     line = agent_protocol_end(&lease->key, status, error, message, pool);
-    agent_batch_add(&runs->batches, lease, AGENT_ITEM_END, line, strlen(line));
+    agent_batch_add(&runs->batches, lease, AGENT_ITEM_FAILURE, line,
+                    strlen(line));
     apr_pool_destroy(pool);
     agent_run_end_set_state(runs, lease, AGENT_LEASE_ENDED);
 }

@@ -76,7 +76,8 @@ create type agent.leased_run as (
     locks_thread    boolean,
     status          text,
     error           json,
-    last_event_seq  bigint
+    last_event_seq  bigint,
+    is_failure      boolean
 );
 comment on type agent.leased_run is
     'A run under a lease that a worker holds or held, with what the worker reports about it. See '
@@ -91,6 +92,7 @@ comment on column agent.leased_run.status is
 comment on column agent.leased_run.error is 'Object with error and message, or null.';
 comment on column agent.leased_run.last_event_seq is
     'Number of the last event reported with it, null for none.';
+comment on column agent.leased_run.is_failure is 'Whether the worker ended it; else its runner did, or it goes on.';
 
 create type agent.run_end as (
     deployment_id   uuid,
@@ -98,7 +100,8 @@ create type agent.run_end as (
     run_id          uuid,
     status          text,
     error           json,
-    last_event_seq  bigint
+    last_event_seq  bigint,
+    is_failure      boolean
 );
 comment on type agent.run_end is 'A run that becomes final. See agent.make_end.';
 comment on column agent.run_end.deployment_id is 'Its deployment.';
@@ -107,6 +110,8 @@ comment on column agent.run_end.run_id is 'The run.';
 comment on column agent.run_end.status is 'The final status.';
 comment on column agent.run_end.error is 'Object with error and message, or null.';
 comment on column agent.run_end.last_event_seq is 'Number of its last event; null = to be read from its events.';
+comment on column agent.run_end.is_failure is
+    'Whether the server ended it: its status and error are not those of its runner.';
 
 create type agent.batch_event as (
     deployment_id  uuid,

@@ -209,6 +209,31 @@ subtest 'what an update writes stays apart from the writes of the last run' => s
     is_deeply $writes->(), [$old], 'the run wrote it, and the call is undone';
 };
 
+subtest 'an error that the server gives a call is not a refusal of its graph, whatever its name' => sub {
+    my ($thread, $head) = chat('Hello');
+    my %failure = (error => 'StateUnavailableError', message => 'm');
+    my (undef, undef, $call) = update($thread);
+    $play->save($worker, { %{ AgentSQL::Play::finish(only_call(), 'error', \%failure) }, f => 1 });
+    is_deeply [ result($thread, $call) ], [ 'call_failed', 'm' ], 'the server ended it';
+    (undef, undef, $call) = update($thread);
+    my $claim = only_call();
+    $play->save($worker, saved($claim, $head, 'Hello', 'Updated'),
+        { %{ AgentSQL::Play::finish($claim, 'error', \%failure) }, f => 1 });
+    is +(result($thread, $call))[0], 'ok', 'a call that was saved has succeeded';
+};
+
+subtest 'a runner cannot make its refusal look like an error of the server' => sub {
+    for my $word (qw(worker_lost call_timeout no_runner poison)) {
+        my ($thread, $head) = chat('Hello');
+        my (undef, undef, $call) = update($thread);
+        my $claim = only_call();
+        $play->save($worker, saved($claim, $head, 'Hello', 'half'),
+            { %{ AgentSQL::Play::finish($claim, 'error', { error => $word, message => 'm' }) }, f => 0 });
+        is_deeply [ result($thread, $call) ], [ 'update_refused', "$word: m" ];
+        is_deeply $play->messages($thread), ['Hello'], 'its checkpoint is deleted';
+    }
+};
+
 subtest 'a call that ends without a checkpoint has failed' => sub {
     for my $status (qw(success interrupted)) {
         my ($thread) = chat('Hello');

@@ -42,6 +42,19 @@ my %actions = (
     # Reads the state first.
     read => sub { send_of($_[0], type => 'request', id => 1, op => 'state.get', cursor => undef) },
     refuse => sub { end($_[0], 'error', { error => 'InvalidUpdateError', message => 'no such node' }) },
+    # Refuses, and calls it an error of the server.
+    pretend => sub {
+        save($_[0], { content => 'half' });
+        delete $calls{ $_[0]{run_id} };
+        send_of($_[0], type => 'end', status => 'error', error => { error => 'worker_lost', message => 'm' }, f => \1);
+    },
+    # Output that the database refuses.
+    invalid => sub {
+        my $id = $_[0]{run_id};
+        send_of($_[0], type => 'put', ns => '', checkpoint_id => $id, parent => undef, checkpoint => {}, metadata => {},
+            channels => { messages => $id });
+        end($_[0]);
+    },
     nothing => sub { end($_[0]) },
     # Does not answer; `stuck` not even a cancel.
     silent => sub { },

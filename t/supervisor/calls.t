@@ -89,6 +89,14 @@ subtest 'what the graph refuses is undone' => sub {
     is result_of(call({ do => 'nothing' })), 'call_failed', 'an end without a checkpoint is a failure';
 };
 
+subtest 'the outcome does not depend on the name that a runner gives its error' => sub {
+    my $call = call({ do => 'pretend' });
+    is result_of($call), 'update_refused';
+    is column($call, 'body'), 'worker_lost: m';
+    is_deeply messages_of($call), [], 'its checkpoint is deleted';
+    is result_of(call({ do => 'invalid' })), 'call_failed', 'output that cannot be stored is not a refusal of the graph';
+};
+
 subtest 'an answer of many checkpoints or of 8 MB is one state' => sub {
     is_deeply [ map { my $call = call({ do => 'many' }); result_of($call), messages_of($call)->[-1] } 1 ], [ 'ok', 200 ];
     my $call = call({ do => 'large' });

@@ -190,7 +190,8 @@ static void records_are_numbered_and_those_with_an_ack_due_now(void **state)
     assert_int_equal(lease->records.sent, 2);
     assert_int_equal(
         APR_ARRAY_IDX(batch->items, 2, agent_item_t).run->last_record, 2);
-    assert_non_null(strstr(agent_buffer_text(&batch->text), "\"s\":null},{"));
+    assert_non_null(
+        strstr(agent_buffer_text(&batch->text), "\"s\":null,\"f\":false},{"));
 }
 
 static void a_request_for_records_makes_them_due_now(void **state)

@@ -276,7 +276,8 @@ static apr_time_t due_of(const agent_batch_queue_t *queue,
  * equal members, so a runner cannot set ours.
  */
 static void append_item(agent_batch_t *batch, const agent_lease_t *lease,
-                        const char *seq, const char *line, apr_size_t length)
+                        agent_item_kind_t kind, const char *seq,
+                        const char *line, apr_size_t length)
 {
     /* The line is an object with members, perhaps followed by white space. */
     while (line[length - 1] != '}') {
@@ -284,8 +285,10 @@ static void append_item(agent_batch_t *batch, const agent_lease_t *lease,
     }
     agent_buffer_append(&batch->text, line, length - 1);
     agent_buffer_print(
-        &batch->text, ",\"d\":\"%s\",\"r\":\"%.36s\",\"e\":%d,\"s\":%s}",
-        lease->deployment_id, lease->key.run_id, (int)lease->key.epoch, seq);
+        &batch->text,
+        ",\"d\":\"%s\",\"r\":\"%.36s\",\"e\":%d,\"s\":%s,\"f\":%s}",
+        lease->deployment_id, lease->key.run_id, (int)lease->key.epoch, seq,
+        kind == AGENT_ITEM_FAILURE ? "true" : "false");
 }
 
 static void add(agent_batch_queue_t *queue, agent_lease_t *lease,
@@ -293,8 +296,8 @@ static void add(agent_batch_queue_t *queue, agent_lease_t *lease,
                 apr_int64_t ack)
 {
     bool is_event = kind == AGENT_ITEM_EVENT || kind == AGENT_ITEM_METADATA;
-    agent_batch_run_t run = {.key = lease->key,
-                             .has_end = kind == AGENT_ITEM_END};
+    bool is_end = kind == AGENT_ITEM_END || kind == AGENT_ITEM_FAILURE;
+    agent_batch_run_t run = {.key = lease->key, .has_end = is_end};
     agent_batch_t *batch = find_open(queue, lease, length);
     apr_time_t due = due_of(queue, kind);
     char seq[32] = "null";
@@ -304,12 +307,12 @@ static void add(agent_batch_queue_t *queue, agent_lease_t *lease,
     lease->records.sent += kind == AGENT_ITEM_RECORD;
     run.last_seq = lease->next_seq - 1;
     run.last_record = lease->records.sent;
-    if (is_event || kind == AGENT_ITEM_END) {
+    if (is_event || is_end) {
         apr_snprintf(seq, sizeof(seq), "%" APR_INT64_T_FMT, run.last_seq);
     }
     lease->credit.unsaved += length + 1;
     open_item(batch, &run, length + 1, ack);
-    append_item(batch, lease, seq, line, length);
+    append_item(batch, lease, kind, seq, line, length);
     close_item(queue, batch);
     if (ack >= 0 || agent_buffer_length(&batch->text) >= ENOUGH_BYTES) {
         due = queue->context->now;

@@ -30,14 +30,15 @@
 #define AGENT_BATCH_MAX_SHARED ((apr_size_t)32 * 1024 * 1024)
 #define AGENT_BATCH_MAX_LANES  ((apr_size_t)64 * 1024 * 1024)
 
+/* METADATA begins an attempt, not urgent; FAILURE is an end by this worker. */
 typedef enum agent_item_kind_t {
-    /* The first event of each attempt: not urgent. */
     AGENT_ITEM_METADATA,
     AGENT_ITEM_EVENT,
     AGENT_ITEM_TASK,
     AGENT_ITEM_CHECKPOINT,
     AGENT_ITEM_RECORD,
-    AGENT_ITEM_END
+    AGENT_ITEM_END,
+    AGENT_ITEM_FAILURE
 } agent_item_kind_t;
 
 /* One run's part of a batch. */
@@ -81,9 +82,8 @@ typedef struct agent_batch_t {
     /* Of one run, over the second connection; that run's id, not terminated. */
     bool is_lane;
     const char *lane_key;
-    /* No more items are added. */
+    /* No more items are added; it is in flight. */
     bool is_sealed;
-    /* It is in flight. */
     bool is_sent;
     /* Items of some run were dropped. */
     bool has_dead;

@@ -1,21 +1,22 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The end of a run, for agent.finalize_runs. p_run: its queue row. p_status: a final status.
--- p_last_event_seq null: agent.finalize_runs reads it from the events.
+-- p_last_event_seq null: agent.finalize_runs reads it from the events. p_is_failure: the server ended it.
 -- Returns: the agent.run_end.
 -- Locks:   none.
 create or replace function agent.make_end(
     p_run agent.run_queue,
     p_status text,
     p_error json default null,
-    p_last_event_seq bigint default null
+    p_last_event_seq bigint default null,
+    p_is_failure boolean default true
 ) returns agent.run_end
 language sql immutable parallel safe
 -- No SET clause: it would keep the body from being inlined.
 as $function$
     select row(
                p_run.deployment_id, p_run.thread_id, p_run.run_id, p_status, p_error,
-               p_last_event_seq)::agent.run_end
+               p_last_event_seq, p_is_failure)::agent.run_end
 $function$;
 
-comment on function agent.make_end(agent.run_queue, text, json, bigint) is
+comment on function agent.make_end(agent.run_queue, text, json, bigint, boolean) is
     'The end of a run, for agent.finalize_runs.';

@@ -30,7 +30,8 @@ begin
                        coalesce(i.error, json_build_object(
                            'error', i.status, 'message', 'The run ended without a message.'))
                end,
-               i.last_event_seq))
+               i.last_event_seq,
+               i.is_failure))
                filter (where q.cancel is distinct from 'rollback'),
            array_agg(q) filter (where q.cancel = 'rollback')
       into v_finals, v_discarded

@@ -15,9 +15,6 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    -- Errors that the server gave the call, not its graph.
-    c_lost    text[] := array[
-        'call_timeout', 'no_runner', 'poison', 'worker_lost', 'start_timeout', 'output_timeout', 'release_timeout'];
     v_ends    agent.run_end[] := p_ends;
     v_numbers jsonb;
     v_number  integer;
@@ -34,7 +31,7 @@ begin
     -- Found in a map: a search for each call would be quadratic.
     select jsonb_object_agg(e.deployment_id || '/' || e.run_id, e.number) into v_numbers
       from unnest(p_ends) with ordinality
-           as e (deployment_id, thread_id, run_id, status, error, last_event_seq, number);
+           as e (deployment_id, thread_id, run_id, status, error, last_event_seq, is_failure, number);
     foreach v_call in array p_calls
     loop
         v_number := (v_numbers ->> (v_call.deployment_id || '/' || v_call.run_id))::integer;
@@ -45,7 +42,7 @@ begin
            and t.thread_id = v_call.thread_id;
         v_word := case when v_end.status in ('error', 'timeout') then coalesce(v_end.error ->> 'error', 'error') end;
 
-        if v_saved and (v_end.status = 'success' or v_word = any (c_lost)) then
+        if v_saved and (v_end.status = 'success' or v_word is not null and v_end.is_failure) then
             v_code := 'ok';
             v_body := json_build_object(
                 'checkpoint', agent.render_checkpoint(v_call.thread_id, v_head),
@@ -57,9 +54,9 @@ begin
             v_body := 'The graph ended the update without a result.';
         else
             v_code := case
+                when not v_end.is_failure then 'update_refused'
                 when v_word in ('call_timeout', 'no_runner') then v_word
-                when v_word = any (c_lost) then 'call_failed'
-                else 'update_refused'
+                else 'call_failed'
             end;
             -- A runner chooses both texts.
             v_body := left(coalesce(v_end.error ->> 'message', ''), 2000);

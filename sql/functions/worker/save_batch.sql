@@ -5,7 +5,8 @@
 -- can be repeated: each row has a key. A value that does not fit its type (class 22) fails the whole batch,
 -- which is then saved run by run.
 -- p_items in order of arrival, each the runner's message followed by the supervisor's members, which override
--- equal ones: {..., "d": deployment_id, "r": run_id, "e": epoch, "s": seq or null}.
+-- equal ones: {..., "d": deployment_id, "r": run_id, "e": epoch, "s": seq or null, "f": whether the
+-- worker made the item, an end, itself}.
 -- Returns: one row per run of the batch: saved or fenced, and whether the run is final.
 -- Locks:   the threads of runs with more than events, then the queue rows, then the records.
 create or replace function agent.save_batch(p_worker_id bigint, p_items json)
