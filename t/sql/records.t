@@ -559,6 +559,24 @@ subtest 'cursors that no part gave are refused' => sub {
 
 # ---- deletion ----
 
+subtest 'an executing run begins again when it may continue a snapshot of a deleted run' => sub {
+    my $thread = $play->thread;
+    my ($old, $last) = map { my $claim = leased($thread); saved($claim, undef, ns => $_, values => { x => $_ }); finish($claim); $claim } qw(sub sub);
+    my $claim = leased($thread);
+    my $root = AgentSQL::uuid();
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $root, messages => ['Hello']));
+    is +($play->api('delete_run', $thread, $old->{run_id}))[0], 'ok';
+    is_deeply $play->save($worker, AgentSQL::Play::put($claim, id => $root)), { $claim->{run_id} => [ 'saved', 'f' ] },
+        'the snapshot of another run is the last one';
+    is +($play->api('delete_run', $thread, $last->{run_id}))[0], 'ok';
+    is_deeply $play->save($worker, AgentSQL::Play::put($claim, ns => 'sub')), { $claim->{run_id} => [ 'fenced', 'f' ] };
+    my ($again) = $play->claim($worker);
+    is "@$again{qw(run_id attempt)}", "$claim->{run_id} 1", 'the attempt does not count';
+    is AgentSQL::decode($again->{start})->{checkpoint}{checkpoint_id}, $root, 'it goes on from its own state';
+    saved($again, undef, ns => 'sub', values => { x => 'x' });
+    finish($again);
+};
+
 subtest 'blobs that a deleted run shares with another stay' => sub {
     my $thread = $play->thread;
     my $first = leased($thread);
