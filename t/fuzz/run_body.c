@@ -21,6 +21,8 @@ static void compare_with_json_c(const char *text, size_t length)
     json_tokener_free(tokener);
 }
 
+#define THREAD "01890000-0000-7000-8000-00000000000a"
+
 typedef apr_status_t (*schema_t)(const agent_fields_t **, agent_raw_t,
                                  agent_error_t **, apr_pool_t *);
 
@@ -76,6 +78,10 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
     must(scan.code == AGENT_SCAN_OK);
     compare_members(text, body, pool);
     check_body(agent_schema_run, text, pool);
+    if (agent_schema_state(agent_raw_read(text), THREAD, &err, pool)
+        != APR_SUCCESS) {
+        must(err != NULL && err->detail != NULL);
+    }
     check_body(agent_schema_cancel, text, pool);
     check_body(agent_schema_thread, text, pool);
     check_body(agent_schema_assistants, text, pool);
