@@ -33,7 +33,8 @@ begin
                         where w.deployment_id = p_copy.deployment_id
                           and w.thread_id = p_copy.source_id
                           and w.checkpoint_ns = v_ns
-                          and w.checkpoint_id = x.checkpoint_id), 0)::bigint
+                          and w.checkpoint_id = x.checkpoint_id
+                          and w.run_seq <= p_copy.run_seq), 0)::bigint
               from up
              cross join lateral (
                     select k.checkpoint_id, k.parent_checkpoint_id, k.run_id, k.channels, k.checkpoint, k.metadata,
@@ -72,6 +73,8 @@ begin
                        and x.thread_id = p_copy.source_id
                        and x.checkpoint_ns = v_ns
                        and x.checkpoint_id = u.checkpoint_id
+                       -- Not those of later runs: runs of the copy get the same numbers.
+                       and x.run_seq <= p_copy.run_seq
                     offset 0
                    ) w
                 on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq) do nothing
