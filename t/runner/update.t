@@ -60,6 +60,9 @@ my ($question, $answer) = messages_of(@chat);
     is_deeply contents($new), ['Hello'], 'update: remove removes a message';
     $new = update({ values => [ [ messages => human('Pair')->{messages} ] ] }, %after_chat);
     is $new->{values}{messages}[-1]{content}, 'Pair', 'update: values may be pairs of a channel and its value';
+    $new = update({ values => [ [ messages => human('One')->{messages} ], [ messages => { role => 'user', content => 'Two' } ] ] },
+        %after_chat);
+    is_deeply [ @{ contents($new) }[ -2, -1 ] ], [qw(One Two)], 'update: all pairs of a channel are applied, in order';
     $new = update({ values => { messages => { role => 'user', content => 'One' } } }, %after_chat);
     is $new->{values}{messages}[-1]{content}, 'One', 'update: one message needs no array';
 }
@@ -106,6 +109,9 @@ my ($question, $answer) = messages_of(@chat);
         'a node that the graph does not have' => [ { values => human('x'), as_node => 'nope' }, 'InvalidUpdateError' ],
         'values with __end__' => [ { values => human('x'), as_node => '__end__' }, 'InvalidUpdateError' ],
         'values that are not an object' => [ { values => 'x' }, 'InvalidUpdateError' ],
+        'a value that is not a pair' => [ { values => [ 1, ['a'] ] }, 'InvalidUpdateError' ],
+        'a pair of three' => [ { values => [ [ 'messages', [], 1 ] ] }, 'InvalidUpdateError' ],
+        'a channel that is not a name' => [ { values => [ [ 1, [] ] ] }, 'InvalidUpdateError' ],
         'a message without a role' => [ { values => { messages => [ {} ] } }, 'InvalidUpdateError' ],
         'removing a message that is not there' => [ { values => { messages => [ { type => 'remove', id => 'no' } ] } }, 'InvalidUpdateError' ],
     );

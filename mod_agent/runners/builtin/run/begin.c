@@ -91,11 +91,15 @@ static apr_status_t refuse_missing_input(runner_run_t *run,
 static apr_status_t apply_command(runner_run_t *run, json_object *command,
                                   runner_problem_t **problem)
 {
-    json_object *update = runner_change_read_pairs(
-        agent_json_get(command, "update"), run->pool);
+    json_object *update;
     json_object *target = agent_json_get(command, "goto");
     runner_change_t change = {NULL, NULL};
 
+    if (runner_change_read_pairs(&update, agent_json_get(command, "update"),
+                                 problem, run->pool)
+        != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
     if (target != NULL
         && read_goto(&run->next, target, problem, run->pool) != APR_SUCCESS) {
         return APR_EGENERAL;

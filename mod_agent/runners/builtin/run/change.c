@@ -2,6 +2,8 @@
 /* Applying updates of clients to the messages of the state. */
 #include "change.h"
 
+#include <string.h>
+
 #include "core/json.h"
 #include "difference.h"
 #include "runners/builtin/base/value.h"
@@ -12,24 +14,58 @@
  * levels. */
 #define INPUT_DEPTH_MAX 110
 
-json_object *runner_change_read_pairs(json_object *given, apr_pool_t *pool)
+/* Adds the messages of a pair after those of the pairs before it: the reducer
+ * applies them one by one. */
+static void add_messages(json_object *update, json_object *given)
 {
-    json_object *update;
+    json_object *list = agent_json_get(update, "messages");
 
-    if (!json_object_is_type(given, json_type_array)) {
-        return given;
+    if (list == NULL) {
+        list = runner_value_list();
+        runner_value_add(update, "messages", list);
     }
-    update = agent_json_own(json_object_new_object(), pool);
+    if (!json_object_is_type(given, json_type_array)) {
+        json_object_array_add(list, runner_value_share(given));
+        return;
+    }
+    for (size_t i = 0; i < json_object_array_length(given); i++) {
+        json_object_array_add(
+            list, runner_value_share(json_object_array_get_idx(given, i)));
+    }
+}
+
+apr_status_t runner_change_read_pairs(json_object **update, json_object *given,
+                                      runner_problem_t **problem,
+                                      apr_pool_t *pool)
+{
+    *update = given;
+    if (!json_object_is_type(given, json_type_array)) {
+        return APR_SUCCESS;
+    }
+    *update = agent_json_own(json_object_new_object(), pool);
     for (size_t i = 0; i < json_object_array_length(given); i++) {
         json_object *pair = json_object_array_get_idx(given, i);
+        const char *channel;
+        json_object *value;
 
-        if (runner_value_count(pair) == 2) {
-            runner_value_add(
-                update, runner_value_item_text(pair, 0),
-                runner_value_share(json_object_array_get_idx(pair, 1)));
+        if (runner_value_count(pair) != 2
+            || !json_object_is_type(json_object_array_get_idx(pair, 0),
+                                    json_type_string)) {
+            return runner_problem_set(
+                problem, pool, RUNNER_INVALID_INPUT,
+                "Element %d of the values is not a pair [channel, value].",
+                (int)i);
+        }
+        channel = runner_value_item_text(pair, 0);
+        value = json_object_array_get_idx(pair, 1);
+        if (strcmp(channel, "messages") == 0) {
+            add_messages(*update, value);
+        }
+        else {
+            runner_value_add(*update, channel, runner_value_share(value));
         }
     }
-    return update;
+    return APR_SUCCESS;
 }
 
 apr_status_t runner_change_read(runner_change_t *change, runner_run_t *run,

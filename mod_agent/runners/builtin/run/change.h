@@ -12,9 +12,12 @@ typedef struct runner_change_t {
     json_object *added;
 } runner_change_t;
 
-/* Reads an update that is an object, or pairs [[channel, value], ..]; any other
- * value is returned as it is. The result is in pool. */
-json_object *runner_change_read_pairs(json_object *given, apr_pool_t *pool);
+/* Reads an update that is an object, or pairs [[channel, value], ..], whose
+ * messages follow each other; any other value is *update as it is, which is in
+ * pool. APR_EGENERAL: *problem is set. */
+apr_status_t runner_change_read_pairs(json_object **update, json_object *given,
+                                      runner_problem_t **problem,
+                                      apr_pool_t *pool);
 
 /* Reads the messages of update into *change, which is zeroed. An update without
  * messages changes nothing. Where it only appends, the state is not read.

@@ -74,8 +74,7 @@ static apr_status_t clear_next(runner_run_t *run, json_object *values,
 apr_status_t runner_update_apply(runner_run_t *run, runner_problem_t **problem)
 {
     json_object *arguments = agent_json_get(run->start, "arguments");
-    json_object *values = runner_change_read_pairs(
-        agent_json_get(arguments, "values"), run->pool);
+    json_object *values;
     const char *name = agent_json_string(arguments, "as_node", NULL);
     runner_change_t change = {NULL, NULL};
     runner_node_t node;
@@ -83,6 +82,11 @@ apr_status_t runner_update_apply(runner_run_t *run, runner_problem_t **problem)
     if (strcmp(agent_json_string(run->start, "op", ""), "update") != 0) {
         return runner_problem_set(problem, run->pool, "UnknownOperation",
                                   "Built-in graphs have the operation update.");
+    }
+    if (runner_change_read_pairs(&values, agent_json_get(arguments, "values"),
+                                 problem, run->pool)
+        != APR_SUCCESS) {
+        return APR_EGENERAL;
     }
     if (name != NULL && strcmp(name, "__end__") == 0) {
         return clear_next(run, values, problem);
