@@ -3,7 +3,8 @@
 # runner, with room for the connections of the load generators.
 #
 #   my $server = BenchServer->new;              # config => other than below
-#   $server->port; $server->url; $server->conninfo; $server->sql('select ...');
+#   $server->port; $server->url; $server->conninfo; $server->error_log;
+#   $server->sql('select ...');
 #   $server->stop;
 package BenchServer;
 use strict;
@@ -50,9 +51,10 @@ sub new {
     return $self;
 }
 
-sub port     { return $_[0]{httpd}{port} }
-sub url      { return $_[0]{httpd}->url }
-sub conninfo { return $_[0]{postgres}->conninfo }
+sub port      { return $_[0]{httpd}{port} }
+sub url       { return $_[0]{httpd}->url }
+sub conninfo  { return $_[0]{postgres}->conninfo }
+sub error_log { return $_[0]{httpd}->error_log }
 
 # httpd before the cluster, or it would log the loss.
 sub stop {

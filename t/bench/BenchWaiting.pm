@@ -15,7 +15,7 @@ use BenchRuns qw(at make_threads);
 use BenchServer;
 use Exporter 'import';
 use IPC::Open2 qw(open2);
-use List::Util qw(sum);
+use List::Util qw(min sum);
 use Time::HiRes qw(sleep);
 
 our @EXPORT_OK = qw(measure_waiting);
@@ -25,9 +25,8 @@ my $RUN = '{"assistant_id":"agent","after_seconds":86400,"input":null}';
 my $CONNECTIONS = 16;
 my $THREADS = 64;
 my $MAX_WAITERS = 6000;
-# Open files of a child, as in conf/agent.conf: for each request that waits, and
-# others.
-my ($FILES_EACH, $FILES_OTHER) = (4, 500);
+# Open files of a child that does not wait are fewer.
+my $FILES_OTHER = 500;
 # Each waiter has had a heartbeat.
 my $SETTLE_SEC = 6;
 
@@ -53,31 +52,44 @@ CONF
 # rates => {ok => result of summary(), state => ...}}, or {skipped => reason}.
 sub measure_waiting {
     my (undef, $plan) = @_;
-    my $waiters = find_waiters($plan);
-    return { skipped => 'too few open files are allowed (ulimit -Hn)' }
-        if $waiters <= $plan->{wakes};
+    raise_file_limit($plan);
     my $server = BenchServer->new(config => $CONFIG);
-    my $work = { server => $server, %{$plan}, round_sec => $plan->{waiting_sec} };
-    my @runs = make_runs($server, $waiters + $plan->{wakes});
-    my @parked = @runs[ 0 .. $waiters - 1 ];
-    my $result = {
-        waiters => $waiters,
-        rates($work, \@parked),
-        wakes($work, \@runs),
-    };
+    my $waiters = min($plan->{waiters}, find_slots($server) - $plan->{wakes});
+    my $result = $waiters > $plan->{wakes} ? measure_parked($server, $plan, $waiters)
+        : { skipped => 'too few open files are allowed (ulimit -Hn)' };
     $server->stop;
     return $result;
 }
 
-# As many as the open files that are allowed have room for, with those that
-# are woken one by one. The limit of this process is that of all it starts.
-sub find_waiters {
+sub measure_parked {
+    my ($server, $plan, $waiters) = @_;
+    my $work = { server => $server, %{$plan}, round_sec => $plan->{waiting_sec} };
+    my @runs = make_runs($server, $waiters + $plan->{wakes});
+    my @parked = @runs[ 0 .. $waiters - 1 ];
+    return {
+        waiters => $waiters,
+        rates($work, \@parked),
+        wakes($work, \@runs),
+    };
+}
+
+# The limit of this process is that of all it starts.
+sub raise_file_limit {
     my ($plan) = @_;
     my ($hard) = slurp('/proc/self/limits') =~ /^Max open files\s+\d+\s+(\d+)/m
-        or return $plan->{waiters};
-    system('prlimit', '--pid', $$, "--nofile=$hard:$hard") == 0 or return 0;
-    my $room = int(($hard - $FILES_OTHER) / $FILES_EACH) - $plan->{wakes};
-    return $room < $plan->{waiters} ? $room : $plan->{waiters};
+        or return;
+    my $soft = min($hard, $plan->{waiting_files} // $hard);
+    system('prlimit', '--pid', $$, "--nofile=$soft:$hard") == 0
+        or die "prlimit failed\n";
+    return;
+}
+
+# Requests that may wait in the child: the server says so (AGT0410) if the limit
+# of open files allows fewer than its configuration.
+sub find_slots {
+    my ($server) = @_;
+    my ($slots) = $server->error_log =~ /AGT0410.* so (\d+) requests/;
+    return $slots // $MAX_WAITERS;
 }
 
 # ["THREAD RUN", ...]

@@ -47,6 +47,8 @@ my %PLANS = (
         latency_runs => 20, first_runs => { ours => 5, peer => 1 },
         warm_up_sec => 1, throughput_sec => 1, throughput_threads => 10_000,
         waiters => 100, wakes => 10, waiting_rounds => 1, waiting_sec => 1,
+        # Too few for 100 waiters and 10 more: fewer have to be parked.
+        waiting_files => 1_100,
         memory_requests => [ 100, 200, 300 ],
         streams => 10, streams_sec => 3, kills => 1,
         hostile_rounds => 1, hostile_runs => 3, hostile_return_sec => 1,
