@@ -145,6 +145,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/delete_writes.sql
 \ir functions/internal/discard_checkpoints.sql
 \ir functions/internal/delete_records.sql
+\ir functions/internal/sweep_writes.sql
 \ir functions/internal/sweep_blobs.sql
 \ir functions/internal/delete_items.sql
 \ir functions/internal/delete_state.sql

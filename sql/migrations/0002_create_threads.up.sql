@@ -464,4 +464,21 @@ comment on column agent.blob_sweeps.due_at is 'Not examined before.';
 create index blob_sweeps_due on agent.blob_sweeps (due_at);
 comment on index agent.blob_sweeps_due is 'Scanned by agent.sweep_blobs.';
 
+create table agent.write_sweeps (
+    deployment_id  uuid    not null,
+    thread_id      uuid    not null,
+    is_snapshot    boolean not null,
+    checkpoint_ns  text    not null,
+    deleted_id     uuid    not null,
+    constraint write_sweeps_pkey primary key (deployment_id, thread_id, is_snapshot, checkpoint_ns, deleted_id)
+);
+comment on table agent.write_sweeps is
+    'Deleted runs and snapshots whose writes are to be deleted, and were too many for one statement: nothing reads them, and '
+    'agent.sweep_items deletes them.';
+comment on column agent.write_sweeps.deployment_id is 'Its deployment.';
+comment on column agent.write_sweeps.thread_id is 'The thread.';
+comment on column agent.write_sweeps.is_snapshot is 'Whether it is a snapshot, else a run.';
+comment on column agent.write_sweeps.checkpoint_ns is 'Namespace of the snapshot; empty for a run.';
+comment on column agent.write_sweeps.deleted_id is 'The run, or the snapshot.';
+
 insert into agent.schema_version (version, name) values (2, 'create_threads');

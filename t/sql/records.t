@@ -627,6 +627,53 @@ subtest 'the writes of other runs to a deleted snapshot are deleted with it' => 
     is count_of('checkpoint_writes', $thread) + count_of('checkpoint_blobs', $thread), 0;
 };
 
+subtest 'writes of a deleted run that are too many for one statement are swept, and nothing reads them' => sub {
+    for my $how (qw(deletion rollback)) {
+        my $thread = $play->thread;
+        my $first = leased($thread);
+        my @batch;
+        my @digests = map { value_of($first, \@batch, "value $_") } 1 .. 3;
+        $play->save($worker, @batch);
+        my $a = saved($first, undef, values => { x => 'a' });
+        $play->save($worker, AgentSQL::Play::put_writes($first, id => $a, writes => [ [ 0, 'x', $digests[0] ] ]));
+        finish($first);
+        my $second = leased($thread);
+        my $b = saved($second, $a, values => { x => 'b' });
+        # To the snapshot of another run, its own one and one that never came.
+        my @to = ($a, $b, AgentSQL::uuid());
+        $play->save($worker, AgentSQL::Play::put_writes($second, id => $to[$_], writes => [ map { [ $_, 'x', $digests[1] ] } 0 .. 1999 ])) for 0 .. 2;
+        is scalar @{ tuple_of($thread, '', $a)->{writes} }, 2000;
+        if ($how eq 'rollback') {
+            is +($play->api('cancel_run', $thread, $second->{run_id}, 'rollback'))[0], 'ok';
+            finish($second);
+            is $play->status($thread, $second->{run_id}), 'run_not_found';
+        } else {
+            finish($second);
+            is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok';
+        }
+        my $left = count_of('checkpoint_writes', $thread);
+        cmp_ok $left, '>', 4000, "the $how deletes a bounded part";
+        is orphans($thread), 0;
+        my $tuple = tuple_of($thread, '', $a);
+        is_deeply $tuple->{writes}, [ [ 'task', 0, 'x', $digests[0], '' ] ], 'no read finds the others';
+        my $third = leased($thread);
+        $play->save($worker, AgentSQL::Play::put_writes($third, id => $a, task => 'u', writes => [ [ 0, 'x', list(0, ($digests[2]) x 65_535) ] ]));
+        finish($third);
+        is +($play->api('delete_run', $thread, $third->{run_id}))[0], 'ok', 'nor do they count: a write of 65,535 values is deleted in parts';
+        my $copy = AgentSQL::uuid();
+        my ($code, $more) = $play->api('copy_thread', $thread, $copy, 'false');
+        ($code, $more) = $play->api('copy_thread', $thread, $copy, 'true') while $more;
+        is "$code " . count_of('checkpoint_writes', $copy), 'ok 1', 'nor does a copy have them';
+        my $sweeps = 0;
+        $sweeps++ while $sweeps < 50 && $session->value('select agent.sweep_items()') && count_of('write_sweeps', $thread);
+        cmp_ok $sweeps, '>', 15, "in $sweeps pieces";
+        sweep();
+        is join(' ', map { count_of($_, $thread) } qw(checkpoint_writes write_sweeps checkpoint_snapshots checkpoint_blobs blob_sweeps)), '1 0 1 2 0', 'to the last';
+        is orphans($thread), 0;
+        is_deeply scalar(tuple_of($thread, '', $a)), $tuple;
+    }
+};
+
 subtest 'blobs that no put names are swept when the thread has no run' => sub {
     my $thread = $play->thread;
     my $claim = leased($thread);

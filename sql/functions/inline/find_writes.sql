@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The writes of a snapshot: of those of one idx the oldest run's, or the newest run's when idx is negative.
+-- The writes of a snapshot, without those of deleted runs: of those of one idx the oldest run's, or the newest run's when
+-- idx is negative.
 -- Returns: rows, in the order of task_id and idx.
 -- Locks:   none.
 create or replace function agent.find_writes(
@@ -17,6 +18,15 @@ as $function$
        and w.thread_id = p_thread_id
        and w.checkpoint_ns = p_checkpoint_ns
        and w.checkpoint_id = p_checkpoint_id
+       and not exists (
+            select from agent.write_sweeps s
+             where s.deployment_id = w.deployment_id
+               and s.thread_id = w.thread_id
+               and not s.is_snapshot
+               and s.checkpoint_ns = ''
+               and s.deleted_id = w.run_id
+             -- Not flattened: it must not change how the writes are found.
+            offset 0)
      order by w.task_id, w.idx, case when w.idx < 0 then - w.run_seq else w.run_seq end
 $function$;
 

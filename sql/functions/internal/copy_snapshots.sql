@@ -75,6 +75,15 @@ begin
                        and x.checkpoint_id = u.checkpoint_id
                        -- Not those of later runs: runs of the copy get the same numbers.
                        and x.run_seq <= p_copy.run_seq
+                       and not exists (
+                            select from agent.write_sweeps s
+                             where s.deployment_id = x.deployment_id
+                               and s.thread_id = x.thread_id
+                               and not s.is_snapshot
+                               and s.checkpoint_ns = ''
+                               and s.deleted_id = x.run_id
+                             -- Not flattened: it must not change how the writes are found.
+                            offset 0)
                     offset 0
                    ) w
                 on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq) do nothing

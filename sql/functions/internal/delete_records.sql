@@ -60,6 +60,9 @@ begin
         return v_left;
     end if;
 
+    delete from agent.write_sweeps s
+     where s.deployment_id = p_deployment_id
+       and s.thread_id = p_thread_id;
     v_last := null;
     for v_row in
         select b.digest, b.part, 1000 + pg_column_size(b.content) as bytes

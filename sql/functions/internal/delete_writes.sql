@@ -1,53 +1,81 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes the writes of a run, and those of all runs to snapshots that are being deleted.
--- p_namespaces, p_ids: the snapshots; null for none.
--- Returns: nothing.
+-- Deletes writes of a thread's deleted runs and snapshots, up to p_bytes: each counts 2,000 bytes, and 1,000 for each
+-- digest, whose blob loses a use. A write of many digests may lose some of them only, since nothing reads it.
+-- Returns: the unused part of p_bytes; 0 when writes are left for agent.sweep_items.
 -- Locks:   the caller holds the thread.
-create or replace function agent.delete_writes(
-    p_deployment_id uuid,
-    p_thread_id uuid,
-    p_run_id uuid,
-    p_namespaces text[],
-    p_ids uuid[]
-) returns void
+create or replace function agent.delete_writes(p_deployment_id uuid, p_thread_id uuid, p_bytes bigint) returns bigint
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
-set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_uses agent.blob_use[];
+    v_left  bigint := p_bytes;
+    v_sweep record;
+    v_row   record;
+    v_rows  tid[];
+    v_cut   integer;
+    v_uses  agent.blob_use[] := '{}';
 begin
-    with deleted as (
-        delete from agent.checkpoint_writes w
-         where w.ctid = any (array(
-                select x.ctid
-                  from agent.checkpoint_writes x
-                 where x.run_id = p_run_id
-                   and uuid_hash_extended(x.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
-                   and x.deployment_id is not distinct from p_deployment_id
-                   and x.thread_id is not distinct from p_thread_id)
-            || array(
-                select x.row_id
-                  from unnest(p_namespaces, p_ids) i (checkpoint_ns, checkpoint_id)
-                 cross join lateral (
-                        select y.ctid as row_id
-                          from agent.checkpoint_writes y
-                         where y.deployment_id = p_deployment_id
-                           and y.thread_id = p_thread_id
-                           and y.checkpoint_ns = i.checkpoint_ns
-                           and y.checkpoint_id = i.checkpoint_id
-                        offset 0
-                       ) x))
-        returning w.digests
-    )
-    select array_agg(row(p_deployment_id, p_thread_id, u.digest, -1)::agent.blob_use) into v_uses
-      from deleted d
-     cross join lateral unnest(d.digests) u (digest);
-    if v_uses is not null then
+    for v_sweep in
+        select s.is_snapshot, s.checkpoint_ns, s.deleted_id, s.ctid as row_id
+          from agent.write_sweeps s
+         where s.deployment_id = p_deployment_id
+           and s.thread_id = p_thread_id
+         order by s.deployment_id, s.thread_id, s.is_snapshot, s.checkpoint_ns, s.deleted_id
+    loop
+        exit when v_left <= 0;
+        v_left := v_left - 1000;
+        v_rows := '{}';
+        for v_row in
+            select x.ctid as row_id, x.digests
+              from agent.checkpoint_writes x
+             where not v_sweep.is_snapshot
+               and x.run_id = v_sweep.deleted_id
+               and uuid_hash_extended(x.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
+               and x.deployment_id is not distinct from p_deployment_id
+               and x.thread_id is not distinct from p_thread_id
+            union all
+            select x.ctid, x.digests
+              from agent.checkpoint_writes x
+             where v_sweep.is_snapshot
+               and x.deployment_id = p_deployment_id
+               and x.thread_id = p_thread_id
+               and x.checkpoint_ns = v_sweep.checkpoint_ns
+               and x.checkpoint_id = v_sweep.deleted_id
+        loop
+            exit when v_left <= 0;
+            v_cut := 1 + v_left / 1000;
+            if cardinality(v_row.digests) > v_cut then
+                v_left := 0;
+                v_uses := v_uses || array(
+                    select row(p_deployment_id, p_thread_id, u.digest, -1)::agent.blob_use
+                      from unnest(v_row.digests[: v_cut]) u (digest));
+                update agent.checkpoint_writes w
+                   set digests = v_row.digests[v_cut + 1 :]
+                 where w.ctid = v_row.row_id;
+            else
+                v_left := v_left - 2000 - 1000 * cardinality(v_row.digests);
+                v_rows := v_rows || v_row.row_id;
+            end if;
+        end loop;
+        with deleted as (
+            delete from agent.checkpoint_writes w
+             where w.ctid = any (v_rows)
+            returning w.digests
+        )
+        select v_uses || array_agg(row(p_deployment_id, p_thread_id, u.digest, -1)::agent.blob_use) into v_uses
+          from deleted d
+         cross join lateral unnest(d.digests) u (digest);
+        if v_left > 0 then
+            delete from agent.write_sweeps s
+             where s.ctid = v_sweep.row_id;
+        end if;
+    end loop;
+    if cardinality(v_uses) > 0 then
         perform agent.save_blobs('{}', v_uses);
     end if;
+    return greatest(v_left, 0);
 end
 $function$;
 
-comment on function agent.delete_writes(uuid, uuid, uuid, text[], uuid[]) is
-    'Deletes the writes of a run, and those to some snapshots.';
+comment on function agent.delete_writes(uuid, uuid, bigint) is 'Deletes writes of deleted runs and snapshots.';

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes the checkpoints of a run, or its snapshots. One of another run whose parent is deleted is attached to the
 -- nearest remaining ancestor, which inherits the elements that it contains (agent.release_items). With snapshots go the
--- writes of the run, and those of other runs to these snapshots.
+-- writes of the run, and those of other runs to these snapshots: they are noted for agent.delete_writes.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread.
 create or replace function agent.discard_checkpoints(
@@ -62,7 +62,25 @@ begin
             p_deployment_id, p_thread_id, p_run_id, p_is_snapshot, v_namespaces, v_ids, v_ancestors);
     end if;
     if p_is_snapshot then
-        perform agent.delete_writes(p_deployment_id, p_thread_id, p_run_id, v_namespaces, v_ids);
+        insert into agent.write_sweeps (deployment_id, thread_id, is_snapshot, checkpoint_ns, deleted_id)
+        select p_deployment_id, p_thread_id, true, i.checkpoint_ns, i.checkpoint_id
+          from unnest(v_namespaces, v_ids) i (checkpoint_ns, checkpoint_id)
+         where exists (
+                select from agent.checkpoint_writes w
+                 where w.deployment_id = p_deployment_id
+                   and w.thread_id = p_thread_id
+                   and w.checkpoint_ns = i.checkpoint_ns
+                   and w.checkpoint_id = i.checkpoint_id
+                offset 0)
+        union all
+        select p_deployment_id, p_thread_id, false, '', p_run_id
+         where exists (
+                select from agent.checkpoint_writes w
+                 where w.run_id = p_run_id
+                   and uuid_hash_extended(w.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
+                   and w.deployment_id is not distinct from p_deployment_id
+                   and w.thread_id is not distinct from p_thread_id)
+            on conflict do nothing;
         delete from agent.checkpoint_snapshots c
          where c.run_id = p_run_id
            and uuid_hash_extended(c.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)

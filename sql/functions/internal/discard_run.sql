@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes the record, the checkpoints, snapshots and writes, the elements of their values that no others contain, and
--- the events of a run: agent.deletion_bytes() of elements and events; agent.sweep_items and agent.sweep_events delete
--- the rest later, and blobs that no longer have a use. The cost depends on what the run did, not on the length of the
+-- the events of a run: agent.deletion_bytes() of writes, elements and events; agent.sweep_items and agent.sweep_events
+-- delete the rest later, and blobs that no longer have a use. The cost depends on what the run did, not on the length of the
 -- thread.
 -- Returns: the thread's head, or its nearest ancestor that another run saved; null for none.
 -- Locks:   the caller holds the thread; takes the record.
@@ -32,7 +32,8 @@ begin
        and t.thread_id = p_thread_id;
     perform agent.discard_checkpoints(p_deployment_id, p_thread_id, p_run_id, k.is_snapshot)
        from (values (false), (true)) k (is_snapshot);
-    v_bytes := agent.delete_items(p_deployment_id, p_thread_id, agent.deletion_bytes());
+    v_bytes := agent.delete_writes(p_deployment_id, p_thread_id, agent.deletion_bytes());
+    v_bytes := agent.delete_items(p_deployment_id, p_thread_id, v_bytes);
 
     delete from agent.runs r
      where r.run_id = p_run_id

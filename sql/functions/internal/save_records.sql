@@ -4,7 +4,7 @@
 -- inserted with its count.
 -- Returns: nothing. Raises an error of class 22 as agent.save_snapshot, agent.save_writes, agent.save_part and
 --          agent.save_blobs, for a blob that is not in the notation of the protocol, and beyond 65,536 values in the
---          writes of a snapshot, those of all runs: they are read, copied and deleted together.
+--          writes of a snapshot, those of all runs: they are read and copied together.
 -- Locks:   the caller holds the threads and the queue rows.
 create or replace function agent.save_records(
     p_worker_id bigint,
@@ -75,6 +75,15 @@ begin
                        and w.thread_id = k.thread_id
                        and w.checkpoint_ns = k.checkpoint_ns
                        and w.checkpoint_id = k.checkpoint_id
+                       and not exists (
+                            select from agent.write_sweeps s
+                             where s.deployment_id = w.deployment_id
+                               and s.thread_id = w.thread_id
+                               and not s.is_snapshot
+                               and s.checkpoint_ns = ''
+                               and s.deleted_id = w.run_id
+                             -- Not flattened: it must not change how the writes are found.
+                            offset 0)
                      limit c_values + 1
                    ) x) > c_values;
     if found then

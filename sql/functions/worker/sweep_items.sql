@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes up to agent.deletion_bytes() of the elements of one list that no checkpoint contains, chosen at
--- random from ten; when there are none, blobs without uses (agent.sweep_blobs).
+-- random from ten; when there are none, writes of deleted runs (agent.sweep_writes) or
+-- blobs without uses (agent.sweep_blobs).
 -- Returns: number of lists or threads examined, 0 or 1: call again while it is 1.
 -- Locks:   ten rows in agent.item_sweeps, and the threads of lists of snapshots, skipping locked ones.
 create or replace function agent.sweep_items() returns integer
@@ -32,7 +33,7 @@ begin
      order by random()
      limit 1;
     if not found then
-        return agent.sweep_blobs();
+        return agent.sweep_writes();
     end if;
     perform agent.delete_items(
         v_row.deployment_id, v_row.thread_id, agent.deletion_bytes(), v_row.list_id);
