@@ -9,7 +9,7 @@
 
 #define NOW ((apr_time_t)1000)
 /* Memory that runs may take together when they begin: steps are limited from
- * 10 nodes on, and nodes may take 14. */
+ * 10 nodes on, and steppers have room up to 14. */
 #define MEMORY (8 * RUNNER_PENDING_NODE)
 
 /* Sets the memory that runs take to a value that leaves room for `nodes` nodes,
@@ -129,7 +129,7 @@ static void while_steps_are_limited_runs_begin_nodes_one_after_the_other(
     assert_true(runner_pending_may_step(&pending, &second, NOW));
 }
 
-static void a_second_run_begins_nodes_while_there_is_memory_for_them(
+static void a_second_run_begins_nodes_while_there_is_memory_for_two(
     void **state)
 {
     runner_pending_t pending = {.limits_steps = true};
@@ -139,13 +139,10 @@ static void a_second_run_begins_nodes_while_there_is_memory_for_them(
 
     set_room(&pending, 2);
     assert_true(runner_pending_may_step(&pending, &first, NOW));
-    runner_pending_begin_node(&pending);
     assert_true(runner_pending_may_step(&pending, &second, NOW));
     assert_false(runner_pending_may_step(&pending, &third, NOW));
-    runner_pending_begin_node(&pending);
+    assert_false(set_room(&pending, 1));
     assert_false(runner_pending_may_step(&pending, &second, NOW));
-    assert_false(set_room(&pending, 2));
-    runner_pending_end_node(&pending);
     assert_true(set_room(&pending, 2));
     assert_false(set_room(&pending, 2));
     assert_true(runner_pending_may_step(&pending, &second, NOW));
@@ -153,7 +150,7 @@ static void a_second_run_begins_nodes_while_there_is_memory_for_them(
     assert_true(runner_pending_may_step(&pending, &third, NOW));
 }
 
-static void a_second_run_without_progress_is_replaced(void **state)
+static void a_stepper_without_progress_is_replaced(void **state)
 {
     runner_pending_t pending = {.limits_steps = true};
     apr_time_t later = NOW + RUNNER_PENDING_IDLE;
@@ -161,8 +158,8 @@ static void a_second_run_without_progress_is_replaced(void **state)
     size_t second = 0;
     size_t third = 0;
 
-    set_room(&pending, 3);
-    assert_true(runner_pending_may_step(&pending, &first, NOW));
+    set_room(&pending, 2);
+    assert_true(runner_pending_may_step(&pending, &first, NOW + 2));
     assert_true(runner_pending_may_step(&pending, &second, NOW));
     assert_int_equal(runner_pending_wake_at(&pending, NOW), AGENT_CLOCK_NEVER);
     assert_false(runner_pending_may_step(&pending, &third, NOW));
@@ -172,20 +169,64 @@ static void a_second_run_without_progress_is_replaced(void **state)
     assert_false(runner_pending_may_step(&pending, &third, later));
     assert_true(runner_pending_may_step(&pending, &third, later + 1));
     assert_false(runner_pending_may_step(&pending, &second, later + 1));
+    assert_true(runner_pending_may_step(&pending, &second, later + 2));
+    assert_false(runner_pending_may_step(&pending, &first, later + 2));
 }
 
-static void without_memory_only_the_first_run_begins_nodes(void **state)
+static void with_memory_for_one_node_the_first_stepper_is_replaced(void **state)
 {
     runner_pending_t pending = {.limits_steps = true};
-    size_t first = 0;
+    apr_time_t later = NOW + RUNNER_PENDING_IDLE;
+    size_t silent = 0;
+    size_t second = 0;
+    size_t third = 0;
+
+    set_room(&pending, 2);
+    assert_true(runner_pending_may_step(&pending, &silent, NOW));
+    assert_true(runner_pending_may_step(&pending, &second, NOW));
+    set_room(&pending, 1);
+    assert_true(runner_pending_may_step(&pending, &second, later));
+    assert_false(runner_pending_may_step(&pending, &third, later));
+    assert_true(runner_pending_end_run(&pending, &second));
+    assert_false(runner_pending_end_run(&pending, &silent));
+    assert_true(runner_pending_may_step(&pending, &third, later));
+}
+
+static void without_memory_a_silent_stepper_stays(void **state)
+{
+    runner_pending_t pending = {.limits_steps = true};
+    apr_time_t later = NOW + RUNNER_PENDING_IDLE;
+    size_t silent = 0;
     size_t second = 0;
 
-    runner_pending_begin_node(&pending);
-    runner_pending_begin_node(&pending);
+    set_room(&pending, 0);
+    assert_true(runner_pending_may_step(&pending, &silent, NOW));
+    assert_false(runner_pending_may_step(&pending, &second, later));
+    assert_int_equal(runner_pending_wake_at(&pending, NOW), AGENT_CLOCK_NEVER);
+    assert_true(set_room(&pending, 1));
+    assert_true(runner_pending_may_step(&pending, &second, later));
+}
+
+static void while_steps_are_limited_steppers_receive_large_texts(void **state)
+{
+    runner_pending_t pending = {.bytes_max = 1, .limits_steps = true};
+    apr_time_t later = NOW + RUNNER_PENDING_IDLE;
+    size_t stepper = 0;
+    size_t other = 0;
+    size_t small = 0;
+
     set_room(&pending, 1);
-    assert_int_equal(pending.nodes_free, -1);
-    assert_true(runner_pending_may_step(&pending, &first, NOW));
-    assert_false(runner_pending_may_step(&pending, &second, NOW));
+    assert_true(runner_pending_may_step(&pending, &stepper, NOW));
+    runner_pending_set(&pending, &other, RUNNER_PENDING_SMALL + 1, NOW);
+    runner_pending_set(&pending, &stepper, RUNNER_PENDING_SMALL + 1, NOW);
+    runner_pending_set(&pending, &small, RUNNER_PENDING_SMALL, NOW);
+    assert_false(runner_pending_is_paused(&pending, &stepper, NOW));
+    assert_true(runner_pending_is_paused(&pending, &other, NOW));
+    assert_false(runner_pending_is_paused(&pending, &small, NOW));
+    assert_false(runner_pending_is_paused(&pending, &stepper, NOW + 1));
+    assert_int_equal(runner_pending_wake_at(&pending, NOW), later);
+    assert_false(runner_pending_is_paused(&pending, &other, later));
+    assert_true(runner_pending_is_paused(&pending, &stepper, later));
 }
 
 static void limits_follow_the_memory_of_all_runs(void **state)
@@ -200,9 +241,13 @@ static void limits_follow_the_memory_of_all_runs(void **state)
     assert_false(pending.limits_steps);
     runner_pending_set_memory(&pending, MEMORY / 4 * 5, MEMORY);
     assert_true(pending.limits_steps);
-    assert_int_equal(pending.nodes_free, 4);
+    assert_true(pending.steppers[0].has_room);
+    assert_true(pending.steppers[1].has_room);
+    runner_pending_set_memory(&pending, 13 * RUNNER_PENDING_NODE, MEMORY);
+    assert_true(pending.steppers[0].has_room);
+    assert_false(pending.steppers[1].has_room);
     runner_pending_set_memory(&pending, 20 * RUNNER_PENDING_NODE, MEMORY);
-    assert_int_equal(pending.nodes_free, 0);
+    assert_false(pending.steppers[0].has_room);
 }
 
 static void once_steps_are_not_limited_any_run_may_begin_them(void **state)
@@ -232,9 +277,11 @@ int main(void)
         CHECK_TEST(no_receiver_is_replaced_at_twice_the_limit),
         CHECK_TEST(
             while_steps_are_limited_runs_begin_nodes_one_after_the_other),
-        CHECK_TEST(a_second_run_begins_nodes_while_there_is_memory_for_them),
-        CHECK_TEST(a_second_run_without_progress_is_replaced),
-        CHECK_TEST(without_memory_only_the_first_run_begins_nodes),
+        CHECK_TEST(a_second_run_begins_nodes_while_there_is_memory_for_two),
+        CHECK_TEST(a_stepper_without_progress_is_replaced),
+        CHECK_TEST(with_memory_for_one_node_the_first_stepper_is_replaced),
+        CHECK_TEST(without_memory_a_silent_stepper_stays),
+        CHECK_TEST(while_steps_are_limited_steppers_receive_large_texts),
         CHECK_TEST(limits_follow_the_memory_of_all_runs),
         CHECK_TEST(once_steps_are_not_limited_any_run_may_begin_them),
     };

@@ -9,8 +9,12 @@
  * not hold up other runs, as long as the pending text is below twice the limit:
  * each replaced run keeps up to 4 MiB.
  *
- * Stepping: while memory is scarcer still, at most two runs with a large state
- * begin nodes.
+ * Stepping: while memory is scarcer still, two runs grow, the steppers: only
+ * they begin nodes with a large state and receive more than a little text. One
+ * that has not done so for a second, since its model or tool is silent, is
+ * replaced; it keeps what it has, and grows when it is a stepper again. So
+ * memory is filled by runs that go on to their end, and no silent one holds
+ * them up.
  */
 #ifndef AGENT_RUNNER_PENDING_H
 #define AGENT_RUNNER_PENDING_H
@@ -28,13 +32,25 @@
 /* The time without new text after which a run may be replaced. */
 #define RUNNER_PENDING_IDLE apr_time_from_sec(1)
 
+/* The runs that may grow while steps are limited. */
+#define RUNNER_PENDING_STEPPERS 2
+
+typedef struct runner_stepper_t {
+    /* The run, by the address of its pending bytes; NULL for none. */
+    const size_t *bytes;
+    /* When it last received something or began a node (core/clock.h). */
+    apr_time_t stepped_at;
+    /* There is memory for what another run in its place receives. */
+    bool has_room;
+} runner_stepper_t;
+
 typedef struct runner_pending_t {
     /* The pending bytes of all runs, and the limit above which runs pause. */
     size_t bytes;
     size_t bytes_max;
     /* Memory is so short that only one run receives. */
     bool limits_receiving;
-    /* Memory is so short that only two runs with a large state begin nodes. */
+    /* Memory is so short that only the steppers grow. */
     bool limits_steps;
 
     /* The run that may receive more, by the address of its pending bytes; NULL
@@ -45,21 +61,10 @@ typedef struct runner_pending_t {
     /* Another run has paused since the receiver was chosen. */
     bool is_contended;
 
-    /* The run that begins nodes while steps are limited; NULL for none. */
-    const size_t *first_stepper;
-    /* Another one, while nodes_free is above 0; NULL for none. */
-    const size_t *second_stepper;
-    /* When the second one last received something or began a node. */
-    apr_time_t second_stepped_at;
-    /* A run was refused a step since steps are limited. */
+    /* The first one always begins nodes, the second one while it has room. */
+    runner_stepper_t steppers[RUNNER_PENDING_STEPPERS];
+    /* Another run was refused since steps are limited. */
     bool is_step_refused;
-    /* The nodes that runs with a large state execute now. */
-    int nodes;
-    /* The number of nodes for which there is memory besides; may be negative.
-     */
-    int nodes_free;
-    /* nodes_free was 0 or less when it was set. */
-    bool had_no_room;
 } runner_pending_t;
 
 /* Sets the pending bytes of a run to value; bytes is a member of the run. */
@@ -70,31 +75,26 @@ void runner_pending_set(runner_pending_t *pending, size_t *bytes, size_t value,
 bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
                               apr_time_t now);
 
-/* Whether a run with a large state may begin a node. While steps are limited
- * this is the first run that asks, until runner_pending_end_run(), and while
- * nodes_free is above 0 a second one, which is replaced when it has received
- * nothing for a second. */
+/* Whether a run with a large state may begin a node; may make it a stepper. A
+ * run stays one until runner_pending_end_run(), or until another run replaces
+ * it because it has neither received anything nor begun a node for a second. */
 bool runner_pending_may_step(runner_pending_t *pending, const size_t *bytes,
                              apr_time_t now);
-
-/* Count a node of a run with a large state, when it begins and when it ends. */
-void runner_pending_begin_node(runner_pending_t *pending);
-void runner_pending_end_node(runner_pending_t *pending);
 
 /*
  * Sets the limits from the bytes that all runs take and the most that they may
  * take together when they begin: receiving is limited from there on, steps from
- * 5/4 of it, and nodes may take up to 7/4. True when a run that was refused a
- * step may begin a node now.
+ * 5/4 of it. Up to 7/4 of it a silent stepper is replaced, and there is a
+ * second one as long as a node of each fits below. True when a run that was
+ * refused may go on now.
  */
 bool runner_pending_set_memory(runner_pending_t *pending, size_t used,
                                size_t memory_max);
 
-/* Forgets a run that is over; true when it was one of the two that begin nodes.
- */
+/* Forgets a run that is over; true when it was a stepper. */
 bool runner_pending_end_run(runner_pending_t *pending, const size_t *bytes);
 
-/* When a run that waits may replace the receiver or the second stepper;
+/* When a run that waits may replace the receiver or a stepper;
  * AGENT_CLOCK_NEVER when no run waits, or one may already. */
 apr_time_t runner_pending_wake_at(const runner_pending_t *pending,
                                   apr_time_t now);

@@ -54,10 +54,6 @@ static void leave_node(runner_run_t *run)
         apr_pool_destroy(run->node_pool);
         run->node_pool = NULL;
     }
-    if (run->is_node_counted) {
-        run->is_node_counted = false;
-        runner_pending_end_node(run->pending);
-    }
 }
 
 static void end_run(runner_run_t *run, const char *status,
@@ -291,10 +287,6 @@ static void start_node(runner_run_t *run)
     run->is_resuming = false;
     run->steps_left--;
     apr_pool_create(&run->node_pool, run->pool);
-    run->is_node_counted = run->weight > RUNNER_WEIGHT_SMALL;
-    if (run->is_node_counted) {
-        runner_pending_begin_node(run->pending);
-    }
     runner_stream_task(run, run->next);
     if (run->next == RUNNER_NODE_AGENT) {
         start_agent(run);

@@ -116,8 +116,6 @@ struct runner_run_t {
     /* A line is longer than the protocol allows, or the state larger than its
      * limits. */
     bool has_overflown;
-    /* The node is counted in pending->nodes. */
-    bool is_node_counted;
 
     /* The memory of the state in bytes (weight.h); before the first checkpoint
      * the most that it may take. */
