@@ -11,6 +11,7 @@
 #include "config/capacity.h"
 #include "config/dbd.h"
 #include "config/directives.h"
+#include "config/effect.h"
 #include "config/graph.h"
 #include "daemon.h"
 #include "handlers/handlers.h"
@@ -138,6 +139,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     if (problem != NULL) {
         return refuse_start(server, problem);
     }
+    agent_effect_check(config, server);
     if (config->graphs->nelts == 0) {
         return OK;
     }

@@ -42,7 +42,19 @@ typedef struct agent_server_config_t {
     agent_egress_t *webhook_egress;
     /* Of all hosts: of agent_webhook_secret_t. */
     apr_array_header_t *webhook_secrets;
+    /* Of all hosts: of agent_host_directive_t. */
+    apr_array_header_t *host_directives;
 } agent_server_config_t;
+
+/* A directive that has no effect without graphs; see effect.h. */
+typedef struct agent_host_directive_t {
+    const server_rec *server;
+    const ap_directive_t *directive;
+    /* NULL: a directive of runners. */
+    const char *deployment;
+    /* In <Location> or <Directory>. */
+    bool is_in_section;
+} agent_host_directive_t;
 
 /* AgentWebhookSecretFile of a host, for the host's deployment; of the main
  * server, for all without one. */

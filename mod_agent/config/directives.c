@@ -15,6 +15,7 @@
 #include "../core/word.h"
 #include "../private.h"
 #include "config.h"
+#include "effect.h"
 #include "value.h"
 
 /* A run's start message must fit the 8 MiB line of the runner protocol. */
@@ -134,6 +135,7 @@ static const char *set_deployment(cmd_parms *cmd, void *dir, const char *arg)
                             AGENT_DEPLOYMENT_NAME_MAX, arg);
     }
     config->deployment = arg;
+    agent_effect_note(cmd, arg);
     return NULL;
 }
 

@@ -4,14 +4,17 @@
 #include "directives.h"
 
 #include "config.h"
+#include "effect.h"
 #include "value.h"
 
 /* The minimum is what a runner needs to start. */
 static const agent_size_range_t memory_range = {
     APR_INT64_C(64) << 20, APR_INT64_C(1024) << 30, "64M", "1024G", true};
 
-static agent_runner_settings_t *get_settings(void *dir)
+/* The settings that the directive changes. */
+static agent_runner_settings_t *open_settings(cmd_parms *cmd, void *dir)
 {
+    agent_effect_note(cmd, NULL);
     return &((agent_dir_config_t *)dir)->runner;
 }
 
@@ -30,38 +33,39 @@ static const char *set_number(int *out, cmd_parms *cmd, const char *arg,
 const char *agent_directive_runner_user(cmd_parms *cmd, void *dir,
                                         const char *arg)
 {
-    get_settings(dir)->user = arg;
+    open_settings(cmd, dir)->user = arg;
     return NULL;
 }
 
 const char *agent_directive_runners(cmd_parms *cmd, void *dir, const char *arg)
 {
-    return set_number(&get_settings(dir)->runners, cmd, arg, 1, 64);
+    return set_number(&open_settings(cmd, dir)->runners, cmd, arg, 1, 64);
 }
 
 const char *agent_directive_runner_slots(cmd_parms *cmd, void *dir,
                                          const char *arg)
 {
-    return set_number(&get_settings(dir)->slots, cmd, arg, 1, 10000);
+    return set_number(&open_settings(cmd, dir)->slots, cmd, arg, 1, 10000);
 }
 
 const char *agent_directive_runner_memory(cmd_parms *cmd, void *dir,
                                           const char *arg)
 {
-    return agent_value_size(&get_settings(dir)->memory, cmd, arg,
+    return agent_value_size(&open_settings(cmd, dir)->memory, cmd, arg,
                             &memory_range);
 }
 
 const char *agent_directive_runner_files(cmd_parms *cmd, void *dir,
                                          const char *arg)
 {
-    return set_number(&get_settings(dir)->files, cmd, arg, 64, 1048576);
+    return set_number(&open_settings(cmd, dir)->files, cmd, arg, 64, 1048576);
 }
 
 const char *agent_directive_runner_processes(cmd_parms *cmd, void *dir,
                                              const char *arg)
 {
-    return set_number(&get_settings(dir)->processes, cmd, arg, 0, 1000000);
+    return set_number(&open_settings(cmd, dir)->processes, cmd, arg, 0,
+                      1000000);
 }
 
 const char *agent_directive_runner_idle_time(cmd_parms *cmd, void *dir,
@@ -69,7 +73,7 @@ const char *agent_directive_runner_idle_time(cmd_parms *cmd, void *dir,
 {
     static const agent_duration_range_t range = {0, 86400, "s", false};
 
-    return agent_value_duration(&get_settings(dir)->idle_time, cmd, arg,
+    return agent_value_duration(&open_settings(cmd, dir)->idle_time, cmd, arg,
                                 &range);
 }
 
@@ -78,6 +82,6 @@ const char *agent_directive_runner_busy_timeout(cmd_parms *cmd, void *dir,
 {
     static const agent_duration_range_t range = {0, 86400, "s", false};
 
-    return agent_value_duration(&get_settings(dir)->busy_timeout, cmd, arg,
-                                &range);
+    return agent_value_duration(&open_settings(cmd, dir)->busy_timeout, cmd,
+                                arg, &range);
 }

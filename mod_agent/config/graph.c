@@ -73,6 +73,17 @@ const apr_array_header_t *agent_graph_list_deployments(
     return names;
 }
 
+bool agent_graph_has_deployment(const agent_server_config_t *config,
+                                const char *deployment)
+{
+    for (int i = 0; i < config->graphs->nelts; i++) {
+        if (strcmp(get_graph(config, i)->deployment, deployment) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const agent_graph_t *agent_graph_find_assistant(
     const agent_server_config_t *config, const char *deployment,
     const char *assistant_id)

@@ -50,6 +50,10 @@ const char *agent_graph_assign(const agent_server_config_t *config,
 const apr_array_header_t *agent_graph_list_deployments(
     const agent_server_config_t *config, apr_pool_t *pool);
 
+/* Whether the deployment has a graph. */
+bool agent_graph_has_deployment(const agent_server_config_t *config,
+                                const char *deployment);
+
 /* Returns the deployment's graph whose system assistant has that id, in lower
  * case; NULL if there is none. */
 const agent_graph_t *agent_graph_find_assistant(

@@ -307,6 +307,42 @@ SKIP: {
     unlike $output, qr/AGT0441/, 'directives: a tool with a description is not warned of';
 }
 
+# ---- directives without effect ----
+{
+    my $demo = "<AgentGraph other>\nAgentModel demo\n</AgentGraph>\n";
+    my $shop = graph('AgentModel demo') . "<VirtualHost *:1>\nAgentDeployment shop\n$demo</VirtualHost>\n";
+    my $section = qq(<Location "/x">\nAgentDeployment shop\n</Location>\n);
+    my @warned = (
+        [ 'a deployment whose name is misspelt', "$shop<VirtualHost *:2>\nAgentDeployment shpo\n</VirtualHost>\n",
+            qr/AGT0444: AgentDeployment: expected .* <AgentGraph>, got 'shpo' at \S+httpd\.conf:\d+: .*runs$/m ],
+        [ 'the deployment of a location beside <AgentGraph>', graph('AgentModel demo') . $section,
+            qr/AGT0444: .*'shop' at \S+:\d+: .*outside of locations$/m ],
+        [ 'a deployment of a server without graphs', "AgentDeployment shop\n", qr/AGT0444: .*'shop'/ ],
+        (map { [ "$_ in a virtual host without graphs", graph('AgentModel demo') . "<VirtualHost *:1>\n$_ 64\n</VirtualHost>\n",
+            qr/AGT0445: $_: expected in a host with an <AgentGraph>.* at \S+httpd\.conf:\d+: it has no effect$/m ] }
+            'AgentRunners', map { "AgentRunner$_" } qw(User Slots Files Processes IdleTime BusyTimeout)),
+        [ 'AgentRunnerMemory in a virtual host without graphs',
+            graph('AgentModel demo') . "<VirtualHost *:1>\nAgentRunnerMemory 1G\n</VirtualHost>\n", qr/AGT0445: AgentRunnerMemory: / ],
+    );
+    my @silent = (
+        [ 'a deployment with graphs in another virtual host', "$shop<VirtualHost *:2>\nAgentDeployment shop\n</VirtualHost>\n$section" ],
+        [ 'AgentRunners in the host with the graphs', host('AgentDeployment shop', 'AgentRunners 2') ],
+        [ 'AgentRunners of a main server without graphs', "AgentRunners 2\n" ],
+        [ 'AgentRunners outside of the only host with graphs', "${RUNNER}AgentRunners 2\n" . bare_host() ],
+    );
+    my @results = check_each(map { $_->[1] } @warned, @silent);
+    for my $case (@warned) {
+        my ($ok, $output) = @{ shift @results };
+        ok $ok, "directives: $case->[0] is accepted" or diag $output;
+        like $output, $case->[2], "directives: $case->[0] is warned of";
+        is scalar(() = $output =~ /AGT044[45]/g), 1, "directives: $case->[0] is warned of once";
+    }
+    for my $case (@silent) {
+        my ($ok, $output) = @{ shift @results };
+        unlike $output, qr/AGT044[45]/, "directives: $case->[0] is not warned of";
+    }
+}
+
 # ---- locations, and secrets in the log ----
 my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
     . qq(<AgentGraph other>\nAgentModel openai:m\nAgentModelKeyFile $key\n)

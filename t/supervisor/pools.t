@@ -6,8 +6,9 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Database;
-use AgentTest::Env qw(build_dir);
+use AgentTest::Env qw(build_dir is_sanitized root write_file);
 use AgentTest::Wait;
+use File::Temp qw(tempdir);
 use Test::More;
 use TestSupervisor;
 
@@ -70,6 +71,29 @@ subtest 'the death of a runner affects no run of another deployment' => sub {
     wait_events('the second attempt to begin', 4, $default);
     is sql("select epoch || ' ' || state from agent.run_queue where run_id = '$desk'"), '1 leased', 'the run of the other one goes on';
     is scalar(events_of($desk)), 2, 'it is not interrupted';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'a runner that cannot be started is logged with its deployment' => sub {
+    plan skip_all => 'a sanitizer is preloaded' if is_sanitized();
+    my $dir = tempdir(CLEANUP => 1);
+    my ($library, $refused) = map { "$dir/$_" } qw(refuse_fork.so refused);
+    system($ENV{CC} // 'cc', qw(-shared -fPIC -o), $library, root() . '/t/agent/refuse_fork.c') == 0 or die "refuse_fork.c: $?\n";
+    my $sv = supervisor(within => [ 'env', "LD_PRELOAD=$library", "AGENT_TEST_REFUSE_FORK=$refused" ],
+        # The user of the test may lower its limits.
+        uid => -1, graphs => { 'desk/agent' => {} }, runners => 2);
+    my $end_runner = sub { kill KILL => ($sv->runner_pids)[0] };
+    write_file($refused);
+    $end_runner->();
+    ok $sv->wait_log(qr/AGT0336: the spawner could not start a runner of deployment desk: /), 'if the spawner refuses it';
+    unlink $refused;
+    wait_for('its replacement', sub { $sv->runner_pids == 2 });
+    my $limit_files = sub { system('prlimit', '--pid', $sv->pid, "--nofile=$_[0]:") == 0 or die "prlimit: $?\n" };
+    $limit_files->(scalar(() = glob '/proc/' . $sv->pid . '/fd/*'));
+    $end_runner->();
+    ok $sv->wait_log(qr/AGT0334: a runner of deployment desk could not be started: /), 'if the supervisor has no descriptors for it';
+    $limit_files->(1024);
+    wait_for('its replacement', sub { $sv->runner_pids == 2 });
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

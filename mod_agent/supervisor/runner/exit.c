@@ -144,7 +144,9 @@ static void refuse_runner(agent_runner_io_t *io, agent_runner_t *runner,
 {
     agent_report_repeat(io->context, AGENT_LOG_ERR, "AGT0336",
                         APR_FROM_OS_ERROR(number),
-                        "the spawner could not start a runner");
+                        "the spawner could not start a runner of deployment "
+                        "%s",
+                        runner->runner_pool->config->deployment);
     runner->loss = AGENT_LOSS_UNCOUNTED;
     agent_runner_release_runs(io->runs, runner);
     agent_runner_set_dead(io->runners, runner);

@@ -134,7 +134,8 @@ agent_runner_t *agent_runner_start(agent_runner_table_t *table,
     if (rv != APR_SUCCESS) {
         agent_pool_count_failure(pool, table->context, max_shared);
         agent_report_repeat(table->context, AGENT_LOG_ERR, "AGT0334", rv,
-                            "a runner could not be started");
+                            "a runner of deployment %s could not be started",
+                            pool->config->deployment);
         return NULL;
     }
     return runner;
