@@ -91,10 +91,10 @@ sub rows {
 }
 my $NOTHING = { map { $_ => 0 } @TABLES };
 
-# Stored elements of a thread that no checkpoint contains.
+# Stored elements of states of a thread that no checkpoint contains.
 sub orphans {
     my ($in) = @_;
-    return $session->value("select count(*) from agent.checkpoint_items i where thread_id = '$in' and not exists (
+    return $session->value("select count(*) from agent.checkpoint_items i where thread_id = '$in' and not is_digests and not exists (
         select from agent.checkpoints c, unnest(c.channels) v, unnest(v.list_ids, v.ends) s (list_id, until)
          where c.thread_id = i.thread_id and s.list_id = i.list_id and i.position < s.until)");
 }
@@ -399,6 +399,53 @@ subtest 'a copy has the records of the library: snapshots, writes and blobs, wit
     is_deeply snapshots_of($copy, @ids[ 1, 0 ]), $before;
     is +($play->api('delete_thread', $copy))[0], 'ok';
     is_deeply rows($copy), $NOTHING;
+};
+
+subtest 'a copy has no elements of branches that it does not contain' => sub {
+    my $in = $play->thread;
+    my (undef, $base) = run_steps($in, undef, { messages => [ human(0) ] });
+    my ($run, $long) = run_steps($in, $base, { messages => list(1, map { human($_) } 1 .. 9) });
+    run_steps($in, $long, { messages => list(10, human('other')) });
+    run_steps($in, $long, { messages => list(3, human('head')) });
+    my $claim = $play->leased($worker, $in);
+    my @ids = sort map { AgentSQL::uuid() } 1 .. 3;
+    my (@digests, @blobs);
+    ($digests[$_], $blobs[$_]) = AgentSQL::Play::blob($claim, $_) for 0 .. 599;
+    my $put = sub {
+        my ($in_run, $id, $parent, $keep, @add) = @_;
+        $play->save($worker, AgentSQL::Play::put($in_run, id => $id, parent => $parent, channels => { messages => { list => { keep => $keep, items => \@add } } }));
+    };
+    $play->save($worker, @blobs);
+    $put->($claim, $ids[0], undef, 0, @digests);
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    my $next = $play->leased($worker, $in);
+    $put->($next, $ids[1], $ids[0], 600, $digests[0]);
+    $put->($next, $ids[2], $ids[0], 10, $digests[0]);
+    $play->save($worker, AgentSQL::Play::finish($next));
+    is +($play->api('delete_run', $in, $_))[0], 'ok' for $run, $claim->{run_id};
+    my $copy = copy_of($in);
+    is_deeply $play->messages($copy), [ 0 .. 2, 'head' ];
+    is orphans($copy), 0, 'of states';
+    is wrong_uses($copy), 0;
+    is $session->value("select sum(elements) from agent.checkpoint_items where thread_id = '$copy' and is_digests"), 257, 'of snapshots: one row of those that the deleted run stored';
+    my (undef, $next_head) = run_steps($copy, state_of($copy, undef)->{checkpoint}{checkpoint_id}, { messages => list(4, human('more')) });
+    is_deeply $play->messages(copy_of($copy)), [ 0 .. 2, 'head', 'more' ], 'nor a copy of it';
+    is orphans($copy), 0;
+};
+
+subtest 'a copy has no tasks of runs that began after it' => sub {
+    my ($in, $head) = long_chat(1500);
+    my $first = $session->value("select md5('$in' || 1)::uuid");
+    $session->query("update agent.checkpoints set tasks = '[{\"id\":\"t\",\"name\":\"agent\"}]' where thread_id = '$in' and checkpoint_id = '$first'");
+    my $before = state_of($in, $first)->{tasks};
+    my $copy = AgentSQL::uuid();
+    is +(copied($in, $copy, sub {
+        return if $_[0] > 1;
+        my $claim = $play->leased($worker, $in, request => { checkpoint => { checkpoint_id => $first } });
+        $play->save($worker, AgentSQL::Play::task($claim, $first, { id => 't', error => 'later' }), AgentSQL::Play::finish($claim));
+    }))[0], 'ok';
+    is state_of($in, $first)->{tasks}[0]{error}, 'later';
+    is_deeply state_of($copy, $first)->{tasks}, $before;
 };
 
 subtest 'blobs of many parts and many blobs are copied in bounded pieces' => sub {

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copies the checkpoints of a thread into its copy, namespace by namespace, each from the newest one towards the first
--- one, and notes for agent.copy_items the elements that they stored or inherited: all elements that any of them
--- contains. Up to p_bytes: each row counts as its stored size plus 1,000 bytes, and as much for each further index of its
--- table; a namespace counts 50,000 bytes more.
+-- one, and notes for agent.copy_items the elements that they contain (agent.copy_ranges). Up to
+-- p_bytes: each row counts as its stored size plus 1,000 bytes, and as much for each further index of its table; a
+-- namespace counts 50,000 bytes more.
 -- Returns: the unused part of p_bytes; 0 or less when something may be left.
 -- Locks:   the caller holds the row of the copy.
 create or replace function agent.copy_checkpoints(p_copy agent.thread_copies, p_bytes bigint) returns bigint
@@ -11,12 +11,14 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_left   bigint := p_bytes;
-    v_ns     text := p_copy.checkpoint_ns;
-    v_next   uuid := p_copy.next_checkpoint_id;
-    v_found  bigint;
-    v_copied bigint;
-    v_bytes  bigint;
+    v_left    bigint := p_bytes;
+    v_ns      text := p_copy.checkpoint_ns;
+    v_next    uuid := p_copy.next_checkpoint_id;
+    v_ids     uuid[];
+    v_parents uuid[];
+    v_found   integer;
+    v_copied  bigint;
+    v_bytes   bigint;
 begin
     while v_ns is not null and v_left > 0
     loop
@@ -43,9 +45,10 @@ begin
              cross join lateral (
                     select k.checkpoint_id, k.parent_checkpoint_id, k.run_id, k.channels, k.next, k.metadata, k.opaque,
                            k.state_bytes, k.created_at,
-                           -- With the reports of runs, which are of the source.
+                           -- With the reports of runs, which are of the source, up to the beginning of the copy.
                            agent.render_tasks(
-                               k.deployment_id, k.thread_id, k.checkpoint_ns, k.checkpoint_id, k.tasks) as tasks
+                               k.deployment_id, k.thread_id, k.checkpoint_ns, k.checkpoint_id, k.tasks,
+                               p_copy.started_at) as tasks
                       from agent.checkpoints k
                      where k.deployment_id = p_copy.deployment_id
                        and k.thread_id = p_copy.source_id
@@ -76,49 +79,16 @@ begin
                    ) r
              cross join lateral agent.find_origin(p_copy.deployment_id, p_copy.source_id, r.run_id) o
                 on conflict (deployment_id, thread_id, run_id) do nothing
-        ),
-        inherited as (
-            insert into agent.inherited_items (
-                deployment_id, thread_id, is_snapshot, checkpoint_ns, checkpoint_id, list_id, first, until)
-            select p_copy.deployment_id, p_copy.thread_id, false, v_ns,
-                   coalesce(u.checkpoint_id, p_copy.thread_id), h.list_id, h.first, h.until
-              from up u
-             cross join lateral (
-                    select x.list_id, x.first, x.until
-                      from agent.inherited_items x
-                     where x.deployment_id = p_copy.deployment_id
-                       and x.thread_id = p_copy.source_id
-                       and not x.is_snapshot
-                       and x.checkpoint_ns = v_ns
-                       -- For the source: elements of deleted first checkpoints.
-                       and x.checkpoint_id = coalesce(u.checkpoint_id, p_copy.source_id)
-                    offset 0
-                   ) h
-                on conflict (deployment_id, thread_id, is_snapshot, checkpoint_ns, checkpoint_id, list_id) do nothing
-            returning list_id, first, until
-        ),
-        lists as (
-            insert into agent.copy_lists as l (deployment_id, thread_id, list_id, first, until)
-            select p_copy.deployment_id, p_copy.thread_id, s.list_id, min(s.first), max(s.until)
-              from (
-                    select v.list_ids[cardinality(v.list_ids)], v.stored_from, v.ends[cardinality(v.ends)]
-                      from up u
-                     cross join lateral unnest(u.channels) v
-                     where v.stored_from is not null
-                    union all
-                    select i.list_id, i.first, i.until
-                      from inherited i
-                   ) s (list_id, first, until)
-             group by s.list_id
-                on conflict (deployment_id, thread_id, list_id) do update
-               set first = least(l.first, excluded.first),
-                   until = greatest(l.until, excluded.until)
         )
-        select max(u.depth), max(u.bytes), (array_agg(u.parent_checkpoint_id order by u.depth desc))[1], (
+        select array_agg(u.checkpoint_id order by u.depth), array_agg(u.parent_checkpoint_id order by u.depth),
+               max(u.bytes), (
                    select count(*)
                      from copied)
-          into v_found, v_bytes, v_next, v_copied
+          into v_ids, v_parents, v_bytes, v_copied
           from up u;
+        v_found := cardinality(v_ids) - 1;
+        v_next := v_parents[v_found + 1];
+        perform agent.copy_ranges(p_copy, false, v_ns, v_ids[2 :], v_parents[2 :]);
 
         v_left := v_left - v_bytes;
         -- A runner may have sent a checkpoint that is its own ancestor.

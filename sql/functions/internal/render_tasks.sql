@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tasks of a checkpoint with the reports of runs about them: a task has the members that the newest report has. Reports of more than 16 MB together are not shown beyond that.
+-- The tasks of a checkpoint with the reports of runs about them: a task has the members that the newest report has.
+-- Reports of more than 16 MB together are not shown beyond that.
+-- p_until: reports that were saved later are passed over.
 -- Returns: array of tasks; null when p_tasks is null.
 -- Locks:   none.
 create or replace function agent.render_tasks(
@@ -7,7 +9,8 @@ create or replace function agent.render_tasks(
     p_thread_id uuid,
     p_checkpoint_ns text,
     p_checkpoint_id uuid,
-    p_tasks json
+    p_tasks json,
+    p_until timestamptz default 'infinity'
 ) returns json
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -42,6 +45,7 @@ begin
                            and x.checkpoint_id = p_checkpoint_id
                            and x.task_id = case when json_typeof(t.task) = 'object' then t.task ->> 'id' end
                            and x.checkpoint_ns = p_checkpoint_ns
+                           and x.saved_at <= p_until
                          order by x.saved_at desc, x.run_id desc
                          limit 1
                        ) r on true
@@ -49,5 +53,5 @@ begin
 end
 $function$;
 
-comment on function agent.render_tasks(uuid, uuid, text, uuid, json) is
+comment on function agent.render_tasks(uuid, uuid, text, uuid, json, timestamptz) is
     'The tasks of a checkpoint with the reports about them.';
