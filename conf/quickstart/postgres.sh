@@ -20,10 +20,9 @@ owner() { if is_root; then say postgres; else id -un; fi; }
 
 # From /, because that user may not be able to enter the current folder.
 tool() {
-    local bin
-    bin=$(pg_config --bindir)/$1
+    local program=$BIN_DIR/$1
     shift
-    (cd / && run_as "$(owner)" "$bin" "$@")
+    (cd / && run_as "$(owner)" "$program" "$@")
 }
 
 # sockaddr_un holds 108 bytes; PostgreSQL adds its own file name.
@@ -59,7 +58,7 @@ make_cluster() {
 as_admin() {
     local database=$1
     shift
-    psql -X -q -v ON_ERROR_STOP=1 "$@" "host=$DIR user=postgres dbname=$database"
+    "$BIN_DIR/psql" -X -q -v ON_ERROR_STOP=1 "$@" "host=$DIR user=postgres dbname=$database"
 }
 
 exists() { [ "$(as_admin postgres -Atc "select count(*) from $1")" != 0 ]; }
@@ -90,6 +89,7 @@ stop() {
 is_running() { tool pg_ctl status -s -D "$DIR/data" >/dev/null 2>&1; }
 
 DIR=${2-}
+BIN_DIR=$(pg_config --bindir)
 case "${1-}" in
 start) start ;;
 run-server) run_server ;;
