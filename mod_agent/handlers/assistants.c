@@ -5,12 +5,12 @@
 #include <apr_strings.h>
 
 #include "../core/uuid.h"
-#include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
 #include "../model/assistant.h"
 #include "../model/schema.h"
+#include "../stream/deletion.h"
 #include "creation.h"
 
 static int send_view(agent_call_t *call, agent_assistant_view_t view)
@@ -179,40 +179,15 @@ int agent_handle_assistant_update(agent_call_t *call)
     return agent_response_json(call, HTTP_OK, body);
 }
 
-/* Some threads in each transaction, and the assistant in the last one. scratch:
- * a deletion of many threads takes no more memory than that of a few. */
-static apr_status_t delete_assistant(agent_call_t *call, bool with_threads)
-{
-    const char *first = NULL;
-    apr_pool_t *scratch;
-    apr_status_t rv;
-
-    apr_pool_create(&scratch, call->pool);
-    do {
-        const char *before = first;
-        const char *changed;
-
-        apr_pool_clear(scratch);
-        rv = agent_assistant_delete(&before, &changed, call->db, &call->ref,
-                                    call->assistant_id, with_threads,
-                                    &call->err, scratch);
-        if (changed != NULL) {
-            agent_wake_cancel(call->child->wake_fd, changed);
-        }
-        first = first != NULL ? first : apr_pstrdup(call->pool, before);
-    } while (APR_STATUS_IS_EAGAIN(rv));
-    return rv;
-}
-
 int agent_handle_assistant_delete(agent_call_t *call)
 {
     bool with_threads = false;
 
-    if (agent_request_flag(&with_threads, call, "delete_threads") != APR_SUCCESS
-        || delete_assistant(call, with_threads) != APR_SUCCESS) {
+    if (agent_request_flag(&with_threads, call, "delete_threads")
+        != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return agent_response_empty(call, HTTP_NO_CONTENT);
+    return agent_deletion_of_assistant(call, with_threads);
 }
 
 /* The version is a member of the body, or a parameter. */

@@ -12,6 +12,7 @@
 #include "../model/schema.h"
 #include "../model/state.h"
 #include "../model/thread.h"
+#include "../stream/deletion.h"
 #include "../stream/thread_copy.h"
 #include "../stream/thread_stream.h"
 #include "../stream/update.h"
@@ -68,19 +69,7 @@ int agent_handle_thread_get(agent_call_t *call)
 
 int agent_handle_thread_delete(agent_call_t *call)
 {
-    const char *changed;
-    bool more = false;
-
-    do {
-        if (agent_thread_delete(&changed, &more, call->db, &call->ref,
-                                &call->err, call->pool)
-            != APR_SUCCESS) {
-            return agent_problem_send(call);
-        }
-        /* The supervisor stops the runner of a run that was deleted. */
-        agent_wake_cancel(call->child->wake_fd, changed);
-    } while (more);
-    return agent_response_empty(call, HTTP_NO_CONTENT);
+    return agent_deletion_of_thread(call);
 }
 
 int agent_handle_thread_copy(agent_call_t *call)

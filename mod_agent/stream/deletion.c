@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deletions of threads and assistants; see deletion.h. */
+#include "deletion.h"
+
+#include <apr_strings.h>
+
+#include "../core/wake.h"
+#include "../http/body.h"
+#include "../http/problem.h"
+#include "../http/response.h"
+#include "../model/assistant.h"
+#include "../model/thread.h"
+#include "../wait/park.h"
+
+typedef struct deletion_t {
+    agent_call_t *call;
+    /* Deletes a piece. APR_EAGAIN: something is left. */
+    apr_status_t (*delete_piece)(struct deletion_t *deletion,
+                                 agent_db_pool_t *db, apr_pool_t *scratch);
+    /* Of a thread: a piece was deleted. */
+    bool begun;
+    bool with_threads;
+    /* Of an assistant: as in agent_assistant_delete(), in the call's pool. */
+    const char *before;
+} deletion_t;
+
+static apr_status_t delete_thread(deletion_t *deletion, agent_db_pool_t *db,
+                                  apr_pool_t *scratch)
+{
+    agent_call_t *call = deletion->call;
+    const char *changed;
+    bool more = deletion->begun;
+    apr_status_t rv = agent_thread_delete(&changed, &more, db, &call->ref,
+                                          &call->err, scratch);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    /* The supervisor stops the runner of a run that was deleted. */
+    agent_wake_cancel(call->child->wake_fd, changed);
+    deletion->begun = true;
+    return more ? APR_EAGAIN : APR_SUCCESS;
+}
+
+static apr_status_t delete_assistant(deletion_t *deletion, agent_db_pool_t *db,
+                                     apr_pool_t *scratch)
+{
+    agent_call_t *call = deletion->call;
+    const char *before = deletion->before;
+    const char *changed;
+    apr_status_t rv = agent_assistant_delete(
+        &before, &changed, db, &call->ref, call->assistant_id,
+        deletion->with_threads, &call->err, scratch);
+
+    if (changed != NULL) {
+        agent_wake_cancel(call->child->wake_fd, changed);
+    }
+    if (deletion->before == NULL) {
+        deletion->before = apr_pstrdup(call->pool, before);
+    }
+    return rv;
+}
+
+static int respond(agent_call_t *call, apr_status_t rv)
+{
+    return rv == APR_SUCCESS ? agent_response_empty(call, HTTP_NO_CONTENT)
+                             : agent_problem_send(call);
+}
+
+static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
+                              agent_waiter_t *waiter, apr_pool_t *scratch)
+{
+    deletion_t *deletion = baton;
+    agent_call_t *call = deletion->call;
+    apr_status_t rv;
+
+    if (reason == AGENT_REASON_CLIENT_GONE) {
+        return AGENT_TURN_DONE;
+    }
+    rv = reason == AGENT_REASON_STOPPING
+        ? agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
+                          call->pool)
+        : deletion->delete_piece(deletion, call->child->turn_db, scratch);
+    if (APR_STATUS_IS_EAGAIN(rv)
+        || (rv != APR_SUCCESS && call->err->id == AGENT_E_POOL_EXHAUSTED)) {
+        return AGENT_TURN_MORE;
+    }
+    (void)!respond(call, rv);
+    return AGENT_TURN_DONE;
+}
+
+static int delete_all(deletion_t *deletion, const char *key)
+{
+    agent_call_t *call = deletion->call;
+    agent_parking_t parking = {.registry = call->child->waiters,
+                               .key = key,
+                               .deployment_id = call->ref.deployment_id,
+                               .take_turn = take_turn,
+                               .baton = deletion};
+    apr_status_t rv = deletion->delete_piece(deletion, call->db, call->pool);
+    int result;
+
+    if (!APR_STATUS_IS_EAGAIN(rv)) {
+        return respond(call, rv);
+    }
+    agent_body_release(call);
+    if (agent_park(&result, call->r, &parking, &call->err) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return result;
+}
+
+int agent_deletion_of_thread(agent_call_t *call)
+{
+    deletion_t *deletion = apr_pcalloc(call->pool, sizeof(*deletion));
+
+    deletion->call = call;
+    deletion->delete_piece = delete_thread;
+    return delete_all(deletion, call->ref.thread_id);
+}
+
+int agent_deletion_of_assistant(agent_call_t *call, bool with_threads)
+{
+    deletion_t *deletion = apr_pcalloc(call->pool, sizeof(*deletion));
+
+    deletion->call = call;
+    deletion->delete_piece = delete_assistant;
+    deletion->with_threads = with_threads;
+    return delete_all(deletion, call->assistant_id);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deletions of threads and assistants, a piece in each turn. */
+#ifndef AGENT_STREAM_DELETION_H
+#define AGENT_STREAM_DELETION_H
+
+#include <stdbool.h>
+
+#include "../http/call.h"
+
+/*
+ * Each deletes and responds with 204 when all is deleted. A deletion of one
+ * piece needs no turn; the others wait as other requests do, whose turns come
+ * between two pieces, and are refused as these when too many wait: 503. When
+ * the client disconnects or the child stops, or after such a refusal, the
+ * supervisor deletes the rest of a thread; an assistant stays, with the threads
+ * that were not deleted yet. Returns what the handler returns to httpd.
+ */
+
+/* The thread call->ref. */
+int agent_deletion_of_thread(agent_call_t *call);
+
+/* The assistant call->assistant_id; with_threads: after the threads whose last
+ * run it was. */
+int agent_deletion_of_assistant(agent_call_t *call, bool with_threads);
+
+#endif

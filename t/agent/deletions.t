@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+# DELETE of threads and assistants that takes more than one piece: what it holds, and what becomes of it when its client
+# leaves.
+use strict;
+use warnings;
+use AgentTest::Client qw(read_until);
+use AgentTest::Database;
+use AgentTest::Gate;
+use AgentTest::Server;
+use AgentTest::Wait;
+use Test::More;
+
+my $gate = AgentTest::Gate->new;
+# A child with four threads.
+my ($server, $client) = AgentTest::Server->start_with_client($gate->graph, 'AgentMaxWaitersPerAddress 12');
+
+# A thread that is deleted in several pieces.
+sub long_thread {
+    my $thread = $client->new_thread;
+    sql("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_ns, checkpoint_id, channels, next, tasks, metadata, state_bytes, created_at)
+        select deployment_id, thread_id, '', md5(thread_id::text || n)::uuid, '{}', '[]', '[]', '{}', 2, now()
+          from agent.threads, generate_series(1, 3000) n where thread_id = '$thread'");
+    return $thread;
+}
+
+sub rows_of { return sql("select count(*) from agent.checkpoints where thread_id = '$_[0]'") }
+sub is_stored { return sql("select count(*) from agent.threads where thread_id = '$_[0]'") }
+
+# The second pieces of all deletions wait until let_go().
+sub hold_deletions {
+    return hold_lock("create function agent.hold() returns trigger language plpgsql as \$\$ begin
+            perform pg_advisory_xact_lock_shared(17); return new; end \$\$;
+        create trigger hold before update of state_deletions on agent.threads for each row
+            when (old.state_deletions > 0) execute function agent.hold();
+        commit; begin; select pg_advisory_xact_lock(17)");
+}
+
+sub wait_held {
+    wait_for('a second piece', sub { sql("select count(*) from pg_locks where locktype = 'advisory' and not granted") });
+    return;
+}
+
+sub let_go {
+    my ($lock) = @_;
+    close $lock;
+    sql('drop function agent.hold() cascade');
+    return;
+}
+
+subtest 'delete thread: a long one is deleted as a whole' => sub {
+    my $thread = long_thread();
+    is $client->delete("/threads/$thread")->{status}, 204;
+    is $client->get("/threads/$thread")->{status}, 404;
+    is rows_of($thread), 0, 'delete thread: nothing is left';
+};
+
+subtest 'delete thread: many deletions that take long hold a part of the threads' => sub {
+    my @threads = map { long_thread() } 1 .. 8;
+    my $lock = hold_deletions();
+    my @connections = map { $client->begin('DELETE', "/threads/$_") } @threads;
+    wait_held();
+    wait_for('all first pieces', sub {
+        sql('select count(*) from agent.threads where state_deletions > 0') == @threads });
+    is $client->get('/info')->{status}, 200, 'delete thread: other requests are served';
+    let_go($lock);
+    is $client->finish($_)->{status}, 204 for @connections;
+    is $client->get("/threads/$_")->{status}, 404 for @threads;
+};
+
+subtest 'delete thread: the server deletes the rest when the client disconnects' => sub {
+    my $thread = long_thread();
+    my $lock = hold_deletions();
+    my $connection = $client->begin('DELETE', "/threads/$thread");
+    wait_held();
+    close $connection;
+    let_go($lock);
+    ok wait_for('the thread to be deleted', sub { !is_stored($thread) });
+    is rows_of($thread), 0;
+};
+
+subtest 'delete thread: one address deletes as many long ones at once as AgentMaxWaitersPerAddress allows' => sub {
+    my ($thread, $small, $long) = ($client->new_thread, $client->new_thread, long_thread());
+    my @streams = map { $client->begin('GET', "/threads/$thread/stream") } 1 .. 12;
+    read_until($_, qr/\r\n\r\n/) for @streams;
+    is $client->delete("/threads/$small")->{status}, 204, 'delete thread: one that is deleted at once does not wait';
+    is $client->delete("/threads/$long")->{json}{code}, 'too_many_waiters_per_address';
+    ok wait_for('the server to delete the rest', sub { !is_stored($long) });
+    close $_ for @streams;
+};
+
+subtest 'delete assistant: with threads, one after the other, and its runs end' => sub {
+    my $id = $client->post('/assistants', { graph_id => 'gated' })->{json}{assistant_id};
+    my @runs = map { $client->create_run($client->new_thread, 'use gate {}', assistant_id => $id) } 1 .. 3;
+    my $long = long_thread();
+    sql("update agent.threads set assistant_id = '$id' where thread_id = '$long'");
+    my $lock = hold_deletions();
+    my $connection = $client->begin('DELETE', "/assistants/$id?delete_threads=true");
+    wait_held();
+    is $client->get("/assistants/$id")->{status}, 200, 'delete assistant: it goes last';
+    let_go($lock);
+    is $client->finish($connection)->{status}, 204;
+    is $client->get("/assistants/$id")->{status}, 404;
+    is $client->get("/threads/$_")->{status}, 404 for $long, map { $_->{thread_id} } @runs;
+    is rows_of($long), 0;
+};
+
+undef $server;
+done_testing;
