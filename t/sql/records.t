@@ -577,6 +577,34 @@ subtest 'an executing run begins again when it may continue a snapshot of a dele
     finish($again);
 };
 
+subtest 'an executing run goes on when a run is deleted whose tasks it does not continue' => sub {
+    my $thread = $play->thread;
+    my ($old, $head) = map { AgentSQL::uuid() } 1, 2;
+    my $run = sub {
+        my ($root, $ns, $parents) = @_;
+        my $claim = leased($thread);
+        $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $root, messages => ['Hello'])) if $root;
+        $play->save($worker, AgentSQL::Play::put($claim, ns => $ns, metadata => { source => 'loop', $parents ? (parents => $parents) : () })) if $ns;
+        finish($claim);
+        return $claim->{run_id};
+    };
+    my $first = $run->($old, 'node:1', { '' => $old });
+    my $second = $run->($head);
+    my $task = $run->(undef, 'node:2', { '' => $head });
+    my $nested = $run->(undef, 'node:1|inner:3', { '' => $old, 'node:1' => $old });
+    my $unknown = $run->(undef, 'node:4', undef);
+    my $shared = $run->(undef, 'node', { '' => $old });
+    my $claim = leased($thread);
+    for ([ 0, $first ], [ 0, $nested ], [ 1, $task ], [ 1, $unknown ], [ 1, $shared ], [ 1, $second ]) {
+        my ($begins_again, $deleted) = @$_;
+        is +($play->api('delete_run', $thread, $deleted))[0], 'ok';
+        is $session->extra, join(' ', $thread, $deleted, ($claim->{run_id}) x $begins_again);
+        ($claim) = $play->claim($worker) if $begins_again;
+    }
+    finish($claim);
+    is $play->status($thread, $claim->{run_id}), 'success';
+};
+
 subtest 'blobs that a deleted run shares with another stay' => sub {
     my $thread = $play->thread;
     my $first = leased($thread);

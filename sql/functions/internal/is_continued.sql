@@ -1,0 +1,57 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Whether the active run of a thread may continue what another run saved, which is to be deleted: the state with which it
+-- began, while it has saved none of its own; the last snapshot of a namespace. A namespace of a task, with a colon, is
+-- continued only from the checkpoint of the root graph that has the task, which metadata.parents of its snapshots names.
+-- p_thread: its row, with active_run_id.
+-- Returns: true or false; true where metadata.parents does not name that checkpoint.
+-- Locks:   the caller holds the thread.
+create or replace function agent.is_continued(p_thread agent.threads, p_run_id uuid) returns boolean
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_start_id uuid := coalesce((
+        select r.start_checkpoint_id
+          from agent.runs r
+         where r.run_id = p_thread.active_run_id
+           and r.deployment_id is not distinct from p_thread.deployment_id), (
+        select l.checkpoint_id
+          from agent.calls l
+         where l.call_id = p_thread.active_run_id
+           and l.deployment_id is not distinct from p_thread.deployment_id), p_thread.head_checkpoint_id);
+begin
+    if p_thread.head_run_id is distinct from p_thread.active_run_id and p_run_id = (
+        select c.run_id
+          from agent.checkpoints c
+         where c.deployment_id = p_thread.deployment_id
+           and c.thread_id = p_thread.thread_id
+           and c.checkpoint_ns = ''
+           and c.checkpoint_id = v_start_id)
+    then
+        return true;
+    end if;
+    return exists (
+        select from (
+                select distinct x.checkpoint_ns
+                  from agent.checkpoint_snapshots x
+                 where x.run_id = p_run_id
+                   and uuid_hash_extended(x.thread_id, 0) = uuid_hash_extended(p_thread.thread_id, 0)
+                   and x.deployment_id is not distinct from p_thread.deployment_id
+                   and x.thread_id is not distinct from p_thread.thread_id
+                ) n
+         cross join lateral (
+                select k.run_id, k.metadata -> 'parents' ->> '' as root_id
+                  from agent.checkpoint_snapshots k
+                 where k.deployment_id = p_thread.deployment_id
+                   and k.thread_id = p_thread.thread_id
+                   and k.checkpoint_ns = n.checkpoint_ns
+                 order by k.deployment_id desc, k.thread_id desc, k.checkpoint_ns desc, k.checkpoint_id desc
+                 limit 1
+               ) l
+         where l.run_id = p_run_id
+           and (n.checkpoint_ns !~ ':' or coalesce(l.root_id, v_start_id::text) is not distinct from v_start_id::text));
+end
+$function$;
+
+comment on function agent.is_continued(agent.threads, uuid) is
+    'Whether the active run of a thread may continue what another run saved.';
