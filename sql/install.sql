@@ -217,6 +217,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/cancel_runs_by_status.sql
 \ir functions/api/join_run.sql
 \ir functions/api/get_state.sql
+\ir functions/api/read_values.sql
 \ir functions/api/update_state.sql
 \ir functions/api/join_call.sql
 \ir functions/api/end_call.sql

@@ -16,6 +16,7 @@
 #include "../stream/thread_copy.h"
 #include "../stream/thread_stream.h"
 #include "../stream/update.h"
+#include "../stream/values.h"
 #include "../wait/park.h"
 #include "creation.h"
 
@@ -56,15 +57,19 @@ int agent_handle_thread_get(agent_call_t *call)
 {
     const char *const *include = NULL;
     const char *body;
+    const char *cursor;
+    apr_pool_t *pool;
 
+    apr_pool_create(&pool, call->pool);
     /* Checked and otherwise ignored: no thread has a time to live. */
     if (agent_request_words(&include, call, "include", agent_thread_fields)
             != APR_SUCCESS
-        || agent_thread_get(&body, call->db, &call->ref, &call->err, call->pool)
+        || agent_thread_get(&body, &cursor, call->db, &call->ref, &call->err,
+                            pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return agent_response_json(call, HTTP_OK, body);
+    return agent_values_respond(call, body, cursor, pool);
 }
 
 int agent_handle_thread_delete(agent_call_t *call)
@@ -81,17 +86,20 @@ int agent_handle_thread_copy(agent_call_t *call)
 static int send_state(agent_call_t *call, const char *checkpoint_id)
 {
     const char *body;
+    const char *cursor;
+    apr_pool_t *pool;
     bool subgraphs = false;
 
+    apr_pool_create(&pool, call->pool);
     /* Checked and otherwise ignored: built-in graphs have no subgraphs. */
     if (agent_request_flag(&subgraphs, call, "subgraphs") != APR_SUCCESS
         || agent_request_unsupported(call, "select") != APR_SUCCESS
-        || agent_thread_get_state(&body, call->db, &call->ref, checkpoint_id,
-                                  &call->err, call->pool)
+        || agent_thread_get_state(&body, &cursor, call->db, &call->ref,
+                                  checkpoint_id, &call->err, pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return agent_response_json(call, HTTP_OK, body);
+    return agent_values_respond(call, body, cursor, pool);
 }
 
 int agent_handle_state_get(agent_call_t *call)

@@ -4,6 +4,8 @@
 
 #include <apr_strings.h>
 
+#include "values.h"
+
 static const agent_statement_t find_run_thread = {
     .name = "agent_find_run_thread",
     .params = 2,
@@ -157,17 +159,19 @@ apr_status_t agent_run_cancel_by_status(const char **changed,
 
 static const agent_statement_t join_run = {
     .name = "agent_join_run",
-    .params = 3,
+    .params = 4,
     .is_repeatable = true,
-    .sql = "select code, body from agent.join_run($1, $2, $3)"};
+    .sql = "select code, body, cursor from agent.join_run($1, $2, $3, $4)"};
 
-apr_status_t agent_run_join(const char **body, agent_db_pool_t *db,
-                            const agent_run_ref_t *ref, agent_error_t **err,
-                            apr_pool_t *pool)
+apr_status_t agent_run_join(const char **body, const char **cursor,
+                            agent_db_pool_t *db, const agent_run_ref_t *ref,
+                            agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id};
+    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id,
+                            agent_values_limit(cursor)};
 
-    return agent_db_pool_call(body, db, &join_run, params, err, pool);
+    return agent_db_pool_call_extra(body, cursor, db, &join_run, params, err,
+                                    pool);
 }
 
 static const agent_statement_t read_events = {

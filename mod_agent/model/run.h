@@ -83,10 +83,10 @@ apr_status_t agent_run_cancel_by_status(const char **changed,
                                         agent_error_t **err, apr_pool_t *pool);
 
 /* Returns the final values of a run; APR_EAGAIN while it has not finished.
- * Error: RUN_NOT_FOUND. */
-apr_status_t agent_run_join(const char **body, agent_db_pool_t *db,
-                            const agent_run_ref_t *ref, agent_error_t **err,
-                            apr_pool_t *pool);
+ * *cursor as in values.h. Error: RUN_NOT_FOUND. */
+apr_status_t agent_run_join(const char **body, const char **cursor,
+                            agent_db_pool_t *db, const agent_run_ref_t *ref,
+                            agent_error_t **err, apr_pool_t *pool);
 
 /* Columns of agent_run_read_events(). */
 enum {

@@ -4,6 +4,8 @@
 
 #include <apr_strings.h>
 
+#include "values.h"
+
 static const agent_statement_t create_thread = {
     .name = "agent_create_thread",
     .params = 4,
@@ -22,17 +24,20 @@ apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
 
 static const agent_statement_t get_thread = {
     .name = "agent_get_thread",
-    .params = 2,
+    .params = 3,
     .is_repeatable = true,
-    .sql = "select code, body from agent.get_thread($1, $2)"};
+    .sql = "select code, body, cursor from agent.get_thread($1, $2, $3)"};
 
-apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
-                              const agent_run_ref_t *ref, agent_error_t **err,
-                              apr_pool_t *pool)
+apr_status_t agent_thread_get(const char **body, const char **cursor,
+                              agent_db_pool_t *db, const agent_run_ref_t *ref,
+                              agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, ref->thread_id};
+    const char *params[] = {ref->deployment_id, ref->thread_id,
+                            agent_values_limit(cursor)};
+    const char *ignored;
 
-    return agent_db_pool_call(body, db, &get_thread, params, err, pool);
+    return agent_db_pool_call_extra(body, cursor != NULL ? cursor : &ignored,
+                                    db, &get_thread, params, err, pool);
 }
 
 static const agent_statement_t delete_thread = {
@@ -76,18 +81,22 @@ apr_status_t agent_thread_copy(bool *more, agent_db_pool_t *db,
 
 static const agent_statement_t get_state = {
     .name = "agent_get_state",
-    .params = 3,
+    .params = 4,
     .is_repeatable = true,
-    .sql = "select code, body from agent.get_state($1, $2, $3)"};
+    .sql = "select code, body, cursor from agent.get_state($1, $2, $3, $4)"};
 
-apr_status_t agent_thread_get_state(const char **body, agent_db_pool_t *db,
+apr_status_t agent_thread_get_state(const char **body, const char **cursor,
+                                    agent_db_pool_t *db,
                                     const agent_run_ref_t *ref,
                                     const char *checkpoint_id,
                                     agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, ref->thread_id, checkpoint_id};
+    const char *params[] = {ref->deployment_id, ref->thread_id, checkpoint_id,
+                            agent_values_limit(cursor)};
+    const char *ignored;
 
-    return agent_db_pool_call(body, db, &get_state, params, err, pool);
+    return agent_db_pool_call_extra(body, cursor != NULL ? cursor : &ignored,
+                                    db, &get_state, params, err, pool);
 }
 
 static const agent_statement_t find_thread_end = {

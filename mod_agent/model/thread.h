@@ -16,10 +16,11 @@ apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
                                  const char *if_exists, const char *request,
                                  agent_error_t **err, apr_pool_t *pool);
 
-/* Returns the record of a thread, with its values. Error: THREAD_NOT_FOUND. */
-apr_status_t agent_thread_get(const char **body, agent_db_pool_t *db,
-                              const agent_run_ref_t *ref, agent_error_t **err,
-                              apr_pool_t *pool);
+/* Returns the record of a thread, with its values; *cursor as in values.h.
+ * Error: THREAD_NOT_FOUND. */
+apr_status_t agent_thread_get(const char **body, const char **cursor,
+                              agent_db_pool_t *db, const agent_run_ref_t *ref,
+                              agent_error_t **err, apr_pool_t *pool);
 
 /* Deletes a piece of a thread with its runs, also one that executes. *more:
  * set to false for the first call; true on return: call again. Error:
@@ -38,8 +39,9 @@ apr_status_t agent_thread_copy(bool *more, agent_db_pool_t *db,
                                agent_error_t **err, apr_pool_t *pool);
 
 /* Returns the state at a checkpoint; checkpoint_id NULL: the newest state.
- * Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND. */
-apr_status_t agent_thread_get_state(const char **body, agent_db_pool_t *db,
+ * *cursor as in values.h. Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND. */
+apr_status_t agent_thread_get_state(const char **body, const char **cursor,
+                                    agent_db_pool_t *db,
                                     const agent_run_ref_t *ref,
                                     const char *checkpoint_id,
                                     agent_error_t **err, apr_pool_t *pool);

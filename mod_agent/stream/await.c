@@ -11,6 +11,7 @@
 #include "../model/run.h"
 #include "../wait/park.h"
 #include "disconnect.h"
+#include "values.h"
 
 typedef struct await_t {
     agent_call_t *call;
@@ -20,6 +21,8 @@ typedef struct await_t {
     bool cancels;
     /* The headers of a 200 are sent: an error goes into the body. */
     bool begun;
+    /* Large values of a run that has ended; NULL before that. */
+    agent_values_t *values;
 } await_t;
 
 /* True for a failed poll after which the wait goes on: the response has begun,
@@ -123,16 +126,20 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     await_t *await = baton;
     agent_call_t *call = await->call;
     const char *body;
+    const char *cursor;
     apr_status_t rv;
 
     if (reason == AGENT_REASON_CLIENT_GONE) {
         return disconnect(await, scratch);
     }
+    if (await->values != NULL) {
+        return agent_values_take_turn(await->values, reason, scratch);
+    }
     if (reason == AGENT_REASON_HEARTBEAT) {
         return keep_waiting(await, APR_EAGAIN, reason, scratch);
     }
-    rv = agent_run_join(&body, call->child->turn_db, &call->ref, &call->err,
-                        scratch);
+    rv = agent_run_join(&body, &cursor, call->child->turn_db, &call->ref,
+                        &call->err, scratch);
     if (rv == APR_EAGAIN) {
         agent_waiter_subscribe_end(waiter);
     }
@@ -143,19 +150,28 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         rv = agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
                              call->pool);
     }
+    if (rv == APR_SUCCESS && cursor != NULL && await->sends_values) {
+        await->values = agent_values_make(call, body, cursor, await->begun);
+        return agent_values_take_turn(await->values, reason, scratch);
+    }
     (void)!finish(await, rv, body, scratch);
     return AGENT_TURN_DONE;
 }
 
-/* Where the request may not wait: only a run that has not ended is refused. */
+/* Where the request may not wait: only a run that has not ended is refused, and
+ * one with large values. */
 static int respond_at_once(const await_t *await)
 {
     agent_call_t *call = await->call;
     agent_error_t *refusal = call->err;
     const char *body;
-    apr_status_t rv = agent_run_join(&body, call->db, &call->ref, &call->err,
-                                     call->pool);
+    const char *cursor;
+    apr_status_t rv = agent_run_join(&body, &cursor, call->db, &call->ref,
+                                     &call->err, call->pool);
 
+    if (rv == APR_SUCCESS && cursor != NULL && await->sends_values) {
+        rv = APR_EAGAIN;
+    }
     if (rv == APR_EAGAIN) {
         call->err = refusal;
     }

@@ -54,7 +54,7 @@ static agent_turn_t respond(copy_t *copy, apr_status_t rv, apr_pool_t *scratch)
     const char *body;
 
     if (rv == APR_SUCCESS) {
-        rv = agent_thread_get(&body, call->child->turn_db, &copy->ref,
+        rv = agent_thread_get(&body, NULL, call->child->turn_db, &copy->ref,
                               &call->err, scratch);
     }
     (void)!(rv == APR_SUCCESS

@@ -29,6 +29,9 @@ struct agent_share_t {
     const agent_client_socket_t *client;
     bool waits;
     bool is_cut;
+    /* When it was last cut. */
+    apr_size_t lost_bytes;
+    apr_interval_time_t lost_idle;
 };
 
 APR_RING_HEAD(share_ring_t, agent_share_t);
@@ -57,12 +60,26 @@ apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
                                    pool);
 }
 
-/* At least the size, even if the clock was set back. */
+apr_size_t agent_budget_room(agent_budget_t *budget)
+{
+    apr_size_t bytes;
+
+    apr_thread_mutex_lock(budget->mutex);
+    bytes = budget->bytes;
+    apr_thread_mutex_unlock(budget->mutex);
+    return bytes < budget->most ? budget->most - bytes : 0;
+}
+
+/* 0 if the clock was set back. */
+static apr_interval_time_t find_idle(const agent_share_t *share, apr_time_t now)
+{
+    return now > share->progress_at ? now - share->progress_at : 0;
+}
+
+/* At least the size. */
 static double weigh(const agent_share_t *share, apr_time_t now)
 {
-    apr_time_t idle = now > share->progress_at ? now - share->progress_at : 0;
-
-    return (double)share->bytes * (double)(idle + 1);
+    return (double)share->bytes * (double)(find_idle(share, now) + 1);
 }
 
 /* Bytes that a deployment may hold without loss. */
@@ -99,9 +116,11 @@ static agent_share_t *find_heaviest_locked(agent_budget_t *budget,
     return heaviest;
 }
 
-static void cut_locked(agent_share_t *share)
+static void cut_locked(agent_share_t *share, apr_time_t now)
 {
     APR_RING_REMOVE(share, link);
+    share->lost_bytes = share->bytes;
+    share->lost_idle = find_idle(share, now);
     share->cut.drop(share->cut.baton);
     share->budget->bytes -= share->bytes;
     share->owner->bytes -= share->bytes;
@@ -120,7 +139,7 @@ static void make_room_locked(agent_budget_t *budget, apr_time_t now)
         if (heaviest == NULL) {
             return;
         }
-        cut_locked(heaviest);
+        cut_locked(heaviest, now);
     }
 }
 
@@ -183,6 +202,13 @@ bool agent_share_resume(agent_share_t *share)
     apr_thread_mutex_unlock(share->budget->mutex);
     share->is_cut = false;
     return !was_cut;
+}
+
+apr_size_t agent_share_lost(const agent_share_t *share,
+                            apr_interval_time_t *idle)
+{
+    *idle = share->lost_idle;
+    return share->lost_bytes;
 }
 
 static owner_t *find_owner_locked(agent_budget_t *budget,

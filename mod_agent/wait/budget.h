@@ -39,6 +39,9 @@ typedef struct agent_share_cut_t {
 apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
                                  apr_pool_t *pool);
 
+/* Returns how many more bytes the shares may have before one is cut. */
+apr_size_t agent_budget_room(agent_budget_t *budget);
+
 /* Adds a share of 0 bytes, in use; it ends with pool. budget is borrowed. In
  * the functions below, now is the current time. */
 agent_share_t *agent_share_add(agent_budget_t *budget,
@@ -67,5 +70,10 @@ void agent_share_wait(agent_share_t *share, const agent_client_socket_t *client,
 /* Ends the wait of the share; no effect while it is in use. Returns false if it
  * was cut while it waited: it is empty now. */
 bool agent_share_resume(agent_share_t *share);
+
+/* After that: the bytes of the share when it was last cut, and how long before
+ * that its client had made progress. */
+apr_size_t agent_share_lost(const agent_share_t *share,
+                            apr_interval_time_t *idle);
 
 #endif

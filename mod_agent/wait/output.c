@@ -136,11 +136,16 @@ static apr_size_t count_bytes(apr_bucket_brigade *bb)
 static void resume(const agent_output_t *output, conn_rec *c)
 {
     if (!agent_share_resume(output->share)) {
+        apr_interval_time_t idle;
+        apr_size_t bytes = agent_share_lost(output->share, &idle);
+
         c->aborted = 1;
         ap_log_cerror(APLOG_MARK, APLOG_INFO, 0, c,
-                      AGENT_LOGNO(0202) "cut: the client does not read, and "
-                                        "this child holds too much output for "
-                                        "such clients");
+                      AGENT_LOGNO(0202) "cut: %" APR_SIZE_T_FMT
+                                        " bytes in memory of which the client "
+                                        "has read nothing for %d ms, and this "
+                                        "child holds too much output",
+                      bytes, (int)apr_time_as_msec(idle));
     }
 }
 
@@ -267,6 +272,11 @@ void agent_output_register(void)
 apr_status_t agent_output_start(apr_size_t budget_bytes, apr_pool_t *pool)
 {
     return agent_budget_create(&child_budget, budget_bytes, pool);
+}
+
+apr_size_t agent_output_room(void)
+{
+    return agent_budget_room(child_budget);
 }
 
 /* Best effort: sockets of other protocols do not have this option. */

@@ -21,6 +21,9 @@ void agent_output_register(void);
  * do not read. */
 apr_status_t agent_output_start(apr_size_t budget_bytes, apr_pool_t *pool);
 
+/* Returns how many more bytes the child may hold for such clients. */
+apr_size_t agent_output_room(void);
+
 /* Adds the filter before the network filter, in c->pool; before the first
  * request. It passes all data on until agent_output_hold(). */
 agent_output_t *agent_output_add(conn_rec *c);

@@ -16,7 +16,8 @@ my $LARGE = 2 * $TEXT;
 
 my ($server, $client, $child, $path, $length);
 
-# A server with a thread whose state has 5 MB, as a join and as a state.
+# A server with a thread whose state has 10 MB, as a join, a state and a list of runs
+# with 5 MB.
 sub start {
     my (@directives) = @_;
     undef $server;
@@ -30,7 +31,7 @@ sub start {
             . "/join HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     }
     $path = { join => run_path($run) . '/join', state => "/threads/$thread/state",
-        stream => "/threads/$thread/stream" };
+        stream => "/threads/$thread/stream", list => "/threads/$thread/runs" };
     ($child) = httpd_children($server->httpd_pid);
     return;
 }
@@ -62,13 +63,15 @@ subtest 'held responses: a request that may not wait' => sub {
     my @waiting = map { begin('stream') } 1 .. 2;
     like $client->exchange("GET $path->{stream} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
         qr{\AHTTP/1\.1 503 }, 'held responses: the child accepts no request that waits';
-    cmp_ok read_bytes(begin('join')), '>', $LARGE, 'held responses: a join that may not wait sends the whole response';
-    is_deeply [ httpd_children($server->httpd_pid) ], [$child], 'held responses: the child lives after a join that may not wait';
+    like $client->exchange("GET $path->{join} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
+        qr{\AHTTP/1\.1 503 .*^Retry-After: }ms, 'held responses: a join of large values that may not wait is refused';
+    cmp_ok read_bytes(begin('list')), '>', $LARGE, 'held responses: a list that may not wait is sent whole';
+    is_deeply [ httpd_children($server->httpd_pid) ], [$child], 'held responses: the child lives after requests that may not wait';
 };
 
 subtest 'held responses: an output filter that keeps a response until its end' => sub {
     start('LoadModule buffer_module /usr/lib/apache2/modules/mod_buffer.so', 'SetOutputFilter BUFFER');
-    for my $what (qw(state join)) {
+    for my $what (qw(state join list)) {
         my @unread = map { begin($what) } 1 .. 8;
         is $client->get('/ok')->{status}, 200, "held responses: eight clients that do not read a $what of a filter hold no thread";
         cmp_ok read_bytes($unread[0]), '>', $LARGE, "held responses: a $what of a filter is sent whole";
@@ -77,11 +80,11 @@ subtest 'held responses: an output filter that keeps a response until its end' =
 
 subtest 'held responses: a full budget' => sub {
     start();
-    my $steady = begin('state');
+    my $steady = begin('list');
     my $read = 1;
     my @unread;
     for (1 .. 20) {
-        push @unread, begin('state');
+        push @unread, begin('list');
         # More than the kernel holds: the server has to send some of it for that.
         $read += read_bytes($steady, 200_000);
     }

@@ -48,8 +48,8 @@ sub stall {
 sub count_cut { return scalar(() = $server->error_log =~ /AGT0202/g) }
 
 my %path = (stream => run_path($run) . '/stream', join => run_path($run) . '/join',
-    state => "/threads/$thread/state");
-for my $what (qw(stream join state)) {
+    state => "/threads/$thread/state", list => "/threads/$thread/runs");
+for my $what (qw(stream list)) {
     subtest "slow readers: unread responses of a $what take at most the budget" => sub {
         my $path = $path{$what};
         fetch($path);
@@ -59,6 +59,18 @@ for my $what (qw(stream join state)) {
         cmp_ok resident_bytes($child) - $before, '<', memory_scale() * ($BUDGET + $KEPT),
             "slow readers: the child holds no more than its budget for unread responses of a $what";
         is $client->get('/ok')->{status}, 200, "slow readers: other requests are served beside unread responses of a $what";
+    };
+}
+
+for my $what (qw(join state)) {
+    subtest "slow readers: unread responses of a $what take the memory of a part each" => sub {
+        fetch($path{$what});
+        my ($before, $cut) = (resident_bytes($child), count_cut());
+        my @stalled = map { stall($path{$what}) } 1 .. $READERS;
+        sysread $_, my $byte, 1 for @stalled;
+        cmp_ok resident_bytes($child) - $before, '<', memory_scale() * $KEPT,
+            "slow readers: the child holds a part of each unread response of a $what";
+        is count_cut(), $cut, "slow readers: eighty clients that do not read a $what are not cut";
     };
 }
 

@@ -9,6 +9,7 @@ use lib "$FindBin::Bin/../lib";
 use List::Util qw(max min);
 use Test::More;
 use AgentSQL;
+use AgentTest::Env qw(slurp);
 use AgentSQL::Play;
 
 my $db = AgentSQL->new;
@@ -54,6 +55,24 @@ sub checkpoints {
     my ($thread) = @_;
     return $session->value("select string_agg(checkpoint_ns || ' ' || checkpoint_id, ',' order by checkpoint_ns)
         from agent.checkpoints where thread_id = '$thread'");
+}
+
+# The answer of a function of the API that is sent in parts: (the answer, number of parts).
+sub send_parts {
+    my ($bytes, $thread, @call) = @_;
+    my ($code, $answer) = $session->call(shift @call, $AgentSQL::DEPLOYMENT, $thread, @call, 0);
+    is $code, 'ok';
+    my $cursor = $session->extra;
+    my ($members, $parts) = ('', 0);
+    while ($cursor ne '') {
+        ($code, my $part) = $session->call('read_values', $AgentSQL::DEPLOYMENT, $thread, $cursor, $bytes);
+        die "read_values: $code" if $code ne 'ok';
+        $cursor = $session->extra;
+        $members .= $part;
+        $parts++;
+    }
+    is $answer =~ s/\x01/$members/, 1, 'the place of the values is marked';
+    return (AgentSQL::decode($answer), $parts);
 }
 
 # The parts of read_state, applied in order as a runner does: (the state, number of parts).
@@ -315,6 +334,84 @@ subtest 'read_state returns a state in parts of a given size, or of one element'
             'checkpoint_not_found';
     }
     $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'large values are sent in parts: of a state, of a thread, of a join' => sub {
+    my $thread = $play->thread(metadata => { values => [undef] });
+    my $claim = $play->leased($worker, $thread, feedback => { key => 'https://x/' });
+    my %values = (
+        messages => [ map { human("\x{e9}" x (7 * $_)) } 1 .. 60 ], empty => [], numbers => [ 1 .. 5000 ],
+        short => { a => 1 }, long => { text => "\x{20ac} " x 20_000 }, large => [ 'a', 'b' x 50_000, 'c' ],
+        "\x{20ac}\"" => undef);
+    my $first = saved($claim, undef, %values, messages => [ @{ $values{messages} }[ 0 .. 29 ], human('x') ]);
+    my $id = saved($claim, $first, %values, messages => list(30, @{ $values{messages} }[ 30 .. 59 ]));
+    is_deeply values_of($thread, undef), \%values;
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    my $run = $claim->{run_id};
+    my %parts;
+    for my $bytes (1, 300, 4000, 60_000, 10_000_000) {
+        (my $answer, $parts{$bytes}) = send_parts($bytes, $thread, 'get_state', undef);
+        is_deeply $answer, $play->body('get_state', $thread, undef), "parts of $bytes bytes";
+    }
+    is $parts{10_000_000}, 1;
+    cmp_ok $parts{60_000}, '<=', 9;
+    cmp_ok $parts{300}, '>', 50;
+    for my $call ([ 'get_state', $id ], ['get_thread'], [ 'join_run', $run ]) {
+        is_deeply +(send_parts(4000, $thread, @$call))[0], $play->body(shift @$call, $thread, @$call);
+    }
+    my $cursor = "$id.1.0.0";
+    my $read = sub { ($session->call('read_values', $AgentSQL::DEPLOYMENT, $thread, $cursor, 1000))[0] };
+    is $read->(), 'ok';
+    $play->api('delete_run', $thread, $run);
+    is $read->(), 'checkpoint_not_found', 'a checkpoint that was deleted has no more parts';
+};
+
+# The session's backend may take so many bytes more.
+sub limit_memory {
+    my ($backend, $bytes) = @_;
+    my $pid = $backend->value('select pg_backend_pid()');
+    my ($kb) = slurp("/proc/$pid/status") =~ /^VmData:\s+(\d+) kB/m;
+    my $most = 1024 * $kb + $bytes;
+    # Set by a process of the same user.
+    AgentSQL::admin("copy (select 1) to program 'prlimit --pid=$pid --data=$most'");
+    return;
+}
+
+subtest 'parts of large values take little memory of a backend' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my ($thread, $run) = @$claim{qw(thread_id run_id)};
+    my $text = 'x' x 4000;
+    my $id = saved($claim, undef, messages => [ map { human("$_ $text") } 1 .. 5000 ]);
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    my $backend = $db->session;
+    my $send = sub {
+        my ($of, $most, @call) = @_;
+        my ($bytes, $cursor) = (0, "$id.1.0.0");
+        is +($backend->call(shift @call, $AgentSQL::DEPLOYMENT, $of, @call, $most))[0], 'ok';
+        while ($cursor ne '') {
+            $bytes += length +($backend->call('read_values', $AgentSQL::DEPLOYMENT, $thread, $cursor, 262_144))[1];
+            $cursor = $backend->extra;
+        }
+        return $bytes;
+    };
+    my @calls = ([ 'get_state', undef ], ['get_thread'], [ 'join_run', $run ]);
+    # With all code loaded and all plans made.
+    $send->($thread, 262_144, @$_) for @calls;
+    limit_memory($backend, 8 << 20);
+    cmp_ok $send->($thread, 262_144, @$_), '>', 20_000_000, "$_->[0]: 20 MB with 8 MB of memory" for @calls;
+    is $backend->error("select length(body) from agent.get_state('$AgentSQL::DEPLOYMENT', '$thread', null)"), '53200',
+        'the whole state does not fit';
+};
+
+subtest 'members that a join adds follow large values' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my $interrupt = { id => 'i1', value => 'sure?' };
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, values => { a => [ 1, 2 ] }, next => ['ask'],
+            tasks => [ { id => 't1', name => 'ask', interrupts => [$interrupt] } ]),
+        AgentSQL::Play::finish($claim));
+    is_deeply +(send_parts(1, $claim->{thread_id}, 'join_run', $claim->{run_id}))[0],
+        { a => [ 1, 2 ], __interrupt__ => [$interrupt] };
 };
 
 subtest 'a run starts from the state, whatever the segments' => sub {

@@ -22,6 +22,7 @@
 /* Connections: [0] is the child's end, [1] the client's. */
 typedef struct clients_t {
     apr_pool_t *pool;
+    agent_budget_t *budget;
     int sockets[CLIENTS][2];
     agent_client_socket_t *copies[CLIENTS];
     int dropped[CLIENTS];
@@ -67,15 +68,15 @@ static bool is_shut(const clients_t *clients, int i)
 
 static void share_budget(clients_t *clients, apr_size_t bytes)
 {
-    agent_budget_t *budget;
-
     open_clients(clients);
-    assert_int_equal(agent_budget_create(&budget, bytes, clients->pool),
-                     APR_SUCCESS);
+    assert_int_equal(
+        agent_budget_create(&clients->budget, bytes, clients->pool),
+        APR_SUCCESS);
     for (int i = 0; i < CLIENTS; i++) {
         const agent_share_cut_t cut = {drop, &clients->dropped[i], SHUT_RD};
 
-        clients->shares[i] = agent_share_add(budget, &cut, clients->pool);
+        clients->shares[i] = agent_share_add(clients->budget, &cut,
+                                             clients->pool);
     }
 }
 
@@ -88,6 +89,7 @@ static void hold(clients_t *clients, int i, apr_size_t bytes, apr_time_t at)
 static void the_largest_waiting_share_is_cut(void **state)
 {
     clients_t clients;
+    apr_interval_time_t idle;
 
     share_budget(&clients, 200);
     /* Waits a little longer than the large one. */
@@ -99,6 +101,8 @@ static void the_largest_waiting_share_is_cut(void **state)
     assert_int_equal(clients.dropped[1], 1);
     assert_true(is_shut(&clients, 1));
     assert_false(agent_share_resume(clients.shares[1]));
+    assert_int_equal(agent_share_lost(clients.shares[1], &idle), 100);
+    assert_int_equal(idle, 1);
     assert_true(agent_share_resume(clients.shares[1]));
     assert_true(agent_share_resume(clients.shares[0]));
     assert_true(agent_share_resume(clients.shares[2]));
@@ -142,7 +146,9 @@ static void shares_in_use_are_never_cut(void **state)
 
     share_budget(&clients, 100);
     agent_share_set(clients.shares[0], 90, NOW);
+    assert_int_equal(agent_budget_room(clients.budget), 10);
     agent_share_set(clients.shares[1], 90, NOW);
+    assert_int_equal(agent_budget_room(clients.budget), 0);
     assert_int_equal(clients.dropped[0] + clients.dropped[1], 0);
     /* The first that waits is too much beside the other. */
     agent_share_wait(clients.shares[0], clients.copies[0], NOW);

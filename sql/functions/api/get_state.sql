@@ -2,13 +2,17 @@
 -- GET /threads/{thread_id}/state and /state/{checkpoint_id}.
 -- Returns: ok with the state at p_checkpoint_id, or at the head when that is null; a thread without
 --          checkpoints has an empty state; thread_not_found; checkpoint_not_found.
+--          cursor: of values of more than p_max_bytes, null = any size, which are not in body: agent.read_values returns
+--          them from there, and U+0001, which JSON text cannot contain, stands for them.
 -- Locks:   none.
 create or replace function agent.get_state(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_checkpoint_id uuid,
+    p_max_bytes bigint default null,
     out code text,
-    out body text
+    out body text,
+    out cursor text
 )
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
@@ -32,8 +36,9 @@ begin
                'parent_checkpoint_id', c.parent_checkpoint_id,
                'checkpoint', agent.render_checkpoint(c.thread_id, c.checkpoint_id),
                'parent_checkpoint', agent.render_checkpoint(c.thread_id, c.parent_checkpoint_id),
-               'interrupts', i.flat)
-      into code, body
+               'interrupts', i.flat),
+           case when c.state_bytes > p_max_bytes then c.checkpoint_id || '.1.0.0' end
+      into code, body, cursor
       from agent.threads t
       left join lateral (
             select k.*
@@ -45,7 +50,9 @@ begin
              limit 1
            ) c on true
       left join lateral agent.find_origin(c.deployment_id, c.thread_id, c.run_id) r on true
-     cross join lateral agent.compose_values(t.deployment_id, t.thread_id, c.channels) v
+     cross join lateral agent.compose_values(
+            t.deployment_id, t.thread_id,
+            case when c.state_bytes > p_max_bytes then null else c.channels end) v
      cross join lateral (
             select agent.render_tasks(c.deployment_id, c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.tasks) as tasks
             -- Once, though two columns use it.
@@ -58,8 +65,11 @@ begin
         code := 'thread_not_found';
     elsif code <> 'ok' then
         body := null;
+    elsif cursor is not null then
+        body := '{' || substr(body, 1 + length('{"values" : {}, '), length(body) - length('{"values" : {}, }'))
+            || E', "values" : {\x01}}';
     end if;
 end
 $function$;
 
-comment on function agent.get_state(uuid, uuid, uuid) is 'GET /threads/{thread_id}/state.';
+comment on function agent.get_state(uuid, uuid, uuid, bigint) is 'GET /threads/{thread_id}/state.';

@@ -5,13 +5,16 @@
 --          - else the values that it left, with __interrupt__ when it stopped before its end, and with
 --            __feedback__ when it has feedback addresses; for a run that saved no checkpoint the values of
 --            the thread, null for none.
+--          cursor: as of agent.get_state, of values of more than p_max_bytes, null = any size.
 -- Locks:   none.
 create or replace function agent.join_run(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
+    p_max_bytes bigint default null,
     out code text,
-    out body text
+    out body text,
+    out cursor text
 )
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
@@ -38,26 +41,25 @@ begin
         body := json_build_object('__error__', v_run.error);
         return;
     end if;
-    body := agent.compose_result(v_run);
+    select r.content, r.cursor into body, cursor from agent.compose_result(v_run, p_max_bytes) r;
     if body is null then
-        select v.content into body
+        select r.content, r.cursor into body, cursor
           from agent.threads t
-          join agent.checkpoints c
-            on c.deployment_id = t.deployment_id
-           and c.thread_id = t.thread_id
-           and c.checkpoint_ns = ''
-           and c.checkpoint_id = t.head_checkpoint_id
-         cross join lateral agent.compose_values(c.deployment_id, c.thread_id, c.channels) v
+         cross join lateral agent.compose_result(v_run, p_max_bytes, t.head_checkpoint_id) r
          where t.deployment_id = p_deployment_id
-           and t.thread_id = p_thread_id;
+           and t.thread_id = p_thread_id
+           and t.head_checkpoint_id is not null;
     end if;
     if v_run.status = 'success' and v_run.feedback is not null and body is not null then
-        body := agent.concat_objects(
-            body::json, json_build_object('__feedback__', v_run.feedback));
+        body := case
+            when cursor is not null then left(body, -1) || ',"__feedback__":' || v_run.feedback || '}'
+            else agent.concat_objects(
+                body::json, json_build_object('__feedback__', v_run.feedback))::text
+        end;
     end if;
     body := coalesce(body, 'null');
 end
 $function$;
 
-comment on function agent.join_run(uuid, uuid, uuid) is
+comment on function agent.join_run(uuid, uuid, uuid, bigint) is
     'GET /threads/{thread_id}/runs/{run_id}/join.';

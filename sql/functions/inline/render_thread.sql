@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The thread record of the API. No other function knows its members.
+-- The thread record of the API. No other function knows its members, but that values are the last one.
 -- Returns: the record.
 -- Locks:   none.
 create or replace function agent.render_thread(
@@ -17,9 +17,9 @@ as $function$
         'metadata', p_thread.metadata,
         'status', p_thread.status,
         'config', p_thread.config,
-        'values', p_values,
         'state_updated_at', agent.render_time(p_thread.state_updated_at),
-        'interrupts', p_interrupts)
+        'interrupts', p_interrupts,
+        'values', p_values)
 $function$;
 
 comment on function agent.render_thread(agent.threads, json, json) is

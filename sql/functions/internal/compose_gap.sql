@@ -20,7 +20,7 @@ begin
                     'run_id', p_run.run_id,
                     'after', p_after,
                     'last', p_run.last_event_seq)::text),
-                (2, 'values', agent.compose_result(p_run)),
+                (2, 'values', (select r.content from agent.compose_result(p_run) r)),
                 (3, 'error', p_run.error::text),
                 (4, 'feedback', case when p_run.status = 'success' then p_run.feedback::text end)
                ) g (pos, event, data)

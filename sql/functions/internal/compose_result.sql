@@ -1,34 +1,48 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The values that a final run left, with __interrupt__ added when the run succeeded and stopped before the
 -- end of the graph: at a breakpoint or an interrupt.
--- Returns: the JSON object; null when the run saved no checkpoint.
+-- p_checkpoint_id: null = the last one of the run; the values of another one have no __interrupt__.
+-- Returns: content: the JSON object; null when there is no such checkpoint.
+--          cursor: of values of more than p_max_bytes, null = any size, for which U+0001 stands (agent.read_values).
 -- Locks:   none.
-create or replace function agent.compose_result(p_run agent.runs) returns text
+create or replace function agent.compose_result(
+    p_run agent.runs,
+    p_max_bytes bigint default null,
+    p_checkpoint_id uuid default null,
+    out content text,
+    out cursor text
+)
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_values     json;
     v_next       json;
     v_interrupts json;
 begin
-    select v.content, c.next, i.flat
-      into v_values, v_next, v_interrupts
+    select v.content, c.next, i.flat,
+           case when c.state_bytes > p_max_bytes then c.checkpoint_id || '.1.0.0' end
+      into content, v_next, v_interrupts, cursor
       from agent.checkpoints c
-     cross join lateral agent.compose_values(c.deployment_id, c.thread_id, c.channels) v
+     cross join lateral agent.compose_values(
+            c.deployment_id, c.thread_id, case when c.state_bytes > p_max_bytes then null else c.channels end) v
      cross join lateral agent.render_interrupts(
             agent.render_tasks(c.deployment_id, c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.tasks)) i
      where c.deployment_id = p_run.deployment_id
        and c.thread_id = p_run.thread_id
        and c.checkpoint_ns = ''
-       and c.checkpoint_id = p_run.last_checkpoint_id;
-    if json_array_length(v_next) > 0 and p_run.status = 'success' then
-        v_values := agent.concat_objects(
-            v_values, json_build_object('__interrupt__', v_interrupts));
+       and c.checkpoint_id = coalesce(p_checkpoint_id, p_run.last_checkpoint_id);
+    if cursor is not null then
+        content := E'{\x01}';
     end if;
-    return v_values;
+    if p_checkpoint_id is null and json_array_length(v_next) > 0 and p_run.status = 'success' then
+        content := case
+            when cursor is not null then left(content, -1) || ',"__interrupt__":' || v_interrupts || '}'
+            else agent.concat_objects(
+                content::json, json_build_object('__interrupt__', v_interrupts))::text
+        end;
+    end if;
 end
 $function$;
 
-comment on function agent.compose_result(agent.runs) is 'The values that a final run left.';
+comment on function agent.compose_result(agent.runs, bigint, uuid) is 'The values that a final run left.';

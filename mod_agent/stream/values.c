@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sends large values in parts; see values.h. A child has one part of each
+ * response in memory, at most, and PostgreSQL composes one part at a time. A
+ * checkpoint does not change, so the parts belong together; a response whose
+ * checkpoint is deleted during this is aborted.
+ */
+#include "values.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../core/uuid.h"
+#include "../http/problem.h"
+#include "../http/response.h"
+#include "../model/values.h"
+#include "../wait/park.h"
+
+/* Of the output that the child may still hold: parts become smaller before a
+ * client has to be cut. */
+#define PART_SHARE 16
+#define LEAST_PART (64 * 1024)
+
+struct agent_values_t {
+    agent_call_t *call;
+    /* The text before the values, in a pool of its own, and after them; the
+     * first is "", and its pool NULL, when it was sent. */
+    const char *head;
+    const char *tail;
+    apr_pool_t *head_pool;
+    char cursor[AGENT_VALUES_CURSOR_SIZE];
+    bool begun;
+};
+
+static apr_size_t choose_bytes(void)
+{
+    apr_size_t bytes = agent_park_room() / PART_SHARE;
+
+    bytes = bytes < AGENT_VALUES_BYTES ? bytes : AGENT_VALUES_BYTES;
+    return bytes > LEAST_PART ? bytes : LEAST_PART;
+}
+
+static apr_status_t begin(agent_values_t *values)
+{
+    if (values->begun) {
+        return APR_SUCCESS;
+    }
+    values->begun = true;
+    return agent_response_begin(values->call, "application/json");
+}
+
+static void drop_head(agent_values_t *values)
+{
+    values->head = "";
+    if (values->head_pool != NULL) {
+        apr_pool_destroy(values->head_pool);
+        values->head_pool = NULL;
+    }
+}
+
+/* APR_EAGAIN: more parts follow; APR_EOF: all was sent. */
+static apr_status_t send_part(agent_values_t *values, apr_pool_t *pool)
+{
+    agent_call_t *call = values->call;
+    const char *texts[] = {values->head, NULL, "", NULL};
+    const char *next;
+    apr_status_t rv = agent_values_read(&texts[1], &next, call->child->turn_db,
+                                        &call->ref, values->cursor,
+                                        choose_bytes(), &call->err, pool);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (next == NULL) {
+        texts[2] = values->tail;
+    }
+    else {
+        apr_cpystrn(values->cursor, next, sizeof(values->cursor));
+    }
+    if (begin(values) != APR_SUCCESS
+        || agent_response_write_parts(call, texts) != APR_SUCCESS) {
+        return APR_ECONNABORTED;
+    }
+    drop_head(values);
+    return next == NULL || call->r->header_only ? APR_EOF : APR_EAGAIN;
+}
+
+/* After a part that could not be read. */
+static agent_turn_t retry(const agent_values_t *values,
+                          agent_wake_reason_t reason)
+{
+    agent_call_t *call = values->call;
+
+    if (!values->begun) {
+        (void)!agent_problem_send(call);
+        return AGENT_TURN_DONE;
+    }
+    if (agent_error_http(call->err->id) != HTTP_SERVICE_UNAVAILABLE
+        || reason == AGENT_REASON_STOPPING) {
+        agent_problem_log(call);
+        agent_response_abort(call);
+        return AGENT_TURN_DONE;
+    }
+    /* POOL_EXHAUSTED is returned after a wait. */
+    return call->err->id == AGENT_E_POOL_EXHAUSTED ? AGENT_TURN_MORE
+                                                   : AGENT_TURN_WAIT;
+}
+
+agent_turn_t agent_values_take_turn(agent_values_t *values,
+                                    agent_wake_reason_t reason,
+                                    apr_pool_t *scratch)
+{
+    apr_status_t rv;
+
+    if (reason == AGENT_REASON_CLIENT_GONE) {
+        return AGENT_TURN_DONE;
+    }
+    do {
+        apr_pool_t *pool;
+
+        apr_pool_create(&pool, scratch);
+        rv = send_part(values, pool);
+        apr_pool_destroy(pool);
+    } while (rv == APR_EAGAIN && reason == AGENT_REASON_STOPPING);
+    if (rv == APR_EAGAIN) {
+        return AGENT_TURN_MORE;
+    }
+    return rv == APR_EOF || rv == APR_ECONNABORTED ? AGENT_TURN_DONE
+                                                   : retry(values, reason);
+}
+
+static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
+                              agent_waiter_t *waiter, apr_pool_t *scratch)
+{
+    return agent_values_take_turn(baton, reason, scratch);
+}
+
+/* pool: of head. */
+static agent_values_t *make(agent_call_t *call, const char *body,
+                            const char *cursor, apr_pool_t *pool)
+{
+    agent_values_t *values = apr_pcalloc(call->pool, sizeof(*values));
+    const char *mark = strchr(body, AGENT_VALUES_MARK);
+
+    values->call = call;
+    values->head = apr_pstrmemdup(pool, body, (apr_size_t)(mark - body));
+    values->head_pool = pool;
+    values->tail = apr_pstrdup(call->pool, mark + 1);
+    apr_cpystrn(values->cursor, cursor, sizeof(values->cursor));
+    return values;
+}
+
+agent_values_t *agent_values_make(agent_call_t *call, const char *body,
+                                  const char *cursor, bool begun)
+{
+    agent_values_t *values;
+    apr_pool_t *pool;
+
+    apr_pool_create(&pool, call->pool);
+    values = make(call, body, cursor, pool);
+    values->begun = begun;
+    return values;
+}
+
+int agent_values_respond(agent_call_t *call, const char *body,
+                         const char *cursor, apr_pool_t *pool)
+{
+    agent_parking_t parking = {.registry = call->child->waiters,
+                               .deployment_id = call->ref.deployment_id,
+                               .take_turn = take_turn};
+    char key[AGENT_UUID_SIZE];
+    int result;
+
+    if (cursor == NULL) {
+        return agent_response_json(call, HTTP_OK, body);
+    }
+    /* Of its own: no change of the thread concerns it. */
+    agent_uuid_v7(key);
+    parking.key = apr_pstrdup(call->pool, key);
+    parking.baton = make(call, body, cursor, pool);
+    if (agent_park(&result, call->r, &parking, &call->err) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return result;
+}

@@ -1,0 +1,127 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The next part of the values of a checkpoint, for a response that is sent in parts: the parts, one after the other,
+-- are the members of the JSON object. A checkpoint never changes; so they are those of one state.
+-- p_cursor: CHECKPOINT.CHANNEL.POSITION.OFFSET, as it came with the part before, or of the first part from
+-- agent.get_state, agent.get_thread or agent.join_run: the next element of a list, and how many bytes of the row
+-- that begins with it were returned.
+-- Returns: ok with the part; cursor: of the next part, null after the last one; checkpoint_not_found, also after the
+--          thread or the checkpoint was deleted.
+-- Bound:   p_max_bytes and the names; of a longer row, which is read whole each time, an eighth, at most 16 times
+--          p_max_bytes. Held by `exit when v_left <= 0` and
+--          `greatest(p_max_bytes, least(16 * p_max_bytes, length(v_row) / 8))`.
+-- Locks:   none.
+create or replace function agent.read_values(
+    p_deployment_id uuid,
+    p_thread_id uuid,
+    p_cursor text,
+    p_max_bytes integer,
+    out code text,
+    out body text,
+    out cursor text
+)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_checkpoint_id constant uuid := split_part(p_cursor, '.', 1);
+    v_index    integer := split_part(p_cursor, '.', 2);
+    v_position integer := split_part(p_cursor, '.', 3);
+    v_offset   integer := split_part(p_cursor, '.', 4);
+    v_channels agent.channel_value[];
+    v_channel  agent.channel_value;
+    v_is_list  boolean;
+    v_left     bigint := p_max_bytes;
+    v_next     integer;
+    v_elements integer;
+    v_ends     integer[];
+    v_row      bytea;
+    v_text     text;
+    -- Precedes the next text: the name of the channel, or the comma after an element.
+    v_before   text;
+begin
+    select c.channels into v_channels
+      from agent.threads t
+      join agent.checkpoints c
+        on c.deployment_id = t.deployment_id
+       and c.thread_id = t.thread_id
+       and c.checkpoint_ns = ''
+       and c.checkpoint_id = v_checkpoint_id
+     where t.deployment_id = p_deployment_id
+       and t.thread_id = p_thread_id;
+    code := case when found then 'ok' else 'checkpoint_not_found' end;
+    body := case when found then '' end;
+
+    while v_index <= cardinality(v_channels)
+    loop
+        v_channel := v_channels[v_index];
+        v_is_list := v_channel.length is not null;
+        -- Any other value is one row, or none when it is short.
+        v_channel.length := coalesce(v_channel.length, case when v_channel.content is null then 1 else 0 end);
+        v_before := case
+            when v_offset > 0 then ''
+            when v_position > 0 then ','
+            else case when v_index > 1 then ',' else '' end || to_json(v_channel.name)::text || ':'
+                || case when v_is_list then '[' else coalesce(v_channel.content, '') end
+        end;
+        while v_position < v_channel.length
+        loop
+            v_next := case
+                when v_offset > 0 then v_position
+                else agent.choose_end(
+                    p_deployment_id, p_thread_id, v_channel, v_position, v_left, false)
+            end;
+            if v_next > v_position then
+                v_ends := array(select least(e.until, v_next) from unnest(v_channel.ends) e (until));
+                select string_agg(i.content, ',') into v_text
+                  from agent.read_items(p_deployment_id, p_thread_id, v_channel.list_ids, v_ends, v_position) i;
+                v_position := v_next;
+            elsif v_left < p_max_bytes then
+                v_left := 0;
+                exit;
+            else
+                select i.elements, convert_to(i.content, 'UTF8') into v_elements, v_row
+                  from agent.read_items(
+                           p_deployment_id, p_thread_id, v_channel.list_ids, v_channel.ends, v_position) i
+                 limit 1;
+                v_next := v_offset + greatest(p_max_bytes, least(16 * p_max_bytes, length(v_row) / 8));
+                -- Not within a character.
+                while v_next < length(v_row) and get_byte(v_row, v_next) & 192 = 128
+                loop
+                    v_next := v_next + 1;
+                end loop;
+                v_text := convert_from(substr(v_row, v_offset + 1, v_next - v_offset), 'UTF8');
+                v_offset := v_next;
+                if v_next >= length(v_row) then
+                    v_offset := 0;
+                    v_position := v_position + v_elements;
+                end if;
+            end if;
+            body := body || v_before || v_text;
+            v_before := case when v_offset = 0 then ',' else '' end;
+            v_left := v_left - octet_length(v_text);
+            exit when v_left <= 0;
+        end loop;
+        exit when v_position < v_channel.length;
+        if v_channel.length = 0 then
+            body := body || v_before;
+        end if;
+        if v_is_list then
+            body := body || ']';
+        end if;
+        v_left := v_left - octet_length(v_channel.name) - 16;
+        v_index := v_index + 1;
+        v_position := 0;
+        exit when v_left <= 0;
+    end loop;
+    if body is null and code = 'ok' then
+        raise exception using errcode = 'MA003', message = 'a row of a value is missing';
+    end if;
+    if v_index <= cardinality(v_channels) then
+        cursor := concat_ws('.', v_checkpoint_id, v_index, v_position, v_offset);
+    end if;
+end
+$function$;
+
+comment on function agent.read_values(uuid, uuid, text, integer) is
+    'The next part of the values of a checkpoint.';

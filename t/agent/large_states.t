@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+# Large states, which are read and sent in parts: several clients at once, the
+# memory that this takes, and what ends a response before its last part.
+use strict;
+use warnings;
+use AgentTest::Client qw(read_to_end run_path);
+use AgentTest::Cost;
+use AgentTest::Process qw(httpd_children);
+use AgentTest::Server;
+use Cpanel::JSON::XS;
+use IO::Select;
+use Socket qw(SOL_SOCKET SO_RCVBUF);
+use Test::More;
+
+# A client's message and its echo, in each of several runs.
+my $TEXT = 2_600_000;
+my $RUNS = 3;
+my $READERS = 8;
+my $json = Cpanel::JSON::XS->new->utf8;
+
+my ($server, $client, $child, %path);
+
+sub start {
+    my (@directives) = @_;
+    undef $server;
+    ($server, $client) = AgentTest::Server->start_with_client('AsyncRequestWorkerFactor 400', @directives);
+    ($child) = httpd_children($server->httpd_pid);
+    return;
+}
+
+# A thread with a state of 16 MB.
+sub make_state {
+    my $thread = $client->new_thread;
+    my $run;
+    for (1 .. $RUNS) {
+        $run = $client->create_run($thread, 'x' x $TEXT);
+        $client->get(run_path($run) . '/join');
+    }
+    %path = (thread => "/threads/$thread", state => "/threads/$thread/state", join => run_path($run) . '/join');
+    return $thread;
+}
+
+sub ask {
+    my ($what, $receive_bytes) = @_;
+    my $socket = $client->connection;
+    setsockopt $socket, SOL_SOCKET, SO_RCVBUF, pack 'i', $receive_bytes if $receive_bytes;
+    syswrite $socket, "GET $path{$what} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    return $socket;
+}
+
+# Reads all responses at the same time, each as soon as there is something.
+sub read_all {
+    my (@sockets) = @_;
+    my $select = IO::Select->new(@sockets);
+    my %read = map { (fileno $_) => '' } @sockets;
+    my @order = map { fileno $_ } @sockets;
+    while (my @ready = $select->can_read) {
+        for my $socket (@ready) {
+            my $id = fileno $socket;
+            sysread($socket, $read{$id}, 262_144, length $read{$id}) or $select->remove($socket);
+        }
+    }
+    return @read{@order};
+}
+
+sub is_complete {
+    my ($head, $body) = split /\r\n\r\n/, $_[0], 2;
+    my ($length) = ($head // '') =~ /^Content-Length: (\d+)/mi;
+    return $length ? $length == length $body : $_[0] =~ /\r\n0\r\n\r\n\z/;
+}
+
+# The messages of an answer: their types and lengths.
+sub messages {
+    my ($what, $answer) = @_;
+    my $body = $json->decode(AgentTest::Client::parse_response($answer)->{body});
+    my $values = $what eq 'join' ? $body : $body->{values};
+    return [ map { "$_->{type} " . length $_->{content} } @{ $values->{messages} } ];
+}
+
+start();
+my $thread = make_state();
+for my $what (sort keys %path) {
+    subtest "large states: $READERS clients that read a $what at once" => sub {
+        my @answers;
+        my $cost = cost_of([$child], sub { @answers = read_all(map { ask($what) } 1 .. $READERS) });
+        is scalar(grep { is_complete($_) } @answers), $READERS, "large states: all clients that read a $what receive the whole";
+        my $messages = messages($what, $answers[0]);
+        is scalar(grep { /\Ahuman $TEXT\z/ } @$messages), $RUNS, "large states: a $what in parts is JSON with all messages";
+        unlike $server->error_log, qr/AGT0202/, "large states: no client that reads a $what is cut";
+        note sprintf 'peak of the child: %.1f MB', $cost->{peak_bytes} / 1e6;
+        # A part of each, and libpq's buffers.
+        cmp_ok $cost->{peak_bytes}, '<', memory_scale() * (24 << 20), "large states: a child that sends a $what to several clients takes little memory";
+    };
+}
+
+subtest 'large states: a client does not read' => sub {
+    my @stalled;
+    my $cost = cost_of([$child], sub {
+        for (1 .. 60) {
+            push @stalled, ask('state', 4096);
+            sysread $stalled[-1], my $byte, 1;
+        }
+    });
+    note sprintf 'peak of the child: %.1f MB', $cost->{peak_bytes} / 1e6;
+    cmp_ok $cost->{peak_bytes}, '<', memory_scale() * (48 << 20), 'large states: a client that does not read takes the memory of a part';
+    ok is_complete((read_all(ask('state')))[0]), 'large states: a state is read beside clients that do not read';
+};
+
+subtest 'large states: the thread is deleted' => sub {
+    my $socket = ask('state', 16_384);
+    sysread $socket, my $byte, 1;
+    is $client->request('DELETE', "/threads/$thread")->{status}, 204;
+    my ($answer) = read_all($socket);
+    ok !is_complete($answer), 'large states: a response whose thread is deleted ends incomplete';
+    is $client->get($path{state})->{status}, 404, 'large states: a deleted thread has no state';
+};
+
+subtest 'large states: the server is restarted' => sub {
+    make_state();
+    my $socket = ask('state', 16_384);
+    sysread $socket, my $byte, 1;
+    $server->graceful;
+    my ($answer) = read_all($socket);
+    ok is_complete($answer), 'large states: a graceful restart completes responses';
+};
+
+subtest 'large states: no more requests may wait' => sub {
+    start('AgentMaxWaiters 2');
+    my $small = $client->new_thread;
+    make_state();
+    my @waiting = map { my $socket = $client->connection;
+        syswrite $socket, "GET /threads/$small/stream HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        sysread $socket, my $byte, 1;
+        $socket } 1 .. 2;
+    for my $what (sort keys %path) {
+        my $answer = $client->get($path{$what});
+        is $answer->{status}, 503, "large states: a $what is refused when it may not wait";
+        ok $answer->{headers}{'retry-after'}, "large states: the refusal of a $what has Retry-After";
+    }
+    is $client->get("/threads/$small/state")->{status}, 200, 'large states: a small state is sent when no request may wait';
+};
+
+subtest 'large states: threads block for requests that wait' => sub {
+    start('AgentParking Off');
+    make_state();
+    ok is_complete((read_all(ask('state')))[0]), 'large states: a state is sent whole without parking';
+};
+
+undef $server;
+done_testing;
