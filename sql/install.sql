@@ -87,6 +87,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/compose_values.sql
 \ir functions/inline/compose_event.sql
 \ir functions/inline/choose_start.sql
+\ir functions/inline/compose_checkpoint.sql
 \ir functions/inline/compose_start.sql
 \ir functions/inline/compose_call.sql
 \ir functions/inline/start_bytes.sql

@@ -25,15 +25,7 @@ as $function$
                'graph_id', c.graph_id,
                'arguments', c.arguments,
                'config', c.config,
-               'checkpoint', case
-                   when k.checkpoint_id is not null then json_build_object(
-                       'checkpoint_id', k.checkpoint_id,
-                       'run_id', k.run_id,
-                       'step', k.metadata -> 'step',
-                       'next', k.next,
-                       'bytes', k.state_bytes)
-                   when c.checkpoint_id is not null then json_build_object('deleted', true)
-               end)::text, E'\n\r', '  ')
+               'checkpoint', k.checkpoint)::text, E'\n\r', '  ')
       from (
             select x.*
               from agent.calls x
@@ -48,15 +40,8 @@ as $function$
                and x.thread_id = p_thread_id
              limit 1
            ) t
-      left join lateral (
-            select x.*
-              from agent.checkpoints x
-             where x.deployment_id = p_deployment_id
-               and x.thread_id = p_thread_id
-               and x.checkpoint_ns = ''
-               and x.checkpoint_id = coalesce(c.checkpoint_id, t.head_checkpoint_id)
-             limit 1
-           ) k on true
+     cross join lateral agent.compose_checkpoint(
+            p_deployment_id, p_thread_id, coalesce(c.checkpoint_id, t.head_checkpoint_id)) k
 $function$;
 
 comment on function agent.compose_call(uuid, uuid, uuid, integer, smallint) is

@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The protocol's start message for an attempt of a run; agent.choose_start chooses its checkpoint, whose
--- values a runner reads with agent.read_state. Each
+-- The protocol's start message for an attempt of a run; agent.choose_start chooses its checkpoint. Each
 -- table is read by key under a limit, so that no statistics can turn the lookups for many runs into a scan.
--- A retry gets the input again if the run's last checkpoint precedes it (next is __start__).
+-- A retry gets the input again if the run's last checkpoint precedes it.
 -- Returns: one row: the message as one line, without line breaks. Its checkpoint is {"deleted": true} when the
 --          one that the request names was deleted since: no runner may get this message.
 -- Locks:   none.
@@ -25,7 +24,7 @@ as $function$
                'thread_id', p_thread_id,
                'graph_id', p_graph_id,
                'assistant_id', r.assistant_id,
-               'input', case when not c.is_retry or k.next ->> 0 = '__start__' then r.input end,
+               'input', case when not c.is_retry or k.precedes_input then r.input end,
                'command', case when not c.is_retry then r.command end,
                'config', r.config,
                'context', coalesce(r.context, '{}'),
@@ -34,15 +33,7 @@ as $function$
                'durability', r.durability,
                'interrupt_before', r.interrupt_before,
                'interrupt_after', r.interrupt_after,
-               'checkpoint', case
-                   when k.checkpoint_id is not null then json_build_object(
-                       'checkpoint_id', k.checkpoint_id,
-                       'run_id', k.run_id,
-                       'step', k.metadata -> 'step',
-                       'next', k.next,
-                       'bytes', k.state_bytes)
-                   when c.checkpoint_id is not null then json_build_object('deleted', true)
-               end)::text, E'\n\r', '  ')
+               'checkpoint', k.checkpoint)::text, E'\n\r', '  ')
       from (
             select x.*
               from agent.runs x
@@ -52,15 +43,7 @@ as $function$
            ) r
      cross join lateral agent.choose_start(
             p_deployment_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
-      left join lateral (
-            select x.*
-              from agent.checkpoints x
-             where x.deployment_id = p_deployment_id
-               and x.thread_id = p_thread_id
-               and x.checkpoint_ns = ''
-               and x.checkpoint_id = c.checkpoint_id
-             limit 1
-           ) k on true
+     cross join lateral agent.compose_checkpoint(p_deployment_id, p_thread_id, c.checkpoint_id) k
 $function$;
 
 comment on function agent.compose_start(uuid, uuid, uuid, text, integer, smallint) is
