@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * APR's rings with the standard offsetof (APR's own subtracts null pointers,
- * which is undefined behaviour), and loops over them that static analysis
- * understands.
- */
+/* Loops over rings that static analysis understands. */
 #ifndef AGENT_SUPERVISOR_RING_H
 #define AGENT_SUPERVISOR_RING_H
 
-#include <stddef.h>
-
-#include <apr_ring.h>
-
-#undef APR_OFFSETOF
-#define APR_OFFSETOF(type, field) offsetof(type, field)
+#include "../core/ring.h"
 
 /* For each element; the body must not remove it. */
 #define AGENT_RING_EACH(at, head, type, link)                                  \

@@ -139,6 +139,8 @@ breaks('one run more than there are slots', fresh(arguments => [ '--slots', 1 ])
     line_of($start) . line_of(start_line(input => human('Hello'))), qr/all slots are in use/);
 breaks($_, fresh(), line_of({ %{$start}, %{ $bad_start{$_} } }), qr/start without/)
     for sort keys %bad_start;
+breaks("a start from the checkpoint $_", fresh(), line_of({ %{$start}, checkpoint => { checkpoint_id => $_ } }), qr/start from a checkpoint/)
+    for '', 'x', '01890000-0000-7000-8000-0000000000', 7;
 {
     my $runner = fresh();
     $runner->send_raw('"' . 'x' x (8 * 1024 * 1024 + 65_536));

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include <apr_ring.h>
 #include <apr_strings.h>
 
 #include "core/clock.h"
+#include "core/ring.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
 #define REDIRECT_NONE      0L

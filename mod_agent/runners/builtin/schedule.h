@@ -24,7 +24,8 @@
 
 #include <apr_hash.h>
 #include <apr_pools.h>
-#include <apr_ring.h>
+
+#include "core/ring.h"
 
 typedef struct runner_schedule_host_t runner_schedule_host_t;
 typedef struct runner_schedule_queue_t runner_schedule_queue_t;

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include <apr_pools.h>
-#include <apr_ring.h>
 
+#include "core/ring.h"
 #include "core/uuid.h"
 #include "weight.h"
 

@@ -73,6 +73,21 @@ static int64_t read_steps(json_object *start, const runner_graph_t *graph)
     return requested > 0 && requested < steps ? requested : steps;
 }
 
+/* Whether the checkpoint from which the run starts, if there is one, has an id
+ * that can be that of a parent. */
+static bool has_valid_checkpoint(json_object *start)
+{
+    json_object *id = agent_json_get(agent_json_get(start, "checkpoint"),
+                                     "checkpoint_id");
+    char parsed[AGENT_UUID_SIZE];
+
+    return id == NULL
+        || agent_uuid_parse(parsed,
+                            json_object_is_type(id, json_type_string)
+                                ? json_object_get_string(id)
+                                : NULL);
+}
+
 apr_status_t runner_start_read(runner_run_t **out, json_object *start,
                                runner_wire_t *wire, runner_http_t *http,
                                const runner_graph_t *graph, const char **reason,
@@ -89,6 +104,10 @@ apr_status_t runner_start_read(runner_run_t **out, json_object *start,
     }
     if (!json_object_is_type(agent_json_get(start, "epoch"), json_type_int)) {
         *reason = "start without an epoch";
+        return APR_EGENERAL;
+    }
+    if (!has_valid_checkpoint(start)) {
+        *reason = "start from a checkpoint whose id is not a UUID";
         return APR_EGENERAL;
     }
     APR_RING_ELEM_INIT(run, link);

@@ -3,8 +3,7 @@
 #ifndef AGENT_RUNNER_STATE_H
 #define AGENT_RUNNER_STATE_H
 
-#include <apr_ring.h>
-
+#include "core/ring.h"
 #include "core/uuid.h"
 #include "node.h"
 #include "output.h"

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: runners/builtin/run/ runners/builtin/message/ core/ */
+/* OBJECTS: runners/builtin/model/ runners/builtin/tool/ */
+/* OBJECTS: runners/builtin/runner.c runners/builtin/command.c */
+/* OBJECTS: runners/builtin/graph.c runners/builtin/graph_read.c */
+/* OBJECTS: runners/builtin/schedule.c runners/builtin/wire.c */
+/* OBJECTS: runners/builtin/base/clean.c runners/builtin/base/host.c */
+/* OBJECTS: runners/builtin/base/memory.c runners/builtin/base/problem.c */
+/* OBJECTS: runners/builtin/base/raw.c runners/builtin/base/text.c */
+/* OBJECTS: runners/builtin/base/surrogates.c runners/builtin/base/value.c */
+/* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
+/* OBJECTS: supervisor/runner/protocol_record.c */
+/* Messages about runs: one that streams, one that reads its state, one that
+ * waits for credit, and a call. */
+#include "runner_serve.h"
+
+#define WORDS "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define PAGE  WORDS WORDS WORDS WORDS WORDS WORDS WORDS WORDS
+
+#define MODES "\"stream_modes\":[\"values\",\"messages\",\"debug\",\"events\"],"
+
+static const char runs[] = PEER_HELLO PEER_ABOUT("start", "1") MODES
+    "\"input\":{\"messages\":\"sleep 60000\"}}\n" PEER_ABOUT(
+        "start", "2") "\"input\":null,"
+                      "\"checkpoint\":{\"checkpoint_id\":\"" PEER_ID(
+                          "9") "\"}}\n" PEER_ABOUT("start", "3") MODES
+    "\"input\":{\"messages\":[\"" PAGE "\",\"" PAGE "\"]}}\n" PEER_ABOUT(
+        "call",
+        "4") "\"op\":\"update\",\"arguments\":{},"
+             "\"checkpoint\":{\"checkpoint_id\":\"" PEER_ID("9") "\"}}\n";
+
+static void examine(const char *text, size_t length, apr_pool_t *pool)
+{
+    serve_after(runs, text, length, false, pool);
+}
