@@ -56,6 +56,9 @@ my %actions = (
         end($_[0]);
     },
     nothing => sub { end($_[0]) },
+    # As if it had been cancelled, before and after it has saved.
+    interrupted => sub { end($_[0], 'interrupted') },
+    saved_interrupted => sub { save($_[0], { content => 'saved' }); end($_[0], 'interrupted') },
     # Does not answer; `stuck` not even a cancel.
     silent => sub { },
     stuck => sub { },

@@ -85,6 +85,7 @@ subtest 'what the graph refuses is undone' => sub {
     my $call = call({ do => 'refuse' });
     is result_of($call), 'update_refused';
     is column($call, 'body'), 'InvalidUpdateError: no such node';
+    ok $sv->wait_log(qr/AGT0349: call \Q$call->[1]\E ended in error: .*no such node/), 'the log names the call';
     is thread_status($call), 'idle';
     is result_of(call({ do => 'nothing' })), 'call_failed', 'an end without a checkpoint is a failure';
 };
@@ -95,6 +96,13 @@ subtest 'the outcome does not depend on the name that a runner gives its error' 
     is column($call, 'body'), 'worker_lost: m';
     is_deeply messages_of($call), [], 'its checkpoint is deleted';
     is result_of(call({ do => 'invalid' })), 'call_failed', 'output that cannot be stored is not a refusal of the graph';
+};
+
+subtest 'a call that ends as interrupted has succeeded if it was saved' => sub {
+    my $call = call({ do => 'saved_interrupted' });
+    is result_of($call), 'ok';
+    is_deeply messages_of($call), ['saved'], 'the state has what it saved';
+    is result_of(call({ do => 'interrupted' })), 'call_failed', 'one that was not saved has failed';
 };
 
 subtest 'an answer of many checkpoints or of 8 MB is one state' => sub {
@@ -195,10 +203,10 @@ subtest 'a call whose checkpoint is deleted before it begins fails, and the stat
     my $named = sql("select head_checkpoint_id from agent.threads where thread_id = '$first->[0]'");
     my $call = uuid();
     my $request = literal(encode_json({ values => { do => 'save' }, as_node => 'agent', checkpoint_id => $named }));
-    my $code = sql("select code from agent.update_state('$DEPLOYMENT', '$first->[0]', '$call', 'u1', 600, $request)");
+    # As a deletion of the run that saved it, before the call can begin.
+    my ($code) = sql("begin; select code from agent.update_state('$DEPLOYMENT', '$first->[0]', '$call', 'u1', 600, $request); "
+        . "delete from agent.checkpoints where thread_id = '$first->[0]' and checkpoint_id = '$named'; commit");
     is $code, 'ok', 'the call is recorded';
-    # As a deletion of the run that saved it.
-    sql("delete from agent.checkpoints where thread_id = '$first->[0]' and checkpoint_id = '$named'");
     $sv->wake;
     isnt result_of([ $first->[0], $call ]), 'ok', 'it fails';
     is sql("select count(*) from agent.checkpoints where run_id = '$call'"), 0, 'it saves nothing';

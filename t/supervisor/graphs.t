@@ -109,6 +109,12 @@ subtest 'a runner gets runs of the graphs that it reported only' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+subtest 'a runner that reports no graph is logged, and gets no runs' => sub {
+    my $sv = supervisor('a', { nothing => { absent => 1 }, never => { absent => 1 } });
+    ok $sv->wait_log(qr/AGT0367: runner \d+ of deployment default reported none of its 2 graphs: it gets no runs/), 'the log says so';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 subtest 'a suspect is not executed by a runner that did not report its graph' => sub {
     my $dir = tempdir(CLEANUP => 1);
     chmod 0777, $dir;
@@ -127,6 +133,8 @@ my %hostile = (
     'thousands of graphs' => [ { extra => 20_000 }, qr/AGT0332: .*a graph that hello does not name/ ],
     'a schema of 2 MB' => [ { pad => 2_000_000 }, qr/AGT0332: .*more than 1 MiB of a graph/ ],
     'a schema of 9 MB' => [ { pad => 9_000_000 }, qr/AGT0332: .*more than 8 MiB/ ],
+    'a description of 5 KB' => [ { ready => { description => 'x' x 5000 } }, qr/AGT0332: .*a description of more than 4 KiB/ ],
+    'a schema that is a text' => [ { ready => { schemas => { input_schema => 'x' } } }, qr/AGT0332: .*a member of another type/ ],
     'schemas in an array' => [ { ready => { schemas => [1] } }, qr/AGT0332: .*a member of another type/ ],
     'a graph that is a number' => [ { ready => 7 }, qr/AGT0332: .*without an object/ ],
 );

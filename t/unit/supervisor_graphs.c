@@ -126,10 +126,20 @@ static void an_equal_report_is_not_kept_again(void **state)
 static void a_refused_report_changes_nothing(void **state)
 {
     static const char *const refused[] = {
-        "{\"a\":{},\"c\":{}}",          "{\"a\":{},\"a\":{}}",
-        "{\"a\":{},\"\\u0061\":{}}",    "{\"a\":[]}",
-        "{\"a\":{\"schemas\":[]}}",     "{\"a\":{\"drawing\":1}}",
-        "{\"a\":{\"description\":{}}}", "{\"a\":{\"error\":\"x\"}}"};
+        "{\"a\":{},\"c\":{}}",
+        "{\"a\":{},\"a\":{}}",
+        "{\"a\":{},\"\\u0061\":{}}",
+        "{\"a\":[]}",
+        "{\"a\":{\"schemas\":[]}}",
+        "{\"a\":{\"drawing\":1}}",
+        "{\"a\":{\"description\":{}}}",
+        "{\"a\":{\"error\":\"x\"}}",
+        "{\"a\":{\"error\":{\"message\":1}}}",
+        "{\"a\":{\"schemas\":{\"input_schema\":[]}}}",
+        "{\"a\":{\"schemas\":{\"context_schema\":true}}}",
+        "{\"a\":{\"drawing\":{\"nodes\":{}}}}",
+        "{\"a\":{\"drawing\":{\"nodes\":[{},1]}}}",
+        "{\"a\":{\"drawing\":{\"nodes\":[],\"edges\":[[]]}}}"};
     agent_graph_table_t *table = make_two(*state);
 
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
@@ -140,6 +150,36 @@ static void a_refused_report_changes_nothing(void **state)
     }
     assert_int_equal(table->set_count, 0);
     assert_int_equal(agent_buffer_length(&table->graphs[0].report), 0);
+}
+
+static void members_of_a_report_may_be_null_or_unknown(void **state)
+{
+    agent_graph_table_t *table = make_two(*state);
+    agent_graph_set_t *set = NULL;
+
+    assert_null(take(table, &set,
+                     "{\"a\":{\"schemas\":{\"input_schema\":null,\"x\":1},"
+                     "\"drawing\":{\"nodes\":[{}],\"edges\":null},"
+                     "\"error\":{\"message\":null}}}"));
+    assert_non_null(set);
+}
+
+static void a_description_has_at_most_4_kib(void **state)
+{
+    agent_graph_table_t *table = make_two(*state);
+    agent_graph_set_t *set = NULL;
+    char text[4097 + 1];
+
+    memset(text, 'x', sizeof(text));
+    text[4097] = '\0';
+    assert_string_equal(
+        take(table, &set,
+             apr_psprintf(*state, "{\"a\":{\"description\":\"%s\"}}", text)),
+        "it reported a description of more than 4 KiB");
+    assert_null(set);
+    assert_null(take(
+        table, &set,
+        apr_psprintf(*state, "{\"a\":{\"description\":\"%s\"}}", text + 1)));
 }
 
 static void a_report_has_the_id_of_the_system_assistant(void **state)
@@ -164,6 +204,8 @@ int main(void)
         CHECK_TEST(a_graph_is_found_by_its_name),
         CHECK_TEST(an_equal_report_is_not_kept_again),
         CHECK_TEST(a_refused_report_changes_nothing),
+        CHECK_TEST(members_of_a_report_may_be_null_or_unknown),
+        CHECK_TEST(a_description_has_at_most_4_kib),
         CHECK_TEST(a_report_has_the_id_of_the_system_assistant),
     };
 

@@ -45,6 +45,21 @@ static void release_lost(agent_runs_t *runs, const agent_runner_t *runner,
                           runner->reason);
 }
 
+/* The end of a run in another state is in a batch or a release. */
+static void end_held(agent_runs_t *runs, const agent_runner_t *runner,
+                     agent_lease_t *lease, int suspects)
+{
+    if (runner->loss == AGENT_LOSS_FORGET) {
+        agent_run_end_set_state(runs, lease, AGENT_LEASE_GONE);
+    }
+    else if (lease->cause == AGENT_CAUSE_DEADLINE) {
+        agent_run_end_time_out(runs, lease);
+    }
+    else {
+        release_lost(runs, runner, lease, suspects);
+    }
+}
+
 void agent_runner_release_runs(agent_runs_t *runs, agent_runner_t *runner)
 {
     int suspects = count_started(runner);
@@ -58,17 +73,8 @@ void agent_runner_release_runs(agent_runs_t *runs, agent_runner_t *runner)
     while (!APR_RING_EMPTY(&runner->group.leases, agent_lease_t, link)) {
         agent_lease_t *lease = APR_RING_FIRST(&runner->group.leases);
 
-        if (lease->state != AGENT_LEASE_HELD) {
-            /* Its end is in a batch or a release. */
-        }
-        else if (runner->loss == AGENT_LOSS_FORGET) {
-            agent_run_end_set_state(runs, lease, AGENT_LEASE_GONE);
-        }
-        else if (lease->cause == AGENT_CAUSE_DEADLINE) {
-            agent_run_end_time_out(runs, lease);
-        }
-        else {
-            release_lost(runs, runner, lease, suspects);
+        if (lease->state == AGENT_LEASE_HELD) {
+            end_held(runs, runner, lease, suspects);
         }
         agent_run_end_detach(runs, lease);
     }

@@ -13,21 +13,38 @@
 #define MAX_DESCRIPTION 4096
 #define MAX_RUNTIME     4096
 
-/* The members of a report that are stored, and the types of their values. */
+/* A member whose value is of this type, if it has one. */
 typedef struct report_member_t {
     const char *name;
     agent_raw_kind_t kind;
-    apr_size_t max;
 } report_member_t;
 
+/* The members of a report that are stored. */
 static const report_member_t report_members[] = {
-    {"description", AGENT_RAW_STRING, MAX_DESCRIPTION},
-    {"schemas", AGENT_RAW_OBJECT, AGENT_GRAPH_REPORT_MAX},
-    {"drawing", AGENT_RAW_OBJECT, AGENT_GRAPH_REPORT_MAX},
-    {"error", AGENT_RAW_OBJECT, AGENT_GRAPH_REPORT_MAX},
+    {"description", AGENT_RAW_STRING},
+    {"schemas", AGENT_RAW_OBJECT},
+    {"drawing", AGENT_RAW_OBJECT},
+    {"error", AGENT_RAW_OBJECT},
+    {NULL, AGENT_RAW_NONE},
 };
 
-#define REPORT_MEMBERS (sizeof(report_members) / sizeof(*report_members))
+static const report_member_t schemas_members[] = {
+    {"input_schema", AGENT_RAW_OBJECT},   {"output_schema", AGENT_RAW_OBJECT},
+    {"state_schema", AGENT_RAW_OBJECT},   {"config_schema", AGENT_RAW_OBJECT},
+    {"context_schema", AGENT_RAW_OBJECT}, {NULL, AGENT_RAW_NONE},
+};
+
+static const report_member_t drawing_members[] = {
+    {"nodes", AGENT_RAW_ARRAY},
+    {"edges", AGENT_RAW_ARRAY},
+    {NULL, AGENT_RAW_NONE},
+};
+
+static const report_member_t error_members[] = {
+    {"error", AGENT_RAW_STRING},
+    {"message", AGENT_RAW_STRING},
+    {NULL, AGENT_RAW_NONE},
+};
 
 void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context,
                        const agent_pool_config_t *config)
@@ -80,24 +97,58 @@ static agent_raw_t get_value(agent_raw_t report, const char *name)
                                                    : value;
 }
 
+static bool has_types(agent_raw_t object, const report_member_t *rows)
+{
+    for (; rows->name != NULL; rows++) {
+        agent_raw_t value = get_value(object, rows->name);
+
+        if (value.length > 0 && agent_raw_kind(value) != rows->kind) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool are_objects(agent_raw_t list)
+{
+    const char *at = list.text;
+    agent_raw_t element;
+
+    while (list.length > 0 && agent_element_next(&element, &at)) {
+        if (agent_raw_kind(element) != AGENT_RAW_OBJECT) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether clients get what the API promises of a graph. */
+static bool is_well_typed(agent_raw_t report)
+{
+    agent_raw_t drawing = get_value(report, "drawing");
+
+    return has_types(report, report_members)
+        && has_types(get_value(report, "schemas"), schemas_members)
+        && has_types(get_value(report, "error"), error_members)
+        && has_types(drawing, drawing_members)
+        && are_objects(get_value(drawing, "nodes"))
+        && are_objects(get_value(drawing, "edges"));
+}
+
 static const char *check_report(agent_raw_t report)
 {
     if (agent_raw_kind(report) != AGENT_RAW_OBJECT) {
         return "it reported a graph without an object";
     }
-    for (apr_size_t i = 0; i < REPORT_MEMBERS; i++) {
-        const report_member_t *row = &report_members[i];
-        agent_raw_t value = get_value(report, row->name);
-
-        if (value.length > 0 && agent_raw_kind(value) != row->kind) {
-            return "it reported a graph with a member of another type";
-        }
-        if (value.length > row->max) {
-            return "it reported more than 1 MiB of a graph";
-        }
+    if (report.length > AGENT_GRAPH_REPORT_MAX) {
+        return "it reported more than 1 MiB of a graph";
     }
-    return report.length > AGENT_GRAPH_REPORT_MAX
-        ? "it reported more than 1 MiB of a graph"
+    if (!is_well_typed(report)) {
+        return "it reported a graph with a member of another type";
+    }
+    /* Quotes are not counted. */
+    return get_value(report, "description").length > MAX_DESCRIPTION + 2
+        ? "it reported a description of more than 4 KiB"
         : NULL;
 }
 
@@ -207,11 +258,12 @@ static void keep_report(agent_graph_t *graph, agent_raw_t report,
     agent_buffer_print(&text, "{\"assistant_id\":\"%s\",\"graph_id\":%s",
                        graph->assistant_id,
                        agent_json_quote(graph->name, pool));
-    for (apr_size_t i = 0; i < REPORT_MEMBERS; i++) {
-        agent_raw_t value = get_value(report, report_members[i].name);
+    for (const report_member_t *row = report_members; row->name != NULL;
+         row++) {
+        agent_raw_t value = get_value(report, row->name);
 
         if (value.length > 0) {
-            add_member(&text, report_members[i].name, value.text, value.length);
+            add_member(&text, row->name, value.text, value.length);
         }
     }
     if (line->runtime != NULL) {

@@ -51,8 +51,6 @@ typedef struct agent_graph_set_t {
 
 typedef struct agent_graph_table_t {
     agent_context_t *context;
-    /* Of the pool (pool.h). */
-    int pool_number;
     /* Of the deployment; "" until this worker is registered. */
     char deployment_id[AGENT_UUID_SIZE];
     agent_graph_t *graphs;

@@ -53,6 +53,13 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
                        "runner %d of deployment %s is ready for %d runs at "
                        "once",
                        (int)runner->pid, config->deployment, runner->slots);
+    if (runner->set->count == 0) {
+        agent_report_repeat(io->context, AGENT_LOG_WARNING, "AGT0367", 0,
+                            "runner %d of deployment %s reported none of its "
+                            "%d graphs: it gets no runs",
+                            (int)runner->pid, config->deployment,
+                            config->graph_count);
+    }
     refuse_other_graphs(io->runs, runner);
     agent_schedule_claim(io->schedule);
 }
@@ -94,17 +101,20 @@ static void take_pong(agent_runner_io_t *io, agent_runner_t *runner,
 /* Longest text of a failure in the log. */
 #define MAX_FAILURE_BYTES 2000
 
-/* Writes the error of a failed run to the log too. */
+/* Writes the error of a failed run or call to the log too. That of a call is an
+ * answer to its client. */
 static void report_failure(const agent_context_t *context,
-                           const agent_line_t *line)
+                           const agent_lease_t *lease, const agent_line_t *line)
 {
     apr_size_t length = line->failure_length < MAX_FAILURE_BYTES
         ? line->failure_length
         : MAX_FAILURE_BYTES;
 
     if (line->failure != NULL) {
-        agent_report_write(context, AGENT_LOG_WARNING, "AGT0349", 0,
-                           "run %.36s ended in error: %.*s", line->key.run_id,
+        agent_report_write(context,
+                           lease->is_call ? AGENT_LOG_INFO : AGENT_LOG_WARNING,
+                           "AGT0349", 0, "%s %.36s ended in error: %.*s",
+                           lease->is_call ? "call" : "run", line->key.run_id,
                            (int)length, line->failure);
     }
 }
@@ -127,7 +137,7 @@ static void take_end(agent_runs_t *runs, agent_lease_t *lease,
         agent_run_end_release(runs, lease, false, "the server was drained");
     }
     else {
-        report_failure(runs->context, line);
+        report_failure(runs->context, lease, line);
         agent_batch_add(&runs->batches, lease, AGENT_ITEM_END, text, length);
         agent_run_end_set_state(runs, lease, AGENT_LEASE_ENDED);
     }

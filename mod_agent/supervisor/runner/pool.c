@@ -19,7 +19,6 @@ agent_runner_pool_t *agent_pool_make_all(int *count, agent_context_t *context)
         pools[i].number = i;
         pools[i].idle_since = context->now;
         agent_graphs_init(&pools[i].graphs, context, pools[i].config);
-        pools[i].graphs.pool_number = i;
     }
     return pools;
 }

@@ -25,26 +25,27 @@ static bool has_waiting(const agent_graph_table_t *table)
 
 /* The next pool, after that of the last statement, with a report that waits and
  * is not in the statement; if there is none, that of the last statement. */
-static agent_graph_table_t *find_next(const agent_save_graphs_t *save)
+static agent_runner_pool_t *find_next(const agent_save_graphs_t *save)
 {
     const agent_runner_table_t *runners = save->runners;
 
     for (int i = 1; i < runners->pool_count; i++) {
-        agent_graph_table_t *table =
-            &runners->pools[(save->last_pool + i) % runners->pool_count].graphs;
+        agent_runner_pool_t *pool =
+            &runners->pools[(save->last_pool + i) % runners->pool_count];
 
-        if (has_waiting(table)) {
-            return table;
+        if (has_waiting(&pool->graphs)) {
+            return pool;
         }
     }
-    return &runners->pools[save->last_pool].graphs;
+    return &runners->pools[save->last_pool];
 }
 
 static apr_time_t due_save(void *part)
 {
     const agent_save_graphs_t *save = part;
 
-    return agent_worker_is_live(save->worker) && has_waiting(find_next(save))
+    return agent_worker_is_live(save->worker)
+            && has_waiting(&find_next(save)->graphs)
         ? save->due_at
         : AGENT_CLOCK_NEVER;
 }
@@ -76,7 +77,8 @@ static apr_status_t send_save(void *part, agent_database_t *database,
                               agent_error_t **err)
 {
     agent_save_graphs_t *save = part;
-    agent_graph_table_t *table = find_next(save);
+    agent_runner_pool_t *pool = find_next(save);
+    agent_graph_table_t *table = &pool->graphs;
     const char *params[2];
     agent_buffer_t items;
 
@@ -91,8 +93,8 @@ static apr_status_t send_save(void *part, agent_database_t *database,
     }
     agent_buffer_append(&items, "]", 2);
     save->sent = table;
-    save->last_pool = table->pool_number;
-    save->is_partial = has_waiting(find_next(save));
+    save->last_pool = pool->number;
+    save->is_partial = has_waiting(&find_next(save)->graphs);
     params[0] = table->deployment_id;
     params[1] = agent_buffer_text(&items);
     return agent_db_send(database->db, &save_graphs, params, err,

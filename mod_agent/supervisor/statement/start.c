@@ -288,11 +288,10 @@ static apr_status_t send_start(void *part, agent_database_t *database,
 
 /* ---- handing over ---- */
 
-static bool refuse(agent_runs_t *runs, agent_lease_t *lease, const char *code,
+static void refuse(agent_runs_t *runs, agent_lease_t *lease, const char *code,
                    const char *message)
 {
     agent_run_end_fail(runs, lease, "error", code, message);
-    return true;
 }
 
 static const char *print_scan_error(const agent_scan_t *scan, apr_pool_t *pool)
@@ -309,11 +308,13 @@ static bool refuse_deleted(agent_runs_t *runs, agent_lease_t *lease,
 {
     agent_raw_t checkpoint = agent_raw_get(agent_raw_read(start), "checkpoint");
 
-    return agent_raw_kind(agent_raw_get(checkpoint, "deleted"))
-        != AGENT_RAW_NONE
-        && refuse(runs, lease, "StateUnavailableError",
-                  "The checkpoint from which the run was to start was "
-                  "deleted.");
+    if (agent_raw_kind(agent_raw_get(checkpoint, "deleted"))
+        == AGENT_RAW_NONE) {
+        return false;
+    }
+    refuse(runs, lease, "StateUnavailableError",
+           "The checkpoint from which the run was to start was deleted.");
+    return true;
 }
 
 /*
@@ -329,17 +330,18 @@ static bool refuse_start(agent_runs_t *runs, agent_lease_t *lease,
     apr_pool_t *pool;
 
     if (length > AGENT_PROTOCOL_MAX_LINE) {
-        return refuse(runs, lease, "state_too_large",
-                      "The run's input is larger than a runner can be given "
-                      "(8 MiB).");
+        refuse(runs, lease, "state_too_large",
+               "The run's input is larger than a runner can be given (8 MiB).");
+        return true;
     }
     if (agent_scan_json(&scan, start, length)) {
         return refuse_deleted(runs, lease, start);
     }
     if (scan.code == AGENT_SCAN_TOO_HEAVY) {
-        return refuse(runs, lease, "state_too_large",
-                      "The run's input has more values than a runner can "
-                      "hold: in memory they would take more than 384 MB.");
+        refuse(runs, lease, "state_too_large",
+               "The run's input has more values than a runner can hold: in "
+               "memory they would take more than 384 MB.");
+        return true;
     }
     apr_pool_create(&pool, runs->context->pool);
     refuse(runs, lease, "invalid_start", print_scan_error(&scan, pool));
