@@ -9,23 +9,29 @@
 
 #include "uuid.h"
 
-/* A run became ready. */
+/* A run became ready; followed by the id of its deployment. */
 #define AGENT_WAKE_READY 'R'
 /* A run that executes must stop. */
 #define AGENT_WAKE_CANCEL 'C'
-/* Followed by the ids, separated by spaces, of threads and runs that changed in
- * the database; the supervisor notifies the requests that wait for them. */
+/* Followed by the id of a deployment, and those of its threads and runs that
+ * changed in the database, separated by spaces; the supervisor notifies the
+ * requests that wait for them. */
 #define AGENT_WAKE_CHANGED 'N'
 
-/* Bytes of the longest datagram: 100 ids, each followed by a space. */
-#define AGENT_WAKE_BYTES (1 + 100 * AGENT_UUID_SIZE)
+/* Bytes of the longest datagram: that of a deployment and 100 more ids, each
+ * followed by a space. */
+#define AGENT_WAKE_BYTES (1 + 101 * AGENT_UUID_SIZE)
+
+/* Fewer datagrams than this do not fill a socket: if a reader finds this many
+ * at once, others may have been lost. */
+#define AGENT_WAKE_MANY 8
 
 /*
  * Each sends without blocking; fd is the socket's write end, -1 sends nothing.
  * changed: the ids for AGENT_WAKE_CHANGED, NULL for none.
  */
-void agent_wake_ready(int fd, const char *changed);
-void agent_wake_cancel(int fd, const char *changed);
-void agent_wake_changed(int fd, const char *changed);
+void agent_wake_ready(int fd, const char *deployment_id, const char *changed);
+void agent_wake_cancel(int fd, const char *deployment_id, const char *changed);
+void agent_wake_changed(int fd, const char *deployment_id, const char *changed);
 
 #endif

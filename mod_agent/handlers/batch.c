@@ -100,6 +100,6 @@ int agent_handle_run_batch(agent_call_t *call)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_wake_ready(call->child->wake_fd, NULL);
+    agent_wake_ready(call->child->wake_fd, call->ref.deployment_id, NULL);
     return agent_response_json(call, HTTP_OK, body);
 }

@@ -36,7 +36,8 @@ static apr_status_t cancel_by_status(agent_call_t *call, const char *status,
         }
         found = true;
         apr_cpystrn(cursor, before, sizeof(cursor));
-        agent_wake_cancel(call->child->wake_fd, changed);
+        agent_wake_cancel(call->child->wake_fd, call->ref.deployment_id,
+                          changed);
     }
 }
 
@@ -76,7 +77,7 @@ static apr_status_t cancel_by_ids(agent_call_t *call, const char *action)
         != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    agent_wake_cancel(call->child->wake_fd, changed);
+    agent_wake_cancel(call->child->wake_fd, call->ref.deployment_id, changed);
     return APR_SUCCESS;
 }
 

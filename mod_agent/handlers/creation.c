@@ -224,7 +224,7 @@ static apr_status_t make(const char **body, agent_call_t *call,
         return APR_EGENERAL;
     }
     set_ref(call, &creation, *body);
-    agent_wake_ready(call->child->wake_fd, changed);
+    agent_wake_ready(call->child->wake_fd, call->ref.deployment_id, changed);
     agent_response_set_run_location(call,
                                     is_stateless ? NULL : call->ref.thread_id,
                                     call->ref.run_id, suffix);

@@ -82,7 +82,7 @@ int agent_handle_run_delete(agent_call_t *call)
         != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_wake_changed(call->child->wake_fd, changed);
+    agent_wake_changed(call->child->wake_fd, call->ref.deployment_id, changed);
     return agent_response_empty(call, HTTP_NO_CONTENT);
 }
 
@@ -101,7 +101,7 @@ int agent_handle_run_cancel(agent_call_t *call)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_wake_cancel(call->child->wake_fd, changed);
+    agent_wake_cancel(call->child->wake_fd, call->ref.deployment_id, changed);
     if (!wait) {
         return agent_response_empty(call, HTTP_ACCEPTED);
     }

@@ -136,7 +136,7 @@ static apr_status_t update_state(agent_call_t *call)
         != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    agent_wake_ready(call->child->wake_fd, changed);
+    agent_wake_ready(call->child->wake_fd, call->ref.deployment_id, changed);
     return APR_SUCCESS;
 }
 

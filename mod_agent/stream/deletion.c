@@ -37,7 +37,7 @@ static apr_status_t delete_thread(deletion_t *deletion, agent_db_pool_t *db,
         return rv;
     }
     /* The supervisor stops the runner of a run that was deleted. */
-    agent_wake_cancel(call->child->wake_fd, changed);
+    agent_wake_cancel(call->child->wake_fd, call->ref.deployment_id, changed);
     deletion->begun = true;
     return more ? APR_EAGAIN : APR_SUCCESS;
 }
@@ -53,7 +53,8 @@ static apr_status_t delete_assistant(deletion_t *deletion, agent_db_pool_t *db,
         deletion->with_threads, &call->err, scratch);
 
     if (changed != NULL) {
-        agent_wake_cancel(call->child->wake_fd, changed);
+        agent_wake_cancel(call->child->wake_fd, call->ref.deployment_id,
+                          changed);
     }
     if (deletion->before == NULL) {
         deletion->before = apr_pstrdup(call->pool, before);

@@ -36,7 +36,8 @@ static void cancel(agent_call_t *call, apr_pool_t *scratch)
                                        scratch);
 
     if (rv == APR_SUCCESS) {
-        agent_wake_cancel(call->child->wake_fd, changed);
+        agent_wake_cancel(call->child->wake_fd, call->ref.deployment_id,
+                          changed);
     }
     /* A run that has ended or is gone is not an error here. */
     else if (agent_error_http(call->err->id) >= HTTP_INTERNAL_SERVER_ERROR) {

@@ -42,7 +42,7 @@ static apr_status_t end_call(const char **body, agent_call_t *call,
 
     /* The supervisor stops the runner of a call that was ended. */
     agent_wake_cancel(
-        call->child->wake_fd,
+        call->child->wake_fd, call->ref.deployment_id,
         apr_pstrcat(scratch, call->ref.thread_id, " ", call->ref.run_id, NULL));
     return rv;
 }

@@ -70,7 +70,6 @@ static void init_tables(agent_supervisor_t *sv)
     sv->io = (agent_runner_io_t){.context = context,
                                  .runners = &sv->runners,
                                  .runs = runs,
-                                 .schedule = &sv->schedule,
                                  .poll = &sv->poll};
 }
 

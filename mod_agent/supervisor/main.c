@@ -96,19 +96,29 @@ static void on_signal(void *part, void *item)
     }
 }
 
+/* The ids that follow that of the deployment: "" for none. */
+static const char *skip_deployment(const char *ids)
+{
+    return strnlen(ids, AGENT_UUID_SIZE) < AGENT_UUID_SIZE
+        ? ""
+        : ids + AGENT_UUID_SIZE;
+}
+
 static void take_datagram(agent_supervisor_t *sv, const char *datagram)
 {
     switch (datagram[0]) {
     case AGENT_WAKE_READY:
-        agent_schedule_claim(&sv->schedule);
+        agent_pools_request_claim(sv->runners.pools, sv->runners.pool_count,
+                                  datagram + 1);
         break;
     case AGENT_WAKE_CANCEL:
         agent_schedule_check(&sv->schedule);
         break;
     case AGENT_WAKE_CHANGED:
-        agent_notify_relay(&sv->notify, datagram + 1);
+        agent_notify_relay(&sv->notify, skip_deployment(datagram + 1));
         /* If a run ended, the next one of its thread may be ready. */
-        agent_schedule_claim(&sv->schedule);
+        agent_pools_request_claim(sv->runners.pools, sv->runners.pool_count,
+                                  datagram + 1);
         break;
     }
     /* A run may have ended, with a webhook. */
@@ -120,9 +130,10 @@ static void on_wake(void *part, void *item)
     agent_supervisor_t *sv = part;
     char datagram[AGENT_WAKE_BYTES + 1];
     ssize_t length = 0;
+    int count;
 
     /* Reads all that have arrived: a thousand requests make one claim. */
-    for (int i = 0; i < MAX_DATAGRAMS; i++) {
+    for (count = 0; count < MAX_DATAGRAMS; count++) {
         length = recv(sv->context->config->wake_fd, datagram, AGENT_WAKE_BYTES,
                       MSG_DONTWAIT);
         if (length <= 0) {
@@ -130,6 +141,12 @@ static void on_wake(void *part, void *item)
         }
         datagram[length] = '\0';
         take_datagram(sv, datagram);
+    }
+    if (count >= AGENT_WAKE_MANY) {
+        /* The socket may have been full: those of other deployments, or
+         * cancellations, may be lost. */
+        agent_schedule_claim(&sv->schedule);
+        agent_schedule_check(&sv->schedule);
     }
     if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR)) {
         /* The other ends are closed: runs are found by the claims of each

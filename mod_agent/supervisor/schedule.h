@@ -24,7 +24,8 @@ typedef struct agent_schedule_t {
 /* Between two requested claims of webhooks. */
 #define AGENT_SCHEDULE_WEBHOOK_PAUSE apr_time_from_msec(100)
 
-/* A run became ready, or a slot became free: claim now. */
+/* Runs of any deployment may have become ready: claim now, of all pools. For
+ * those of one, see runner/pool.h. */
 static inline void agent_schedule_claim(agent_schedule_t *schedule)
 {
     schedule->claim_at = schedule->context->now;

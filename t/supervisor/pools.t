@@ -7,6 +7,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Database;
 use AgentTest::Env qw(build_dir is_sanitized root write_file);
+use AgentTest::Process ();
 use AgentTest::Wait;
 use File::Temp qw(tempdir);
 use Test::More;
@@ -172,6 +173,51 @@ subtest 'suspects and delayed runs start the runners of a deployment again, too'
     my $suspect = create_run({ do => 'noop' }, request => { after_seconds => 3600 });
     sql("update agent.run_queue set max_shared = 1, not_before = null where run_id = '$suspect'");
     wait_status($suspect, 'success');
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+# Records which deployments each claim asks for.
+sub record_claims {
+    my $types = 'bigint, uuid[], text[], bigint[], integer[], integer[], integer[], integer, bigint';
+    my ($result) = sql("select pg_get_function_result('agent.claim_runs'::regproc)");
+    sql("alter function agent.claim_runs($types) rename to claim_runs_kept;
+        create table agent.claims (claim_id serial, deployment_ids uuid[]);
+        create function agent.claim_runs($types) returns $result language plpgsql security definer as '
+            begin
+                insert into agent.claims (deployment_ids) select array(select distinct unnest(\$2));
+                return query select * from agent.claim_runs_kept(\$1, \$2, \$3, \$4, \$5, \$6, \$7, \$8, \$9);
+            end'");
+    return;
+}
+
+my $FOR_DESK = "select count(*) from agent.claims where deployment_ids = array['$DESK[1]'::uuid]";
+
+# Stops the supervisor, sends it datagrams for the deployment, and continues it.
+sub wake_often {
+    my ($sv, $count) = @_;
+    $sv->signal('STOP');
+    wait_for('the supervisor to be stopped', sub { AgentTest::Process::stat_of($sv->pid)->{state} eq 'T' });
+    my $claims = sql('select count(*) from agent.claims');
+    $sv->wake("R$DESK[1]") for 1 .. $count;
+    $sv->signal('CONT');
+    wait_for('claims', sub { sql('select count(*) from agent.claims') > $claims + 1 });
+    return;
+}
+
+subtest 'a wake-up of a deployment makes a claim for its runs only' => sub {
+    record_claims();
+    my $sv = supervisor();
+    wait_for('a claim for its runs', sub { $sv->wake("R$DESK[1]"); sql($FOR_DESK) > 0 });
+    wait_all_final('success', create_run({ do => 'noop' }), create_run({ do => 'noop' }, @DESK));
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'after many wake-ups without a pause, of which some may be lost, runs of all deployments are claimed' => sub {
+    my $sv = supervisor();
+    wake_often($sv, 1);
+    sql('delete from agent.claims');
+    wake_often($sv, 8) for 1 .. 5;
+    is sql($FOR_DESK), 0, 'no claim is for the runs of one only';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

@@ -156,8 +156,10 @@ subtest 'notifications: every run that ends is notified, and its thread' => sub 
 subtest 'notifications: the ids of a datagram are notified' => sub {
     my $listener = start_listener();
     my @ids = map { uuid() } 1 .. 100;
-    $sv->wake('N' . join ' ', 'nonsense', @ids[ 0 .. 98 ], "'; drop");
-    $sv->wake("N$ids[99]");
+    my $deployment = uuid();
+    $sv->wake("N$deployment " . join ' ', 'nonsense', @ids[ 0 .. 98 ], "'; drop");
+    $sv->wake("N$deployment $ids[99]");
+    $sv->wake('Nnonsense');
     wait_for('notification of each id', sub {
         my $payload = listen_once($listener);
         !grep { index($payload, $_) < 0 } @ids;

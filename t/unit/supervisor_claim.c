@@ -6,10 +6,14 @@
  * and worker.h. */
 #include "check.h"
 
+#include <apr_strings.h>
+
 #include "../../mod_agent/supervisor/statement/claim.h"
 #include "../../mod_agent/supervisor/statement/release.h"
 #include "../../mod_agent/supervisor/supervisor.h"
 
+#define ONE   "00000000-0000-0000-0000-000000000001"
+#define OTHER "00000000-0000-0000-0000-000000000002"
 #define NOW   apr_time_from_sec(1000)
 #define SLOTS 2
 /* agent.sweep_workers: until then a late worker may renew its lease. */
@@ -147,6 +151,80 @@ static void a_claim_asks_each_pool_for_its_free_slots(void **state)
     assert_int_equal(f->claim.ordinary, 1);
 }
 
+/* Both pools have a free slot, nothing is due before the poll. */
+static fixture_t *make_idle_fixture(apr_pool_t *pool)
+{
+    fixture_t *f = make_fixture(pool, SLOTS - 1);
+
+    f->runner[1].group.active = 0;
+    f->schedule.claim_at = NOW + AGENT_CLAIM_INTERVAL;
+    apr_cpystrn(f->runners.pools[0].graphs.deployment_id, ONE, AGENT_UUID_SIZE);
+    apr_cpystrn(f->runners.pools[1].graphs.deployment_id, OTHER,
+                AGENT_UUID_SIZE);
+    return f;
+}
+
+static void a_wake_up_asks_for_runs_of_its_deployment_only(void **state)
+{
+    fixture_t *f = make_idle_fixture(*state);
+
+    agent_pools_request_claim(f->runners.pools, 2, OTHER " and more");
+    assert_true(agent_claim_operation.due(&f->claim) == NOW);
+    agent_claim_choose(&f->claim);
+    assert_null(f->runners.pools[0].claim.set);
+    assert_ptr_equal(f->runners.pools[1].claim.set, f->runner[1].set);
+    agent_claim_finish(&f->claim, true);
+    assert_true(agent_claim_operation.due(&f->claim) > NOW);
+}
+
+static void a_wake_up_without_a_deployment_asks_for_runs_of_all(void **state)
+{
+    fixture_t *f = make_idle_fixture(*state);
+
+    agent_pools_request_claim(f->runners.pools, 2, "");
+    assert_true(agent_claim_operation.due(&f->claim) == NOW);
+    agent_claim_choose(&f->claim);
+    assert_non_null(f->runners.pools[0].claim.set);
+    assert_non_null(f->runners.pools[1].claim.set);
+}
+
+/* Runs whose wake-up was lost, or sent on another host, are found by it. */
+static void wake_ups_do_not_postpone_the_poll_of_all_pools(void **state)
+{
+    fixture_t *f = make_idle_fixture(*state);
+    const void *no_rows = NULL;
+
+    for (int i = 0; i < 3; i++) {
+        agent_pools_request_claim(f->runners.pools, 2, ONE);
+        agent_claim_choose(&f->claim);
+        assert_null(f->runners.pools[1].claim.set);
+        agent_claim_operation.receive(&f->claim,
+                                      (const agent_db_result_t *)&no_rows);
+        f->context.now += AGENT_CLAIM_INTERVAL / 4;
+    }
+    assert_true(agent_claim_operation.due(&f->claim)
+                <= NOW + AGENT_CLAIM_INTERVAL);
+    f->context.now = NOW + AGENT_CLAIM_INTERVAL;
+    agent_pools_request_claim(f->runners.pools, 2, ONE);
+    agent_claim_choose(&f->claim);
+    assert_non_null(f->runners.pools[0].claim.set);
+    assert_non_null(f->runners.pools[1].claim.set);
+}
+
+static void a_failed_claim_is_repeated_for_all_pools(void **state)
+{
+    fixture_t *f = make_idle_fixture(*state);
+
+    agent_pools_request_claim(f->runners.pools, 2, ONE);
+    agent_claim_choose(&f->claim);
+    (agent_claim_operation.fail)(&f->claim, AGENT_FAILURE_TIMEOUT);
+    f->context.now = agent_claim_operation.due(&f->claim);
+    assert_true(f->context.now > NOW);
+    agent_claim_choose(&f->claim);
+    assert_non_null(f->runners.pools[0].claim.set);
+    assert_non_null(f->runners.pools[1].claim.set);
+}
+
 /* Its runs are claimed as soon as a slot is free, and not before, whatever the
  * other pools do. */
 static void a_pool_that_got_all_is_due_when_it_has_a_slot(void **state)
@@ -193,6 +271,10 @@ int main(void)
         CHECK_TEST(suspects_are_claimed_at_once_beside_full_runners),
         CHECK_TEST(new_runs_do_not_cause_claims_while_runners_are_full),
         CHECK_TEST(a_claim_asks_each_pool_for_its_free_slots),
+        CHECK_TEST(a_wake_up_asks_for_runs_of_its_deployment_only),
+        CHECK_TEST(a_wake_up_without_a_deployment_asks_for_runs_of_all),
+        CHECK_TEST(wake_ups_do_not_postpone_the_poll_of_all_pools),
+        CHECK_TEST(a_failed_claim_is_repeated_for_all_pools),
         CHECK_TEST(a_pool_that_got_all_is_due_when_it_has_a_slot),
         CHECK_TEST(nothing_is_claimed_during_a_drain),
         CHECK_TEST(runs_of_a_dead_host_begin_again_within_30_seconds),

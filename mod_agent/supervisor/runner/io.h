@@ -5,7 +5,6 @@
 #define AGENT_SUPERVISOR_RUNNER_IO_H
 
 #include "../poll.h"
-#include "../schedule.h"
 #include "runner.h"
 
 /* Reads lines of runners, and hands them to the tables of their runs. */
@@ -13,8 +12,6 @@ typedef struct agent_runner_io_t {
     agent_context_t *context;
     agent_runner_table_t *runners;
     agent_runs_t *runs;
-    /* A claim is due when a runner becomes ready. */
-    agent_schedule_t *schedule;
     agent_poll_t *poll;
 } agent_runner_io_t;
 

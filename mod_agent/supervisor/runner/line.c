@@ -61,7 +61,7 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
                             config->graph_count);
     }
     refuse_other_graphs(io->runs, runner);
-    agent_schedule_claim(io->schedule);
+    agent_pool_request_claim(runner->runner_pool);
 }
 
 /* A runner may answer pings in a thread of its own while a node keeps all its

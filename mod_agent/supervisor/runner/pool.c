@@ -2,6 +2,8 @@
 /* Pools of runners; see pool.h. */
 #include "pool.h"
 
+#include <string.h>
+
 #include "../../core/backoff.h"
 
 /* Pauses after runners that failed to start. */
@@ -21,6 +23,28 @@ agent_runner_pool_t *agent_pool_make_all(int *count, agent_context_t *context)
         agent_graphs_init(&pools[i].graphs, context, pools[i].config);
     }
     return pools;
+}
+
+void agent_pool_request_claim(agent_runner_pool_t *pool)
+{
+    for (int i = 0; i < pool->graphs.set_count; i++) {
+        agent_graph_set_t *set = &pool->graphs.sets[i];
+
+        set->is_due = set->users > 0 && set->count > 0;
+    }
+}
+
+void agent_pools_request_claim(agent_runner_pool_t *pools, int count,
+                               const char *text)
+{
+    apr_size_t length = strnlen(text, AGENT_UUID_SIZE - 1);
+
+    for (int i = 0; i < count; i++) {
+        if (length < AGENT_UUID_SIZE - 1
+            || strncmp(pools[i].graphs.deployment_id, text, length) == 0) {
+            agent_pool_request_claim(&pools[i]);
+        }
+    }
 }
 
 static agent_runner_pause_t *find_pause(agent_runner_pool_t *pool,

@@ -119,13 +119,7 @@ static void begin_round(const agent_claim_t *claim)
     claim->schedule->claim_at = AGENT_CLOCK_NEVER;
     claim->schedule->suspects_at = AGENT_CLOCK_NEVER;
     for (int i = 0; i < claim->runners->pool_count; i++) {
-        agent_graph_table_t *graphs = &claim->runners->pools[i].graphs;
-
-        for (int k = 0; k < graphs->set_count; k++) {
-            agent_graph_set_t *set = &graphs->sets[k];
-
-            set->is_due = set->users > 0 && set->count > 0;
-        }
+        agent_pool_request_claim(&claim->runners->pools[i]);
     }
 }
 
