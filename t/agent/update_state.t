@@ -35,40 +35,44 @@ subtest 'state: an update appends messages and returns the new checkpoint' => su
     my $thread = chat();
     my $before = $client->get_state($thread);
     my $answer = $client->post(path($thread), { values => messages('More') }, { 'x-user-id' => 'ann' });
-    is $answer->{status}, 200;
+    is $answer->{status}, 200, 'an update is answered 200';
     my $state = $client->get_state($thread);
     is_deeply $answer->{json}{checkpoint}, { thread_id => $thread, checkpoint_ns => '',
         checkpoint_id => $state->{checkpoint_id}, checkpoint_map => undef }, 'checkpoint is that of the new state';
-    is_deeply $answer->{json}{configurable}, { thread_id => $thread, checkpoint_ns => '', checkpoint_id => $state->{checkpoint_id} };
+    is_deeply $answer->{json}{configurable}, { thread_id => $thread, checkpoint_ns => '', checkpoint_id => $state->{checkpoint_id} },
+        'configurable is that of the new state';
     is $state->{parent_checkpoint_id}, $before->{checkpoint_id}, 'the parent is the state before';
-    is_deeply contents($thread), [ (map { $_->{content} } @{ $before->{values}{messages} }), 'More' ];
+    is_deeply contents($thread), [ (map { $_->{content} } @{ $before->{values}{messages} }), 'More' ],
+        'the new messages follow those before';
     is_deeply [ @{ $state->{metadata} }{qw(source step graph_id thread_id user_id)} ],
         [ 'update', $before->{metadata}{step} + 1, 'agent', $thread, 'ann' ], 'metadata';
     is_deeply $state->{next}, [], 'as the agent, which wrote last, nothing is next';
-    is thread_status($thread), 'idle';
+    is thread_status($thread), 'idle', 'the thread is idle after an update as the last node';
     is scalar @{ $client->get("/threads/$thread/runs")->{json} }, 1, 'it is not a run';
 };
 
 subtest 'state: an update with as_node makes a node next, and a run continues there' => sub {
     my $thread = chat();
-    is update($thread, values => messages('Again'), as_node => '__start__')->{status}, 200;
-    is_deeply $client->get_state($thread)->{next}, ['agent'];
-    is thread_status($thread), 'interrupted';
+    is update($thread, values => messages('Again'), as_node => '__start__')->{status}, 200,
+        'an update as __start__ is answered 200';
+    is_deeply $client->get_state($thread)->{next}, ['agent'], 'the node after as_node is next';
+    is thread_status($thread), 'interrupted', 'the thread is interrupted when a node is next';
     $client->join_run($client->create_run($thread, undef));
     is $client->get_state($thread)->{values}{messages}[-2]{content}, 'Again', 'the agent answers it';
-    is $client->get_state($thread)->{values}{messages}[-1]{type}, 'ai';
+    is $client->get_state($thread)->{values}{messages}[-1]{type}, 'ai', "the agent's answer is the last message";
 };
 
 subtest 'state: an update replaces a message by its id, and null values copy the state' => sub {
     my $thread = chat();
     my $message = $client->get_state($thread)->{values}{messages}[0];
-    is update($thread, values => { messages => [ { %{$message}, content => 'edited' } ] })->{status}, 200;
-    is contents($thread)->[0], 'edited';
+    is update($thread, values => { messages => [ { %{$message}, content => 'edited' } ] })->{status}, 200,
+        'the update of a message is answered 200';
+    is contents($thread)->[0], 'edited', 'the message with the id is replaced';
     my $before = $client->get_state($thread);
-    is update($thread, values => undef)->{status}, 200;
+    is update($thread, values => undef)->{status}, 200, 'an update with null values is answered 200';
     my $after = $client->get_state($thread);
-    is_deeply $after->{values}, $before->{values};
-    is $after->{parent_checkpoint_id}, $before->{checkpoint_id};
+    is_deeply $after->{values}, $before->{values}, 'null values leave the values as they were';
+    is $after->{parent_checkpoint_id}, $before->{checkpoint_id}, 'null values make a new checkpoint';
 };
 
 subtest 'state: an update continues the checkpoint that it names' => sub {
@@ -79,16 +83,17 @@ subtest 'state: an update continues the checkpoint that it names' => sub {
         [ checkpoint => { checkpoint_id => $old->{checkpoint_id} } ]) {
         is update($thread, values => messages('Fork'), @{$name})->{status}, 200, $name->[0];
         my $state = $client->get_state($thread);
-        is $state->{parent_checkpoint_id}, $old->{checkpoint_id};
-        is_deeply [ map { $_->{content} } grep { $_->{type} eq 'human' } @{ $state->{values}{messages} } ], [ 'First', 'Fork' ];
+        is $state->{parent_checkpoint_id}, $old->{checkpoint_id}, "the new state continues the named checkpoint ($name->[0])";
+        is_deeply [ map { $_->{content} } grep { $_->{type} eq 'human' } @{ $state->{values}{messages} } ], [ 'First', 'Fork' ],
+            "the new state has no messages of later checkpoints ($name->[0])";
     }
 };
 
 subtest 'state: a thread that was created for a graph can be updated before its first run' => sub {
     my $thread = $client->create_thread(metadata => { graph_id => 'agent' })->{thread_id};
-    is update($thread, values => messages('First'))->{status}, 200;
-    is_deeply contents($thread), ['First'];
-    is_deeply $client->get_state($thread)->{next}, ['agent'];
+    is update($thread, values => messages('First'))->{status}, 200, 'a thread without a run is updated';
+    is_deeply contents($thread), ['First'], 'the first state has the messages of the update';
+    is_deeply $client->get_state($thread)->{next}, ['agent'], 'the agent is next after the first update';
 };
 
 subtest 'state: updates that are refused change nothing' => sub {
@@ -118,24 +123,25 @@ subtest 'state: updates that are refused change nothing' => sub {
     $check->('a checkpoint of another thread', update($thread, checkpoint => $client->get_state($other)->{checkpoint}), 422, 'invalid_value');
     $check->('a namespace', update($thread, checkpoint => { checkpoint_ns => 'x' }), 422, 'invalid_value');
     is_deeply $client->get_state($thread), $before, 'the state is as before';
-    is thread_status($thread), 'idle';
+    is thread_status($thread), 'idle', 'the thread is idle after refused updates';
 };
 
 subtest 'state: a busy thread cannot be updated' => sub {
     my $run = $client->create_run($client->new_thread, 'use gate {}', assistant_id => 'gated');
     $gate->wait_calls(1);
     my $answer = update($run->{thread_id}, values => {});
-    is_deeply [ $answer->{status}, $answer->{json}{detail}, $answer->{json}{code} ], [ 409, 'Thread is busy', 'thread_busy' ];
+    is_deeply [ $answer->{status}, $answer->{json}{detail}, $answer->{json}{code} ], [ 409, 'Thread is busy', 'thread_busy' ],
+        'an update of a busy thread is 409 thread_busy';
     $gate->open;
     $client->join_run($run);
-    is update($run->{thread_id}, values => messages('Now'))->{status}, 200;
+    is update($run->{thread_id}, values => messages('Now'))->{status}, 200, 'an update after the end of the run is answered 200';
 };
 
 subtest 'state: updates of many threads at once are all answered' => sub {
     my @threads = map { $client->create_thread(metadata => { graph_id => 'agent' })->{thread_id} } 1 .. 40;
     my @sockets = map { $client->begin('POST', path($_), { values => messages("for $_") }) } @threads;
-    is scalar(grep { $client->finish($_)->{status} == 200 } @sockets), 40;
-    is_deeply [ map { contents($_)->[0] } @threads ], [ map { "for $_" } @threads ];
+    is scalar(grep { $client->finish($_)->{status} == 200 } @sockets), 40, 'each of 40 concurrent updates is answered 200';
+    is_deeply [ map { contents($_)->[0] } @threads ], [ map { "for $_" } @threads ], 'each of 40 threads has its own update';
 };
 
 subtest 'state: of concurrent updates of one thread each is applied or refused' => sub {
@@ -143,7 +149,7 @@ subtest 'state: of concurrent updates of one thread each is applied or refused' 
     my @sockets = map { $client->begin('POST', path($thread), { values => messages("no $_") }) } 1 .. 20;
     my %count;
     $count{ $client->finish($_)->{status} }++ for @sockets;
-    is $count{200} + ($count{409} // 0), 20;
+    is $count{200} + ($count{409} // 0), 20, 'concurrent updates are answered 200 or 409';
     is scalar @{ contents($thread) }, $count{200}, 'those that were answered 200 are in the state';
 };
 
@@ -165,8 +171,8 @@ subtest 'state: the deletion of its thread ends an update' => sub {
     kill STOP => $runner;
     my $socket = $client->begin('POST', path($thread), { values => {} });
     wait_for('the call', sub { thread_status($thread) eq 'busy' });
-    is $client->delete("/threads/$thread")->{status}, 204;
-    is $client->finish($socket)->{json}{code}, 'thread_not_found';
+    is $client->delete("/threads/$thread")->{status}, 204, 'a thread with an update that executes is deleted';
+    is $client->finish($socket)->{json}{code}, 'thread_not_found', 'the update of a deleted thread is answered thread_not_found';
     kill CONT => $runner;
 };
 
@@ -182,7 +188,7 @@ subtest 'state: a run that is created during an update continues the new state' 
     kill CONT => $runner;
     is $client->finish($socket)->{status}, 200, 'with interrupt it does not end the update';
     is_deeply [ grep { /Updated|Then/ } map { $_->{content} } grep { $_->{type} eq 'human' } @{ $client->join_run($run)->{messages} } ],
-        [ 'Updated', 'Then' ];
+        [ 'Updated', 'Then' ], 'the run continues the state of the update';
 };
 
 subtest 'state: an update whose runner is killed is applied once, by the next one' => sub {
@@ -192,8 +198,8 @@ subtest 'state: an update whose runner is killed is applied once, by the next on
     my $socket = $client->begin('POST', path($thread), { values => messages('Once') });
     wait_for('the call to be claimed', sub { sql("select count(*) from agent.run_queue where thread_id = '$thread' and state = 'leased'") });
     kill KILL => $runner;
-    is $client->finish($socket)->{status}, 200;
-    is scalar(grep { $_ eq 'Once' } @{ contents($thread) }), 1;
+    is $client->finish($socket)->{status}, 200, 'an update whose runner is killed is answered 200';
+    is scalar(grep { $_ eq 'Once' } @{ contents($thread) }), 1, 'the update is applied once';
 };
 
 subtest 'state: a server that stops ends an update, which changes nothing' => sub {
@@ -204,9 +210,10 @@ subtest 'state: a server that stops ends an update, which changes nothing' => su
     wait_for('the call', sub { thread_status($thread) eq 'busy' });
     $server->graceful;
     my $answer = $client->finish($socket);
-    is_deeply [ $answer->{status}, $answer->{json}{code} ], [ 503, 'shutting_down' ];
-    is thread_status($thread), 'idle';
-    isnt contents($thread)->[-1], 'lost';
+    is_deeply [ $answer->{status}, $answer->{json}{code} ], [ 503, 'shutting_down' ],
+        'an update of a server that stops is 503 shutting_down';
+    is thread_status($thread), 'idle', 'the thread is idle after the server has stopped';
+    isnt contents($thread)->[-1], 'lost', 'the update of a server that stops is not applied';
     wait_for('the new runner', sub { update($thread, values => messages('next'))->{status} == 200 });
 };
 
@@ -224,12 +231,13 @@ subtest 'state: without a free runner an update ends with 503 after AgentCallTim
     $gate->wait_calls(1);
     my $answer = update($thread, values => messages('late'));
     is_deeply [ $answer->{status}, $answer->{json} ], [ 503, { code => 'no_runner',
-        detail => 'No runner was free to answer within 1 s; nothing was changed.' } ];
-    is thread_status($thread), 'idle';
+        detail => 'No runner was free to answer within 1 s; nothing was changed.' } ],
+        'an update without a free runner is 503 no_runner';
+    is thread_status($thread), 'idle', 'the thread is idle after no runner was free';
     $gate->open;
     $client->join_run($run);
     isnt contents($thread)->[-1], 'late', 'it is not applied later';
-    is update($thread, values => messages('in time'))->{status}, 200;
+    is update($thread, values => messages('in time'))->{status}, 200, 'the next update is answered 200';
 };
 
 subtest 'state: a graph that does not answer is 504 after AgentCallTimeout' => sub {
@@ -238,8 +246,9 @@ subtest 'state: a graph that does not answer is 504 after AgentCallTimeout' => s
     kill STOP => $runner;
     my $answer = update($thread, values => messages('late'));
     is_deeply [ $answer->{status}, $answer->{json} ], [ 504, { code => 'call_timeout',
-        detail => 'The graph did not answer within 1 s; nothing was changed.' } ];
-    is thread_status($thread), 'idle';
+        detail => 'The graph did not answer within 1 s; nothing was changed.' } ],
+        'an update that the graph does not answer is 504 call_timeout';
+    is thread_status($thread), 'idle', 'the thread is idle after the time is over';
     kill CONT => $runner;
     wait_for('the runner to serve the next one', sub { update($thread, values => messages('in time'))->{status} == 200 });
     is_deeply [ grep { /time|late/ } @{ contents($thread) } ], ['in time'], 'what comes too late is not stored';
@@ -249,10 +258,10 @@ subtest 'state: without a supervisor an update ends too' => sub {
     my $thread = chat();
     kill STOP => my $supervisor = supervisor_pid($server->httpd_pid);
     my $answer = update($thread, values => messages('late'));
-    is $answer->{status}, 503;
-    is $answer->{json}{code}, 'no_runner';
+    is $answer->{status}, 503, 'an update without a supervisor is answered 503';
+    is $answer->{json}{code}, 'no_runner', 'an update without a supervisor ends with no_runner';
     kill CONT => $supervisor;
-    is thread_status($thread), 'idle';
+    is thread_status($thread), 'idle', 'the thread is idle without a supervisor';
 };
 
 is sql("select count(*) from agent.run_queue where op is not null"), 0, 'state: no call is left';

@@ -56,30 +56,33 @@ sub only_call { return (grep { $_->{is_call} } $play->claim($_[0] // $worker))[0
 subtest 'a call is claimed like a run and saves a checkpoint of the thread' => sub {
     my ($thread, $head) = chat('Hello');
     my ($code, undef, $call) = update($thread, request => { values => { messages => ['x'] }, as_node => 'agent' });
-    is $code, 'ok';
+    is $code, 'ok', 'an update is accepted';
     is $session->extra, "$thread $call", 'the thread and the call have changed';
-    is $play->thread_status($thread), 'busy';
-    is +(result($thread, $call))[0], 'waiting';
+    is $play->thread_status($thread), 'busy', 'the thread of an accepted update is busy';
+    is +(result($thread, $call))[0], 'waiting', 'an accepted update has no result yet';
     my ($claim) = only_call();
     my $message = AgentSQL::decode($claim->{start});
-    is_deeply [ @$message{qw(type run_id epoch op thread_id graph_id)} ], [ 'call', $call, 1, 'update', $thread, 'agent' ];
-    is_deeply $message->{arguments}, { values => { messages => ['x'] }, as_node => 'agent' };
-    is $message->{config}{configurable}{user_id}, 'u1';
+    is_deeply [ @$message{qw(type run_id epoch op thread_id graph_id)} ], [ 'call', $call, 1, 'update', $thread, 'agent' ],
+        'the message names the call, its operation, thread and graph';
+    is_deeply $message->{arguments}, { values => { messages => ['x'] }, as_node => 'agent' },
+        'the message has the arguments of the update';
+    is $message->{config}{configurable}{user_id}, 'u1', 'the message has the user of the update';
     is $message->{checkpoint}{checkpoint_id}, $head, 'it starts from the head of the thread';
     cmp_ok $claim->{start_bytes}, '>=', length $claim->{start}, 'its length is reported';
     cmp_ok $claim->{state_bytes}, '>', 0, 'and that of the state';
     my $new = saved($claim, $head, 'Hello', 'Updated');
-    is_deeply $play->save($worker, $new, AgentSQL::Play::finish($claim)), { $call => [ 'saved', 't' ] };
+    is_deeply $play->save($worker, $new, AgentSQL::Play::finish($claim)), { $call => [ 'saved', 't' ] },
+        'the checkpoint and the end of the call are saved';
     my $body = (result($thread, $call))[1];
     is $body->{checkpoint}{checkpoint_id}, $new->{checkpoint_id}, 'the result names the checkpoint';
-    is $body->{configurable}{checkpoint_id}, $new->{checkpoint_id};
-    is_deeply $play->messages($thread), [ 'Hello', 'Updated' ];
+    is $body->{configurable}{checkpoint_id}, $new->{checkpoint_id}, 'configurable of the result names the checkpoint';
+    is_deeply $play->messages($thread), [ 'Hello', 'Updated' ], 'the state of the thread is that of the checkpoint';
     is $play->thread_status($thread), 'interrupted', 'a node is next';
     my $state = $play->body('get_state', $thread, undef);
     is_deeply [ @{ $state->{metadata} }{qw(source step graph_id thread_id user_id assistant_id)} ],
-        [ 'update', 2, 'agent', $thread, 'u1', $AgentSQL::ASSISTANT ];
+        [ 'update', 2, 'agent', $thread, 'u1', $AgentSQL::ASSISTANT ], 'the metadata are those of an update by its user';
     ok !exists $state->{metadata}{run_id}, 'no run wrote it';
-    is $state->{parent_checkpoint_id}, $head;
+    is $state->{parent_checkpoint_id}, $head, 'the parent of the new state is the head before';
     is $session->value("select arguments from agent.calls where call_id = '$call'"), '{}', 'its values are not kept';
     is $session->value("select count(*) from agent.runs where run_id = '$call'"), 0, 'a call is not a run';
     is $session->value("select count(*) from agent.usage_events where run_id = '$call'"), 0, 'and is not billed as one';
@@ -93,10 +96,10 @@ subtest 'compose_starts has the message of a call too' => sub {
     my ($thread) = chat('Hello');
     my (undef, undef, $call) = update($thread);
     my ($claim) = $play->claim($worker, max_bytes => 0);
-    is $claim->{start}, undef;
+    is $claim->{start}, undef, 'a message over the limit of a claim is not composed by it';
     my $items = AgentSQL::encode([ AgentSQL::Play::item($claim) ]);
     my ($row) = $session->query("select * from agent.compose_starts($worker, '$items')");
-    is AgentSQL::decode($row->[2])->{type}, 'call';
+    is AgentSQL::decode($row->[2])->{type}, 'call', 'compose_starts composes the message of the call';
     $play->api('end_call', $thread, $call);
 };
 
@@ -117,14 +120,14 @@ subtest 'runs that are created during a call wait for it, whatever their strateg
     my ($claim) = only_call();
     my @runs = map { $play->run($thread, strategy => $_) } qw(enqueue interrupt rollback);
     is $play->queue($call)->{cancel}, undef, 'the call is not cancelled';
-    is $play->queue($runs[2])->{state}, 'blocked';
+    is $play->queue($runs[2])->{state}, 'blocked', 'a run that is created during a call is blocked';
     is_deeply [ map { $play->status($thread, $_) } @runs[ 0, 1 ] ], [ 'interrupted', 'run_not_found' ],
         'they end the runs that wait before them';
     is +($play->api('cancel_runs_by_status', 'running', 'interrupt', 'ffffffff-ffff-ffff-ffff-ffffffffffff'))[0],
         'run_not_found', 'a call is not one of the runs that are cancelled by their status';
     $play->save($worker, saved($claim, $head, 'Hello', 'Updated'), AgentSQL::Play::finish($claim));
-    is $play->queue($runs[2])->{state}, 'ready';
-    is $play->thread_status($thread), 'busy';
+    is $play->queue($runs[2])->{state}, 'ready', 'the run is ready once the call has ended';
+    is $play->thread_status($thread), 'busy', 'the thread stays busy for the run';
     my ($next) = $play->claim($worker);
     is_deeply [ map { $_->{content} } @{ $play->start_values($next)->{messages} } ], [ 'Hello', 'Updated' ],
         'the run continues with the new state';
@@ -135,12 +138,12 @@ subtest 'the end of a thread has no run while a call is active' => sub {
     my ($thread) = chat('Hello');
     my (undef, undef, $call) = update($thread);
     my ($row) = $session->query("select * from agent.find_thread_end('$deployment', '$thread')");
-    is_deeply $row, [ 'ok', '3--1', '' ];
+    is_deeply $row, [ 'ok', '3--1', '' ], 'find_thread_end returns no run for the call';
     $play->api('end_call', $thread, $call);
 };
 
 subtest 'what a call needs before it is made' => sub {
-    is +(update(AgentSQL::uuid()))[0], 'thread_not_found';
+    is +(update(AgentSQL::uuid()))[0], 'thread_not_found', 'an unknown thread cannot be updated';
     my $thread = $play->thread;
     is_deeply [ (update($thread))[ 0, 1 ] ], [ 'no_graph', "Thread $thread has no graph ID" ], 'a thread without a graph';
     is +(update($play->thread(metadata => { graph_id => 'nobody' })))[0], 'graph_not_found', 'a graph that nobody executes';
@@ -150,9 +153,10 @@ subtest 'what a call needs before it is made' => sub {
     my $claim = only_call();
     is AgentSQL::decode($claim->{start})->{checkpoint}, undef, 'its state is empty';
     $play->save($worker, saved($claim, undef, 'First'), AgentSQL::Play::finish($claim));
-    is_deeply $play->messages($named), ['First'];
+    is_deeply $play->messages($named), ['First'], 'the first state of the thread is that of the update';
     my ($chat) = chat('Hello');
-    is +(update($chat, request => { checkpoint_id => AgentSQL::uuid() }))[0], 'checkpoint_not_found';
+    is +(update($chat, request => { checkpoint_id => AgentSQL::uuid() }))[0], 'checkpoint_not_found',
+        'a call cannot continue an unknown checkpoint';
 };
 
 subtest 'a call may continue an earlier checkpoint' => sub {
@@ -162,29 +166,31 @@ subtest 'a call may continue an earlier checkpoint' => sub {
         AgentSQL::Play::finish($claim));
     my (undef, undef, $call) = update($thread, request => { values => {}, checkpoint => { checkpoint_id => $old } });
     my $fork = only_call();
-    is AgentSQL::decode($fork->{start})->{checkpoint}{checkpoint_id}, $old;
+    is AgentSQL::decode($fork->{start})->{checkpoint}{checkpoint_id}, $old,
+        'the message names the checkpoint that the update continues';
     $play->save($worker, saved($fork, $old, 'Hello', 'forked'), AgentSQL::Play::finish($fork));
-    is_deeply $play->messages($thread), [ 'Hello', 'forked' ];
+    is_deeply $play->messages($thread), [ 'Hello', 'forked' ], 'the new state continues the earlier checkpoint';
 };
 
 subtest 'a refused update leaves the thread as it was' => sub {
     my ($thread, $head) = chat('Hello');
     my $failed = $play->leased($worker, $thread);
     $play->save($worker, AgentSQL::Play::finish($failed, 'error', { error => 'E', message => 'm' }));
-    is $play->thread_status($thread), 'error';
+    is $play->thread_status($thread), 'error', 'the thread has status error before the update';
     my (undef, undef, $call) = update($thread);
     my $claim = only_call();
     my $half = saved($claim, $head, 'Hello', 'half');
     $play->save($worker, $half);
-    is_deeply $play->messages($thread), [ 'Hello', 'half' ];
+    is_deeply $play->messages($thread), [ 'Hello', 'half' ], 'a checkpoint of a call that executes is the state of the thread';
     is_deeply $play->save($worker, AgentSQL::Play::finish($claim, 'error', { error => 'InvalidUpdateError', message => 'x' x 9000 })),
-        { $call => [ 'saved', 't' ] };
+        { $call => [ 'saved', 't' ] }, 'the refusal of the graph ends the call';
     my ($code, $text) = result($thread, $call);
-    is $code, 'update_refused';
+    is $code, 'update_refused', 'the call was refused';
     like $text, qr/\AInvalidUpdateError: x+\z/, 'the text is that of the graph';
     is length $text, 20 + 2000, 'and is cut';
     is_deeply $play->messages($thread), ['Hello'], 'the checkpoint that it saved is deleted';
-    is +($play->api('get_state', $thread, $half->{checkpoint_id}))[0], 'checkpoint_not_found';
+    is +($play->api('get_state', $thread, $half->{checkpoint_id}))[0], 'checkpoint_not_found',
+        'the checkpoint of a refused update cannot be read';
     is $play->thread_status($thread), 'error', 'the thread has its status again';
 };
 
@@ -199,12 +205,12 @@ subtest 'what an update writes stays apart from the writes of the last run' => s
         my ($row) = $session->query("select body from agent.read_checkpoint('$deployment', '$thread', '{\"checkpoint_id\":\"$step\"}', null, 100000)");
         return [ map { $_->[3] } @{ AgentSQL::decode($row->[0])->{writes} } ];
     };
-    is_deeply $writes->(), [$old];
+    is_deeply $writes->(), [$old], 'the write of the run is the last one before the update';
     update($thread);
     my $call = only_call();
     my ($new, @new) = AgentSQL::Play::blob($call, 'new');
     $play->save($worker, @new, saved($call, $head, 'Hello', 'half'), AgentSQL::Play::put_writes($call, id => $step, writes => [ [ -1, 'e', $new ] ]));
-    is_deeply $writes->(), [$new];
+    is_deeply $writes->(), [$new], 'the write of the update replaces that of the run';
     $play->save($worker, AgentSQL::Play::finish($call, 'error', { error => 'E', message => 'm' }));
     is_deeply $writes->(), [$old], 'the run wrote it, and the call is undone';
 };
@@ -229,7 +235,8 @@ subtest 'a runner cannot make its refusal look like an error of the server' => s
         my $claim = only_call();
         $play->save($worker, saved($claim, $head, 'Hello', 'half'),
             { %{ AgentSQL::Play::finish($claim, 'error', { error => $word, message => 'm' }) }, f => 0 });
-        is_deeply [ result($thread, $call) ], [ 'update_refused', "$word: m" ];
+        is_deeply [ result($thread, $call) ], [ 'update_refused', "$word: m" ],
+            "an error $word of the runner is a refusal of the graph";
         is_deeply $play->messages($thread), ['Hello'], 'its checkpoint is deleted';
     }
 };
@@ -240,7 +247,7 @@ subtest 'a call that ends without a checkpoint has failed' => sub {
         my (undef, undef, $call) = update($thread);
         $play->save($worker, AgentSQL::Play::finish(only_call(), $status));
         is +(result($thread, $call))[0], 'call_failed', $status;
-        is $play->thread_status($thread), 'idle';
+        is $play->thread_status($thread), 'idle', "a thread is idle after a call that ended $status without a checkpoint";
     }
 };
 
@@ -249,12 +256,13 @@ subtest 'a call that was not answered in time ends, and its worker is fenced' =>
     my (undef, undef, $call) = update($thread, seconds => 2.5);
     my $claim = only_call();
     is_deeply [ $play->api('end_call', $thread, $call) ],
-        [ 'call_timeout', 'The graph did not answer within 2.5 s; nothing was changed.' ];
-    is_deeply $play->check($worker, $claim), { $call => 'lost' };
+        [ 'call_timeout', 'The graph did not answer within 2.5 s; nothing was changed.' ],
+        'the end of the time names the seconds that the graph had';
+    is_deeply $play->check($worker, $claim), { $call => 'lost' }, 'the worker has lost a call that was not answered in time';
     is_deeply $play->save($worker, saved($claim, $head, 'Hello', 'late'), AgentSQL::Play::finish($claim)),
-        { $call => [ 'fenced', 'f' ] };
-    is_deeply $play->messages($thread), ['Hello'];
-    is $play->thread_status($thread), 'idle';
+        { $call => [ 'fenced', 'f' ] }, 'the late answer of the worker is fenced';
+    is_deeply $play->messages($thread), ['Hello'], 'a late answer changes no state';
+    is $play->thread_status($thread), 'idle', 'the thread is idle after the time is over';
     is +($play->api('end_call', $thread, $call))[0], 'call_timeout', 'it ends once';
 };
 
@@ -262,8 +270,9 @@ subtest 'a call that no runner had ends with another word' => sub {
     my ($thread) = chat('Hello');
     my (undef, undef, $call) = update($thread);
     is_deeply [ $play->api('end_call', $thread, $call) ],
-        [ 'no_runner', 'No runner was free to answer within 10 s; nothing was changed.' ];
-    is_deeply [ $play->claim($worker) ], [];
+        [ 'no_runner', 'No runner was free to answer within 10 s; nothing was changed.' ],
+        'the end names the seconds that no runner was free';
+    is_deeply [ $play->claim($worker) ], [], 'a call that has ended is not claimed';
 };
 
 subtest 'a call that was saved has succeeded, whatever follows' => sub {
@@ -278,11 +287,11 @@ subtest 'a call that was saved has succeeded, whatever follows' => sub {
     is +($play->api('end_call', $thread, $call))[0], 'ok', 'its time is over';
     ($thread, $call, $claim) = $made->();
     is_deeply $play->release($worker, 'true', $claim), { $call => 'success' }, 'its runner is lost';
-    is +(result($thread, $call))[0], 'ok';
+    is +(result($thread, $call))[0], 'ok', 'a saved call whose runner is lost has the result ok';
     is_deeply [ $play->claim($worker) ], [], 'it is not executed again';
     ($thread, $call, $claim) = $made->();
     my ($row) = $session->query("select * from agent.fail_run($worker, '$deployment', '$call', 1, 'output_timeout', 'm')");
-    is $row->[2], 'error';
+    is $row->[2], 'error', 'an end that cannot be saved ends the queue row with status error';
     is +(result($thread, $call))[0], 'ok', 'its end could not be saved';
 };
 
@@ -291,28 +300,29 @@ subtest 'a call whose runner is lost is executed again, and fails after the thir
     my (undef, undef, $call) = update($thread);
     for my $attempt (1 .. 3) {
         my ($claim) = $play->claim($worker);
-        is AgentSQL::decode($claim->{start})->{attempt}, $attempt;
-        is_deeply $play->release($worker, 'true', $claim), { $call => $attempt < 3 ? 'requeued' : 'error' };
+        is AgentSQL::decode($claim->{start})->{attempt}, $attempt, "attempt $attempt is numbered in its message";
+        is_deeply $play->release($worker, 'true', $claim), { $call => $attempt < 3 ? 'requeued' : 'error' },
+            "the loss of attempt $attempt requeues the call, or ends it after the third";
         at(10 * $attempt . ' seconds');
     }
     $session->query('reset agent.now');
     my ($code, $text) = result($thread, $call);
-    is $code, 'call_failed';
-    like $text, qr/given up after 3 attempts/;
-    is $play->thread_status($thread), 'idle';
+    is $code, 'call_failed', 'a call that lost three runners has failed';
+    like $text, qr/given up after 3 attempts/, 'the text says how many attempts were made';
+    is $play->thread_status($thread), 'idle', 'the thread is idle after the failed call';
 };
 
 subtest 'the death of a worker releases its calls' => sub {
     my $dying = $play->worker(node => 'dying', pid => 3);
     my ($thread, $head) = chat('Hello');
     my (undef, undef, $call) = update($thread);
-    ok only_call($dying);
+    ok only_call($dying), 'the worker that dies has claimed the call';
     my ($row) = $session->query("select * from agent.mark_worker_dead($dying, true, 100)");
-    is_deeply $row, [ $call, $thread, 'requeued' ];
+    is_deeply $row, [ $call, $thread, 'requeued' ], 'the call of the dead worker is requeued';
     my ($claim) = $play->claim($worker);
-    is $claim->{epoch}, 2;
+    is $claim->{epoch}, 2, 'the call is claimed again in the next epoch';
     $play->save($worker, saved($claim, $head, 'Hello', 'again'), AgentSQL::Play::finish($claim));
-    is_deeply $play->messages($thread), [ 'Hello', 'again' ];
+    is_deeply $play->messages($thread), [ 'Hello', 'again' ], 'the second attempt saves the state';
 };
 
 subtest 'the deletion of a thread ends its call' => sub {
@@ -320,10 +330,10 @@ subtest 'the deletion of a thread ends its call' => sub {
     my (undef, undef, $call) = update($thread);
     my $claim = only_call();
     $play->api('delete_thread', $thread);
-    is $session->extra, "$thread $call";
-    is +(result($thread, $call))[0], 'thread_not_found';
-    is +($play->api('end_call', $thread, $call))[0], 'thread_not_found';
-    is_deeply $play->check($worker, $claim), { $call => 'lost' };
+    is $session->extra, "$thread $call", 'the deletion changes the thread and the call';
+    is +(result($thread, $call))[0], 'thread_not_found', 'the call has no result without its thread';
+    is +($play->api('end_call', $thread, $call))[0], 'thread_not_found', 'the call cannot be ended without its thread';
+    is_deeply $play->check($worker, $claim), { $call => 'lost' }, 'the worker has lost the call of a deleted thread';
 };
 
 subtest 'the deletion of a run keeps the updates that continue its state' => sub {
@@ -332,8 +342,8 @@ subtest 'the deletion of a run keeps the updates that continue its state' => sub
     update($thread);
     my $claim = only_call();
     $play->save($worker, saved($claim, $head, 'Hello', 'Updated'), AgentSQL::Play::finish($claim));
-    is +($play->api('delete_run', $thread, $run))[0], 'ok';
-    is_deeply $play->messages($thread), [ 'Hello', 'Updated' ];
+    is +($play->api('delete_run', $thread, $run))[0], 'ok', 'the run whose state was updated is deleted';
+    is_deeply $play->messages($thread), [ 'Hello', 'Updated' ], 'the state of the update stays without the run before it';
 };
 
 subtest 'a rollback of a run restores the update before it' => sub {
@@ -346,7 +356,7 @@ subtest 'a rollback of a run restores the update before it' => sub {
     $play->save($worker, AgentSQL::Play::checkpoint($next, id => AgentSQL::uuid(), parent => $new->{checkpoint_id}, messages => [ 'Hello', 'Updated', 'more' ]));
     $session->call('cancel_run', $deployment, $thread, $next->{run_id}, 'rollback');
     $play->save($worker, AgentSQL::Play::finish($next, 'interrupted'));
-    is_deeply $play->messages($thread), [ 'Hello', 'Updated' ];
+    is_deeply $play->messages($thread), [ 'Hello', 'Updated' ], 'the state is that of the update again';
 };
 
 subtest 'overdue calls are ended, and old records are deleted' => sub {
@@ -363,12 +373,12 @@ subtest 'overdue calls are ended, and old records are deleted' => sub {
     is sweep(), 0, 'not before the deadline';
     $after->('6 seconds');
     1 while sweep();
-    is +(result($thread, $late))[0], 'no_runner';
-    is $play->thread_status($thread), 'idle';
+    is +(result($thread, $late))[0], 'no_runner', 'a call that no runner claimed before its deadline ends with no_runner';
+    is $play->thread_status($thread), 'idle', 'the thread of an overdue call is idle';
     is $session->value("select count(*) from agent.calls where thread_id = '$deleted'"), 0, 'the one of the deleted thread is gone';
     $after->('2 minutes');
     1 while sweep();
-    is $session->value('select count(*) from agent.calls'), 0;
+    is $session->value('select count(*) from agent.calls'), 0, 'the record of a call is deleted two minutes after its deadline';
     $session->query('reset agent.now');
 };
 
@@ -383,10 +393,10 @@ subtest 'runs and calls of one batch do not affect each other' => sub {
         saved($claim{$call}, $head, 'Hello', 'Updated'),
         AgentSQL::Play::finish($claim{$run}, 'error', { error => 'E', message => 'm' }),
         AgentSQL::Play::finish($claim{$call})),
-        { $run => [ 'saved', 't' ], $call => [ 'saved', 't' ] };
-    is $play->thread_status($chat), 'error';
-    is $play->thread_status($thread), 'interrupted';
-    is +(result($thread, $call))[0], 'ok';
+        { $run => [ 'saved', 't' ], $call => [ 'saved', 't' ] }, 'the run and the call of one batch are saved and have ended';
+    is $play->thread_status($chat), 'error', 'a run that fails beside a call leaves its own thread in status error';
+    is $play->thread_status($thread), 'interrupted', 'a call that succeeds beside a failed run leaves its thread interrupted';
+    is +(result($thread, $call))[0], 'ok', 'a call that is saved beside a failed run has succeeded';
 };
 
 is $session->value('select count(*) from agent.run_events e where exists (select from agent.calls c where c.call_id = e.run_id)'), 0,

@@ -162,21 +162,23 @@ subtest 'a snapshot stores what it adds to its parent, and is read whole' => sub
     my $thread = $claim->{thread_id};
     my $first = saved($claim, undef, values => { messages => [ 0, 'm1', 'm2' ], note => 'n1', none => undef },
         checkpoint => { v => 4, channel_versions => { messages => '1' } }, metadata => { source => 'input', step => -1 });
-    is count_of('checkpoint_blobs', $thread), 3;
-    is count_of('checkpoint_items', $thread), 2;
+    is count_of('checkpoint_blobs', $thread), 3, 'each value of a snapshot is a blob';
+    is count_of('checkpoint_items', $thread), 2, 'each element of a list is an item';
     my $second = saved($claim, $first, values => { messages => [ 2, 'm3' ] });
-    is count_of('checkpoint_items', $thread), 3;
+    is count_of('checkpoint_items', $thread), 3, 'a child stores only the elements that it adds';
     my $third = saved($claim, $second, values => { note => 'n2', more => 'm1' });
-    is_deeply values_of($thread, $first), { messages => [qw(m1 m2)], note => 'n1', none => undef };
+    is_deeply values_of($thread, $first), { messages => [qw(m1 m2)], note => 'n1', none => undef },
+        'the first snapshot has its own values';
     is_deeply values_of($thread, $second), { messages => [qw(m1 m2 m3)], note => 'n1', none => undef },
         'a channel that is not named is that of the parent';
-    is_deeply values_of($thread, $third), { messages => [qw(m1 m2 m3)], note => 'n2', none => undef, more => 'm1' };
+    is_deeply values_of($thread, $third), { messages => [qw(m1 m2 m3)], note => 'n2', none => undef, more => 'm1' },
+        'the third snapshot has its own values and those of its ancestors';
     is count_of('checkpoint_blobs', $thread), 5, 'a value is stored once';
     is_deeply tuple_of($thread, '', $first)->{tuple}, { ns => '', checkpoint_id => $first, parent => undef,
         run_id => $claim->{run_id}, checkpoint => { v => 4, channel_versions => { messages => '1' } },
-        metadata => { source => 'input', step => -1 } };
-    is tuple_of($thread, '', $second)->{tuple}{parent}, $first;
-    is orphans($thread), 0;
+        metadata => { source => 'input', step => -1 } }, 'the tuple has what the snapshot was saved with';
+    is tuple_of($thread, '', $second)->{tuple}{parent}, $first, 'the tuple of a child names its parent';
+    is orphans($thread), 0, 'no row of the snapshots is unused';
     finish($claim);
 };
 
@@ -194,7 +196,7 @@ subtest 'a fork keeps elements of a parent that is not the newest' => sub {
     for my $bytes (100, 20_000, 1_000_000) {
         is_deeply values_of($thread, $_, '', $bytes), { messages => $expected{$_} } for $first, $second, $fork, $cut, $shorter;
     }
-    is orphans($thread), 0;
+    is orphans($thread), 0, 'no row of the forks is unused';
     finish($claim);
 };
 
@@ -209,11 +211,12 @@ subtest 'a batch of records can be repeated' => sub {
         AgentSQL::Play::put($claim, id => $second, parent => $first, channels => { messages => list(1, $three) });
     my $count = sub { return join ' ', map { count_of($_, $thread) } qw(checkpoint_snapshots checkpoint_items checkpoint_writes checkpoint_blobs) };
     $play->save($worker, @batch);
-    is $count->(), '2 3 3 3';
+    is $count->(), '2 3 3 3', 'the batch stores two snapshots and their rows';
     $play->save($worker, @batch, $batch[3]) for 1, 2;
-    is $count->(), '2 3 3 3';
+    is $count->(), '2 3 3 3', 'a repeated batch stores nothing more';
     is orphans($thread), 0, 'uses are counted once';
-    is_deeply [ map { values_of($thread, $_)->{messages} } $first, $second ], [ ['one'], [qw(one three)] ];
+    is_deeply [ map { values_of($thread, $_)->{messages} } $first, $second ], [ ['one'], [qw(one three)] ],
+        'a repeated batch leaves the values as they were';
     finish($claim);
 };
 
@@ -229,8 +232,9 @@ subtest 'the first write of an idx counts, of a negative idx the last one' => su
     $play->save($worker, AgentSQL::Play::put_writes($claim, id => $id, task => 't2', writes => [ [ 1, 'x', $digest{c} ], [ -3, 'i', $digest{c} ] ]));
     is_deeply tuple_of($thread, '', $id)->{writes}, [
         [ 't1', -1, 'e', $digest{b}, '' ], [ 't1', 0, 'x', list(0, @digest{qw(a b)}), '' ],
-        [ 't2', -3, 'i', $digest{c}, '' ], [ 't2', 0, 'y', undef, '~p' ], [ 't2', 1, 'x', $digest{a}, '~p' ] ];
-    is orphans($thread), 0;
+        [ 't2', -3, 'i', $digest{c}, '' ], [ 't2', 0, 'y', undef, '~p' ], [ 't2', 1, 'x', $digest{a}, '~p' ] ],
+        'writes are ordered by task and idx, one for each idx';
+    is orphans($thread), 0, 'no row of the writes is unused';
     finish($claim);
     sweep();
     is count_of('checkpoint_blobs', $thread), 3, 'the value of a write that does not count is swept';
@@ -248,13 +252,15 @@ subtest 'the deletion of a run restores the writes that it replaced' => sub {
     my @more;
     my $new = value_of($second, \@more, 'new');
     $play->save($worker, @more, AgentSQL::Play::put_writes($second, id => $id, writes => [ [ -3, 'i', $new ], [ 0, 'x', $new ], [ -4, 'r', $new ] ]));
-    is_deeply tuple_of($thread, '', $id)->{writes}, [ [ 'task', -4, 'r', $new, '' ], [ 'task', -3, 'i', $new, '' ], [ 'task', 0, 'x', $done, '' ] ];
-    is +($play->api('cancel_run', $thread, $second->{run_id}, 'rollback'))[0], 'ok';
+    is_deeply tuple_of($thread, '', $id)->{writes}, [ [ 'task', -4, 'r', $new, '' ], [ 'task', -3, 'i', $new, '' ], [ 'task', 0, 'x', $done, '' ] ],
+        'the write of a negative idx replaces that of the first run, others do not';
+    is +($play->api('cancel_run', $thread, $second->{run_id}, 'rollback'))[0], 'ok', 'the second run is rolled back';
     finish($second);
-    is $play->status($thread, $second->{run_id}), 'run_not_found';
-    is_deeply tuple_of($thread, '', $id)->{writes}, [ [ 'task', -3, 'i', $old, '' ], [ 'task', 0, 'x', $done, '' ] ];
+    is $play->status($thread, $second->{run_id}), 'run_not_found', 'the run that was rolled back is gone';
+    is_deeply tuple_of($thread, '', $id)->{writes}, [ [ 'task', -3, 'i', $old, '' ], [ 'task', 0, 'x', $done, '' ] ],
+        'the writes of the first run are as before';
     sweep();
-    is count_of('checkpoint_blobs', $thread), 2;
+    is count_of('checkpoint_blobs', $thread), 2, 'only the blobs of the first run are left';
 };
 
 subtest 'the writes of a snapshot are limited, those of all tasks and runs together' => sub {
@@ -283,18 +289,20 @@ subtest 'namespaces have their own snapshots' => sub {
     saved($claim, undef, id => $id, values => { x => 'root' });
     saved($claim, undef, id => $id, ns => 'sub:1', values => { x => 'sub' });
     my $next = saved($claim, $id, ns => 'sub:1', values => { y => 'next' });
-    is_deeply values_of($thread, $id), { x => 'root' };
-    is_deeply values_of($thread, $id, 'sub:1'), { x => 'sub' };
+    is_deeply values_of($thread, $id), { x => 'root' }, 'the root namespace has its own snapshot';
+    is_deeply values_of($thread, $id, 'sub:1'), { x => 'sub' }, 'a namespace has a snapshot of the same id';
     is_deeply values_of($thread, undef, 'sub:1'), { x => 'sub', y => 'next' }, 'without an id the newest';
-    is tuple_of($thread, '', undef)->{tuple}{checkpoint_id}, $id;
+    is tuple_of($thread, '', undef)->{tuple}{checkpoint_id}, $id,
+        'the newest snapshot of the root is not that of another namespace';
     is scalar(tuple_of($thread, 'other', undef)), undef, 'no snapshot is null';
-    is scalar(tuple_of($thread, '', $next)), undef;
+    is scalar(tuple_of($thread, '', $next)), undef, 'a snapshot is not found in another namespace';
     is_deeply $play->messages($thread), [], 'a snapshot is not a state';
     # Indexes have room for the longest names, which cannot be compressed.
     my ($ns, $task) = map { join '', map { chr 33 + int rand 90 } 1 .. $_ } 2048, 128;
     my $long = saved($claim, undef, ns => $ns, values => { x => 'long' });
     $play->save($worker, AgentSQL::Play::put_writes($claim, ns => $ns, id => $long, task => $task, path => 'x' x 1024, writes => [ [ 0, 'x', undef ] ]));
-    is_deeply tuple_of($thread, $ns, $long)->{writes}, [ [ $task, 0, 'x', undef, 'x' x 1024 ] ];
+    is_deeply tuple_of($thread, $ns, $long)->{writes}, [ [ $task, 0, 'x', undef, 'x' x 1024 ] ],
+        'the longest namespace, task and path are read as they were written';
     finish($claim);
 };
 
@@ -312,7 +320,8 @@ subtest 'a blob in parts is whole when the last part has come' => sub {
     my $put = AgentSQL::Play::put($claim, channels => { x => $digest });
     $play->save($worker, $_) for $part->(0, 2, 'an attempt that was lost'), @parts[ 0, 0, 1, 2, 1 ];
     like refused($put), qr/\A22/, 'a value of which a part is missing cannot be named';
-    is +(read_part('read_blobs', $thread, { digests => [$digest] }))[0], 'blob_not_found';
+    is +(read_part('read_blobs', $thread, { digests => [$digest] }))[0], 'blob_not_found',
+        'a value of which a part is missing cannot be read';
     like refused($part->(1, 5, 'x')), qr/\A22/, 'a part of another number of parts';
     like refused($part->(3, 4, 'x', value_type => 'json')), qr/\A22/, 'a part of another type';
     $play->save($worker, @parts, $put);
@@ -321,9 +330,9 @@ subtest 'a blob in parts is whole when the last part has come' => sub {
         my ($text, $count) = blobs_of($thread, [ $digest, $digest ], $size);
         is $text->{$digest}, $bytes x 2, "parts of $size bytes";
     }
-    is +(blobs_of($thread, [$digest], 1))[1], 4;
+    is +(blobs_of($thread, [$digest], 1))[1], 4, 'each part of a blob is an answer when one byte is asked for';
     finish($claim);
-    is +($play->api('delete_run', $thread, $claim->{run_id}))[0], 'ok';
+    is +($play->api('delete_run', $thread, $claim->{run_id}))[0], 'ok', 'the run of the blob is deleted';
     sweep();
     is count_of('checkpoint_blobs', $thread), 0, 'all of them are deleted together';
     my $other = leased($thread);
@@ -383,10 +392,10 @@ subtest 'what is not in the notation ends its own run, and a batch of others is 
     like refused($twice), qr/\A22/, 'a channel that is named twice';
     my $same = AgentSQL::uuid();
     like refused($put->(id => $same, parent => $same)), qr/\A22/, 'a snapshot that is its own parent';
-    is count_of('checkpoint_snapshots', $thread), 1;
-    is count_of('checkpoint_blobs', $thread), 3;
-    is orphans($thread), 0;
-    is_deeply values_of($thread, $id), { l => [qw(a b)], v => 'v' };
+    is count_of('checkpoint_snapshots', $thread), 1, 'no snapshot of a refused batch is stored';
+    is count_of('checkpoint_blobs', $thread), 3, 'no blob of a refused batch is stored';
+    is orphans($thread), 0, 'no row of a refused batch is unused';
+    is_deeply values_of($thread, $id), { l => [qw(a b)], v => 'v' }, 'the values are as before the refused batches';
     finish($claim, $other);
 };
 
@@ -412,14 +421,16 @@ subtest 'checkpoint.list shows the newest first, by namespace, filter and positi
     for my $bytes (100, 3000, 1_000_000) {
         is $list->($bytes, ns => ''), join(' ', reverse 1 .. 30), "parts of $bytes bytes";
         is $list->($bytes, ns => undef), join(' ', 99, reverse 1 .. 30), 'of all namespaces';
-        is $list->($bytes, ns => 'sub'), 99;
-        is $list->($bytes, ns => '', before => $id{4}), '3 2 1';
-        is $list->($bytes, before => $id{4}), '3 2 1';
-        is $list->($bytes, ns => '', filter => { even => \1 }, before => $id{10}), '8 6 4 2';
+        is $list->($bytes, ns => 'sub'), 99, "$bytes bytes: a namespace lists its only snapshot";
+        is $list->($bytes, ns => '', before => $id{4}), '3 2 1',
+            "$bytes bytes: a namespace lists the snapshots before another one";
+        is $list->($bytes, before => $id{4}), '3 2 1', "$bytes bytes: all namespaces list the snapshots before another one";
+        is $list->($bytes, ns => '', filter => { even => \1 }, before => $id{10}), '8 6 4 2',
+            "$bytes bytes: a filter selects snapshots by their metadata";
     }
-    is $list->(1_000_000, ns => '', limit => 2), '30 29';
-    is $list->(1_000_000, ns => '', limit => 0), '';
-    is $list->(1_000_000, ns => 'none'), '';
+    is $list->(1_000_000, ns => '', limit => 2), '30 29', 'a list has at most limit snapshots, newest first';
+    is $list->(1_000_000, ns => '', limit => 0), '', 'a list of limit 0 is empty';
+    is $list->(1_000_000, ns => 'none'), '', 'the list of an unknown namespace is empty';
     for my $bad ({ before => 'x' }, { filter => 1 }, { filter => 'x' }, { limit => 'x' }, { limit => -1 }, { after => { ns => '', checkpoint_id => 'x' } }) {
         like $session->error(sprintf("select agent.read_checkpoints('%s', '%s', '%s', null, 1000)", $play->deployment, $thread,
             AgentSQL::encode($bad))), qr/\A22/, AgentSQL::encode($bad);
@@ -468,8 +479,9 @@ subtest 'checkpoint.delta shows the writes since the nearest ancestor with a val
     is_deeply scalar $delta->($ids[5], 1_000_000, 'd'), { d => { seed => $seed, writes => $expected->(2 .. 4) } },
         'those of the ancestor with the value too, and none of the snapshot itself';
     is_deeply scalar $delta->($ids[2], 1_000_000, 'd'), { d => { writes => $expected->(0, 1) } }, 'no ancestor has a value';
-    is_deeply scalar $delta->($ids[0], 1_000_000, 'd'), { d => { writes => [] } };
-    is_deeply scalar $delta->(AgentSQL::uuid(), 1_000_000, 'd'), { d => { writes => [] } };
+    is_deeply scalar $delta->($ids[0], 1_000_000, 'd'), { d => { writes => [] } }, 'the first snapshot has no writes before it';
+    is_deeply scalar $delta->(AgentSQL::uuid(), 1_000_000, 'd'), { d => { writes => [] } },
+        'an unknown snapshot has no writes before it';
     is_deeply scalar $delta->($ids[2], 1_000_000, 'other', 'd', 'l'), {
         other => { seed => AgentSQL::Play::digest('json', 'early'), writes => [] }, d => { writes => $expected->(0, 1) },
         l => { seed => list(0, map { AgentSQL::Play::digest('json', $_) } qw(a b)), writes => [] } }, 'channels by themselves';
@@ -491,7 +503,8 @@ subtest 'checkpoint.delta shows the writes since the nearest ancestor with a val
         cmp_ok $parts, '>', 10, 'each of them divided' if $bytes < 10_000;
     }
     for my $cursor ('x', "$ids[0].1", "$ids[0].111.w0", "$ids[0].0x.w0", "$ids[0].11.x0", "$ids[0].11.w", "$ids[0].11.w1234567890") {
-        is +(read_part('read_delta', $thread, { checkpoint_id => $ids[9], channels => [qw(a b)] }, $cursor))[0], 'invalid_cursor';
+        is +(read_part('read_delta', $thread, { checkpoint_id => $ids[9], channels => [qw(a b)] }, $cursor))[0], 'invalid_cursor',
+            "read_delta refuses the cursor $cursor";
     }
     finish($claim);
 };
@@ -514,7 +527,8 @@ subtest 'the work of a part of checkpoint.delta is bounded, also where nothing i
         my ($code, $body);
         ($code, $body, $cursor) = read_part('read_delta', $thread, { checkpoint_id => $id->(200), channels => [ map { "c$_" } 1 .. 64 ] }, $cursor);
         $parts++;
-        is_deeply [ $code, $body ], [ 'ok', { map { ("c$_" => { writes => [] }) } 1 .. 64 } ];
+        is_deeply [ $code, $body ], [ 'ok', { map { ("c$_" => { writes => [] }) } 1 .. 64 } ],
+            '64 channels without writes are one answer';
     } while (defined $cursor);
     is $parts, 10, '20,000 channels a part';
     # A snapshot without channels, with many writes.
@@ -537,10 +551,11 @@ subtest 'a long tuple is a part of its own' => sub {
     my $id = saved($claim, undef, checkpoint => { x => 'x' x 600_000 }, metadata => { x => 'x' x 400_000 },
         values => { l => [ 0, map { "m$_" } 1 .. 3000 ] });
     my ($got, $parts) = tuple_of($thread, '', $id, 1_000_000);
-    is $parts, 2;
-    is length $got->{tuple}{checkpoint}{x}, 600_000;
-    is @{ $got->{channels}{l} }, 3000;
-    is_deeply [ sort keys %{ (read_part('read_checkpoint', $thread, { checkpoint_id => $id }, undef, 1_000_000))[1] } ], ['tuple'];
+    is $parts, 2, 'a snapshot of 600,000 bytes and a list are read in two parts';
+    is length $got->{tuple}{checkpoint}{x}, 600_000, 'the metadata of the snapshot are read whole';
+    is @{ $got->{channels}{l} }, 3000, 'the list of the snapshot is read whole';
+    is_deeply [ sort keys %{ (read_part('read_checkpoint', $thread, { checkpoint_id => $id }, undef, 1_000_000))[1] } ], ['tuple'],
+        'the first part has the tuple alone';
     finish($claim);
 };
 
@@ -565,11 +580,12 @@ subtest 'an executing run begins again when it may continue a snapshot of a dele
     my $claim = leased($thread);
     my $root = AgentSQL::uuid();
     $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $root, messages => ['Hello']));
-    is +($play->api('delete_run', $thread, $old->{run_id}))[0], 'ok';
+    is +($play->api('delete_run', $thread, $old->{run_id}))[0], 'ok', 'an earlier run of the namespace is deleted';
     is_deeply $play->save($worker, AgentSQL::Play::put($claim, id => $root)), { $claim->{run_id} => [ 'saved', 'f' ] },
         'the snapshot of another run is the last one';
-    is +($play->api('delete_run', $thread, $last->{run_id}))[0], 'ok';
-    is_deeply $play->save($worker, AgentSQL::Play::put($claim, ns => 'sub')), { $claim->{run_id} => [ 'fenced', 'f' ] };
+    is +($play->api('delete_run', $thread, $last->{run_id}))[0], 'ok', 'the run of the last snapshot is deleted';
+    is_deeply $play->save($worker, AgentSQL::Play::put($claim, ns => 'sub')), { $claim->{run_id} => [ 'fenced', 'f' ] },
+        'the executing run is fenced when its snapshot may have a deleted parent';
     my ($again) = $play->claim($worker);
     is "@$again{qw(run_id attempt)}", "$claim->{run_id} 1", 'the attempt does not count';
     is AgentSQL::decode($again->{start})->{checkpoint}{checkpoint_id}, $root, 'it goes on from its own state';
@@ -616,20 +632,21 @@ subtest 'blobs that a deleted run shares with another stay' => sub {
     my $third = leased($thread);
     my $c = saved($third, $b, values => { messages => [ 3, 'm4' ], x => 'm2' });
     my $d = saved($third, $a, values => { messages => [ 1, 'm3', 'm5' ] });
-    is +($play->api('cancel_run', $thread, $third->{run_id}, 'rollback'))[0], 'ok';
-    is orphans($thread), 0;
+    is +($play->api('cancel_run', $thread, $third->{run_id}, 'rollback'))[0], 'ok', 'the third run is rolled back';
+    is orphans($thread), 0, 'the rollback leaves no unused row';
     finish($third);
     is scalar(tuple_of($thread, '', $c)), undef, 'a run that is rolled back leaves no snapshot';
-    is tuple_of($thread, '', undef)->{tuple}{checkpoint_id}, $b;
-    is orphans($thread), 0;
+    is tuple_of($thread, '', undef)->{tuple}{checkpoint_id}, $b, 'the newest snapshot is that of the second run';
+    is orphans($thread), 0, 'the end of the rolled back run leaves no unused row';
     sweep();
     is count_of('checkpoint_blobs', $thread), 4, 'its blobs go, unless others use them';
-    is_deeply values_of($thread, $b), { messages => [qw(m1 m2 m3)], x => 'shared', y => 'm1' };
-    is +($play->api('delete_run', $thread, $first->{run_id}))[0], 'ok';
+    is_deeply values_of($thread, $b), { messages => [qw(m1 m2 m3)], x => 'shared', y => 'm1' },
+        'the values of the second run are kept';
+    is +($play->api('delete_run', $thread, $first->{run_id}))[0], 'ok', 'the first run is deleted';
     sweep();
     is_deeply values_of($thread, $b), { messages => [qw(m1 m2 m3)], x => 'shared', y => 'm1' }, 'without its parent';
-    is tuple_of($thread, '', $b)->{tuple}{parent}, undef;
-    is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok';
+    is tuple_of($thread, '', $b)->{tuple}{parent}, undef, 'a snapshot whose parent is deleted names none';
+    is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok', 'the second run is deleted';
     sweep();
     is join(' ', map { count_of($_, $thread) } qw(checkpoint_snapshots checkpoint_items checkpoint_writes checkpoint_blobs inherited_items item_sweeps blob_sweeps)),
         '0 0 0 0 0 0 0', 'nothing is left';
@@ -647,12 +664,13 @@ subtest 'the writes of other runs to a deleted snapshot are deleted with it' => 
         AgentSQL::Play::put_writes($second, id => AgentSQL::uuid(), writes => [ [ 0, 'x', $w ] ]));
     my $b = saved($second, $a, values => { x => 'b' });
     finish($second);
-    is +($play->api('delete_run', $thread, $first->{run_id}))[0], 'ok';
+    is +($play->api('delete_run', $thread, $first->{run_id}))[0], 'ok', 'the run of the first snapshot is deleted';
     is count_of('checkpoint_writes', $thread), 1, 'one to a snapshot that never came stays with its run';
-    is orphans($thread), 0;
-    is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok';
+    is orphans($thread), 0, 'the deletion of the first run leaves no unused row';
+    is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok', 'the run of the writes is deleted';
     sweep();
-    is count_of('checkpoint_writes', $thread) + count_of('checkpoint_blobs', $thread), 0;
+    is count_of('checkpoint_writes', $thread) + count_of('checkpoint_blobs', $thread), 0,
+        'writes and blobs are gone with the last run';
 };
 
 subtest 'writes of a deleted run that are too many for one statement are swept, and nothing reads them' => sub {
@@ -670,18 +688,18 @@ subtest 'writes of a deleted run that are too many for one statement are swept, 
         # To the snapshot of another run, its own one and one that never came.
         my @to = ($a, $b, AgentSQL::uuid());
         $play->save($worker, AgentSQL::Play::put_writes($second, id => $to[$_], writes => [ map { [ $_, 'x', $digests[1] ] } 0 .. 1999 ])) for 0 .. 2;
-        is scalar @{ tuple_of($thread, '', $a)->{writes} }, 2000;
+        is scalar @{ tuple_of($thread, '', $a)->{writes} }, 2000, "$how: the second run replaces the write of the first";
         if ($how eq 'rollback') {
-            is +($play->api('cancel_run', $thread, $second->{run_id}, 'rollback'))[0], 'ok';
+            is +($play->api('cancel_run', $thread, $second->{run_id}, 'rollback'))[0], 'ok', 'the second run is rolled back';
             finish($second);
-            is $play->status($thread, $second->{run_id}), 'run_not_found';
+            is $play->status($thread, $second->{run_id}), 'run_not_found', 'the run that was rolled back is gone';
         } else {
             finish($second);
-            is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok';
+            is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok', 'the second run is deleted';
         }
         my $left = count_of('checkpoint_writes', $thread);
         cmp_ok $left, '>', 4000, "the $how deletes a bounded part";
-        is orphans($thread), 0;
+        is orphans($thread), 0, "$how: the rows that are left have their uses";
         my $tuple = tuple_of($thread, '', $a);
         is_deeply $tuple->{writes}, [ [ 'task', 0, 'x', $digests[0], '' ] ], 'no read finds the others';
         my $third = leased($thread);
@@ -697,8 +715,8 @@ subtest 'writes of a deleted run that are too many for one statement are swept, 
         cmp_ok $sweeps, '>', 15, "in $sweeps pieces";
         sweep();
         is join(' ', map { count_of($_, $thread) } qw(checkpoint_writes write_sweeps checkpoint_snapshots checkpoint_blobs blob_sweeps)), '1 0 1 2 0', 'to the last';
-        is orphans($thread), 0;
-        is_deeply scalar(tuple_of($thread, '', $a)), $tuple;
+        is orphans($thread), 0, "$how: the sweeps leave no unused row";
+        is_deeply scalar(tuple_of($thread, '', $a)), $tuple, "$how: the sweeps leave the snapshot as it was";
     }
 };
 
@@ -713,9 +731,9 @@ subtest 'blobs that no put names are swept when the thread has no run' => sub {
     my $id = saved($claim, undef, values => { x => 'unused 1' });
     finish($claim);
     sweep();
-    is count_of('checkpoint_blobs', $thread), 1;
-    is_deeply values_of($thread, $id), { x => 'unused 1' };
-    is count_of('blob_sweeps', $thread), 0;
+    is count_of('checkpoint_blobs', $thread), 1, 'blobs that no snapshot names are swept after the run';
+    is_deeply values_of($thread, $id), { x => 'unused 1' }, 'the blob that a snapshot names is kept';
+    is count_of('blob_sweeps', $thread), 0, 'no sweep of blobs is left to do';
 };
 
 subtest 'a sweep beside a batch neither waits nor deletes what the batch names' => sub {
@@ -734,18 +752,19 @@ subtest 'a sweep beside a batch neither waits nor deletes what the batch names' 
     $play->save($worker, AgentSQL::Play::put($second, parent => $id, channels => { x => $digest }), AgentSQL::Play::finish($second));
     is $other->value('select agent.sweep_items()'), 0, 'the thread is passed over';
     $session->query('commit');
-    is $other->value("select uses from agent.checkpoint_blobs where digest = '$digest' and thread_id = '$thread'"), 1;
-    is +($play->api('delete_run', $thread, $first->{run_id}))[0], 'ok';
-    cmp_ok count_of('item_sweeps', $thread), '>', 0;
+    is $other->value("select uses from agent.checkpoint_blobs where digest = '$digest' and thread_id = '$thread'"), 1,
+        'the snapshots of the batch count as one use of the blob';
+    is +($play->api('delete_run', $thread, $first->{run_id}))[0], 'ok', 'the first run is deleted';
+    cmp_ok count_of('item_sweeps', $thread), '>', 0, 'elements of the deleted run are left to the sweeps';
     my $third = leased($thread);
     $session->query('begin');
     $play->save($worker, AgentSQL::Play::put($third, parent => $id, channels => { x => $digest }), AgentSQL::Play::finish($third));
     is $other->value('select agent.sweep_items()'), 0, 'a list of snapshots too, since its deletion counts uses';
     $session->query('commit');
     1 while $other->value('select agent.sweep_items()');
-    is orphans($thread), 0;
-    is_deeply values_of($thread, undef), { messages => ['m1'], x => 'sent early' };
-    is count_of('checkpoint_blobs', $thread), 2;
+    is orphans($thread), 0, 'the sweeps leave no unused row';
+    is_deeply values_of($thread, undef), { messages => ['m1'], x => 'sent early' }, 'the values of the batches are kept';
+    is count_of('checkpoint_blobs', $thread), 2, 'only the blobs of the values are left';
     $other->close;
 };
 
@@ -762,16 +781,18 @@ subtest 'a thread with records is deleted in pieces, and leaves nothing' => sub 
         $play->save($worker, splice @batch) if @batch >= 300;
     }
     $play->save($worker, @batch, AgentSQL::Play::finish($claim));
-    is_deeply [ scalar @{ values_of($thread, $parent)->{messages} }, orphans($thread) ], [ 1500, 0 ];
+    is_deeply [ scalar @{ values_of($thread, $parent)->{messages} }, orphans($thread) ], [ 1500, 0 ],
+        'the thread has 1,500 messages and no unused row';
     my $pieces = 0;
     my $more;
     do {
         (my $code, $more) = $play->api('delete_thread', $thread, $pieces ? 'true' : 'false');
-        is $code, 'ok';
+        is $code, 'ok', "piece $pieces of the deletion succeeds";
         $pieces++;
     } while ($more);
     cmp_ok $pieces, '>', 2, "$pieces pieces";
-    is join(' ', map { count_of($_, $thread) } qw(threads checkpoint_snapshots checkpoint_items checkpoint_writes checkpoint_blobs blob_sweeps)), '0 0 0 0 0 0';
+    is join(' ', map { count_of($_, $thread) } qw(threads checkpoint_snapshots checkpoint_items checkpoint_writes checkpoint_blobs blob_sweeps)), '0 0 0 0 0 0',
+        'no row of the thread is left';
 };
 
 subtest 'elements of a deleted run that are too many for one statement are swept, and the uses with them' => sub {
@@ -785,12 +806,13 @@ subtest 'elements of a deleted run that are too many for one statement are swept
         $parent = saved($second, $parent, values => { messages => [ 1 + 1000 * $n, map { "m$_" } 1000 * $n + 1 .. 1000 * $n + 1000 ] });
     }
     finish($second);
-    is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok';
+    is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok', 'the run of 5,000 elements is deleted';
     cmp_ok count_of('item_sweeps', $thread), '>', 0, 'elements are left';
-    cmp_ok sweep(), '>', 2;
-    is_deeply [ map { count_of($_, $thread) } qw(checkpoint_items checkpoint_blobs item_sweeps blob_sweeps) ], [ 1, 1, 0, 0 ];
-    is orphans($thread), 0;
-    is_deeply values_of($thread, $a), { messages => ['m0'] };
+    cmp_ok sweep(), '>', 2, 'the elements are swept in several pieces';
+    is_deeply [ map { count_of($_, $thread) } qw(checkpoint_items checkpoint_blobs item_sweeps blob_sweeps) ], [ 1, 1, 0, 0 ],
+        'one element and its blob are left';
+    is orphans($thread), 0, 'the sweeps leave no unused row';
+    is_deeply values_of($thread, $a), { messages => ['m0'] }, 'the first run keeps its value';
 };
 
 subtest 'random chats with forks, writes and deletions keep all values, and no other row' => sub {
@@ -800,7 +822,8 @@ subtest 'random chats with forks, writes and deletions keep all values, and no o
         for my $turn (1 .. 30) {
             if (rand() < 0.35 && %run) {
                 my $run = (sort keys %run)[ rand keys %run ];
-                is +($play->api('delete_run', $thread, $run))[0], 'ok' or diag "seed $SEED, round $round, turn $turn";
+                is +($play->api('delete_run', $thread, $run))[0], 'ok',
+                    "round $round, turn $turn: a run is deleted" or diag "seed $SEED, round $round, turn $turn";
                 delete $state{$_} for @{ delete $run{$run} };
                 sweep() if rand() < 0.5;
             } else {

@@ -66,8 +66,8 @@ sub end_call {
 subtest 'a call is answered with a checkpoint, and listeners are told' => sub {
     my $listener = start_listener();
     my $call = call({ do => 'save' });
-    is result_of($call), 'ok';
-    is_deeply messages_of($call), ['saved'];
+    is result_of($call), 'ok', 'a call that saved its state succeeds';
+    is_deeply messages_of($call), ['saved'], 'the state is that of the call';
     wait_for('the notification', sub { listen_once($listener) =~ /$call->[1]/ });
     is sql("select count(*) from agent.run_events where run_id = '$call->[1]'"), 0, 'it has no events';
     ok $sv->wait_log(qr/call $call->[1] save attempt 1 as_node agent/), 'the runner gets the arguments';
@@ -77,41 +77,42 @@ subtest 'a call reads the state as a run does' => sub {
     my $call = call({ do => 'save' });
     result_of($call);
     my $next = call({ do => 'read' }, thread => $call->[0]);
-    is result_of($next), 'ok';
-    is_deeply messages_of($next), [ 'saved', 'more' ];
+    is result_of($next), 'ok', 'a call that reads the state succeeds';
+    is_deeply messages_of($next), [ 'saved', 'more' ], 'a call that read the state continues it';
 };
 
 subtest 'what the graph refuses is undone' => sub {
     my $call = call({ do => 'refuse' });
-    is result_of($call), 'update_refused';
-    is column($call, 'body'), 'InvalidUpdateError: no such node';
+    is result_of($call), 'update_refused', 'a call that the graph refuses ends with update_refused';
+    is column($call, 'body'), 'InvalidUpdateError: no such node', 'the result has the error of the graph';
     ok $sv->wait_log(qr/AGT0349: call \Q$call->[1]\E ended in error: .*no such node/), 'the log names the call';
-    is thread_status($call), 'idle';
+    is thread_status($call), 'idle', 'a thread is idle after a refused call';
     is result_of(call({ do => 'nothing' })), 'call_failed', 'an end without a checkpoint is a failure';
 };
 
 subtest 'the outcome does not depend on the name that a runner gives its error' => sub {
     my $call = call({ do => 'pretend' });
-    is result_of($call), 'update_refused';
-    is column($call, 'body'), 'worker_lost: m';
+    is result_of($call), 'update_refused', 'an error of the runner is a refusal, whatever its name';
+    is column($call, 'body'), 'worker_lost: m', 'the result has the error as the runner named it';
     is_deeply messages_of($call), [], 'its checkpoint is deleted';
     is result_of(call({ do => 'invalid' })), 'call_failed', 'output that cannot be stored is not a refusal of the graph';
 };
 
 subtest 'a call that ends as interrupted has succeeded if it was saved' => sub {
     my $call = call({ do => 'saved_interrupted' });
-    is result_of($call), 'ok';
+    is result_of($call), 'ok', 'a call that ends as interrupted has succeeded if it was saved';
     is_deeply messages_of($call), ['saved'], 'the state has what it saved';
     is result_of(call({ do => 'interrupted' })), 'call_failed', 'one that was not saved has failed';
 };
 
 subtest 'an answer of many checkpoints or of 8 MB is one state' => sub {
-    is_deeply [ map { my $call = call({ do => 'many' }); result_of($call), messages_of($call)->[-1] } 1 ], [ 'ok', 200 ];
+    is_deeply [ map { my $call = call({ do => 'many' }); result_of($call), messages_of($call)->[-1] } 1 ], [ 'ok', 200 ],
+        'a call of 200 checkpoints has the state of the last one';
     my $call = call({ do => 'large' });
-    is result_of($call), 'ok';
-    is length messages_of($call)->[0], 8_200_000;
+    is result_of($call), 'ok', 'a call whose state has 8 MB succeeds';
+    is length messages_of($call)->[0], 8_200_000, 'the state of 8 MB is stored whole';
     $call = call({ do => 'long_error' });
-    is result_of($call), 'update_refused';
+    is result_of($call), 'update_refused', 'a call with a long error is refused';
     cmp_ok sql("select octet_length(body) from agent.calls where call_id = '$call->[1]'"), '<', 2200, 'the text of an error is cut';
 };
 
@@ -120,8 +121,8 @@ for my $case ([ event => 'an event of a call' ], [ other => 'a run that it does 
     my ($action, $message) = @{$case};
     subtest "a runner that breaks the protocol ($action) is replaced, the call is executed again" => sub {
         my $call = call({ do => $action, once => 1 });
-        is result_of($call), 'ok';
-        is attempts($call), 2;
+        is result_of($call), 'ok', "$action: the call succeeds at last";
+        is attempts($call), 2, "$action: the call is executed twice";
         ok $sv->wait_log(qr/AGT0332: .*$message/), 'the reason is logged';
         is sql("select count(*) from agent.run_events where run_id = '$call->[1]'"), 0, 'the event is not stored';
     };
@@ -130,38 +131,38 @@ for my $case ([ event => 'an event of a call' ], [ other => 'a run that it does 
 subtest 'a runner that answers twice is replaced, the first answer counts' => sub {
     my $before = length $sv->log_text;
     my $call = call({ do => 'twice' });
-    is result_of($call), 'ok';
+    is result_of($call), 'ok', 'a call that was answered twice has succeeded';
     wait_for('the breach', sub { substr($sv->log_text, $before) =~ /AGT0332: .*a run that it does not execute/ });
-    is_deeply messages_of($call), ['once'];
+    is_deeply messages_of($call), ['once'], 'the second answer changes no state';
 };
 
 subtest 'a call whose runner is lost is executed again' => sub {
     my $call = call({ do => 'exit', once => 1 });
-    is result_of($call), 'ok';
-    is attempts($call), 2;
+    is result_of($call), 'ok', 'a call whose runner exited succeeds at last';
+    is attempts($call), 2, 'a call whose runner exited is executed twice';
 };
 
 subtest 'a call that always loses its runner fails, and the thread is as before' => sub {
     my $call = call({ do => 'exit' });
-    is result_of($call), 'call_failed';
-    is attempts($call), 3;
-    is thread_status($call), 'idle';
+    is result_of($call), 'call_failed', 'a call that always loses its runner fails';
+    is attempts($call), 3, 'a call that always loses its runner is executed three times';
+    is thread_status($call), 'idle', 'a thread is idle after a call that lost its runners';
 };
 
 subtest 'a call that was saved before its runner was lost is not executed again' => sub {
     my $call = call({ do => 'saved_exit' });
     wait_for('its checkpoint', sub { @{ messages_of($call) } });
     kill KILL => $sv->runner_pids;
-    is result_of($call), 'ok';
-    is attempts($call), 1;
+    is result_of($call), 'ok', 'a saved call whose runner is lost has succeeded';
+    is attempts($call), 1, 'a saved call whose runner is lost is executed once';
 };
 
 subtest 'a call whose time is over ends, and its runner is told' => sub {
     my $call = call({ do => 'silent' });
     wait_for('the runner to have it', sub { attempts($call) });
-    is end_call($call), 'call_timeout';
-    is thread_status($call), 'idle';
-    ok $sv->wait_log(qr/AGT0343: run $call->[1] .*is no longer leased/);
+    is end_call($call), 'call_timeout', 'a silent call ends when its time is over';
+    is thread_status($call), 'idle', 'a thread is idle after a silent call';
+    ok $sv->wait_log(qr/AGT0343: run $call->[1] .*is no longer leased/), 'the runner of a silent call is told';
     my $next = call({ do => 'save' }, thread => $call->[0]);
     is result_of($next), 'ok', 'the thread serves the next call';
 };
@@ -169,32 +170,32 @@ subtest 'a call whose time is over ends, and its runner is told' => sub {
 subtest 'a runner that ignores the cancel of a call is replaced' => sub {
     my $call = call({ do => 'stuck' });
     wait_for('the runner to have it', sub { attempts($call) });
-    is end_call($call), 'call_timeout';
-    ok $sv->wait_log(qr/AGT0342: .*did not end run $call->[1]/);
+    is end_call($call), 'call_timeout', 'a call that is stuck ends when its time is over';
+    ok $sv->wait_log(qr/AGT0342: .*did not end run $call->[1]/), 'the runner that ignores the cancel is reported';
     is result_of(call({ do => 'save' })), 'ok', 'others are served';
 };
 
 subtest 'a call that was saved and never ends has succeeded when its time is over' => sub {
     my $call = call({ do => 'half' });
     wait_for('its checkpoint', sub { @{ messages_of($call) } });
-    is end_call($call), 'ok';
-    is_deeply messages_of($call), ['half'];
+    is end_call($call), 'ok', 'a call that saved its state has succeeded when its time is over';
+    is_deeply messages_of($call), ['half'], 'the state that the call saved is kept';
 };
 
 subtest 'silent calls take the slots of their own pool only until their time is over' => sub {
     my @silent = map { call({ do => 'silent' }) } 1 .. 2;
     wait_for('the runner to have them', sub { attempts($_) }) for @silent;
     my $waiting = call({ do => 'save' });
-    is end_call($_), 'call_timeout' for @silent;
-    is result_of($waiting), 'ok';
+    is end_call($_), 'call_timeout', 'a silent call of a full pool ends when its time is over' for @silent;
+    is result_of($waiting), 'ok', 'a waiting call gets the slot of a silent one';
 };
 
 subtest 'the deletion of the thread of a call frees its slot' => sub {
     my $call = call({ do => 'silent' });
     wait_for('the runner to have it', sub { attempts($call) });
-    is sql("select code from agent.delete_thread('$DEPLOYMENT', '$call->[0]')"), 'ok';
+    is sql("select code from agent.delete_thread('$DEPLOYMENT', '$call->[0]')"), 'ok', 'a thread with a silent call is deleted';
     $sv->wake('C');
-    ok $sv->wait_log(qr/AGT0343: run $call->[1]/);
+    ok $sv->wait_log(qr/AGT0343: run $call->[1]/), 'the runner is told that the call is gone';
 };
 
 subtest 'a call whose checkpoint is deleted before it begins fails, and the state is as before' => sub {
@@ -214,8 +215,8 @@ subtest 'a call whose checkpoint is deleted before it begins fails, and the stat
 
 subtest 'a call that no request ends is swept' => sub {
     my $call = call({ do => 'silent' }, seconds => -60);
-    is result_of($call), 'call_timeout';
-    is thread_status($call), 'idle';
+    is result_of($call), 'call_timeout', 'a call whose deadline has passed is ended without a request';
+    is thread_status($call), 'idle', 'a thread is idle after a call that was swept';
 };
 
 subtest 'a call of a supervisor that was killed is executed by the next one' => sub {
@@ -224,17 +225,17 @@ subtest 'a call of a supervisor that was killed is executed by the next one' => 
     $sv->signal('KILL');
     $sv->wait_exit;
     $sv = start_supervisor();
-    is result_of($call), 'ok';
-    is thread_status($call), 'idle';
+    is result_of($call), 'ok', 'a call of a killed supervisor succeeds with the next one';
+    is thread_status($call), 'idle', 'a thread is idle after the call of a killed supervisor';
 };
 
 subtest 'a drain hands a call over' => sub {
     my $call = call({ do => 'silent', once => 1 });
     wait_for('the runner to have it', sub { attempts($call) });
-    is $sv->stop, 0;
+    is $sv->stop, 0, 'a supervisor that drains a call exits with status 0';
     is column($call, 'finished_at is null'), 't', 'it goes on';
     $sv = start_supervisor();
-    is result_of($call), 'ok';
+    is result_of($call), 'ok', 'a drained call succeeds with the next supervisor';
 };
 
 is sql('select count(*) from agent.run_queue'), 0, 'no queue row is left';
