@@ -22,9 +22,11 @@ my $JSON = Cpanel::JSON::XS->new->canonical->allow_nonref;
 my @databases;
 my $counter = 0;
 
+my $bindir;
+
 sub bindir {
-    chomp(my $dir = `pg_config --bindir`);
-    return $dir;
+    chomp($bindir //= `pg_config --bindir`);
+    return $bindir;
 }
 
 # (exit status, output) of a program, run with additions to the environment.
