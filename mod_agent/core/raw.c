@@ -17,15 +17,30 @@ static const char *skip_space(const char *at)
     return at;
 }
 
-/* From the opening quote to after the closing one. */
+/* Whether the quote at `at` belongs to a string that begins after start: an odd
+ * number of backslashes precedes it. */
+static bool is_escaped(const char *start, const char *at)
+{
+    const char *first = at;
+
+    while (first > start && first[-1] == '\\') {
+        first--;
+    }
+    return (at - first) % 2 != 0;
+}
+
+/* From the opening quote to after the closing one. strchr() reads many bytes at
+ * once. */
 static const char *skip_string(const char *at)
 {
-    for (at++; *at != '"'; at++) {
-        if (*at == '\\') {
-            at++;
-        }
+    const char *start = at + 1;
+    const char *quote = strchr(start, '"');
+
+    while (quote != NULL && is_escaped(start, quote)) {
+        quote = strchr(quote + 1, '"');
     }
-    return at + 1;
+    /* Validated text has one. */
+    return quote != NULL ? quote + 1 : start + strlen(start);
 }
 
 static const char *skip_nested(const char *at)
@@ -62,7 +77,8 @@ static const char *skip_value(const char *at)
     }
 }
 
-bool agent_member_next(agent_member_t *member, const char **at)
+/* Reads the next key; *at becomes the first byte of its value. */
+static bool read_key(agent_member_t *member, const char **at)
 {
     const char *here = skip_space(*at);
 
@@ -76,12 +92,34 @@ bool agent_member_next(agent_member_t *member, const char **at)
     here = skip_string(here);
     member->key_length = (apr_size_t)(here - 1 - member->key);
     /* After the colon, which may have space on both sides. */
-    here = skip_space(skip_space(here) + 1);
-    member->value = here;
-    here = skip_value(here);
-    member->value_length = (apr_size_t)(here - member->value);
-    *at = here;
+    *at = member->value = skip_space(skip_space(here) + 1);
     return true;
+}
+
+bool agent_member_next(agent_member_t *member, const char **at)
+{
+    if (!read_key(member, at)) {
+        return false;
+    }
+    *at = skip_value(member->value);
+    member->value_length = (apr_size_t)(*at - member->value);
+    return true;
+}
+
+const char *agent_member_find(const char *object, const char *key)
+{
+    agent_member_t member;
+
+    if (*object != '{') {
+        return "";
+    }
+    while (read_key(&member, &object)) {
+        if (agent_member_is(&member, key)) {
+            return member.value;
+        }
+        object = skip_value(object);
+    }
+    return "";
 }
 
 bool agent_element_next(agent_raw_t *element, const char **at)
@@ -176,31 +214,46 @@ agent_raw_t agent_raw_get(agent_raw_t object, const char *key)
     return value;
 }
 
+/* The next backslash; end when there is none. */
+static const char *find_escape(const char *at, const char *end)
+{
+    const char *found = memchr(at, '\\', (size_t)(end - at));
+
+    return found != NULL ? found : end;
+}
+
 static apr_size_t decoded_length(const char *at, apr_size_t length)
 {
-    agent_unescape_t reader = {.at = at};
     const char *end = at + length;
-    apr_size_t count = 0;
 
-    if (memchr(at, '\\', length) == NULL) {
-        return length;
-    }
-    for (; reader.at < end || reader.left > 0; count++) {
+    while ((at = find_escape(at, end)) < end) {
+        agent_unescape_t reader = {.at = at};
+
         agent_unescape_next(&reader);
+        length -= (apr_size_t)(reader.at - at) - 1 - reader.left;
+        at = reader.at;
     }
-    return count;
+    return length;
 }
 
 static const char *decode(const char *at, apr_size_t length, apr_pool_t *pool)
 {
-    apr_size_t size = decoded_length(at, length);
-    agent_unescape_t reader = {.at = at};
-    char *text = apr_palloc(pool, size + 1);
+    char *text = apr_palloc(pool, decoded_length(at, length) + 1);
+    const char *end = at + length;
+    char *out = text;
 
-    for (apr_size_t i = 0; i < size; i++) {
-        text[i] = (char)agent_unescape_next(&reader);
+    while (at < end) {
+        const char *escape = find_escape(at, end);
+        agent_unescape_t reader = {.at = escape};
+
+        memcpy(out, at, (size_t)(escape - at));
+        out += escape - at;
+        while (escape < end && (reader.at == escape || reader.left > 0)) {
+            *out++ = (char)agent_unescape_next(&reader);
+        }
+        at = reader.at;
     }
-    text[size] = '\0';
+    *out = '\0';
     return text;
 }
 

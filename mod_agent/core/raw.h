@@ -46,6 +46,11 @@ agent_raw_kind_t agent_raw_kind(agent_raw_t value);
  * and moves on. False at the end. */
 bool agent_member_next(agent_member_t *member, const char **at);
 
+/* Returns the first byte of the value of a member; "" when it is absent. Walks
+ * over the members before it only, not over the value. object is the first byte
+ * of a value, or ""; only an object has members. */
+const char *agent_member_find(const char *object, const char *key);
+
 /* The same for the next element of an array. */
 bool agent_element_next(agent_raw_t *element, const char **at);
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: core/ */
+/* Values that are read in place, in validated text. */
+#include "check.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "core/json.h"
+#include "core/raw.h"
+
+/* Strings with escapes in every place, and what they stand for. */
+static const char *const strings[][2] = {
+    {"\"\"", ""},
+    {"\"plain\"", "plain"},
+    {"\"\\\"\"", "\""},
+    {"\"\\\\\"", "\\"},
+    {"\"\\\\\\\"\"", "\\\""},
+    {"\"\\\\\\\\\"", "\\\\"},
+    {"\"a\\\"b\\\"\"", "a\"b\""},
+    {"\"}\\\\\\\"]\"", "}\\\"]"},
+    {"\"\\n\\t\\/ \\b\\f\\r\"", "\n\t/ \b\f\r"},
+    {"\"\\u0041\\u00e9-\\u20ac\"", "A\xc3\xa9-\xe2\x82\xac"},
+    {"\"x\\ud83d\\ude00y\"", "x\xf0\x9f\x98\x80y"},
+    {"\"\xe2\x82\xac\\\\\xe2\x82\xac\"", "\xe2\x82\xac\\\xe2\x82\xac"},
+};
+
+#define STRINGS (sizeof(strings) / sizeof(strings[0]))
+
+static void a_string_ends_at_the_quote_that_is_not_escaped(void **state)
+{
+    for (size_t i = 0; i < STRINGS; i++) {
+        const char *list = apr_pstrcat(*state, "[", strings[i][0], " , {",
+                                       strings[i][0], ":", strings[i][0],
+                                       "}, 7]", NULL);
+        const char *at = list;
+        agent_raw_t item;
+        agent_member_t member;
+
+        assert_int_equal(agent_raw_read(list).length, strlen(list));
+        assert_true(agent_element_next(&item, &at));
+        assert_int_equal(item.length, strlen(strings[i][0]));
+        assert_true(agent_element_next(&item, &at));
+        assert_true(agent_member_next(&member, &item.text));
+        assert_int_equal(member.key_length, strlen(strings[i][0]) - 2);
+        assert_int_equal(member.value_length, strlen(strings[i][0]));
+        assert_true(agent_member_is(&member, strings[i][1]));
+        assert_true(agent_element_next(&item, &at));
+        assert_int_equal(agent_raw_kind(item), AGENT_RAW_NUMBER);
+        assert_false(agent_element_next(&item, &at));
+    }
+}
+
+static void a_string_is_unescaped(void **state)
+{
+    for (size_t i = 0; i < STRINGS; i++) {
+        agent_raw_t value = agent_raw_read(strings[i][0]);
+        const char *text = agent_raw_string(value, *state);
+
+        assert_string_equal(text, strings[i][1]);
+        assert_int_equal(agent_raw_string_length(value), strlen(text));
+        assert_true(agent_raw_equals(value, text));
+    }
+}
+
+static void a_member_is_found_without_its_end(void **state)
+{
+    const char *object = "{ \"a\" : [1, {\"b\": 2}] , \"\\u0062\" : 3 }";
+
+    assert_ptr_equal(agent_member_find(object, "a"), strstr(object, "[1"));
+    assert_ptr_equal(agent_member_find(object, "b"), strstr(object, "3 }"));
+    assert_string_equal(agent_member_find(object, "c"), "");
+    assert_string_equal(agent_member_find("{}", "c"), "");
+    assert_string_equal(agent_member_find("[\"a\"]", "a"), "");
+    assert_string_equal(agent_member_find("\"a\"", "a"), "");
+    assert_string_equal(agent_member_find("", "a"), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_string_ends_at_the_quote_that_is_not_escaped),
+        CHECK_TEST(a_string_is_unescaped),
+        CHECK_TEST(a_member_is_found_without_its_end),
+    };
+
+    return CHECK_RUN(tests);
+}
