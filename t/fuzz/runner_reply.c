@@ -11,6 +11,7 @@
 
 #include "core/json.h"
 #include "runners/builtin/run/load.h"
+#include "runners/builtin/run/part.h"
 
 #define ID "01890000-0000-7000-8000-00000000000c"
 
@@ -58,12 +59,13 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
         runner_weight_t weight;
         agent_error_t *err = NULL;
         json_object *line;
+        agent_raw_t result;
 
         if (runner_weight_estimate(&weight, copy, bytes, &err, pool)
                 != APR_SUCCESS
-            || agent_json_parse_scanned(&line, copy, bytes, &err, pool)
+            || runner_part_read_line(&line, &result, copy, bytes, &err, pool)
                 != APR_SUCCESS
-            || runner_load_take(run, line, weight) != NULL) {
+            || runner_load_take(run, line, result, weight) != NULL) {
             return;
         }
         check_run(run);

@@ -66,6 +66,72 @@ subtest 'cold: a run requests its state part by part' => sub {
     is $last->{metadata}{step}, 6, 'its steps continue';
 };
 
+# A message of the state as JSON text, of another spelling than the runner's.
+sub stored { return sprintf '{ "id" : "%s", "type":"%s" , "content": %s, "additional_kwargs": {"n": 1.50, "\\u0065": "\\/"}%s}', @_ }
+
+# A turn after those messages; returns its lines.
+sub turn_after {
+    my ($runner, $texts, %fields) = @_;
+    my $start = start_of(%fields);
+    delete $start->{input} if exists $fields{input} && !defined $fields{input};
+    $runner->send($start);
+    my $request = $runner->expect('request');
+    $runner->send_raw(qq({"result":{"values":{"messages":{"\$list":{"items":[) . join(' , ', @{$texts}) . qq(] , "keep" : 0}}}},"ok":true,"cursor":null,)
+        . qq("run_id":"$start->{run_id}","epoch":1,"id":$request->{id},"type":"reply"}\n));
+    RunnerState::set_state($start, '{"messages":[' . join(',', @{$texts}) . ']}');
+    return $runner->lines_of_run($start->{run_id});
+}
+
+subtest 'cold: messages of the state are kept as they were stored' => sub {
+    my $runner = fresh();
+    my @texts = (stored('a', 'human', '"one \\"two\\" \\u0074hree"', ''), stored('b', 'ai', '[{"type":"text","text":"four "},{"type":"text","text":"five"}]', ''));
+    my @lines = turn_after($runner, \@texts, input => human('six'), stream_modes => ['events']);
+    my ($event) = grep { $_->{data}{event} eq 'on_chat_model_start' } lines_of('event', @lines);
+    like $event->{' text'}, qr/\Q$_\E/, 'the input of the model has the same bytes' for @texts;
+    @lines = turn_after($runner, \@texts, input => human('six'));
+    is last_message(@lines)->{usage_metadata}{input_tokens}, 6, 'the model reads their words';
+    like last_message(@lines)->{content}, qr/number 2 .* you said "one "two" three"/, 'and the last message before';
+    @lines = turn_after($runner, \@texts, input => { messages => [ { role => 'user', content => 'else', id => 'a' }, 'six' ] });
+    is_deeply [ map { $_->{id} } (messages_of(@lines))[ 0, 1 ] ], [qw(a b)], 'one is replaced by id';
+    like +(lines_of('checkpoint', @lines))[1]{' text'}, qr/\Q$texts[1]\E/, 'those after it are sent as they were';
+    is last_message(@lines)->{usage_metadata}{input_tokens}, 4, 'and the model reads the new one';
+    @lines = turn_after($runner, \@texts, input => { messages => [ { type => 'remove', id => 'none' } ] });
+    like $lines[-1]{error}{message}, qr/There is no message with the id "none"/, 'an id that is not there';
+};
+
+subtest 'cold: a run continues with the tool calls of a stored message' => sub {
+    my $runner = fresh();
+    my $calls = join ',', map { qq({"name":"calculator","args":{"expression":"1 + $_"},"id":"c$_","type":"tool_call"}) } 1, 2;
+    my @texts = (stored('a', 'human', '"x"', ''), stored('b', 'ai', '""', qq(,"tool_calls":[$calls])),
+        stored('c', 'tool', '"2"', ',"tool_call_id":"c1","name":"calculator"'));
+    my @lines = turn_after($runner, \@texts, input => undef,
+        checkpoint => { checkpoint_id => new_uuid(), step => 3, next => ['tools'], bytes => 2000 });
+    is_deeply [ map { $_->{tool_call_id} } grep { $_->{type} eq 'tool' } messages_of(@lines) ], [qw(c1 c2)], 'the call without a result is made';
+    is last_message(@lines)->{content}, 'The tool calculator answered: 2 The tool calculator answered: 3', 'the model reads both results';
+};
+
+subtest 'cold: messages that another graph stored are converted' => sub {
+    my $runner = fresh();
+    my @lines = turn_after($runner, [ stored('a', 'human', '"x"', ''), '{"role":"user","content":"no id"}' ]);
+    is_deeply [ map { $_->{type} } messages_of(@lines) ], [qw(human human human ai)], 'one without an id';
+    ok((messages_of(@lines))[1]{id}, 'gets one');
+    @lines = turn_after($runner, [ stored('a', 'human', '"x"', ''), '"text"' ]);
+    is_deeply [ map { $_->{content} } (messages_of(@lines))[ 0 .. 2 ] ], [qw(x text Hello)], 'a text';
+    for my $element ('false', 'null', '7', '{"role":"none"}') {
+        @lines = turn_after($runner, [ stored('a', 'human', '"x"', ''), $element ]);
+        like $lines[-1]{error}{message}, qr{\AThe state's messages/1}, "$element is refused";
+    }
+};
+
+subtest 'cold: messages that no one changes are not parsed' => sub {
+    my $runner = fresh();
+    my @texts = map { stored("id-$_", 'human', '"' . 'word ' x 4 . '"', '') } 1 .. 8000;
+    my $cost = cost_of([ $runner->pid ], sub { turn_after($runner, \@texts) });
+    my $bytes = length join '', @texts;
+    # 12 times their text as trees.
+    cmp_ok $cost->{peak_bytes}, '<', 7 * $bytes * memory_scale(), "memory: $cost->{peak_bytes} bytes for a state of $bytes";
+};
+
 subtest 'cold: a run without a checkpoint requests nothing' => sub {
     my $runner = fresh();
     my $start = start_line(input => human('Hello'));

@@ -16,6 +16,7 @@
 #include "runner_state.h"
 #include "runners/builtin/base/log.h"
 #include "runners/builtin/run/load_turn.h"
+#include "runners/builtin/run/part.h"
 #include "runners/builtin/run/run.h"
 
 /* The longest wait for the supervisor, a transfer or a run. */
@@ -82,7 +83,7 @@ static void read_line(runner_t *runner, const char *text, size_t length,
     apr_pool_t *pool;
 
     apr_pool_create(&pool, runner->pool);
-    if (agent_json_parse_scanned(&line, text, length, &err, pool)
+    if (runner_part_read_line(&line, &runner->result, text, length, &err, pool)
         != APR_SUCCESS) {
         runner_command_refuse(runner, err->detail);
         apr_pool_destroy(pool);

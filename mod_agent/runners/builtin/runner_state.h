@@ -5,6 +5,7 @@
 
 #include <apr_hash.h>
 
+#include "core/raw.h"
 #include "runners/builtin/run/pending.h"
 #include "runners/builtin/run/queue.h"
 #include "runners/builtin/run/runs.h"
@@ -33,8 +34,9 @@ typedef struct runner_t {
     runner_warm_t *warm;
     /* The line that is executed was queued: it arrived before any drain. */
     bool was_queued;
-    /* The weight of that line. */
+    /* The weight of that line, and the result of a reply (run/part.h). */
     runner_weight_t weight;
+    agent_raw_t result;
     /* Runs that waited for memory may continue: the next iteration is due now.
      */
     bool has_room;

@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "core/uuid.h"
 #include "runners/builtin/base/value.h"
+#include "stored.h"
 
 json_object *runner_message_new_text_block(const char *text)
 {
@@ -89,14 +90,9 @@ json_object *runner_message_new_tool(const char *call_id, const char *name,
     return message;
 }
 
-const char *runner_message_type(json_object *message)
-{
-    return agent_json_string(message, "type", "");
-}
-
 bool runner_message_is(json_object *message, const char *type)
 {
-    return strcmp(runner_message_type(message), type) == 0;
+    return runner_stored_equals(message, "type", type);
 }
 
 /* The text of a content block; "" when it is another kind of block. */
@@ -131,11 +127,13 @@ static const char *join_blocks(json_object *content, apr_pool_t *pool)
 
 const char *runner_message_text(json_object *message, apr_pool_t *pool)
 {
-    json_object *content = agent_json_get(message, "content");
+    const char *text = runner_stored_string(message, "content", pool);
+    json_object *content;
 
-    if (json_object_is_type(content, json_type_string)) {
-        return json_object_get_string(content);
+    if (text != NULL) {
+        return text;
     }
+    content = agent_json_get(runner_stored_open(message, pool), "content");
     return json_object_is_type(content, json_type_array)
         ? join_blocks(content, pool)
         : "";

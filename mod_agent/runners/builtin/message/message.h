@@ -5,6 +5,7 @@
  *   all: type content id name additional_kwargs response_metadata example
  *   ai: tool_calls invalid_tool_calls usage_metadata
  *   tool: tool_call_id artifact status
+ * One that was read from the database may be text (stored.h).
  * Functions that return an object give the caller one reference.
  */
 #ifndef AGENT_RUNNER_MESSAGE_H
@@ -42,8 +43,7 @@ json_object *runner_message_new_call(const char *name, json_object *args,
 json_object *runner_message_new_invalid_call(const char *name, const char *args,
                                              const char *id, const char *error);
 
-/* The type of a message or content block; "" when it has none. */
-const char *runner_message_type(json_object *message);
+/* Whether a message or content block is of that type. */
 bool runner_message_is(json_object *message, const char *type);
 
 /* The text of the content, with text blocks joined; in pool, or borrowed from

@@ -12,6 +12,7 @@
 #include "message.h"
 #include "read.h"
 #include "runners/builtin/base/value.h"
+#include "stored.h"
 
 #define REMOVE_ALL "__remove_all__"
 /* The shortest message, text block and call as JSON, in bytes. */
@@ -31,15 +32,17 @@ typedef struct merge_t {
     size_t weight;
 } merge_t;
 
-static const char *get_id(json_object *message)
+static const char *get_id(const merge_t *merge, json_object *message)
 {
-    return agent_json_string(message, "id", "");
+    const char *id = runner_stored_string(message, "id", merge->pool);
+
+    return id != NULL ? id : "";
 }
 
 static void append_message(merge_t *merge, json_object *message)
 {
     APR_ARRAY_PUSH(merge->messages, json_object *) = message;
-    apr_hash_set(merge->indexes, get_id(message), APR_HASH_KEY_STRING,
+    apr_hash_set(merge->indexes, get_id(merge, message), APR_HASH_KEY_STRING,
                  (void *)(apr_uintptr_t)merge->messages->nelts);
 }
 
@@ -52,7 +55,7 @@ static void clear_messages(merge_t *merge)
 static apr_status_t apply_message(merge_t *merge, json_object *message,
                                   runner_problem_t **problem)
 {
-    const char *id = get_id(message);
+    const char *id = get_id(merge, message);
     bool is_remove = runner_message_is(message, "remove");
     apr_uintptr_t index;
 
@@ -127,18 +130,35 @@ static apr_status_t read_message(json_object **message, merge_t *merge,
     return APR_SUCCESS;
 }
 
+static bool is_complete(json_object *message)
+{
+    return runner_stored_has_text(message, "type")
+        && runner_stored_has_text(message, "id");
+}
+
+bool runner_reducer_is_complete(json_object *list)
+{
+    size_t i = 0;
+
+    while (i < runner_value_count(list)
+           && is_complete(json_object_array_get_idx(list, i))) {
+        i++;
+    }
+    return i == runner_value_count(list);
+}
+
 /* Messages of the state are kept unchanged; those that another graph stored
  * without an id or a type are converted. */
 static apr_status_t load_list(merge_t *merge, json_object *list,
                               runner_problem_t **problem)
 {
-    /* Bounded: allocates forty bytes for a message of the state. */
+    /* Bounded: allocates forty bytes for a message of the state, and its id. */
     for (size_t i = 0; i < json_object_array_length(list); i++) {
         json_object *message = json_object_array_get_idx(list, i);
 
-        if ((*get_id(message) == '\0' || *runner_message_type(message) == '\0')
+        if (!is_complete(message)
             && read_message(
-                   &message, merge, message,
+                   &message, merge, runner_stored_open(message, merge->pool),
                    apr_psprintf(merge->pool,
                                 "The state's messages/%" APR_SIZE_T_FMT, i),
                    problem)

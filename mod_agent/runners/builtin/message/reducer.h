@@ -16,6 +16,10 @@
 /* Whether an update can only append messages: none has an id. */
 bool runner_reducer_only_appends(json_object *update);
 
+/* Whether each message has an id and a type: such an update is appended without
+ * a look at the list. Takes time linear in the list. */
+bool runner_reducer_is_complete(json_object *list);
+
 /* Reads the messages of such an update; *added is an array, one reference.
  * Takes time linear in the update only. APR_EGENERAL: *problem is set. */
 apr_status_t runner_reducer_read(json_object **added, json_object *update,

@@ -23,6 +23,7 @@
 #include "runners/builtin/base/raw.h"
 #include "runners/builtin/base/text.h"
 #include "runners/builtin/message/message.h"
+#include "runners/builtin/message/stored.h"
 
 #define SLEEP_MAX_MS 600000
 /* The most bytes of a message that an answer quotes. */
@@ -228,12 +229,12 @@ static void add_text(agent_buffer_t *buffer, const char *text)
 static void describe_result(agent_buffer_t *buffer, json_object *message,
                             apr_pool_t *pool)
 {
-    bool is_error = strcmp(agent_json_string(message, "status", ""), "error")
-        == 0;
+    const char *name = runner_stored_string(message, "name", pool);
+    bool is_error = runner_stored_equals(message, "status", "error");
 
     add_text(buffer,
              agent_buffer_length(buffer) > 0 ? " The tool " : "The tool ");
-    add_text(buffer, agent_json_string(message, "name", ""));
+    add_text(buffer, name != NULL ? name : "");
     add_text(buffer, is_error ? " failed: " : " answered: ");
     add_text(buffer, runner_message_text(message, pool));
 }
@@ -335,13 +336,18 @@ static const char *compose_answer(runner_call_t *call, size_t human,
 static int64_t count_input(runner_call_t *call)
 {
     runner_tally_t *tally = call->tally;
+    apr_pool_t *scratch;
 
+    apr_pool_create(&scratch, call->pool);
     for (; tally->messages < count_messages(call); tally->messages++) {
+        json_object *message = get_message(call, tally->messages);
+
         tally->words += runner_text_count_words(
-            get_text(call, tally->messages));
-        tally->humans += runner_message_is(get_message(call, tally->messages),
-                                           "human");
+            runner_message_text(message, scratch));
+        tally->humans += runner_message_is(message, "human");
+        apr_pool_clear(scratch);
     }
+    apr_pool_destroy(scratch);
     return runner_text_count_words(call->graph->system_prompt) + tally->words;
 }
 

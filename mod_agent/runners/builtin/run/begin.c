@@ -10,6 +10,7 @@
 #include "difference.h"
 #include "runners/builtin/base/value.h"
 #include "runners/builtin/message/message.h"
+#include "runners/builtin/message/stored.h"
 #include "stream.h"
 #include "update.h"
 
@@ -171,9 +172,10 @@ static bool is_client_resuming(const runner_run_t *run, json_object *checkpoint)
 
 /* Whether a message is the partial answer of a cancelled run
  * (RUNNER_ANSWER_CANCELLED). */
-static bool is_cancelled_answer(json_object *message)
+static bool is_cancelled_answer(json_object *message, apr_pool_t *pool)
 {
-    json_object *metadata = agent_json_get(message, "response_metadata");
+    json_object *metadata = agent_json_get(runner_stored_open(message, pool),
+                                           "response_metadata");
 
     return runner_message_is(message, "ai")
         && json_object_get_boolean(agent_json_get(metadata, "interrupted"));
@@ -187,8 +189,8 @@ static void remove_cancelled_answer(runner_run_t *run)
     size_t count = json_object_array_length(messages);
 
     if (run->next == RUNNER_NODE_NONE && count > 0
-        && is_cancelled_answer(
-            json_object_array_get_idx(messages, count - 1))) {
+        && is_cancelled_answer(json_object_array_get_idx(messages, count - 1),
+                               run->pool)) {
         runner_difference_remove_last(run);
         run->is_saved = false;
         run->next = RUNNER_NODE_AGENT;

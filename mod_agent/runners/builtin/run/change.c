@@ -72,6 +72,7 @@ apr_status_t runner_change_read(runner_change_t *change, runner_run_t *run,
                                 json_object *update, runner_problem_t **problem)
 {
     json_object *given = agent_json_get(update, "messages");
+    json_object *list;
 
     if (runner_value_depth(update) > INPUT_DEPTH_MAX) {
         return runner_problem_set(problem, run->pool, RUNNER_INVALID_INPUT,
@@ -86,12 +87,16 @@ apr_status_t runner_change_read(runner_change_t *change, runner_run_t *run,
             run->graph->name);
     }
     given = given ? given : agent_json_own(runner_value_list(), run->pool);
-    if (run->is_checked && runner_reducer_only_appends(given)) {
-        return runner_reducer_read(&change->added, given, problem, run->pool);
+    list = agent_json_get(run->values, "messages");
+    if (runner_reducer_only_appends(given)) {
+        run->is_checked = run->is_checked || runner_reducer_is_complete(list);
+        if (run->is_checked) {
+            return runner_reducer_read(&change->added, given, problem,
+                                       run->pool);
+        }
     }
-    return runner_reducer_apply(&change->merged,
-                                agent_json_get(run->values, "messages"), given,
-                                problem, run->pool);
+    return runner_reducer_apply(&change->merged, list, given, problem,
+                                run->pool);
 }
 
 void runner_change_apply(runner_run_t *run, const runner_change_t *change)

@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/json.h"
 #include "difference.h"
+#include "part.h"
 #include "runners/builtin/base/problem.h"
 #include "runners/builtin/base/value.h"
 
@@ -61,59 +62,6 @@ void runner_load_request(runner_run_t *run)
 
 /* ---- replies ---- */
 
-/* The value of a member of that name if it is the only one; NULL otherwise. */
-static json_object *get_only(json_object *value, const char *name)
-{
-    return json_object_is_type(value, json_type_object)
-            && json_object_object_length(value) == 1
-        ? agent_json_get(value, name)
-        : NULL;
-}
-
-/* Appends the elements of a part of a list. */
-static bool append_items(runner_run_t *run, const char *name, json_object *part)
-{
-    json_object *items = agent_json_get(part, "items");
-    json_object *list = agent_json_get(run->values, name);
-
-    if (list == NULL) {
-        list = runner_value_list();
-        runner_value_add(run->values, name, list);
-    }
-    if (!json_object_is_type(items, json_type_array)
-        || !json_object_is_type(list, json_type_array)
-        || agent_json_integer(part, "keep", -1)
-            != (int64_t)json_object_array_length(list)) {
-        return false;
-    }
-    for (size_t i = 0; i < json_object_array_length(items); i++) {
-        json_object_array_add(
-            list, runner_value_share(json_object_array_get_idx(items, i)));
-    }
-    return true;
-}
-
-static bool add_values(runner_run_t *run, json_object *values)
-{
-    if (!json_object_is_type(values, json_type_object)) {
-        return false;
-    }
-    json_object_object_foreach(values, name, value)
-    {
-        json_object *part = get_only(value, "$list");
-        json_object *whole = get_only(value, "$value");
-
-        if (part == NULL) {
-            runner_value_add(run->values, name,
-                             runner_value_share(whole ? whole : value));
-        }
-        else if (!append_items(run, name, part)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* The weight of a line is that of its part; the rest is some hundred bytes. */
 static void count_part(runner_run_t *run, runner_weight_t weight)
 {
@@ -146,9 +94,8 @@ static void fail_load(runner_run_t *run, json_object *error)
 }
 
 const char *runner_load_take(runner_run_t *run, json_object *reply,
-                             runner_weight_t weight)
+                             agent_raw_t result, runner_weight_t weight)
 {
-    json_object *result = agent_json_get(reply, "result");
     const char *cursor = agent_json_string(reply, "cursor", "");
 
     if (run->phase != RUNNER_PHASE_LOAD || run->request_id == 0
@@ -159,7 +106,7 @@ const char *runner_load_take(runner_run_t *run, json_object *reply,
         fail_load(run, agent_json_get(reply, "error"));
         return NULL;
     }
-    if (!add_values(run, agent_json_get(result, "values"))
+    if (!runner_part_add(run, result)
         || strlen(cursor) >= sizeof(run->cursor)) {
         return "a reply that is not a part of a state";
     }

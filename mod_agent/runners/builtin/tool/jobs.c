@@ -13,6 +13,7 @@
 #include "runners/builtin/base/text.h"
 #include "runners/builtin/base/value.h"
 #include "runners/builtin/message/message.h"
+#include "runners/builtin/message/stored.h"
 #include "runners/builtin/model/answer.h"
 
 /* The most bytes of malformed arguments that the model is shown. */
@@ -67,7 +68,8 @@ static void start_job(runner_job_t *job)
 
 /* The last message that is not a tool message; NULL when it is not an AI
  * message. *results is the index after it. */
-static json_object *find_caller(json_object *messages, size_t *results)
+static json_object *find_caller(json_object *messages, size_t *results,
+                                apr_pool_t *pool)
 {
     size_t i = json_object_array_length(messages);
 
@@ -76,7 +78,9 @@ static json_object *find_caller(json_object *messages, size_t *results)
 
         if (!runner_message_is(message, "tool")) {
             *results = i;
-            return runner_message_is(message, "ai") ? message : NULL;
+            return runner_message_is(message, "ai")
+                ? runner_stored_open(message, pool)
+                : NULL;
         }
         i--;
     }
@@ -90,9 +94,10 @@ static apr_hash_t *find_answered(json_object *messages, size_t from,
     apr_hash_t *answered = apr_hash_make(pool);
 
     for (size_t i = from; i < json_object_array_length(messages); i++) {
-        const char *id = agent_json_string(
-            json_object_array_get_idx(messages, i), "tool_call_id", "");
+        const char *id = runner_stored_string(
+            json_object_array_get_idx(messages, i), "tool_call_id", pool);
 
+        id = id != NULL ? id : "";
         apr_hash_set(answered, id, APR_HASH_KEY_STRING, id);
     }
     return answered;
@@ -162,7 +167,7 @@ apr_status_t runner_jobs_start(runner_jobs_t *jobs, json_object *messages,
                                runner_problem_t **problem)
 {
     size_t results = 0;
-    json_object *caller = find_caller(messages, &results);
+    json_object *caller = find_caller(messages, &results, jobs->pool);
     apr_hash_t *answered;
 
     jobs->on_reply = take_reply;
