@@ -373,16 +373,16 @@ sub limit_memory {
     my ($kb) = slurp("/proc/$pid/status") =~ /^VmData:\s+(\d+) kB/m;
     my $most = 1024 * $kb + $bytes;
     # Set by a process of the same user.
-    AgentSQL::admin("copy (select 1) to program 'prlimit --pid=$pid --data=$most'");
+    AgentSQL::admin("copy (select 1) to program 'prlimit --pid=$pid --data=$most:'");
     return;
 }
 
-subtest 'parts of large values take little memory of a backend' => sub {
+subtest 'large values take little memory of a backend' => sub {
     my $claim = $play->leased($worker, $play->thread);
     my ($thread, $run) = @$claim{qw(thread_id run_id)};
     my $text = 'x' x 4000;
     my $id = saved($claim, undef, messages => [ map { human("$_ $text") } 1 .. 5000 ]);
-    $play->save($worker, AgentSQL::Play::finish($claim));
+    $play->save($worker, AgentSQL::Play::values_event($claim, 0, $id), AgentSQL::Play::finish($claim));
     my $backend = $db->session;
     my $send = sub {
         my ($of, $most, @call) = @_;
@@ -397,6 +397,10 @@ subtest 'parts of large values take little memory of a backend' => sub {
     my @calls = ([ 'get_state', undef ], ['get_thread'], [ 'join_run', $run ]);
     # With all code loaded and all plans made.
     $send->($thread, 262_144, @$_) for @calls;
+    # Ten times the text.
+    limit_memory($backend, 200 << 20);
+    my ($data) = $backend->query("select data from agent.read_events('$AgentSQL::DEPLOYMENT', '$thread', '$run', -1, 1)");
+    cmp_ok length $data->[0], '>', 20_000_000, 'read_events: an event of 20 MB with 200 MB of memory';
     limit_memory($backend, 8 << 20);
     cmp_ok $send->($thread, 262_144, @$_), '>', 20_000_000, "$_->[0]: 20 MB with 8 MB of memory" for @calls;
     is $backend->error("select length(body) from agent.get_state('$AgentSQL::DEPLOYMENT', '$thread', null)"), '53200',

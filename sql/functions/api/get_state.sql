@@ -22,7 +22,7 @@ begin
     select case when c.checkpoint_id is null and p_checkpoint_id is not null
                 then 'checkpoint_not_found' else 'ok' end,
            json_build_object(
-               'values', coalesce(v.content, '{}'),
+               'values', coalesce(v.content, '{}')::json,
                'next', coalesce(c.next, '[]'),
                'tasks', coalesce(x.tasks, '[]'),
                'metadata', case

@@ -16,7 +16,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set plan_cache_mode = force_generic_plan
 as $function$
 begin
-    select 'ok', agent.render_thread(t, v.content, i.by_task),
+    select 'ok', agent.render_thread(t, v.content::json, i.by_task),
            case when c.state_bytes > p_max_bytes then c.checkpoint_id || '.1.0.0' end
       into code, body, cursor
       from agent.threads t

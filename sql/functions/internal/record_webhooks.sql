@@ -60,7 +60,7 @@ begin
                 when v_checkpoint.state_bytes > c_values_bytes
                     then '{"values": null, "values_omitted": true}'
                 else json_build_object('values', (
-                    select v.content
+                    select v.content::json
                       from agent.compose_values(
                                v_checkpoint.deployment_id, v_checkpoint.thread_id, v_checkpoint.channels) v))
                 end);
