@@ -353,6 +353,7 @@ create table agent.checkpoint_snapshots (
     checkpoint            json                   not null,
     metadata              jsonb                  not null,
     created_at            timestamptz            not null,
+    epoch                 integer,
     constraint checkpoint_snapshots_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id)
 );
 comment on table agent.checkpoint_snapshots is
@@ -370,6 +371,7 @@ comment on column agent.checkpoint_snapshots.channels is
 comment on column agent.checkpoint_snapshots.checkpoint is 'The library''s object without the values: versions and the like.';
 comment on column agent.checkpoint_snapshots.metadata is 'The library''s metadata, which it searches.';
 comment on column agent.checkpoint_snapshots.created_at is 'When it was saved.';
+comment on column agent.checkpoint_snapshots.epoch is 'run_queue.epoch of the attempt that saved it; null in a copy.';
 
 create index checkpoint_snapshots_parent
     on agent.checkpoint_snapshots (

@@ -559,6 +559,51 @@ subtest 'a long tuple is a part of its own' => sub {
     finish($claim);
 };
 
+subtest 'an attempt continues the checkpoint of its start, not one that a lost attempt put later' => sub {
+    my $thread = $play->thread;
+    my $claim = $play->leased($worker, $thread, request => { input => { x => 1 } });
+    my $last = sub { my $tuple = tuple_of($thread, '', undef); return $tuple && $tuple->{tuple}{checkpoint_id} };
+    my $start = sub { return AgentSQL::decode($claim->{start}) };
+    # The attempts come back after delays, which are not waited for.
+    my $lose = sub {
+        is $session->value(sprintf "select outcome from agent.release_runs($worker, '%s', false, 'x', null)",
+            AgentSQL::encode([ { d => $play->deployment, r => $claim->{run_id}, e => $claim->{epoch} } ])), 'requeued';
+        ($claim) = $play->claim($worker);
+    };
+    my $input = saved($claim, undef, values => { x => 'input' });
+    is $last->(), $input, 'its own is the last one';
+    $lose->();
+    is $start->()->{checkpoint}, undef;
+    isnt $start->()->{input}, undef, 'it gets the input again';
+    is $last->(), undef, 'and no checkpoint that has it already';
+    my $first = saved($claim, undef, values => { x => 'again' });
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $first, messages => ['Hello']));
+    my @batch;
+    my $done = value_of($claim, \@batch, 'done');
+    $play->save($worker, @batch, AgentSQL::Play::put_writes($claim, id => $first, writes => [ [ 0, 'x', $done ] ]));
+    my $second = saved($claim, $first, values => { x => 'second' });
+    is $last->(), $second;
+    $lose->();
+    is $start->()->{checkpoint}{checkpoint_id}, $first;
+    is $start->()->{input}, undef;
+    is $last->(), $first;
+    is_deeply tuple_of($thread, '', undef)->{writes}, [ [ 'task', 0, 'x', $done, '' ] ], 'a task that has ended is not executed again';
+    my $third = saved($claim, $first, values => { x => 'third' });
+    is $last->(), $third;
+    saved($claim, undef, ns => 'sub', values => { x => 'x' });
+    $lose->();
+    isnt tuple_of($thread, 'sub', undef), undef, 'a subgraph goes on with its own';
+    finish($claim);
+    is $last->(), $first, 'nor does the next run continue it: the state is that of the head';
+    my $next = leased($thread);
+    is $last->(), $first;
+    finish($next);
+    is +($play->api('delete_run', $thread, $claim->{run_id}))[0], 'ok';
+    is $last->(), undef;
+    sweep();
+    is join(' ', map { count_of($_, $thread) } qw(checkpoint_snapshots checkpoint_writes checkpoint_blobs)), '0 0 0', 'it is deleted with its run';
+};
+
 subtest 'cursors that no part gave are refused' => sub {
     my $claim = leased();
     my $id = saved($claim, undef, values => { x => 'x' });

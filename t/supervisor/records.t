@@ -64,15 +64,17 @@ subtest 'the next attempt of a run reads what the killed one wrote, byte for byt
             ['die'],
         ],
         later => [
+            [ request => 'checkpoint.get', { ns => '', checkpoint_id => $IDS[0] } ],
             [ request => 'checkpoint.get', { ns => '', checkpoint_id => undef } ],
             [ request => 'blob.get', { digests => \@values } ],
         ],
     });
     $sv->wake;
-    my ($get, @parts) = replies_of($run);
+    my ($get, $last, @parts) = replies_of($run);
     is attempts_of($run), 2, 'the second attempt succeeds';
     my $tuple = $get->{result}{tuple};
-    is $tuple->{checkpoint_id}, $IDS[0], 'checkpoint.get names the last put';
+    is $tuple->{checkpoint_id}, $IDS[0], 'checkpoint.get finds it';
+    is $last->{result}{tuple}, undef, 'it is not the last one: the attempt begins without a checkpoint';
     my $channels = $get->{result}{channels};
     is_deeply { map { $_ => $channels->{$_} } grep { defined $channels->{$_} } keys %{$channels} },
         { state => $values[0], text => $values[1], empty => $values[2],

@@ -93,10 +93,10 @@ begin
 
     insert into agent.checkpoint_snapshots (
         deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id, channels, checkpoint,
-        metadata, created_at)
+        metadata, created_at, epoch)
     values (
         p_lease.deployment_id, p_lease.thread_id, p_put.checkpoint_ns, p_put.checkpoint_id, p_put.parent,
-        p_lease.run_id, v_values, p_put.checkpoint, p_put.metadata::jsonb, agent.now());
+        p_lease.run_id, v_values, p_put.checkpoint, p_put.metadata::jsonb, agent.now(), p_lease.epoch);
     return v_uses;
 end
 $function$;

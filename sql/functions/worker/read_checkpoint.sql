@@ -3,7 +3,7 @@
 -- runner: {"tuple": {...} or null} comes first; "channels" are references, of a list {"list": {"keep": k, "items":
 -- [...]}} with k = the number of its elements in earlier parts; "writes" are appended to those of earlier parts, in the
 -- order of task_id and idx.
--- p_args: {"ns", "checkpoint_id"}; without an id the newest snapshot of the namespace.
+-- p_args: {"ns", "checkpoint_id"}; without an id the last snapshot of the namespace (agent.find_last_snapshot).
 -- p_cursor null: the first part; else the cursor that came with the part before, ID.c.CHANNEL.POSITION or ID.w.COUNT.
 -- Returns: ok; cursor: of the next part, null after the last one; invalid_cursor, also when the snapshot was deleted.
 --          Raises an error of class 22 for arguments of a wrong type.
@@ -40,19 +40,15 @@ begin
         v_id := left(p_cursor, 36);
         v_next := substr(p_cursor, 38);
     end if;
+    if v_id is null then
+        v_id := agent.find_last_snapshot(p_deployment_id, p_thread_id, v_ns);
+    end if;
     select x.* into v_row
       from agent.checkpoint_snapshots x
      where x.deployment_id = p_deployment_id
        and x.thread_id = p_thread_id
        and x.checkpoint_ns = v_ns
-       and x.checkpoint_id = coalesce(v_id, (
-            select n.checkpoint_id
-              from agent.checkpoint_snapshots n
-             where n.deployment_id = p_deployment_id
-               and n.thread_id = p_thread_id
-               and n.checkpoint_ns = v_ns
-             order by n.deployment_id desc, n.thread_id desc, n.checkpoint_ns desc, n.checkpoint_id desc
-             limit 1));
+       and x.checkpoint_id = v_id;
     if not found then
         code := case when p_cursor is null then 'ok' else 'invalid_cursor' end;
         body := case when p_cursor is null then '{"tuple":null}' end;
