@@ -6,7 +6,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use lib "$FindBin::Bin/../lib";
-use List::Util qw(max min);
+use List::Util qw(max min sum);
 use Test::More;
 use AgentSQL;
 use AgentTest::Env qw(slurp);
@@ -75,14 +75,20 @@ sub send_parts {
     return (AgentSQL::decode($answer), $parts);
 }
 
+# The next part of a state: (code, the part, the cursor after it, the lengths of its rows).
+sub read_part {
+    my ($thread, $checkpoint, $cursor, $bytes) = @_;
+    my @rows = $session->query(sprintf("select * from agent.read_state('%s', '%s', '%s', %s, %d)",
+        $AgentSQL::DEPLOYMENT, $thread, $checkpoint, AgentSQL::Session::literal($cursor), $bytes));
+    return ($rows[0][0], join('', map { $_->[1] } @rows), $rows[-1][2] eq '' ? undef : $rows[-1][2], [ map { length $_->[1] } @rows ]);
+}
+
 # The parts of read_state, applied in order as a runner does: (the state, number of parts).
 sub read_parts {
     my ($thread, $checkpoint, $bytes) = @_;
     my (%state, $cursor, $parts);
     do {
-        my ($row) = $session->query(sprintf("select * from agent.read_state('%s', '%s', '%s', %s, %d)",
-            $AgentSQL::DEPLOYMENT, $thread, $checkpoint, AgentSQL::Session::literal($cursor), $bytes));
-        (my $code, my $body, $cursor) = @$row;
+        (my $code, my $body, $cursor) = read_part($thread, $checkpoint, $cursor, $bytes);
         die "read_state: $code" if $code ne 'ok';
         my $values = AgentSQL::decode($body)->{values};
         for my $name (keys %$values) {
@@ -96,7 +102,6 @@ sub read_parts {
             }
         }
         $parts++;
-        $cursor = undef if $cursor eq '';
     } while (defined $cursor);
     return (\%state, $parts);
 }
@@ -416,6 +421,36 @@ subtest 'members that a join adds follow large values' => sub {
         AgentSQL::Play::finish($claim));
     is_deeply +(send_parts(1, $claim->{thread_id}, 'join_run', $claim->{run_id}))[0],
         { a => [ 1, 2 ], __interrupt__ => [$interrupt] };
+};
+
+subtest 'a part is as long as it may be, or hardly less, whatever the lengths of the elements' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my $thread = $claim->{thread_id};
+    my @messages = map { human("message $_" . 'x' x ($_ % 97 == 0 ? 150_000 : $_ < 400 ? 100 : rand 3000)) } 1 .. 900;
+    my $parent = saved($claim, undef, messages => [ @messages[ 0 .. 599 ] ]);
+    saved($claim, $parent, messages => list(600, human('other')));
+    my $id = saved($claim, $parent, messages => list(500, @messages[ 500 .. 899 ]));
+    my @bytes = map { length(AgentSQL::encode($_)) + 1 } @messages;
+    for my $most (1000, 64_000, 200_000, 1_000_000) {
+        my ($at, $longest, $cursor, @wrong) = (0, 0);
+        do {
+            (undef, my $body, $cursor, my $rows) = read_part($thread, $id, $cursor, $most);
+            $longest = max($longest, @$rows);
+            my $end = $at + @{ AgentSQL::decode($body)->{values}{messages}{'$list'}{items} };
+            my $length = sum(@bytes[ $at .. $end - 1 ]);
+            push @wrong, "$at .. $end" if $length > $most && $end - $at > 1
+                || defined $cursor && $length + $bytes[$end] < $most / 16 * 15 - 100;
+            $at = $end;
+        } while (defined $cursor);
+        is "@wrong", '', "parts of $most bytes";
+        is $at, @messages;
+        cmp_ok $longest, '<', 400_000, 'no row is as long as a part';
+    }
+    $session->value("delete from agent.checkpoint_items where thread_id = '$thread' and position between 100 and 300");
+    my ($cursor, $parts);
+    do { $cursor = (read_part($thread, $id, $cursor, 5000))[2] } while (defined $cursor && ++$parts < 1000);
+    ok !defined $cursor, 'a reader comes to the end of a list of which rows are missing';
+    $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
 subtest 'a run starts from the state, whatever the segments' => sub {

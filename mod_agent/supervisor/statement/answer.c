@@ -110,6 +110,26 @@ static agent_lease_t *find_sent(const agent_answer_t *answer)
     return lease != NULL && lease->request.is_sent ? lease : NULL;
 }
 
+/* The part that the rows of a result are, in pool unless it is one row. */
+static const char *join_bodies(const agent_db_result_t *result,
+                               apr_pool_t *pool)
+{
+    int rows = agent_db_rows(result);
+    struct iovec *bodies;
+
+    if (rows == 1) {
+        return agent_db_value(result, 0, COL_BODY);
+    }
+    bodies = apr_palloc(pool, (apr_size_t)rows * sizeof(*bodies));
+    for (int row = 0; row < rows; row++) {
+        const char *body = agent_db_value(result, row, COL_BODY);
+
+        bodies[row].iov_base = (void *)body;
+        bodies[row].iov_len = strlen(body);
+    }
+    return apr_pstrcatv(pool, bodies, (apr_size_t)rows, NULL);
+}
+
 /* A part that breaks the protocol would end the runner with all its runs: a row
  * may be older than the checks of what is stored, or written by hand. */
 static void hand_over(agent_runs_t *runs, agent_lease_t *lease,
@@ -157,6 +177,7 @@ static void receive_answer(void *part, const agent_db_result_t *result)
     agent_answer_t *answer = part;
     agent_lease_t *lease = find_sent(answer);
     const char *code;
+    apr_pool_t *pool;
 
     if (lease == NULL) {
         return;
@@ -166,8 +187,10 @@ static void receive_answer(void *part, const agent_db_result_t *result)
         refuse(answer->runs, lease, code);
         return;
     }
-    hand_over(answer->runs, lease, agent_db_value(result, 0, COL_BODY),
-              agent_db_value(result, 0, COL_CURSOR));
+    apr_pool_create(&pool, answer->runs->context->pool);
+    hand_over(answer->runs, lease, join_bodies(result, pool),
+              agent_db_value(result, agent_db_rows(result) - 1, COL_CURSOR));
+    apr_pool_destroy(pool);
 }
 
 static void fail_answer(void *part, agent_failure_t failure)

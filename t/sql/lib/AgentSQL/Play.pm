@@ -184,9 +184,9 @@ sub claim {
 sub start_values {
     my ($self, $claim) = @_;
     my $id = (AgentSQL::decode($claim->{start})->{checkpoint} // return {})->{checkpoint_id};
-    my ($row) = $self->{session}->query(
+    my @rows = $self->{session}->query(
         "select body from agent.read_state('$claim->{deployment_id}', '$claim->{thread_id}', '$id', null, 100000000)");
-    my %values = %{ AgentSQL::decode($row->[0])->{values} };
+    my %values = %{ AgentSQL::decode(CORE::join '', map { $_->[0] } @rows)->{values} };
     for my $value (values %values) {
         $value = $value->{'$list'}{items} if ref $value eq 'HASH' && $value->{'$list'};
     }
