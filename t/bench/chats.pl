@@ -32,6 +32,20 @@ sub psql {
     return $text;
 }
 
+# Notes the processor time of a server process that executes statements and
+# sends their rows.
+sub measure_statements {
+    my ($turns, $name, @statements) = @_;
+    my $rounds = 10 + int(20_000 / $turns);
+    my $round = join '', map { "$_;\n" } @statements;
+    open my $in, '|-', qw(psql -X -q -v ON_ERROR_STOP=1) or die "psql: $!\n";
+    print {$in} "set enable_seqscan = off; set enable_bitmapscan = off; set enable_sort = off;\n\\o /dev/null\n$round",
+        "select bench.cpu_ms() as since \\gset\n", $round x $rounds,
+        "insert into bench.figures (name, chat, cpu_ms) values ('$name', $turns, (bench.cpu_ms() - :since) / $rounds);\n";
+    close $in or die "psql failed: @statements\n";
+    return;
+}
+
 # A figure of a chat: the median of its rows, or another aggregate.
 sub figure {
     my ($turns, $name, $column, $aggregate) = @_;
@@ -91,7 +105,13 @@ for my $number (0 .. $#CHATS) {
     print {*STDERR} "$turns turns ...\n";
     psql('-c', "call bench.chat($worker, $thread, $turns)");
     psql('-c', 'vacuum analyze');
-    psql('-c', "call bench.read($thread, $turns)");
+    if ($RECORDS) {
+        psql('-c', "call bench.read($thread, $turns)");
+    }
+    else {
+        measure_statements($turns, 'read', split /\n/, psql('-c', "select bench.make_reads($thread)"));
+        measure_statements($turns, 'select', psql('-c', "select bench.make_select($thread)"));
+    }
     psql('-c', "call bench.undo($worker, $thread, $turns)");
     psql('-c', "call bench.delete($thread, $turns)");
     my $runner = $RECORDS ? undef : BenchChatRunner::measure($turns);

@@ -113,38 +113,28 @@ begin
 end
 $$;
 
--- All parts of a state, as a runner without it reads them, and a select of the rows that have it, in turns. The time of
--- the processor is that of ten rounds.
-create procedure bench.read(p_thread uuid, p_turns integer) language plpgsql as $$
+-- The statements that read a state part by part, for a runner without it.
+create function bench.make_reads(p_thread uuid) returns setof text language plpgsql as $$
 declare
-    v_head   uuid := bench.head(p_thread);
-    v_lists  bigint[] := (select (channels[1]).list_ids from agent.checkpoints where checkpoint_id = v_head);
+    v_read   text;
     v_cursor text;
-    v_cpu    double precision := bench.cpu_ms();
-    v_since  timestamptz;
 begin
-    for v_round in 1 .. 10
     loop
-        v_since := clock_timestamp();
-        v_cursor := null;
-        loop
-            select r.cursor into v_cursor
-              from agent.read_state(bench.deployment(), p_thread, v_head, v_cursor, 1048576) r;
-            exit when v_cursor is null;
-        end loop;
-        call bench.note('read', p_turns, v_since);
+        v_read := format('select code, body, cursor from agent.read_state(%L, %L, %L, %L, 1048576)',
+                         bench.deployment(), p_thread, bench.head(p_thread), v_cursor);
+        return next v_read;
+        execute format('select max(r.cursor) from (%s) r', v_read) into v_cursor;
+        exit when v_cursor is null;
     end loop;
-    insert into bench.figures (name, chat, cpu_ms) values ('read', p_turns, (bench.cpu_ms() - v_cpu) / 10);
-    v_cpu := bench.cpu_ms();
-    for v_round in 1 .. 10
-    loop
-        perform i.content
-           from agent.checkpoint_items i
-          where i.deployment_id = bench.deployment() and i.thread_id = p_thread and i.list_id = any (v_lists)
-          order by i.list_id, i.position;
-    end loop;
-    insert into bench.figures (name, chat, cpu_ms) values ('select', p_turns, (bench.cpu_ms() - v_cpu) / 10);
 end
+$$;
+
+-- The select of the rows that have the state, in their order.
+create function bench.make_select(p_thread uuid) returns text language sql as $$
+    select format('select content from agent.checkpoint_items where deployment_id = %L and thread_id = %L and list_id = any (%L)'
+                  ' order by deployment_id, thread_id, list_id, position', bench.deployment(), p_thread, (c.channels[1]).list_ids)
+      from agent.checkpoints c
+     where c.checkpoint_id = bench.head(p_thread)
 $$;
 
 -- A run that is rolled back, then the deletions of runs at the beginning, in the middle and at the end.

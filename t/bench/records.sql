@@ -73,7 +73,7 @@ create or replace function bench.count_bytes(p_thread uuid, p_run uuid, p_turn i
 $$;
 
 -- All parts of a snapshot, as a runner without it reads them; then all of its messages, a hundred at a time.
-create or replace procedure bench.read(p_thread uuid, p_turns integer) language plpgsql as $$
+create procedure bench.read(p_thread uuid, p_turns integer) language plpgsql as $$
 declare
     v_args   json := json_build_object('ns', '', 'checkpoint_id', bench.head(p_thread));
     v_cursor text;
