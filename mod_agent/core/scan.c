@@ -148,6 +148,37 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
 }
 
+/* The same byte eight times. */
+#define EIGHT(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Whether one of eight bytes is less than limit, which is at most 0x80. Exact
+ * when none of them is 0x80 or greater. */
+static apr_uint64_t has_less(apr_uint64_t bytes, unsigned limit)
+{
+    return (bytes - EIGHT(limit)) & ~bytes & EIGHT(0x80);
+}
+
+/* Skips plain bytes, eight at once while there are as many. */
+static const unsigned char *skip_plain(const unsigned char *at,
+                                       const unsigned char *end)
+{
+    apr_uint64_t bytes;
+
+    for (; end - at >= (ptrdiff_t)sizeof(bytes); at += sizeof(bytes)) {
+        memcpy(&bytes, at, sizeof(bytes));
+        if (((bytes & EIGHT(0x80)) | has_less(bytes, 0x20)
+             | has_less(bytes ^ EIGHT('"'), 1)
+             | has_less(bytes ^ EIGHT('\\'), 1))
+            != 0) {
+            break;
+        }
+    }
+    while (at < end && is_plain(*at)) {
+        at++;
+    }
+    return at;
+}
+
 /* From the opening quote to after the closing one. */
 static bool scan_string(cursor_t *c)
 {
@@ -156,8 +187,8 @@ static bool scan_string(cursor_t *c)
     for (;;) {
         const unsigned char *at = c->at;
 
-        while (at < c->end && is_plain(*at)) {
-            at++;
+        if (at < c->end && is_plain(*at)) {
+            at = skip_plain(at + 1, c->end);
         }
         c->at = at;
         if (at == c->end || (*at < 0x20)) {

@@ -124,6 +124,28 @@ static void text_that_is_not_utf8_is_refused(void **state)
     CHECK(samples);
 }
 
+/* A string of 24 letters and n, one of which is another byte. */
+static void a_string_stops_at_the_same_byte_wherever_it_is(void **state)
+{
+    for (unsigned byte = 1; byte < 256; byte++) {
+        for (size_t i = 1; i <= 24; i++) {
+            char text[] = "\"nnnnnnnnnnnnnnnnnnnnnnnnn\"";
+            agent_scan_t scan = {.pool = *state};
+            agent_scan_code_t code = byte < 0x20 || byte == '"'
+                ? AGENT_SCAN_SYNTAX
+                : byte < 0x80 ? AGENT_SCAN_OK
+                              : AGENT_SCAN_UTF8;
+
+            text[i] = (char)byte;
+            agent_scan_json(&scan, text, strlen(text));
+            assert_int_equal(scan.code, code);
+            if (code == AGENT_SCAN_SYNTAX) {
+                assert_int_equal(scan.offset, byte == '"' ? i + 1 : i);
+            }
+        }
+    }
+}
+
 static void values_that_cannot_be_stored_are_named_with_their_pointer(
     void **state)
 {
@@ -355,6 +377,7 @@ int main(void)
         CHECK_TEST(json_is_accepted),
         CHECK_TEST(invalid_json_is_refused),
         CHECK_TEST(text_that_is_not_utf8_is_refused),
+        CHECK_TEST(a_string_stops_at_the_same_byte_wherever_it_is),
         CHECK_TEST(values_that_cannot_be_stored_are_named_with_their_pointer),
         CHECK_TEST(nesting_stops_at_128_levels),
         CHECK_TEST(a_request_within_its_limits_is_valid_as_a_part_of_a_record),
