@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Copies the snapshots of a thread and their writes into its copy, as agent.copy_checkpoints the checkpoints. The writes
--- of a snapshot, which are those of the tasks of one step, are copied together.
+-- Copies the snapshots of a thread and their writes into its copy, as agent.copy_checkpoints the checkpoints. The
+-- writes of a snapshot, which are those of the tasks of one step, are copied together.
 -- Returns: the unused part of p_bytes; 0 or less when something may be left.
 -- Locks:   the caller holds the row of the copy.
 create or replace function agent.copy_snapshots(p_copy agent.thread_copies, p_bytes bigint) returns bigint

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether the active run of a thread may continue what another run saved, which is to be deleted: the state with which it
--- began, while it has saved none of its own; the last snapshot of a namespace. A namespace of a task, with a colon, is
--- continued only from the checkpoint of the root graph that has the task, which metadata.parents of its snapshots names.
+-- Whether the active run of a thread may continue what another run saved, which is to be deleted: the state with which
+-- it began, while it has saved none of its own; the last snapshot of a namespace. A namespace of a task, with a colon,
+-- is continued only from the checkpoint of the root graph that has the task, which metadata.parents of its snapshots
+-- names.
 -- p_thread: its row, with active_run_id.
 -- Returns: true or false; true where metadata.parents does not name that checkpoint.
 -- Locks:   the caller holds the thread.
