@@ -11,25 +11,28 @@
 /* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
 /* OBJECTS: supervisor/runner/protocol_record.c */
 /* Messages about runs: one that streams, one that reads its state, one that
- * waits for credit, and a call. */
+ * waits for credit, and a call that reads its state. */
 #include "runner_serve.h"
 
-#define WORDS "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define PAGE  WORDS WORDS WORDS WORDS WORDS WORDS WORDS WORDS
+/* A checkpoint with it needs credit. */
+#define LONG_INPUT (66 * 1024)
 
-#define MODES "\"stream_modes\":[\"values\",\"messages\",\"debug\",\"events\"],"
-
-static const char runs[] = PEER_HELLO PEER_ABOUT("start", "1") MODES
-    "\"input\":{\"messages\":\"sleep 60000\"}}\n" PEER_ABOUT(
-        "start", "2") "\"input\":null,"
-                      "\"checkpoint\":{\"checkpoint_id\":\"" PEER_ID(
-                          "9") "\"}}\n" PEER_ABOUT("start", "3") MODES
-    "\"input\":{\"messages\":[\"" PAGE "\",\"" PAGE "\"]}}\n" PEER_ABOUT(
-        "call",
-        "4") "\"op\":\"update\",\"arguments\":{},"
-             "\"checkpoint\":{\"checkpoint_id\":\"" PEER_ID("9") "\"}}\n";
+#define FROM_CHECKPOINT                                                        \
+    "\"checkpoint\":{\"checkpoint_id\":\"" PEER_ID("9") "\"}}\n"
 
 static void examine(const char *text, size_t length, apr_pool_t *pool)
 {
-    serve_after(runs, text, length, false, pool);
+    char *input = apr_pcalloc(pool, LONG_INPUT + 1);
+    const char *starts;
+
+    memset(input, 'a', LONG_INPUT);
+    starts = apr_pstrcat(pool, PEER_HELLO, PEER_ABOUT("start", "1"),
+                         "\"stream_modes\":[\"messages\"],"
+                         "\"input\":{\"messages\":\"sleep 60000\"}}\n",
+                         PEER_ABOUT("start", "2"), FROM_CHECKPOINT,
+                         PEER_ABOUT("call", "4"),
+                         "\"op\":\"update\",\"arguments\":{},", FROM_CHECKPOINT,
+                         PEER_ABOUT("start", "3"), "\"input\":{\"messages\":\"",
+                         input, "\"}}\n", NULL);
+    serve_after(starts, text, length, false, pool);
 }
