@@ -12,6 +12,7 @@
 #include "config/graph.h"
 #include "db/conninfo.h"
 #include "private.h"
+#include "supervisor/process/cgroup.h"
 
 /* ---- checks ---- */
 
@@ -41,6 +42,38 @@ static bool check_count(int runners, server_rec *server)
     return false;
 }
 
+static agent_cgroup_limits_t get_limits(const agent_runner_settings_t *settings)
+{
+    return (agent_cgroup_limits_t){.memory = settings->pool_memory,
+                                   .processes = settings->pool_processes,
+                                   .cpu_percent = settings->pool_cpu};
+}
+
+/* Tries a deployment's limits out: with the rights that the spawner will have,
+ * if this is the start of the server. */
+static bool check_cgroup(const char *directory,
+                         const agent_runner_settings_t *settings,
+                         server_rec *server)
+{
+    agent_cgroup_limits_t limits = get_limits(settings);
+    const char *what;
+    apr_status_t rv;
+
+    if (directory == NULL) {
+        return true;
+    }
+    rv = agent_cgroup_check(&what, directory, &limits);
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, rv, server,
+                     AGENT_LOGNO(0446) "AgentRunnerCgroup: expected the "
+                                       "directory of a delegated cgroup v2 "
+                                       "with the controllers of AgentPool..., "
+                                       "got '%s' (%s)",
+                     directory, what);
+    }
+    return rv == APR_SUCCESS;
+}
+
 bool agent_pools_check(const agent_server_config_t *config, server_rec *server,
                        apr_pool_t *pool)
 {
@@ -52,7 +85,8 @@ bool agent_pools_check(const agent_server_config_t *config, server_rec *server,
         agent_runner_settings_t settings = agent_runner_settings_get(
             config, APR_ARRAY_IDX(names, i, const char *));
 
-        if (!check_user(settings.user, server)) {
+        if (!check_user(settings.user, server)
+            || !check_cgroup(agent_config_cgroup(config), &settings, server)) {
             return false;
         }
         runners += settings.runners;
@@ -123,6 +157,7 @@ static apr_status_t fill_pool(agent_pool_config_t *runners,
     runners->memory = settings.memory;
     runners->files = settings.files;
     runners->processes = settings.processes;
+    runners->limits = get_limits(&settings);
     runners->busy_timeout = settings.busy_timeout;
     runners->idle_time = settings.idle_time;
     return find_user(runners, settings.user);
@@ -149,6 +184,7 @@ apr_status_t agent_pools_fill(agent_supervisor_config_t *supervisor,
     agent_pool_config_t *pools = apr_pcalloc(
         pool, (apr_size_t)names->nelts * sizeof(*pools));
 
+    supervisor->cgroup = agent_config_cgroup(config);
     supervisor->pools = pools;
     supervisor->pool_count = names->nelts;
     for (int i = 0; i < names->nelts; i++) {

@@ -65,6 +65,9 @@ static void unset_runner(agent_runner_settings_t *settings)
     settings->memory = -1;
     settings->files = -1;
     settings->processes = -1;
+    settings->pool_memory = -1;
+    settings->pool_processes = -1;
+    settings->pool_cpu = -1;
     settings->busy_timeout = -1;
     settings->idle_time = -1;
 }
@@ -79,6 +82,9 @@ static void merge_runner(agent_runner_settings_t *merged,
     PICK(memory, -1);
     PICK(files, -1);
     PICK(processes, -1);
+    PICK(pool_memory, -1);
+    PICK(pool_processes, -1);
+    PICK(pool_cpu, -1);
     PICK(busy_timeout, -1);
     PICK(idle_time, -1);
 }
@@ -177,6 +183,11 @@ const char *agent_config_node(const agent_server_config_t *config,
 const char *agent_config_runner(const agent_server_config_t *config)
 {
     return config->runner != NULL ? config->runner : AGENT_RUNNER_PATH;
+}
+
+const char *agent_config_cgroup(const agent_server_config_t *config)
+{
+    return config->cgroup;
 }
 
 const char *agent_config_feedback_url(const agent_server_config_t *config)

@@ -23,6 +23,7 @@ typedef struct agent_server_config_t {
     const char *database;
     const char *node;
     const char *runner;
+    const char *cgroup;
     const char *feedback_url;
     int max_waiters; /* see capacity.h */
     int waiters_per_address;
@@ -109,6 +110,8 @@ const char *agent_config_handler(request_rec *r);
 const char *agent_config_node(const agent_server_config_t *config,
                               apr_pool_t *pool);
 const char *agent_config_runner(const agent_server_config_t *config);
+/* AgentRunnerCgroup; NULL = none. */
+const char *agent_config_cgroup(const agent_server_config_t *config);
 /* A URL with {run_id} and {key}; NULL = none. */
 const char *agent_config_feedback_url(const agent_server_config_t *config);
 /* AgentParking. */

@@ -100,6 +100,24 @@ static const char *set_runner(cmd_parms *cmd, void *dir, const char *arg)
     return problem;
 }
 
+static const char *set_cgroup(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *problem;
+    agent_server_config_t *config = agent_value_server(&problem, cmd);
+
+    if (config == NULL) {
+        return problem;
+    }
+    if (arg[0] != '/') {
+        return apr_psprintf(cmd->pool,
+                            "AgentRunnerCgroup: expected the path of a "
+                            "directory that begins with /, got '%s'",
+                            arg);
+    }
+    config->cgroup = arg;
+    return NULL;
+}
+
 static const char *set_feedback_url(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *problem;
@@ -297,6 +315,21 @@ const command_rec agent_directives[] = {
                   NULL, RSRC_CONF,
                   "processes and threads of the user of runners; 0: no limit "
                   "(default: 0)"),
+    AP_INIT_TAKE1(
+        "AgentRunnerCgroup", set_cgroup, NULL, RSRC_CONF,
+        "directory of a cgroup (v2) that is delegated to this server, "
+        "for those of its pools of runners (default: none)"),
+    AP_INIT_TAKE1("AgentPoolMemory", agent_directive_pool_memory, NULL,
+                  RSRC_CONF,
+                  "memory limit of all runners of a deployment together, in "
+                  "bytes, or with K, M or G; 0: none (default: 0)"),
+    AP_INIT_TAKE1("AgentPoolProcesses", agent_directive_pool_processes, NULL,
+                  RSRC_CONF,
+                  "processes and threads of all runners of a deployment "
+                  "together; 0: no limit (default: 0)"),
+    AP_INIT_TAKE1("AgentPoolCPU", agent_directive_pool_cpu, NULL, RSRC_CONF,
+                  "processor time of all runners of a deployment together, in "
+                  "percent of one processor; 0: no limit (default: 0)"),
     AP_INIT_TAKE1("AgentRunnerBusyTimeout", agent_directive_runner_busy_timeout,
                   NULL, RSRC_CONF,
                   "longest time that a runner may execute one run without a "

@@ -41,6 +41,12 @@ const char *agent_directive_runner_files(cmd_parms *cmd, void *dir,
                                          const char *arg);
 const char *agent_directive_runner_processes(cmd_parms *cmd, void *dir,
                                              const char *arg);
+const char *agent_directive_pool_memory(cmd_parms *cmd, void *dir,
+                                        const char *arg);
+const char *agent_directive_pool_processes(cmd_parms *cmd, void *dir,
+                                           const char *arg);
+const char *agent_directive_pool_cpu(cmd_parms *cmd, void *dir,
+                                     const char *arg);
 const char *agent_directive_runner_idle_time(cmd_parms *cmd, void *dir,
                                              const char *arg);
 const char *agent_directive_runner_busy_timeout(cmd_parms *cmd, void *dir,

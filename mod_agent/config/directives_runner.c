@@ -68,6 +68,25 @@ const char *agent_directive_runner_processes(cmd_parms *cmd, void *dir,
                       1000000);
 }
 
+const char *agent_directive_pool_memory(cmd_parms *cmd, void *dir,
+                                        const char *arg)
+{
+    return agent_value_size(&open_settings(cmd, dir)->pool_memory, cmd, arg,
+                            &memory_range);
+}
+
+const char *agent_directive_pool_processes(cmd_parms *cmd, void *dir,
+                                           const char *arg)
+{
+    return set_number(&open_settings(cmd, dir)->pool_processes, cmd, arg, 0,
+                      1000000);
+}
+
+const char *agent_directive_pool_cpu(cmd_parms *cmd, void *dir, const char *arg)
+{
+    return set_number(&open_settings(cmd, dir)->pool_cpu, cmd, arg, 0, 100000);
+}
+
 const char *agent_directive_runner_idle_time(cmd_parms *cmd, void *dir,
                                              const char *arg)
 {

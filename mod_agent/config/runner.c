@@ -26,6 +26,9 @@ static agent_runner_settings_t get_of_host(const server_rec *host)
     SET_DEFAULT(memory, -1, DEFAULT_MEMORY);
     SET_DEFAULT(files, -1, DEFAULT_FILES);
     SET_DEFAULT(processes, -1, 0);
+    SET_DEFAULT(pool_memory, -1, 0);
+    SET_DEFAULT(pool_processes, -1, 0);
+    SET_DEFAULT(pool_cpu, -1, 0);
     SET_DEFAULT(busy_timeout, -1, apr_time_from_sec(DEFAULT_BUSY_SEC));
     SET_DEFAULT(idle_time, -1, 0);
     return settings;
@@ -59,8 +62,28 @@ static bool is_same(const agent_runner_settings_t *one,
     return strcmp(one->user, other->user) == 0 && one->runners == other->runners
         && one->slots == other->slots && one->memory == other->memory
         && one->files == other->files && one->processes == other->processes
+        && one->pool_memory == other->pool_memory
+        && one->pool_processes == other->pool_processes
+        && one->pool_cpu == other->pool_cpu
         && one->busy_timeout == other->busy_timeout
         && one->idle_time == other->idle_time;
+}
+
+static const char *print_without_cgroup(const agent_graph_t *graph,
+                                        apr_pool_t *pool)
+{
+    return apr_psprintf(pool,
+                        "AgentPoolMemory, AgentPoolProcesses, AgentPoolCPU: "
+                        "expected an AgentRunnerCgroup, got none for the "
+                        "deployment '%s' of '%s' at %s:%d",
+                        graph->deployment, graph->name,
+                        graph->directive->filename, graph->directive->line_num);
+}
+
+static bool has_pool_limit(const agent_runner_settings_t *settings)
+{
+    return settings->pool_memory != 0 || settings->pool_processes != 0
+        || settings->pool_cpu != 0;
 }
 
 const char *agent_runner_settings_check(const agent_server_config_t *config,
@@ -74,6 +97,9 @@ const char *agent_runner_settings_check(const agent_server_config_t *config,
         agent_runner_settings_t own = get_of_host(graph->server);
         agent_runner_settings_t shared = get_of_host(first->server);
 
+        if (config->cgroup == NULL && has_pool_limit(&own)) {
+            return print_without_cgroup(graph, pool);
+        }
         if (!is_same(&own, &shared)) {
             return apr_psprintf(
                 pool,

@@ -19,6 +19,10 @@ typedef struct agent_runner_settings_t {
     apr_int64_t memory;
     int files;
     int processes; /* 0: no limit */
+    /* Of all runners together; 0: no limit. cpu: percent of one processor. */
+    apr_int64_t pool_memory;
+    int pool_processes;
+    int pool_cpu;
     /* Longest time without a turn of a runner's loop; 0: no limit. */
     apr_interval_time_t busy_timeout;
     /* 0: runners do not end for lack of work. */
@@ -33,7 +37,8 @@ agent_runner_settings_t agent_runner_settings_get(
     const struct agent_server_config_t *config, const char *deployment);
 
 /* Returns an error message, in pool, when hosts of one deployment have
- * different settings; after agent_graph_assign(). */
+ * different settings, or a limit of a pool has no AgentRunnerCgroup; after
+ * agent_graph_assign(). */
 const char *agent_runner_settings_check(
     const struct agent_server_config_t *config, apr_pool_t *pool);
 

@@ -53,10 +53,10 @@ static int prepare_process(agent_supervisor_t *sv)
     srand48((long)getpid() ^ (long)sv->context->now);
     rv = agent_spawner_start(&sv->runners.spawner, config, &program);
     if (rv != APR_SUCCESS) {
-        agent_report_write(
-            sv->context, AGENT_LOG_ERR, "AGT0303", rv, "cannot %s%s",
-            program != NULL ? "open the runner " : "start the spawner",
-            program != NULL ? program : "");
+        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0303", rv,
+                           "cannot %s%s",
+                           program != NULL ? "open " : "start the spawner",
+                           program != NULL ? program : "");
         return EXIT_CONFIG;
     }
     rv = agent_process_become(config->uid, config->gid);

@@ -15,6 +15,16 @@
 /* The most that the sum of `runners` of all pools may be. */
 #define AGENT_POOLS_MAX_RUNNERS 142
 
+/* Limits of the processes of a pool together, by its cgroup; 0: none. */
+typedef struct agent_cgroup_limits_t {
+    /* Bytes. */
+    apr_int64_t memory;
+    /* Processes and threads. */
+    int processes;
+    /* Of one processor. */
+    int cpu_percent;
+} agent_cgroup_limits_t;
+
 /* Everything it points to is borrowed until agent_supervisor_main() returns. */
 typedef struct agent_pool_config_t {
     /* The name of the deployment, and those of the graphs. */
@@ -44,6 +54,8 @@ typedef struct agent_pool_config_t {
      * have; 0: as many as the supervisor. */
     int files;
     int processes;
+    /* Without effect unless the supervisor has a cgroup. */
+    agent_cgroup_limits_t limits;
     /* A runner whose loop has not turned for longer is killed, if it says so;
      * 0: never. */
     apr_interval_time_t busy_timeout;

@@ -81,6 +81,10 @@ typedef struct agent_supervisor_config_t {
      * limits the sum of their runners. */
     agent_pool_config_t *pools;
     int pool_count;
+    /* The directory of a delegated cgroup (v2), checked with
+     * agent_cgroup_check(), below which each pool with processes has one; NULL:
+     * none. */
+    const char *cgroup;
     /* Longest execution of a run; 0: no limit. */
     apr_interval_time_t run_timeout;
     /* How long runs may continue after a drain began. */

@@ -2,6 +2,7 @@
 # Directives: accepted values, and the error messages for others.
 use strict;
 use warnings;
+use AgentTest::Cgroup;
 use AgentTest::Client qw(run_body);
 use AgentTest::Env qw(root build_dir slurp write_file);
 use AgentTest::Server;
@@ -58,6 +59,8 @@ sub finish_check {
     return [ $first eq "accepted\n", join '', @output ];
 }
 
+my $cgroup = AgentTest::Cgroup->new;
+
 my $schema = file('schema.json',
     '{"type":"object","description":"weather of a place","properties":{}}');
 my $key = file('key', "secret-key-of-the-test\n");
@@ -77,6 +80,7 @@ sub reference {
     my %file = ('/usr/local/libexec/agent-runner' => build_dir() . '/agent-runner',
         '/etc/apache2/webhook.secret' => $secret, '/etc/apache2/model.key' => $key,
         'conf/weather.schema.json' => $schema);
+    $text =~ s{^(AgentRunnerCgroup) .*}{$cgroup ? "$1 " . $cgroup->dir : ''}me;
     for my $name (keys %file) {
         ok $text =~ s/^( *Agent.*)\Q$name\E/$1$file{$name}/mg, "directives: conf/agent.conf names $name";
     }
@@ -192,6 +196,15 @@ my @bad = (
         'from 1 to 64', q('65') ],
     [ graph('AgentModel demo') . "AgentRunnerFiles 63\n", 'AgentRunnerFiles', 'from 64 to 1048576', q('63') ],
     [ graph('AgentModel demo') . "AgentRunnerProcesses -1\n", 'AgentRunnerProcesses', 'from 0 to 1000000', q('-1') ],
+    [ graph('AgentModel demo') . "AgentRunnerCgroup agents\n", 'AgentRunnerCgroup', 'begins with /', q('agents') ],
+    [ graph('AgentModel demo') . "AgentRunnerCgroup $dir\n", 'AGT0446: AgentRunnerCgroup', 'delegated cgroup v2', "'$dir' (not in" ],
+    [ graph('AgentModel demo') . "AgentRunnerCgroup $dir/none\n", 'AgentRunnerCgroup', 'delegated cgroup v2', "'$dir/none' (open)" ],
+    [ host('AgentRunnerCgroup /sys/fs/cgroup'), 'AgentRunnerCgroup', 'cannot occur within', '' ],
+    (map { [ host('AgentDeployment shop', $_), (split)[0], 'expected an AgentRunnerCgroup', q('other') ] }
+        'AgentPoolMemory 1G', 'AgentPoolProcesses 500', 'AgentPoolCPU 150'),
+    [ graph('AgentModel demo') . "AgentPoolMemory 63M\n", 'AgentPoolMemory', 'bytes from 64M to 1024G', q('63M') ],
+    [ graph('AgentModel demo') . "AgentPoolProcesses -1\n", 'AgentPoolProcesses', 'from 0 to 1000000', q('-1') ],
+    [ graph('AgentModel demo') . "AgentPoolCPU 150%\n", 'AgentPoolCPU', 'whole number from 0 to 100000', q('150%') ],
     [ graph('AgentModel demo') . "AgentRunnerBusyTimeout 25h\n", 'AgentRunnerBusyTimeout', 'from 0 to 86400 s', q('25h') ],
     [ graph('AgentModel demo') . "AgentRunnerIdleTime 25h\n", 'AgentRunnerIdleTime', 'from 0 to 86400 s', q('25h') ],
     [ host('AgentDeployment default', 'AgentRunners 2'), '<AgentGraph>',
@@ -278,6 +291,14 @@ for my $case (@bad) {
 }
 
 SKIP: {
+    skip AgentTest::Cgroup::why_not(), 2 if !$cgroup;
+    skip 'cgroup v2 of this machine has the controller memory', 2 if grep { $_ eq 'memory' } $cgroup->controllers;
+    my ($ok, $output) = check(graph('AgentModel demo') . 'AgentRunnerCgroup ' . $cgroup->dir . "\nAgentPoolMemory 1G\n");
+    ok !$ok, 'directives: a limit whose controller is missing is refused';
+    like $output, qr/AGT0446: .*\(cgroup\.subtree_control, \+memory\)/, 'directives: the error names the missing controller';
+}
+
+SKIP: {
     skip 'runners have a user of their own where httpd is started by root', 8 if $> != 0;
     for my $user (qw(nosuch-user root)) {
         my ($ok, $output) = check(graph('AgentModel demo') . "AgentRunnerUser $user\n");
@@ -320,9 +341,10 @@ SKIP: {
         [ 'a deployment of a server without graphs', "AgentDeployment shop\n", qr/AGT0444: .*'shop'/ ],
         (map { [ "$_ in a virtual host without graphs", graph('AgentModel demo') . "<VirtualHost *:1>\n$_ 64\n</VirtualHost>\n",
             qr/AGT0445: $_: expected in a host with an <AgentGraph>.* at \S+httpd\.conf:\d+: it has no effect$/m ] }
-            'AgentRunners', map { "AgentRunner$_" } qw(User Slots Files Processes IdleTime BusyTimeout)),
-        [ 'AgentRunnerMemory in a virtual host without graphs',
-            graph('AgentModel demo') . "<VirtualHost *:1>\nAgentRunnerMemory 1G\n</VirtualHost>\n", qr/AGT0445: AgentRunnerMemory: / ],
+            qw(AgentRunners AgentPoolProcesses AgentPoolCPU),
+            map { "AgentRunner$_" } qw(User Slots Files Processes IdleTime BusyTimeout)),
+        (map { [ "$_ in a virtual host without graphs", graph('AgentModel demo') . "<VirtualHost *:1>\n$_ 1G\n</VirtualHost>\n",
+            qr/AGT0445: $_: / ] } qw(AgentRunnerMemory AgentPoolMemory)),
     );
     my @silent = (
         [ 'a deployment with graphs in another virtual host', "$shop<VirtualHost *:2>\nAgentDeployment shop\n</VirtualHost>\n$section" ],
@@ -391,4 +413,5 @@ unlike $server->error_log, qr/secret-key-of-the-test/,
 $client->delete("/threads/$thread");
 
 undef $server;
+undef $cgroup;
 done_testing;

@@ -3,6 +3,7 @@
 # its graphs, and the main server's where the host has none.
 use strict;
 use warnings;
+use AgentTest::Cgroup;
 use AgentTest::Client;
 use AgentTest::Env qw(free_port is_root is_sanitized slurp);
 use AgentTest::Process qw(runner_pids);
@@ -12,11 +13,14 @@ use Test::More;
 
 my ($shop, $desk) = (free_port(), free_port());
 my ($shared_user, $own_user) = is_root() ? map { "AgentRunnerUser $_" } qw(nobody daemon) : ('', '');
+my $cgroup = AgentTest::Cgroup->new;
+my $has_cgroup = $cgroup ? 'AgentRunnerCgroup ' . $cgroup->dir : '';
 my $server = AgentTest::Server->new(config => <<"CONF");
 AgentRunner "\${BUILD_DIR}/agent-runner"
 AgentRunnerFiles 200
 AgentRunnerMemory 256M
 AgentRunnerSlots 7
+$has_cgroup
 $shared_user
 <Location "/">
     SetHandler agent
@@ -80,6 +84,12 @@ is limit_of($other, 'Max open files'), 200, 'pools: a host without AgentRunnerFi
 isnt limit_of($other, 'Max processes'), 5000, 'pools: a directive of one host has no effect on another';
 
 SKIP: {
+    skip AgentTest::Cgroup::why_not(), 2 if !$cgroup;
+    like $cgroup->of($pid), qr/\Aagent-\d+-\d+-shop\z/, 'pools: runners are in the cgroup of their deployment';
+    like $cgroup->of($other), qr/\Aagent-\d+-\d+-desk\z/, 'pools: runners of another deployment are in another one';
+}
+
+SKIP: {
     skip 'sanitizers reserve more memory', 2 if is_sanitized();
     is limit_of($pid, 'Max data size'), 512 << 20, 'pools: AgentRunnerMemory is that of the host';
     is limit_of($other, 'Max data size'), 256 << 20, 'pools: a host without AgentRunnerMemory has that of the main server';
@@ -94,4 +104,6 @@ SKIP: {
 
 $client->post("/threads/$active->{thread_id}/runs/$active->{run_id}/cancel?wait=true");
 undef $server;
+is_deeply [ $cgroup->children ], [], 'pools: cgroups are removed when the server ends' if $cgroup;
+undef $cgroup;
 done_testing;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Facts that the fake runner reports about its process. */
+/* The fake runner's child, and facts that it reports about its own process. */
 #ifndef FAKE_PROCESS_H
 #define FAKE_PROCESS_H
 
@@ -12,6 +12,22 @@
 #include <sys/resource.h>
 
 extern char **environ;
+
+/* Starts a process that does not end by itself; returns its pid. */
+static int fork_child(int has_session)
+{
+    pid_t child = fork();
+
+    if (child == 0 && has_session) {
+        setsid();
+    }
+    if (child == 0) {
+        for (;;) {
+            pause();
+        }
+    }
+    return (int)child;
+}
 
 /* A JSON object: users, limits, descriptors, environment. */
 static void describe_process(char *text, size_t size)

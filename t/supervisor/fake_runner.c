@@ -172,16 +172,14 @@ static void do_gate(run_t *run, json_object *input)
     do_hang(run, input);
 }
 
-/* Hangs, with a child that does not end by itself. */
+/* Hangs, with a child that does not end by itself; with "session" it leaves the
+ * runner's group of processes. */
 static void do_child(run_t *run, json_object *input)
 {
     char data[64];
-    pid_t child = fork();
 
-    while (child == 0) {
-        pause();
-    }
-    snprintf(data, sizeof(data), "{\"pid\":%d}", (int)child);
+    snprintf(data, sizeof(data), "{\"pid\":%d}",
+             fork_child(json_object_object_get_ex(input, "session", NULL)));
     event(run, "custom", data);
 }
 

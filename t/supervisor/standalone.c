@@ -13,6 +13,8 @@
  * runner_busy_ms, runner_uid, runner_gid (runner and these also in
  * pools.DEPLOYMENT, which may have directory, and environment, an array of
  * texts), lease_sec, retention_days, run_timeout_ms, drain_timeout_ms,
+ * cgroup (a directory), and also in pools.DEPLOYMENT cgroup_memory,
+ * cgroup_processes, cgroup_cpu_percent,
  * timing_ms (ping_interval, ping_timeout, ready_timeout, cancel_grace,
  * recycle_grace, trial, renew, stop, kill, statement, credit), uid, gid,
  * life_fd (an inherited descriptor), wake (path of a datagram socket to make),
@@ -147,6 +149,11 @@ static void fill_pool(agent_pool_config_t *pool, json_object *json,
     pool->memory = get_of_pool(pool, json, "runner_memory", 0);
     pool->files = (int)get_of_pool(pool, json, "runner_files", 0);
     pool->processes = (int)get_of_pool(pool, json, "runner_processes", 0);
+    pool->limits.memory = get_of_pool(pool, json, "cgroup_memory", 0);
+    pool->limits.processes = (int)get_of_pool(pool, json, "cgroup_processes",
+                                              0);
+    pool->limits.cpu_percent = (int)get_of_pool(pool, json,
+                                                "cgroup_cpu_percent", 0);
     pool->busy_timeout = apr_time_from_msec(
         get_of_pool(pool, json, "runner_busy_ms", 0));
     pool->idle_time = apr_time_from_msec(
@@ -251,6 +258,7 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     config->uid = (uid_t)agent_json_integer(json, "uid", -1);
     config->gid = (gid_t)agent_json_integer(json, "gid", -1);
     fill_pools(config, json, pool);
+    config->cgroup = agent_json_string(json, "cgroup", NULL);
     config->run_timeout = get_ms(json, "run_timeout_ms", 3600000);
     config->drain_timeout = get_ms(json, "drain_timeout_ms", 180000);
     config->lease_sec = (int)agent_json_integer(json, "lease_sec", 20);

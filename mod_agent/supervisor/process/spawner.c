@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "../../core/clock.h"
+#include "cgroup.h"
 #include "process.h"
 #include "spawner_private.h"
 
@@ -88,33 +89,68 @@ static apr_status_t open_programs(const agent_supervisor_config_t *config,
     return APR_SUCCESS;
 }
 
-apr_status_t agent_spawner_start(agent_spawner_t *spawner,
-                                 const agent_supervisor_config_t *config,
-                                 const char **program)
+/* -1: the pools have none. */
+static apr_status_t open_cgroup(int *fd,
+                                const agent_supervisor_config_t *config,
+                                const char **failed)
 {
-    int programs[AGENT_POOLS_MAX_RUNNERS];
-    int ends[2];
-    apr_status_t rv = config->pool_count <= AGENT_POOLS_MAX_RUNNERS
-        ? open_programs(config, programs, program)
-        : APR_EINVAL;
+    apr_status_t rv;
 
+    *fd = -1;
+    if (config->cgroup == NULL) {
+        return APR_SUCCESS;
+    }
+    rv = agent_cgroup_open(fd, config->cgroup);
     if (rv != APR_SUCCESS) {
+        *failed = config->cgroup;
         return rv;
     }
+    agent_cgroup_remove_stale(*fd);
+    return APR_SUCCESS;
+}
+
+static apr_status_t fork_spawner(agent_spawner_t *spawner,
+                                 const agent_supervisor_config_t *config,
+                                 const int *programs, int cgroup)
+{
+    int ends[2];
+
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        close_programs(config, programs);
         return APR_FROM_OS_ERROR(errno);
     }
     spawner->fd = ends[0];
     spawner->pid = fork();
     if (spawner->pid == 0) {
         close(ends[0]);
-        agent_spawner_serve(ends[1], programs, config);
+        agent_spawner_serve(ends[1], programs, cgroup, config);
     }
     close(ends[1]);
-    close_programs(config, programs);
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
     return spawner->pid > 0 ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+}
+
+apr_status_t agent_spawner_start(agent_spawner_t *spawner,
+                                 const agent_supervisor_config_t *config,
+                                 const char **path)
+{
+    int programs[AGENT_POOLS_MAX_RUNNERS];
+    int cgroup;
+    apr_status_t rv = config->pool_count <= AGENT_POOLS_MAX_RUNNERS
+        ? open_programs(config, programs, path)
+        : APR_EINVAL;
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    rv = open_cgroup(&cgroup, config, path);
+    if (rv == APR_SUCCESS) {
+        rv = fork_spawner(spawner, config, programs, cgroup);
+    }
+    close_programs(config, programs);
+    if (cgroup >= 0) {
+        close(cgroup);
+    }
+    return rv;
 }
 
 static apr_status_t send_message(const agent_spawner_t *spawner,

@@ -28,6 +28,8 @@ typedef enum agent_spawner_update_t {
     AGENT_SPAWNER_STARTED,
     /* value: errno. */
     AGENT_SPAWNER_REFUSED,
+    /* It has started, but outside of the cgroup of its pool. value: errno. */
+    AGENT_SPAWNER_UNLIMITED,
     /* value: as from waitpid(). */
     AGENT_SPAWNER_EXITED,
     /* The spawner has ended, and with it all runners. */
@@ -40,12 +42,12 @@ typedef struct agent_spawner_t {
     pid_t pid;
 } agent_spawner_t;
 
-/* Opens the programs of all pools and forks the spawner; called before
- * privileges are dropped. *program: the one that cannot be opened; NULL: the
+/* Opens the programs of all pools and the cgroup, and forks the spawner; called
+ * before privileges are dropped. *path: what cannot be opened; NULL: the
  * failure is another one. */
 apr_status_t agent_spawner_start(agent_spawner_t *spawner,
                                  const agent_supervisor_config_t *config,
-                                 const char **program);
+                                 const char **path);
 
 /* Requests a runner with that id, of the pool with that index in the
  * configuration. The spawner gets copies of fds. STARTED or REFUSED follows. */

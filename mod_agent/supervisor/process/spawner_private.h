@@ -7,8 +7,8 @@
 #include "spawner.h"
 
 /* The spawner's main function; fd is its end of the socket, programs[i] the
- * open program of pool i. */
-void agent_spawner_serve(int fd, const int *programs,
+ * open program of pool i, cgroup the directory of their cgroups or -1. */
+void agent_spawner_serve(int fd, const int *programs, int cgroup,
                          const agent_supervisor_config_t *config)
     __attribute__((noreturn));
 

@@ -9,6 +9,7 @@
 #include "spawner_private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -18,15 +19,22 @@
 #include <sys/wait.h>
 
 #include "../types.h"
+#include "cgroup.h"
 #include "process.h"
 
 /* More than the supervisor ever has, leaving ones included. */
 #define MAX_CHILDREN (AGENT_RUNNERS_MAX + 50)
 
+/* Until a cgroup with processes is tried again; and at the end. */
+#define REMOVE_MS   1000
+#define LAST_TRIES  20
+#define LAST_TRY_MS 10
+
 typedef struct child_t {
     apr_uint32_t id;
     /* 0: this slot is free. */
     pid_t pid;
+    int pool;
 } child_t;
 
 typedef struct spawner_t {
@@ -35,6 +43,10 @@ typedef struct spawner_t {
     int signal_fd;
     const agent_supervisor_config_t *config;
     child_t children[MAX_CHILDREN];
+    /* The directory of the cgroups; -1: pools have none. */
+    int cgroup;
+    /* Whether the pool's cgroup exists. */
+    bool has_cgroup[AGENT_POOLS_MAX_RUNNERS];
 } spawner_t;
 
 static void send_update(const spawner_t *s, agent_spawner_update_t update,
@@ -64,6 +76,78 @@ static child_t *find_child(spawner_t *s, pid_t pid)
     return NULL;
 }
 
+/* ---- cgroups ---- */
+
+static void print_cgroup(char out[AGENT_CGROUP_NAME_SIZE], const spawner_t *s,
+                         int pool)
+{
+    agent_cgroup_print_name(out, getpid(), pool,
+                            s->config->pools[pool].deployment);
+}
+
+/* A failure does not stop the runner. */
+static void enter_cgroup(spawner_t *s, const child_t *child)
+{
+    char name[AGENT_CGROUP_NAME_SIZE];
+    const char *what;
+    apr_status_t rv;
+
+    print_cgroup(name, s, child->pool);
+    s->has_cgroup[child->pool] = true;
+    rv = agent_cgroup_enter(&what, s->cgroup, name,
+                            &s->config->pools[child->pool].limits, child->pid);
+    if (rv != APR_SUCCESS) {
+        send_update(s, AGENT_SPAWNER_UNLIMITED, child->id, APR_TO_OS_ERROR(rv));
+    }
+}
+
+static bool has_children(const spawner_t *s, int pool)
+{
+    for (int i = 0; i < MAX_CHILDREN; i++) {
+        if (s->children[i].pid != 0 && s->children[i].pool == pool) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Removes those of pools without a runner. False: processes that runners have
+ * left are still ending in one. */
+static bool remove_cgroups(spawner_t *s)
+{
+    char name[AGENT_CGROUP_NAME_SIZE];
+    bool is_done = true;
+
+    for (int i = 0; i < s->config->pool_count; i++) {
+        if (s->has_cgroup[i] && !has_children(s, i)) {
+            print_cgroup(name, s, i);
+            s->has_cgroup[i] = !agent_cgroup_remove(s->cgroup, name);
+            is_done = is_done && !s->has_cgroup[i];
+        }
+    }
+    return is_done;
+}
+
+static void remove_last_cgroups(spawner_t *s)
+{
+    for (int i = 0; i < LAST_TRIES && !remove_cgroups(s); i++) {
+        poll(NULL, 0, LAST_TRY_MS);
+    }
+}
+
+/* ---- runners ---- */
+
+/* Returns when the parent has closed the other end: it has moved this process
+ * into its cgroup. */
+static void wait_for_parent(const int gate[2])
+{
+    char byte;
+
+    close(gate[1]);
+    while (read(gate[0], &byte, 1) < 0 && errno == EINTR) {
+    }
+}
+
 static void exec_runner(const spawner_t *s, int pool, const int *fds,
                         pid_t parent)
 {
@@ -76,27 +160,52 @@ static void exec_runner(const spawner_t *s, int pool, const int *fds,
     agent_spawner_exec(&origin, fds);
 }
 
+static void close_gate(const int gate[2])
+{
+    for (int i = 0; i < 2; i++) {
+        if (gate[i] >= 0) {
+            close(gate[i]);
+        }
+    }
+}
+
+/* As fork(); the child waits until the gate is closed. */
+static pid_t fork_runner(const spawner_t *s, int pool, const int *fds,
+                         const int gate[2])
+{
+    pid_t self = getpid();
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        wait_for_parent(gate);
+        exec_runner(s, pool, fds, self);
+    }
+    return pid;
+}
+
 static void start_runner(spawner_t *s, apr_uint32_t id, int pool,
                          const int *fds)
 {
     child_t *child = find_child(s, 0);
-    pid_t self = getpid();
+    int gate[2] = {-1, -1};
     pid_t pid = -1;
 
     errno = child == NULL ? EAGAIN : EINVAL;
-    if (child != NULL && pool >= 0 && pool < s->config->pool_count) {
-        pid = fork();
-    }
-    if (pid == 0) {
-        exec_runner(s, pool, fds, self);
+    if (child != NULL && pool >= 0 && pool < s->config->pool_count
+        && pipe2(gate, O_CLOEXEC) == 0) {
+        pid = fork_runner(s, pool, fds, gate);
     }
     if (pid < 0) {
         send_update(s, AGENT_SPAWNER_REFUSED, id, errno);
-        return;
     }
-    child->id = id;
-    child->pid = pid;
-    send_update(s, AGENT_SPAWNER_STARTED, id, pid);
+    else {
+        *child = (child_t){.id = id, .pid = pid, .pool = pool};
+        send_update(s, AGENT_SPAWNER_STARTED, id, pid);
+        if (s->cgroup >= 0) {
+            enter_cgroup(s, child);
+        }
+    }
+    close_gate(gate);
 }
 
 /* Takes the descriptors of a message; false unless there are three. */
@@ -213,20 +322,21 @@ static void kill_children(spawner_t *s)
 /* Closes all other descriptors; false when that is not possible. */
 static bool keep_descriptors(const spawner_t *s)
 {
-    int keep[AGENT_POOLS_MAX_RUNNERS + 1] = {s->fd};
+    int keep[AGENT_POOLS_MAX_RUNNERS + 2] = {s->fd, s->cgroup};
 
     for (int i = 0; i < s->config->pool_count; i++) {
-        keep[i + 1] = s->programs[i];
+        keep[i + 2] = s->programs[i];
     }
-    return agent_process_close_fds(keep, s->config->pool_count + 1);
+    return agent_process_close_fds(keep, s->config->pool_count + 2);
 }
 
-void agent_spawner_serve(int fd, const int *programs,
+void agent_spawner_serve(int fd, const int *programs, int cgroup,
                          const agent_supervisor_config_t *config)
 {
     static const int signals[] = {SIGCHLD, SIGTERM, SIGINT,  SIGHUP,
                                   SIGUSR1, SIGUSR2, SIGQUIT, 0};
-    spawner_t s = {.fd = fd, .programs = programs, .config = config};
+    spawner_t s = {
+        .fd = fd, .programs = programs, .config = config, .cgroup = cgroup};
     struct pollfd fds[2];
 
     agent_process_name("agent-spawner");
@@ -244,7 +354,8 @@ void agent_spawner_serve(int fd, const int *programs,
     fds[0] = (struct pollfd){.fd = fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = s.signal_fd, .events = POLLIN};
     for (;;) {
-        if (poll(fds, 2, -1) < 0 && errno != EINTR) {
+        if (poll(fds, 2, remove_cgroups(&s) ? -1 : REMOVE_MS) < 0
+            && errno != EINTR) {
             break;
         }
         if (fds[1].revents != 0) {
@@ -255,5 +366,6 @@ void agent_spawner_serve(int fd, const int *programs,
         }
     }
     kill_children(&s);
+    remove_last_cgroups(&s);
     _exit(0);
 }

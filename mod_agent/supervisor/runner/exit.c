@@ -145,6 +145,16 @@ static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
     adjust_pause(io->context, runner);
 }
 
+static void report_unlimited(agent_context_t *context,
+                             const agent_runner_t *runner, int number)
+{
+    agent_report_repeat(
+        context, AGENT_LOG_WARNING, "AGT0357", APR_FROM_OS_ERROR(number),
+        "runner %d could not be moved into the cgroup of "
+        "deployment %s",
+        (int)runner->pid, runner->runner_pool->config->deployment);
+}
+
 static void refuse_runner(agent_runner_io_t *io, agent_runner_t *runner,
                           int number)
 {
@@ -177,6 +187,9 @@ bool agent_runner_take_updates(agent_runner_io_t *io)
         }
         if (update == AGENT_SPAWNER_STARTED) {
             runner->pid = (pid_t)value;
+        }
+        else if (update == AGENT_SPAWNER_UNLIMITED) {
+            report_unlimited(io->context, runner, value);
         }
         else if (update == AGENT_SPAWNER_EXITED) {
             end_runner(io, runner, value);
