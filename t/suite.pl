@@ -34,12 +34,12 @@ my %needs_no_module = map { $_ => 1 } qw(lint unit sql isolation);
 my @VALGRIND = qw(env RATELIMIT_TEST_EFFORT=0.04 valgrind -q --error-exitcode=1 --leak-check=full
     --errors-for-leak-kinds=definite);
 
-# Files that take more than a minute begin first, so that none of them runs alone
-# at the end.
+# Files that take more than a minute begin first, and so do the longest of the last
+# group, so that none of them runs alone at the end.
 my $LONG = join '|', qw(lint/(?:clang_tidy|gcc_analyzer)
-    agent/(?:costs|database|directives|parking|slow_bodies|webhooks)
-    ratelimit/(?:restart|table) sdk/restart sql/plans
-    supervisor/(?:costs|database|many|webhooks));
+    agent/(?:benches|costs|costs_query|database|directives|parking|slow_bodies|slow_readers|webhooks)
+    ratelimit/(?:restart|table) sdk/(?:browser|javascript|python|restart) sql/plans
+    supervisor/(?:costs|database|hostile|many|webhooks));
 
 chdir root() or die root() . ": $!\n";
 my ($count, $load) = (1, 0);
