@@ -364,14 +364,14 @@ SQL
 
 sub run_field {
     my ($run, $field) = @_;
-    return sql("select $field from agent.runs where run_id = '$run'");
+    return poll("select $field from agent.runs where run_id = '$run'");
 }
 
 sub status_of { return run_field($_[0], 'status') }
 sub error_of  { return run_field($_[0], "error->>'error'") }
 
 # The counted attempts of runs that have ended: those of the one with most.
-sub attempts_of { return sql('select max(attempts) from agent.usage_events where run_id in (' . quoted(@_) . ')') }
+sub attempts_of { return poll('select max(attempts) from agent.usage_events where run_id in (' . quoted(@_) . ')') }
 
 sub wait_final {
     my ($run, $seconds) = @_;
@@ -394,7 +394,7 @@ sub wait_events {
     my ($what, $count, @runs) = @_;
     my $list = quoted(@runs);
     wait_for($what, sub {
-        sql("select count(*) from (select run_id from agent.run_events where run_id in ($list) "
+        poll("select count(*) from (select run_id from agent.run_events where run_id in ($list) "
             . "group by run_id having count(*) >= $count) x") == @runs;
     });
     return;
@@ -405,7 +405,7 @@ sub wait_all_final {
     my ($status, @runs) = @_;
     my $list = quoted(@runs);
     wait_for('all runs to be final', sub {
-        sql("select count(*) from agent.runs where finished_at is not null and run_id in ($list)") == @runs;
+        poll("select count(*) from agent.runs where finished_at is not null and run_id in ($list)") == @runs;
     }, 600);
     return Test::More::is(sql("select count(*) from agent.runs where status = '$status' and run_id in ($list)"),
         scalar @runs, "all runs end with status $status");
@@ -435,7 +435,7 @@ sub release_lock {
 sub wait_blocked {
     my ($name) = @_;
     return wait_for("$name to wait for a lock", sub {
-        sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%agent.$name(%'");
+        poll("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%agent.$name(%'");
     });
 }
 

@@ -48,7 +48,7 @@ sub behaviour {
 # Columns of the webhook of a run; empty when it has none any longer.
 sub outbox {
     my ($run, $columns) = @_;
-    return join ' ', sql("select $columns from agent.webhook_outbox where run_id = '$run'");
+    return join ' ', poll("select $columns from agent.webhook_outbox where run_id = '$run'");
 }
 
 sub wait_delivered {

@@ -7,9 +7,10 @@ use Carp qw(croak);
 use Exporter 'import';
 use File::Temp;
 use IO::Handle;
+use IPC::Open2 qw(open2);
 use AgentTest::Wait;
 
-our @EXPORT = qw(sql literal hold_lock start_listener listen_once);
+our @EXPORT = qw(sql poll literal hold_lock start_listener listen_once);
 
 my $psql;
 
@@ -36,6 +37,65 @@ sub sql {
     my ($first) = split /\t/, $rows[0] // '', 2;
     return $first;
 }
+
+# The session of poll, of the process and the database that it was opened for.
+my %session = (key => '');
+my $MARK    = 'agent-test-end-of-rows';
+
+# poll('select ...'): what sql returns, for one select that a condition repeats. Its
+# session stays open, which takes a tenth of the processor time; it is opened again
+# after a restart of the cluster.
+sub poll {
+    my ($select) = @_;
+    my @rows;
+    if (!ask($select, \@rows)) {
+        close_session();
+        @rows = ();
+        ask($select, \@rows) or croak "psql failed on: $select";
+    }
+    return @rows if wantarray;
+    my ($first) = split /\t/, $rows[0] // '', 2;
+    return $first;
+}
+
+# False if the session ended before the last row.
+sub ask {
+    my ($select, $rows) = @_;
+    open_session();
+    local $SIG{PIPE} = 'IGNORE';
+    print { $session{in} } "$select;\n\\echo $MARK\n";
+    while (defined(my $row = readline $session{out})) {
+        chomp $row;
+        return 1 if $row eq $MARK;
+        push @{$rows}, $row;
+    }
+    return 0;
+}
+
+sub open_session {
+    my $key = join ' ', $$, map { $ENV{$_} // '' } qw(PGHOST PGUSER PGDATABASE);
+    return if $session{key} eq $key;
+    close_session();
+    my $pid = open2(my $out, my $in, psql(), qw(-X -q -A -t -v ON_ERROR_STOP=1 -F), "\t");
+    $in->autoflush;
+    %session = (key => $key, pid => $pid, owner => $$, in => $in, out => $out);
+    return;
+}
+
+# A fork of the process that opened it closes its own ends only.
+sub close_session {
+    my %old = %session;
+    %session = (key => '');
+    close $_ for grep { defined } @old{qw(in out)};
+    return if !$old{pid} || $old{owner} != $$;
+    local ($?, $!);
+    # It may wait for a lock.
+    kill TERM => $old{pid};
+    waitpid $old{pid}, 0;
+    return;
+}
+
+END { close_session() }
 
 # A text as an SQL literal.
 sub literal {
