@@ -16,6 +16,7 @@ my %ROW = (
     rates      => '`GET /threads/{id}/state`, 32 connections | >= 0.32 of pgbench',
     waiting    => 'waking one of 100, p50',
     memory     => 'two httpd children after',
+    pools      => '3 pools, one with runs: runs finished',
     restart    => 'kill of a runner -> next attempt of its only run',
     streams    => '10 streams, events delivered',
 );

@@ -23,6 +23,7 @@ sub print_report {
         $of->{memory} ? memory_rows($of->{memory}) : (),
         $of->{restart} ? restart_rows($of->{restart}) : (),
         $of->{streams} ? stream_rows($of->{streams}) : (),
+        $of->{pools} ? pool_rows($of->{pools}) : (),
     );
     print "$about\n\n", table([ qw(figure aim measured ratio) ], @rows), "\n";
     print "A bystander beside one hostile client, to quiet rounds of the same run",
@@ -63,6 +64,29 @@ sub stream_rows {
         [ "$name, p99", '<= 150 ms', milliseconds($of->{p99}),
             sprintf '%.2f', $of->{p99} / 150 ],
         [ "$name, transactions of PostgreSQL", '', thousands($of->{commits}) . '/s', '' ],
+    );
+}
+
+# Each with the aim of its ratio.
+my @POOLS = (
+    [ cpu => 'processor time of the supervisor, one run after the other', ' us', '<= 1.5' ],
+    [ load_cpu => '... with 16 connections', ' us', '<= 1.5' ],
+    [ database => 'processor time of PostgreSQL, one run after the other', ' us', '<= 1.5' ],
+    [ rate => 'runs finished, created over 16 connections', '/s', '>= 0.9' ],
+);
+
+sub pool_rows {
+    my ($of) = @_;
+    my ($alone, $beside) = @{ $of->{of} }{ 1, $of->{pools} };
+    return (
+        (map {
+            my ($name, $title, $unit, $aim) = @{$_};
+            [ "$of->{pools} pools, one with runs: $title", "$aim of one pool",
+                join('; one pool ', map { thousands($_->{$name}) . $unit } $beside, $alone),
+                sprintf '**%.2f**', $beside->{$name} / ($alone->{$name} || 1) ]
+        } @POOLS),
+        [ 'create -> join, the pool has no runner, p50 / p99 of ' . @{ $of->{cold} }, '',
+            both_ms(@{ $of->{cold} }) . '; then the next run ' . both_ms(@{ $of->{warm} }), '' ],
     );
 }
 

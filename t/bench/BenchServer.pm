@@ -2,7 +2,7 @@
 # The server that is measured: a cluster of its own, an httpd, its supervisor and
 # runner, with room for the connections of the load generators.
 #
-#   my $server = BenchServer->new;              # config => other than below
+#   my $server = BenchServer->new;              # config => other than default_config()
 #   $server->port; $server->url; $server->conninfo; $server->error_log;
 #   $server->sql('select ...');
 #   $server->stop;
@@ -36,6 +36,8 @@ DBDMax 32
 AgentMaxWaiters 32
 AgentMaxWaitersPerAddress 0
 CONF
+
+sub default_config { return $CONFIG }
 
 sub new {
     my ($class, %args) = @_;

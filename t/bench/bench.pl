@@ -15,6 +15,7 @@ use AgentTest::Env qw(root);
 use BenchFirst qw(measure_first);
 use BenchHostile qw(measure_hostile);
 use BenchMemory qw(measure_memory);
+use BenchPools qw(measure_pools);
 use BenchRates qw(measure_rates);
 use BenchReport qw(print_report);
 use BenchRestart qw(measure_restart);
@@ -31,6 +32,7 @@ my %PLANS = (
         waiters => 5000, wakes => 500, waiting_rounds => 9, waiting_sec => 3,
         memory_requests => [ 1_000, 50_000, 200_000, 400_000 ],
         streams => 1000, streams_sec => 20, kills => 30,
+        pools => 60, pools_rounds => 5, pools_runs => 500, pools_sec => 5, pools_starts => 30,
         hostile_rounds => 5, hostile_runs => 100, hostile_return_sec => 60,
     },
     quick => {
@@ -40,6 +42,7 @@ my %PLANS = (
         waiters => 5000, wakes => 200, waiting_rounds => 3, waiting_sec => 2,
         memory_requests => [ 1_000, 5_000, 20_000 ],
         streams => 200, streams_sec => 5, kills => 10,
+        pools => 60, pools_rounds => 3, pools_runs => 200, pools_sec => 2, pools_starts => 10,
         hostile_rounds => 3, hostile_runs => 40, hostile_return_sec => 60,
     },
     smoke => {
@@ -51,6 +54,7 @@ my %PLANS = (
         waiting_files => 1_100,
         memory_requests => [ 100, 200, 300 ],
         streams => 10, streams_sec => 3, kills => 1,
+        pools => 3, pools_rounds => 1, pools_runs => 10, pools_sec => 1, pools_starts => 1,
         hostile_rounds => 1, hostile_runs => 3, hostile_return_sec => 1,
     },
 );
@@ -63,6 +67,7 @@ my @PARTS = (
     [ waiting    => \&measure_waiting ],
     [ memory     => \&measure_memory ],
     [ restart    => \&measure_restart ],
+    [ pools      => \&measure_pools ],
     [ streams    => \&measure_streams ],
     [ hostile    => \&measure_hostile ],
 );
