@@ -11,6 +11,7 @@
 #include "../http/response.h"
 #include "../model/thread.h"
 #include "../wait/park.h"
+#include "values.h"
 
 /* A thread whose runs are deleted again and again is not copied for ever. */
 #define MOST_ATTEMPTS 3
@@ -21,6 +22,8 @@ typedef struct copy_t {
     int attempts;
     /* A piece was copied. */
     bool begun;
+    /* Large ones of the copy, while its record is sent; NULL before that. */
+    agent_values_t *values;
 } copy_t;
 
 static void begin(copy_t *copy)
@@ -48,14 +51,21 @@ static bool may_go_on(copy_t *copy)
     return id == AGENT_E_POOL_EXHAUSTED && copy->begun;
 }
 
-static agent_turn_t respond(copy_t *copy, apr_status_t rv, apr_pool_t *scratch)
+static agent_turn_t respond(copy_t *copy, apr_status_t rv,
+                            agent_wake_reason_t reason, apr_pool_t *scratch)
 {
     agent_call_t *call = copy->call;
     const char *body;
+    const char *cursor = NULL;
 
     if (rv == APR_SUCCESS) {
-        rv = agent_thread_get(&body, NULL, call->child->turn_db, &copy->ref,
+        rv = agent_thread_get(&body, &cursor, call->child->turn_db, &copy->ref,
                               &call->err, scratch);
+    }
+    if (rv == APR_SUCCESS && cursor != NULL) {
+        call->ref = copy->ref;
+        copy->values = agent_values_make(call, body, cursor, false);
+        return agent_values_take_turn(copy->values, reason, scratch);
     }
     (void)!(rv == APR_SUCCESS
                 ? agent_response_json_transient(call, HTTP_OK, body)
@@ -74,11 +84,14 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (reason == AGENT_REASON_CLIENT_GONE) {
         return AGENT_TURN_DONE;
     }
+    if (copy->values != NULL) {
+        return agent_values_take_turn(copy->values, reason, scratch);
+    }
     if (reason == AGENT_REASON_STOPPING) {
         return respond(copy,
                        agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL,
                                        NULL, call->pool),
-                       scratch);
+                       reason, scratch);
     }
     rv = agent_thread_copy(&more, call->child->turn_db, &call->ref,
                            copy->ref.thread_id, &call->err, scratch);
@@ -86,7 +99,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         copy->begun = copy->begun || rv == APR_SUCCESS;
         return AGENT_TURN_MORE;
     }
-    return respond(copy, rv, scratch);
+    return respond(copy, rv, reason, scratch);
 }
 
 int agent_thread_copy_respond(agent_call_t *call)

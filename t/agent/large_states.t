@@ -12,10 +12,11 @@ use IO::Select;
 use Socket qw(SOL_SOCKET SO_RCVBUF);
 use Test::More;
 
-# A client's message and its echo, in each of several runs.
+# A client's message, in each of several runs.
 my $TEXT = 2_600_000;
 my $RUNS = 3;
-my $READERS = 8;
+# All responses together exceed the budget of a child.
+my $READERS = 12;
 my $json = Cpanel::JSON::XS->new->utf8;
 
 my ($server, $client, $child, %path);
@@ -28,7 +29,7 @@ sub start {
     return;
 }
 
-# A thread with a state of 16 MB.
+# A thread with a state of 8 MB.
 sub make_state {
     my $thread = $client->new_thread;
     my $run;
@@ -104,6 +105,14 @@ subtest 'large states: a client does not read' => sub {
     note sprintf 'peak of the child: %.1f MB', $cost->{peak_bytes} / 1e6;
     cmp_ok $cost->{peak_bytes}, '<', memory_scale() * (48 << 20), 'large states: a client that does not read takes the memory of a part';
     ok is_complete((read_all(ask('state')))[0]), 'large states: a state is read beside clients that do not read';
+};
+
+subtest 'large states: a thread is copied' => sub {
+    my $socket = $client->connection;
+    syswrite $socket, "POST /threads/$thread/copy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    my ($answer) = read_all($socket);
+    is scalar(grep { /\Ahuman $TEXT\z/ } @{ messages('copy', $answer) }), $RUNS, 'large states: the record of a copy has all messages';
+    like $answer =~ s/\r\n\r\n.*//sr, qr/^Transfer-Encoding: chunked/mi, 'large states: the record of a copy is sent in parts';
 };
 
 subtest 'large states: the thread is deleted' => sub {
