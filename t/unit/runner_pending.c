@@ -8,8 +8,8 @@
 #include "runners/builtin/run/pending.h"
 
 #define NOW ((apr_time_t)1000)
-/* Memory that runs may take together when they begin: steps are limited from
- * 10 nodes on, and steppers have room up to 14. */
+/* Memory that runs may take together when they begin: growth is limited from
+ * 10 nodes on, and growing runs have room up to 14. */
 #define MEMORY (8 * RUNNER_PENDING_NODE)
 
 /* Sets the memory that runs take to a value that leaves room for `nodes` nodes,
@@ -112,15 +112,15 @@ static void no_receiver_is_replaced_at_twice_the_limit(void **state)
     assert_int_equal(runner_pending_wake_at(&pending, NOW), AGENT_CLOCK_NEVER);
 }
 
-static void while_steps_are_limited_runs_begin_nodes_one_after_the_other(
+static void while_growth_is_limited_runs_begin_nodes_one_after_the_other(
     void **state)
 {
-    runner_pending_t pending = {.limits_steps = false};
+    runner_pending_t pending = {.limits_growth = false};
     size_t first = 0;
     size_t second = 0;
 
     assert_true(runner_pending_may_step(&pending, &second, NOW));
-    pending.limits_steps = true;
+    pending.limits_growth = true;
     assert_true(runner_pending_may_step(&pending, &first, NOW));
     assert_false(runner_pending_may_step(&pending, &second, NOW));
     assert_true(runner_pending_may_step(&pending, &first, NOW));
@@ -132,7 +132,7 @@ static void while_steps_are_limited_runs_begin_nodes_one_after_the_other(
 static void a_second_run_begins_nodes_while_there_is_memory_for_two(
     void **state)
 {
-    runner_pending_t pending = {.limits_steps = true};
+    runner_pending_t pending = {.limits_growth = true};
     size_t first = 0;
     size_t second = 0;
     size_t third = 0;
@@ -150,9 +150,9 @@ static void a_second_run_begins_nodes_while_there_is_memory_for_two(
     assert_true(runner_pending_may_step(&pending, &third, NOW));
 }
 
-static void a_stepper_without_progress_is_replaced(void **state)
+static void a_growing_run_without_progress_is_replaced(void **state)
 {
-    runner_pending_t pending = {.limits_steps = true};
+    runner_pending_t pending = {.limits_growth = true};
     apr_time_t later = NOW + RUNNER_PENDING_IDLE;
     size_t first = 0;
     size_t second = 0;
@@ -173,9 +173,9 @@ static void a_stepper_without_progress_is_replaced(void **state)
     assert_false(runner_pending_may_step(&pending, &first, later + 2));
 }
 
-static void with_memory_for_one_node_the_first_stepper_is_replaced(void **state)
+static void with_memory_for_one_node_the_first_run_is_replaced(void **state)
 {
-    runner_pending_t pending = {.limits_steps = true};
+    runner_pending_t pending = {.limits_growth = true};
     apr_time_t later = NOW + RUNNER_PENDING_IDLE;
     size_t silent = 0;
     size_t second = 0;
@@ -192,9 +192,9 @@ static void with_memory_for_one_node_the_first_stepper_is_replaced(void **state)
     assert_true(runner_pending_may_step(&pending, &third, later));
 }
 
-static void without_memory_a_silent_stepper_stays(void **state)
+static void without_memory_a_silent_run_stays(void **state)
 {
-    runner_pending_t pending = {.limits_steps = true};
+    runner_pending_t pending = {.limits_growth = true};
     apr_time_t later = NOW + RUNNER_PENDING_IDLE;
     size_t silent = 0;
     size_t second = 0;
@@ -207,26 +207,27 @@ static void without_memory_a_silent_stepper_stays(void **state)
     assert_true(runner_pending_may_step(&pending, &second, later));
 }
 
-static void while_steps_are_limited_steppers_receive_large_texts(void **state)
+static void while_growth_is_limited_growing_runs_receive_large_texts(
+    void **state)
 {
-    runner_pending_t pending = {.bytes_max = 1, .limits_steps = true};
+    runner_pending_t pending = {.bytes_max = 1, .limits_growth = true};
     apr_time_t later = NOW + RUNNER_PENDING_IDLE;
-    size_t stepper = 0;
+    size_t growing = 0;
     size_t other = 0;
     size_t small = 0;
 
     set_room(&pending, 1);
-    assert_true(runner_pending_may_step(&pending, &stepper, NOW));
+    assert_true(runner_pending_may_step(&pending, &growing, NOW));
     runner_pending_set(&pending, &other, RUNNER_PENDING_SMALL + 1, NOW);
-    runner_pending_set(&pending, &stepper, RUNNER_PENDING_SMALL + 1, NOW);
+    runner_pending_set(&pending, &growing, RUNNER_PENDING_SMALL + 1, NOW);
     runner_pending_set(&pending, &small, RUNNER_PENDING_SMALL, NOW);
-    assert_false(runner_pending_is_paused(&pending, &stepper, NOW));
+    assert_false(runner_pending_is_paused(&pending, &growing, NOW));
     assert_true(runner_pending_is_paused(&pending, &other, NOW));
     assert_false(runner_pending_is_paused(&pending, &small, NOW));
-    assert_false(runner_pending_is_paused(&pending, &stepper, NOW + 1));
+    assert_false(runner_pending_is_paused(&pending, &growing, NOW + 1));
     assert_int_equal(runner_pending_wake_at(&pending, NOW), later);
     assert_false(runner_pending_is_paused(&pending, &other, later));
-    assert_true(runner_pending_is_paused(&pending, &stepper, later));
+    assert_true(runner_pending_is_paused(&pending, &growing, later));
 }
 
 static void limits_follow_the_memory_of_all_runs(void **state)
@@ -238,19 +239,19 @@ static void limits_follow_the_memory_of_all_runs(void **state)
     runner_pending_set_memory(&pending, MEMORY, MEMORY);
     assert_true(pending.limits_receiving);
     runner_pending_set_memory(&pending, MEMORY / 4 * 5 - 1, MEMORY);
-    assert_false(pending.limits_steps);
+    assert_false(pending.limits_growth);
     runner_pending_set_memory(&pending, MEMORY / 4 * 5, MEMORY);
-    assert_true(pending.limits_steps);
-    assert_true(pending.steppers[0].has_room);
-    assert_true(pending.steppers[1].has_room);
+    assert_true(pending.limits_growth);
+    assert_true(pending.growing[0].has_room);
+    assert_true(pending.growing[1].has_room);
     runner_pending_set_memory(&pending, 13 * RUNNER_PENDING_NODE, MEMORY);
-    assert_true(pending.steppers[0].has_room);
-    assert_false(pending.steppers[1].has_room);
+    assert_true(pending.growing[0].has_room);
+    assert_false(pending.growing[1].has_room);
     runner_pending_set_memory(&pending, 20 * RUNNER_PENDING_NODE, MEMORY);
-    assert_false(pending.steppers[0].has_room);
+    assert_false(pending.growing[0].has_room);
 }
 
-static void once_steps_are_not_limited_any_run_may_begin_them(void **state)
+static void once_growth_is_not_limited_any_run_may_begin_nodes(void **state)
 {
     runner_pending_t pending = {.bytes_max = 1};
     size_t first = 0;
@@ -276,14 +277,14 @@ int main(void)
         CHECK_TEST(a_receiver_with_progress_is_not_replaced),
         CHECK_TEST(no_receiver_is_replaced_at_twice_the_limit),
         CHECK_TEST(
-            while_steps_are_limited_runs_begin_nodes_one_after_the_other),
+            while_growth_is_limited_runs_begin_nodes_one_after_the_other),
         CHECK_TEST(a_second_run_begins_nodes_while_there_is_memory_for_two),
-        CHECK_TEST(a_stepper_without_progress_is_replaced),
-        CHECK_TEST(with_memory_for_one_node_the_first_stepper_is_replaced),
-        CHECK_TEST(without_memory_a_silent_stepper_stays),
-        CHECK_TEST(while_steps_are_limited_steppers_receive_large_texts),
+        CHECK_TEST(a_growing_run_without_progress_is_replaced),
+        CHECK_TEST(with_memory_for_one_node_the_first_run_is_replaced),
+        CHECK_TEST(without_memory_a_silent_run_stays),
+        CHECK_TEST(while_growth_is_limited_growing_runs_receive_large_texts),
         CHECK_TEST(limits_follow_the_memory_of_all_runs),
-        CHECK_TEST(once_steps_are_not_limited_any_run_may_begin_them),
+        CHECK_TEST(once_growth_is_not_limited_any_run_may_begin_nodes),
     };
 
     return CHECK_RUN(tests);

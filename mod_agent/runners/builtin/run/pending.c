@@ -4,64 +4,63 @@
 
 #include "core/clock.h"
 
-static runner_stepper_t *find_stepper(runner_pending_t *pending,
+static runner_growing_t *find_growing(runner_pending_t *pending,
                                       const size_t *bytes)
 {
-    for (int i = 0; i < RUNNER_PENDING_STEPPERS; i++) {
-        if (pending->steppers[i].bytes == bytes) {
-            return &pending->steppers[i];
+    for (int i = 0; i < RUNNER_PENDING_GROWING; i++) {
+        if (pending->growing[i].bytes == bytes) {
+            return &pending->growing[i];
         }
     }
     return NULL;
 }
 
 static bool is_first(const runner_pending_t *pending,
-                     const runner_stepper_t *stepper)
+                     const runner_growing_t *growing)
 {
-    return stepper == &pending->steppers[0];
+    return growing == &pending->growing[0];
 }
 
-static bool may_replace_stepper(const runner_pending_t *pending,
-                                const runner_stepper_t *stepper, apr_time_t now)
+static bool may_replace_growing(const runner_pending_t *pending,
+                                const runner_growing_t *growing, apr_time_t now)
 {
-    if (stepper->bytes == NULL) {
-        return is_first(pending, stepper) || stepper->has_room;
+    if (growing->bytes == NULL) {
+        return is_first(pending, growing) || growing->has_room;
     }
-    return stepper->has_room
-        && now - stepper->stepped_at >= RUNNER_PENDING_IDLE;
+    return growing->has_room && now - growing->grown_at >= RUNNER_PENDING_IDLE;
 }
 
-static runner_stepper_t *become_stepper(runner_pending_t *pending,
-                                        const size_t *bytes, apr_time_t now)
+static runner_growing_t *begin_growing(runner_pending_t *pending,
+                                       const size_t *bytes, apr_time_t now)
 {
-    runner_stepper_t *before = find_stepper(pending, bytes);
+    runner_growing_t *before = find_growing(pending, bytes);
 
-    for (int i = 0; i < RUNNER_PENDING_STEPPERS; i++) {
-        runner_stepper_t *stepper = &pending->steppers[i];
+    for (int i = 0; i < RUNNER_PENDING_GROWING; i++) {
+        runner_growing_t *growing = &pending->growing[i];
 
-        if (may_replace_stepper(pending, stepper, now)) {
+        if (may_replace_growing(pending, growing, now)) {
             if (before != NULL) {
                 before->bytes = NULL;
             }
-            stepper->bytes = bytes;
-            stepper->stepped_at = now;
-            return stepper;
+            growing->bytes = bytes;
+            growing->grown_at = now;
+            return growing;
         }
     }
-    pending->is_step_refused = true;
+    pending->is_growth_refused = true;
     return NULL;
 }
 
-/* The run as a stepper that may grow, which it may become; else NULL. */
-static runner_stepper_t *get_growing(runner_pending_t *pending,
-                                     const size_t *bytes, apr_time_t now)
+/* A run that may grow, perhaps in the place of another; else NULL. */
+static runner_growing_t *admit_growing(runner_pending_t *pending,
+                                       const size_t *bytes, apr_time_t now)
 {
-    runner_stepper_t *stepper = find_stepper(pending, bytes);
+    runner_growing_t *growing = find_growing(pending, bytes);
 
-    if (stepper != NULL && (is_first(pending, stepper) || stepper->has_room)) {
-        return stepper;
+    if (growing != NULL && (is_first(pending, growing) || growing->has_room)) {
+        return growing;
     }
-    return become_stepper(pending, bytes, now);
+    return begin_growing(pending, bytes, now);
 }
 
 static void set_receiver(runner_pending_t *pending, const size_t *bytes,
@@ -75,13 +74,13 @@ static void set_receiver(runner_pending_t *pending, const size_t *bytes,
 void runner_pending_set(runner_pending_t *pending, size_t *bytes, size_t value,
                         apr_time_t now)
 {
-    runner_stepper_t *stepper = find_stepper(pending, bytes);
+    runner_growing_t *growing = find_growing(pending, bytes);
 
     if (value > *bytes && pending->receiver == bytes) {
         pending->received_at = now;
     }
-    if (value > *bytes && stepper != NULL) {
-        stepper->stepped_at = now;
+    if (value > *bytes && growing != NULL) {
+        growing->grown_at = now;
     }
     pending->bytes = pending->bytes - *bytes + value;
     *bytes = value;
@@ -98,8 +97,8 @@ static bool may_replace_receiver(const runner_pending_t *pending)
 bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
                               apr_time_t now)
 {
-    if (*bytes > RUNNER_PENDING_SMALL && pending->limits_steps) {
-        return get_growing(pending, bytes, now) == NULL;
+    if (*bytes > RUNNER_PENDING_SMALL && pending->limits_growth) {
+        return admit_growing(pending, bytes, now) == NULL;
     }
     if (*bytes <= RUNNER_PENDING_SMALL
         || (pending->bytes < pending->bytes_max
@@ -118,77 +117,77 @@ bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
 bool runner_pending_may_step(runner_pending_t *pending, const size_t *bytes,
                              apr_time_t now)
 {
-    runner_stepper_t *stepper;
+    runner_growing_t *growing;
 
-    if (!pending->limits_steps) {
+    if (!pending->limits_growth) {
         return true;
     }
-    stepper = get_growing(pending, bytes, now);
-    if (stepper == NULL) {
+    growing = admit_growing(pending, bytes, now);
+    if (growing == NULL) {
         return false;
     }
-    stepper->stepped_at = now;
+    growing->grown_at = now;
     return true;
 }
 
-/* Sets whether the steppers have room in the bytes that are left; true when one
- * has it that did not, and a run was refused. */
+/* Sets whether the growing runs have room in the bytes that are left; true when
+ * one has it that did not, and another run was refused. */
 static bool set_room(runner_pending_t *pending, size_t left)
 {
     bool has_more = false;
 
-    for (int i = 0; i < RUNNER_PENDING_STEPPERS; i++) {
+    for (int i = 0; i < RUNNER_PENDING_GROWING; i++) {
         bool has_room = left >= ((size_t)i + 1) * RUNNER_PENDING_NODE;
 
-        has_more = has_more || (has_room && !pending->steppers[i].has_room);
-        pending->steppers[i].has_room = has_room;
+        has_more = has_more || (has_room && !pending->growing[i].has_room);
+        pending->growing[i].has_room = has_room;
     }
-    return has_more && pending->is_step_refused;
+    return has_more && pending->is_growth_refused;
 }
 
 bool runner_pending_set_memory(runner_pending_t *pending, size_t used,
                                size_t memory_max)
 {
-    size_t step_max = memory_max + memory_max / 4;
+    size_t growing_max = memory_max + memory_max / 4;
     size_t grown_max = memory_max + memory_max / 4 * 3;
-    bool limited_steps = pending->limits_steps;
+    bool limited_growth = pending->limits_growth;
     bool has_room = set_room(pending, used < grown_max ? grown_max - used : 0);
 
     pending->limits_receiving = used >= memory_max;
-    pending->limits_steps = used >= step_max;
-    if (!limited_steps || pending->limits_steps) {
+    pending->limits_growth = used >= growing_max;
+    if (!limited_growth || pending->limits_growth) {
         return has_room;
     }
-    for (int i = 0; i < RUNNER_PENDING_STEPPERS; i++) {
-        pending->steppers[i].bytes = NULL;
+    for (int i = 0; i < RUNNER_PENDING_GROWING; i++) {
+        pending->growing[i].bytes = NULL;
     }
-    pending->is_step_refused = false;
+    pending->is_growth_refused = false;
     return true;
 }
 
 bool runner_pending_end_run(runner_pending_t *pending, const size_t *bytes)
 {
-    runner_stepper_t *stepper = find_stepper(pending, bytes);
+    runner_growing_t *growing = find_growing(pending, bytes);
 
-    if (stepper == NULL) {
+    if (growing == NULL) {
         return false;
     }
-    stepper->bytes = NULL;
+    growing->bytes = NULL;
     return true;
 }
 
-/* When the first of the steppers may be replaced that may not yet. */
-static apr_time_t get_stepper_replaceable_at(const runner_pending_t *pending,
+/* When the first of the growing runs may be replaced that may not yet. */
+static apr_time_t get_growing_replaceable_at(const runner_pending_t *pending,
                                              apr_time_t now)
 {
     apr_time_t first = AGENT_CLOCK_NEVER;
 
-    for (int i = 0; pending->is_step_refused && i < RUNNER_PENDING_STEPPERS;
+    for (int i = 0; pending->is_growth_refused && i < RUNNER_PENDING_GROWING;
          i++) {
-        const runner_stepper_t *stepper = &pending->steppers[i];
-        apr_time_t due = stepper->stepped_at + RUNNER_PENDING_IDLE;
+        const runner_growing_t *growing = &pending->growing[i];
+        apr_time_t due = growing->grown_at + RUNNER_PENDING_IDLE;
 
-        if (stepper->bytes != NULL && stepper->has_room && now < due
+        if (growing->bytes != NULL && growing->has_room && now < due
             && due < first) {
             first = due;
         }
@@ -200,10 +199,10 @@ apr_time_t runner_pending_wake_at(const runner_pending_t *pending,
                                   apr_time_t now)
 {
     apr_time_t due = pending->received_at + RUNNER_PENDING_IDLE;
-    apr_time_t stepper_at = get_stepper_replaceable_at(pending, now);
+    apr_time_t growing_at = get_growing_replaceable_at(pending, now);
 
     due = pending->is_contended && may_replace_receiver(pending) && now < due
         ? due
         : AGENT_CLOCK_NEVER;
-    return due < stepper_at ? due : stepper_at;
+    return due < growing_at ? due : growing_at;
 }

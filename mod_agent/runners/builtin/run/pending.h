@@ -9,12 +9,11 @@
  * not hold up other runs, as long as the pending text is below twice the limit:
  * each replaced run keeps up to 4 MiB.
  *
- * Stepping: while memory is scarcer still, two runs grow, the steppers: only
- * they begin nodes with a large state and receive more than a little text. One
- * that has not done so for a second, since its model or tool is silent, is
- * replaced; it keeps what it has, and grows when it is a stepper again. So
- * memory is filled by runs that go on to their end, and no silent one holds
- * them up.
+ * Growing: while memory is scarcer still, two runs grow. Only they begin nodes
+ * with a large state and receive more than RUNNER_PENDING_SMALL. One that has
+ * done neither for a second, since its model or tool is silent, is replaced; it
+ * keeps what it has, and grows when its turn comes again. So memory is filled
+ * by runs that go on to their end, and no silent one holds them up.
  */
 #ifndef AGENT_RUNNER_PENDING_H
 #define AGENT_RUNNER_PENDING_H
@@ -32,17 +31,17 @@
 /* The time without new text after which a run may be replaced. */
 #define RUNNER_PENDING_IDLE apr_time_from_sec(1)
 
-/* The runs that may grow while steps are limited. */
-#define RUNNER_PENDING_STEPPERS 2
+/* The most runs that grow while growth is limited. */
+#define RUNNER_PENDING_GROWING 2
 
-typedef struct runner_stepper_t {
+typedef struct runner_growing_t {
     /* The run, by the address of its pending bytes; NULL for none. */
     const size_t *bytes;
     /* When it last received something or began a node (core/clock.h). */
-    apr_time_t stepped_at;
+    apr_time_t grown_at;
     /* There is memory for what another run in its place receives. */
     bool has_room;
-} runner_stepper_t;
+} runner_growing_t;
 
 typedef struct runner_pending_t {
     /* The pending bytes of all runs, and the limit above which runs pause. */
@@ -50,8 +49,8 @@ typedef struct runner_pending_t {
     size_t bytes_max;
     /* Memory is so short that only one run receives. */
     bool limits_receiving;
-    /* Memory is so short that only the steppers grow. */
-    bool limits_steps;
+    /* Memory is so short that only two runs grow. */
+    bool limits_growth;
 
     /* The run that may receive more, by the address of its pending bytes; NULL
      * for none. */
@@ -62,39 +61,41 @@ typedef struct runner_pending_t {
     bool is_contended;
 
     /* The first one always begins nodes, the second one while it has room. */
-    runner_stepper_t steppers[RUNNER_PENDING_STEPPERS];
-    /* Another run was refused since steps are limited. */
-    bool is_step_refused;
+    runner_growing_t growing[RUNNER_PENDING_GROWING];
+    /* Another run was refused since growth is limited. */
+    bool is_growth_refused;
 } runner_pending_t;
 
 /* Sets the pending bytes of a run to value; bytes is a member of the run. */
 void runner_pending_set(runner_pending_t *pending, size_t *bytes, size_t value,
                         apr_time_t now);
 
-/* Whether the run must not receive more now; may choose it as the receiver. */
+/* Whether the run must not receive more now; may choose it as the receiver, or
+ * as one that grows. */
 bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
                               apr_time_t now);
 
-/* Whether a run with a large state may begin a node; may make it a stepper. A
- * run stays one until runner_pending_end_run(), or until another run replaces
- * it because it has neither received anything nor begun a node for a second. */
+/* Whether a run with a large state may begin a node; may make it one of those
+ * that grow. It stays one until runner_pending_end_run(), or until another run
+ * replaces it because it has neither received anything nor begun a node for a
+ * second. */
 bool runner_pending_may_step(runner_pending_t *pending, const size_t *bytes,
                              apr_time_t now);
 
 /*
  * Sets the limits from the bytes that all runs take and the most that they may
- * take together when they begin: receiving is limited from there on, steps from
- * 5/4 of it. Up to 7/4 of it a silent stepper is replaced, and there is a
- * second one as long as a node of each fits below. True when a run that was
+ * take together when they begin: receiving is limited from there on, growth
+ * from 5/4 of it. A silent run is replaced as long as a node fits below 7/4 of
+ * it, and a second run grows as long as two nodes fit. True when a run that was
  * refused may go on now.
  */
 bool runner_pending_set_memory(runner_pending_t *pending, size_t used,
                                size_t memory_max);
 
-/* Forgets a run that is over; true when it was a stepper. */
+/* Forgets a run that is over; true when it was one that grows. */
 bool runner_pending_end_run(runner_pending_t *pending, const size_t *bytes);
 
-/* When a run that waits may replace the receiver or a stepper;
+/* When a run that waits may replace the receiver or a growing run;
  * AGENT_CLOCK_NEVER when no run waits, or one may already. */
 apr_time_t runner_pending_wake_at(const runner_pending_t *pending,
                                   apr_time_t now);
