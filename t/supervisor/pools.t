@@ -98,6 +98,23 @@ subtest 'a runner that cannot be started is logged with its deployment' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+subtest 'a runner is refused at once if the spawner has too few descriptors for it' => sub {
+    plan skip_all => 'a sanitizer is preloaded' if is_sanitized();
+    my $sv = supervisor(uid => -1, graphs => { 'desk/agent' => {} }, runners => 2);
+    my $spawner = $sv->spawner_pid;
+    my $descriptors = sub { scalar(() = glob "/proc/$spawner/fd/*") };
+    my $limit_files = sub { system('prlimit', '--pid', $spawner, "--nofile=$_[0]:") == 0 or die "prlimit: $?\n" };
+    my $before = $descriptors->();
+    $limit_files->($before + 1);
+    kill KILL => ($sv->runner_pids)[0];
+    ok $sv->wait_log(qr/AGT0336: the spawner could not start a runner of deployment desk: /), 'it answers a request of which it got one of three';
+    wait_for('it to close the one', sub { $descriptors->() == $before });
+    $limit_files->(1024);
+    wait_for('its replacement', sub { $sv->runner_pids == 2 });
+    wait_all_final('success', create_run({ do => 'noop' }, @DESK));
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 subtest 'a deployment whose runners cannot start delays no other one' => sub {
     my $sv = TestSupervisor->start($pg, node => 'pools', timing_ms => fast_timing(),
         graphs => { agent => { start => 'exit' }, 'desk/agent' => {} });

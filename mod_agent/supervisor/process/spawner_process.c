@@ -208,39 +208,51 @@ static void start_runner(spawner_t *s, apr_uint32_t id, int pool,
     close_gate(gate);
 }
 
-/* Takes the descriptors of a message; false unless there are three. */
-static bool take_fds(struct msghdr *header, int fds[AGENT_SPAWNER_FDS])
+/* Takes the descriptors of a message, to be closed by the caller; how many:
+ * fewer than were sent, if this process may open no more. */
+static int take_fds(struct msghdr *header, int fds[AGENT_SPAWNER_FDS])
 {
     struct cmsghdr *rights = CMSG_FIRSTHDR(header);
+    int count = 0;
 
-    if (rights == NULL || rights->cmsg_type != SCM_RIGHTS
-        || rights->cmsg_len != CMSG_LEN(sizeof(int) * AGENT_SPAWNER_FDS)) {
-        return false;
+    if (rights != NULL && rights->cmsg_type == SCM_RIGHTS) {
+        while (count < AGENT_SPAWNER_FDS
+               && rights->cmsg_len >= CMSG_LEN(sizeof(int) * (count + 1))) {
+            count++;
+        }
+        memcpy(fds, CMSG_DATA(rights), sizeof(int) * count);
     }
-    memcpy(fds, CMSG_DATA(rights), sizeof(int) * AGENT_SPAWNER_FDS);
-    return true;
+    return count;
+}
+
+static void kill_runner(spawner_t *s, apr_uint32_t id, int number)
+{
+    for (int i = 0; i < MAX_CHILDREN; i++) {
+        if (s->children[i].pid != 0 && s->children[i].id == id) {
+            signal_child(&s->children[i], number);
+        }
+    }
 }
 
 static void handle_request(spawner_t *s, const agent_spawner_message_t *message,
                            struct msghdr *header)
 {
     int fds[AGENT_SPAWNER_FDS];
+    int count = take_fds(header, fds);
 
-    if (take_fds(header, fds)) {
-        if (message->kind == AGENT_SPAWNER_DO_SPAWN) {
+    if (message->kind == AGENT_SPAWNER_DO_KILL) {
+        kill_runner(s, message->id, message->value);
+    }
+    else if (message->kind == AGENT_SPAWNER_DO_SPAWN) {
+        if (count == AGENT_SPAWNER_FDS) {
             start_runner(s, message->id, message->value, fds);
         }
-        for (int i = 0; i < AGENT_SPAWNER_FDS; i++) {
-            close(fds[i]);
+        else {
+            send_update(s, AGENT_SPAWNER_REFUSED, message->id, EMFILE);
         }
-        return;
     }
-    if (message->kind == AGENT_SPAWNER_DO_KILL) {
-        for (int i = 0; i < MAX_CHILDREN; i++) {
-            if (s->children[i].pid != 0 && s->children[i].id == message->id) {
-                signal_child(&s->children[i], message->value);
-            }
-        }
+    for (int i = 0; i < count; i++) {
+        close(fds[i]);
     }
 }
 
@@ -253,10 +265,12 @@ static bool read_request(spawner_t *s)
         struct cmsghdr header;
         char room[CMSG_SPACE(sizeof(int) * AGENT_SPAWNER_FDS)];
     } control;
-    struct msghdr header = {.msg_iov = &bytes,
-                            .msg_iovlen = 1,
-                            .msg_control = &control,
-                            .msg_controllen = sizeof(control.room)};
+    struct msghdr header = {
+        .msg_iov = &bytes,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        /* Without the padding, which has room for one more. */
+        .msg_controllen = CMSG_LEN(sizeof(int) * AGENT_SPAWNER_FDS)};
     ssize_t length = recvmsg(s->fd, &header, MSG_CMSG_CLOEXEC);
 
     if (length < 0) {
