@@ -67,6 +67,8 @@ sub stall_all {
     return @stalled;
 }
 
+# Not of a list: each takes a thread until PostgreSQL has answered, not a turn, so
+# that the bystander's requests wait for all lists that were requested before.
 for my $what (qw(stream join)) {
     subtest "unread responses: those of a hundred clients of a $what are limited" => sub {
         my $path = run_path($run) . "/$what";
