@@ -175,6 +175,30 @@ static void words_concatenate_to_the_text(void **state)
     assert_int_equal(runner_text_count_words(NULL), 0);
 }
 
+/* Each byte at each place of a text that is read eight bytes at once. */
+static void words_are_counted_at_any_place(void **state)
+{
+    char text[] = "a b\tc d\ne f\x89\xa0g h\x0ei\x08\x0bj";
+    size_t length = strlen(text);
+
+    (void)state;
+    for (size_t place = 0; place < length; place++) {
+        char old = text[place];
+
+        for (int byte = 1; byte < 256; byte++) {
+            int count = 0;
+
+            text[place] = (char)byte;
+            for (size_t i = 0; i < length; i++) {
+                count += strchr(" \t\n\v\f\r", text[i]) == NULL
+                    && (i == 0 || strchr(" \t\n\v\f\r", text[i - 1]) != NULL);
+            }
+            assert_int_equal(runner_text_count_words(text), count);
+        }
+        text[place] = old;
+    }
+}
+
 static void a_long_text_is_cut_between_characters(void **state)
 {
     assert_string_equal(runner_text_shorten("abc", 3, *state), "abc");
@@ -192,6 +216,7 @@ int main(void)
         CHECK_TEST(cleaned_json_passes_the_scan),
         CHECK_TEST(split_surrogate_pairs_are_joined),
         CHECK_TEST(words_concatenate_to_the_text),
+        CHECK_TEST(words_are_counted_at_any_place),
         CHECK_TEST(a_long_text_is_cut_between_characters),
     };
 
