@@ -77,8 +77,7 @@ static const char *skip_value(const char *at)
     }
 }
 
-/* Reads the next key; *at becomes the first byte of its value. */
-static bool read_key(agent_member_t *member, const char **at)
+bool agent_member_begin(agent_member_t *member, const char **at)
 {
     const char *here = skip_space(*at);
 
@@ -98,7 +97,7 @@ static bool read_key(agent_member_t *member, const char **at)
 
 bool agent_member_next(agent_member_t *member, const char **at)
 {
-    if (!read_key(member, at)) {
+    if (!agent_member_begin(member, at)) {
         return false;
     }
     *at = skip_value(member->value);
@@ -113,7 +112,7 @@ const char *agent_member_find(const char *object, const char *key)
     if (*object != '{') {
         return "";
     }
-    while (read_key(&member, &object)) {
+    while (agent_member_begin(&member, &object)) {
         if (agent_member_is(&member, key)) {
             return member.value;
         }
@@ -122,21 +121,35 @@ const char *agent_member_find(const char *object, const char *key)
     return "";
 }
 
+const char *agent_element_find(const char *at)
+{
+    at = skip_space(at);
+    if (*at == '[' || *at == ',') {
+        at = skip_space(at + 1);
+    }
+    return *at != ']' ? at : "";
+}
+
 bool agent_element_next(agent_raw_t *element, const char **at)
 {
-    const char *here = skip_space(*at);
+    const char *here = agent_element_find(*at);
 
-    if (*here == '[' || *here == ',') {
-        here = skip_space(here + 1);
-    }
-    if (*here == ']' || *here == '\0') {
+    if (*here == '\0') {
         return false;
     }
+    *at = skip_value(here);
     element->text = here;
-    here = skip_value(here);
-    element->length = (apr_size_t)(here - element->text);
-    *at = here;
+    element->length = (apr_size_t)(*at - here);
     return true;
+}
+
+const char *agent_raw_end(const char *at)
+{
+    at = skip_space(at);
+    if (*at == '{' || *at == '[') {
+        at = skip_space(at + 1);
+    }
+    return *at != '\0' ? at + 1 : at;
 }
 
 agent_raw_t agent_raw_read(const char *text)
@@ -176,8 +189,12 @@ static bool decodes_to(const char *at, apr_size_t length, const char *text)
     const char *end = at + length;
 
     while (reader.at < end || reader.left > 0) {
-        if (*text == '\0'
-            || agent_unescape_next(&reader) != (unsigned char)*text++) {
+        /* Most bytes are not of an escape: no call. */
+        char byte = reader.left == 0 && *reader.at != '\\'
+            ? *reader.at++
+            : (char)agent_unescape_next(&reader);
+
+        if (*text == '\0' || byte != *text++) {
             return false;
         }
     }

@@ -59,13 +59,12 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
         runner_weight_t weight;
         agent_error_t *err = NULL;
         json_object *line;
-        agent_raw_t result;
 
         if (runner_weight_estimate(&weight, copy, bytes, &err, pool)
                 != APR_SUCCESS
-            || runner_part_read_line(&line, &result, copy, bytes, &err, pool)
+            || runner_part_read_line(&line, copy, bytes, &err, pool)
                 != APR_SUCCESS
-            || runner_load_take(run, line, result, weight) != NULL) {
+            || runner_load_take(run, line, weight) != NULL) {
             return;
         }
         check_run(run);

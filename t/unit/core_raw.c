@@ -77,12 +77,63 @@ static void a_member_is_found_without_its_end(void **state)
     assert_string_equal(agent_member_find("", "a"), "");
 }
 
+/* A reader that enters a value walks over it once. */
+static void nested_values_are_entered(void **state)
+{
+    const char *text = "{ \"a\" : [ [ ] , 1 , {\"b\":{}} ] , \"c\":2 }x";
+    const char *at = text;
+    agent_member_t member;
+
+    (void)state;
+    assert_true(agent_member_begin(&member, &at));
+    assert_true(agent_member_is(&member, "a"));
+    assert_ptr_equal(at, strchr(text, '['));
+    at = agent_element_find(at);
+    assert_ptr_equal(at, strstr(text, "[ ]"));
+    assert_string_equal(agent_element_find(at), "");
+    at = agent_raw_end(at);
+    at = agent_element_find(at);
+    assert_ptr_equal(at, strchr(text, '1'));
+    at = agent_element_find(at + 1);
+    assert_ptr_equal(at, strstr(text, "{\"b"));
+    assert_true(agent_member_begin(&member, &at));
+    assert_false(agent_member_begin(&member, &at));
+    at = agent_raw_end(agent_raw_end(at));
+    assert_string_equal(agent_element_find(at), "");
+    at = agent_raw_end(at);
+    assert_true(agent_member_next(&member, &at));
+    assert_true(agent_member_is(&member, "c"));
+    assert_false(agent_member_begin(&member, &at));
+    assert_string_equal(agent_raw_end(at), "x");
+}
+
+static void keys_equal_as_they_are_unescaped(void **state)
+{
+    static const char *const keys[] = {"type", "\\u0074ype", "typ\\u0065"};
+    static const char *const others[] = {"typ", "types", "typ\\n", "ty\\u0070"};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        agent_member_t member = {.key = keys[i], .key_length = strlen(keys[i])};
+
+        assert_true(agent_member_is(&member, "type"));
+    }
+    for (size_t i = 0; i < 4; i++) {
+        agent_member_t member = {.key = others[i],
+                                 .key_length = strlen(others[i])};
+
+        assert_false(agent_member_is(&member, "type"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_string_ends_at_the_quote_that_is_not_escaped),
         CHECK_TEST(a_string_is_unescaped),
         CHECK_TEST(a_member_is_found_without_its_end),
+        CHECK_TEST(nested_values_are_entered),
+        CHECK_TEST(keys_equal_as_they_are_unescaped),
     };
 
     return CHECK_RUN(tests);

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include <apr_strings.h>
+
 #include "core/json.h"
 #include "runners/builtin/base/value.h"
 #include "runners/builtin/message/history.h"
@@ -25,7 +27,11 @@
 
 static json_object *store(const char *text, apr_pool_t *pool)
 {
-    return agent_json_own(runner_stored_make(agent_raw_read(text)), pool);
+    const char *end = text;
+    json_object *message = agent_json_own(runner_stored_read(&end), pool);
+
+    assert_ptr_equal(end, text + strlen(text));
+    return message;
 }
 
 static json_object *store_list(const char *const *texts, apr_pool_t *pool)
@@ -33,7 +39,9 @@ static json_object *store_list(const char *const *texts, apr_pool_t *pool)
     json_object *list = agent_json_own(runner_value_list(), pool);
 
     for (; *texts != NULL; texts++) {
-        json_object_array_add(list, runner_stored_make(agent_raw_read(*texts)));
+        const char *text = *texts;
+
+        json_object_array_add(list, runner_stored_read(&text));
     }
     return list;
 }
@@ -76,6 +84,34 @@ static void a_message_is_printed_as_it_was_stored(void **state)
     runner_stored_open(message, *state);
     assert_string_equal(agent_json_print(list, *state), "[" PRINTED "]");
     assert_string_equal(agent_json_print(list, *state), "[" PRINTED "]");
+}
+
+static void keys_are_found_as_they_are_unescaped(void **state)
+{
+    json_object *message = store("{\"\\u0074ype\":\"a\\u0069\" , "
+                                 "\"content\": [ ],\"id\":{\"type\":\"x\"} }",
+                                 *state);
+
+    assert_true(runner_message_is(message, "ai"));
+    assert_true(runner_stored_has_text(message, "type"));
+    assert_false(runner_stored_has_text(message, "id"));
+    assert_string_equal(runner_message_text(message, *state), "");
+    assert_false(runner_stored_has_text(store("{ }", *state), "type"));
+}
+
+static void messages_are_read_one_after_the_other(void **state)
+{
+    const char *const texts[] = {"{}", TEXT, "{ \"a\" : {\"b\":[{}]} }"};
+    const char *joined = apr_pstrcat(*state, texts[0], texts[1], texts[2],
+                                     NULL);
+    const char *at = joined;
+
+    for (size_t i = 0; i < 3; i++) {
+        json_object *message = agent_json_own(runner_stored_read(&at), *state);
+
+        assert_string_equal(runner_stored_text(message).text, texts[i]);
+    }
+    assert_string_equal(at, "");
 }
 
 static void a_message_is_opened_once(void **state)
@@ -179,6 +215,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(members_of_text_are_those_of_its_tree),
         CHECK_TEST(a_message_is_printed_as_it_was_stored),
+        CHECK_TEST(keys_are_found_as_they_are_unescaped),
+        CHECK_TEST(messages_are_read_one_after_the_other),
         CHECK_TEST(a_message_is_opened_once),
         CHECK_TEST(other_values_are_not_opened),
         CHECK_TEST(the_text_of_blocks_is_joined),

@@ -205,7 +205,7 @@ static void take_reply(runner_t *runner, json_object *message)
 
     if (run != NULL && run->phase == RUNNER_PHASE_LOAD
         && run->epoch == agent_json_integer(message, "epoch", -1)) {
-        wrong = runner_load_take(run, message, runner->result, runner->weight);
+        wrong = runner_load_take(run, message, runner->weight);
     }
     if (wrong != NULL) {
         runner_command_refuse(runner, wrong);

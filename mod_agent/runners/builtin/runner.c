@@ -83,8 +83,7 @@ static void read_line(runner_t *runner, const char *text, size_t length,
     apr_pool_t *pool;
 
     apr_pool_create(&pool, runner->pool);
-    if (runner_part_read_line(&line, &runner->result, text, length, &err, pool)
-        != APR_SUCCESS) {
+    if (runner_part_read_line(&line, text, length, &err, pool) != APR_SUCCESS) {
         runner_command_refuse(runner, err->detail);
         apr_pool_destroy(pool);
         return;

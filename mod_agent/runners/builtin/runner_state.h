@@ -34,9 +34,8 @@ typedef struct runner_t {
     runner_warm_t *warm;
     /* The line that is executed was queued: it arrived before any drain. */
     bool was_queued;
-    /* The weight of that line, and the result of a reply (run/part.h). */
+    /* The weight of that line. */
     runner_weight_t weight;
-    agent_raw_t result;
     /* Runs that waited for memory may continue: the next iteration is due now.
      */
     bool has_room;

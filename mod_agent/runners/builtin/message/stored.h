@@ -17,9 +17,10 @@
 
 #include "core/raw.h"
 
-/* A stored message with a copy of the text, an object of a line that has passed
- * the scan (core/scan.h). The caller gets one reference. */
-json_object *runner_stored_make(agent_raw_t text);
+/* A stored message with a copy of its text. *at is the first byte of an object
+ * in a line that has passed the scan (core/scan.h) and becomes the byte after
+ * it: the text is walked over once. The caller gets one reference. */
+json_object *runner_stored_read(const char **at);
 
 /* The text of a message that has not been opened, borrowed from it; length 0
  * for any other value. */

@@ -94,7 +94,7 @@ static void fail_load(runner_run_t *run, json_object *error)
 }
 
 const char *runner_load_take(runner_run_t *run, json_object *reply,
-                             agent_raw_t result, runner_weight_t weight)
+                             runner_weight_t weight)
 {
     const char *cursor = agent_json_string(reply, "cursor", "");
 
@@ -106,7 +106,7 @@ const char *runner_load_take(runner_run_t *run, json_object *reply,
         fail_load(run, agent_json_get(reply, "error"));
         return NULL;
     }
-    if (!runner_part_add(run, result)
+    if (!runner_part_add(run, agent_json_get(reply, "result"))
         || strlen(cursor) >= sizeof(run->cursor)) {
         return "a reply that is not a part of a state";
     }

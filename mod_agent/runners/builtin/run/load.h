@@ -20,11 +20,11 @@ bool runner_load_begin(runner_run_t *run);
 void runner_load_request(runner_run_t *run);
 
 /*
- * Takes a reply; result: its result (part.h); weight: that of its line. Either
+ * Takes a reply that part.h has read; weight: that of its line. Either
  * requests the next part, or the run is due: the state is complete, or
  * run->load_problem is set. Returns NULL, or how the reply breaks the protocol.
  */
 const char *runner_load_take(runner_run_t *run, json_object *reply,
-                             agent_raw_t result, runner_weight_t weight);
+                             runner_weight_t weight);
 
 #endif
