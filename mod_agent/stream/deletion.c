@@ -68,6 +68,12 @@ static int respond(agent_call_t *call, apr_status_t rv)
                              : agent_problem_send(call);
 }
 
+/* Of a deletion that takes no more turns; see deletion.h. */
+static apr_status_t leave_rest(const deletion_t *deletion, apr_status_t rv)
+{
+    return deletion->begun ? APR_SUCCESS : rv;
+}
+
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
                               agent_waiter_t *waiter, apr_pool_t *scratch)
 {
@@ -86,7 +92,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         || (rv != APR_SUCCESS && call->err->id == AGENT_E_POOL_EXHAUSTED)) {
         return AGENT_TURN_MORE;
     }
-    (void)!respond(call, rv);
+    (void)!respond(call, leave_rest(deletion, rv));
     return AGENT_TURN_DONE;
 }
 
@@ -105,10 +111,8 @@ static int delete_all(deletion_t *deletion, const char *key)
         return respond(call, rv);
     }
     agent_body_release(call);
-    if (agent_park(&result, call->r, &parking, &call->err) != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    return result;
+    rv = agent_park(&result, call->r, &parking, &call->err);
+    return rv == APR_SUCCESS ? result : respond(call, leave_rest(deletion, rv));
 }
 
 int agent_deletion_of_thread(agent_call_t *call)

@@ -8,12 +8,13 @@
 #include "../http/call.h"
 
 /*
- * Each deletes and responds with 204 when all is deleted. A deletion of one
- * piece needs no turn; the others wait as other requests do, whose turns come
- * between two pieces, and are refused as these when too many wait: 503. When
- * the client disconnects or the child stops, or after such a refusal, the
- * supervisor deletes the rest of a thread; an assistant stays, with the threads
- * that were not deleted yet. Returns what the handler returns to httpd.
+ * Each deletes and responds with 204. A deletion of one piece needs no turn;
+ * the others wait as other requests do, whose turns come between two pieces.
+ * After its first piece a thread does not exist for clients: when too many
+ * requests wait, or the child stops, the response is 204 too; then, and when
+ * the client disconnects, the supervisor deletes the rest. An assistant stays
+ * in these cases, with the threads that were not deleted yet: 503. Returns what
+ * the handler returns to httpd.
  */
 
 /* The thread call->ref. */

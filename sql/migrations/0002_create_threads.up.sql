@@ -20,6 +20,7 @@ create table agent.threads (
     head_run_id         uuid,
     head_has_next       boolean     not null default false,
     state_deletions     bigint      not null default 0,
+    is_deleted          boolean     not null default false,
     created_at          timestamptz not null,
     updated_at          timestamptz not null,
     state_updated_at    timestamptz,
@@ -51,6 +52,8 @@ comment on column agent.threads.head_has_next is
     'True when the head checkpoint has nodes left to execute.';
 comment on column agent.threads.state_deletions is
     'How often checkpoints of the thread were deleted: a copy that is under way is then not of one moment.';
+comment on column agent.threads.is_deleted is
+    'Its deletion has begun: for clients it does not exist, but its id is taken until the rest is deleted.';
 comment on column agent.threads.created_at is 'When it was created.';
 comment on column agent.threads.updated_at is 'When it was last changed.';
 comment on column agent.threads.state_updated_at is 'When the head last moved.';

@@ -67,6 +67,28 @@ subtest 'delete thread: many deletions that take long hold a part of the threads
     is $client->get("/threads/$_")->{status}, 404 for @threads;
 };
 
+subtest 'delete thread: after its first piece a thread does not exist for clients' => sub {
+    my $thread = long_thread();
+    my $lock = hold_deletions();
+    my $connection = $client->begin('DELETE', "/threads/$thread");
+    wait_held();
+    my $run = { assistant_id => 'gated', input => {} };
+    is $client->post("/threads/$thread/runs", $run)->{status}, 404, 'run of a deleted thread: refused';
+    is $client->post("/threads/$thread/runs", { %{$run}, if_not_exists => 'create' })->{status}, 409,
+        'run that creates its thread: refused until the deleted one is gone';
+    is $client->post("/threads/$thread/state", { values => {} })->{status}, 404, 'update of a deleted thread: refused';
+    is $client->post("/threads/$thread/copy")->{status}, 409, 'copy of a deleted thread: refused';
+    is $client->get("/threads/$thread$_")->{status}, 404, "deleted thread: GET $_" for '', '/state', '/runs', '/stream';
+    for my $strategy (qw(raise do_nothing)) {
+        my $body = { thread_id => $thread, if_exists => $strategy };
+        is $client->post('/threads', $body)->{status}, 409, "thread with the same id: refused, if_exists $strategy";
+    }
+    let_go($lock);
+    is $client->finish($connection)->{status}, 204;
+    wait_for('the rest to be deleted', sub { !is_stored($thread) });
+    is $client->post('/threads', { thread_id => $thread })->{status}, 200, 'thread with the same id: created';
+};
+
 subtest 'delete thread: the server deletes the rest when the client disconnects' => sub {
     my $thread = long_thread();
     my $lock = hold_deletions();
@@ -78,12 +100,13 @@ subtest 'delete thread: the server deletes the rest when the client disconnects'
     is rows_of($thread), 0;
 };
 
-subtest 'delete thread: one address deletes as many long ones at once as AgentMaxWaitersPerAddress allows' => sub {
+subtest 'delete thread: the server deletes the rest of a long one when too many requests wait' => sub {
     my ($thread, $small, $long) = ($client->new_thread, $client->new_thread, long_thread());
     my @streams = map { $client->begin('GET', "/threads/$thread/stream") } 1 .. 12;
     read_until($_, qr/\r\n\r\n/) for @streams;
     is $client->delete("/threads/$small")->{status}, 204, 'delete thread: one that is deleted at once does not wait';
-    is $client->delete("/threads/$long")->{json}{code}, 'too_many_waiters_per_address';
+    is $client->delete("/threads/$long")->{status}, 204, 'delete thread: a long one is deleted for clients';
+    is $client->get("/threads/$long")->{status}, 404;
     ok wait_for('the server to delete the rest', sub { !is_stored($long) });
     close $_ for @streams;
 };

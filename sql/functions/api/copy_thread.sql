@@ -43,6 +43,7 @@ begin
           from agent.threads t
          where t.deployment_id = p_deployment_id
            and t.thread_id = p_thread_id
+           and not t.is_deleted
         returning c.* into v_copy;
     end if;
     if v_copy.thread_id is null then

@@ -47,11 +47,12 @@ begin
       from agent.threads t
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
-    if not found and v_request.if_not_exists is distinct from 'create' then
+    -- The id of a thread whose deletion has begun is free when that has ended.
+    if coalesce(v_thread.is_deleted, true) and v_request.if_not_exists is distinct from 'create' then
         code := 'thread_not_found';
         return;
     end if;
-    if p_strategy = 'reject' and v_thread.status = 'busy' then
+    if v_thread.is_deleted or (p_strategy = 'reject' and v_thread.status = 'busy') then
         code := 'thread_busy';
         return;
     end if;
@@ -104,6 +105,7 @@ begin
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
        and (p_strategy <> 'reject' or t.status <> 'busy')
+       and not t.is_deleted
     returning t.* into v_thread;
     if not found then
         perform from agent.threads t

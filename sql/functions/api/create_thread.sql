@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /threads. p_if_exists: raise, or do_nothing, which returns the existing thread.
--- Returns: ok with the thread record; thread_exists when the id is taken and p_if_exists is raise.
+-- Returns: ok with the thread record; thread_exists when the id is taken, by a thread whose
+--          deletion has begun too, and p_if_exists is raise or the thread cannot be returned.
 -- Locks:   the new row; none on an existing one.
 create or replace function agent.create_thread(
     p_deployment_id uuid,
@@ -30,7 +31,9 @@ begin
     elsif p_if_exists = 'do_nothing' then
         select g.code, g.body into code, body
           from agent.get_thread(p_deployment_id, p_thread_id) g;
-    else
+    end if;
+    -- One whose deletion has begun is not returned.
+    if code is distinct from 'ok' then
         code := 'thread_exists';
         body := 'Thread already exists';
     end if;

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- DELETE /threads/{thread_id}, with everything that belongs to it but usage, in pieces of agent.deletion_bytes():
 -- call again, each time in a transaction of its own, until more is null. The worker of an executing run finds no
--- queue row and is fenced. After the first piece the thread has no state and no unfinished run, and
--- agent.expire_threads completes the deletion if the caller does not. Events beyond a piece are deleted by
+-- queue row and is fenced. After the first piece the thread does not exist for clients, and
+-- agent.expire_threads completes the deletion if the caller does not; until then its id is taken. Events beyond a piece are deleted by
 -- agent.sweep_events; without their runs they cannot be read.
 -- p_continued: not the first call; a thread that does not exist then was deleted.
 -- Returns: ok, changed: the thread and its unfinished runs; body: more when something is left, else null;
@@ -105,6 +105,7 @@ begin
                head_run_id = null,
                head_has_next = false,
                state_deletions = t.state_deletions + 1,
+               is_deleted = true,
                updated_at = v_now
          where t.deployment_id = p_deployment_id
            and t.thread_id = p_thread_id;

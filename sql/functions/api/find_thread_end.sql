@@ -22,7 +22,8 @@ begin
     select t.run_seq, t.active_run_id into v_last, run_id
       from agent.threads t
      where t.deployment_id = p_deployment_id
-       and t.thread_id = p_thread_id;
+       and t.thread_id = p_thread_id
+       and not t.is_deleted;
     if not found then
         code := 'thread_not_found';
         return;

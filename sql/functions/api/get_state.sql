@@ -60,7 +60,8 @@ begin
            ) x
      cross join lateral agent.render_interrupts(x.tasks) i
      where t.deployment_id = p_deployment_id
-       and t.thread_id = p_thread_id;
+       and t.thread_id = p_thread_id
+       and not t.is_deleted;
     if not found then
         code := 'thread_not_found';
     elsif code <> 'ok' then

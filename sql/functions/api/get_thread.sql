@@ -35,7 +35,8 @@ begin
             case when c.state_bytes > p_max_bytes then null else c.channels end) v
      cross join lateral agent.render_interrupts(c.tasks) i
      where t.deployment_id = p_deployment_id
-       and t.thread_id = p_thread_id;
+       and t.thread_id = p_thread_id
+       and not t.is_deleted;
     if not found then
         code := 'thread_not_found';
     elsif cursor is not null then

@@ -31,7 +31,8 @@ declare
 begin
     perform from agent.threads t
       where t.deployment_id = p_deployment_id
-        and t.thread_id = p_thread_id;
+        and t.thread_id = p_thread_id
+        and not t.is_deleted;
     if not found then
         code := 'thread_not_found';
         return;

@@ -58,7 +58,8 @@ begin
     select t.run_seq into v_number
       from agent.threads t
      where t.deployment_id = p_deployment_id
-       and t.thread_id = p_thread_id;
+       and t.thread_id = p_thread_id
+       and not t.is_deleted;
     if not found then
         return next;
         return;

@@ -28,7 +28,8 @@ begin
     select t.* into v_thread
       from agent.threads t
      where t.deployment_id = p_deployment_id
-       and t.thread_id = p_thread_id;
+       and t.thread_id = p_thread_id
+       and not t.is_deleted;
     v_before := v_thread.status;
     v_graph_id := v_thread.metadata ->> 'graph_id';
     if not found then
@@ -64,6 +65,7 @@ begin
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
        and t.status = v_before
+       and not t.is_deleted
     returning t.* into v_thread;
     if not found then
         perform from agent.threads t
