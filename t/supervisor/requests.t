@@ -106,7 +106,11 @@ subtest 'a state that the database cannot read is refused' => sub {
         is $reply->{code}, 'state_timeout', 'after three failures';
         ok $sv->wait_log(qr/AGT0375: /), 'the failure is logged';
     });
-    for my $case ([ q('{"a":') => 'state_unreadable' ], [ q(repeat(' ', 8388608)) => 'state_too_large' ],
+    with_body(q(return query values ('ok', '{"values":{"a":', null), ('ok', null, null), ('ok', '}}', null);), sub {
+        my ($reply) = replies_of(create_large_runs(1, 2, { do => 'read' }, bytes => 200));
+        is $reply->{code}, 'state_unreadable', 'a row without text among others: state_unreadable';
+    });
+    for my $case ([ q('{"a":') => 'state_unreadable' ], [ 'null' => 'state_unreadable' ], [ q(repeat(' ', 8388608)) => 'state_too_large' ],
         [ q('{"a":[{}' || repeat(',{}', 600000) || ']}') => 'state_too_large' ]) {
         my ($part, $code) = @{$case};
         with_body("return query select 'ok', ($part)::text, null::text;", sub {

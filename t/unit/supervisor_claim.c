@@ -177,6 +177,19 @@ static void a_wake_up_asks_for_runs_of_its_deployment_only(void **state)
     assert_true(agent_claim_operation.due(&f->claim) > NOW);
 }
 
+static void a_wake_up_during_a_claim_causes_another_one(void **state)
+{
+    fixture_t *f = make_idle_fixture(*state);
+    const void *no_rows = NULL;
+
+    agent_pools_request_claim(f->runners.pools, 2, OTHER);
+    agent_claim_choose(&f->claim);
+    agent_pools_request_claim(f->runners.pools, 2, OTHER);
+    agent_claim_operation.receive(&f->claim,
+                                  (const agent_db_result_t *)&no_rows);
+    assert_true(agent_claim_operation.due(&f->claim) == NOW);
+}
+
 static void a_wake_up_without_a_deployment_asks_for_runs_of_all(void **state)
 {
     fixture_t *f = make_idle_fixture(*state);
@@ -272,6 +285,7 @@ int main(void)
         CHECK_TEST(new_runs_do_not_cause_claims_while_runners_are_full),
         CHECK_TEST(a_claim_asks_each_pool_for_its_free_slots),
         CHECK_TEST(a_wake_up_asks_for_runs_of_its_deployment_only),
+        CHECK_TEST(a_wake_up_during_a_claim_causes_another_one),
         CHECK_TEST(a_wake_up_without_a_deployment_asks_for_runs_of_all),
         CHECK_TEST(wake_ups_do_not_postpone_the_poll_of_all_pools),
         CHECK_TEST(a_failed_claim_is_repeated_for_all_pools),

@@ -110,7 +110,8 @@ static agent_lease_t *find_sent(const agent_answer_t *answer)
     return lease != NULL && lease->request.is_sent ? lease : NULL;
 }
 
-/* The part that the rows of a result are, in pool unless it is one row. */
+/* The part that the rows of a result are, in pool unless it is one row; NULL
+ * when a row has none, since one of a stored value is missing. */
 static const char *join_bodies(const agent_db_result_t *result,
                                apr_pool_t *pool)
 {
@@ -124,6 +125,9 @@ static const char *join_bodies(const agent_db_result_t *result,
     for (int row = 0; row < rows; row++) {
         const char *body = agent_db_value(result, row, COL_BODY);
 
+        if (body == NULL) {
+            return NULL;
+        }
         bodies[row].iov_base = (void *)body;
         bodies[row].iov_len = strlen(body);
     }
@@ -136,11 +140,16 @@ static void hand_over(agent_runs_t *runs, agent_lease_t *lease,
                       const char *part, const char *cursor)
 {
     agent_scan_t scan = {.max_weight = AGENT_START_WEIGHT};
-    apr_size_t length = strlen(part);
+    apr_size_t length = part != NULL ? strlen(part) : 0;
 
-    if (length + REPLY_BYTES > AGENT_PROTOCOL_MAX_LINE
-        || (!agent_scan_json(&scan, part, length)
-            && scan.code == AGENT_SCAN_TOO_HEAVY)) {
+    if (part == NULL) {
+        agent_request_refuse(&runs->requests, lease, "state_unreadable",
+                             "A part of the value is missing in the "
+                             "database.");
+    }
+    else if (length + REPLY_BYTES > AGENT_PROTOCOL_MAX_LINE
+             || (!agent_scan_json(&scan, part, length)
+                 && scan.code == AGENT_SCAN_TOO_HEAVY)) {
         agent_request_refuse(&runs->requests, lease, "state_too_large",
                              "An element of the result is larger than a runner "
                              "can be given.");

@@ -211,7 +211,8 @@ void agent_claim_finish(agent_claim_t *claim, bool is_done)
         agent_pool_claim_t *asked = &claim->runners->pools[i].claim;
 
         if (asked->set != NULL && is_done) {
-            asked->set->is_due = is_limited
+            /* A wake-up during the statement has made it due already. */
+            asked->set->is_due = asked->set->is_due || is_limited
                 || is_full(asked->ordinary, asked->got_ordinary)
                 || is_full(asked->suspects, asked->got_suspects);
         }
