@@ -129,7 +129,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     const char *cursor;
     apr_status_t rv;
 
-    if (reason == AGENT_REASON_CLIENT_GONE) {
+    if (reason == AGENT_REASON_CLIENT_GONE
+        || (reason == AGENT_REASON_HALF_CLOSED && await->values == NULL)) {
         return disconnect(await, scratch);
     }
     if (await->values != NULL) {

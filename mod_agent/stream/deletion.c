@@ -81,7 +81,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     agent_call_t *call = deletion->call;
     apr_status_t rv;
 
-    if (reason == AGENT_REASON_CLIENT_GONE) {
+    if (reason <= AGENT_REASON_HALF_CLOSED) {
         return AGENT_TURN_DONE;
     }
     rv = reason == AGENT_REASON_STOPPING

@@ -131,7 +131,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         agent_response_abort(stream->call);
         return AGENT_TURN_DONE;
     }
-    if (reason == AGENT_REASON_CLIENT_GONE) {
+    if (reason <= AGENT_REASON_HALF_CLOSED) {
         return disconnect(stream, scratch);
     }
     switch (send_or_heartbeat(stream, reason, waiter, scratch)) {

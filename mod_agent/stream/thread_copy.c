@@ -81,7 +81,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     bool more = copy->begun;
     apr_status_t rv;
 
-    if (reason == AGENT_REASON_CLIENT_GONE) {
+    if (reason == AGENT_REASON_CLIENT_GONE
+        || (reason == AGENT_REASON_HALF_CLOSED && copy->values == NULL)) {
         return AGENT_TURN_DONE;
     }
     if (copy->values != NULL) {

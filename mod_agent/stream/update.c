@@ -82,7 +82,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     const char *body = NULL;
     apr_status_t rv;
 
-    if (reason == AGENT_REASON_CLIENT_GONE) {
+    if (reason <= AGENT_REASON_HALF_CLOSED) {
         agent_response_abort(call);
         return AGENT_TURN_DONE;
     }

@@ -113,7 +113,9 @@ agent_turn_t agent_values_take_turn(agent_values_t *values,
 {
     apr_status_t rv;
 
+    /* A client that still reads must not take the parts for the whole. */
     if (reason == AGENT_REASON_CLIENT_GONE) {
+        agent_response_abort(values->call);
         return AGENT_TURN_DONE;
     }
     do {

@@ -32,6 +32,16 @@ static agent_wake_reason_t choose_reason(unsigned reasons)
         : first;
 }
 
+/* The reasons that stay pending when this one is taken, as bits. */
+static unsigned keep_reasons(agent_wake_reason_t reason)
+{
+    unsigned kept = reason < AGENT_REASON_INPUT ? 1U << AGENT_REASON_INPUT : 0;
+
+    return reason == AGENT_REASON_HALF_CLOSED
+        ? kept | 1U << AGENT_REASON_STOPPING
+        : kept;
+}
+
 static agent_wake_reason_t take_locked(agent_waiter_t *waiter)
 {
     agent_wake_reason_t reason = choose_reason(waiter->reasons);
@@ -40,9 +50,7 @@ static agent_wake_reason_t take_locked(agent_waiter_t *waiter)
     waiter->turn_updates = waiter->updates;
     waiter->updates = NULL;
     waiter->updates_bytes = 0;
-    waiter->reasons = reason < AGENT_REASON_INPUT
-        ? waiter->reasons & 1U << AGENT_REASON_INPUT
-        : 0;
+    waiter->reasons &= keep_reasons(reason);
     return reason;
 }
 

@@ -21,6 +21,9 @@ typedef struct agent_waiter_t agent_waiter_t;
 typedef enum agent_wake_reason_t {
     /* The client has disconnected. */
     AGENT_REASON_CLIENT_GONE,
+    /* The client has closed its sending side, or has disconnected: TCP does not
+     * tell these apart before a write. Hides no STOPPING: that follows. */
+    AGENT_REASON_HALF_CLOSED,
     /* The child stops: the client must be made to reconnect. */
     AGENT_REASON_STOPPING,
     /* Send a heartbeat and query the run. */

@@ -42,8 +42,8 @@ void agent_watch_close(const agent_waiter_registry_t *registry)
     close(registry->epoll_fd);
 }
 
-/* A client that has shut down its sending side counts as gone, as it does for
- * proxies. One event only: the socket stays in that state. */
+/* One event only: a socket whose client has shut down its sending side stays in
+ * that state. */
 apr_status_t agent_watch_add(const agent_waiter_registry_t *registry,
                              const agent_waiter_t *waiter)
 {
@@ -88,6 +88,23 @@ static int compute_timeout_ms(agent_waiter_registry_t *registry)
     return left > 0 ? (int)((left + 999) / 1000) : 0;
 }
 
+/* A half-closed socket would be reported again at once; a reset still has to
+ * be, which needs no flag. */
+static agent_wake_reason_t read_event(const agent_waiter_registry_t *registry,
+                                      const agent_waiter_t *waiter,
+                                      uint32_t events)
+{
+    if (events == EPOLLIN) {
+        return AGENT_REASON_INPUT;
+    }
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
+        return AGENT_REASON_CLIENT_GONE;
+    }
+    agent_epoll_control(registry->epoll_fd, EPOLL_CTL_MOD,
+                        waiter->params.client_fd, waiter->serial, EPOLLONESHOT);
+    return AGENT_REASON_HALF_CLOSED;
+}
+
 /* False when the thread must end. */
 static bool handle_event_locked(const agent_waiter_registry_t *registry,
                                 const struct epoll_event *event)
@@ -106,9 +123,7 @@ static bool handle_event_locked(const agent_waiter_registry_t *registry,
     waiter = agent_waiter_table_find_serial_locked(&registry->table, serial);
     if (waiter != NULL) {
         agent_dispatch_wake_locked(waiter,
-                                   event->events == EPOLLIN
-                                       ? AGENT_REASON_INPUT
-                                       : AGENT_REASON_CLIENT_GONE);
+                                   read_event(registry, waiter, event->events));
     }
     return true;
 }

@@ -107,6 +107,18 @@ subtest 'large states: a client does not read' => sub {
     ok is_complete((read_all(ask('state')))[0]), 'large states: a state is read beside clients that do not read';
 };
 
+for my $what (sort keys %path) {
+    subtest "large states: the client of a $what closes its sending side" => sub {
+        my $socket = ask($what, 65_536);
+        sysread $socket, my $byte, 1;
+        shutdown $socket, 1;
+        my ($answer) = read_all($socket);
+        # A response that ended early may look complete but for its text.
+        my $messages = eval { messages($what, "$byte$answer") } // [];
+        is scalar(grep { /\Ahuman $TEXT\z/ } @$messages), $RUNS, "large states: a client that closes its sending side receives the whole $what";
+    };
+}
+
 subtest 'large states: a thread is copied' => sub {
     my $socket = $client->connection;
     syswrite $socket, "POST /threads/$thread/copy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";

@@ -216,6 +216,27 @@ static void a_client_that_disconnects_wakes_its_waiter(void **state)
     apr_pool_destroy(fixture.pool);
 }
 
+static void a_client_that_half_closes_wakes_its_waiter_once(void **state)
+{
+    fixture_t fixture;
+    agent_waiter_t *waiter;
+    int sockets[2];
+
+    open_fixture(&fixture, apr_time_from_sec(3600));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    waiter = register_parked(&fixture, RUN, sockets[0], true);
+    shutdown(sockets[1], SHUT_WR);
+    wait_for_wake(waiter);
+    agent_waiter_registry_stop(fixture.registry, 0);
+    assert_int_equal(take_and_idle(waiter), AGENT_REASON_HALF_CLOSED);
+    assert_int_equal(take_and_idle(waiter), AGENT_REASON_STOPPING);
+    close(sockets[1]);
+    assert_int_equal(take_and_idle(waiter), AGENT_REASON_CLIENT_GONE);
+    agent_waiter_unregister(waiter);
+    close(sockets[0]);
+    apr_pool_destroy(fixture.pool);
+}
+
 static void every_sixth_heartbeat_polls(void **state)
 {
     fixture_t fixture;
@@ -461,6 +482,7 @@ int main(void)
         CHECK_TEST(a_deployment_leaves_the_guaranteed_slots_of_others),
         CHECK_TEST(the_first_reason_of_the_enum_is_reported_and_all_are_taken),
         CHECK_TEST(a_client_that_disconnects_wakes_its_waiter),
+        CHECK_TEST(a_client_that_half_closes_wakes_its_waiter_once),
         CHECK_TEST(every_sixth_heartbeat_polls),
         CHECK_TEST(a_timeout_wakes_its_waiter_once),
         CHECK_TEST(ends_without_notification_are_polled_with_one_query),
