@@ -56,20 +56,20 @@ static bool check_cgroup(const char *directory,
                          server_rec *server)
 {
     agent_cgroup_limits_t limits = get_limits(settings);
-    const char *what;
+    const char *failed;
     apr_status_t rv;
 
     if (directory == NULL) {
         return true;
     }
-    rv = agent_cgroup_check(&what, directory, &limits);
+    rv = agent_cgroup_check(&failed, directory, &limits);
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, rv, server,
                      AGENT_LOGNO(0446) "AgentRunnerCgroup: expected the "
                                        "directory of a delegated cgroup v2 "
                                        "with the controllers of AgentPool..., "
                                        "got '%s' (%s)",
-                     directory, what);
+                     directory, failed);
     }
     return rv == APR_SUCCESS;
 }

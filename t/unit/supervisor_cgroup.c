@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -64,7 +66,7 @@ static void a_process_enters_a_cgroup_with_its_limits(void **state)
                                           .processes = 500,
                                           .cpu_percent = 100000};
     directory_t directory = make_directory();
-    const char *what;
+    const char *failed;
     int own;
 
     assert_int_equal(mkdirat(directory.fd, NAME, 0700), 0);
@@ -74,7 +76,7 @@ static void a_process_enters_a_cgroup_with_its_limits(void **state)
     make_file(own, "cpu.max");
     make_file(own, "cgroup.procs");
     assert_int_equal(
-        agent_cgroup_enter(&what, directory.fd, NAME, &limits, 4711),
+        agent_cgroup_enter(&failed, directory.fd, NAME, &limits, 4711),
         APR_SUCCESS);
     expect_file(own, "memory.max", "1099511627776");
     expect_file(own, "pids.max", "500");
@@ -89,14 +91,14 @@ static void a_limit_of_0_needs_no_controller(void **state)
 {
     const agent_cgroup_limits_t limits = {0};
     directory_t directory = make_directory();
-    const char *what;
+    const char *failed;
     int own;
 
     assert_int_equal(mkdirat(directory.fd, NAME, 0700), 0);
     own = openat(directory.fd, NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     make_file(own, "cgroup.procs");
     assert_int_equal(
-        agent_cgroup_enter(&what, directory.fd, NAME, &limits, 4711),
+        agent_cgroup_enter(&failed, directory.fd, NAME, &limits, 4711),
         APR_SUCCESS);
     expect_file(own, "cgroup.procs", "4711");
     close(own);
@@ -108,12 +110,12 @@ static void a_missing_controller_is_named(void **state)
 {
     const agent_cgroup_limits_t limits = {.processes = 10};
     directory_t directory = make_directory();
-    const char *what = NULL;
+    const char *failed = NULL;
 
     assert_int_equal(
-        agent_cgroup_enter(&what, directory.fd, NAME, &limits, 4711),
+        agent_cgroup_enter(&failed, directory.fd, NAME, &limits, 4711),
         APR_FROM_OS_ERROR(ENOENT));
-    assert_string_equal(what, "pids.max");
+    assert_string_equal(failed, "pids.max");
     assert_true(agent_cgroup_remove(directory.fd, NAME));
     remove_directory(&directory);
 }
@@ -121,16 +123,60 @@ static void a_missing_controller_is_named(void **state)
 static void a_plain_directory_is_no_cgroup(void **state)
 {
     const agent_cgroup_limits_t limits = {0};
-    const char *what = NULL;
+    const char *failed = NULL;
     int fd;
 
     assert_int_equal(agent_cgroup_open(&fd, "/tmp"), APR_ENOTIMPL);
     assert_int_equal(fd, -1);
-    assert_int_equal(agent_cgroup_check(&what, "/tmp", &limits), APR_ENOTIMPL);
-    assert_string_equal(what, "not in a file system of cgroup v2");
-    assert_int_equal(agent_cgroup_check(&what, "/nowhere", &limits),
+    assert_int_equal(agent_cgroup_check(&failed, "/tmp", &limits),
+                     APR_ENOTIMPL);
+    assert_string_equal(failed, "not in a file system of cgroup v2");
+    assert_int_equal(agent_cgroup_check(&failed, "/nowhere", &limits),
                      APR_FROM_OS_ERROR(ENOENT));
-    assert_string_equal(what, "open");
+    assert_string_equal(failed, "open");
+}
+
+static pid_t start_process(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) {
+            pause();
+        }
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+/* A name of 0 is a process that is not visible here. */
+static void processes_are_killed_without_the_file_for_it(void **state)
+{
+    directory_t directory = make_directory();
+    pid_t pids[] = {start_process(), start_process()};
+    int status;
+    int own;
+    int file;
+
+    assert_int_equal(mkdirat(directory.fd, NAME, 0700), 0);
+    own = openat(directory.fd, NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    file = openat(own, "cgroup.procs", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    /* Longer than what is read at once. */
+    for (int i = 0; i < 1001; i++) {
+        assert_true(dprintf(file, "0\n") > 0);
+    }
+    assert_true(dprintf(file, "%d\n%d\n", (int)pids[0], (int)pids[1]) > 0);
+    close(file);
+    agent_cgroup_remove(directory.fd, NAME);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        assert_true(WIFSIGNALED(status));
+    }
+    assert_int_equal(unlinkat(own, "cgroup.procs", 0), 0);
+    close(own);
+    assert_true(agent_cgroup_remove(directory.fd, NAME));
+    remove_directory(&directory);
 }
 
 static void only_cgroups_of_dead_spawners_are_stale(void **state)
@@ -165,6 +211,7 @@ int main(void)
         CHECK_TEST(a_limit_of_0_needs_no_controller),
         CHECK_TEST(a_missing_controller_is_named),
         CHECK_TEST(a_plain_directory_is_no_cgroup),
+        CHECK_TEST(processes_are_killed_without_the_file_for_it),
         CHECK_TEST(only_cgroups_of_dead_spawners_are_stale),
     };
 

@@ -21,7 +21,8 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
-#define PREFIX "agent-"
+#define PREFIX  "agent-"
+#define SUBTREE "cgroup.subtree_control"
 /* Time for processes that a killed spawner has left to end. */
 #define STALE_TRIES  20
 #define STALE_TRY_MS 10
@@ -52,7 +53,7 @@ void agent_cgroup_print_name(char out[AGENT_CGROUP_NAME_SIZE], pid_t spawner,
              deployment);
 }
 
-static apr_status_t write_file(const char **what, int fd, const char *name,
+static apr_status_t write_file(const char **failed, int fd, const char *name,
                                const char *text)
 {
     int file = openat(fd, name, O_WRONLY | O_CLOEXEC);
@@ -60,7 +61,7 @@ static apr_status_t write_file(const char **what, int fd, const char *name,
 
     if (file < 0 || write(file, text, strlen(text)) < 0) {
         rv = APR_FROM_OS_ERROR(errno);
-        *what = name;
+        *failed = name;
     }
     if (file >= 0) {
         close(file);
@@ -68,20 +69,23 @@ static apr_status_t write_file(const char **what, int fd, const char *name,
     return rv;
 }
 
-/* value 0: no limit, which is what a new cgroup has. */
-static apr_status_t write_limit(const char **what, int fd, const char *name,
-                                apr_int64_t value)
+static apr_status_t write_number(const char **failed, int fd, const char *name,
+                                 apr_int64_t value)
 {
     char text[32];
 
-    if (value == 0) {
-        return APR_SUCCESS;
-    }
     snprintf(text, sizeof(text), "%" APR_INT64_T_FMT, value);
-    return write_file(what, fd, name, text);
+    return write_file(failed, fd, name, text);
 }
 
-static apr_status_t write_cpu(const char **what, int fd, int percent)
+/* value 0: no limit, which is what a new cgroup has. */
+static apr_status_t write_limit(const char **failed, int fd, const char *name,
+                                apr_int64_t value)
+{
+    return value == 0 ? APR_SUCCESS : write_number(failed, fd, name, value);
+}
+
+static apr_status_t write_cpu(const char **failed, int fd, int percent)
 {
     char text[64];
 
@@ -90,51 +94,81 @@ static apr_status_t write_cpu(const char **what, int fd, int percent)
     }
     snprintf(text, sizeof(text), "%" APR_INT64_T_FMT " %d",
              (apr_int64_t)percent * CPU_PERCENT, CPU_PERIOD);
-    return write_file(what, fd, "cpu.max", text);
+    return write_file(failed, fd, "cpu.max", text);
 }
 
-static apr_status_t fill(const char **what, int fd,
-                         const agent_cgroup_limits_t *limits, pid_t pid)
+static apr_status_t write_limits(const char **failed, int fd,
+                                 const agent_cgroup_limits_t *limits)
 {
-    apr_status_t rv = write_limit(what, fd, "memory.max", limits->memory);
+    apr_status_t rv = write_limit(failed, fd, "memory.max", limits->memory);
 
     if (rv == APR_SUCCESS) {
-        rv = write_limit(what, fd, "pids.max", limits->processes);
+        rv = write_limit(failed, fd, "pids.max", limits->processes);
     }
-    if (rv == APR_SUCCESS) {
-        rv = write_cpu(what, fd, limits->cpu_percent);
-    }
-    return rv == APR_SUCCESS ? write_limit(what, fd, "cgroup.procs", pid) : rv;
+    return rv == APR_SUCCESS ? write_cpu(failed, fd, limits->cpu_percent) : rv;
 }
 
-apr_status_t agent_cgroup_enter(const char **what, int fd, const char *name,
+apr_status_t agent_cgroup_enter(const char **failed, int fd, const char *name,
                                 const agent_cgroup_limits_t *limits, pid_t pid)
 {
     apr_status_t rv;
-    int own;
+    int cgroup;
 
-    *what = "mkdir";
+    *failed = "mkdir";
     if (mkdirat(fd, name, 0755) != 0 && errno != EEXIST) {
         return APR_FROM_OS_ERROR(errno);
     }
-    own = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (own < 0) {
+    cgroup = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (cgroup < 0) {
         return APR_FROM_OS_ERROR(errno);
     }
-    rv = fill(what, own, limits, pid);
-    close(own);
+    rv = write_limits(failed, cgroup, limits);
+    if (rv == APR_SUCCESS) {
+        rv = write_number(failed, cgroup, "cgroup.procs", pid);
+    }
+    close(cgroup);
     return rv;
+}
+
+/* Kills those that are in it now. Others that they start during this remain. */
+static void kill_each(int fd)
+{
+    int file = openat(fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    char text[1024];
+    ssize_t length;
+    /* A line may begin in one part of the file and end in the next one. */
+    pid_t pid = 0;
+
+    if (file < 0) {
+        return;
+    }
+    while ((length = read(file, text, sizeof(text))) > 0) {
+        for (ssize_t i = 0; i < length; i++) {
+            if (text[i] != '\n') {
+                pid = 10 * pid + (text[i] - '0');
+                continue;
+            }
+            /* 0: a process of another PID namespace; to kill() this group. */
+            if (pid > 0) {
+                kill(pid, SIGKILL);
+            }
+            pid = 0;
+        }
+    }
+    close(file);
 }
 
 bool agent_cgroup_remove(int fd, const char *name)
 {
-    int own = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const char *what;
+    int cgroup = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const char *failed;
 
-    if (own >= 0) {
-        /* Missing before Linux 5.14: then the processes end by themselves. */
-        write_file(&what, own, "cgroup.kill", "1");
-        close(own);
+    if (cgroup >= 0) {
+        /* Linux has this file since 5.14. */
+        if (write_file(&failed, cgroup, "cgroup.kill", "1") != APR_SUCCESS) {
+            kill_each(cgroup);
+        }
+        close(cgroup);
     }
     return unlinkat(fd, name, AT_REMOVEDIR) == 0 || errno != EBUSY;
 }
@@ -151,8 +185,8 @@ static bool is_stale(const char *name)
 
 void agent_cgroup_remove_stale(int fd)
 {
-    int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *directory = own >= 0 ? fdopendir(own) : NULL;
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
     const struct dirent *entry;
 
     if (directory == NULL) {
@@ -171,35 +205,42 @@ void agent_cgroup_remove_stale(int fd)
 
 /* ---- the check ---- */
 
-static apr_status_t enable(const char **what, int fd,
+/* Enables the controllers of the limits. */
+static apr_status_t enable(const char **failed, int fd,
                            const agent_cgroup_limits_t *limits)
 {
-    static const char file[] = "cgroup.subtree_control";
-    apr_status_t rv = APR_SUCCESS;
+    const struct {
+        apr_int64_t limit;
+        const char *word;
+        const char *action;
+    } rows[] = {
+        {limits->memory, "+memory", SUBTREE ", +memory"},
+        {limits->processes, "+pids", SUBTREE ", +pids"},
+        {limits->cpu_percent, "+cpu", SUBTREE ", +cpu"},
+    };
 
-    if (limits->memory != 0) {
-        rv = write_file(what, fd, file, "+memory");
-        *what = "cgroup.subtree_control, +memory";
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *file;
+        apr_status_t rv = rows[i].limit == 0
+            ? APR_SUCCESS
+            : write_file(&file, fd, SUBTREE, rows[i].word);
+
+        if (rv != APR_SUCCESS) {
+            *failed = rows[i].action;
+            return rv;
+        }
     }
-    if (rv == APR_SUCCESS && limits->processes != 0) {
-        rv = write_file(what, fd, file, "+pids");
-        *what = "cgroup.subtree_control, +pids";
-    }
-    if (rv == APR_SUCCESS && limits->cpu_percent != 0) {
-        rv = write_file(what, fd, file, "+cpu");
-        *what = "cgroup.subtree_control, +cpu";
-    }
-    return rv;
+    return APR_SUCCESS;
 }
 
-static apr_status_t rehearse(const char **what, int fd,
-                             const agent_cgroup_limits_t *limits)
+static apr_status_t try_limits(const char **failed, int fd,
+                               const agent_cgroup_limits_t *limits)
 {
     char name[AGENT_CGROUP_NAME_SIZE];
     pid_t pid = fork();
     apr_status_t rv;
 
-    *what = "fork";
+    *failed = "fork";
     if (pid < 0) {
         return APR_FROM_OS_ERROR(errno);
     }
@@ -210,7 +251,7 @@ static apr_status_t rehearse(const char **what, int fd,
         }
     }
     agent_cgroup_print_name(name, getpid(), 0, "check");
-    rv = agent_cgroup_enter(what, fd, name, limits, pid);
+    rv = agent_cgroup_enter(failed, fd, name, limits, pid);
     kill(pid, SIGKILL);
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
     }
@@ -218,7 +259,7 @@ static apr_status_t rehearse(const char **what, int fd,
     return rv;
 }
 
-apr_status_t agent_cgroup_check(const char **what, const char *directory,
+apr_status_t agent_cgroup_check(const char **failed, const char *directory,
                                 const agent_cgroup_limits_t *limits)
 {
     apr_status_t rv;
@@ -226,13 +267,13 @@ apr_status_t agent_cgroup_check(const char **what, const char *directory,
 
     rv = agent_cgroup_open(&fd, directory);
     if (rv != APR_SUCCESS) {
-        *what = rv == APR_ENOTIMPL ? "not in a file system of cgroup v2"
-                                   : "open";
+        *failed = rv == APR_ENOTIMPL ? "not in a file system of cgroup v2"
+                                     : "open";
         return rv;
     }
-    rv = enable(what, fd, limits);
+    rv = enable(failed, fd, limits);
     if (rv == APR_SUCCESS) {
-        rv = rehearse(what, fd, limits);
+        rv = try_limits(failed, fd, limits);
     }
     close(fd);
     return rv;

@@ -11,22 +11,15 @@
 
 #include <apr_errno.h>
 
+#include "../../core/deployment.h"
 #include "../pool_config.h"
 
-/* agent- + two numbers + deployment (63) + NUL. */
-#define AGENT_CGROUP_NAME_SIZE 96
+/* agent-, two numbers with their dashes, a deployment, NUL. */
+#define AGENT_CGROUP_NAME_SIZE (6 + 2 * 12 + AGENT_DEPLOYMENT_NAME_MAX + 1)
 
 /* *fd: the directory, to be closed by the caller. Errors: those of open();
  * APR_ENOTIMPL when it is not in a cgroup v2 file system. */
 apr_status_t agent_cgroup_open(int *fd, const char *directory);
-
-/*
- * Makes sure that pools may have these limits: enables the controllers in the
- * directory, then makes a cgroup, moves a child process into it and removes
- * both. Waits for the child. *what: the file, or else the action, that failed.
- */
-apr_status_t agent_cgroup_check(const char **what, const char *directory,
-                                const agent_cgroup_limits_t *limits);
 
 /* The name of the cgroup of a pool. */
 void agent_cgroup_print_name(char out[AGENT_CGROUP_NAME_SIZE], pid_t spawner,
@@ -34,18 +27,27 @@ void agent_cgroup_print_name(char out[AGENT_CGROUP_NAME_SIZE], pid_t spawner,
 
 /*
  * Moves a process into the cgroup of that name below fd, which is made if it is
- * missing, and sets its limits. *what: as above. The process stays where it is
- * on failure.
+ * missing, and sets its limits. *failed: the file, or else the action, that
+ * failed; the process then stays where it is.
  */
-apr_status_t agent_cgroup_enter(const char **what, int fd, const char *name,
+apr_status_t agent_cgroup_enter(const char **failed, int fd, const char *name,
                                 const agent_cgroup_limits_t *limits, pid_t pid);
 
-/* Kills the processes in it and removes it. False: it still has processes,
- * which may take a moment to end. */
+/* Kills the processes in it and removes it. False: it still has processes: they
+ * take a moment to end, or, before Linux 5.14, have started others.
+ * To be called again. */
 bool agent_cgroup_remove(int fd, const char *name);
 
 /* Removes the cgroups below fd that a spawner that was killed has left. One
  * whose processes do not end within 0.2 s remains until the next call. */
 void agent_cgroup_remove_stale(int fd);
+
+/*
+ * Makes sure that pools may have these limits: enables the controllers in the
+ * directory, then makes a cgroup, moves a child process into it and removes
+ * both. Waits for the child. *failed: as above.
+ */
+apr_status_t agent_cgroup_check(const char **failed, const char *directory,
+                                const agent_cgroup_limits_t *limits);
 
 #endif

@@ -89,10 +89,11 @@ static apr_status_t open_programs(const agent_supervisor_config_t *config,
     return APR_SUCCESS;
 }
 
-/* -1: the pools have none. */
-static apr_status_t open_cgroup(int *fd,
-                                const agent_supervisor_config_t *config,
-                                const char **failed)
+/* Opens the directory of the cgroups and removes those of a spawner that was
+ * killed. *fd -1: the pools have none. */
+static apr_status_t prepare_cgroups(int *fd,
+                                    const agent_supervisor_config_t *config,
+                                    const char **failed)
 {
     apr_status_t rv;
 
@@ -142,7 +143,7 @@ apr_status_t agent_spawner_start(agent_spawner_t *spawner,
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    rv = open_cgroup(&cgroup, config, path);
+    rv = prepare_cgroups(&cgroup, config, path);
     if (rv == APR_SUCCESS) {
         rv = fork_spawner(spawner, config, programs, cgroup);
     }

@@ -89,12 +89,12 @@ static void print_cgroup(char out[AGENT_CGROUP_NAME_SIZE], const spawner_t *s,
 static void enter_cgroup(spawner_t *s, const child_t *child)
 {
     char name[AGENT_CGROUP_NAME_SIZE];
-    const char *what;
+    const char *failed;
     apr_status_t rv;
 
     print_cgroup(name, s, child->pool);
     s->has_cgroup[child->pool] = true;
-    rv = agent_cgroup_enter(&what, s->cgroup, name,
+    rv = agent_cgroup_enter(&failed, s->cgroup, name,
                             &s->config->pools[child->pool].limits, child->pid);
     if (rv != APR_SUCCESS) {
         send_update(s, AGENT_SPAWNER_UNLIMITED, child->id, APR_TO_OS_ERROR(rv));
@@ -138,7 +138,7 @@ static void remove_last_cgroups(spawner_t *s)
 /* ---- runners ---- */
 
 /* Returns when the parent has closed the other end: it has moved this process
- * into its cgroup. */
+ * into its cgroup, if pools have cgroups and that succeeded. */
 static void wait_for_parent(const int gate[2])
 {
     char byte;
@@ -368,8 +368,9 @@ void agent_spawner_serve(int fd, const int *programs, int cgroup,
     fds[0] = (struct pollfd){.fd = fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = s.signal_fd, .events = POLLIN};
     for (;;) {
-        if (poll(fds, 2, remove_cgroups(&s) ? -1 : REMOVE_MS) < 0
-            && errno != EINTR) {
+        int timeout = remove_cgroups(&s) ? -1 : REMOVE_MS;
+
+        if (poll(fds, 2, timeout) < 0 && errno != EINTR) {
             break;
         }
         if (fds[1].revents != 0) {
