@@ -23,7 +23,8 @@
 #define AGENT_WAKE_BYTES (1 + 101 * AGENT_UUID_SIZE)
 
 /* Fewer datagrams than this do not fill a socket: if a reader finds this many
- * at once, others may have been lost. */
+ * at once, others may have been lost. Where Linux bounds their number it is 10
+ * (net.unix.max_dgram_qlen); in a socket pair it bounds their bytes instead. */
 #define AGENT_WAKE_MANY 8
 
 /*

@@ -38,7 +38,7 @@ static int prepare_process(agent_supervisor_t *sv)
     static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGCHLD, 0};
     const agent_supervisor_config_t *config = sv->context->config;
     const int keep[] = {config->wake_fd, config->life_fd, config->log_fd};
-    const char *program = NULL;
+    const char *path = NULL;
     apr_status_t rv;
 
     agent_process_reset_signals();
@@ -51,12 +51,12 @@ static int prepare_process(agent_supervisor_t *sv)
     }
     agent_process_name("agent-super");
     srand48((long)getpid() ^ (long)sv->context->now);
-    rv = agent_spawner_start(&sv->runners.spawner, config, &program);
+    rv = agent_spawner_start(&sv->runners.spawner, config, &path);
     if (rv != APR_SUCCESS) {
         agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0303", rv,
                            "cannot %s%s",
-                           program != NULL ? "open " : "start the spawner",
-                           program != NULL ? program : "");
+                           path != NULL ? "open " : "start the spawner",
+                           path != NULL ? path : "");
         return EXIT_CONFIG;
     }
     rv = agent_process_become(config->uid, config->gid);
@@ -108,8 +108,8 @@ static void take_datagram(agent_supervisor_t *sv, const char *datagram)
 {
     switch (datagram[0]) {
     case AGENT_WAKE_READY:
-        agent_pools_request_claim(sv->runners.pools, sv->runners.pool_count,
-                                  datagram + 1);
+        agent_pools_claim_for(sv->runners.pools, sv->runners.pool_count,
+                              datagram + 1);
         break;
     case AGENT_WAKE_CANCEL:
         agent_schedule_check(&sv->schedule);
@@ -117,8 +117,8 @@ static void take_datagram(agent_supervisor_t *sv, const char *datagram)
     case AGENT_WAKE_CHANGED:
         agent_notify_relay(&sv->notify, skip_deployment(datagram + 1));
         /* If a run ended, the next one of its thread may be ready. */
-        agent_pools_request_claim(sv->runners.pools, sv->runners.pool_count,
-                                  datagram + 1);
+        agent_pools_claim_for(sv->runners.pools, sv->runners.pool_count,
+                              datagram + 1);
         break;
     }
     /* A run may have ended, with a webhook. */

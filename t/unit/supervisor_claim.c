@@ -168,7 +168,7 @@ static void a_wake_up_asks_for_runs_of_its_deployment_only(void **state)
 {
     fixture_t *f = make_idle_fixture(*state);
 
-    agent_pools_request_claim(f->runners.pools, 2, OTHER " and more");
+    agent_pools_claim_for(f->runners.pools, 2, OTHER " and more");
     assert_true(agent_claim_operation.due(&f->claim) == NOW);
     agent_claim_choose(&f->claim);
     assert_null(f->runners.pools[0].claim.set);
@@ -194,7 +194,7 @@ static void a_wake_up_without_a_deployment_asks_for_runs_of_all(void **state)
 {
     fixture_t *f = make_idle_fixture(*state);
 
-    agent_pools_request_claim(f->runners.pools, 2, "");
+    agent_pools_claim_for(f->runners.pools, 2, "");
     assert_true(agent_claim_operation.due(&f->claim) == NOW);
     agent_claim_choose(&f->claim);
     assert_non_null(f->runners.pools[0].claim.set);
@@ -208,7 +208,7 @@ static void wake_ups_do_not_postpone_the_poll_of_all_pools(void **state)
     const void *no_rows = NULL;
 
     for (int i = 0; i < 3; i++) {
-        agent_pools_request_claim(f->runners.pools, 2, ONE);
+        agent_pools_claim_for(f->runners.pools, 2, ONE);
         agent_claim_choose(&f->claim);
         assert_null(f->runners.pools[1].claim.set);
         agent_claim_operation.receive(&f->claim,
@@ -218,7 +218,7 @@ static void wake_ups_do_not_postpone_the_poll_of_all_pools(void **state)
     assert_true(agent_claim_operation.due(&f->claim)
                 <= NOW + AGENT_CLAIM_INTERVAL);
     f->context.now = NOW + AGENT_CLAIM_INTERVAL;
-    agent_pools_request_claim(f->runners.pools, 2, ONE);
+    agent_pools_claim_for(f->runners.pools, 2, ONE);
     agent_claim_choose(&f->claim);
     assert_non_null(f->runners.pools[0].claim.set);
     assert_non_null(f->runners.pools[1].claim.set);
@@ -228,7 +228,7 @@ static void a_failed_claim_is_repeated_for_all_pools(void **state)
 {
     fixture_t *f = make_idle_fixture(*state);
 
-    agent_pools_request_claim(f->runners.pools, 2, ONE);
+    agent_pools_claim_for(f->runners.pools, 2, ONE);
     agent_claim_choose(&f->claim);
     (agent_claim_operation.fail)(&f->claim, AGENT_FAILURE_TIMEOUT);
     f->context.now = agent_claim_operation.due(&f->claim);

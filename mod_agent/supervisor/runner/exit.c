@@ -45,7 +45,6 @@ static void release_lost(agent_runs_t *runs, const agent_runner_t *runner,
                           runner->reason);
 }
 
-/* The end of a run in another state is in a batch or a release. */
 static void end_held(agent_runs_t *runs, const agent_runner_t *runner,
                      agent_lease_t *lease, int suspects)
 {
@@ -73,6 +72,7 @@ void agent_runner_release_runs(agent_runs_t *runs, agent_runner_t *runner)
     while (!APR_RING_EMPTY(&runner->group.leases, agent_lease_t, link)) {
         agent_lease_t *lease = APR_RING_FIRST(&runner->group.leases);
 
+        /* The end of a run in another state is in a batch or a release. */
         if (lease->state == AGENT_LEASE_HELD) {
             end_held(runs, runner, lease, suspects);
         }

@@ -34,14 +34,15 @@ void agent_pool_request_claim(agent_runner_pool_t *pool)
     }
 }
 
-void agent_pools_request_claim(agent_runner_pool_t *pools, int count,
-                               const char *text)
+void agent_pools_claim_for(agent_runner_pool_t *pools, int count,
+                           const char *deployment_id)
 {
-    apr_size_t length = strnlen(text, AGENT_UUID_SIZE - 1);
+    apr_size_t length = strnlen(deployment_id, AGENT_UUID_SIZE - 1);
 
     for (int i = 0; i < count; i++) {
         if (length < AGENT_UUID_SIZE - 1
-            || strncmp(pools[i].graphs.deployment_id, text, length) == 0) {
+            || strncmp(pools[i].graphs.deployment_id, deployment_id, length)
+                == 0) {
             agent_pool_request_claim(&pools[i]);
         }
     }

@@ -51,12 +51,13 @@ struct agent_runner_pool_t {
 /* Makes the pools of context->config, in context->pool; *count: how many. */
 agent_runner_pool_t *agent_pool_make_all(int *count, agent_context_t *context);
 
-/* A claim is due for all sets of graphs that runners of the pool have; for
- * those of all pools of the deployment whose id the text begins with, or, if it
- * begins with no id, of all pools. */
+/* A claim is due for all sets of graphs that runners of the pool have. */
 void agent_pool_request_claim(agent_runner_pool_t *pool);
-void agent_pools_request_claim(agent_runner_pool_t *pools, int count,
-                               const char *text);
+
+/* The same for all pools of a deployment. deployment_id: what follows the id is
+ * ignored; shorter than an id: all pools. */
+void agent_pools_claim_for(agent_runner_pool_t *pools, int count,
+                           const char *deployment_id);
 
 /* A runner could not be started or ended too soon: the next one of its kind
  * starts after 0.1 s, doubled to 5 s. After a success it starts at once.

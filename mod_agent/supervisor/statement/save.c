@@ -181,9 +181,9 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
     if (run->has_end && lease->state == AGENT_LEASE_ENDED) {
         agent_run_end_set_state(save->runs, lease, AGENT_LEASE_GONE);
         /* It has left a slot, and the next run of its thread may be ready. */
-        agent_pools_request_claim(save->worker->runners->pools,
-                                  save->worker->runners->pool_count,
-                                  lease->deployment_id);
+        agent_pools_claim_for(save->worker->runners->pools,
+                              save->worker->runners->pool_count,
+                              lease->deployment_id);
     }
 }
 
