@@ -70,6 +70,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/now.sql
 \ir functions/inline/render_time.sql
 \ir functions/inline/render_run.sql
+\ir functions/inline/append_values.sql
 \ir functions/inline/render_thread.sql
 \ir functions/inline/render_assistant.sql
 \ir functions/inline/render_assistant_version.sql
@@ -85,6 +86,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/find_snapshot.sql
 \ir functions/inline/find_channels.sql
 \ir functions/inline/compose_values.sql
+\ir functions/inline/compose_bounded_values.sql
 \ir functions/inline/compose_event.sql
 \ir functions/inline/choose_start.sql
 \ir functions/inline/compose_checkpoint.sql
@@ -128,6 +130,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/enqueue_run.sql
 \ir functions/internal/enqueue_stateless_run.sql
 \ir functions/internal/last_event_seq.sql
+\ir functions/internal/add_to_values.sql
 \ir functions/internal/compose_result.sql
 \ir functions/internal/compose_gap.sql
 \ir functions/internal/lock_threads.sql

@@ -403,12 +403,14 @@ apr_status_t agent_db_pool_call_extra(const char **body, const char **extra,
                                           params, err, pool);
 
     *body = NULL;
-    *extra = NULL;
+    if (extra != NULL) {
+        *extra = NULL;
+    }
     if (rv != APR_SUCCESS) {
         return rv;
     }
     rv = agent_db_read_code(body, result, err, pool);
-    if (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv)) {
+    if (extra != NULL && (rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv))) {
         *extra = agent_db_value(result, 0, 2);
     }
     return rv;

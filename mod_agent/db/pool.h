@@ -58,7 +58,8 @@ apr_status_t agent_db_pool_call(const char **body, agent_db_pool_t *connections,
 
 /*
  * The same for a function with a third column, whose text is stored in *extra
- * (or NULL): the ids of other threads and runs that the function has changed.
+ * (or NULL), such as the ids of other threads and runs that the function has
+ * changed. extra NULL: it is not needed.
  */
 apr_status_t agent_db_pool_call_extra(const char **body, const char **extra,
                                       agent_db_pool_t *connections,

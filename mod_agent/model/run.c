@@ -168,7 +168,7 @@ apr_status_t agent_run_join(const char **body, const char **cursor,
                             agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id,
-                            agent_values_limit(cursor)};
+                            AGENT_VALUES_LIMIT};
 
     return agent_db_pool_call_extra(body, cursor, db, &join_run, params, err,
                                     pool);

@@ -33,11 +33,10 @@ apr_status_t agent_thread_get(const char **body, const char **cursor,
                               agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {ref->deployment_id, ref->thread_id,
-                            agent_values_limit(cursor)};
-    const char *ignored;
+                            AGENT_VALUES_LIMIT};
 
-    return agent_db_pool_call_extra(body, cursor != NULL ? cursor : &ignored,
-                                    db, &get_thread, params, err, pool);
+    return agent_db_pool_call_extra(body, cursor, db, &get_thread, params, err,
+                                    pool);
 }
 
 static const agent_statement_t delete_thread = {
@@ -92,11 +91,10 @@ apr_status_t agent_thread_get_state(const char **body, const char **cursor,
                                     agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {ref->deployment_id, ref->thread_id, checkpoint_id,
-                            agent_values_limit(cursor)};
-    const char *ignored;
+                            cursor != NULL ? AGENT_VALUES_LIMIT : NULL};
 
-    return agent_db_pool_call_extra(body, cursor != NULL ? cursor : &ignored,
-                                    db, &get_state, params, err, pool);
+    return agent_db_pool_call_extra(body, cursor, db, &get_state, params, err,
+                                    pool);
 }
 
 static const agent_statement_t find_thread_end = {

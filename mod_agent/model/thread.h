@@ -39,7 +39,8 @@ apr_status_t agent_thread_copy(bool *more, agent_db_pool_t *db,
                                agent_error_t **err, apr_pool_t *pool);
 
 /* Returns the state at a checkpoint; checkpoint_id NULL: the newest state.
- * *cursor as in values.h. Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND. */
+ * *cursor as in values.h; cursor NULL: the text is complete, whatever its
+ * length. Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND. */
 apr_status_t agent_thread_get_state(const char **body, const char **cursor,
                                     agent_db_pool_t *db,
                                     const agent_run_ref_t *ref,

@@ -2,13 +2,7 @@
 /* Values that are read in parts; see values.h. */
 #include "values.h"
 
-#include <apr_general.h>
 #include <apr_strings.h>
-
-const char *agent_values_limit(const char *const *cursor)
-{
-    return cursor != NULL ? APR_STRINGIFY(AGENT_VALUES_BYTES) : NULL;
-}
 
 static const agent_statement_t read_values = {
     .name = "agent_read_values",

@@ -3,17 +3,20 @@
  * Values of a checkpoint that are too large for one text. A function of this
  * folder that has a parameter `cursor` then returns a text in which
  * AGENT_VALUES_MARK stands for the members of the values, and the cursor of
- * their first part; else *cursor is NULL. cursor NULL: the text is complete,
- * whatever its length.
+ * their first part; else *cursor is NULL.
  */
 #ifndef AGENT_MODEL_VALUES_H
 #define AGENT_MODEL_VALUES_H
+
+#include <apr_general.h>
 
 #include "../db/pool.h"
 #include "ref.h"
 
 /* Values of this length are in the text. */
 #define AGENT_VALUES_BYTES 262144
+/* The same as a parameter of a statement. */
+#define AGENT_VALUES_LIMIT APR_STRINGIFY(AGENT_VALUES_BYTES)
 
 /* A control character, which JSON text cannot contain. */
 #define AGENT_VALUES_MARK '\x01'
@@ -21,13 +24,11 @@
 /* Longer than a cursor: a UUID and three numbers. */
 #define AGENT_VALUES_CURSOR_SIZE 80
 
-/* Returns the parameter of a statement for such a function; constant. */
-const char *agent_values_limit(const char *const *cursor);
-
 /*
- * Reads the next part of the values, of up to `bytes`, or a sixteenth of one
- * value that is longer. *next: the cursor of the part after it, NULL for the
- * last one. Error: CHECKPOINT_NOT_FOUND, also after it was deleted.
+ * Reads the next part of the values, of up to `bytes`; of one value that
+ * is longer an eighth, at most 16 times `bytes`. *next: the cursor of the part
+ * after it, NULL for the last one. Error: CHECKPOINT_NOT_FOUND, also after it
+ * was deleted.
  */
 apr_status_t agent_values_read(const char **part, const char **next,
                                agent_db_pool_t *db, const agent_run_ref_t *ref,

@@ -152,8 +152,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
                              call->pool);
     }
     if (rv == APR_SUCCESS && cursor != NULL && await->sends_values) {
-        await->values = agent_values_make(call, body, cursor, await->begun);
-        return agent_values_take_turn(await->values, reason, scratch);
+        return agent_values_begin(&await->values, call, &call->ref, body,
+                                  cursor, await->begun, reason, scratch);
     }
     (void)!finish(await, rv, body, scratch);
     return AGENT_TURN_DONE;

@@ -63,9 +63,8 @@ static agent_turn_t respond(copy_t *copy, apr_status_t rv,
                               &call->err, scratch);
     }
     if (rv == APR_SUCCESS && cursor != NULL) {
-        call->ref = copy->ref;
-        copy->values = agent_values_make(call, body, cursor, false);
-        return agent_values_take_turn(copy->values, reason, scratch);
+        return agent_values_begin(&copy->values, call, &copy->ref, body, cursor,
+                                  false, reason, scratch);
     }
     (void)!(rv == APR_SUCCESS
                 ? agent_response_json_transient(call, HTTP_OK, body)

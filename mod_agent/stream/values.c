@@ -24,6 +24,7 @@
 
 struct agent_values_t {
     agent_call_t *call;
+    agent_run_ref_t ref;
     /* The text before the values, in a pool of its own, and after them; the
      * first is "", and its pool NULL, when it was sent. */
     const char *head;
@@ -66,7 +67,7 @@ static apr_status_t send_part(agent_values_t *values, apr_pool_t *pool)
     const char *texts[] = {values->head, NULL, "", NULL};
     const char *next;
     apr_status_t rv = agent_values_read(&texts[1], &next, call->child->turn_db,
-                                        &call->ref, values->cursor,
+                                        &values->ref, values->cursor,
                                         choose_bytes(), &call->err, pool);
 
     if (rv != APR_SUCCESS) {
@@ -86,9 +87,10 @@ static apr_status_t send_part(agent_values_t *values, apr_pool_t *pool)
     return next == NULL || call->r->header_only ? APR_EOF : APR_EAGAIN;
 }
 
-/* After a part that could not be read. */
-static agent_turn_t retry(const agent_values_t *values,
-                          agent_wake_reason_t reason)
+/* After a part that could not be read. WAIT and MORE: it is read again; DONE:
+ * the response has ended, with call->err. */
+static agent_turn_t handle_failure(const agent_values_t *values,
+                                   agent_wake_reason_t reason)
 {
     agent_call_t *call = values->call;
 
@@ -128,8 +130,9 @@ agent_turn_t agent_values_take_turn(agent_values_t *values,
     if (rv == APR_EAGAIN) {
         return AGENT_TURN_MORE;
     }
-    return rv == APR_EOF || rv == APR_ECONNABORTED ? AGENT_TURN_DONE
-                                                   : retry(values, reason);
+    return rv == APR_EOF || rv == APR_ECONNABORTED
+        ? AGENT_TURN_DONE
+        : handle_failure(values, reason);
 }
 
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
@@ -138,31 +141,49 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     return agent_values_take_turn(baton, reason, scratch);
 }
 
-/* pool: of head. */
-static agent_values_t *make(agent_call_t *call, const char *body,
+/* pool: of head. Error: INTERNAL, in call->err. */
+static apr_status_t prepare(agent_values_t *values, const char *body,
                             const char *cursor, apr_pool_t *pool)
 {
-    agent_values_t *values = apr_pcalloc(call->pool, sizeof(*values));
     const char *mark = strchr(body, AGENT_VALUES_MARK);
 
-    values->call = call;
+    if (mark == NULL || strlen(cursor) >= sizeof(values->cursor)) {
+        return agent_error_set(&values->call->err, AGENT_E_INTERNAL, NULL,
+                               "a function returned an invalid cursor, or no "
+                               "mark for the values",
+                               values->call->pool);
+    }
     values->head = apr_pstrmemdup(pool, body, (apr_size_t)(mark - body));
     values->head_pool = pool;
-    values->tail = apr_pstrdup(call->pool, mark + 1);
+    values->tail = apr_pstrdup(values->call->pool, mark + 1);
     apr_cpystrn(values->cursor, cursor, sizeof(values->cursor));
+    return APR_SUCCESS;
+}
+
+static agent_values_t *make(agent_call_t *call, const agent_run_ref_t *ref)
+{
+    agent_values_t *values = apr_pcalloc(call->pool, sizeof(*values));
+
+    values->call = call;
+    values->ref = *ref;
     return values;
 }
 
-agent_values_t *agent_values_make(agent_call_t *call, const char *body,
-                                  const char *cursor, bool begun)
+agent_turn_t agent_values_begin(agent_values_t **out, agent_call_t *call,
+                                const agent_run_ref_t *ref, const char *body,
+                                const char *cursor, bool begun,
+                                agent_wake_reason_t reason, apr_pool_t *scratch)
 {
-    agent_values_t *values;
+    agent_values_t *values = make(call, ref);
     apr_pool_t *pool;
 
-    apr_pool_create(&pool, call->pool);
-    values = make(call, body, cursor, pool);
     values->begun = begun;
-    return values;
+    *out = values;
+    apr_pool_create(&pool, call->pool);
+    if (prepare(values, body, cursor, pool) != APR_SUCCESS) {
+        return handle_failure(values, reason);
+    }
+    return agent_values_take_turn(values, reason, scratch);
 }
 
 int agent_values_respond(agent_call_t *call, const char *body,
@@ -171,16 +192,21 @@ int agent_values_respond(agent_call_t *call, const char *body,
     agent_parking_t parking = {.registry = call->child->waiters,
                                .deployment_id = call->ref.deployment_id,
                                .take_turn = take_turn};
+    agent_values_t *values;
     char key[AGENT_UUID_SIZE];
     int result;
 
     if (cursor == NULL) {
         return agent_response_json(call, HTTP_OK, body);
     }
+    values = make(call, &call->ref);
+    if (prepare(values, body, cursor, pool) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
     /* Of its own: no change of the thread concerns it. */
     agent_uuid_v7(key);
     parking.key = apr_pstrdup(call->pool, key);
-    parking.baton = make(call, body, cursor, pool);
+    parking.baton = values;
     if (agent_park(&result, call->r, &parking, &call->err) != APR_SUCCESS) {
         return agent_problem_send(call);
     }

@@ -13,16 +13,24 @@ typedef struct agent_values_t agent_values_t;
  * Responds with body, a JSON text in pool, and the values of the thread
  * call->ref from cursor (model/values.h); NULL: it is complete. pool: below
  * call->pool, destroyed when it is no longer needed. 503 when large values
- * may not wait for their client. Returns what the handler returns to httpd.
+ * may not wait for their client, 500 when body has no mark for them. Returns
+ * what the handler returns to httpd.
  */
 int agent_values_respond(agent_call_t *call, const char *body,
                          const char *cursor, apr_pool_t *pool)
     __attribute__((warn_unused_result));
 
-/* The same in turns of a request that waits already; body, which ends with this
- * turn, and cursor are copied. begun: the headers were sent. */
-agent_values_t *agent_values_make(agent_call_t *call, const char *body,
-                                  const char *cursor, bool begun);
+/*
+ * The same in turns of a request that waits already: the first one, for reason.
+ * *out: for agent_values_take_turn() in the others. ref: the thread; its texts
+ * are in call->pool. body and cursor, which end with this turn, are copied.
+ * begun: the headers were sent.
+ */
+agent_turn_t agent_values_begin(agent_values_t **out, agent_call_t *call,
+                                const agent_run_ref_t *ref, const char *body,
+                                const char *cursor, bool begun,
+                                agent_wake_reason_t reason,
+                                apr_pool_t *scratch);
 
 /*
  * Sends the next part; all of them for STOPPING, since the client could not

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use AgentTest::Client qw(read_to_end run_path);
 use AgentTest::Cost;
+use AgentTest::Database qw(sql);
 use AgentTest::Env qw(is_sanitized);
 use AgentTest::Process qw(httpd_children);
 use AgentTest::Server;
@@ -135,6 +136,18 @@ subtest 'large states: a thread is copied' => sub {
     my ($answer) = read_all($socket);
     is scalar(grep { /\Ahuman $TEXT\z/ } @{ messages('copy', $answer) }), $RUNS, 'large states: the record of a copy has all messages';
     like $answer =~ s/\r\n\r\n.*//sr, qr/^Transfer-Encoding: chunked/mi, 'large states: the record of a copy is sent in parts';
+};
+
+subtest 'large states: a function of the database does not return the mark' => sub {
+    my $definition = join "\n", sql("select pg_get_functiondef('agent.append_values(json, text)'::regprocedure)");
+    sql($definition =~ s/coalesce\(p_values, 'null'\)/'{}'/r);
+    is $client->get($path{$_})->{status}, 500, "large states: a $_ without the mark" for qw(state thread);
+    my $copy = $client->request('POST', "/threads/$thread/copy");
+    is $copy->{status}, 500, 'large states: the record of a copy without the mark';
+    sql($definition);
+    like $server->error_log, qr/no mark for the values/, 'large states: the cause is logged';
+    is_deeply [ httpd_children($server->httpd_pid) ], [$child], 'large states: the child goes on';
+    ok is_complete((read_all(ask('state')))[0]), 'large states: and sends states';
 };
 
 subtest 'large states: the thread is deleted' => sub {

@@ -309,4 +309,21 @@ subtest 'the plan of a claim is index scans and a tid scan: no table scan, no ha
     unlike $plan, qr/Subquery Scan on r.*\n(?:.*\n){1,3}.*Sort/, 'the queue is read in order';
 };
 
+subtest 'the values of a checkpoint are composed in order by nested loops, whatever the settings' => sub {
+    my ($db) = prepared('empty');
+    my $session = $db->session('none');
+    $session->query($_) for split /;\n/, $LOAD;
+    $session->query("set $_") for 'enable_nestloop = off', 'parallel_setup_cost = 0', 'parallel_tuple_cost = 0',
+        'min_parallel_table_scan_size = 0', 'min_parallel_index_scan_size = 0';
+    my $plan = join "\n", map { $_->[0] } $session->query("explain (costs off)
+        select v.content
+          from agent.checkpoints c
+         cross join lateral agent.compose_values(c.deployment_id, c.thread_id, c.channels) v
+         where c.deployment_id = '$deployment' and c.thread_id = '$LONG' and c.checkpoint_ns = ''
+           and c.checkpoint_id = md5('l3000')::uuid");
+    like $plan, qr/Nested Loop\n.*Function Scan on unnest.*\n.*Append/, 'the channels in order';
+    like $plan, qr/Nested Loop\n.*Function Scan on s\n.*Index Scan.* on checkpoint_items/, 'the segments of each in order';
+    unlike $plan, qr/Hash Join|Merge Join|Gather|Parallel/;
+};
+
 done_testing;

@@ -48,8 +48,7 @@ subtest 'a state has the members of the API, in its old and new form' => sub {
     is_deeply $state->{checkpoint},
         { thread_id => $thread, checkpoint_ns => '', checkpoint_id => $ids[1], checkpoint_map => undef };
     is $state->{parent_checkpoint}{checkpoint_id}, $ids[0];
-    is_deeply [ $body =~ /(?:^\{|, )"(values|next|tasks|metadata|created_at|checkpoint_id|parent_checkpoint_id|checkpoint|parent_checkpoint|interrupts)" : / ],
-        ['values'], 'values come first';
+    like $body, qr/, "interrupts" : \[.*\], "values" : \{"messages":\[.*\]\}\}\z/, 'values come last';
 
     my $older = $play->body('get_state', $thread, $ids[0]);
     is_deeply $older->{values}, { messages => [ AgentSQL::Play::human('q') ] }, 'an older state is found by its checkpoint';

@@ -21,8 +21,7 @@ as $function$
 begin
     select case when c.checkpoint_id is null and p_checkpoint_id is not null
                 then 'checkpoint_not_found' else 'ok' end,
-           json_build_object(
-               'values', coalesce(v.content, '{}')::json,
+           agent.append_values(json_build_object(
                'next', coalesce(c.next, '[]'),
                'tasks', coalesce(x.tasks, '[]'),
                'metadata', case
@@ -36,8 +35,8 @@ begin
                'parent_checkpoint_id', c.parent_checkpoint_id,
                'checkpoint', agent.render_checkpoint(c.thread_id, c.checkpoint_id),
                'parent_checkpoint', agent.render_checkpoint(c.thread_id, c.parent_checkpoint_id),
-               'interrupts', i.flat),
-           case when c.state_bytes > p_max_bytes then c.checkpoint_id || '.1.0.0' end
+               'interrupts', i.flat), coalesce(v.content, '{}')),
+           v.cursor
       into code, body, cursor
       from agent.threads t
       left join lateral (
@@ -50,9 +49,8 @@ begin
              limit 1
            ) c on true
       left join lateral agent.find_origin(c.deployment_id, c.thread_id, c.run_id) r on true
-     cross join lateral agent.compose_values(
-            t.deployment_id, t.thread_id,
-            case when c.state_bytes > p_max_bytes then null else c.channels end) v
+     cross join lateral agent.compose_bounded_values(
+            t.deployment_id, t.thread_id, c.checkpoint_id, c.channels, c.state_bytes, p_max_bytes) v
      cross join lateral (
             select agent.render_tasks(c.deployment_id, c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.tasks) as tasks
             -- Once, though two columns use it.
@@ -66,9 +64,6 @@ begin
         code := 'thread_not_found';
     elsif code <> 'ok' then
         body := null;
-    elsif cursor is not null then
-        body := '{' || substr(body, 1 + length('{"values" : {}, '), length(body) - length('{"values" : {}, }'))
-            || E', "values" : {\x01}}';
     end if;
 end
 $function$;

@@ -16,8 +16,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set plan_cache_mode = force_generic_plan
 as $function$
 begin
-    select 'ok', agent.render_thread(t, v.content::json, i.by_task),
-           case when c.state_bytes > p_max_bytes then c.checkpoint_id || '.1.0.0' end
+    select 'ok', agent.render_thread(t, v.content, i.by_task), v.cursor
       into code, body, cursor
       from agent.threads t
       left join lateral (
@@ -30,17 +29,14 @@ begin
                and k.checkpoint_id = t.head_checkpoint_id
              limit 1
            ) c on true
-     cross join lateral agent.compose_values(
-            t.deployment_id, t.thread_id,
-            case when c.state_bytes > p_max_bytes then null else c.channels end) v
+     cross join lateral agent.compose_bounded_values(
+            t.deployment_id, t.thread_id, c.checkpoint_id, c.channels, c.state_bytes, p_max_bytes) v
      cross join lateral agent.render_interrupts(c.tasks) i
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
        and not t.is_deleted;
     if not found then
         code := 'thread_not_found';
-    elsif cursor is not null then
-        body := left(body, -length('null}')) || E'{\x01}}';
     end if;
 end
 $function$;

@@ -51,11 +51,7 @@ begin
            and t.head_checkpoint_id is not null;
     end if;
     if v_run.status = 'success' and v_run.feedback is not null and body is not null then
-        body := case
-            when cursor is not null then left(body, -1) || ',"__feedback__":' || v_run.feedback || '}'
-            else agent.concat_objects(
-                body::json, json_build_object('__feedback__', v_run.feedback))::text
-        end;
+        body := agent.add_to_values(body, '__feedback__', v_run.feedback);
     end if;
     body := coalesce(body, 'null');
 end

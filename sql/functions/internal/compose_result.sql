@@ -20,27 +20,19 @@ declare
     v_next       json;
     v_interrupts json;
 begin
-    select v.content, c.next, i.flat,
-           case when c.state_bytes > p_max_bytes then c.checkpoint_id || '.1.0.0' end
-      into content, v_next, v_interrupts, cursor
+    select v.content, v.cursor, c.next, i.flat
+      into content, cursor, v_next, v_interrupts
       from agent.checkpoints c
-     cross join lateral agent.compose_values(
-            c.deployment_id, c.thread_id, case when c.state_bytes > p_max_bytes then null else c.channels end) v
+     cross join lateral agent.compose_bounded_values(
+            c.deployment_id, c.thread_id, c.checkpoint_id, c.channels, c.state_bytes, p_max_bytes) v
      cross join lateral agent.render_interrupts(
             agent.render_tasks(c.deployment_id, c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.tasks)) i
      where c.deployment_id = p_run.deployment_id
        and c.thread_id = p_run.thread_id
        and c.checkpoint_ns = ''
        and c.checkpoint_id = coalesce(p_checkpoint_id, p_run.last_checkpoint_id);
-    if cursor is not null then
-        content := E'{\x01}';
-    end if;
     if p_checkpoint_id is null and json_array_length(v_next) > 0 and p_run.status = 'success' then
-        content := case
-            when cursor is not null then left(content, -1) || ',"__interrupt__":' || v_interrupts || '}'
-            else agent.concat_objects(
-                content::json, json_build_object('__interrupt__', v_interrupts))::text
-        end;
+        content := agent.add_to_values(content, '__interrupt__', v_interrupts);
     end if;
 end
 $function$;

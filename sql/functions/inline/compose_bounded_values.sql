@@ -1,0 +1,30 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The values of a checkpoint, for one text or for parts that agent.read_values returns.
+-- p_checkpoint_id, p_channels, p_state_bytes: of a row of agent.checkpoints, null for no checkpoint. p_max_bytes: null =
+-- any size.
+-- Returns: one row: content: the text of the JSON object; null for no checkpoint; of more than p_max_bytes {U+0001},
+--          where U+0001, which JSON text cannot contain, stands for the members.
+--          cursor: the one of the first part, then; else null.
+-- Locks:   none.
+create or replace function agent.compose_bounded_values(
+    p_deployment_id uuid,
+    p_thread_id uuid,
+    p_checkpoint_id uuid,
+    p_channels agent.channel_value[],
+    p_state_bytes bigint,
+    p_max_bytes bigint
+) returns table (content text, cursor text)
+language sql stable parallel safe
+-- No SET clause: it would keep the body from being inlined into FROM.
+as $function$
+    select case when b.is_large then E'{\x01}' else v.content end,
+           case when b.is_large then p_checkpoint_id || '.1.0.0' end
+      from (
+            select coalesce(p_state_bytes > p_max_bytes, false) as is_large
+           ) b
+     cross join lateral agent.compose_values(
+            p_deployment_id, p_thread_id, case when not b.is_large then p_channels end) v
+$function$;
+
+comment on function agent.compose_bounded_values(uuid, uuid, uuid, agent.channel_value[], bigint, bigint) is
+    'The values of a checkpoint, or the cursor of their first part.';
