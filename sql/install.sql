@@ -153,7 +153,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/sweep_blobs.sql
 \ir functions/internal/delete_items.sql
 \ir functions/internal/delete_state.sql
-\ir functions/internal/is_continued.sql
+\ir functions/internal/may_continue_run.sql
 \ir functions/internal/discard_run.sql
 \ir functions/internal/copy_ranges.sql
 \ir functions/internal/copy_checkpoints.sql

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- DELETE /threads/{thread_id}/runs/{run_id}, with its events and checkpoints. When the run saved the thread's
 -- head, the head becomes the nearest checkpoint of another run. An executing run that may continue what the deleted one
--- saved (agent.is_continued) begins again, since that is no longer stored.
--- Returns: ok, changed: thread, run, and the run that begins again; run_not_found; run_active when the run is not final.
+-- saved (agent.may_continue_run) begins again, since that is no longer stored.
+-- Returns: ok, changed: thread, run, and the run that begins again; run_not_found; run_active when the run is not
+--          final.
 -- Locks:   the thread, then the record and the queue row of the active run.
 create or replace function agent.delete_run(
     p_deployment_id uuid,
@@ -52,7 +53,7 @@ begin
 
     code := 'ok';
     changed := p_thread_id || ' ' || p_run_id;
-    if agent.is_continued(v_thread, p_run_id) then
+    if agent.may_continue_run(v_thread, p_run_id) then
         select q.* into v_active
           from agent.run_queue q
          where q.run_id = v_thread.active_run_id

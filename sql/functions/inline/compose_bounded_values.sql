@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The values of a checkpoint, for one text or for parts that agent.read_values returns.
--- p_checkpoint_id, p_channels, p_state_bytes: of a row of agent.checkpoints, null for no checkpoint. p_max_bytes: null =
--- any size.
+-- p_checkpoint_id, p_channels, p_state_bytes: of a row of agent.checkpoints, null for no checkpoint.
+-- p_max_bytes: null = any size.
 -- Returns: one row: content: the text of the JSON object; null for no checkpoint; of more than p_max_bytes {U+0001},
 --          where U+0001, which JSON text cannot contain, stands for the members.
 --          cursor: the one of the first part, then; else null.

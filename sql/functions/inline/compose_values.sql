@@ -11,10 +11,10 @@ create or replace function agent.compose_values(
 language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined into FROM.
 as $function$
-    -- One aggregate, since each one has all of the text; without `order by`, whose sort would copy all of it. The pieces
-    -- come in order nevertheless: both joins, this one and that of agent.read_items, are lateral, so that they can only be
-    -- nested loops over unnest(), whatever the caller's settings; the arms of the union follow each other, and the rows of
-    -- a segment come from an ordered subquery. t/sql/plans.t checks the plan.
+    -- One aggregate, since each one has all of the text; without `order by`, whose sort would copy all of it. The
+    -- pieces come in order nevertheless: this join and that of agent.read_items are lateral, so that they can only be
+    -- nested loops over unnest(), whatever the caller's settings; the arms of the union follow each other, and the
+    -- rows of a segment come from an ordered subquery. t/sql/plans.t checks the plan.
     select case when p_channels is not null then coalesce(string_agg(x.piece, ''), '{}') end
       from unnest(p_channels) with ordinality
            as c (name, length, bytes, list_ids, ends, stored_from, content, pos)

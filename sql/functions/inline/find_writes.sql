@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The writes of a snapshot, without those of deleted runs: of those of one idx the oldest run's, or the newest run's when
--- idx is negative.
+-- The writes of a snapshot, without those of deleted runs: of those of one idx the oldest run's, or the newest run's
+-- when idx is negative.
 -- Returns: rows, in the order of task_id and idx.
 -- Locks:   none.
 create or replace function agent.find_writes(

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The element before which a part of a list ends, so that the part has at most p_bytes and, when the rest of the list
--- has more, hardly less: rows know the length of the value up to them, so that a few of them are looked at.
+-- The element before which a part of a list ends: the largest position whose part has at most p_bytes; at most a
+-- sixteenth less when more follows. Each row has the length of the value up to it, so that few are read.
 -- p_at_least_one: the part has the first row whatever its length.
 -- Returns: a position from p_from, when no row fits, to the length of the list, and never within a row.
 -- Locks:   none.
@@ -17,9 +17,9 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    -- Looks by proportion; then by bisection, whatever the lengths of the elements are.
+    -- Four interpolation steps, then bisection: it ends whatever the lengths of the elements are.
     c_guesses constant integer := 4;
-    v_looks   integer := 0;
+    v_steps   integer := 0;
     v_fits    integer := p_from;
     v_bytes   bigint := 0;
     v_first   bigint := agent.count_bytes(
@@ -52,14 +52,14 @@ begin
             v_beyond := v_row.position + 1;
             v_excess := v_row.bytes;
         else
-            -- A row ends where it is looked for or after that, unless one is missing: then too a reader comes to the end.
+            -- Advances past missing rows, so that a reader always reaches the end.
             v_fits := greatest(v_row.until, v_middle);
             v_bytes := coalesce(v_row.bytes, v_bytes);
             exit when v_bytes >= v_enough;
         end if;
-        v_looks := v_looks + 1;
+        v_steps := v_steps + 1;
         v_middle := v_fits + case
-            when v_looks > c_guesses or v_excess is null then (v_beyond - v_fits) / 2
+            when v_steps > c_guesses or v_excess is null then (v_beyond - v_fits) / 2
             else greatest(1, least(
                 v_beyond - v_fits - 1,
                 (v_beyond - v_fits) * (v_enough + p_bytes - 2 * v_bytes) / (2 * greatest(v_excess - v_bytes, 1))))

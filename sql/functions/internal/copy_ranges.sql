@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Notes in agent.copy_lists which elements agent.copy_items has to copy for checkpoints of a copy, or for snapshots:
--- those that they stored, and those that they contain of what their parents inherited, which the parents in the copy
--- inherit. Elements that only other children of such a parent contain are not in the copy.
+-- 1. those that they stored;
+-- 2. those that a parent inherited and that they contain: the parent's copy inherits these, and no others.
 -- p_ids, p_parents: checkpoints of one namespace, which the copy has, and the parent of each.
 -- Returns: nothing.
 -- Locks:   the caller holds the row of the copy.
@@ -17,7 +17,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 begin
-    with released as materialized (
+    with parent_items as materialized (
         select i.checkpoint_id, i.parent_id, h.list_id, h.first, h.until
           from unnest(p_ids, p_parents) i (checkpoint_id, parent_id)
          cross join lateral (
@@ -40,12 +40,12 @@ begin
                least(max(d.until), max(d.contained))
           from (
                 select r.parent_id, r.list_id, r.first, r.until, null
-                  from released r
+                  from parent_items r
                 union all
                 select k.parent_id, s.list_id, null, null, s.until
                   from (
                         select distinct r.checkpoint_id, r.parent_id
-                          from released r
+                          from parent_items r
                        ) k
                  cross join lateral agent.find_channels(
                         p_copy.deployment_id, p_copy.thread_id, p_is_snapshot, p_checkpoint_ns, k.checkpoint_id) c

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes the record, the checkpoints, snapshots and writes, the elements of their values that no others contain, and
 -- the events of a run: agent.deletion_bytes() of writes, elements and events; agent.sweep_items and agent.sweep_events
--- delete the rest later, and blobs that no longer have a use. The cost depends on what the run did, not on the length of the
--- thread.
+-- delete the rest later, and blobs that no longer have a use. The cost depends on what the run did, not on the length
+-- of the thread.
 -- Returns: the thread's head, or its nearest ancestor that another run saved; null for none.
 -- Locks:   the caller holds the thread; takes the record.
 create or replace function agent.discard_run(

@@ -6,7 +6,7 @@
 -- p_thread: its row, with active_run_id.
 -- Returns: true or false; true where metadata.parents does not name that checkpoint.
 -- Locks:   the caller holds the thread.
-create or replace function agent.is_continued(p_thread agent.threads, p_run_id uuid) returns boolean
+create or replace function agent.may_continue_run(p_thread agent.threads, p_run_id uuid) returns boolean
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $function$
@@ -54,5 +54,5 @@ begin
 end
 $function$;
 
-comment on function agent.is_continued(agent.threads, uuid) is
+comment on function agent.may_continue_run(agent.threads, uuid) is
     'Whether the active run of a thread may continue what another run saved.';
