@@ -182,9 +182,9 @@ static void a_wake_up_during_a_claim_causes_another_one(void **state)
     fixture_t *f = make_idle_fixture(*state);
     const void *no_rows = NULL;
 
-    agent_pools_request_claim(f->runners.pools, 2, OTHER);
+    agent_pools_claim_for(f->runners.pools, 2, OTHER);
     agent_claim_choose(&f->claim);
-    agent_pools_request_claim(f->runners.pools, 2, OTHER);
+    agent_pools_claim_for(f->runners.pools, 2, OTHER);
     agent_claim_operation.receive(&f->claim,
                                   (const agent_db_result_t *)&no_rows);
     assert_true(agent_claim_operation.due(&f->claim) == NOW);
