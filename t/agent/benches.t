@@ -14,7 +14,7 @@ my %ROW = (
     latency    => 'create -> join of a one-step run, p50',
     throughput => 'runs finished, created over 16 connections',
     rates      => '`GET /threads/{id}/state`, 32 connections | >= 0.32 of pgbench',
-    waiting    => 'waking one of 100, p50',
+    waiting    => 'waking one of 90, p50',
     memory     => 'two httpd children after',
     pools      => '3 pools, one with runs: runs finished',
     restart    => 'kill of a runner -> next attempt of its only run',

@@ -96,7 +96,7 @@ sub get_state_case {
         '{"assistant_id":"agent","input":{"messages":'
             . '[{"role":"user","content":"hello"}]}}')), 'run_id');
     $client->call(request('GET', "/threads/$thread/runs/$run/join"));
-    my $script = statement('get_state', ':deployment', ':thread', 'null');
+    my $script = statement('get_state', ':deployment', ':thread', 'null', '262144');
     check_state($work->{server}, $client, $thread, $script);
     return {
         name => 'get_state',
@@ -119,12 +119,12 @@ sub check_state {
     my $answer = $client->call(request('GET', "/threads/$thread/state"));
     my $body = substr $answer->{bytes}, $answer->{body_at};
     die "not a state of two messages: $body\n"
-        if $body !~ /\A\{"values"\s*:\s*\{"messages":\[\{"type":"human",
+        if $body !~ /"values"\s*:\s*\{"messages":\[\{"type":"human",
             [^][]*(?:\[\][^][]*)*\},\{"type":"ai",/x;
     my %value = (deployment => $DEPLOYMENT, thread => $thread);
     $script =~ s/(?<!:):(\w+)/'$value{$1}'/g;
     $script =~ s/;\s*\z//;
-    $script =~ s/\Aselect code, body/select code || body/;
+    $script =~ s/\Aselect code, body, cursor/select code || body/;
     $server->sql($script) eq "ok$body" or die "httpd and SQL differ: $body\n";
     return;
 }
