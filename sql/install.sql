@@ -105,6 +105,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/split_digests.sql
 \ir functions/inline/render_reference.sql
 \ir functions/inline/render_snapshot.sql
+\ir functions/inline/find_write_sweep.sql
 \ir functions/inline/find_writes.sql
 \ir functions/inline/deletion_bytes.sql
 \ir functions/inline/copy_bytes.sql

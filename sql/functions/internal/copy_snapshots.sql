@@ -78,13 +78,7 @@ begin
                        -- Not those of later runs: runs of the copy get the same numbers.
                        and x.run_seq <= p_copy.run_seq
                        and not exists (
-                            select from agent.write_sweeps s
-                             where s.deployment_id = x.deployment_id
-                               and s.thread_id = x.thread_id
-                               and not s.is_snapshot
-                               and s.checkpoint_ns = ''
-                               and s.deleted_id = x.run_id
-                             -- Not flattened: it must not change how the writes are found.
+                            select from agent.find_write_sweep(x.deployment_id, x.thread_id, x.run_id)
                             offset 0)
                     offset 0
                    ) w

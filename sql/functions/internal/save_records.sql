@@ -76,13 +76,7 @@ begin
                        and w.checkpoint_ns = k.checkpoint_ns
                        and w.checkpoint_id = k.checkpoint_id
                        and not exists (
-                            select from agent.write_sweeps s
-                             where s.deployment_id = w.deployment_id
-                               and s.thread_id = w.thread_id
-                               and not s.is_snapshot
-                               and s.checkpoint_ns = ''
-                               and s.deleted_id = w.run_id
-                             -- Not flattened: it must not change how the writes are found.
+                            select from agent.find_write_sweep(w.deployment_id, w.thread_id, w.run_id)
                             offset 0)
                      limit c_values + 1
                    ) x) > c_values;
