@@ -19,14 +19,23 @@ my $TEXT    = 2_600_000;
 my $BUDGET = 64 * 1024 * 1024;
 my $KEPT   = 48 * 1024 * 1024;
 
-my ($server, $client) = AgentTest::Server->start_with_client('AsyncRequestWorkerFactor 400');
-my $thread = $client->new_thread;
-my $run;
-for (1 .. 2) {
-    $run = $client->create_run($thread, 'x' x $TEXT);
-    fetch(run_path($run) . '/join');
+my ($server, $client, $thread, $run, $child);
+
+# Starts a server with a thread of $count runs and their messages of 2.6 MB.
+sub serve {
+    my ($count, @lines) = @_;
+    undef $server;
+    ($server, $client) = AgentTest::Server->start_with_client(@lines);
+    ($child) = httpd_children($server->httpd_pid);
+    $thread = $client->new_thread;
+    for (1 .. $count) {
+        $run = $client->create_run($thread, 'x' x $TEXT);
+        fetch(run_path($run) . '/join');
+    }
+    return;
 }
-my ($child) = httpd_children($server->httpd_pid);
+
+serve(2, 'AsyncRequestWorkerFactor 400');
 
 # Reads the response without decoding it, which would take too long.
 sub fetch {
@@ -132,20 +141,23 @@ sub drain_at_once {
     return;
 }
 
+# With fewer than eight threads an eighth is one, and the threads that are just
+# becoming idle are as many as the others.
 subtest 'slow readers: clients that read at once leave threads to others' => sub {
-    for my $what (qw(join state)) {
-        my @stalled = map { pipeline(1, "GET $path{$what}") } 1 .. 10;
+    serve(2, 'AsyncRequestWorkerFactor 400', map { "$_ 8" } qw(ThreadLimit ThreadsPerChild
+        MaxSpareThreads MaxRequestWorkers));
+    my %large = (join => run_path($run) . '/join', state => "/threads/$thread/state");
+    for my $what (sort keys %large) {
+        my @stalled = map { pipeline(1, "GET $large{$what}") } 1 .. 20;
         my $idle = $client->connection;
         my $answered = grep {
             drain_at_once(@stalled);
             syswrite $idle, "GET /ok HTTP/1.1\r\nHost: localhost\r\n\r\n";
             sysread $idle, my $answer, 4096;
         } 1 .. 3;
-        is $answered, 3, "slow readers: ten clients that read a $what at once close no idle connection";
+        is $answered, 3, "slow readers: twenty clients that read a $what at once close no idle connection";
     }
 };
-
-undef $server;
 
 # Reads most of the response and then stalls; the response's text stays in memory.
 sub stall_near_end {
@@ -162,11 +174,7 @@ sub stall_near_end {
 }
 
 subtest 'slow readers: responses of which a part is unread take at most the budget' => sub {
-    ($server, $client) = AgentTest::Server->start_with_client('AsyncRequestWorkerFactor 400',
-        'SendBufferSize 16384', 'Timeout 600');
-    $thread = $client->new_thread;
-    $client->join_run($client->create_run($thread, 'x' x $TEXT));
-    ($child) = httpd_children($server->httpd_pid);
+    serve(1, 'AsyncRequestWorkerFactor 400', 'SendBufferSize 16384', 'Timeout 600');
     my $path = "/threads/$thread/state";
     my $length = length fetch($path);
     my $before = resident_bytes($child);
@@ -175,15 +183,8 @@ subtest 'slow readers: responses of which a part is unread take at most the budg
         'slow readers: the child holds no more than its budget for responses whose last part is unread';
 };
 
-undef $server;
-
 subtest 'slow readers: a client that reads slowly but steadily is not cut' => sub {
-    ($server, $client) = AgentTest::Server->start_with_client('Timeout 1');
-    $thread = $client->new_thread;
-    for (1 .. 2) {
-        $run = $client->create_run($thread, 'x' x $TEXT);
-        fetch(run_path($run) . '/join');
-    }
+    serve(2, 'Timeout 1');
     my $socket = $client->connection;
     setsockopt $socket, SOL_SOCKET, SO_RCVBUF, pack 'i', 65_536;
     syswrite $socket, 'GET ' . run_path($run)
