@@ -68,6 +68,15 @@ subtest 'a deleted thread leaves no row but usage' => sub {
     is +($play->api('get_thread', $thread))[0], 'thread_not_found';
 };
 
+subtest 'a deletion that somebody else completed leaves the thread that was created again' => sub {
+    my $thread = $play->thread;
+    $play->run($thread);
+    is_deeply [ ($play->api('delete_thread', $thread, 'true'))[0, 1] ], [ 'ok', '' ], 'the next piece finds nothing to delete';
+    is +($play->api('get_thread', $thread))[0], 'ok', 'the thread is left';
+    is $play->session->value("select count(*) from agent.run_queue where thread_id = '$thread'"), 1, 'and its run';
+    is +($play->api('delete_thread', $thread))[0], 'ok', 'until it is deleted itself';
+};
+
 subtest 'the worker of a run whose thread was deleted is fenced' => sub {
     my $worker = $play->worker;
     my $thread = $play->thread;

@@ -4,7 +4,8 @@
 -- queue row and is fenced. After the first piece the thread does not exist for clients, and
 -- agent.expire_threads completes the deletion if the caller does not; until then its id is taken. Events beyond a piece are deleted by
 -- agent.sweep_events; without their runs they cannot be read.
--- p_continued: not the first call; a thread that does not exist then was deleted.
+-- p_continued: not the first call; a thread that does not exist then was deleted, and one that is not being deleted
+-- was created again after that.
 -- Returns: ok, changed: the thread and its unfinished runs; body: more when something is left, else null;
 --          thread_not_found.
 -- Bound:   37 bytes for each unfinished run of one thread, whose number is not limited.
@@ -25,17 +26,18 @@ as $function$
 declare
     v_now     timestamptz := agent.now();
     v_active  uuid;
+    v_deleted boolean;
     v_ended   text;
     v_left    bigint := agent.deletion_bytes();
     v_row     record;
     v_last    record;
 begin
-    select t.active_run_id into v_active
+    select t.active_run_id, t.is_deleted into v_active, v_deleted
       from agent.threads t
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
        for update;
-    if not found then
+    if not found or p_continued and not v_deleted then
         code := case when p_continued then 'ok' else 'thread_not_found' end;
         return;
     end if;
