@@ -187,7 +187,7 @@ int agent_handle_assistant_delete(agent_call_t *call)
         != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return agent_deletion_of_assistant(call, with_threads);
+    return agent_deletion_delete_assistant(call, with_threads);
 }
 
 /* The version is a member of the body, or a parameter. */

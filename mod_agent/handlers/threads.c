@@ -13,10 +13,10 @@
 #include "../model/state.h"
 #include "../model/thread.h"
 #include "../stream/deletion.h"
+#include "../stream/large_values.h"
 #include "../stream/thread_copy.h"
 #include "../stream/thread_stream.h"
 #include "../stream/update.h"
-#include "../stream/values.h"
 #include "../wait/park.h"
 #include "creation.h"
 
@@ -69,12 +69,12 @@ int agent_handle_thread_get(agent_call_t *call)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return agent_values_respond(call, body, cursor, pool);
+    return agent_large_values_respond(call, body, cursor, pool);
 }
 
 int agent_handle_thread_delete(agent_call_t *call)
 {
-    return agent_deletion_of_thread(call);
+    return agent_deletion_delete_thread(call);
 }
 
 int agent_handle_thread_copy(agent_call_t *call)
@@ -99,7 +99,7 @@ static int send_state(agent_call_t *call, const char *checkpoint_id)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return agent_values_respond(call, body, cursor, pool);
+    return agent_large_values_respond(call, body, cursor, pool);
 }
 
 int agent_handle_state_get(agent_call_t *call)

@@ -11,7 +11,7 @@
 #include "../model/run.h"
 #include "../wait/park.h"
 #include "disconnect.h"
-#include "values.h"
+#include "large_values.h"
 
 typedef struct await_t {
     agent_call_t *call;
@@ -22,7 +22,7 @@ typedef struct await_t {
     /* The headers of a 200 are sent: an error goes into the body. */
     bool begun;
     /* Large values of a run that has ended; NULL before that. */
-    agent_values_t *values;
+    agent_large_values_t *values;
 } await_t;
 
 /* True for a failed poll after which the wait goes on: the response has begun,
@@ -134,7 +134,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         return disconnect(await, scratch);
     }
     if (await->values != NULL) {
-        return agent_values_take_turn(await->values, reason, scratch);
+        return agent_large_values_take_turn(await->values, reason, scratch);
     }
     if (reason == AGENT_REASON_HEARTBEAT) {
         return keep_waiting(await, APR_EAGAIN, reason, scratch);
@@ -152,8 +152,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
                              call->pool);
     }
     if (rv == APR_SUCCESS && cursor != NULL && await->sends_values) {
-        return agent_values_begin(&await->values, call, &call->ref, body,
-                                  cursor, await->begun, reason, scratch);
+        return agent_large_values_begin(&await->values, call, &call->ref, body,
+                                        cursor, await->begun, reason, scratch);
     }
     (void)!finish(await, rv, body, scratch);
     return AGENT_TURN_DONE;

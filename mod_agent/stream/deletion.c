@@ -115,7 +115,7 @@ static int delete_all(deletion_t *deletion, const char *key)
     return rv == APR_SUCCESS ? result : respond(call, leave_rest(deletion, rv));
 }
 
-int agent_deletion_of_thread(agent_call_t *call)
+int agent_deletion_delete_thread(agent_call_t *call)
 {
     deletion_t *deletion = apr_pcalloc(call->pool, sizeof(*deletion));
 
@@ -124,7 +124,7 @@ int agent_deletion_of_thread(agent_call_t *call)
     return delete_all(deletion, call->ref.thread_id);
 }
 
-int agent_deletion_of_assistant(agent_call_t *call, bool with_threads)
+int agent_deletion_delete_assistant(agent_call_t *call, bool with_threads)
 {
     deletion_t *deletion = apr_pcalloc(call->pool, sizeof(*deletion));
 

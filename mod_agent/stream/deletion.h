@@ -18,10 +18,10 @@
  */
 
 /* The thread call->ref. */
-int agent_deletion_of_thread(agent_call_t *call);
+int agent_deletion_delete_thread(agent_call_t *call);
 
 /* The assistant call->assistant_id; with_threads: after the threads whose last
  * run it was. */
-int agent_deletion_of_assistant(agent_call_t *call, bool with_threads);
+int agent_deletion_delete_assistant(agent_call_t *call, bool with_threads);
 
 #endif

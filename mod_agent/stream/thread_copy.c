@@ -11,7 +11,7 @@
 #include "../http/response.h"
 #include "../model/thread.h"
 #include "../wait/park.h"
-#include "values.h"
+#include "large_values.h"
 
 /* A thread whose runs are deleted again and again is not copied for ever. */
 #define MOST_ATTEMPTS 3
@@ -23,7 +23,7 @@ typedef struct copy_t {
     /* A piece was copied. */
     bool begun;
     /* Large ones of the copy, while its record is sent; NULL before that. */
-    agent_values_t *values;
+    agent_large_values_t *values;
 } copy_t;
 
 static void begin(copy_t *copy)
@@ -63,8 +63,8 @@ static agent_turn_t respond(copy_t *copy, apr_status_t rv,
                               &call->err, scratch);
     }
     if (rv == APR_SUCCESS && cursor != NULL) {
-        return agent_values_begin(&copy->values, call, &copy->ref, body, cursor,
-                                  false, reason, scratch);
+        return agent_large_values_begin(&copy->values, call, &copy->ref, body,
+                                        cursor, false, reason, scratch);
     }
     (void)!(rv == APR_SUCCESS
                 ? agent_response_json_transient(call, HTTP_OK, body)
@@ -85,7 +85,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         return AGENT_TURN_DONE;
     }
     if (copy->values != NULL) {
-        return agent_values_take_turn(copy->values, reason, scratch);
+        return agent_large_values_take_turn(copy->values, reason, scratch);
     }
     if (reason == AGENT_REASON_STOPPING) {
         return respond(copy,

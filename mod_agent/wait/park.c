@@ -206,11 +206,6 @@ apr_status_t agent_park(int *result, request_rec *r,
     return APR_SUCCESS;
 }
 
-apr_size_t agent_park_room(void)
-{
-    return agent_output_room();
-}
-
 /* ---- complete responses ---- */
 
 /* Turns of a parked request hold output anyway. */

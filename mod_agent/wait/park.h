@@ -41,10 +41,6 @@ apr_status_t agent_park_check(const request_rec *r,
 apr_status_t agent_park(int *result, request_rec *r,
                         const agent_parking_t *parking, agent_error_t **err);
 
-/* Returns how many more bytes of output the child may hold for clients that do
- * not read. */
-apr_size_t agent_park_room(void);
-
 /* ---- waiting until a response was sent ---- */
 
 /* From now on the request's output does not block the thread; what its client

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends large values in parts; see values.h. A child has one part of each
+ * Sends large values in parts; see large_values.h. A child has one part of each
  * response in memory, at most, and PostgreSQL composes one part at a time. A
  * checkpoint does not change, so the parts belong together; a response whose
  * checkpoint is deleted during this is aborted.
  */
-#include "values.h"
+#include "large_values.h"
 
 #include <string.h>
 
@@ -15,6 +15,7 @@
 #include "../http/problem.h"
 #include "../http/response.h"
 #include "../model/values.h"
+#include "../wait/output.h"
 #include "../wait/park.h"
 
 /* Of the output that the child may still hold: parts become smaller before a
@@ -22,7 +23,7 @@
 #define PART_SHARE 16
 #define LEAST_PART (64 * 1024)
 
-struct agent_values_t {
+struct agent_large_values_t {
     agent_call_t *call;
     agent_run_ref_t ref;
     /* The text before the values, in a pool of its own, and after them; the
@@ -36,13 +37,13 @@ struct agent_values_t {
 
 static apr_size_t choose_bytes(void)
 {
-    apr_size_t bytes = agent_park_room() / PART_SHARE;
+    apr_size_t bytes = agent_output_room() / PART_SHARE;
 
     bytes = bytes < AGENT_VALUES_BYTES ? bytes : AGENT_VALUES_BYTES;
     return bytes > LEAST_PART ? bytes : LEAST_PART;
 }
 
-static apr_status_t begin(agent_values_t *values)
+static apr_status_t begin(agent_large_values_t *values)
 {
     if (values->begun) {
         return APR_SUCCESS;
@@ -51,7 +52,7 @@ static apr_status_t begin(agent_values_t *values)
     return agent_response_begin(values->call, "application/json");
 }
 
-static void drop_head(agent_values_t *values)
+static void drop_head(agent_large_values_t *values)
 {
     values->head = "";
     if (values->head_pool != NULL) {
@@ -61,7 +62,7 @@ static void drop_head(agent_values_t *values)
 }
 
 /* APR_EAGAIN: more parts follow; APR_EOF: all was sent. */
-static apr_status_t send_part(agent_values_t *values, apr_pool_t *pool)
+static apr_status_t send_part(agent_large_values_t *values, apr_pool_t *pool)
 {
     agent_call_t *call = values->call;
     const char *texts[] = {values->head, NULL, "", NULL};
@@ -89,7 +90,7 @@ static apr_status_t send_part(agent_values_t *values, apr_pool_t *pool)
 
 /* After a part that could not be read. WAIT and MORE: it is read again; DONE:
  * the response has ended, with call->err. */
-static agent_turn_t handle_failure(const agent_values_t *values,
+static agent_turn_t handle_failure(const agent_large_values_t *values,
                                    agent_wake_reason_t reason)
 {
     agent_call_t *call = values->call;
@@ -109,9 +110,9 @@ static agent_turn_t handle_failure(const agent_values_t *values,
                                                    : AGENT_TURN_WAIT;
 }
 
-agent_turn_t agent_values_take_turn(agent_values_t *values,
-                                    agent_wake_reason_t reason,
-                                    apr_pool_t *scratch)
+agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
+                                          agent_wake_reason_t reason,
+                                          apr_pool_t *scratch)
 {
     apr_status_t rv;
 
@@ -138,11 +139,11 @@ agent_turn_t agent_values_take_turn(agent_values_t *values,
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
                               agent_waiter_t *waiter, apr_pool_t *scratch)
 {
-    return agent_values_take_turn(baton, reason, scratch);
+    return agent_large_values_take_turn(baton, reason, scratch);
 }
 
 /* pool: of head. Error: INTERNAL, in call->err. */
-static apr_status_t prepare(agent_values_t *values, const char *body,
+static apr_status_t prepare(agent_large_values_t *values, const char *body,
                             const char *cursor, apr_pool_t *pool)
 {
     const char *mark = strchr(body, AGENT_VALUES_MARK);
@@ -160,21 +161,24 @@ static apr_status_t prepare(agent_values_t *values, const char *body,
     return APR_SUCCESS;
 }
 
-static agent_values_t *make(agent_call_t *call, const agent_run_ref_t *ref)
+static agent_large_values_t *make(agent_call_t *call,
+                                  const agent_run_ref_t *ref)
 {
-    agent_values_t *values = apr_pcalloc(call->pool, sizeof(*values));
+    agent_large_values_t *values = apr_pcalloc(call->pool, sizeof(*values));
 
     values->call = call;
     values->ref = *ref;
     return values;
 }
 
-agent_turn_t agent_values_begin(agent_values_t **out, agent_call_t *call,
-                                const agent_run_ref_t *ref, const char *body,
-                                const char *cursor, bool begun,
-                                agent_wake_reason_t reason, apr_pool_t *scratch)
+agent_turn_t agent_large_values_begin(agent_large_values_t **out,
+                                      agent_call_t *call,
+                                      const agent_run_ref_t *ref,
+                                      const char *body, const char *cursor,
+                                      bool begun, agent_wake_reason_t reason,
+                                      apr_pool_t *scratch)
 {
-    agent_values_t *values = make(call, ref);
+    agent_large_values_t *values = make(call, ref);
     apr_pool_t *pool;
 
     values->begun = begun;
@@ -183,16 +187,16 @@ agent_turn_t agent_values_begin(agent_values_t **out, agent_call_t *call,
     if (prepare(values, body, cursor, pool) != APR_SUCCESS) {
         return handle_failure(values, reason);
     }
-    return agent_values_take_turn(values, reason, scratch);
+    return agent_large_values_take_turn(values, reason, scratch);
 }
 
-int agent_values_respond(agent_call_t *call, const char *body,
-                         const char *cursor, apr_pool_t *pool)
+int agent_large_values_respond(agent_call_t *call, const char *body,
+                               const char *cursor, apr_pool_t *pool)
 {
     agent_parking_t parking = {.registry = call->child->waiters,
                                .deployment_id = call->ref.deployment_id,
                                .take_turn = take_turn};
-    agent_values_t *values;
+    agent_large_values_t *values;
     char key[AGENT_UUID_SIZE];
     int result;
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Responses with values that are too large for one text: they are read and sent
+ * in parts, a part in each turn. */
+#ifndef AGENT_STREAM_LARGE_VALUES_H
+#define AGENT_STREAM_LARGE_VALUES_H
+
+#include "../http/call.h"
+#include "../wait/turn.h"
+
+typedef struct agent_large_values_t agent_large_values_t;
+
+/*
+ * Responds with body, a JSON text in pool, and the values of the thread
+ * call->ref from cursor (model/values.h); NULL: it is complete. pool: below
+ * call->pool, destroyed when it is no longer needed. 503 when large values
+ * may not wait for their client, 500 when body has no mark for them. Returns
+ * what the handler returns to httpd.
+ */
+int agent_large_values_respond(agent_call_t *call, const char *body,
+                               const char *cursor, apr_pool_t *pool)
+    __attribute__((warn_unused_result));
+
+/*
+ * The same in turns of a request that waits already: the first one, for reason.
+ * *out: for agent_large_values_take_turn() in the others. ref: the thread; its
+ * texts are in call->pool. body and cursor, which end with this turn, are
+ * copied. begun: the headers were sent.
+ */
+agent_turn_t agent_large_values_begin(agent_large_values_t **out,
+                                      agent_call_t *call,
+                                      const agent_run_ref_t *ref,
+                                      const char *body, const char *cursor,
+                                      bool begun, agent_wake_reason_t reason,
+                                      apr_pool_t *scratch);
+
+/*
+ * Sends the next part; all of them for STOPPING, since the client could not
+ * continue elsewhere. MORE: to be called again when the client has read it;
+ * WAIT: again after a heartbeat, the database is not available; DONE: the
+ * response is complete, or was aborted.
+ */
+agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
+                                          agent_wake_reason_t reason,
+                                          apr_pool_t *scratch);
+
+#endif
