@@ -7,17 +7,17 @@
 #include "config.h"
 
 /*
- * Returns how many requests may wait for runs: AgentMaxWaiters, or the number
- * of connections that the MPM accepts; never more than the limit of file
+ * Returns how many requests may wait: AgentMaxWaiters, or the number of
+ * connections that the MPM accepts; never more than the limit of file
  * descriptors allows, since the MPM stops a child without descriptors.
  */
 int agent_capacity_waiters(const agent_server_config_t *config);
 
-/* Returns how many requests may wait for runs and hold a thread each. */
+/* Returns how many requests may wait and hold a thread each. */
 int agent_capacity_blocked_waiters(const agent_server_config_t *config);
 
 /* Returns how many requests may wait for the rest of their bodies: half as many
- * as may wait for runs. */
+ * as may wait otherwise. */
 int agent_capacity_body_waiters(const agent_server_config_t *config);
 
 /* Returns how many requests of one client address may wait, where `slots` may

@@ -358,7 +358,7 @@ const command_rec agent_directives[] = {
                   "URL for feedback about runs, with {run_id} and {key} "
                   "(default: none)"),
     AP_INIT_TAKE1("AgentMaxWaiters", set_number, DATA(max_waiters), RSRC_CONF,
-                  "requests of one child that may wait for runs "
+                  "requests of one child that may wait at the same time "
                   "(default: as many as the MPM and open files allow, at most "
                   "10000)"),
     AP_INIT_TAKE1("AgentMaxWaitersPerAddress", set_number,
