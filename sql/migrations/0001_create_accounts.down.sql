@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Purpose:  undo 0001.
--- Affects:  agent.assistant_versions, agent.assistants, agent.graphs, agent.deployments, agent.accounts, agent.schema_version.
+-- Affects:  agent.assistant_versions, agent.assistants, agent.graphs, agent.deployments, agent.accounts,
+--           agent.schema_version.
 -- Locks:    ACCESS EXCLUSIVE on these tables.
 -- Breaking: yes, all accounts, deployments and assistants are lost.
 set local lock_timeout = '2s';

@@ -162,8 +162,8 @@ create table agent.checkpoint_tasks (
     constraint checkpoint_tasks_pkey primary key (deployment_id, thread_id, checkpoint_id, task_id, run_id)
 );
 comment on table agent.checkpoint_tasks is
-    'Reports of runs about tasks of checkpoints: a row for each, since the tasks of a step end one by one. It is deleted '
-    'with its run, which may have continued from a checkpoint of another one.';
+    'Reports of runs about tasks of checkpoints: a row for each, since the tasks of a step end one by one. It is '
+    'deleted with its run, which may have continued from a checkpoint of another one.';
 comment on column agent.checkpoint_tasks.deployment_id is 'Its deployment.';
 comment on column agent.checkpoint_tasks.thread_id is 'The thread.';
 comment on column agent.checkpoint_tasks.checkpoint_id is 'The checkpoint in whose tasks it is.';
@@ -190,8 +190,8 @@ create table agent.checkpoint_items (
     constraint checkpoint_items_elements_check check (elements > 0)
 );
 comment on table agent.checkpoint_items is
-    'The elements of the lists of checkpoints and snapshots, and their other long values. A list grows at its end only and is '
-    'shared by the checkpoints of a chat: each step stores what it adds. A checkpoint that continues an earlier '
+    'The elements of the lists of checkpoints and snapshots, and their other long values. A list grows at its end only and '
+    'is shared by the checkpoints of a chat: each step stores what it adds. A checkpoint that continues an earlier '
     'one, whose list has grown since, begins another list.';
 comment on column agent.checkpoint_items.deployment_id is 'Its deployment.';
 comment on column agent.checkpoint_items.thread_id is
@@ -248,7 +248,8 @@ comment on column agent.item_sweeps.deployment_id is 'Its deployment.';
 comment on column agent.item_sweeps.thread_id is 'The thread.';
 comment on column agent.item_sweeps.list_id is 'The list.';
 comment on column agent.item_sweeps.is_snapshot is
-    'Whether the list is of snapshots: its deletion changes the uses of blobs, which only the holder of the thread does.';
+    'Whether the list is of snapshots: its deletion changes the uses of blobs, which only the holder of the thread '
+    'does.';
 comment on column agent.item_sweeps.first is 'Position of the first element to delete; all after it are deleted too.';
 
 create table agent.copied_runs (
@@ -259,8 +260,8 @@ create table agent.copied_runs (
     constraint copied_runs_pkey primary key (deployment_id, thread_id, run_id)
 );
 comment on table agent.copied_runs is
-    'Members that the checkpoints of a copied thread show of the runs that saved them, which are runs of another thread and '
-    'may be deleted with it.';
+    'Members that the checkpoints of a copied thread show of the runs that saved them, which are runs of another thread '
+    'and may be deleted with it.';
 comment on column agent.copied_runs.deployment_id is 'Its deployment.';
 comment on column agent.copied_runs.thread_id is 'The copy.';
 comment on column agent.copied_runs.run_id is 'The run.';
@@ -360,18 +361,21 @@ create table agent.checkpoint_snapshots (
     constraint checkpoint_snapshots_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id)
 );
 comment on table agent.checkpoint_snapshots is
-    'What a graph''s library needs to go on from a checkpoint. agent.checkpoints has what the API shows of it; either may '
-    'be stored without the other.';
+    'What a graph''s library needs to go on from a checkpoint. agent.checkpoints has what the API shows of it; either '
+    'may be stored without the other.';
 comment on column agent.checkpoint_snapshots.deployment_id is 'Its deployment.';
 comment on column agent.checkpoint_snapshots.thread_id is 'The thread.';
-comment on column agent.checkpoint_snapshots.checkpoint_ns is 'Namespace of the graph that it is of; empty for the root graph.';
+comment on column agent.checkpoint_snapshots.checkpoint_ns is
+    'Namespace of the graph that it is of; empty for the root graph.';
 comment on column agent.checkpoint_snapshots.checkpoint_id is 'Identifier made by the library; ordered by time.';
-comment on column agent.checkpoint_snapshots.parent_checkpoint_id is 'The snapshot of the same namespace that preceded it.';
+comment on column agent.checkpoint_snapshots.parent_checkpoint_id is
+    'The snapshot of the same namespace that preceded it.';
 comment on column agent.checkpoint_snapshots.run_id is 'The run that saved it; null when a client updated the state.';
 comment on column agent.checkpoint_snapshots.channels is
     'The values, all of them: digests of agent.checkpoint_blobs and lists of digests, in agent.checkpoint_items; a null '
     'for an empty channel.';
-comment on column agent.checkpoint_snapshots.checkpoint is 'The library''s object without the values: versions and the like.';
+comment on column agent.checkpoint_snapshots.checkpoint is
+    'The library''s object without the values: versions and the like.';
 comment on column agent.checkpoint_snapshots.metadata is 'The library''s metadata, which it searches.';
 comment on column agent.checkpoint_snapshots.created_at is 'When it was saved.';
 comment on column agent.checkpoint_snapshots.epoch is 'run_queue.epoch of the attempt that saved it; null in a copy.';
@@ -400,8 +404,8 @@ create table agent.checkpoint_writes (
         deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq)
 );
 comment on table agent.checkpoint_writes is
-    'What the tasks of a step wrote, before the snapshot that follows it: so that a task which has ended is not executed '
-    'again. Of the rows of one idx the oldest run''s counts, or the newest''s when idx is negative.';
+    'What the tasks of a step wrote, before the snapshot that follows it: so that a task which has ended is not '
+    'executed again. Of the rows of one idx the oldest run''s counts, or the newest''s when idx is negative.';
 comment on column agent.checkpoint_writes.deployment_id is 'Its deployment.';
 comment on column agent.checkpoint_writes.thread_id is 'The thread.';
 comment on column agent.checkpoint_writes.checkpoint_ns is 'Namespace of the snapshot.';
@@ -437,17 +441,20 @@ create table agent.checkpoint_blobs (
     constraint checkpoint_blobs_complete_check check (uses = 0 or stored_parts = parts)
 );
 comment on table agent.checkpoint_blobs is
-    'The values of snapshots and writes, each once in a thread, whatever the number of its uses; in parts when it is long.';
+    'The values of snapshots and writes, each once in a thread, whatever the number of its uses; in parts when it is '
+    'long.';
 comment on column agent.checkpoint_blobs.deployment_id is 'Its deployment.';
 comment on column agent.checkpoint_blobs.thread_id is
     'The thread; threads share no content, so that one can be deleted as a whole.';
-comment on column agent.checkpoint_blobs.digest is 'First 128 bits of the SHA-256 of type and content, made by the runner.';
-comment on column agent.checkpoint_blobs.part is 'Number of the part, from 0. Part 0 alone has the members of the whole blob.';
+comment on column agent.checkpoint_blobs.digest is
+    'First 128 bits of the SHA-256 of type and content, made by the runner.';
+comment on column agent.checkpoint_blobs.part is
+    'Number of the part, from 0. Part 0 alone has the members of the whole blob.';
 comment on column agent.checkpoint_blobs.parts is 'Number of its parts.';
 comment on column agent.checkpoint_blobs.stored_parts is 'How many of them are stored; they come in order.';
 comment on column agent.checkpoint_blobs.uses is
-    'How often rows of agent.checkpoint_items and agent.checkpoint_writes name the digest; agent.sweep_blobs deletes a blob '
-    'without uses.';
+    'How often rows of agent.checkpoint_items and agent.checkpoint_writes name the digest; agent.sweep_blobs deletes a '
+    'blob without uses.';
 comment on column agent.checkpoint_blobs.type is 'How the library encoded it.';
 comment on column agent.checkpoint_blobs.is_text is 'Whether the part was sent as text; it is UTF-8 then.';
 comment on column agent.checkpoint_blobs.content is 'The bytes of the part.';
@@ -478,8 +485,8 @@ create table agent.write_sweeps (
     constraint write_sweeps_pkey primary key (deployment_id, thread_id, is_snapshot, checkpoint_ns, deleted_id)
 );
 comment on table agent.write_sweeps is
-    'Deleted runs and snapshots whose writes are to be deleted, and were too many for one statement: nothing reads them, and '
-    'agent.sweep_items deletes them.';
+    'Deleted runs and snapshots whose writes are to be deleted, and were too many for one statement: nothing reads them, '
+    'and agent.sweep_items deletes them.';
 comment on column agent.write_sweeps.deployment_id is 'Its deployment.';
 comment on column agent.write_sweeps.thread_id is 'The thread.';
 comment on column agent.write_sweeps.is_snapshot is 'Whether it is a snapshot, else a run.';

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /threads/{thread_id}/copy, in pieces: call again, each time in a transaction of its own, until body is null. The
--- copy has the head that the thread had at the first call, and the checkpoints before it, which are immutable, and those
--- of subgraphs of that time; it does not lock the thread. Until the last piece it cannot be read; agent.sweep_copies
--- deletes one that is not continued.
+-- copy has the head that the thread had at the first call, and the checkpoints before it, which are immutable, and
+-- those of subgraphs of that time; it does not lock the thread. Until the last piece it cannot be read;
+-- agent.sweep_copies deletes one that is not continued.
 -- p_copy_id: the id of the copy. p_continued: not the first call.
--- Returns: ok, body: more when something is left, else null; source_not_found; thread_changed when a run or the thread was deleted
---          during the copy, or it was not continued for two minutes: it can begin again, with another id.
+-- Returns: ok, body: more when something is left, else null; source_not_found; thread_changed when a run or the thread
+--          was deleted during the copy, or it was not continued for two minutes: it can begin again, with another id.
 -- Locks:   the row of the copy in agent.thread_copies.
 create or replace function agent.copy_thread(
     p_deployment_id uuid,
@@ -38,7 +38,8 @@ begin
             head_checkpoint_id, head_run_id, head_has_next, checkpoint_ns, next_checkpoint_id, snapshot_ns,
             next_snapshot_id, run_seq, started_at, expires_at)
         select t.deployment_id, p_copy_id, t.thread_id, t.created_at, t.state_deletions, t.assistant_id, t.metadata,
-               t.config, t.head_checkpoint_id, t.head_run_id, t.head_has_next, '', t.head_checkpoint_id, '', agent.find_snapshot(p_deployment_id, p_thread_id, t.head_checkpoint_id, v_now), t.run_seq, v_now,
+               t.config, t.head_checkpoint_id, t.head_run_id, t.head_has_next, '', t.head_checkpoint_id, '',
+               agent.find_snapshot(p_deployment_id, p_thread_id, t.head_checkpoint_id, v_now), t.run_seq, v_now,
                v_now + interval '2 minutes'
           from agent.threads t
          where t.deployment_id = p_deployment_id
@@ -89,8 +90,8 @@ begin
         head_has_next, created_at, updated_at, state_updated_at)
     values (
         p_deployment_id, p_copy_id, case when v_copy.head_has_next then 'interrupted' else 'idle' end,
-        v_copy.run_seq, v_copy.assistant_id, v_copy.metadata || jsonb_build_object('thread_id', p_copy_id), v_copy.config,
-        v_copy.head_checkpoint_id, v_copy.head_run_id, v_copy.head_has_next, v_now, v_now,
+        v_copy.run_seq, v_copy.assistant_id, v_copy.metadata || jsonb_build_object('thread_id', p_copy_id),
+        v_copy.config, v_copy.head_checkpoint_id, v_copy.head_run_id, v_copy.head_has_next, v_now, v_now,
         case when v_copy.head_checkpoint_id is not null then v_now end);
     delete from agent.thread_copies c
      where c.deployment_id = p_deployment_id

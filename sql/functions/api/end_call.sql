@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Ends a call whose time is over, unless it has ended. Its worker is fenced from then on: what was not saved before never
--- is. A call that was saved has succeeded.
+-- Ends a call whose time is over, unless it has ended. Its worker is fenced from then on: what was not saved before
+-- never is. A call that was saved has succeeded.
 -- Returns: as agent.join_call, never waiting: call_timeout when a runner had the call, no_runner when none did.
 -- Locks:   the thread, then the queue row, then the call's record.
 create or replace function agent.end_call(

@@ -2,8 +2,8 @@
 -- GET /threads/{thread_id}/state and /state/{checkpoint_id}.
 -- Returns: ok with the state at p_checkpoint_id, or at the head when that is null; a thread without
 --          checkpoints has an empty state; thread_not_found; checkpoint_not_found.
---          cursor: of values of more than p_max_bytes, null = any size, which are not in body: agent.read_values returns
---          them from there, and U+0001, which JSON text cannot contain, stands for them.
+--          cursor: of values of more than p_max_bytes, null = any size, which are not in body: agent.read_values
+--          returns them from there, and U+0001, which JSON text cannot contain, stands for them.
 -- Locks:   none.
 create or replace function agent.get_state(
     p_deployment_id uuid,

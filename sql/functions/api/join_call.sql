@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The result of a call of a thread, called once per wake-up: reads only.
 -- Returns: waiting while it is unfinished; else its result: ok with the response, or the word of an error and its text;
---          thread_not_found when the call is gone, since only the deletion of its thread removes one that is waited for.
+--          thread_not_found when the call is gone, since only the deletion of its thread removes one that is waited
+--          for.
 -- Locks:   none.
 create or replace function agent.join_call(
     p_deployment_id uuid,

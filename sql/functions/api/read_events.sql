@@ -77,7 +77,10 @@ begin
     loop
         v_seq := v_row.seq;
         v_left := v_left - 1;
-        v_bytes := v_bytes - case when v_row.wanted then octet_length(v_row.event) + octet_length(v_row.data) else 0 end;
+        v_bytes := v_bytes - case
+            when v_row.wanted then octet_length(v_row.event) + octet_length(v_row.data)
+            else 0
+        end;
         more := v_left <= 0 or v_bytes <= 0;
         if v_row.wanted or more then
             seq := v_seq;

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /threads/{thread_id}/state: asks the thread's graph to apply values to its state. The call is the thread's active
--- one until it ends, as a run would be. p_seconds: how long the request waits for it (agent.end_call).
+-- POST /threads/{thread_id}/state: asks the thread's graph to apply values to its state. The call is the thread's
+-- active one until it ends, as a run would be. p_seconds: how long the request waits for it (agent.end_call).
 -- Returns: ok, changed: the thread and the call, whose result agent.join_call returns; thread_not_found; thread_busy;
---          no_graph when the thread never had one; graph_not_found when no supervisor executes it; checkpoint_not_found.
+--          no_graph when the thread never had one; graph_not_found when no supervisor executes it;
+--          checkpoint_not_found.
 -- Locks:   the thread.
 create or replace function agent.update_state(
     p_deployment_id uuid,

@@ -3,7 +3,8 @@
 -- the request names, else the thread's head, and a retry starts from the same one, since a call that saved a
 -- checkpoint is not retried (agent.release_leased_runs).
 -- Returns: one row: the message as one line, without line breaks; its checkpoint is {"deleted": true} when the one
---          that the request names was deleted since: no runner may get this message. No row when the thread was deleted.
+--          that the request names was deleted since: no runner may get this message. No row when the thread was
+--          deleted.
 -- Locks:   none.
 create or replace function agent.compose_call(
     p_deployment_id uuid,

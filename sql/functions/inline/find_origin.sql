@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The members that a checkpoint shows of the run that saved it, which is of its thread or of the thread that was copied.
+-- The members that a checkpoint shows of the run that saved it, which is of its thread or of the thread that was
+-- copied.
 -- Returns: one row or none: members of the checkpoint's metadata, without the id of the thread.
 -- Locks:   none.
 create or replace function agent.find_origin(

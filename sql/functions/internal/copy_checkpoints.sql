@@ -24,8 +24,8 @@ begin
     loop
         with recursive up as (
             select 0::bigint as depth, null::uuid as checkpoint_id, v_next as parent_checkpoint_id,
-                   null::uuid as run_id, null::agent.channel_value[] as channels, null::json as next, null::json as tasks,
-                   null::json as metadata, null::json as opaque, null::bigint as state_bytes,
+                   null::uuid as run_id, null::agent.channel_value[] as channels, null::json as next,
+                   null::json as tasks, null::json as metadata, null::json as opaque, null::bigint as state_bytes,
                    null::timestamptz as created_at, 0::bigint as bytes
             union all
             select up.depth + 1, x.checkpoint_id, x.parent_checkpoint_id, x.run_id, x.channels, x.next, x.tasks,
@@ -60,8 +60,8 @@ begin
         ),
         copied as (
             insert into agent.checkpoints (
-                deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id, channels, next, tasks,
-                metadata, opaque, state_bytes, created_at)
+                deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id, channels, next,
+                tasks, metadata, opaque, state_bytes, created_at)
             select p_copy.deployment_id, p_copy.thread_id, v_ns, u.checkpoint_id, u.parent_checkpoint_id, u.run_id,
                    u.channels, u.next, u.tasks, u.metadata, u.opaque, u.state_bytes, u.created_at
               from up u

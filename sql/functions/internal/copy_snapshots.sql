@@ -25,8 +25,8 @@ begin
                    null::uuid as run_id, null::agent.channel_value[] as channels, null::json as checkpoint,
                    null::jsonb as metadata, null::timestamptz as created_at, 0::bigint as bytes
             union all
-            select up.depth + 1, x.checkpoint_id, x.parent_checkpoint_id, x.run_id, x.channels, x.checkpoint, x.metadata,
-                   x.created_at,
+            select up.depth + 1, x.checkpoint_id, x.parent_checkpoint_id, x.run_id, x.channels, x.checkpoint,
+                   x.metadata, x.created_at,
                    up.bytes + 3000 + pg_column_size(x.channels) + pg_column_size(x.checkpoint)
                    + pg_column_size(x.metadata)
                    + coalesce((
@@ -63,8 +63,8 @@ begin
         ),
         writes as (
             insert into agent.checkpoint_writes (
-                deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq, run_id, task_path, channel,
-                digests, is_list)
+                deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq, run_id, task_path,
+                channel, digests, is_list)
             select p_copy.deployment_id, p_copy.thread_id, v_ns, u.checkpoint_id, w.task_id, w.idx, w.run_seq, w.run_id,
                    w.task_path, w.channel, w.digests, w.is_list
               from up u

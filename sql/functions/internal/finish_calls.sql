@@ -79,7 +79,10 @@ begin
             update agent.checkpoints c
                set metadata = agent.concat_objects(
                        c.metadata,
-                       ((v_config -> 'metadata') - array['source', 'step', 'writes', 'parents', 'run_id', 'thread_id'])::json)
+                       (
+                           (v_config -> 'metadata')
+                           - array['source', 'step', 'writes', 'parents', 'run_id', 'thread_id']
+                       )::json)
              where c.deployment_id = v_call.deployment_id
                and c.thread_id = v_call.thread_id
                and c.checkpoint_ns = ''
@@ -95,4 +98,5 @@ begin
 end
 $function$;
 
-comment on function agent.finish_calls(bigint, agent.run_queue[], agent.run_end[]) is 'Gives calls that end their results.';
+comment on function agent.finish_calls(bigint, agent.run_queue[], agent.run_end[]) is
+    'Gives calls that end their results.';

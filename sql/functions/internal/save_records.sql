@@ -51,7 +51,9 @@ begin
             if (v_blob.digest is not null and v_blob.content is not null and v_blob.type ~ '^[!-~]{1,32}$'
                 and v_blob.parts between 1 and c_parts and v_blob.part between 0 and v_blob.parts - 1) is not true
             then
-                raise exception using errcode = 'invalid_parameter_value', message = 'a blob is not one of the protocol';
+                raise exception using
+                    errcode = 'invalid_parameter_value',
+                    message = 'a blob is not one of the protocol';
             elsif v_blob.parts = 1 then
                 v_blobs := v_blobs || v_blob;
             else

@@ -81,7 +81,9 @@ begin
               from replaced r
            ) d (digest, uses);
     if v_is_wrong then
-        raise exception using errcode = 'invalid_parameter_value', message = 'writes keep elements of a list, or are too many';
+        raise exception using
+            errcode = 'invalid_parameter_value',
+            message = 'writes keep elements of a list, or are too many';
     end if;
     return coalesce(v_uses, '{}');
 end

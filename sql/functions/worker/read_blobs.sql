@@ -30,7 +30,9 @@ declare
     v_parts   text[] := '{}';
 begin
     if p_cursor is not null then
-        if p_cursor !~ '^[0-9]{1,6}\.[0-9]{1,6}$' or split_part(p_cursor, '.', 1)::integer >= cardinality(v_digests) then
+        if p_cursor !~ '^[0-9]{1,6}\.[0-9]{1,6}$'
+            or split_part(p_cursor, '.', 1)::integer >= cardinality(v_digests)
+        then
             code := 'invalid_cursor';
             return;
         end if;
