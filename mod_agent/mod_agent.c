@@ -139,7 +139,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     if (problem != NULL) {
         return refuse_start(server, problem);
     }
-    agent_effect_check(config, server);
+    agent_effect_check(config, server, ptemp);
     if (config->graphs->nelts == 0) {
         return OK;
     }

@@ -56,20 +56,19 @@ static bool check_cgroup(const char *directory,
                          server_rec *server)
 {
     agent_cgroup_limits_t limits = get_limits(settings);
-    const char *failed;
+    agent_cgroup_problem_t problem;
     apr_status_t rv;
 
     if (directory == NULL) {
         return true;
     }
-    rv = agent_cgroup_check(&failed, directory, &limits);
+    rv = agent_cgroup_check(&problem, directory, &limits);
     if (rv != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_EMERG, rv, server,
-                     AGENT_LOGNO(0446) "AgentRunnerCgroup: expected the "
-                                       "directory of a delegated cgroup v2 "
-                                       "with the controllers of AgentPool..., "
-                                       "got '%s' (%s)",
-                     directory, failed);
+        ap_log_error(APLOG_MARK, APLOG_EMERG,
+                     rv == APR_ENOTIMPL ? APR_SUCCESS : rv, server,
+                     AGENT_LOGNO(0446) "AgentRunnerCgroup: expected %s, got "
+                                       "'%s' (%s)",
+                     problem.expected, directory, problem.failed);
     }
     return rv == APR_SUCCESS;
 }

@@ -11,8 +11,8 @@
 static const agent_size_range_t memory_range = {
     APR_INT64_C(64) << 20, APR_INT64_C(1024) << 30, "64M", "1024G", true};
 
-/* The settings that the directive changes. */
-static agent_runner_settings_t *open_settings(cmd_parms *cmd, void *dir)
+/* Notes the directive, and returns the settings that it changes. */
+static agent_runner_settings_t *begin_change(cmd_parms *cmd, void *dir)
 {
     agent_effect_note(cmd, NULL);
     return &((agent_dir_config_t *)dir)->runner;
@@ -33,58 +33,57 @@ static const char *set_number(int *out, cmd_parms *cmd, const char *arg,
 const char *agent_directive_runner_user(cmd_parms *cmd, void *dir,
                                         const char *arg)
 {
-    open_settings(cmd, dir)->user = arg;
+    begin_change(cmd, dir)->user = arg;
     return NULL;
 }
 
 const char *agent_directive_runners(cmd_parms *cmd, void *dir, const char *arg)
 {
-    return set_number(&open_settings(cmd, dir)->runners, cmd, arg, 1, 64);
+    return set_number(&begin_change(cmd, dir)->runners, cmd, arg, 1, 64);
 }
 
 const char *agent_directive_runner_slots(cmd_parms *cmd, void *dir,
                                          const char *arg)
 {
-    return set_number(&open_settings(cmd, dir)->slots, cmd, arg, 1, 10000);
+    return set_number(&begin_change(cmd, dir)->slots, cmd, arg, 1, 10000);
 }
 
 const char *agent_directive_runner_memory(cmd_parms *cmd, void *dir,
                                           const char *arg)
 {
-    return agent_value_size(&open_settings(cmd, dir)->memory, cmd, arg,
+    return agent_value_size(&begin_change(cmd, dir)->memory, cmd, arg,
                             &memory_range);
 }
 
 const char *agent_directive_runner_files(cmd_parms *cmd, void *dir,
                                          const char *arg)
 {
-    return set_number(&open_settings(cmd, dir)->files, cmd, arg, 64, 1048576);
+    return set_number(&begin_change(cmd, dir)->files, cmd, arg, 64, 1048576);
 }
 
 const char *agent_directive_runner_processes(cmd_parms *cmd, void *dir,
                                              const char *arg)
 {
-    return set_number(&open_settings(cmd, dir)->processes, cmd, arg, 0,
-                      1000000);
+    return set_number(&begin_change(cmd, dir)->processes, cmd, arg, 0, 1000000);
 }
 
 const char *agent_directive_pool_memory(cmd_parms *cmd, void *dir,
                                         const char *arg)
 {
-    return agent_value_size(&open_settings(cmd, dir)->pool_memory, cmd, arg,
+    return agent_value_size(&begin_change(cmd, dir)->pool_memory, cmd, arg,
                             &memory_range);
 }
 
 const char *agent_directive_pool_processes(cmd_parms *cmd, void *dir,
                                            const char *arg)
 {
-    return set_number(&open_settings(cmd, dir)->pool_processes, cmd, arg, 0,
+    return set_number(&begin_change(cmd, dir)->pool_processes, cmd, arg, 0,
                       1000000);
 }
 
 const char *agent_directive_pool_cpu(cmd_parms *cmd, void *dir, const char *arg)
 {
-    return set_number(&open_settings(cmd, dir)->pool_cpu, cmd, arg, 0, 100000);
+    return set_number(&begin_change(cmd, dir)->pool_cpu, cmd, arg, 0, 100000);
 }
 
 const char *agent_directive_runner_idle_time(cmd_parms *cmd, void *dir,
@@ -92,7 +91,7 @@ const char *agent_directive_runner_idle_time(cmd_parms *cmd, void *dir,
 {
     static const agent_duration_range_t range = {0, 86400, "s", false};
 
-    return agent_value_duration(&open_settings(cmd, dir)->idle_time, cmd, arg,
+    return agent_value_duration(&begin_change(cmd, dir)->idle_time, cmd, arg,
                                 &range);
 }
 
@@ -101,6 +100,6 @@ const char *agent_directive_runner_busy_timeout(cmd_parms *cmd, void *dir,
 {
     static const agent_duration_range_t range = {0, 86400, "s", false};
 
-    return agent_value_duration(&open_settings(cmd, dir)->busy_timeout, cmd,
-                                arg, &range);
+    return agent_value_duration(&begin_change(cmd, dir)->busy_timeout, cmd, arg,
+                                &range);
 }

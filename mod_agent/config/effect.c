@@ -4,6 +4,9 @@
 #include "effect.h"
 
 #include <string.h>
+#include <strings.h>
+
+#include <apr_strings.h>
 
 #include "../private.h"
 #include "graph.h"
@@ -11,12 +14,12 @@
 void agent_effect_note(cmd_parms *cmd, const char *deployment)
 {
     agent_server_config_t *config = agent_config_server(cmd->server);
-    agent_host_directive_t *own = apr_array_push(config->host_directives);
+    agent_host_directive_t *entry = apr_array_push(config->host_directives);
 
-    own->server = cmd->server;
-    own->directive = cmd->directive;
-    own->deployment = deployment;
-    own->is_in_section = cmd->path != NULL;
+    entry->server = cmd->server;
+    entry->directive = cmd->directive;
+    entry->deployment = deployment;
+    entry->is_in_section = cmd->path != NULL;
 }
 
 static const agent_host_directive_t *get(const agent_server_config_t *config,
@@ -26,32 +29,82 @@ static const agent_host_directive_t *get(const agent_server_config_t *config,
                           const agent_host_directive_t);
 }
 
+static const ap_directive_t *find_in_host(const agent_server_config_t *config,
+                                          const server_rec *host, bool is_main,
+                                          const char *name)
+{
+    const ap_directive_t *found = NULL;
+
+    for (int i = 0; i < config->host_directives->nelts; i++) {
+        const agent_host_directive_t *entry = get(config, i);
+
+        if (strcasecmp(entry->directive->directive, name) == 0
+            && (is_main ? !entry->server->is_virtual : entry->server == host)) {
+            found = entry->directive;
+        }
+    }
+    return found;
+}
+
+const ap_directive_t *agent_effect_find(const agent_server_config_t *config,
+                                        const server_rec *host,
+                                        const char *name)
+{
+    const ap_directive_t *own = find_in_host(config, host, false, name);
+
+    return own != NULL ? own : find_in_host(config, host, true, name);
+}
+
+/* Whether it names that deployment. */
+static bool names(const agent_host_directive_t *entry, const char *deployment)
+{
+    return entry->deployment != NULL
+        && strcmp(entry->deployment, deployment) == 0;
+}
+
 /* Whether an earlier directive names the same deployment. */
 static bool is_repeated(const agent_server_config_t *config, int number)
 {
-    const char *name = get(config, number)->deployment;
-
     for (int i = 0; i < number; i++) {
-        const char *earlier = get(config, i)->deployment;
-
-        if (earlier != NULL && strcmp(earlier, name) == 0) {
+        if (names(get(config, i), get(config, number)->deployment)) {
             return true;
         }
     }
     return false;
 }
 
-static void warn_of_deployment(const agent_host_directive_t *own,
-                               server_rec *server)
+/* Where the deployment is named, from that entry on. */
+static const char *print_lines(const agent_server_config_t *config, int number,
+                               apr_pool_t *pool)
 {
+    const char *deployment = get(config, number)->deployment;
+    apr_array_header_t *lines = apr_array_make(pool, 2, sizeof(const char *));
+
+    /* Bounded: the directives of the configuration. */
+    for (int i = number; i < config->host_directives->nelts; i++) {
+        const ap_directive_t *directive = get(config, i)->directive;
+
+        if (names(get(config, i), deployment)) {
+            APR_ARRAY_PUSH(lines, const char *) = apr_psprintf(
+                pool, "%s%s:%d", i == number ? "" : ", ", directive->filename,
+                directive->line_num);
+        }
+    }
+    return apr_array_pstrcat(pool, lines, '\0');
+}
+
+static void warn_of_deployment(const agent_server_config_t *config, int number,
+                               server_rec *server, apr_pool_t *pool)
+{
+    const agent_host_directive_t *entry = get(config, number);
+
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
                  AGENT_LOGNO(0444) "AgentDeployment: expected a deployment "
-                                   "with an <AgentGraph>, got '%s' at %s:%d: "
+                                   "with an <AgentGraph>, got '%s' at %s: "
                                    "only other servers of its database "
                                    "execute its runs%s",
-                 own->deployment, own->directive->filename,
-                 own->directive->line_num,
-                 own->is_in_section
+                 entry->deployment, print_lines(config, number, pool),
+                 entry->is_in_section
                      ? "; graphs belong to the deployment that their host "
                        "names outside of locations"
                      : "");
@@ -61,42 +114,41 @@ static bool has_graph(const agent_server_config_t *config,
                       const server_rec *server)
 {
     for (int i = 0; i < config->graphs->nelts; i++) {
-        const agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
-                                                   const agent_graph_t *);
-
-        if (graph->server == server) {
+        if (agent_graph_get(config, i)->server == server) {
             return true;
         }
     }
     return false;
 }
 
-static void warn_of_runners(const agent_host_directive_t *own,
+static void warn_of_runners(const agent_host_directive_t *entry,
                             server_rec *server)
 {
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
                  AGENT_LOGNO(0445) "%s: expected in a host with an "
                                    "<AgentGraph>, got it without one at %s:%d: "
                                    "it has no effect",
-                 own->directive->directive, own->directive->filename,
-                 own->directive->line_num);
+                 entry->directive->directive, entry->directive->filename,
+                 entry->directive->line_num);
 }
 
-void agent_effect_check(const agent_server_config_t *config, server_rec *server)
+void agent_effect_check(const agent_server_config_t *config, server_rec *server,
+                        apr_pool_t *pool)
 {
     /* Bounded: the directives of the configuration, compared in pairs. */
     for (int i = 0; i < config->host_directives->nelts; i++) {
-        const agent_host_directive_t *own = get(config, i);
+        const agent_host_directive_t *entry = get(config, i);
 
-        if (own->deployment == NULL) {
+        if (entry->deployment == NULL) {
             /* All hosts inherit those of the main server. */
-            if (own->server->is_virtual && !has_graph(config, own->server)) {
-                warn_of_runners(own, server);
+            if (entry->server->is_virtual
+                && !has_graph(config, entry->server)) {
+                warn_of_runners(entry, server);
             }
         }
-        else if (!agent_graph_has_deployment(config, own->deployment)
+        else if (!agent_graph_has_deployment(config, entry->deployment)
                  && !is_repeated(config, i)) {
-            warn_of_deployment(own, server);
+            warn_of_deployment(config, i, server, pool);
         }
     }
 }

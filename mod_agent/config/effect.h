@@ -10,10 +10,16 @@
  * AgentDeployment; NULL: a directive of runners. */
 void agent_effect_note(cmd_parms *cmd, const char *deployment);
 
-/* Warns of each deployment that is served but has no graph on this server, and
- * of each directive of runners in a virtual host without graphs; once the
- * deployments of graphs are set. */
-void agent_effect_check(const agent_server_config_t *config,
-                        server_rec *server);
+/* Returns the directive of runners with that name that holds in a host: its own
+ * last one, or that of the main server; NULL if neither has one. */
+const ap_directive_t *agent_effect_find(const agent_server_config_t *config,
+                                        const server_rec *host,
+                                        const char *name);
+
+/* Warns of each deployment that is served but has no graph on this server, with
+ * all lines that name it, and of each directive of runners in a virtual host
+ * without graphs; once the deployments of graphs are set. */
+void agent_effect_check(const agent_server_config_t *config, server_rec *server,
+                        apr_pool_t *pool);
 
 #endif

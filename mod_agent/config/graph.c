@@ -8,8 +8,7 @@
 
 #include "../core/json.h"
 
-static const agent_graph_t *get_graph(const agent_server_config_t *config,
-                                      int i)
+const agent_graph_t *agent_graph_get(const agent_server_config_t *config, int i)
 {
     return APR_ARRAY_IDX(config->graphs, i, const agent_graph_t *);
 }
@@ -37,7 +36,7 @@ const char *agent_graph_assign(const agent_server_config_t *config,
 
         graph->deployment = agent_config_host_deployment(graph->server);
         for (int k = 0; k < i; k++) {
-            const agent_graph_t *other = get_graph(config, k);
+            const agent_graph_t *other = agent_graph_get(config, k);
 
             if (strcmp(other->name, graph->name) == 0
                 && strcmp(other->deployment, graph->deployment) == 0) {
@@ -64,7 +63,7 @@ const apr_array_header_t *agent_graph_list_deployments(
     apr_array_header_t *names = apr_array_make(pool, 2, sizeof(const char *));
 
     for (int i = 0; i < config->graphs->nelts; i++) {
-        const char *name = get_graph(config, i)->deployment;
+        const char *name = agent_graph_get(config, i)->deployment;
 
         if (!has_name(names, name)) {
             APR_ARRAY_PUSH(names, const char *) = name;
@@ -77,7 +76,7 @@ bool agent_graph_has_deployment(const agent_server_config_t *config,
                                 const char *deployment)
 {
     for (int i = 0; i < config->graphs->nelts; i++) {
-        if (strcmp(get_graph(config, i)->deployment, deployment) == 0) {
+        if (strcmp(agent_graph_get(config, i)->deployment, deployment) == 0) {
             return true;
         }
     }
@@ -89,7 +88,7 @@ const agent_graph_t *agent_graph_find_assistant(
     const char *assistant_id)
 {
     for (int i = 0; i < config->graphs->nelts; i++) {
-        const agent_graph_t *graph = get_graph(config, i);
+        const agent_graph_t *graph = agent_graph_get(config, i);
 
         if (strcmp(graph->assistant_id, assistant_id) == 0
             && strcmp(graph->deployment, deployment) == 0) {
@@ -108,7 +107,7 @@ const char *const *agent_graph_list_names(const agent_server_config_t *config,
     int count = 0;
 
     for (int i = 0; i < config->graphs->nelts; i++) {
-        const agent_graph_t *graph = get_graph(config, i);
+        const agent_graph_t *graph = agent_graph_get(config, i);
 
         if (strcmp(graph->deployment, deployment) == 0) {
             names[count++] = graph->name;
@@ -168,7 +167,7 @@ const char *agent_graph_print_json(const agent_server_config_t *config,
                                                sizeof(const char *));
 
     for (int i = 0; i < config->graphs->nelts; i++) {
-        const agent_graph_t *graph = get_graph(config, i);
+        const agent_graph_t *graph = agent_graph_get(config, i);
 
         if (strcmp(graph->deployment, deployment) == 0) {
             APR_ARRAY_PUSH(texts, const char *) = print_graph(graph, pool);

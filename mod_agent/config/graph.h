@@ -40,6 +40,10 @@ typedef struct agent_graph_t {
     apr_array_header_t *tools; /* of agent_tool_t * */
 } agent_graph_t;
 
+/* The graph of that index, from 0 to config->graphs->nelts - 1. */
+const agent_graph_t *agent_graph_get(const agent_server_config_t *config,
+                                     int i);
+
 /* Sets the deployment of each graph, once all directives are read. Returns an
  * error message, in pool, when a deployment has two graphs of one name. */
 const char *agent_graph_assign(const agent_server_config_t *config,

@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+#include "effect.h"
 #include "graph.h"
 
 #define DEFAULT_MEMORY (APR_INT64_C(1024) * 1024 * 1024)
@@ -69,21 +70,42 @@ static bool is_same(const agent_runner_settings_t *one,
         && one->idle_time == other->idle_time;
 }
 
-static const char *print_without_cgroup(const agent_graph_t *graph,
+/* The name of a directive that limits a pool; NULL if none does. */
+static const char *find_pool_limit(const agent_runner_settings_t *settings)
+{
+    if (settings->pool_memory != 0) {
+        return "AgentPoolMemory";
+    }
+    if (settings->pool_processes != 0) {
+        return "AgentPoolProcesses";
+    }
+    return settings->pool_cpu != 0 ? "AgentPoolCPU" : NULL;
+}
+
+static const char *print_without_cgroup(const ap_directive_t *limit,
+                                        const char *name,
+                                        const agent_graph_t *graph,
                                         apr_pool_t *pool)
 {
     return apr_psprintf(pool,
-                        "AgentPoolMemory, AgentPoolProcesses, AgentPoolCPU: "
-                        "expected an AgentRunnerCgroup, got none for the "
-                        "deployment '%s' of '%s' at %s:%d",
-                        graph->deployment, graph->name,
-                        graph->directive->filename, graph->directive->line_num);
+                        "%s: expected an AgentRunnerCgroup, got none for '%s' "
+                        "at %s:%d (for the deployment '%s')",
+                        name, limit->args, limit->filename, limit->line_num,
+                        graph->deployment);
 }
 
-static bool has_pool_limit(const agent_runner_settings_t *settings)
+/* Returns an error message; NULL if the graph's pool can be limited. */
+static const char *check_cgroup(const agent_server_config_t *config,
+                                const agent_graph_t *graph,
+                                const agent_runner_settings_t *settings,
+                                apr_pool_t *pool)
 {
-    return settings->pool_memory != 0 || settings->pool_processes != 0
-        || settings->pool_cpu != 0;
+    const char *name = find_pool_limit(settings);
+
+    return config->cgroup == NULL && name != NULL
+        ? print_without_cgroup(agent_effect_find(config, graph->server, name),
+                               name, graph, pool)
+        : NULL;
 }
 
 const char *agent_runner_settings_check(const agent_server_config_t *config,
@@ -91,14 +113,15 @@ const char *agent_runner_settings_check(const agent_server_config_t *config,
 {
     /* Bounded: it returns with the first message. */
     for (int i = 0; i < config->graphs->nelts; i++) {
-        const agent_graph_t *graph = APR_ARRAY_IDX(config->graphs, i,
-                                                   const agent_graph_t *);
+        const agent_graph_t *graph = agent_graph_get(config, i);
         const agent_graph_t *first = find_first(config, graph->deployment);
         agent_runner_settings_t own = get_of_host(graph->server);
         agent_runner_settings_t shared = get_of_host(first->server);
+        const char *problem;
 
-        if (config->cgroup == NULL && has_pool_limit(&own)) {
-            return print_without_cgroup(graph, pool);
+        problem = check_cgroup(config, graph, &own, pool);
+        if (problem != NULL) {
+            return problem;
         }
         if (!is_same(&own, &shared)) {
             return apr_psprintf(

@@ -141,10 +141,11 @@ static void resume(const agent_output_t *output, conn_rec *c)
 
         c->aborted = 1;
         ap_log_cerror(APLOG_MARK, APLOG_INFO, 0, c,
-                      AGENT_LOGNO(0202) "cut: %" APR_SIZE_T_FMT
-                                        " bytes in memory of which the client "
-                                        "has read nothing for %d ms, and this "
-                                        "child holds too much output",
+                      AGENT_LOGNO(0202) "connection closed: %" APR_SIZE_T_FMT
+                                        " bytes are unsent, the client has "
+                                        "read none of them for %d ms, and the "
+                                        "unsent output of all clients exceeds "
+                                        "the limit of this child",
                       bytes, (int)apr_time_as_msec(idle));
     }
 }

@@ -197,11 +197,14 @@ my @bad = (
     [ graph('AgentModel demo') . "AgentRunnerFiles 63\n", 'AgentRunnerFiles', 'from 64 to 1048576', q('63') ],
     [ graph('AgentModel demo') . "AgentRunnerProcesses -1\n", 'AgentRunnerProcesses', 'from 0 to 1000000', q('-1') ],
     [ graph('AgentModel demo') . "AgentRunnerCgroup agents\n", 'AgentRunnerCgroup', 'begins with /', q('agents') ],
-    [ graph('AgentModel demo') . "AgentRunnerCgroup $dir\n", 'AGT0446: AgentRunnerCgroup', 'delegated cgroup v2', "'$dir' (not in" ],
-    [ graph('AgentModel demo') . "AgentRunnerCgroup $dir/none\n", 'AgentRunnerCgroup', 'delegated cgroup v2', "'$dir/none' (open)" ],
+    [ graph('AgentModel demo') . "AgentRunnerCgroup $dir\n", 'AGT0446: AgentRunnerCgroup', 'file system of cgroup v2', "'$dir' (statfs)" ],
+    [ graph('AgentModel demo') . "AgentRunnerCgroup $dir/none\n", 'AgentRunnerCgroup', 'file system of cgroup v2', "'$dir/none' (open)" ],
     [ host('AgentRunnerCgroup /sys/fs/cgroup'), 'AgentRunnerCgroup', 'cannot occur within', '' ],
-    (map { [ host('AgentDeployment shop', $_), (split)[0], 'expected an AgentRunnerCgroup', q('other') ] }
+    (map { [ host('AgentDeployment shop', 'Include ' . file('pool.conf.' . (split)[0], "\n$_\n")),
+        'AGT0405: ' . (split)[0], 'expected an AgentRunnerCgroup', (split)[0] . ':2 (for the deployment \'shop\')' ] }
         'AgentPoolMemory 1G', 'AgentPoolProcesses 500', 'AgentPoolCPU 150'),
+    [ 'Include ' . file('pool.conf', "\n\nAgentPoolCPU 150\n") . "\n$RUNNER" . bare_host(), 'AGT0405: AgentPoolCPU',
+        "none for '150'", 'pool.conf:3 (for the deployment \'default\')' ],
     [ graph('AgentModel demo') . "AgentPoolMemory 63M\n", 'AgentPoolMemory', 'bytes from 64M to 1024G', q('63M') ],
     [ graph('AgentModel demo') . "AgentPoolProcesses -1\n", 'AgentPoolProcesses', 'from 0 to 1000000', q('-1') ],
     [ graph('AgentModel demo') . "AgentPoolCPU 150%\n", 'AgentPoolCPU', 'whole number from 0 to 100000', q('150%') ],
@@ -291,11 +294,24 @@ for my $case (@bad) {
 }
 
 SKIP: {
+    skip AgentTest::Cgroup::why_not(), 3 if !$cgroup;
+    my ($ok, $output) = check(graph('AgentModel demo') . 'AgentRunnerCgroup ' . $cgroup->dir . "\n");
+    ok $ok, 'directives: a cgroup without processes is accepted' or diag $output;
+    my $pid = open(my $process, '|-') // die "fork: $!\n";
+    POSIX::_exit(defined <STDIN> ? 1 : 0) if !$pid;
+    write_file($cgroup->dir . '/cgroup.procs', $pid);
+    ($ok, $output) = check(graph('AgentModel demo') . 'AgentRunnerCgroup ' . $cgroup->dir . "\n");
+    close $process or die "the process in the cgroup ended with $?\n";
+    ok !$ok, 'directives: a cgroup with a process is refused without limits too';
+    like $output, qr/AGT0446: .*: expected a cgroup without processes/, 'directives: the error says that a process is in the cgroup';
+}
+
+SKIP: {
     skip AgentTest::Cgroup::why_not(), 2 if !$cgroup;
     skip 'cgroup v2 of this machine has the controller memory', 2 if grep { $_ eq 'memory' } $cgroup->controllers;
     my ($ok, $output) = check(graph('AgentModel demo') . 'AgentRunnerCgroup ' . $cgroup->dir . "\nAgentPoolMemory 1G\n");
     ok !$ok, 'directives: a limit whose controller is missing is refused';
-    like $output, qr/AGT0446: .*\(cgroup\.subtree_control, \+memory\)/, 'directives: the error names the missing controller';
+    like $output, qr/AGT0446: .*the controller memory, which AgentPoolMemory needs, got '\S+' \(cgroup\.controllers\)/, 'directives: the error names the missing controller';
 }
 
 SKIP: {
@@ -338,6 +354,9 @@ SKIP: {
             qr/AGT0444: AgentDeployment: expected .* <AgentGraph>, got 'shpo' at \S+httpd\.conf:\d+: .*runs$/m ],
         [ 'the deployment of a location beside <AgentGraph>', graph('AgentModel demo') . $section,
             qr/AGT0444: .*'shop' at \S+:\d+: .*outside of locations$/m ],
+        [ 'a deployment that is named twice', "$shop$section<VirtualHost *:2>\nAgentDeployment shpo\n"
+                . qq(<Location "/y">\nAgentDeployment shpo\n</Location>\n</VirtualHost>\n),
+            qr/AGT0444: .*'shpo' at (\S+):\d+, \1:\d+: only/m ],
         [ 'a deployment of a server without graphs', "AgentDeployment shop\n", qr/AGT0444: .*'shop'/ ],
         (map { [ "$_ in a virtual host without graphs", graph('AgentModel demo') . "<VirtualHost *:1>\n$_ 64\n</VirtualHost>\n",
             qr/AGT0445: $_: expected in a host with an <AgentGraph>.* at \S+httpd\.conf:\d+: it has no effect$/m ] }

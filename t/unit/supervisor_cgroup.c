@@ -123,17 +123,18 @@ static void a_missing_controller_is_named(void **state)
 static void a_plain_directory_is_no_cgroup(void **state)
 {
     const agent_cgroup_limits_t limits = {0};
-    const char *failed = NULL;
+    agent_cgroup_problem_t problem;
     int fd;
 
     assert_int_equal(agent_cgroup_open(&fd, "/tmp"), APR_ENOTIMPL);
     assert_int_equal(fd, -1);
-    assert_int_equal(agent_cgroup_check(&failed, "/tmp", &limits),
+    assert_int_equal(agent_cgroup_check(&problem, "/tmp", &limits),
                      APR_ENOTIMPL);
-    assert_string_equal(failed, "not in a file system of cgroup v2");
-    assert_int_equal(agent_cgroup_check(&failed, "/nowhere", &limits),
+    assert_string_equal(problem.expected,
+                        "a directory in a file system of cgroup v2");
+    assert_int_equal(agent_cgroup_check(&problem, "/nowhere", &limits),
                      APR_FROM_OS_ERROR(ENOENT));
-    assert_string_equal(failed, "open");
+    assert_string_equal(problem.failed, "open");
 }
 
 static pid_t start_process(void)

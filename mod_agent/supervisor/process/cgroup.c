@@ -21,8 +21,7 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
-#define PREFIX  "agent-"
-#define SUBTREE "cgroup.subtree_control"
+#define PREFIX "agent-"
 /* Time for processes that a killed spawner has left to end. */
 #define STALE_TRIES  20
 #define STALE_TRY_MS 10
@@ -205,32 +204,53 @@ void agent_cgroup_remove_stale(int fd)
 
 /* ---- the check ---- */
 
-/* Enables the controllers of the limits. */
-static apr_status_t enable(const char **failed, int fd,
-                           const agent_cgroup_limits_t *limits)
+/* Whether a process is in the cgroup itself: it could have no controllers. */
+static bool has_processes(int fd)
 {
-    const struct {
-        apr_int64_t limit;
-        const char *word;
-        const char *action;
-    } rows[] = {
-        {limits->memory, "+memory", SUBTREE ", +memory"},
-        {limits->processes, "+pids", SUBTREE ", +pids"},
-        {limits->cpu_percent, "+cpu", SUBTREE ", +cpu"},
-    };
+    int file = openat(fd, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    char byte;
+    bool has = file >= 0 && read(file, &byte, 1) > 0;
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *file;
-        apr_status_t rv = rows[i].limit == 0
-            ? APR_SUCCESS
-            : write_file(&file, fd, SUBTREE, rows[i].word);
-
-        if (rv != APR_SUCCESS) {
-            *failed = rows[i].action;
-            return rv;
-        }
+    if (file >= 0) {
+        close(file);
     }
-    return APR_SUCCESS;
+    return has;
+}
+
+static apr_status_t enable(agent_cgroup_problem_t *problem, int fd,
+                           apr_int64_t limit, const char *controller,
+                           const char *expected)
+{
+    apr_status_t rv = limit == 0
+        ? APR_SUCCESS
+        : write_file(&problem->failed, fd, "cgroup.subtree_control",
+                     controller);
+
+    if (APR_STATUS_IS_ENOENT(rv)) {
+        problem->expected = expected;
+        problem->failed = "cgroup.controllers";
+    }
+    return rv;
+}
+
+/* Enables the controllers of the limits. */
+static apr_status_t enable_all(agent_cgroup_problem_t *problem, int fd,
+                               const agent_cgroup_limits_t *limits)
+{
+    apr_status_t rv = enable(
+        problem, fd, limits->memory, "+memory",
+        "a cgroup with the controller memory, which AgentPoolMemory needs");
+
+    if (rv == APR_SUCCESS) {
+        rv = enable(
+            problem, fd, limits->processes, "+pids",
+            "a cgroup with the controller pids, which AgentPoolProcesses "
+            "needs");
+    }
+    return rv == APR_SUCCESS
+        ? enable(problem, fd, limits->cpu_percent, "+cpu",
+                 "a cgroup with the controller cpu, which AgentPoolCPU needs")
+        : rv;
 }
 
 static apr_status_t try_limits(const char **failed, int fd,
@@ -259,22 +279,37 @@ static apr_status_t try_limits(const char **failed, int fd,
     return rv;
 }
 
-apr_status_t agent_cgroup_check(const char **failed, const char *directory,
+static apr_status_t check_directory(agent_cgroup_problem_t *problem, int fd,
+                                    const agent_cgroup_limits_t *limits)
+{
+    apr_status_t rv;
+
+    if (has_processes(fd)) {
+        problem->expected = "a cgroup without processes of its own";
+        problem->failed = "cgroup.procs";
+        return APR_FROM_OS_ERROR(EBUSY);
+    }
+    problem->expected = "a cgroup that is delegated to this server";
+    rv = enable_all(problem, fd, limits);
+    return rv == APR_SUCCESS ? try_limits(&problem->failed, fd, limits) : rv;
+}
+
+apr_status_t agent_cgroup_check(agent_cgroup_problem_t *problem,
+                                const char *directory,
                                 const agent_cgroup_limits_t *limits)
 {
     apr_status_t rv;
     int fd;
 
+    problem->expected = "a directory in a file system of cgroup v2";
+    problem->failed = "open";
     rv = agent_cgroup_open(&fd, directory);
-    if (rv != APR_SUCCESS) {
-        *failed = rv == APR_ENOTIMPL ? "not in a file system of cgroup v2"
-                                     : "open";
-        return rv;
+    if (rv == APR_ENOTIMPL) {
+        problem->failed = "statfs";
     }
-    rv = enable(failed, fd, limits);
     if (rv == APR_SUCCESS) {
-        rv = try_limits(failed, fd, limits);
+        rv = check_directory(problem, fd, limits);
+        close(fd);
     }
-    close(fd);
     return rv;
 }

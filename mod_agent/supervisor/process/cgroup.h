@@ -42,12 +42,20 @@ bool agent_cgroup_remove(int fd, const char *name);
  * whose processes do not end within 0.2 s remains until the next call. */
 void agent_cgroup_remove_stale(int fd);
 
+/* A description of the directory that was expected, and the file, or else the
+ * action, that showed that the given one is another; both are constants. */
+typedef struct agent_cgroup_problem_t {
+    const char *expected;
+    const char *failed;
+} agent_cgroup_problem_t;
+
 /*
  * Makes sure that pools may have these limits: enables the controllers in the
- * directory, then makes a cgroup, moves a child process into it and removes
- * both. Waits for the child. *failed: as above.
+ * directory, in which no process may be, then makes a cgroup, moves a child
+ * process into it and removes both. Waits for the child. *problem: of an error.
  */
-apr_status_t agent_cgroup_check(const char **failed, const char *directory,
+apr_status_t agent_cgroup_check(agent_cgroup_problem_t *problem,
+                                const char *directory,
                                 const agent_cgroup_limits_t *limits);
 
 #endif
