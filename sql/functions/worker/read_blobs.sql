@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Answers blob.get of the runner protocol: blobs by their digests, in their order, long ones part by part.
+-- Answers blob.get (README.md of this folder): blobs by their digests, in their order, long ones part by part.
 -- p_args: {"digests": [...]}.
--- p_cursor null: the first part of the answer; else the cursor that came with the one before, INDEX.PART.
--- Returns: ok with {"blobs": [{"digest", "value_type", "text" or "base64", "part", "parts"}, ...]}; cursor: of the next
---          part of the answer, null after the last one; blob_not_found for a digest that the thread does not have;
---          invalid_cursor. Raises an error of class 22 for arguments of a wrong type.
+-- p_cursor: INDEX.PART.
+-- Returns: ok with {"blobs": [{"digest", "value_type", "text" or "base64", "part", "parts"}, ...]}; blob_not_found for
+--          a digest that the thread does not have; invalid_cursor.
 -- Bound:   p_max_bytes, or one part of a blob.
 -- Locks:   none.
 create or replace function agent.read_blobs(

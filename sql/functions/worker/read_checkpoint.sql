@@ -1,12 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Answers checkpoint.get of the runner protocol: the next part of a snapshot with its writes. Parts are merged by the
--- runner: {"tuple": {...} or null} comes first; "channels" are references, of a list {"list": {"keep": k, "items":
--- [...]}} with k = the number of its elements in earlier parts; "writes" are appended to those of earlier parts, in the
--- order of task_id and idx.
+-- Answers checkpoint.get (README.md of this folder): the next part of a snapshot with its writes. Parts are merged by
+-- the runner: {"tuple": {...} or null} comes first; "channels" are references, of a list {"list": {"keep": k, "items":
+-- [...]}} with k = the number of its elements in earlier parts; "writes" are appended to those of earlier parts, in
+-- the order of task_id and idx.
 -- p_args: {"ns", "checkpoint_id"}; without an id the last snapshot of the namespace (agent.find_last_snapshot).
--- p_cursor null: the first part; else the cursor that came with the part before, ID.c.CHANNEL.POSITION or ID.w.COUNT.
--- Returns: ok; cursor: of the next part, null after the last one; invalid_cursor, also when the snapshot was deleted.
---          Raises an error of class 22 for arguments of a wrong type.
+-- p_cursor: ID.c.CHANNEL.POSITION or ID.w.COUNT.
+-- Returns: ok; invalid_cursor, also when the snapshot was deleted.
 -- Bound:   p_max_bytes, or the tuple, one row of digests or one write.
 -- Locks:   none.
 create or replace function agent.read_checkpoint(

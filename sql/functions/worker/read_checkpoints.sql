@@ -1,11 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Answers checkpoint.list of the runner protocol: snapshots without their values, newest first in each namespace. The
--- runner reads the values of those that it needs with checkpoint.get.
+-- Answers checkpoint.list (README.md of this folder): snapshots without their values, newest first in each namespace.
+-- The runner reads the values of those that it needs with checkpoint.get.
 -- p_args: {"ns": null for all namespaces, in descending order; "before": those with a smaller id; "filter": an object
 --         that the metadata contain; "limit": at most so many in this part; "after": the "next" of the part before}.
 -- p_cursor: ignored; the position is in the arguments.
 -- Returns: ok with {"tuples": [...], "next": {"ns", "checkpoint_id"} or null}. A part may be empty and have a next one.
---          Raises an error of class 22 for arguments of a wrong type.
 -- Bound:   p_max_bytes and one snapshot; 1,000 snapshots are examined.
 -- Locks:   none.
 create or replace function agent.read_checkpoints(

@@ -1,16 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Answers checkpoint.delta of the runner protocol, for channels whose value is not in every snapshot: from the parent
--- of a snapshot towards the root, the writes to each channel up to the nearest ancestor that has a value of it, the
--- seed, and that one's own writes.
+-- Answers checkpoint.delta (README.md of this folder), for channels whose value is not in every snapshot: from the
+-- parent of a snapshot towards the root, the writes to each channel up to the nearest ancestor that has a value of it,
+-- the seed, and that one's own writes.
 -- p_args: {"ns", "checkpoint_id", "channels": at most 64 names}.
--- p_cursor null: the first part; else the cursor that came with the part before, ID.OPEN.wCOUNT or ID.OPEN.sPOSITION:
--- the snapshot at which to continue; for each channel 1 when its seed was not read yet; and the number of writes to
--- pass over, or, after all writes, the element of the first of its seeds.
+-- p_cursor: ID.OPEN.wCOUNT or ID.OPEN.sPOSITION: the snapshot at which to continue; for each channel 1 when its seed
+-- was not read yet; and the number of writes to pass over, or, after all writes, the element of the first of its seeds.
 -- Returns: ok with {name: {"seed": reference, "writes": [[task_id, reference, task_path, idx], ...]}}: writes from the
 --          oldest to the newest; those of a later part precede those of an earlier one. seed only where it was found;
 --          of a list {"list": {"keep": k, "items": [...]}} with k = the number of its elements in earlier parts.
---          cursor: of the next part, null after the last one; invalid_cursor. Raises an error of class 22 for
---          arguments of a wrong type.
+--          invalid_cursor.
 -- Bound:   500 ancestors; 20,000 channels and writes that are examined, and those of one more ancestor; p_max_bytes and
 --          one write, or one row of digests.
 -- Locks:   none.
