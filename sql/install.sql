@@ -114,6 +114,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/make_leased_run.sql
 \ir functions/inline/make_event.sql
 \ir functions/inline/next_receiver.sql
+\ir functions/inline/find_ready_graphs.sql
 
 \ir functions/internal/render_interrupts.sql
 \ir functions/internal/concat_objects.sql
@@ -138,6 +139,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/fence_leases.sql
 \ir functions/internal/lock_leases.sql
 \ir functions/internal/promote_next_runs.sql
+\ir functions/internal/promote_delayed_runs.sql
+\ir functions/internal/lock_ready_runs.sql
 \ir functions/internal/record_webhooks.sql
 \ir functions/internal/finish_calls.sql
 \ir functions/internal/finalize_runs.sql

@@ -299,14 +299,19 @@ subtest 'the plan of a claim is index scans and a tid scan: no table scan, no ha
     my $worker = AgentSQL::Play->new($session)->worker;
     $session->query('set client_min_messages = log');
     $session->send("select count(*) from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', '{1}', '{50}', '{16}', 50, 1000000)");
-    my ($plan) = grep { /with claimed as/ } split /^LOG: /m, $session->receive;
-    like $plan, qr/Update on run_queue/, 'the plan was logged';
-    like $plan, qr/Index Scan using run_queue_ready on run_queue/;
-    like $plan, qr/Index Scan using run_queue_suspects on run_queue/;
-    like $plan, qr/Tid Scan on run_queue/;
-    like $plan, qr/Index Scan using runs_pkey on runs/;
-    unlike $plan, qr/Seq Scan|Hash|Merge|Bitmap/;
-    unlike $plan, qr/Subquery Scan on r.*\n(?:.*\n){1,3}.*Sort/, 'the queue is read in order';
+    my @plans = split /^LOG: /m, $session->receive;
+    my ($ready) = grep { /not exists \(\s*select from agent\.find_ready_graphs/ } @plans;
+    like $ready, qr/Index (?:Only )?Scan using run_queue_ready on run_queue/, 'the search for ready runs was logged';
+    like $ready, qr/Index (?:Only )?Scan using run_queue_suspects on run_queue/, 'suspects are found by their own index';
+    my ($rows) = grep { /for no key update skip locked/ && /row_number/ } @plans;
+    like $rows, qr/Index (?:Only )?Scan using run_queue_ready on run_queue/, 'the choice of runs was logged';
+    like $rows, qr/Index (?:Only )?Scan using run_queue_suspects on run_queue/, 'suspects are chosen by their own index';
+    unlike $rows, qr/Subquery Scan on r.*\n(?:.*\n){1,3}.*Sort/, 'the queue is read in order';
+    my ($claim) = grep { /with claimed as/ } @plans;
+    like $claim, qr/Update on run_queue/, 'the claim was logged';
+    like $claim, qr/Tid Scan on run_queue/;
+    like $claim, qr/Index Scan using runs_pkey on runs/;
+    unlike "@plans", qr/Seq Scan on run|Hash|Merge|Bitmap|Function Scan on (?:agent\.)?find_ready/, 'no table is scanned';
 };
 
 subtest 'the values of a checkpoint are composed in order by nested loops, whatever the settings' => sub {

@@ -57,35 +57,15 @@ as $function$
 declare
     v_now   timestamptz := agent.now();
     v_today date := (v_now at time zone 'UTC')::date;
+    v_rows  tid[];
 begin
     -- Most calls of an idle worker end here, without a lock or a write.
     if not exists (
-            select from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools)
-                 as g (deployment_id, graph_id, min_ready_seq, pool)
-             cross join lateral (
-                    select from agent.run_queue c
-                     where c.state = 'ready'
-                       and c.not_before is null
-                       and c.max_shared is null
-                       and c.deployment_id = g.deployment_id
-                       and c.graph_id = g.graph_id
-                       and c.ready_seq > g.min_ready_seq
-                     limit least(abs(p_limits[g.pool]), 1)
-                   ) r)
-       -- Suspects separately, so that each kind uses its own partial index.
+            select from agent.find_ready_graphs(
+                p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, false))
        and not exists (
-            select from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools)
-                 as g (deployment_id, graph_id, min_ready_seq, pool)
-             cross join lateral (
-                    select from agent.run_queue c
-                     where c.state = 'ready'
-                       and c.not_before is null
-                       and c.max_shared is not null
-                       and c.deployment_id = g.deployment_id
-                       and c.graph_id = g.graph_id
-                       and c.ready_seq > g.min_ready_seq
-                     limit least(abs(p_suspects[g.pool]), 1)
-                   ) r)
+            select from agent.find_ready_graphs(
+                p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_suspects, true))
        and not exists (
             select from agent.run_queue d
              where d.state = 'ready'
@@ -104,21 +84,11 @@ begin
         return;
     end if;
 
-    -- A delayed run that is due gets a number above every low-water mark.
-    update agent.run_queue q
-       set not_before = null,
-           ready_seq = nextval('agent.run_ready_seq')
-     where q.ctid = any (array(
-            select d.ctid
-              from agent.run_queue d
-             where d.state = 'ready'
-               and d.not_before is not null
-               and d.not_before <= v_now
-             order by d.not_before
-             limit 100
-               for no key update skip locked));
+    perform agent.promote_delayed_runs(v_now);
+    v_rows := agent.lock_ready_runs(
+        p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, p_suspects, p_limit);
 
-    -- "= any (array(...))" and ctid, never a join: no statistics can turn this into a scan.
+    -- "= any (...)" and ctid, never a join: no statistics can turn this into a scan.
     return query
         with claimed as (
             update agent.run_queue q
@@ -129,55 +99,7 @@ begin
                    started_at = coalesce(q.started_at, v_now),
                    -- The partition of the day of its creation may be dropped.
                    events_bucket = case when q.epoch = 0 then v_today else q.events_bucket end
-             where q.ctid = any (array(
-                    select t.ctid
-                      from (
-                            select r.ctid, r.ready_seq, g.pool,
-                                   row_number() over (partition by g.pool order by r.ready_seq) as turn
-                              from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools)
-                                   as g (deployment_id, graph_id, min_ready_seq, pool)
-                             cross join lateral (
-                                    select c.ctid, c.ready_seq
-                                      from agent.run_queue c
-                                     where c.state = 'ready'
-                                       and c.not_before is null
-                                       and c.max_shared is null
-                                       and c.deployment_id = g.deployment_id
-                                       and c.graph_id = g.graph_id
-                                       and c.ready_seq > g.min_ready_seq
-                                     order by c.ready_seq
-                                     limit greatest(p_limits[g.pool], 0)
-                                       for no key update skip locked
-                                   ) r
-                           ) t
-                     where t.turn <= p_limits[t.pool]
-                     order by t.turn, t.ready_seq
-                     limit p_limit)
-                 -- Likewise for suspects.
-                 || array(
-                    select t.ctid
-                      from (
-                            select r.ctid, r.ready_seq, g.pool,
-                                   row_number() over (partition by g.pool order by r.ready_seq) as turn
-                              from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools)
-                                   as g (deployment_id, graph_id, min_ready_seq, pool)
-                             cross join lateral (
-                                    select c.ctid, c.ready_seq
-                                      from agent.run_queue c
-                                     where c.state = 'ready'
-                                       and c.not_before is null
-                                       and c.max_shared is not null
-                                       and c.deployment_id = g.deployment_id
-                                       and c.graph_id = g.graph_id
-                                       and c.ready_seq > g.min_ready_seq
-                                     order by c.ready_seq
-                                     limit greatest(p_suspects[g.pool], 0)
-                                       for no key update skip locked
-                                   ) r
-                           ) t
-                     where t.turn <= p_suspects[t.pool]
-                     order by t.turn, t.ready_seq
-                     limit p_limit))
+             where q.ctid = any (v_rows)
             returning q.*
         ),
         moved as (
@@ -226,29 +148,15 @@ begin
         select g.deployment_id, null::uuid, null::uuid, null::integer, null::integer, g.graph_id,
                null::bigint, null::bigint, null::smallint, null::smallint, null::bigint, null::bigint, null::boolean,
                null::text
-          from unnest(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools)
-               as g (deployment_id, graph_id, min_ready_seq, pool)
-         cross join lateral (
-                (select 1
-                   from agent.run_queue c
-                  where c.state = 'ready'
-                    and c.not_before is null
-                    and c.max_shared is null
-                    and c.deployment_id = g.deployment_id
-                    and c.graph_id = g.graph_id
-                    and c.ready_seq > g.min_ready_seq
-                  limit 1)
-                 union all
-                (select 1
-                   from agent.run_queue c
-                  where c.state = 'ready'
-                    and c.not_before is null
-                    and c.max_shared is not null
-                    and c.deployment_id = g.deployment_id
-                    and c.graph_id = g.graph_id
-                    and c.ready_seq > g.min_ready_seq
-                  limit 1)
-               ) r
+          from (
+                select f.*
+                  from agent.find_ready_graphs(
+                           p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, false) f
+                union all
+                select f.*
+                  from agent.find_ready_graphs(
+                           p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, true) f
+               ) g
          where p_limits[g.pool] < 0;
 end
 $function$;
