@@ -20,9 +20,7 @@ as $function$
 declare
     v_channel  agent.channel_value;
     v_position integer := p_position;
-    v_end      integer;
-    v_ends     integer[];
-    v_value    text;
+    v_part     record;
     v_parts    text[] := '{}';
 begin
     bytes_left := p_bytes;
@@ -34,22 +32,12 @@ begin
             next := (v_index - 1) || '.' || v_position;
             exit;
         end if;
-        v_end := coalesce(v_channel.length, 1);
-        if v_channel.length is not null then
-            v_end := agent.choose_end(
-                p_row.deployment_id, p_row.thread_id, v_channel, v_position, bytes_left, v_parts = '{}');
-        end if;
-        -- Not within the call: it would not be inlined.
-        v_ends := array(select least(e.until, v_end) from unnest(v_channel.ends) e (until));
-        select string_agg(i.content, ',') into v_value
-          from agent.read_items(p_row.deployment_id, p_row.thread_id, v_channel.list_ids, v_ends, v_position) i;
-        bytes_left := bytes_left - coalesce(octet_length(v_value), 0);
-        v_parts := v_parts || (to_json(v_channel.name)::text || ':' || case
-            when v_channel.length is null then coalesce(v_channel.content, v_value)
-            else '{"list":{"keep":' || v_position || ',"items":[' || coalesce(v_value, '') || ']}}'
-        end);
-        if v_end < v_channel.length then
-            next := (v_index - 1) || '.' || v_end;
+        v_part := agent.read_reference(
+            p_row.deployment_id, p_row.thread_id, v_channel, v_position, bytes_left, v_parts = '{}');
+        bytes_left := bytes_left - v_part.bytes;
+        v_parts := v_parts || (to_json(v_channel.name)::text || ':' || v_part.body);
+        if v_part.until < v_channel.length then
+            next := (v_index - 1) || '.' || v_part.until;
             exit;
         end if;
         v_position := 0;

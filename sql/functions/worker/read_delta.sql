@@ -48,8 +48,7 @@ declare
     v_owner     integer;
     v_text      text;
     v_from      integer;
-    v_end       integer;
-    v_ends      integer[];
+    v_seed      record;
     v_count     integer;
     v_size      integer;
     v_examined  integer := 0;
@@ -142,25 +141,13 @@ begin
         loop
             v_next := 's' || v_from;
             exit ancestors when v_left <= 0;
-            v_end := 1;
-            if v_channel.length is not null then
-                v_end := agent.choose_end(
-                    p_deployment_id, p_thread_id, v_channel, v_from, v_left, v_left = p_max_bytes);
-                exit ancestors when v_end = v_from and v_end < v_channel.length;
-            end if;
-            -- Not within the call: it would not be inlined.
-            v_ends := array(select least(e.until, v_end) from unnest(v_channel.ends) e (until));
-            select string_agg(i.content, ',') into v_text
-              from agent.read_items(p_deployment_id, p_thread_id, v_channel.list_ids, v_ends, v_from) i;
-            v_seeds[(v_open ->> v_channel.name)::integer] := case
-                when v_channel.length is null then v_text
-                else '{"list":{"keep":' || v_from || ',"items":[' || coalesce(v_text, '') || ']}}'
-            end;
-            v_left := v_left - coalesce(octet_length(v_text), 0) - 64;
-            if v_end < v_channel.length then
-                v_next := 's' || v_end;
-                exit ancestors;
-            end if;
+            v_seed := agent.read_reference(
+                p_deployment_id, p_thread_id, v_channel, v_from, v_left, v_left = p_max_bytes);
+            exit ancestors when v_seed.until = v_from and v_seed.until < v_channel.length;
+            v_seeds[(v_open ->> v_channel.name)::integer] := v_seed.body;
+            v_left := v_left - v_seed.bytes - 64;
+            v_next := 's' || v_seed.until;
+            exit ancestors when v_seed.until < v_channel.length;
             v_open := v_open - v_channel.name;
             v_from := 0;
         end loop;
