@@ -29,8 +29,8 @@ static bool is_escaped(const char *start, const char *at)
     return (at - first) % 2 != 0;
 }
 
-/* From the opening quote to after the closing one. strchr() reads many bytes at
- * once. */
+/* at is the opening quote; returns the byte after the closing one. strchr()
+ * compares many bytes at once. */
 static const char *skip_string(const char *at)
 {
     const char *start = at + 1;
@@ -39,7 +39,7 @@ static const char *skip_string(const char *at)
     while (quote != NULL && is_escaped(start, quote)) {
         quote = strchr(quote + 1, '"');
     }
-    /* Validated text has one. */
+    /* Text that has passed the scan has a closing quote. */
     return quote != NULL ? quote + 1 : start + strlen(start);
 }
 
@@ -181,15 +181,15 @@ agent_raw_kind_t agent_raw_kind(agent_raw_t value)
     }
 }
 
-/* Whether the string decodes to text; `at` is its first byte after the
- * quote. */
+/* Whether the content of a string equals text once it is unescaped; at is its
+ * first byte, after the quote. */
 static bool decodes_to(const char *at, apr_size_t length, const char *text)
 {
     agent_unescape_t reader = {.at = at};
     const char *end = at + length;
 
     while (reader.at < end || reader.left > 0) {
-        /* Most bytes are not of an escape: no call. */
+        /* Most bytes do not belong to an escape: no call for them. */
         char byte = reader.left == 0 && *reader.at != '\\'
             ? *reader.at++
             : (char)agent_unescape_next(&reader);

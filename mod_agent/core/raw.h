@@ -42,29 +42,31 @@ agent_raw_t agent_raw_read(const char *text);
 /* Returns the type of a value, by its first byte. */
 agent_raw_kind_t agent_raw_kind(agent_raw_t value);
 
-/* Finds the next key of an object, without its value: *at is the object's first
- * byte, or after a value, and becomes the first byte of the key's value, which
- * is member->value. False at the end. */
+/* Finds the next key of an object without walking over its value: *at is the
+ * object's first byte, or the byte after a value, and becomes member->value,
+ * the first byte of the key's value. value_length is not set. False at the end.
+ */
 bool agent_member_begin(agent_member_t *member, const char **at);
 
-/* Finds the next member of an object. *at is the object's first byte at first,
- * and moves on. False at the end. */
+/* Finds the next member of an object. *at is the object's first byte in the
+ * first call, and becomes the byte after the value. False at the end. */
 bool agent_member_next(agent_member_t *member, const char **at);
-
-/* Returns the first byte of the value of a member; "" when it is absent. Walks
- * over the members before it only, not over the value. object is the first byte
- * of a value, or ""; only an object has members. */
-const char *agent_member_find(const char *object, const char *key);
 
 /* The same for the next element of an array. */
 bool agent_element_next(agent_raw_t *element, const char **at);
 
+/* Returns the first byte of the value of a member, without walking over it; ""
+ * when it is absent. object is the first byte of a value, or ""; only an object
+ * has members. */
+const char *agent_member_find(const char *object, const char *key);
+
 /* Returns the first byte of the next element of an array, without walking over
- * it; "" at the end. at is the array's first byte, or after an element. */
+ * it; "" at the end. at is the array's first byte, or the byte after an
+ * element. */
 const char *agent_element_find(const char *at);
 
-/* Returns the byte after an object or array. at is after its last member or
- * element, or its first byte when it has none. */
+/* Returns the byte after an object or array. at is the byte after its last
+ * member or element, or its first byte when it has none. */
 const char *agent_raw_end(const char *at);
 
 /* Whether the unescaped key equals name. */

@@ -12,7 +12,7 @@ typedef struct cursor_t {
     agent_scan_t *scan;
     const char *text;
     size_t max_weight;
-    /* How many bytes shorter the string being read is without its escapes. */
+    /* How many bytes shorter the string being read becomes when unescaped. */
     size_t saved;
     const unsigned char *at;
     const unsigned char *end;
@@ -151,14 +151,14 @@ static bool is_plain(unsigned char c)
 /* The same byte eight times. */
 #define EIGHT(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Whether one of eight bytes is less than limit, which is at most 0x80. Exact
- * when none of them is 0x80 or greater. */
+/* Not 0 if one of eight bytes is less than limit, which is at most 0x80. Exact
+ * if all of them are less than 0x80: the caller tests that too. */
 static apr_uint64_t has_less(apr_uint64_t bytes, unsigned limit)
 {
     return (bytes - EIGHT(limit)) & ~bytes & EIGHT(0x80);
 }
 
-/* Skips plain bytes, eight at once while there are as many. */
+/* Skips plain bytes, eight at a time while that many are left. */
 static const unsigned char *skip_plain(const unsigned char *at,
                                        const unsigned char *end)
 {
@@ -179,7 +179,7 @@ static const unsigned char *skip_plain(const unsigned char *at,
     return at;
 }
 
-/* From the opening quote to after the closing one. */
+/* c->at goes from the opening quote to the byte after the closing one. */
 static bool scan_string(cursor_t *c)
 {
     c->at++;
@@ -398,9 +398,9 @@ static bool begin_element(cursor_t *c, agent_scan_level_t *level)
 }
 
 /*
- * Goes from after a value to the start of the next one: closes levels that
- * end here, takes the comma. False with code OK when the outermost level
- * closed.
+ * Moves from the byte after a value to the first one of the next value: closes
+ * the levels that end there, and skips the comma. False with code OK when the
+ * outermost level was closed.
  */
 static bool find_next_value(cursor_t *c, bool opened)
 {

@@ -129,6 +129,22 @@ size_t runner_value_weigh(const char *text, size_t length)
     return scan.weight;
 }
 
+apr_status_t runner_value_build(json_object **out, agent_raw_t text,
+                                agent_error_t **err, apr_pool_t *pool)
+{
+    apr_pool_t *scratch;
+    apr_status_t rv;
+
+    apr_pool_create(&scratch, pool);
+    rv = agent_json_parse_scanned(out, text.text, text.length, err, scratch);
+    runner_value_share(*out);
+    if (rv != APR_SUCCESS) {
+        agent_error_set(err, (*err)->id, (*err)->detail, (*err)->cause, pool);
+    }
+    apr_pool_destroy(scratch);
+    return rv;
+}
+
 /* In a scratch pool: cleaning takes several times the text. */
 static json_object *parse_cleaned(const char *text, size_t length,
                                   bool keeps_surrogates, apr_pool_t *pool)

@@ -13,6 +13,9 @@
 #include <apr_pools.h>
 #include <json-c/json.h>
 
+#include "core/error.h"
+#include "core/raw.h"
+
 /* The most levels of a value from a model or a tool. Lines nest it some levels
  * deeper, and have at most AGENT_SCAN_DEPTH levels. */
 #define RUNNER_VALUE_DEPTH 64
@@ -64,6 +67,15 @@ int runner_value_depth(json_object *value);
 /* The bytes of memory that json-c's tree of a JSON text takes; of its valid
  * beginning when it is not JSON. */
 size_t runner_value_weigh(const char *text, size_t length);
+
+/*
+ * Builds the tree of a value in a text that has passed the scan (core/scan.h)
+ * and goes on after it, or ends with NUL. *out: one reference for the caller,
+ * NULL after an error; scratch memory is freed. *err: in pool. Errors: those of
+ * agent_json_parse_scanned().
+ */
+apr_status_t runner_value_build(json_object **out, agent_raw_t text,
+                                agent_error_t **err, apr_pool_t *pool);
 
 /*
  * Parses JSON text from a model or a tool: cleans it (base/clean.h), then

@@ -11,7 +11,7 @@
 #include "core/json.h"
 #include "message.h"
 #include "runners/builtin/base/value.h"
-#include "stored.h"
+#include "lazy.h"
 
 #define NO_RESULT "The run was interrupted before this tool answered."
 
@@ -97,7 +97,7 @@ static size_t copy_results(results_t *results, json_object *messages, size_t i,
 {
     results->answered = apr_hash_make(scratch);
     for (; i < runner_value_count(messages); i++) {
-        json_object *message = runner_stored_open(
+        json_object *message = runner_lazy_open(
             json_object_array_get_idx(messages, i), scratch);
 
         if (!runner_message_is(message, "tool")) {
@@ -121,7 +121,7 @@ json_object *runner_history_add_results(json_object *messages, apr_pool_t *pool)
 
     apr_pool_create(&scratch, pool);
     while (i < runner_value_count(messages)) {
-        json_object *message = runner_stored_open(
+        json_object *message = runner_lazy_open(
             json_object_array_get_idx(messages, i++), scratch);
 
         json_object_array_add(results.out, runner_value_share(message));

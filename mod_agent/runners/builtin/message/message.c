@@ -9,7 +9,7 @@
 #include "core/json.h"
 #include "core/uuid.h"
 #include "runners/builtin/base/value.h"
-#include "stored.h"
+#include "lazy.h"
 
 json_object *runner_message_new_text_block(const char *text)
 {
@@ -92,7 +92,7 @@ json_object *runner_message_new_tool(const char *call_id, const char *name,
 
 bool runner_message_is(json_object *message, const char *type)
 {
-    return runner_stored_equals(message, "type", type);
+    return runner_lazy_equals(message, "type", type);
 }
 
 /* The text of a content block; "" when it is another kind of block. */
@@ -127,13 +127,13 @@ static const char *join_blocks(json_object *content, apr_pool_t *pool)
 
 const char *runner_message_text(json_object *message, apr_pool_t *pool)
 {
-    const char *text = runner_stored_string(message, "content", pool);
+    const char *text = runner_lazy_string(message, "content", NULL, pool);
     json_object *content;
 
     if (text != NULL) {
         return text;
     }
-    content = agent_json_get(runner_stored_open(message, pool), "content");
+    content = agent_json_get(runner_lazy_open(message, pool), "content");
     return json_object_is_type(content, json_type_array)
         ? join_blocks(content, pool)
         : "";

@@ -12,7 +12,7 @@
 #include "message.h"
 #include "read.h"
 #include "runners/builtin/base/value.h"
-#include "stored.h"
+#include "lazy.h"
 
 #define REMOVE_ALL "__remove_all__"
 /* The shortest message, text block and call as JSON, in bytes. */
@@ -34,9 +34,7 @@ typedef struct merge_t {
 
 static const char *get_id(const merge_t *merge, json_object *message)
 {
-    const char *id = runner_stored_string(message, "id", merge->pool);
-
-    return id != NULL ? id : "";
+    return runner_lazy_string(message, "id", "", merge->pool);
 }
 
 static void append_message(merge_t *merge, json_object *message)
@@ -132,8 +130,8 @@ static apr_status_t read_message(json_object **message, merge_t *merge,
 
 static bool is_complete(json_object *message)
 {
-    return runner_stored_has_text(message, "type")
-        && runner_stored_has_text(message, "id");
+    return runner_lazy_has_text(message, "type")
+        && runner_lazy_has_text(message, "id");
 }
 
 bool runner_reducer_is_complete(json_object *list)
@@ -158,7 +156,7 @@ static apr_status_t load_list(merge_t *merge, json_object *list,
 
         if (!is_complete(message)
             && read_message(
-                   &message, merge, runner_stored_open(message, merge->pool),
+                   &message, merge, runner_lazy_open(message, merge->pool),
                    apr_psprintf(merge->pool,
                                 "The state's messages/%" APR_SIZE_T_FMT, i),
                    problem)

@@ -23,7 +23,7 @@
 #include "runners/builtin/base/raw.h"
 #include "runners/builtin/base/text.h"
 #include "runners/builtin/message/message.h"
-#include "runners/builtin/message/stored.h"
+#include "runners/builtin/message/lazy.h"
 
 #define SLEEP_MAX_MS 600000
 /* The most bytes of a message that an answer quotes. */
@@ -229,12 +229,12 @@ static void add_text(agent_buffer_t *buffer, const char *text)
 static void describe_result(agent_buffer_t *buffer, json_object *message,
                             apr_pool_t *pool)
 {
-    const char *name = runner_stored_string(message, "name", pool);
-    bool is_error = runner_stored_equals(message, "status", "error");
+    const char *name = runner_lazy_string(message, "name", "", pool);
+    bool is_error = runner_lazy_equals(message, "status", "error");
 
     add_text(buffer,
              agent_buffer_length(buffer) > 0 ? " The tool " : "The tool ");
-    add_text(buffer, name != NULL ? name : "");
+    add_text(buffer, name);
     add_text(buffer, is_error ? " failed: " : " answered: ");
     add_text(buffer, runner_message_text(message, pool));
 }

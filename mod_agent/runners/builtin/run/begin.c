@@ -10,7 +10,7 @@
 #include "difference.h"
 #include "runners/builtin/base/value.h"
 #include "runners/builtin/message/message.h"
-#include "runners/builtin/message/stored.h"
+#include "runners/builtin/message/lazy.h"
 #include "stream.h"
 #include "update.h"
 
@@ -174,7 +174,7 @@ static bool is_client_resuming(const runner_run_t *run, json_object *checkpoint)
  * (RUNNER_ANSWER_CANCELLED). */
 static bool is_cancelled_answer(json_object *message, apr_pool_t *pool)
 {
-    json_object *metadata = agent_json_get(runner_stored_open(message, pool),
+    json_object *metadata = agent_json_get(runner_lazy_open(message, pool),
                                            "response_metadata");
 
     return runner_message_is(message, "ai")

@@ -7,7 +7,7 @@
 #include "core/json.h"
 #include "core/raw.h"
 #include "runners/builtin/base/value.h"
-#include "runners/builtin/message/stored.h"
+#include "runners/builtin/message/lazy.h"
 
 /* The members that lead to the messages of a reply. */
 static const char *const messages_path[] = {"result", "values", "messages",
@@ -25,13 +25,13 @@ typedef struct reader_t {
 static json_object *read_tree(reader_t *reader)
 {
     agent_raw_t value = agent_raw_read(reader->at);
-    json_object *tree = NULL;
-    apr_status_t rv = agent_json_parse_scanned(&tree, value.text, value.length,
-                                               reader->err, reader->pool);
+    json_object *tree;
+    apr_status_t rv = runner_value_build(&tree, value, reader->err,
+                                         reader->pool);
 
     reader->rv = rv != APR_SUCCESS ? rv : reader->rv;
     reader->at = value.text + value.length;
-    return runner_value_share(tree);
+    return tree;
 }
 
 /* Elements that are not objects become trees. */
@@ -43,7 +43,7 @@ static json_object *read_messages(reader_t *reader)
     while (*(element = agent_element_find(reader->at)) != '\0') {
         reader->at = element;
         json_object_array_add(list,
-                              *element == '{' ? runner_stored_read(&reader->at)
+                              *element == '{' ? runner_lazy_read(&reader->at)
                                               : read_tree(reader));
     }
     reader->at = agent_raw_end(reader->at);

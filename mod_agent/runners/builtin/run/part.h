@@ -2,7 +2,7 @@
 /*
  * The parts of a state, which are results of replies (runners/PROTOCOL.md).
  * Their messages stay text: of each one object is made, which is parsed when
- * its members are needed (message/stored.h).
+ * its members are needed (message/lazy.h).
  */
 #ifndef AGENT_RUNNER_PART_H
 #define AGENT_RUNNER_PART_H

@@ -8,7 +8,7 @@
 #include "checkpoint.h"
 #include "core/json.h"
 #include "runners/builtin/base/value.h"
-#include "runners/builtin/message/stored.h"
+#include "runners/builtin/message/lazy.h"
 
 /* The node that would execute after one that wrote the state. */
 static runner_node_t follow(runner_run_t *run, runner_node_t node)
@@ -23,8 +23,8 @@ static runner_node_t follow(runner_run_t *run, runner_node_t node)
     if (count == 0) {
         return RUNNER_NODE_NONE;
     }
-    message = runner_stored_open(json_object_array_get_idx(messages, count - 1),
-                                 run->pool);
+    message = runner_lazy_open(json_object_array_get_idx(messages, count - 1),
+                               run->pool);
     return runner_value_count(agent_json_get(message, "tool_calls")) > 0
             || runner_value_count(agent_json_get(message, "invalid_tool_calls"))
                 > 0

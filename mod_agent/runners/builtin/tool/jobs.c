@@ -13,7 +13,7 @@
 #include "runners/builtin/base/text.h"
 #include "runners/builtin/base/value.h"
 #include "runners/builtin/message/message.h"
-#include "runners/builtin/message/stored.h"
+#include "runners/builtin/message/lazy.h"
 #include "runners/builtin/model/answer.h"
 
 /* The most bytes of malformed arguments that the model is shown. */
@@ -79,7 +79,7 @@ static json_object *find_caller(json_object *messages, size_t *results,
         if (!runner_message_is(message, "tool")) {
             *results = i;
             return runner_message_is(message, "ai")
-                ? runner_stored_open(message, pool)
+                ? runner_lazy_open(message, pool)
                 : NULL;
         }
         i--;
@@ -94,10 +94,9 @@ static apr_hash_t *find_answered(json_object *messages, size_t from,
     apr_hash_t *answered = apr_hash_make(pool);
 
     for (size_t i = from; i < json_object_array_length(messages); i++) {
-        const char *id = runner_stored_string(
-            json_object_array_get_idx(messages, i), "tool_call_id", pool);
+        const char *id = runner_lazy_string(
+            json_object_array_get_idx(messages, i), "tool_call_id", "", pool);
 
-        id = id != NULL ? id : "";
         apr_hash_set(answered, id, APR_HASH_KEY_STRING, id);
     }
     return answered;

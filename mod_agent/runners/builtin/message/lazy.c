@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages that stay text until their members are needed. */
-#include "stored.h"
+/* Messages that stay text until their members are needed; see lazy.h. */
+#include "lazy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,7 @@ typedef struct place_t {
     apr_uint32_t length;
 } place_t;
 
-/* The content of a stored message: its text, or the tree that was built of it
- * and no text. */
+/* The content of a lazy message: its text, or, once it was opened, the tree. */
 typedef struct content_t {
     json_object *tree;
     apr_size_t length;
@@ -53,7 +52,7 @@ static json_object *get_tree(json_object *message)
 static int print_text(json_object *message, struct printbuf *out, int level,
                       int flags)
 {
-    agent_raw_t text = runner_stored_text(message);
+    agent_raw_t text = runner_lazy_text(message);
 
     (void)level;
     (void)flags;
@@ -112,7 +111,7 @@ static void note_member(place_t *places, const agent_member_t *member,
     }
 }
 
-json_object *runner_stored_read(const char **at)
+json_object *runner_lazy_read(const char **at)
 {
     json_object *message = json_object_new_boolean(true);
     place_t places[NOTED] = {{0, 0}};
@@ -130,7 +129,7 @@ json_object *runner_stored_read(const char **at)
     return message;
 }
 
-agent_raw_t runner_stored_text(json_object *message)
+agent_raw_t runner_lazy_text(json_object *message)
 {
     const content_t *content = get_content(message);
 
@@ -160,8 +159,7 @@ static agent_raw_t get_member(const content_t *content, const char *key)
     return agent_raw_get((agent_raw_t){content->text, content->length}, key);
 }
 
-bool runner_stored_equals(json_object *message, const char *key,
-                          const char *text)
+bool runner_lazy_equals(json_object *message, const char *key, const char *text)
 {
     const content_t *content = get_text(message);
     const char *value;
@@ -173,7 +171,7 @@ bool runner_stored_equals(json_object *message, const char *key,
     return value != NULL && strcmp(value, text) == 0;
 }
 
-bool runner_stored_has_text(json_object *message, const char *key)
+bool runner_lazy_has_text(json_object *message, const char *key)
 {
     const content_t *content = get_text(message);
     agent_raw_t value;
@@ -185,37 +183,29 @@ bool runner_stored_has_text(json_object *message, const char *key)
     return agent_raw_kind(value) == AGENT_RAW_STRING && value.length > 2;
 }
 
-const char *runner_stored_string(json_object *message, const char *key,
-                                 apr_pool_t *pool)
+const char *runner_lazy_string(json_object *message, const char *key,
+                               const char *fallback, apr_pool_t *pool)
 {
     const content_t *content = get_text(message);
+    const char *text;
 
-    return content != NULL ? agent_raw_string(get_member(content, key), pool)
-                           : agent_json_string(get_tree(message), key, NULL);
+    if (content == NULL) {
+        return agent_json_string(get_tree(message), key, fallback);
+    }
+    text = agent_raw_string(get_member(content, key), pool);
+    return text != NULL ? text : fallback;
 }
 
-/* One reference. The text has passed the scan, so that it can be parsed. */
-static json_object *build_tree(agent_raw_t text, apr_pool_t *pool)
+json_object *runner_lazy_open(json_object *message, apr_pool_t *pool)
 {
-    agent_error_t *err = NULL;
-    json_object *tree;
-    apr_pool_t *scratch;
-
-    apr_pool_create(&scratch, pool);
-    agent_json_parse_scanned(&tree, text.text, text.length, &err, scratch);
-    runner_value_share(tree);
-    apr_pool_destroy(scratch);
-    return tree;
-}
-
-json_object *runner_stored_open(json_object *message, apr_pool_t *pool)
-{
-    agent_raw_t text = runner_stored_text(message);
+    agent_raw_t text = runner_lazy_text(message);
 
     if (text.length > 0) {
         content_t *content = make_content((agent_raw_t){NULL, 0});
+        agent_error_t *err = NULL;
 
-        content->tree = build_tree(text, pool);
+        /* The text has passed the scan, so that it can be parsed. */
+        runner_value_build(&content->tree, text, &err, pool);
         json_object_set_serializer(message, print_tree, content,
                                    release_content);
     }

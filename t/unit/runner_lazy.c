@@ -16,7 +16,7 @@
 #include "runners/builtin/message/history.h"
 #include "runners/builtin/message/message.h"
 #include "runners/builtin/message/reducer.h"
-#include "runners/builtin/message/stored.h"
+#include "runners/builtin/message/lazy.h"
 
 #define TEXT                                                                   \
     "{\"type\": \"ai\",\"id\":\"one\", \"content\":\"a \\\"b\\\"\","           \
@@ -28,7 +28,7 @@
 static json_object *store(const char *text, apr_pool_t *pool)
 {
     const char *end = text;
-    json_object *message = agent_json_own(runner_stored_read(&end), pool);
+    json_object *message = agent_json_own(runner_lazy_read(&end), pool);
 
     assert_ptr_equal(end, text + strlen(text));
     return message;
@@ -41,7 +41,7 @@ static json_object *store_list(const char *const *texts, apr_pool_t *pool)
     for (; *texts != NULL; texts++) {
         const char *text = *texts;
 
-        json_object_array_add(list, runner_stored_read(&text));
+        json_object_array_add(list, runner_lazy_read(&text));
     }
     return list;
 }
@@ -51,15 +51,17 @@ static void check_members(json_object *message, apr_pool_t *pool)
 {
     assert_true(runner_message_is(message, "ai"));
     assert_false(runner_message_is(message, "a"));
-    assert_true(runner_stored_equals(message, "id", "one"));
-    assert_false(runner_stored_equals(message, "none", ""));
-    assert_true(runner_stored_has_text(message, "id"));
-    assert_false(runner_stored_has_text(message, "name"));
-    assert_false(runner_stored_has_text(message, "x"));
-    assert_false(runner_stored_has_text(message, "none"));
-    assert_string_equal(runner_stored_string(message, "id", pool), "one");
-    assert_null(runner_stored_string(message, "x", pool));
-    assert_null(runner_stored_string(message, "none", pool));
+    assert_true(runner_lazy_equals(message, "id", "one"));
+    assert_false(runner_lazy_equals(message, "none", ""));
+    assert_true(runner_lazy_has_text(message, "id"));
+    assert_false(runner_lazy_has_text(message, "name"));
+    assert_false(runner_lazy_has_text(message, "x"));
+    assert_false(runner_lazy_has_text(message, "none"));
+    assert_string_equal(runner_lazy_string(message, "id", NULL, pool), "one");
+    assert_null(runner_lazy_string(message, "x", NULL, pool));
+    assert_null(runner_lazy_string(message, "none", NULL, pool));
+    assert_string_equal(runner_lazy_string(message, "x", "", pool), "");
+    assert_string_equal(runner_lazy_string(message, "none", "", pool), "");
     assert_string_equal(runner_message_text(message, pool), "a \"b\"");
 }
 
@@ -68,8 +70,8 @@ static void members_of_text_are_those_of_its_tree(void **state)
     json_object *message = store(TEXT, *state);
 
     check_members(message, *state);
-    assert_string_equal(runner_stored_text(message).text, TEXT);
-    runner_stored_open(message, *state);
+    assert_string_equal(runner_lazy_text(message).text, TEXT);
+    runner_lazy_open(message, *state);
     check_members(message, *state);
     check_members(runner_value_parse(TEXT, strlen(TEXT), *state), *state);
 }
@@ -81,7 +83,7 @@ static void a_message_is_printed_as_it_was_stored(void **state)
         runner_value_list_of(runner_value_share(message)), *state);
 
     assert_string_equal(agent_json_print(list, *state), "[" TEXT "]");
-    runner_stored_open(message, *state);
+    runner_lazy_open(message, *state);
     assert_string_equal(agent_json_print(list, *state), "[" PRINTED "]");
     assert_string_equal(agent_json_print(list, *state), "[" PRINTED "]");
 }
@@ -93,10 +95,10 @@ static void keys_are_found_as_they_are_unescaped(void **state)
                                  *state);
 
     assert_true(runner_message_is(message, "ai"));
-    assert_true(runner_stored_has_text(message, "type"));
-    assert_false(runner_stored_has_text(message, "id"));
+    assert_true(runner_lazy_has_text(message, "type"));
+    assert_false(runner_lazy_has_text(message, "id"));
     assert_string_equal(runner_message_text(message, *state), "");
-    assert_false(runner_stored_has_text(store("{ }", *state), "type"));
+    assert_false(runner_lazy_has_text(store("{ }", *state), "type"));
 }
 
 static void messages_are_read_one_after_the_other(void **state)
@@ -107,9 +109,9 @@ static void messages_are_read_one_after_the_other(void **state)
     const char *at = joined;
 
     for (size_t i = 0; i < 3; i++) {
-        json_object *message = agent_json_own(runner_stored_read(&at), *state);
+        json_object *message = agent_json_own(runner_lazy_read(&at), *state);
 
-        assert_string_equal(runner_stored_text(message).text, texts[i]);
+        assert_string_equal(runner_lazy_text(message).text, texts[i]);
     }
     assert_string_equal(at, "");
 }
@@ -117,12 +119,12 @@ static void messages_are_read_one_after_the_other(void **state)
 static void a_message_is_opened_once(void **state)
 {
     json_object *message = store(TEXT, *state);
-    json_object *tree = runner_stored_open(message, *state);
+    json_object *tree = runner_lazy_open(message, *state);
 
     assert_true(json_object_is_type(tree, json_type_object));
     assert_int_equal(json_object_object_length(tree), 5);
-    assert_ptr_equal(runner_stored_open(message, *state), tree);
-    assert_int_equal(runner_stored_text(message).length, 0);
+    assert_ptr_equal(runner_lazy_open(message, *state), tree);
+    assert_int_equal(runner_lazy_text(message).length, 0);
 }
 
 static void other_values_are_not_opened(void **state)
@@ -134,12 +136,12 @@ static void other_values_are_not_opened(void **state)
         json_object *value = runner_value_parse(texts[i], strlen(texts[i]),
                                                 *state);
 
-        assert_ptr_equal(runner_stored_open(value, *state), value);
-        assert_int_equal(runner_stored_text(value).length, 0);
-        assert_false(runner_stored_has_text(value, "id"));
+        assert_ptr_equal(runner_lazy_open(value, *state), value);
+        assert_int_equal(runner_lazy_text(value).length, 0);
+        assert_false(runner_lazy_has_text(value, "id"));
         assert_string_equal(runner_message_text(value, *state), "");
     }
-    assert_null(runner_stored_open(NULL, *state));
+    assert_null(runner_lazy_open(NULL, *state));
 }
 
 static void the_text_of_blocks_is_joined(void **state)
@@ -184,7 +186,7 @@ static void the_reducer_finds_them_by_id(void **state)
     assert_ptr_equal(json_object_array_get_idx(merged, 0),
                      json_object_array_get_idx(list, 0));
     assert_int_not_equal(
-        runner_stored_text(json_object_array_get_idx(merged, 0)).length, 0);
+        runner_lazy_text(json_object_array_get_idx(merged, 0)).length, 0);
     assert_true(
         runner_message_is(json_object_array_get_idx(merged, 1), "human"));
     assert_string_equal(
@@ -206,8 +208,8 @@ static void models_read_trees(void **state)
         assert_true(json_object_is_type(json_object_array_get_idx(history, i),
                                         json_type_object));
     }
-    assert_true(runner_stored_equals(json_object_array_get_idx(history, 2),
-                                     "tool_call_id", "c2"));
+    assert_true(runner_lazy_equals(json_object_array_get_idx(history, 2),
+                                   "tool_call_id", "c2"));
 }
 
 int main(void)
