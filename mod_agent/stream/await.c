@@ -120,36 +120,40 @@ static agent_turn_t keep_waiting(await_t *await, apr_status_t rv,
         : AGENT_TURN_WAIT;
 }
 
-static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
-                              agent_waiter_t *waiter, apr_pool_t *scratch)
+/* The run has not ended, or could not be read for now. */
+static agent_turn_t go_on(await_t *await, apr_status_t rv,
+                          agent_wake_reason_t reason, apr_pool_t *scratch)
 {
-    await_t *await = baton;
+    agent_call_t *call = await->call;
+
+    if (reason == AGENT_REASON_HALF_CLOSED) {
+        return disconnect(await, scratch);
+    }
+    if (reason != AGENT_REASON_STOPPING) {
+        return keep_waiting(await, rv, reason, scratch);
+    }
+    rv = agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
+                         call->pool);
+    (void)!finish(await, rv, NULL, scratch);
+    return AGENT_TURN_DONE;
+}
+
+/* A half-closed client may still read, and gets the values of a run that has
+ * ended: its request may have waited for its first turn. */
+static agent_turn_t poll_run(await_t *await, agent_wake_reason_t reason,
+                             agent_waiter_t *waiter, apr_pool_t *scratch)
+{
     agent_call_t *call = await->call;
     const char *body;
     const char *cursor;
-    apr_status_t rv;
+    apr_status_t rv = agent_run_join(&body, &cursor, call->child->turn_db,
+                                     &call->ref, &call->err, scratch);
 
-    if (reason == AGENT_REASON_CLIENT_GONE
-        || (reason == AGENT_REASON_HALF_CLOSED && await->values == NULL)) {
-        return disconnect(await, scratch);
-    }
-    if (await->values != NULL) {
-        return agent_large_values_take_turn(await->values, reason, scratch);
-    }
-    if (reason == AGENT_REASON_HEARTBEAT) {
-        return keep_waiting(await, APR_EAGAIN, reason, scratch);
-    }
-    rv = agent_run_join(&body, &cursor, call->child->turn_db, &call->ref,
-                        &call->err, scratch);
     if (rv == APR_EAGAIN) {
         agent_waiter_subscribe_end(waiter);
     }
     if (rv == APR_EAGAIN || (rv != APR_SUCCESS && is_transient(await))) {
-        if (reason != AGENT_REASON_STOPPING) {
-            return keep_waiting(await, rv, reason, scratch);
-        }
-        rv = agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
-                             call->pool);
+        return go_on(await, rv, reason, scratch);
     }
     if (rv == APR_SUCCESS && cursor != NULL && await->sends_values) {
         return agent_large_values_begin(&await->values, call, &call->ref, body,
@@ -157,6 +161,22 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     }
     (void)!finish(await, rv, body, scratch);
     return AGENT_TURN_DONE;
+}
+
+static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
+                              agent_waiter_t *waiter, apr_pool_t *scratch)
+{
+    await_t *await = baton;
+
+    if (reason == AGENT_REASON_CLIENT_GONE) {
+        return disconnect(await, scratch);
+    }
+    if (await->values != NULL) {
+        return agent_large_values_take_turn(await->values, reason, scratch);
+    }
+    return reason == AGENT_REASON_HEARTBEAT
+        ? keep_waiting(await, APR_EAGAIN, reason, scratch)
+        : poll_run(await, reason, waiter, scratch);
 }
 
 /* Where the request may not wait: only a run that has not ended is refused, and

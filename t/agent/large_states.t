@@ -130,6 +130,16 @@ for my $what (sort keys %path) {
     };
 }
 
+# Most of them wait for their first turn when the child sees both.
+subtest 'large states: clients of a join close their sending side at once' => sub {
+    kill STOP => $child;
+    my @sockets = map { ask('join') } 1 .. 12;
+    shutdown $_, 1 for @sockets;
+    kill CONT => $child;
+    is scalar(grep { is_complete((read_all($_))[0]) } @sockets), 12,
+        'large states: clients that close their sending side before their turn receive the whole join';
+};
+
 subtest 'large states: a thread is copied' => sub {
     my $socket = $client->connection;
     syswrite $socket, "POST /threads/$thread/copy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
