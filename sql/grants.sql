@@ -7,8 +7,8 @@ grant select, insert, update, delete
        agent.calls, agent.run_events, agent.event_sweeps, agent.checkpoints, agent.checkpoint_tasks,
        agent.checkpoint_items, agent.inherited_items, agent.item_sweeps, agent.copied_runs, agent.thread_copies,
        agent.copy_lists, agent.copy_blobs, agent.checkpoint_snapshots, agent.checkpoint_writes,
-       agent.checkpoint_blobs, agent.blob_sweeps, agent.write_sweeps, agent.workers, agent.thread_expiries,
-       agent.webhook_outbox
+       agent.checkpoint_blobs, agent.blob_sweeps, agent.run_sweeps, agent.write_sweeps, agent.workers,
+       agent.thread_expiries, agent.webhook_outbox
     to :"app_role";
 grant select on agent.accounts, agent.schema_version to :"app_role";
 grant select, insert on agent.deployments to :"app_role";

@@ -83,6 +83,9 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/read_items.sql
 \ir functions/inline/find_children.sql
 \ir functions/inline/find_origin.sql
+\ir functions/inline/find_run.sql
+\ir functions/inline/find_swept_runs.sql
+\ir functions/inline/find_run_checkpoints.sql
 \ir functions/inline/find_snapshot.sql
 \ir functions/inline/find_channels.sql
 \ir functions/inline/compose_values.sql
@@ -152,8 +155,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/release_items.sql
 \ir functions/internal/delete_writes.sql
 \ir functions/internal/discard_checkpoints.sql
+\ir functions/internal/delete_run_state.sql
 \ir functions/internal/delete_records.sql
-\ir functions/internal/sweep_writes.sql
 \ir functions/internal/sweep_blobs.sql
 \ir functions/internal/delete_items.sql
 \ir functions/internal/delete_state.sql
@@ -256,7 +259,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/notify_runs.sql
 \ir functions/worker/maintain_partitions.sql
 \ir functions/worker/expire_threads.sql
-\ir functions/worker/sweep_items.sql
+\ir functions/worker/sweep_state.sql
 \ir functions/worker/sweep_copies.sql
 \ir functions/worker/sweep_events.sql
 \ir functions/worker/sweep_calls.sql

@@ -202,11 +202,22 @@ static apr_status_t create(const char **body, const char **changed,
                            const agent_run_creation_t *creation,
                            bool is_stateless)
 {
+    apr_status_t rv;
+
     *changed = NULL;
-    return is_stateless ? agent_run_create_stateless(body, call->db, creation,
-                                                     &call->err, call->pool)
-                        : agent_run_create(body, changed, call->db, creation,
-                                           &call->err, call->pool);
+    if (is_stateless) {
+        return agent_run_create_stateless(body, call->db, creation, &call->err,
+                                          call->pool);
+    }
+    for (;;) {
+        rv = agent_run_create(body, changed, call->db, creation, &call->err,
+                              call->pool);
+        if (!APR_STATUS_IS_EAGAIN(rv)) {
+            return rv;
+        }
+        agent_wake_cancel(call->child->wake_fd, call->ref.deployment_id,
+                          *changed);
+    }
 }
 
 /* suffix: as in agent_response_set_run_location(); NULL for a request that does

@@ -28,9 +28,10 @@ typedef struct agent_run_creation_t {
     const char *request;
 } agent_run_creation_t;
 
-/* Creates a run on the thread creation->ref.thread_id. Errors:
- * THREAD_NOT_FOUND, THREAD_BUSY, ASSISTANT_NOT_FOUND, CHECKPOINT_NOT_FOUND,
- * IDEMPOTENCY. */
+/* Creates a run on the thread creation->ref.thread_id. APR_EAGAIN: earlier runs
+ * that its strategy ends were ended, *changed, and others are left: call again.
+ * Errors: THREAD_NOT_FOUND, THREAD_BUSY, ASSISTANT_NOT_FOUND,
+ * CHECKPOINT_NOT_FOUND, IDEMPOTENCY. */
 apr_status_t agent_run_create(const char **body, const char **changed,
                               agent_db_pool_t *db,
                               const agent_run_creation_t *creation,

@@ -135,7 +135,7 @@ static void init_rest(agent_supervisor_t *sv)
     sv->save_graphs = (agent_save_graphs_t){.worker = &sv->worker,
                                             .runners = &sv->runners};
     sv->expire = (agent_expire_t){.worker = &sv->worker, .notify = &sv->notify};
-    sv->items = (agent_sweep_t){.worker = &sv->worker};
+    sv->state = (agent_sweep_t){.worker = &sv->worker};
     sv->events = (agent_sweep_t){.worker = &sv->worker};
     sv->copies = (agent_sweep_t){.worker = &sv->worker};
     sv->calls = (agent_sweep_t){.worker = &sv->worker};
@@ -177,7 +177,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_save_graphs_operation, &sv->save_graphs);
     agent_database_add(bulk, &agent_partitions_operation, &sv->expire);
     agent_database_add(bulk, &agent_expire_operation, &sv->expire);
-    agent_database_add(bulk, &agent_item_operation, &sv->items);
+    agent_database_add(bulk, &agent_state_operation, &sv->state);
     agent_database_add(bulk, &agent_event_operation, &sv->events);
     agent_database_add(bulk, &agent_copy_operation, &sv->copies);
     agent_database_add(bulk, &agent_call_operation, &sv->calls);

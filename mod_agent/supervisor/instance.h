@@ -60,7 +60,7 @@ typedef struct agent_supervisor_t {
     agent_notify_t notify;
     agent_save_graphs_t save_graphs;
     agent_expire_t expire;
-    agent_sweep_t items;
+    agent_sweep_t state;
     agent_sweep_t events;
     agent_sweep_t copies;
     agent_sweep_t calls;

@@ -243,7 +243,7 @@ create table agent.item_sweeps (
 );
 comment on table agent.item_sweeps is
     'Lists whose elements from some position on no checkpoint contains, and which were too many for one statement: '
-    'agent.sweep_items deletes them.';
+    'agent.sweep_state deletes them.';
 comment on column agent.item_sweeps.deployment_id is 'Its deployment.';
 comment on column agent.item_sweeps.thread_id is 'The thread.';
 comment on column agent.item_sweeps.list_id is 'The list.';
@@ -400,6 +400,7 @@ create table agent.checkpoint_writes (
     channel        text    not null,
     digests        uuid[]  not null,
     is_list        boolean not null,
+    deletions      bigint  not null default 0,
     constraint checkpoint_writes_pkey primary key (
         deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq)
 );
@@ -420,6 +421,8 @@ comment on column agent.checkpoint_writes.task_path is 'Where the task stands in
 comment on column agent.checkpoint_writes.channel is 'The channel that is written.';
 comment on column agent.checkpoint_writes.digests is 'Its value in agent.checkpoint_blobs; none for an empty one.';
 comment on column agent.checkpoint_writes.is_list is 'Whether the value is the list of these blobs.';
+comment on column agent.checkpoint_writes.deletions is
+    'threads.state_deletions when it was written: the deletion of a snapshot takes only writes that came before it.';
 
 create index checkpoint_writes_run on agent.checkpoint_writes (run_id, uuid_hash_extended(thread_id, 0));
 comment on index agent.checkpoint_writes_run is 'Finds the writes of a run that is deleted.';
@@ -477,20 +480,20 @@ create index blob_sweeps_due on agent.blob_sweeps (due_at);
 comment on index agent.blob_sweeps_due is 'Scanned by agent.sweep_blobs.';
 
 create table agent.write_sweeps (
-    deployment_id  uuid    not null,
-    thread_id      uuid    not null,
-    is_snapshot    boolean not null,
-    checkpoint_ns  text    not null,
-    deleted_id     uuid    not null,
-    constraint write_sweeps_pkey primary key (deployment_id, thread_id, is_snapshot, checkpoint_ns, deleted_id)
+    deployment_id  uuid   not null,
+    thread_id      uuid   not null,
+    checkpoint_ns  text   not null,
+    checkpoint_id  uuid   not null,
+    deletions      bigint not null,
+    constraint write_sweeps_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id)
 );
 comment on table agent.write_sweeps is
-    'Deleted runs and snapshots whose writes are to be deleted, and were too many for one statement: nothing reads them, '
-    'and agent.sweep_items deletes them.';
+    'Deleted snapshots to which other runs wrote more than one statement deletes: agent.sweep_state deletes the rest.';
 comment on column agent.write_sweeps.deployment_id is 'Its deployment.';
 comment on column agent.write_sweeps.thread_id is 'The thread.';
-comment on column agent.write_sweeps.is_snapshot is 'Whether it is a snapshot, else a run.';
-comment on column agent.write_sweeps.checkpoint_ns is 'Namespace of the snapshot; empty for a run.';
-comment on column agent.write_sweeps.deleted_id is 'The run, or the snapshot.';
+comment on column agent.write_sweeps.checkpoint_ns is 'Namespace of the snapshot.';
+comment on column agent.write_sweeps.checkpoint_id is 'The snapshot.';
+comment on column agent.write_sweeps.deletions is
+    'threads.state_deletions when it was deleted: later writes to it stay.';
 
 insert into agent.schema_version (version, name) values (2, 'create_threads');

@@ -305,6 +305,19 @@ comment on column agent.event_sweeps.deployment_id is 'Its deployment.';
 comment on column agent.event_sweeps.bucket is 'Partition of the events.';
 comment on column agent.event_sweeps.run_id is 'The run, which no longer has a record.';
 
+create table agent.run_sweeps (
+    deployment_id  uuid not null,
+    thread_id      uuid not null,
+    run_id         uuid not null,
+    constraint run_sweeps_pkey primary key (deployment_id, thread_id, run_id)
+);
+comment on table agent.run_sweeps is
+    'Deleted runs that saved more checkpoints, snapshots and writes than one statement deletes: nothing reads the '
+    'rest, and agent.sweep_state deletes it.';
+comment on column agent.run_sweeps.deployment_id is 'Its deployment.';
+comment on column agent.run_sweeps.thread_id is 'The thread.';
+comment on column agent.run_sweeps.run_id is 'The run, which no longer has a record.';
+
 create table agent.usage_events (
     deployment_id  uuid        not null,
     run_id         uuid        not null,

@@ -523,7 +523,7 @@ subtest 'random chats with forks and deletions: a copy has the states before its
             my ($run, $new) = run_steps($copy, $at->{checkpoint_id}, { a => list($keep, human('new')) });
             is_deeply state_of($copy, $new)->{values}{a}, [ @{ $at->{values}{a} }[ 0 .. $keep - 1 ], human('new') ];
             $play->api('delete_run', $copy, $run);
-            1 while $session->value('select agent.sweep_items()');
+            1 while $session->value('select agent.sweep_state()');
             is_deeply state_of($copy, $_->{checkpoint_id}), $_, 'the others are the same' for @{$chain};
         }
     }

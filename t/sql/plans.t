@@ -184,7 +184,7 @@ sub life {
     $session->query("update agent.thread_copies set expires_at = '-infinity'");
     $measure->('sweep_copies (many)', sub { $session->query('select agent.sweep_copies()') });
     $session->query('delete from agent.thread_copies');
-    $measure->('sweep_items', sub { $session->query('select agent.sweep_items()') });
+    $measure->('sweep_state', sub { $session->query('select agent.sweep_state()') });
     $session->query("set agent.now = '" . $session->value("select now() + interval '3 minutes'") . "'");
     $measure->('sweep_blobs', sub { $session->query('select agent.sweep_blobs()') });
     $session->query('reset agent.now');

@@ -145,7 +145,7 @@ sub sweep {
     $minutes += 2;
     $session->query("set agent.now = '" . $session->value("select now() + interval '$minutes minutes'") . "'");
     my $count = 0;
-    $count++ while $session->value('select agent.sweep_items()');
+    $count++ while $session->value('select agent.sweep_state()');
     $session->query('reset agent.now');
     return $count;
 }
@@ -756,13 +756,175 @@ subtest 'writes of a deleted run that are too many for one statement are swept, 
         ($code, $more) = $play->api('copy_thread', $thread, $copy, 'true') while $more;
         is "$code " . count_of('checkpoint_writes', $copy), 'ok 1', 'nor does a copy have them';
         my $sweeps = 0;
-        $sweeps++ while $sweeps < 50 && $session->value('select agent.sweep_items()') && count_of('write_sweeps', $thread);
+        $sweeps++ while $sweeps < 50 && $session->value('select agent.sweep_state()') && count_of('run_sweeps', $thread);
         cmp_ok $sweeps, '>', 15, "in $sweeps pieces";
         sweep();
-        is join(' ', map { count_of($_, $thread) } qw(checkpoint_writes write_sweeps checkpoint_snapshots checkpoint_blobs blob_sweeps)), '1 0 1 2 0', 'to the last';
+        is join(' ', map { count_of($_, $thread) } qw(checkpoint_writes run_sweeps checkpoint_snapshots checkpoint_blobs blob_sweeps)), '1 0 1 2 0', 'to the last';
         is orphans($thread), 0, "$how: the sweeps leave no unused row";
         is_deeply scalar(tuple_of($thread, '', $a)), $tuple, "$how: the sweeps leave the snapshot as it was";
     }
+};
+
+subtest 'checkpoints and snapshots of a deleted run that are too many for one statement are swept, and nothing finds them' => sub {
+    for my $how (qw(deletion rollback)) {
+        my $thread = $play->thread;
+        my $first = leased($thread);
+        my $root = AgentSQL::uuid();
+        $play->save($worker, AgentSQL::Play::checkpoint($first, id => $root, values => { n => 0 }));
+        my $a = saved($first, undef, id => $root, values => { messages => [ 0, 'm0' ] });
+        finish($first);
+        my $second = leased($thread);
+        my ($last, @batch, @ids) = ($a);
+        for my $n (1 .. 1500) {
+            push @ids, AgentSQL::uuid();
+            push @batch, AgentSQL::Play::put($second, id => $ids[-1], parent => $last,
+                channels => { messages => list($n, value_of($second, \@batch, "m$n")) }),
+                AgentSQL::Play::checkpoint($second, id => $ids[-1], parent => $last, values => { n => $n });
+            $last = $ids[-1];
+            $play->save($worker, splice @batch) if $n % 300 == 0;
+        }
+        my $nested = saved($second, undef, ns => 'node', values => { x => 'nested' });
+        my ($fork, $run);
+        if ($how eq 'rollback') {
+            is +($play->api('cancel_run', $thread, $second->{run_id}, 'rollback'))[0], 'ok', 'the run is rolled back';
+            finish($second);
+            is $play->status($thread, $second->{run_id}), 'run_not_found', 'it no longer exists';
+        } else {
+            finish($second);
+            my $third = leased($thread);
+            $fork = saved($third, $ids[699], values => { messages => [ 701, 'fork' ] });
+            finish($third);
+            is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok', 'the run is deleted';
+        }
+        my $state = $play->body('get_state', $thread, undef);
+        is_deeply [ @$state{qw(checkpoint_id values)} ], [ $root, { n => 0 } ], "$how: the head is that of the first run";
+        cmp_ok count_of('checkpoint_snapshots', $thread), '>', 500, "$how: a part of the snapshots is left";
+        cmp_ok count_of('checkpoints', $thread), '>', 500, "$how: a part of the checkpoints is left";
+
+        my $values = { messages => $fork ? [ (map { "m$_" } 0 .. 700), 'fork' ] : ['m0'] };
+        is tuple_of($thread, '', undef)->{tuple}{checkpoint_id}, $a, 'the last snapshot is none of them';
+        is scalar(tuple_of($thread, $_->[0], $_->[1])), undef, 'no read finds them' for [ '', $ids[1400] ], [ 'node', undef ], [ 'node', $nested ];
+        is_deeply [ map { $_->{checkpoint_id} } @{ (read_part('read_checkpoints', $thread, {}))[1]{tuples} } ], [ $fork // (), $a ],
+            'nor does a list';
+        is +($play->api('get_state', $thread, $ids[1400]))[0], 'checkpoint_not_found', 'nor a client';
+        is +($play->try_run($thread, request => { checkpoint_id => $ids[1400] }))[0], 'checkpoint_not_found', 'nor a new run';
+        $fork and is +($play->api('copy_thread', $thread, AgentSQL::uuid(), 'false'))[0], 'ok',
+            'a copy has the head, which does not continue them';
+        my $next = leased($thread);
+        is refused(AgentSQL::Play::put($next, id => $ids[1400], channels => {})), '22023', 'a put of the same id ends its run';
+        is refused(AgentSQL::Play::put($next, parent => $ids[1400], channels => {})), '22023', 'and one that continues them';
+        is refused(AgentSQL::Play::checkpoint($next, id => $ids[1400], values => { n => 1 })), '22023', 'and a checkpoint of the same id';
+        finish($next);
+
+        $session->query('begin');
+        is $session->value('select agent.sweep_state()'), 1, 'a sweep that is not committed';
+        $session->query('rollback');
+        my ($pieces, @wrong) = (0);
+        while (count_of('run_sweeps', $thread)) {
+            my $before = count_of('checkpoint_snapshots', $thread) + count_of('checkpoints', $thread);
+            $session->value('select agent.sweep_state()') or last;
+            $pieces++;
+            my $deleted = $before - count_of('checkpoint_snapshots', $thread) - count_of('checkpoints', $thread);
+            push @wrong, "$pieces: $deleted rows" if $deleted > 700;
+            push @wrong, "$pieces: values" if AgentSQL::encode(values_of($thread, $fork // $a)) ne AgentSQL::encode($values);
+        }
+        is "@wrong", '', "$how: each of $pieces pieces is small and leaves the values of the others";
+        cmp_ok $pieces, '>', 3, 'which are several';
+        sweep();
+        is join(' ', map { count_of($_, $thread) } qw(checkpoints checkpoint_snapshots run_sweeps item_sweeps)),
+            join(' ', 1, $fork ? 2 : 1, 0, 0), "$how: nothing of the run is left";
+        is orphans($thread), 0, "$how: the sweeps leave no unused row";
+        is tuple_of($thread, '', $fork)->{tuple}{parent}, $a, 'its child continues the nearest remaining ancestor' if $fork;
+        is count_of('inherited_items', $thread), $fork ? 1 : 0, 'which inherits what the child contains';
+    }
+};
+
+subtest 'a run that continues a deleted one is deleted too, to the head before both' => sub {
+    my $thread = $play->thread;
+    my @heads = map { AgentSQL::uuid() } 1 .. 3;
+    my @runs;
+    $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select 13000::bigint'");
+    for my $n (0 .. 2) {
+        my $claim = leased($thread);
+        my $parent = $n ? $heads[ $n - 1 ] : undef;
+        for my $id ((map { AgentSQL::uuid() } 1 .. 5), $heads[$n]) {
+            $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $id, parent => $parent, values => { n => $n }));
+            $parent = $id;
+        }
+        finish($claim);
+        push @runs, $claim->{run_id};
+    }
+    is +($play->api('delete_run', $thread, $runs[1]))[0], 'ok', 'the second run is deleted, all but a few checkpoints';
+    is +($play->api('delete_run', $thread, $runs[2]))[0], 'ok', 'then the third one';
+    is $play->body('get_state', $thread, undef)->{checkpoint_id}, $heads[0], 'the head is that of the first run';
+    sweep();
+    is count_of('checkpoints', $thread), 6, 'its checkpoints are kept';
+    $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select 4000000::bigint'");
+};
+
+subtest 'writes that are put again to a deleted snapshot stay' => sub {
+    my $thread = $play->thread;
+    my $first = leased($thread);
+    my $a = saved($first, undef, values => { x => 'a' });
+    finish($first);
+    my $second = leased($thread);
+    my @batch;
+    my ($old, $new) = map { value_of($second, \@batch, $_) } qw(old new);
+    $play->save($worker, @batch, AgentSQL::Play::put_writes($second, id => $a, writes => [ map { [ $_, 'x', $old ] } -1 .. 1999 ]));
+    is +($play->api('delete_run', $thread, $first->{run_id}))[0], 'ok', 'the run of the snapshot is deleted';
+    cmp_ok count_of('checkpoint_writes', $thread), '>', 500, 'more writes to it than one statement deletes';
+    my ($again) = $play->claim($worker);
+    is $again->{run_id}, $second->{run_id}, 'the run that wrote them begins again';
+    my $left = 0 + $session->value("select max(idx) from agent.checkpoint_writes where thread_id = '$thread'");
+    $play->save($worker, AgentSQL::Play::put($again, id => $a, channels => {}));
+    is_deeply tuple_of($thread, '', $a)->{writes}, [], 'the writes to the deleted snapshot are none of a new one with its id';
+    $play->save($worker, AgentSQL::Play::put_writes($again, id => $a, writes => [ map { [ $_, 'y', $new ] } -1, $left, 5000 ]));
+    my $writes = [ map { [ 'task', $_, 'y', $new, '' ] } -1, $left, 5000 ];
+    is_deeply tuple_of($thread, '', $a)->{writes}, $writes, 'those that are put again are';
+    finish($again);
+    sweep();
+    is_deeply tuple_of($thread, '', $a)->{writes}, $writes, 'the sweeps leave them';
+    is join(' ', map { count_of($_, $thread) } qw(checkpoint_writes write_sweeps checkpoint_blobs)), '3 0 1', 'and delete all others';
+    is orphans($thread), 0, 'the sweeps leave no unused row';
+};
+
+subtest 'writes are counted by one look at the deleted runs, whatever their number' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    my $a = saved($claim, undef, values => { x => 'a' });
+    my @batch;
+    my $digest = value_of($claim, \@batch, 'w');
+    $play->save($worker, @batch);
+    $session->query("insert into agent.run_sweeps (deployment_id, thread_id, run_id)
+        select '@{[ $play->deployment ]}', '$thread', gen_random_uuid() from generate_series(1, 100)");
+    $session->query('begin');
+    my $scans = sub { $session->value("select sum(pg_stat_get_xact_numscans(indexrelid)) from pg_index where indrelid = 'agent.run_sweeps'::regclass") };
+    my $before = $scans->();
+    $play->save($worker, AgentSQL::Play::put_writes($claim, id => $a, writes => [ map { [ $_, 'x', $digest ] } 0 .. 1999 ]));
+    cmp_ok $scans->() - $before, '<=', 3, 'of 2,000 writes';
+    $before = $scans->();
+    is scalar @{ tuple_of($thread, '', $a)->{writes} }, 2000, 'all are read';
+    cmp_ok $scans->() - $before, '<=', 6, 'by a few looks too';
+    $session->query('commit');
+    $session->query("delete from agent.run_sweeps where thread_id = '$thread'");
+    finish($claim);
+};
+
+subtest 'sweep_blobs deletes at most 1,400 blobs in a call' => sub {
+    my $thread = $play->thread;
+    my $claim = leased($thread);
+    for my $part (0 .. 3) {
+        my @batch;
+        value_of($claim, \@batch, "unused $part $_") for 1 .. 1000;
+        $play->save($worker, @batch);
+    }
+    finish($claim);
+    $session->query("set agent.now = '" . $session->value("select now() + interval '1 day'") . "'");
+    is $session->value('select agent.sweep_state()'), 1, 'a sweep';
+    cmp_ok count_of('checkpoint_blobs', $thread), '>=', 2600, 'deletes a part of 4,000 blobs';
+    1 while $session->value('select agent.sweep_state()');
+    $session->query('reset agent.now');
+    is count_of('checkpoint_blobs', $thread), 0, 'further ones delete the rest';
 };
 
 subtest 'blobs that no put names are swept when the thread has no run' => sub {
@@ -795,7 +957,7 @@ subtest 'a sweep beside a batch neither waits nor deletes what the batch names' 
     $session->query('begin');
     my $id = saved($second, $parent, values => { messages => [ 0, 'm1' ] }, id => AgentSQL::uuid());
     $play->save($worker, AgentSQL::Play::put($second, parent => $id, channels => { x => $digest }), AgentSQL::Play::finish($second));
-    is $other->value('select agent.sweep_items()'), 0, 'the thread is passed over';
+    is $other->value('select agent.sweep_state()'), 0, 'the thread is passed over';
     $session->query('commit');
     is $other->value("select uses from agent.checkpoint_blobs where digest = '$digest' and thread_id = '$thread'"), 1,
         'the snapshots of the batch count as one use of the blob';
@@ -804,9 +966,9 @@ subtest 'a sweep beside a batch neither waits nor deletes what the batch names' 
     my $third = leased($thread);
     $session->query('begin');
     $play->save($worker, AgentSQL::Play::put($third, parent => $id, channels => { x => $digest }), AgentSQL::Play::finish($third));
-    is $other->value('select agent.sweep_items()'), 0, 'a list of snapshots too, since its deletion counts uses';
+    is $other->value('select agent.sweep_state()'), 0, 'a list of snapshots too, since its deletion counts uses';
     $session->query('commit');
-    1 while $other->value('select agent.sweep_items()');
+    1 while $other->value('select agent.sweep_state()');
     is orphans($thread), 0, 'the sweeps leave no unused row';
     is_deeply values_of($thread, undef), { messages => ['m1'], x => 'sent early' }, 'the values of the batches are kept';
     is count_of('checkpoint_blobs', $thread), 2, 'only the blobs of the values are left';
@@ -861,9 +1023,12 @@ subtest 'elements of a deleted run that are too many for one statement are swept
 };
 
 subtest 'random chats with forks, writes and deletions keep all values, and no other row' => sub {
-    for my $round (1 .. 5) {
+    for my $round (1 .. 6) {
         my $thread = $play->thread;
         my (%state, %run);
+        # In every second round a statement deletes one or two snapshots, so that deletions overlap.
+        my $bytes = $round % 2 ? 4_000_000 : 13_000;
+        $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select ${bytes}::bigint'");
         for my $turn (1 .. 30) {
             if (rand() < 0.35 && %run) {
                 my $run = (sort keys %run)[ rand keys %run ];
@@ -871,6 +1036,7 @@ subtest 'random chats with forks, writes and deletions keep all values, and no o
                     "round $round, turn $turn: a run is deleted" or diag "seed $SEED, round $round, turn $turn";
                 delete $state{$_} for @{ delete $run{$run} };
                 sweep() if rand() < 0.5;
+                $session->value('select agent.sweep_state()') for 1 .. rand 4;
             } else {
                 my @known = sort keys %state;
                 my $parent = @known && rand() < 0.9 ? $known[ rand() < 0.6 ? -1 : rand @known ] : undef;
@@ -906,8 +1072,9 @@ subtest 'random chats with forks, writes and deletions keep all values, and no o
             if ($turn % 6 == 0) {
                 my @wrong = grep { AgentSQL::encode(values_of($thread, $_, '', 300)) ne AgentSQL::encode($state{$_}) } sort keys %state;
                 is "@wrong", '', "seed $SEED, round $round, turn $turn: all values are as saved";
+                sweep() if $bytes < 4_000_000;
             }
-            is orphans($thread), 0, "seed $SEED, round $round, turn $turn: no other row";
+            is orphans($thread), 0, "seed $SEED, round $round, turn $turn: no other row" if $bytes == 4_000_000 || $turn % 6 == 0;
         }
         sweep();
         is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$thread' and uses = 0"), 0, 'no blob without a use is left';

@@ -50,7 +50,7 @@ subtest 'a server role can write the records of a library, and read and delete t
     is $play->body('read_checkpoint', $claim->{thread_id}, '{}', undef, 1000)->{channels}{x}, $digest;
     is $play->body('read_blobs', $claim->{thread_id}, qq({"digests":["$digest"]}), undef, 1000)->{blobs}[0]{text}, '1';
     is +($play->api('delete_run', @$claim{qw(thread_id run_id)}))[0], 'ok';
-    is $session->value('select agent.sweep_items()'), 0;
+    is $session->value('select agent.sweep_state()'), 0;
     is +($play->api('delete_thread', $claim->{thread_id}))[0], 'ok';
     $session->query("select agent.mark_worker_dead($worker, true, 100)");
 };

@@ -260,7 +260,7 @@ subtest 'deleting a run deletes its events and checkpoints, and resets the head 
     is $play->thread_status($thread), 'interrupted', 'the status follows the state';
     is $session->value("select count(*) from agent.checkpoint_items where thread_id = '$thread'"), 4,
         'elements that no other checkpoint contains are deleted';
-    is $session->value('select agent.sweep_items()'), 0, 'nothing is left to sweep';
+    is $session->value('select agent.sweep_state()'), 0, 'nothing is left to sweep';
     is +($play->api('delete_run', $thread, $claims[2]{run_id}))[0], 'run_not_found', 'twice';
 
     is +($play->api('delete_run', $thread, $claims[1]{run_id}))[0], 'ok', 'the only run';

@@ -179,6 +179,39 @@ subtest 'rollback restores the nearest remaining checkpoint when the previous ru
     is $play->body('get_state', $thread, undef)->{checkpoint_id}, $ids[0];
 };
 
+subtest 'interrupt and rollback end many waiting runs in several transactions, newest first' => sub {
+    for my $strategy (qw(interrupt rollback)) {
+        my ($thread, $claim) = busy_thread();
+        my @runs = map { $play->run($thread) } 1 .. 250;
+        my $new = AgentSQL::uuid();
+        my $after = $strategy eq 'interrupt' ? 'interrupted' : 'run_not_found';
+        my $most = $strategy eq 'rollback' ? 40 : 100;
+        is +($play->try_run($thread, run => $new, strategy => $strategy))[0], 'waiting', "$strategy: the first one does not create the run";
+        my %changed = map { $_ => 1 } split / /, $play->session->extra;
+        is_deeply [ sort keys %changed ], [ sort $thread, @runs[ 250 - $most .. 249 ] ], "it ends the $most newest runs";
+        is_deeply [ map { $play->status($thread, $_) } @runs[ 249 - $most, 250 - $most, 249 ], $new ],
+            [ 'pending', $after, $after, 'run_not_found' ], 'and no other';
+        is $play->queue($claim->{run_id})->{cancel}, undef, 'the executing run goes on';
+        my ($count, $code) = (1);
+        do { ($code) = $play->try_run($thread, run => $new, strategy => $strategy); $count++ } while ($code eq 'waiting');
+        is "$code $count", $strategy eq 'rollback' ? 'ok 7' : 'ok 3', 'further ones end the others, and the last one creates the run';
+        is $play->queue($claim->{run_id})->{cancel}, $strategy, 'and cancels the one that executes';
+        is $play->session->value("select count(*) from agent.run_queue where thread_id = '$thread'"), 2, 'these two are left';
+        $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
+        is $play->queue($new)->{state}, 'ready', 'the new one is next';
+        $play->finish_all($worker);
+    }
+};
+
+subtest 'a transaction ends waiting runs of 4 MB of requests' => sub {
+    my $thread = $play->thread;
+    my ($first, @runs) = map { $play->run($thread, request => { input => 'x' x 1_000_000 }) } 1 .. 8;
+    is +($play->try_run($thread, strategy => 'interrupt'))[0], 'waiting', 'with eight of a megabyte';
+    is $play->session->value("select count(*) from agent.run_queue where thread_id = '$thread'"), 4, 'four are left';
+    is +($play->try_run($thread, strategy => 'interrupt'))[0], 'ok', 'the next call ends these';
+    $play->finish_all($worker);
+};
+
 subtest 'a constraint prevents two active runs of a thread' => sub {
     my $thread = $play->thread;
     my @runs = map { $play->run($thread) } 1, 2;

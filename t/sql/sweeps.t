@@ -31,23 +31,23 @@ sub positions {
     return @$row;
 }
 
-subtest 'sweep_items deletes the end of a list, at most 4,000 rows in a call, the last ones first' => sub {
+subtest 'sweep_state deletes the end of a list, at most 4,000 rows in a call, the last ones first' => sub {
     my $thread = list_to_sweep(1, 40_000, 5, q('1'));
-    is $session->value('select agent.sweep_items()'), 1;
+    is $session->value('select agent.sweep_state()'), 1;
     my ($count, $last) = positions($thread);
     cmp_ok $count, '>=', 36_000, "$count are left";
     is $last, $count - 1, 'without a gap';
-    1 while $session->value('select agent.sweep_items()');
+    1 while $session->value('select agent.sweep_state()');
     is_deeply [ positions($thread) ], [ 5, 4 ], 'the beginning of the list is kept';
     is $session->value('select count(*) from agent.item_sweeps'), 0;
 };
 
-subtest 'sweep_items deletes at most 4 MB in a call' => sub {
+subtest 'sweep_state deletes at most 4 MB in a call' => sub {
     # A megabyte each, of text that does not compress.
     my $thread = list_to_sweep(2, 40, 0, q((select string_agg(md5(random()::text), '') from generate_series(1, 32000))));
-    is $session->value('select agent.sweep_items()'), 1;
+    is $session->value('select agent.sweep_state()'), 1;
     cmp_ok +(positions($thread))[0], '>=', 35;
-    1 while $session->value('select agent.sweep_items()');
+    1 while $session->value('select agent.sweep_state()');
     is +(positions($thread))[0], 0;
 };
 
@@ -55,8 +55,8 @@ subtest 'two sweeps do not wait for each other, nor a deletion for a sweep' => s
     my $thread = list_to_sweep(3, 10, 0, q('1'));
     my $other = AgentSQL::Play->new($db->session)->session;
     $session->query('begin');
-    is $session->value('select agent.sweep_items()'), 1;
-    is $other->value('select agent.sweep_items()'), 0, 'the list is taken';
+    is $session->value('select agent.sweep_state()'), 1;
+    is $other->value('select agent.sweep_state()'), 0, 'the list is taken';
     is $other->value("select agent.delete_items('$AgentSQL::DEPLOYMENT', '$thread', 1000000)"), 1_000_000;
     $session->query('commit');
     is +(positions($thread))[0], 0;
@@ -147,6 +147,40 @@ subtest 'the deletion of a long chat is many short transactions, and leaves no r
     is_deeply count_rows($in), { runs => 0, checkpoints => 0, checkpoint_items => 0 };
     is +($play->api('get_thread', $in))[0], 'thread_not_found';
     is $session->value("select count(*) from agent.thread_expiries where thread_id = '$in'"), 0;
+};
+
+subtest 'one piece of the deletion of a thread ends at most 501 runs' => sub {
+    my $in = $play->thread;
+    $play->run($in);
+    $session->query("do \$\$ begin for n in 1 .. 1500 loop perform agent.create_run('$AgentSQL::DEPLOYMENT', '$in', gen_random_uuid(),
+        '$AgentSQL::ASSISTANT', 'agent', '{agent}', 'enqueue', null, null, null, '{}'); end loop; end \$\$");
+    my $queued = sub { $session->value("select count(*) from agent.run_queue where thread_id = '$in'") };
+    is_deeply [ $play->api('delete_thread', $in) ], [ 'ok', 'more' ];
+    is scalar(split / /, $session->extra), 502, 'the thread and the runs that it ended';
+    is $queued->(), 1000, 'the others are left';
+    is +($play->try_run($in))[0], 'thread_not_found', 'none of them begins, since the thread does not exist';
+    my ($code, $more) = $play->api('delete_thread', $in, 'true');
+    ($code, $more) = $play->api('delete_thread', $in, 'true') while $more;
+    is $queued->(), 0, 'further pieces end them';
+    is $session->value("select count(*) from agent.runs where thread_id = '$in'"), 0;
+};
+
+subtest 'one piece of the deletion of a thread deletes at most 4 MB of requests' => sub {
+    my $in = $play->thread;
+    my @runs = map { run_with_events($in, 0) } 1 .. 12;
+    # A megabyte each, of text that does not compress.
+    $session->query("update agent.runs set input = to_json((select string_agg(md5(random()::text), '') from generate_series(1, 32000)))
+        where thread_id = '$in'");
+    is_deeply [ $play->api('delete_thread', $in) ], [ 'ok', 'more' ];
+    cmp_ok $session->value("select count(*) from agent.runs where thread_id = '$in'"), '>=', 7;
+    for my $call ([ 'get_run', $runs[11] ], [ 'join_run', $runs[11] ], [ 'find_checkpoint_event', $runs[11], AgentSQL::uuid() ],
+        [ 'cancel_run', $runs[11], 'interrupt' ], [ 'cancel_runs', [ $runs[11] ], 'interrupt' ], [ 'delete_run', $runs[11] ]) {
+        my ($name, @with) = @$call;
+        is +($play->api($name, $in, @with))[0], 'run_not_found', "$name: for clients the runs that are left do not exist either";
+    }
+    is +($play->api('find_run_thread', $runs[11]))[0], 'run_not_found';
+    is +($play->poll($in, $runs[11], -1))[0][0], '', 'nor do their events';
+    1 while ($play->api('delete_thread', $in, 'true'))[1];
 };
 
 subtest 'sweep_events deletes the events that were left, at most 4,000 in a call' => sub {

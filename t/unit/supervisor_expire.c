@@ -10,7 +10,7 @@
 #define NOW apr_time_from_sec(1000)
 
 static const agent_operation_t *const sweeps[] = {
-    &agent_item_operation, &agent_event_operation, &agent_copy_operation,
+    &agent_state_operation, &agent_event_operation, &agent_copy_operation,
     &agent_call_operation};
 
 #define SWEEPS (int)(sizeof(sweeps) / sizeof(sweeps[0]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expire_threads, maintain_partitions, sweep_items, sweep_events,
+/* expire_threads, maintain_partitions, sweep_state, sweep_events,
  * sweep_copies and sweep_calls; see expire.h. */
 #include "expire.h"
 
@@ -134,10 +134,10 @@ static apr_time_t due_sweep(void *part)
     return due_if_live(sweep->worker, sweep->due_at);
 }
 
-static const agent_statement_t sweep_items = {
-    .name = "agent_sweep_items",
+static const agent_statement_t sweep_state = {
+    .name = "agent_sweep_state",
     .is_repeatable = true,
-    .sql = "select agent.sweep_items()"};
+    .sql = "select agent.sweep_state()"};
 
 static const agent_statement_t sweep_events = {
     .name = "agent_sweep_events",
@@ -157,10 +157,10 @@ static apr_status_t send_sweep(agent_sweep_t *sweep,
     return agent_db_send(database->db, statement, NULL, err, database->scratch);
 }
 
-static apr_status_t send_items(void *part, agent_database_t *database,
+static apr_status_t send_state(void *part, agent_database_t *database,
                                agent_error_t **err)
 {
-    return send_sweep(part, &sweep_items, database, err);
+    return send_sweep(part, &sweep_state, database, err);
 }
 
 static apr_status_t send_events(void *part, agent_database_t *database,
@@ -194,8 +194,8 @@ static void fail_sweep(void *part, agent_failure_t failure)
         failure == AGENT_FAILURE_TIMEOUT ? SWEEP_LONG_PAUSE : INTERVAL);
 }
 
-const agent_operation_t agent_item_operation = {
-    "sweep_items", due_sweep, send_items, receive_sweep, fail_sweep};
+const agent_operation_t agent_state_operation = {
+    "sweep_state", due_sweep, send_state, receive_sweep, fail_sweep};
 
 static const agent_statement_t sweep_calls = {
     .name = "agent_sweep_calls",

@@ -30,7 +30,7 @@ typedef struct agent_sweep_t {
 extern const agent_operation_t agent_expire_operation;
 extern const agent_operation_t agent_partitions_operation;
 /* part: an agent_sweep_t for each. */
-extern const agent_operation_t agent_item_operation;
+extern const agent_operation_t agent_state_operation;
 extern const agent_operation_t agent_event_operation;
 extern const agent_operation_t agent_copy_operation;
 extern const agent_operation_t agent_call_operation;

@@ -21,10 +21,7 @@ declare
     v_row    agent.run_queue;
 begin
     select r.status into v_status
-      from agent.runs r
-     where r.run_id = p_run_id
-       and r.deployment_id is not distinct from p_deployment_id
-       and r.thread_id is not distinct from p_thread_id;
+      from agent.find_run(p_deployment_id, p_thread_id, p_run_id) r;
     if not found then
         code := 'run_not_found';
         return;
@@ -64,7 +61,7 @@ begin
     end if;
     changed := p_thread_id || ' ' || p_run_id;
     if p_action = 'rollback' then
-        perform agent.rollback_run(null, v_row);
+        perform agent.rollback_run(null, v_row, agent.deletion_bytes());
     else
         perform agent.finalize_runs(null, array[agent.make_end(v_row, 'interrupted')]);
     end if;

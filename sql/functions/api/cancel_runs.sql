@@ -26,10 +26,7 @@ begin
       from unnest(p_run_ids) k (run_id)
      cross join lateral (
             select x.run_id
-              from agent.runs x
-             where x.run_id = k.run_id
-               and x.deployment_id is not distinct from p_deployment_id
-               and x.thread_id is not distinct from p_thread_id
+              from agent.find_run(p_deployment_id, p_thread_id, k.run_id) x
              limit 1
            ) r;
     if v_run_ids is null then

@@ -5,7 +5,8 @@
 -- agent.sweep_copies deletes one that is not continued.
 -- p_copy_id: the id of the copy. p_continued: not the first call.
 -- Returns: ok, body: more when something is left, else null; source_not_found; thread_changed when a run or the thread
---          was deleted during the copy, or it was not continued for two minutes: it can begin again, with another id.
+--          was deleted during the copy, something that it copies is left of a deleted run (agent.run_sweeps), or it was
+--          not continued for two minutes: it can begin again, with another id.
 -- Locks:   the row of the copy in agent.thread_copies.
 create or replace function agent.copy_thread(
     p_deployment_id uuid,

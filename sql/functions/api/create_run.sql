@@ -3,9 +3,11 @@
 -- a lock assigns a transaction id, and each rejection would then flush the log.
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
 --          thread_not_found, assistant_not_found, checkpoint_not_found, thread_busy,
---          idempotency_mismatch. changed: the thread and the runs that this call ended, null for none.
--- Bound:   one run record, and 37 bytes for each unfinished run of one thread, whose number is not limited.
---          Held by `agent.preempt_runs(p_deployment_id, p_thread_id, p_strategy)`.
+--          idempotency_mismatch; waiting: earlier runs of the thread were ended, others are left: call again,
+--          in another transaction. changed: the thread and the runs that this call ended, null for none.
+-- Bound:   one run record, and 37 bytes for each of 101 runs.
+--          Held by `then 100000 else 40000 end` in sql/functions/internal/preempt_runs.sql and `select 4000000` in
+--          sql/functions/inline/deletion_bytes.sql.
 -- Locks:   the idempotency key (advisory), then the thread, then its queue rows and records.
 create or replace function agent.create_run(
     p_deployment_id uuid,
@@ -32,7 +34,7 @@ declare
     v_assistant  agent.assistants;
     v_thread     agent.threads;
     v_checkpoint uuid;
-    v_ended      uuid[];
+    v_preempted  record;
 begin
     if p_idempotency_key is not null then
         select s.code, s.body into code, body
@@ -72,7 +74,8 @@ begin
           where c.deployment_id = p_deployment_id
             and c.thread_id = p_thread_id
             and c.checkpoint_ns = ''
-            and c.checkpoint_id = v_checkpoint;
+            and c.checkpoint_id = v_checkpoint
+            and (c.run_id in (select s.run_id from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true;
         if not found then
             code := 'checkpoint_not_found';
             return;
@@ -86,9 +89,13 @@ begin
     end if;
 
     if p_strategy in ('interrupt', 'rollback') then
-        v_ended := agent.preempt_runs(p_deployment_id, p_thread_id, p_strategy);
-        if v_ended <> '{}' then
-            changed := array_to_string(p_thread_id || v_ended, ' ');
+        v_preempted := agent.preempt_runs(p_deployment_id, p_thread_id, p_strategy);
+        if v_preempted.ended <> '{}' then
+            changed := array_to_string(p_thread_id || v_preempted.ended, ' ');
+        end if;
+        if v_preempted.more then
+            code := 'waiting';
+            return;
         end if;
     end if;
 

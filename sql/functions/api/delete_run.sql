@@ -25,10 +25,7 @@ declare
 begin
     -- A run that does not exist or is not final is refused without a lock.
     select r.status into v_status
-      from agent.runs r
-     where r.run_id = p_run_id
-       and r.deployment_id is not distinct from p_deployment_id
-       and r.thread_id is not distinct from p_thread_id;
+      from agent.find_run(p_deployment_id, p_thread_id, p_run_id) r;
     if not found then
         code := 'run_not_found';
         return;
@@ -71,7 +68,10 @@ begin
                p_deployment_id, p_thread_id, p_run_id, q.base_checkpoint_id)
      where q.run_id = v_thread.active_run_id
        and q.deployment_id is not distinct from p_deployment_id;
-    v_head := agent.discard_run(p_deployment_id, p_thread_id, p_run_id);
+    if v_thread.head_run_id = p_run_id then
+        v_head := agent.skip_checkpoints(p_deployment_id, p_thread_id, p_run_id, v_thread.head_checkpoint_id);
+    end if;
+    perform agent.discard_run(p_deployment_id, p_thread_id, p_run_id, agent.deletion_bytes());
     if v_thread.head_run_id = p_run_id then
         perform agent.move_head(p_deployment_id, p_thread_id, v_head);
         update agent.threads t

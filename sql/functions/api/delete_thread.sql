@@ -2,14 +2,13 @@
 -- DELETE /threads/{thread_id}, with everything that belongs to it but usage, in pieces of agent.deletion_bytes():
 -- call again, each time in a transaction of its own, until more is null. The worker of an executing run finds no
 -- queue row and is fenced. After the first piece the thread does not exist for clients, and
--- agent.expire_threads completes the deletion if the caller does not; until then its id is taken. Events beyond a piece are deleted by
--- agent.sweep_events; without their runs they cannot be read.
+-- agent.expire_threads completes the deletion if the caller does not; until then its id is taken. Events beyond a
+-- piece are deleted by agent.sweep_events; without their runs they cannot be read.
 -- p_continued: not the first call; a thread that does not exist then was deleted, and one that is not being deleted
 -- was created again after that.
 -- Returns: ok, changed: the thread and its unfinished runs; body: more when something is left, else null;
 --          thread_not_found.
--- Bound:   37 bytes for each unfinished run of one thread, whose number is not limited.
---          Held by `and b.thread_id = p_thread_id`.
+-- Bound:   37 bytes for each of 501 runs. Held by `limit c_queued`.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.delete_thread(
     p_deployment_id uuid,
@@ -24,6 +23,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    c_queued  constant integer := 500;
     v_now     timestamptz := agent.now();
     v_active  uuid;
     v_deleted boolean;
@@ -61,24 +61,29 @@ begin
                  where b.deployment_id = p_deployment_id
                    and b.thread_id = p_thread_id
                    and b.state = 'blocked'
-                 order by b.thread_seq))
+                 order by b.thread_seq
+                 limit c_queued))
         returning q.run_id
     )
-    select string_agg(e.run_id::text, ' ') into v_ended
+    select string_agg(e.run_id::text, ' '), case when count(*) >= c_queued then 0 else v_left end
+      into v_ended, v_left
       from ended e;
     code := 'ok';
     changed := concat_ws(' ', p_thread_id, v_ended);
 
     -- Run by run: a join could read the events of the whole day.
     for v_row in
-        select r.thread_seq, r.run_id, r.events_bucket
+        select r.thread_seq, r.run_id, r.events_bucket,
+               4000 + coalesce(pg_column_size(r.input), 0) + coalesce(pg_column_size(r.command), 0)
+               + coalesce(pg_column_size(r.config), 0) + coalesce(pg_column_size(r.context), 0)
+               + coalesce(pg_column_size(r.metadata), 0) as bytes
           from agent.runs r
          where r.deployment_id = p_deployment_id
            and r.thread_id = p_thread_id
          order by r.thread_seq
     loop
         exit when v_left <= 0;
-        v_left := agent.delete_events(p_deployment_id, v_row.events_bucket, v_row.run_id, v_left) - 2000;
+        v_left := agent.delete_events(p_deployment_id, v_row.events_bucket, v_row.run_id, v_left) - v_row.bytes;
         v_last := v_row;
     end loop;
     if v_last is not null then

@@ -20,10 +20,7 @@ declare
 begin
     select 'ok', r.events_bucket
       into code, v_bucket
-      from agent.runs r
-     where r.run_id = p_run_id
-       and r.deployment_id is not distinct from p_deployment_id
-       and r.thread_id is not distinct from p_thread_id;
+      from agent.find_run(p_deployment_id, p_thread_id, p_run_id) r;
     if not found then
         code := 'run_not_found';
         return;

@@ -17,7 +17,13 @@ begin
       into code, body
       from agent.runs r
      where r.run_id = p_run_id
-       and r.deployment_id is not distinct from p_deployment_id;
+       and r.deployment_id is not distinct from p_deployment_id
+       and not exists (
+            select from agent.threads t
+             where t.deployment_id = r.deployment_id
+               and t.thread_id = r.thread_id
+               and t.is_deleted
+            offset 0);
     if not found then
         code := 'run_not_found';
     end if;

@@ -2,8 +2,6 @@
 -- GET /threads/{thread_id}/runs/{run_id}.
 -- Returns: ok with the run record; run_not_found, also when the run belongs to another thread.
 -- Locks:   none.
---
--- "is not distinct from" here and elsewhere leaves the planner one index, the primary key.
 create or replace function agent.get_run(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -18,10 +16,7 @@ as $function$
 begin
     select 'ok', agent.render_run(r)
       into code, body
-      from agent.runs r
-     where r.run_id = p_run_id
-       and r.deployment_id is not distinct from p_deployment_id
-       and r.thread_id is not distinct from p_thread_id;
+      from agent.find_run(p_deployment_id, p_thread_id, p_run_id) r;
     if not found then
         code := 'run_not_found';
     end if;

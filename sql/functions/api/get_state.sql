@@ -46,6 +46,9 @@ begin
                and k.thread_id = t.thread_id
                and k.checkpoint_ns = ''
                and k.checkpoint_id = coalesce(p_checkpoint_id, t.head_checkpoint_id)
+               and (k.run_id in (
+                    select s.run_id
+                      from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
              limit 1
            ) c on true
       left join lateral agent.find_origin(c.deployment_id, c.thread_id, c.run_id) r on true

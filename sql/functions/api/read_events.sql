@@ -64,10 +64,7 @@ begin
     more := false;
     select r.events_bucket, r.status, r.finished_at is not null, r.last_event_seq
       into v_bucket, v_status, v_final, v_last
-      from agent.runs r
-     where r.run_id = p_run_id
-       and r.deployment_id is not distinct from p_deployment_id
-       and r.thread_id is not distinct from p_thread_id;
+      from agent.find_run(p_deployment_id, p_thread_id, p_run_id) r;
     if not found then
         return next;
         return;

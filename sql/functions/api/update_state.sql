@@ -48,7 +48,8 @@ begin
          where c.deployment_id = p_deployment_id
            and c.thread_id = p_thread_id
            and c.checkpoint_ns = ''
-           and c.checkpoint_id = v_checkpoint)
+           and c.checkpoint_id = v_checkpoint
+           and (c.run_id in (select s.run_id from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true)
     then
         code := 'checkpoint_not_found';
     end if;

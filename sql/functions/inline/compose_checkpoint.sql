@@ -30,6 +30,9 @@ as $function$
                and x.thread_id = p_thread_id
                and x.checkpoint_ns = ''
                and x.checkpoint_id = p_checkpoint_id
+               and (x.run_id in (
+                    select s.run_id
+                      from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
              limit 1
            ) k on true
 $function$;

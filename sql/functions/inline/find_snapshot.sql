@@ -25,6 +25,9 @@ as $function$
                   and x.thread_id = p_thread_id
                   and x.checkpoint_ns = ''
                   and x.created_at <= p_until
+                  and (x.run_id in (
+                       select s.run_id
+                         from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
                 order by x.deployment_id desc, x.thread_id desc, x.checkpoint_ns desc, x.checkpoint_id desc
                 limit 1))
 $function$;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The writes of a snapshot, without those of deleted runs: of those of one idx the oldest run's, or the newest run's
--- when idx is negative.
+-- The writes of a snapshot, without those of deleted runs, and without those to a deleted snapshot of the same id: of
+-- those of one idx the oldest run's, or the newest run's when idx is negative.
 -- Returns: rows, in the order of task_id and idx.
 -- Locks:   none.
 create or replace function agent.find_writes(
@@ -18,9 +18,10 @@ as $function$
        and w.thread_id = p_thread_id
        and w.checkpoint_ns = p_checkpoint_ns
        and w.checkpoint_id = p_checkpoint_id
-       and not exists (
-            select from agent.find_write_sweep(w.deployment_id, w.thread_id, w.run_id)
-            offset 0)
+       and w.deletions >= coalesce((
+            select s.deletions
+              from agent.find_write_sweep(p_deployment_id, p_thread_id, p_checkpoint_ns, p_checkpoint_id) s), 0)
+       and (w.run_id in (select s.run_id from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
      order by w.task_id, w.idx, case when w.idx < 0 then - w.run_seq else w.run_seq end
 $function$;
 

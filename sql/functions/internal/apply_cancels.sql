@@ -76,7 +76,7 @@ begin
         -- Newest first within a thread, so that none of them is promoted.
         foreach v_row in array coalesce(v_waiting, '{}')
         loop
-            perform agent.rollback_run(null, v_row);
+            perform agent.rollback_run(null, v_row, agent.deletion_bytes() / cardinality(v_waiting));
         end loop;
     end if;
     return (

@@ -44,7 +44,8 @@ begin
     end if;
     foreach v_row in array coalesce(v_discarded, '{}')
     loop
-        perform agent.rollback_run(p_worker_id, v_row);
+        perform agent.rollback_run(
+            p_worker_id, v_row, agent.deletion_bytes() / cardinality(v_discarded));
     end loop;
 end
 $function$;

@@ -3,7 +3,7 @@
 -- one, and notes for agent.copy_items the elements that they contain (agent.copy_ranges). Up to
 -- p_bytes: each row counts as its stored size plus 1,000 bytes, and as much for each further index of its table; a
 -- namespace counts 50,000 bytes more.
--- Returns: the unused part of p_bytes; 0 or less when something may be left.
+-- Returns: the unused part of p_bytes; 0 or less when something may be left; null when one is left of a deleted run.
 -- Locks:   the caller holds the row of the copy.
 create or replace function agent.copy_checkpoints(p_copy agent.thread_copies, p_bytes bigint) returns bigint
 language plpgsql volatile security invoker
@@ -11,14 +11,15 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_left    bigint := p_bytes;
-    v_ns      text := p_copy.checkpoint_ns;
-    v_next    uuid := p_copy.next_checkpoint_id;
-    v_ids     uuid[];
-    v_parents uuid[];
-    v_found   integer;
-    v_copied  bigint;
-    v_bytes   bigint;
+    v_left     bigint := p_bytes;
+    v_ns       text := p_copy.checkpoint_ns;
+    v_next     uuid := p_copy.next_checkpoint_id;
+    v_ids      uuid[];
+    v_parents  uuid[];
+    v_found    integer;
+    v_copied   bigint;
+    v_bytes    bigint;
+    v_is_swept boolean;
 begin
     while v_ns is not null and v_left > 0
     loop
@@ -83,9 +84,14 @@ begin
         select array_agg(u.checkpoint_id order by u.depth), array_agg(u.parent_checkpoint_id order by u.depth),
                max(u.bytes), (
                    select count(*)
-                     from copied)
-          into v_ids, v_parents, v_bytes, v_copied
+                     from copied), bool_or(u.run_id in (
+                   select s.run_id
+                     from agent.find_swept_runs(p_copy.deployment_id, p_copy.source_id) s))
+          into v_ids, v_parents, v_bytes, v_copied, v_is_swept
           from up u;
+        if v_is_swept then
+            return null;
+        end if;
         v_found := cardinality(v_ids) - 1;
         v_next := v_parents[v_found + 1];
         perform agent.copy_ranges(p_copy, false, v_ns, v_ids[2 :], v_parents[2 :]);
@@ -109,6 +115,9 @@ begin
            and x.thread_id = p_copy.source_id
            and x.checkpoint_ns = v_ns
            and x.created_at <= p_copy.started_at
+           and (x.run_id in (
+                select s.run_id
+                  from agent.find_swept_runs(p_copy.deployment_id, p_copy.source_id) s)) is not true
          order by x.deployment_id desc, x.thread_id desc, x.checkpoint_ns desc, x.checkpoint_id desc
          limit 1;
     end loop;

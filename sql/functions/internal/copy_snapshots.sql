@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copies the snapshots of a thread and their writes into its copy, as agent.copy_checkpoints the checkpoints. The
 -- writes of a snapshot, which are those of the tasks of one step, are copied together.
--- Returns: the unused part of p_bytes; 0 or less when something may be left.
+-- Returns: the unused part of p_bytes; 0 or less when something may be left; null when one is left of a deleted run.
 -- Locks:   the caller holds the row of the copy.
 create or replace function agent.copy_snapshots(p_copy agent.thread_copies, p_bytes bigint) returns bigint
 language plpgsql volatile security invoker
@@ -9,14 +9,15 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_left    bigint := p_bytes;
-    v_ns      text := p_copy.snapshot_ns;
-    v_next    uuid := p_copy.next_snapshot_id;
-    v_ids     uuid[];
-    v_parents uuid[];
-    v_found   integer;
-    v_copied  bigint;
-    v_bytes   bigint;
+    v_left     bigint := p_bytes;
+    v_ns       text := p_copy.snapshot_ns;
+    v_next     uuid := p_copy.next_snapshot_id;
+    v_ids      uuid[];
+    v_parents  uuid[];
+    v_found    integer;
+    v_copied   bigint;
+    v_bytes    bigint;
+    v_is_swept boolean;
 begin
     while v_ns is not null and v_left > 0
     loop
@@ -77,9 +78,13 @@ begin
                        and x.checkpoint_id = u.checkpoint_id
                        -- Not those of later runs: runs of the copy get the same numbers.
                        and x.run_seq <= p_copy.run_seq
-                       and not exists (
-                            select from agent.find_write_sweep(x.deployment_id, x.thread_id, x.run_id)
-                            offset 0)
+                       and x.deletions >= coalesce((
+                            select s.deletions
+                              from agent.find_write_sweep(
+                                       p_copy.deployment_id, p_copy.source_id, v_ns, u.checkpoint_id) s), 0)
+                       and (x.run_id in (
+                            select s.run_id
+                              from agent.find_swept_runs(p_copy.deployment_id, p_copy.source_id) s)) is not true
                     offset 0
                    ) w
                 on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq) do nothing
@@ -97,9 +102,14 @@ begin
         select array_agg(u.checkpoint_id order by u.depth), array_agg(u.parent_checkpoint_id order by u.depth),
                max(u.bytes), (
                    select count(*)
-                     from copied)
-          into v_ids, v_parents, v_bytes, v_copied
+                     from copied), bool_or(u.run_id in (
+                   select s.run_id
+                     from agent.find_swept_runs(p_copy.deployment_id, p_copy.source_id) s))
+          into v_ids, v_parents, v_bytes, v_copied, v_is_swept
           from up u;
+        if v_is_swept then
+            return null;
+        end if;
         v_found := cardinality(v_ids) - 1;
         v_next := v_parents[v_found + 1];
         perform agent.copy_ranges(p_copy, true, v_ns, v_ids[2 :], v_parents[2 :]);
@@ -123,6 +133,9 @@ begin
            and x.thread_id = p_copy.source_id
            and x.checkpoint_ns = v_ns
            and x.created_at <= p_copy.started_at
+           and (x.run_id in (
+                select s.run_id
+                  from agent.find_swept_runs(p_copy.deployment_id, p_copy.source_id) s)) is not true
          order by x.deployment_id desc, x.thread_id desc, x.checkpoint_ns desc, x.checkpoint_id desc
          limit 1;
     end loop;

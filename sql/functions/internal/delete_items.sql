@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes elements of a thread that no checkpoint contains, up to p_bytes: each row counts as its stored
--- size plus 1,000 bytes, and 1,000 for each digest, whose blob loses a use. From the end of a list, so that a list never has a gap: one that is not deleted as a whole
--- cannot be continued by a checkpoint (agent.derive_channel).
+-- size plus 1,000 bytes, and 1,000 for each digest, whose blob loses a use. From the end of a list, so that a list
+-- never has a gap: one that is not deleted as a whole cannot be continued by a checkpoint (agent.derive_channel).
 -- p_list_id: of this list only; null: of all lists of the thread.
--- Returns: the unused part of p_bytes; 0 when elements are left for agent.sweep_items.
+-- Returns: the unused part of p_bytes; 0 when elements are left for agent.sweep_state.
 -- Locks:   the rows of agent.item_sweeps, skipping those that another sweep holds.
 create or replace function agent.delete_items(
     p_deployment_id uuid,

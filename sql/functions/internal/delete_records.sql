@@ -60,6 +60,9 @@ begin
         return v_left;
     end if;
 
+    delete from agent.run_sweeps s
+     where s.deployment_id = p_deployment_id
+       and s.thread_id = p_thread_id;
     delete from agent.write_sweeps s
      where s.deployment_id = p_deployment_id
        and s.thread_id = p_thread_id;

@@ -1,9 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes writes of a thread's deleted runs and snapshots, up to p_bytes: each counts 2,000 bytes, and 1,000 for each
--- digest, whose blob loses a use. A write of many digests may lose some of them only, since nothing reads it.
--- Returns: the unused part of p_bytes; 0 when writes are left for agent.sweep_items.
+-- Deletes the writes of a deleted run, or those of other runs to deleted snapshots that came before the deletion, up to
+-- p_bytes: each counts 2,000 bytes, and 1,000 for each digest, whose blob loses a use; a snapshot counts 5,000. A write
+-- of many digests may lose some of them only, since nothing reads it.
+-- p_run_id: the run; null: the snapshots of agent.write_sweeps.
+-- Returns: the unused part of p_bytes; 0 when writes are left for agent.sweep_state.
 -- Locks:   the caller holds the thread.
-create or replace function agent.delete_writes(p_deployment_id uuid, p_thread_id uuid, p_bytes bigint) returns bigint
+create or replace function agent.delete_writes(p_deployment_id uuid, p_thread_id uuid, p_run_id uuid, p_bytes bigint)
+returns bigint
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off set plan_cache_mode = force_generic_plan
@@ -17,31 +20,35 @@ declare
     v_uses  agent.blob_use[] := '{}';
 begin
     for v_sweep in
-        select s.is_snapshot, s.checkpoint_ns, s.deleted_id, s.ctid as row_id
-          from agent.write_sweeps s
-         where s.deployment_id = p_deployment_id
-           and s.thread_id = p_thread_id
-         order by s.deployment_id, s.thread_id, s.is_snapshot, s.checkpoint_ns, s.deleted_id
+        select null as checkpoint_ns, null::uuid as checkpoint_id, null::bigint as deletions,
+               null::tid as row_id, 0 as bytes
+         where p_run_id is not null
+        union all
+        (select s.checkpoint_ns, s.checkpoint_id, s.deletions, s.ctid, 5000
+           from agent.write_sweeps s
+          where p_run_id is null
+            and s.deployment_id = p_deployment_id
+            and s.thread_id = p_thread_id
+          order by s.deployment_id, s.thread_id, s.checkpoint_ns, s.checkpoint_id)
     loop
         exit when v_left <= 0;
-        v_left := v_left - 1000;
+        v_left := v_left - v_sweep.bytes;
         v_rows := '{}';
         for v_row in
             select x.ctid as row_id, x.digests
               from agent.checkpoint_writes x
-             where not v_sweep.is_snapshot
-               and x.run_id = v_sweep.deleted_id
+             where x.run_id = p_run_id
                and uuid_hash_extended(x.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
                and x.deployment_id is not distinct from p_deployment_id
                and x.thread_id is not distinct from p_thread_id
             union all
             select x.ctid, x.digests
               from agent.checkpoint_writes x
-             where v_sweep.is_snapshot
-               and x.deployment_id = p_deployment_id
+             where x.deployment_id = p_deployment_id
                and x.thread_id = p_thread_id
                and x.checkpoint_ns = v_sweep.checkpoint_ns
-               and x.checkpoint_id = v_sweep.deleted_id
+               and x.checkpoint_id = v_sweep.checkpoint_id
+               and x.deletions < v_sweep.deletions
         loop
             exit when v_left <= 0;
             v_cut := 1 + v_left / 1000;
@@ -78,4 +85,4 @@ begin
 end
 $function$;
 
-comment on function agent.delete_writes(uuid, uuid, bigint) is 'Deletes writes of deleted runs and snapshots.';
+comment on function agent.delete_writes(uuid, uuid, uuid, bigint) is 'Deletes writes of deleted runs and snapshots.';

@@ -1,69 +1,85 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes the checkpoints of a run, or its snapshots. One of another run whose parent is deleted is attached to the
--- nearest remaining ancestor, which inherits the elements that it contains (agent.release_items). With snapshots go the
--- writes of the run, and those of other runs to these snapshots: they are noted for agent.delete_writes.
--- Returns: nothing.
+-- Deletes checkpoints of a deleted run, or its snapshots, up to p_bytes: each counts 6,000 bytes, the length of its
+-- namespace and 500 for each channel. A checkpoint of another run, or one that is left, whose parent is deleted is
+-- attached to the nearest remaining ancestor, which inherits the elements that it contains (agent.release_items).
+-- Writes of other runs to deleted snapshots are noted for agent.delete_writes.
+-- Returns: the unused part of p_bytes; 0 or less when some may be left.
 -- Locks:   the caller holds the thread.
 create or replace function agent.discard_checkpoints(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
-    p_is_snapshot boolean
-) returns void
+    p_is_snapshot boolean,
+    p_bytes bigint
+) returns bigint
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_namespaces text[];
-    v_ids        uuid[];
+    v_left       bigint := p_bytes;
+    v_row        record;
+    v_rows       tid[] := '{}';
+    v_namespaces text[] := '{}';
+    v_ids        uuid[] := '{}';
+    v_parents    uuid[] := '{}';
     v_ancestors  uuid[];
+    v_ancestor   uuid;
+    v_positions  jsonb;
+    v_path       integer[];
+    v_at         integer;
 begin
-    -- A checkpoint has one parent: no cycle can be reached from one with a parent of another run.
-    with recursive own as (
-        select c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id
-          from agent.checkpoints c
-         where not p_is_snapshot
-           and c.run_id = p_run_id
-           and uuid_hash_extended(c.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
-           and c.deployment_id is not distinct from p_deployment_id
-           and c.thread_id is not distinct from p_thread_id
-        union all
-        select c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id
-          from agent.checkpoint_snapshots c
-         where p_is_snapshot
-           and c.run_id = p_run_id
-           and uuid_hash_extended(c.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
-           and c.deployment_id is not distinct from p_deployment_id
-           and c.thread_id is not distinct from p_thread_id
-    ),
-    down as (
-        select o.checkpoint_ns, o.checkpoint_id, coalesce(o.parent_checkpoint_id, p_thread_id) as ancestor_id
-          from own o
-         where (
-                select x.run_id
-                  from agent.find_channels(
-                           p_deployment_id, p_thread_id, p_is_snapshot, o.checkpoint_ns,
-                           o.parent_checkpoint_id) x) is distinct from p_run_id
-        union all
-        select d.checkpoint_ns, c.checkpoint_id, d.ancestor_id
-          from down d
-         cross join lateral agent.find_children(
-                p_deployment_id, p_thread_id, p_is_snapshot, d.checkpoint_ns, d.checkpoint_id) c
-         where c.run_id is not distinct from p_run_id
-    )
-    select array_agg(d.checkpoint_ns), array_agg(d.checkpoint_id), array_agg(d.ancestor_id)
-      into v_namespaces, v_ids, v_ancestors
-      from down d;
-
-    if v_ids is not null then
-        perform agent.release_items(
-            p_deployment_id, p_thread_id, p_run_id, p_is_snapshot, v_namespaces, v_ids, v_ancestors);
+    for v_row in
+        select c.row_id, c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id,
+               6000 + octet_length(c.checkpoint_ns) + 500 * c.channels as bytes
+          from agent.find_run_checkpoints(p_deployment_id, p_thread_id, p_run_id) c
+         where c.is_snapshot = p_is_snapshot
+    loop
+        exit when v_left <= 0;
+        v_left := v_left - v_row.bytes;
+        v_rows := v_rows || v_row.row_id;
+        v_namespaces := v_namespaces || v_row.checkpoint_ns;
+        v_ids := v_ids || v_row.checkpoint_id;
+        v_parents := v_parents || v_row.parent_checkpoint_id;
+    end loop;
+    if v_rows = '{}' then
+        return v_left;
     end if;
+
+    -- Found by id in a map: a search for each parent would be quadratic.
+    select jsonb_object_agg(i.checkpoint_id || i.checkpoint_ns, i.pos) into v_positions
+      from unnest(v_ids, v_namespaces) with ordinality i (checkpoint_id, checkpoint_ns, pos);
+    v_ancestors := array_fill(null::uuid, array[cardinality(v_ids)]);
+    for v_first in 1 .. cardinality(v_ids)
+    loop
+        v_at := v_first;
+        v_path := '{}';
+        loop
+            v_ancestor := v_ancestors[v_at];
+            exit when v_ancestor is not null;
+            v_path := v_path || v_at;
+            -- Until it is known: a runner may send a checkpoint that is its own ancestor.
+            v_ancestors[v_at] := p_thread_id;
+            v_ancestor := coalesce(v_parents[v_at], p_thread_id);
+            v_at := v_positions ->> (v_parents[v_at] || v_namespaces[v_at]);
+            exit when v_at is null;
+        end loop;
+        foreach v_at in array v_path
+        loop
+            v_ancestors[v_at] := v_ancestor;
+        end loop;
+    end loop;
+    perform agent.release_items(
+        p_deployment_id, p_thread_id, p_is_snapshot, v_positions, v_namespaces, v_ids, v_ancestors);
+
     if p_is_snapshot then
-        insert into agent.write_sweeps (deployment_id, thread_id, is_snapshot, checkpoint_ns, deleted_id)
-        select p_deployment_id, p_thread_id, true, i.checkpoint_ns, i.checkpoint_id
+        insert into agent.write_sweeps (deployment_id, thread_id, checkpoint_ns, checkpoint_id, deletions)
+        select p_deployment_id, p_thread_id, i.checkpoint_ns, i.checkpoint_id, (
+                   select t.state_deletions
+                     from agent.threads t
+                    where t.deployment_id = p_deployment_id
+                      and t.thread_id = p_thread_id)
           from unnest(v_namespaces, v_ids) i (checkpoint_ns, checkpoint_id)
          where exists (
                 select from agent.checkpoint_writes w
@@ -72,29 +88,17 @@ begin
                    and w.checkpoint_ns = i.checkpoint_ns
                    and w.checkpoint_id = i.checkpoint_id
                 offset 0)
-        union all
-        select p_deployment_id, p_thread_id, false, '', p_run_id
-         where exists (
-                select from agent.checkpoint_writes w
-                 where w.run_id = p_run_id
-                   and uuid_hash_extended(w.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
-                   and w.deployment_id is not distinct from p_deployment_id
-                   and w.thread_id is not distinct from p_thread_id)
-            on conflict do nothing;
+            on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id) do update
+           set deletions = excluded.deletions;
         delete from agent.checkpoint_snapshots c
-         where c.run_id = p_run_id
-           and uuid_hash_extended(c.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
-           and c.deployment_id is not distinct from p_deployment_id
-           and c.thread_id is not distinct from p_thread_id;
+         where c.ctid = any (v_rows);
     else
         delete from agent.checkpoints c
-         where c.run_id = p_run_id
-           and uuid_hash_extended(c.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)
-           and c.deployment_id is not distinct from p_deployment_id
-           and c.thread_id is not distinct from p_thread_id;
+         where c.ctid = any (v_rows);
     end if;
+    return v_left;
 end
 $function$;
 
-comment on function agent.discard_checkpoints(uuid, uuid, uuid, boolean) is
-    'Deletes the checkpoints or snapshots of a run.';
+comment on function agent.discard_checkpoints(uuid, uuid, uuid, boolean, bigint) is
+    'Deletes checkpoints or snapshots of a deleted run.';

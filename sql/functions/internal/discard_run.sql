@@ -1,15 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes the record, the checkpoints, snapshots and writes, the elements of their values that no others contain, and
--- the events of a run: agent.deletion_bytes() of writes, elements and events; agent.sweep_items and agent.sweep_events
--- delete the rest later, and blobs that no longer have a use. The cost depends on what the run did, not on the length
--- of the thread.
--- Returns: the thread's head, or its nearest ancestor that another run saved; null for none.
+-- the events of a run: p_bytes of these, agent.deletion_bytes() for the runs of a transaction together.
+-- agent.sweep_state and agent.sweep_events delete the rest later, which nothing finds from now on, and blobs that no
+-- longer have a use. The cost depends on what the run did, not on the length of the thread.
+-- Returns: nothing. The caller moves the head of the thread when it is a checkpoint of the run.
 -- Locks:   the caller holds the thread; takes the record.
 create or replace function agent.discard_run(
     p_deployment_id uuid,
     p_thread_id uuid,
-    p_run_id uuid
-) returns uuid
+    p_run_id uuid,
+    p_bytes bigint
+) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off
@@ -17,32 +18,23 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_bucket date;
-    v_head   uuid;
-    v_bytes  bigint;
+    v_left   bigint;
 begin
-    select agent.skip_checkpoints(p_deployment_id, p_thread_id, p_run_id, t.head_checkpoint_id)
-      into v_head
-      from agent.threads t
-     where t.deployment_id = p_deployment_id
-       and t.thread_id = p_thread_id;
-
-    update agent.threads t
-       set state_deletions = t.state_deletions + 1
-     where t.deployment_id = p_deployment_id
-       and t.thread_id = p_thread_id;
-    perform agent.discard_checkpoints(p_deployment_id, p_thread_id, p_run_id, k.is_snapshot)
-       from (values (false), (true)) k (is_snapshot);
-    v_bytes := agent.delete_writes(p_deployment_id, p_thread_id, agent.deletion_bytes());
-    v_bytes := agent.delete_items(p_deployment_id, p_thread_id, v_bytes);
+    v_left := agent.delete_run_state(p_deployment_id, p_thread_id, p_run_id, p_bytes);
+    if v_left > 0 then
+        v_left := agent.delete_writes(p_deployment_id, p_thread_id, null, v_left);
+    end if;
+    if v_left > 0 then
+        v_left := agent.delete_items(p_deployment_id, p_thread_id, v_left);
+    end if;
 
     delete from agent.runs r
      where r.run_id = p_run_id
        and r.deployment_id is not distinct from p_deployment_id
     returning r.events_bucket into v_bucket;
-    perform agent.delete_events(p_deployment_id, v_bucket, p_run_id, v_bytes);
-    return v_head;
+    perform agent.delete_events(p_deployment_id, v_bucket, p_run_id, v_left);
 end
 $function$;
 
-comment on function agent.discard_run(uuid, uuid, uuid) is
+comment on function agent.discard_run(uuid, uuid, uuid, bigint) is
     'Deletes the record, events and checkpoints of a run.';

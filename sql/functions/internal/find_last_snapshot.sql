@@ -25,6 +25,9 @@ begin
      where x.deployment_id = p_deployment_id
        and x.thread_id = p_thread_id
        and x.checkpoint_ns = p_checkpoint_ns
+       and (x.run_id in (
+            select s.run_id
+              from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
      order by x.deployment_id desc, x.thread_id desc, x.checkpoint_ns desc, x.checkpoint_id desc
      limit 1;
     if p_checkpoint_ns <> '' or v_last.checkpoint_id is null then
@@ -59,6 +62,9 @@ begin
            and x.thread_id = p_thread_id
            and x.checkpoint_ns = ''
            and (x.run_id = v_active.run_id and x.epoch <> v_active.epoch) is not true
+           and (x.run_id in (
+                select s.run_id
+                  from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
          order by x.deployment_id desc, x.thread_id desc, x.checkpoint_ns desc, x.checkpoint_id desc
          limit 1));
 end

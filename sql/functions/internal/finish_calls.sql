@@ -88,7 +88,9 @@ begin
                and c.checkpoint_ns = ''
                and c.checkpoint_id = v_head;
         elsif v_saved then
-            perform agent.discard_run(v_call.deployment_id, v_call.thread_id, v_call.run_id);
+            perform agent.discard_run(
+                v_call.deployment_id, v_call.thread_id, v_call.run_id,
+                agent.deletion_bytes() / cardinality(p_calls));
             perform agent.move_head(v_call.deployment_id, v_call.thread_id, v_call.base_checkpoint_id);
         end if;
         v_end.status := case when v_code <> 'ok' and v_before = 'error' then 'error' else 'success' end;

@@ -4,13 +4,16 @@
 -- is continued only from the checkpoint of the root graph that has the task, which metadata.parents of its snapshots
 -- names.
 -- p_thread: its row, with active_run_id.
--- Returns: true or false; true where metadata.parents does not name that checkpoint.
+-- Returns: true or false; true where metadata.parents does not name that checkpoint, and for more than 1,000 snapshots,
+--          of which no more are read.
 -- Locks:   the caller holds the thread.
 create or replace function agent.may_continue_run(p_thread agent.threads, p_run_id uuid) returns boolean
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    c_snapshots constant integer := 1000;
+    v_spaces    text[];
     v_start_id uuid := coalesce((
         select r.start_checkpoint_id
           from agent.runs r
@@ -31,21 +34,28 @@ begin
     then
         return true;
     end if;
-    return exists (
+    v_spaces := array(
+        select x.checkpoint_ns
+          from agent.checkpoint_snapshots x
+         where x.run_id = p_run_id
+           and uuid_hash_extended(x.thread_id, 0) = uuid_hash_extended(p_thread.thread_id, 0)
+           and x.deployment_id is not distinct from p_thread.deployment_id
+           and x.thread_id is not distinct from p_thread.thread_id
+         limit c_snapshots + 1);
+    return cardinality(v_spaces) > c_snapshots or exists (
         select from (
-                select distinct x.checkpoint_ns
-                  from agent.checkpoint_snapshots x
-                 where x.run_id = p_run_id
-                   and uuid_hash_extended(x.thread_id, 0) = uuid_hash_extended(p_thread.thread_id, 0)
-                   and x.deployment_id is not distinct from p_thread.deployment_id
-                   and x.thread_id is not distinct from p_thread.thread_id
-                ) n
+                select distinct u.checkpoint_ns
+                  from unnest(v_spaces) u (checkpoint_ns)
+               ) n
          cross join lateral (
                 select k.run_id, k.metadata -> 'parents' ->> '' as root_id
                   from agent.checkpoint_snapshots k
                  where k.deployment_id = p_thread.deployment_id
                    and k.thread_id = p_thread.thread_id
                    and k.checkpoint_ns = n.checkpoint_ns
+                   and (k.run_id in (
+                        select s.run_id
+                          from agent.find_swept_runs(p_thread.deployment_id, p_thread.thread_id) s)) is not true
                  order by k.deployment_id desc, k.thread_id desc, k.checkpoint_ns desc, k.checkpoint_id desc
                  limit 1
                ) l

@@ -1,13 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Applies strategy interrupt or rollback to the unfinished runs of a thread: a run that no worker holds ends
--- at once, a leased one gets the cancel flag. An active call goes on: it ends within seconds.
--- Returns: the runs that ended.
+-- at once, a leased one gets the cancel flag. An active call goes on: it ends within seconds. Up to
+-- agent.deletion_bytes(), of which each waiting run counts 40,000, with rollback 100,000, and its request: newest
+-- first, so that none of them is promoted; the active one is the last.
+-- Returns: ended: the runs that ended; more: call again, in another transaction.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.preempt_runs(
     p_deployment_id uuid,
     p_thread_id uuid,
-    p_strategy text
-) returns uuid[]
+    p_strategy text,
+    out ended uuid[],
+    out more boolean
+)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_sort = off
 set plan_cache_mode = force_generic_plan
@@ -15,10 +19,11 @@ as $function$
 declare
     v_active_run_id uuid;
     v_active        agent.run_queue;
-    v_blocked       agent.run_queue[];
-    v_waiting       agent.run_queue[];
+    v_waiting       agent.run_queue[] := '{}';
     v_row           agent.run_queue;
+    v_left          bigint := agent.deletion_bytes();
 begin
+    more := false;
     select t.active_run_id into v_active_run_id
       from agent.threads t
      where t.deployment_id = p_deployment_id
@@ -31,36 +36,40 @@ begin
        and q.deployment_id is not distinct from p_deployment_id
        and q.op is null
        for update;
-    select array_agg(b.q) into v_blocked
-      from (
-            select q
-              from agent.run_queue q
-             where q.deployment_id = p_deployment_id
-               and q.thread_id = p_thread_id
-               and q.state = 'blocked'
-             order by q.thread_seq
-           ) b;
-    v_waiting := case when v_active.state = 'ready' then array[v_active] else '{}' end || v_blocked;
+    for v_row in
+        select q.*
+          from agent.run_queue q
+         where q.deployment_id = p_deployment_id
+           and q.thread_id = p_thread_id
+           and q.state = 'blocked'
+         order by q.thread_seq desc
+    loop
+        more := v_left <= 0;
+        exit when more;
+        v_left := v_left - case when p_strategy = 'rollback' then 100000 else 40000 end
+            - coalesce(v_row.request_bytes, 0);
+        v_waiting := v_waiting || v_row;
+    end loop;
 
-    update agent.run_queue q
-       set cancel = agent.stronger_cancel(q.cancel, p_strategy)
-     where q.run_id = v_active.run_id
-       and q.deployment_id is not distinct from p_deployment_id
-       and v_active.state = 'leased';
-
+    if not more then
+        v_waiting := v_waiting || case when v_active.state = 'ready' then array[v_active] end;
+        update agent.run_queue q
+           set cancel = agent.stronger_cancel(q.cancel, p_strategy)
+         where q.run_id = v_active.run_id
+           and q.deployment_id is not distinct from p_deployment_id
+           and v_active.state = 'leased';
+    end if;
     if p_strategy = 'rollback' then
-        -- Newest first, so that none of them is promoted.
-        for v_row in
-            select w.* from unnest(v_waiting) w order by w.thread_seq desc
+        foreach v_row in array v_waiting
         loop
-            perform agent.rollback_run(null, v_row);
+            perform agent.rollback_run(null, v_row, agent.deletion_bytes() / cardinality(v_waiting));
         end loop;
     elsif cardinality(v_waiting) > 0 then
         perform agent.finalize_runs(null, array(
             select agent.make_end(w, 'interrupted')
               from unnest(v_waiting) w));
     end if;
-    return array(select w.run_id from unnest(v_waiting) w);
+    ended := array(select w.run_id from unnest(v_waiting) w);
 end
 $function$;
 

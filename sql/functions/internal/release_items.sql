@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Prepares the deletion of a run's checkpoints, or of its snapshots: attaches the checkpoints of other runs that continue them to the
--- nearest remaining ancestor, which inherits the elements that these contain; all others are to be deleted
+-- Prepares the deletion of checkpoints, or of snapshots: attaches the remaining ones that continue them to the nearest
+-- remaining ancestor, which inherits the elements that these contain; all others are to be deleted
 -- (agent.delete_items). Elements that a checkpoint stored are contained in it and its descendants only, and what
 -- a descendant contains, the child through which it descends contains as well: so the children of the ancestor
 -- tell which elements are still contained.
--- p_namespaces, p_ids, p_ancestors: the run's checkpoints and the ancestor of each, which has the same namespace; the
--- thread's id for none.
+-- p_namespaces, p_ids, p_ancestors: the checkpoints and the ancestor of each, which has the same namespace; the
+-- thread's id for none. p_positions: where the id of a checkpoint, followed by its namespace, is in these arrays.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread.
 create or replace function agent.release_items(
     p_deployment_id uuid,
     p_thread_id uuid,
-    p_run_id uuid,
     p_is_snapshot boolean,
+    p_positions jsonb,
     p_namespaces text[],
     p_ids uuid[],
     p_ancestors uuid[]
@@ -31,7 +31,7 @@ begin
       from unnest(p_namespaces, p_ids, p_ancestors) i (checkpoint_ns, checkpoint_id, ancestor_id)
      cross join lateral agent.find_children(
             p_deployment_id, p_thread_id, p_is_snapshot, i.checkpoint_ns, i.checkpoint_id) x
-     where x.run_id is distinct from p_run_id;
+     where not p_positions ? (x.checkpoint_id || i.checkpoint_ns);
     v_is_leaf := v_children is null;
     if p_is_snapshot then
         update agent.checkpoint_snapshots child
@@ -49,7 +49,11 @@ begin
         delete from agent.inherited_items h
          where h.ctid = any (array(
                 select x.ctid
-                  from unnest(p_namespaces || p_namespaces, p_ids || p_ancestors) i (checkpoint_ns, checkpoint_id)
+                  from (
+                        select distinct k.checkpoint_ns, k.checkpoint_id
+                          from unnest(p_namespaces || p_namespaces, p_ids || p_ancestors)
+                               k (checkpoint_ns, checkpoint_id)
+                       ) i
                  cross join lateral (
                         select y.ctid
                           from agent.inherited_items y
@@ -74,12 +78,9 @@ begin
                  where v.stored_from is not null
                 union all
                 select h.checkpoint_ns,
-                       coalesce((
-                           select i.ancestor_id
-                             from unnest(p_namespaces, p_ids, p_ancestors)
-                                  i (checkpoint_ns, checkpoint_id, ancestor_id)
-                            where i.checkpoint_ns = h.checkpoint_ns
-                              and i.checkpoint_id = h.checkpoint_id), h.checkpoint_id),
+                       coalesce(
+                           p_ancestors[(p_positions ->> (h.checkpoint_id || h.checkpoint_ns))::integer],
+                           h.checkpoint_id),
                        h.list_id, h.first, h.until
                   from inherited h
                ) r (checkpoint_ns, ancestor_id, list_id, first, until)
@@ -96,7 +97,7 @@ begin
                 p_deployment_id, p_thread_id, p_is_snapshot, a.checkpoint_ns, a.ancestor_id) x
          cross join lateral unnest(x.channels) v
          cross join lateral unnest(v.list_ids, v.ends) s (list_id, until)
-         where x.run_id is distinct from p_run_id
+         where not p_positions ? (x.checkpoint_id || a.checkpoint_ns)
          group by a.checkpoint_ns, a.ancestor_id, s.list_id
     ),
     decided as (
@@ -129,5 +130,5 @@ begin
 end
 $function$;
 
-comment on function agent.release_items(uuid, uuid, uuid, boolean, text[], uuid[], uuid[]) is
-    'Prepares the deletion of a run''s checkpoints.';
+comment on function agent.release_items(uuid, uuid, boolean, jsonb, text[], uuid[], uuid[]) is
+    'Prepares the deletion of checkpoints.';

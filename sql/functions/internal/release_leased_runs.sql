@@ -34,7 +34,7 @@ begin
         run_id := v_row.run_id;
         thread_id := v_row.thread_id;
         if v_row.cancel = 'rollback' then
-            perform agent.rollback_run(null, v_row);
+            perform agent.rollback_run(null, v_row, agent.deletion_bytes() / cardinality(v_rows));
             outcome := 'rolled_back';
         elsif v_row.cancel = 'interrupt' then
             perform agent.finalize_runs(null, array[agent.make_end(v_row, 'interrupted')]);

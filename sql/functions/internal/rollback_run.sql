@@ -1,11 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes an unfinished run: record, events, checkpoints and queue row. The thread's head becomes again what
--- it was when the run became ready. Usage and the outbox keep a row. p_worker_id as in agent.finalize_runs.
+-- it was when the run became ready. Usage and the outbox keep a row. p_worker_id as in agent.finalize_runs, p_bytes
+-- as in agent.discard_run.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread and the queue row; takes the record.
 create or replace function agent.rollback_run(
     p_worker_id bigint,
-    p_row agent.run_queue
+    p_row agent.run_queue,
+    p_bytes bigint
 ) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
@@ -29,7 +31,7 @@ begin
       from agent.threads t
      where t.deployment_id = p_row.deployment_id
        and t.thread_id = p_row.thread_id;
-    perform agent.discard_run(p_row.deployment_id, p_row.thread_id, p_row.run_id);
+    perform agent.discard_run(p_row.deployment_id, p_row.thread_id, p_row.run_id, p_bytes);
     if v_moved then
         perform agent.move_head(p_row.deployment_id, p_row.thread_id, p_row.base_checkpoint_id);
     end if;
@@ -41,5 +43,5 @@ begin
 end
 $function$;
 
-comment on function agent.rollback_run(bigint, agent.run_queue) is
+comment on function agent.rollback_run(bigint, agent.run_queue, bigint) is
     'Deletes an unfinished run and its effects.';

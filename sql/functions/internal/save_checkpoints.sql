@@ -46,6 +46,9 @@ begin
                    and x.thread_id = q.thread_id
                    and x.checkpoint_ns = i.checkpoint_ns
                    and x.checkpoint_id = i.parent_checkpoint_id
+                   and (x.run_id in (
+                        select s.run_id
+                          from agent.find_swept_runs(q.deployment_id, q.thread_id) s)) is not true
                  limit 1
                ) k on true
          where (
@@ -54,7 +57,10 @@ begin
                  where x.deployment_id = q.deployment_id
                    and x.thread_id = q.thread_id
                    and x.checkpoint_ns = i.checkpoint_ns
-                   and x.checkpoint_id = i.checkpoint_id) is null
+                   and x.checkpoint_id = i.checkpoint_id
+                   and (x.run_id in (
+                        select s.run_id
+                          from agent.find_swept_runs(q.deployment_id, q.thread_id) s)) is not true) is null
          order by q.deployment_id, q.thread_id, i.checkpoint_ns, i.ordinality
     loop
         if cardinality(v_new.channels) > c_channels then
@@ -77,7 +83,10 @@ begin
                  where x.deployment_id = v_new.deployment_id
                    and x.thread_id = v_new.thread_id
                    and x.checkpoint_ns = v_new.checkpoint_ns
-                   and x.checkpoint_id = v_new.parent_checkpoint_id;
+                   and x.checkpoint_id = v_new.parent_checkpoint_id
+                   and (x.run_id in (
+                        select s.run_id
+                          from agent.find_swept_runs(v_new.deployment_id, v_new.thread_id) s)) is not true;
             end if;
         end if;
 

@@ -77,9 +77,13 @@ begin
                        and w.thread_id = k.thread_id
                        and w.checkpoint_ns = k.checkpoint_ns
                        and w.checkpoint_id = k.checkpoint_id
-                       and not exists (
-                            select from agent.find_write_sweep(w.deployment_id, w.thread_id, w.run_id)
-                            offset 0)
+                       and w.deletions >= coalesce((
+                            select s.deletions
+                              from agent.find_write_sweep(
+                                       k.deployment_id, k.thread_id, k.checkpoint_ns, k.checkpoint_id) s), 0)
+                       and (w.run_id in (
+                            select s.run_id
+                              from agent.find_swept_runs(k.deployment_id, k.thread_id) s)) is not true
                      limit c_values + 1
                    ) x) > c_values;
     if found then

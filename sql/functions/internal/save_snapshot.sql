@@ -2,8 +2,8 @@
 -- Saves a snapshot that a graph's library put. One that exists already changes nothing. Channels that it does not name
 -- are those of its parent; the others are stored as differences from them (agent.derive_channel).
 -- Returns: the uses of blobs that it adds. Raises an error of class 22 when the parent is not a snapshot of the
---          namespace, for references that are wrong, and beyond 65,536 digests, 1,024 channels, 64 KB of names or
---          the limits of agent.check_record.
+--          namespace, for an id of one that is being deleted, for references that are wrong, and beyond 65,536 digests,
+--          1,024 channels, 64 KB of names or the limits of agent.check_record.
 -- Locks:   the caller holds the thread and the queue row.
 create or replace function agent.save_snapshot(
     p_lease agent.run_queue,
@@ -29,14 +29,22 @@ declare
     v_derived    record;
     v_match      integer;
     v_uses       agent.blob_use[] := '{}';
+    v_is_stored  boolean;
 begin
-    perform from agent.checkpoint_snapshots x
-      where x.deployment_id = p_lease.deployment_id
-        and x.thread_id = p_lease.thread_id
-        and x.checkpoint_ns = p_put.checkpoint_ns
-        and x.checkpoint_id = p_put.checkpoint_id;
-    if found then
+    select (x.run_id in (
+               select s.run_id
+                 from agent.find_swept_runs(p_lease.deployment_id, p_lease.thread_id) s)) is not true
+      into v_is_stored
+      from agent.checkpoint_snapshots x
+     where x.deployment_id = p_lease.deployment_id
+       and x.thread_id = p_lease.thread_id
+       and x.checkpoint_ns = p_put.checkpoint_ns
+       and x.checkpoint_id = p_put.checkpoint_id;
+    if v_is_stored then
         return v_uses;
+    elsif not v_is_stored then
+        raise exception using errcode = 'invalid_parameter_value',
+            message = 'a put has the id of a snapshot that is being deleted';
     end if;
     perform agent.check_record(p_put);
     if p_put.parent is not null then
@@ -48,7 +56,10 @@ begin
          where x.deployment_id = p_lease.deployment_id
            and x.thread_id = p_lease.thread_id
            and x.checkpoint_ns = p_put.checkpoint_ns
-           and x.checkpoint_id = p_put.parent;
+           and x.checkpoint_id = p_put.parent
+           and (x.run_id in (
+                select s.run_id
+                  from agent.find_swept_runs(p_lease.deployment_id, p_lease.thread_id) s)) is not true;
         if not found then
             raise exception using errcode = 'invalid_parameter_value',
                 message = 'the parent of a put is not a snapshot of the thread';

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Saves what a task wrote. Of the writes of one idx the first of the run counts, or the last when idx is negative;
--- those of other runs stay beside them (agent.checkpoint_writes). The snapshot need not be stored.
+-- those of other runs stay beside them (agent.checkpoint_writes). The snapshot need not be stored. Writes that wait for
+-- their deletion with a snapshot of that id (agent.write_sweeps) are replaced.
 -- Returns: the uses of blobs, negative for values that were replaced. Raises an error of class 22 for writes that are
 --          not in the notation of the protocol, and beyond 65,536 of them or of their digests.
 -- Locks:   the caller holds the thread and the queue row.
@@ -14,10 +15,19 @@ set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force
 as $function$
 declare
     c_writes   constant integer := 65536;
-    v_uses     agent.blob_use[];
-    v_is_wrong boolean;
+    v_uses      agent.blob_use[];
+    v_is_wrong  boolean;
+    v_deletions bigint;
+    v_swept     bigint;
 begin
     perform agent.check_record(p_put);
+    select t.state_deletions into v_deletions
+      from agent.threads t
+     where t.deployment_id = p_lease.deployment_id
+       and t.thread_id = p_lease.thread_id;
+    select s.deletions into v_swept
+      from agent.find_write_sweep(
+               p_lease.deployment_id, p_lease.thread_id, p_put.checkpoint_ns, p_put.checkpoint_id) s;
     select bool_or((json_array_length(w.value) = 3
                     and json_typeof(w.value -> 0) = 'number'
                     and json_typeof(w.value -> 1) = 'string') is not true)
@@ -40,7 +50,7 @@ begin
         select o.digests
           from written w
          cross join lateral (
-                select y.digests
+                select y.digests, y.deletions
                   from agent.checkpoint_writes y
                  where y.deployment_id = p_lease.deployment_id
                    and y.thread_id = p_lease.thread_id
@@ -52,22 +62,25 @@ begin
                  limit 1
                ) o
          where w.idx < 0
+            or o.deletions < v_swept
     ),
     stored as (
         insert into agent.checkpoint_writes as t (
             deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq, run_id, task_path, channel,
-            digests, is_list)
+            digests, is_list, deletions)
         select p_lease.deployment_id, p_lease.thread_id, p_put.checkpoint_ns, p_put.checkpoint_id, p_put.task_id,
                w.idx, p_lease.thread_seq, p_lease.run_id, coalesce(p_put.task_path, ''), w.channel, w.digests,
-               w.keep is not null
+               w.keep is not null, v_deletions
           from written w
             on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq) do update
            set run_id = excluded.run_id,
                task_path = excluded.task_path,
                channel = excluded.channel,
                digests = excluded.digests,
-               is_list = excluded.is_list
+               is_list = excluded.is_list,
+               deletions = excluded.deletions
          where t.idx < 0
+            or t.deletions < v_swept
         returning t.digests
     )
     select array_agg(row(p_lease.deployment_id, p_lease.thread_id, d.digest, d.uses)::agent.blob_use),

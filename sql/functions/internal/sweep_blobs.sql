@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes up to agent.deletion_bytes() of the blobs without uses of one thread, chosen at random from ten that are due.
+-- Deletes up to agent.deletion_bytes() of the blobs without uses of one thread, chosen at random from ten that are due:
+-- each row counts as its stored size plus 3,000 bytes, for itself and two indexes.
 -- A thread with an unfinished run is left for later: the run may yet use them.
 -- Returns: number of threads examined, 0 or 1: call again while it is 1.
 -- Locks:   ten rows of agent.blob_sweeps and their threads, skipping locked ones.
@@ -43,7 +44,7 @@ begin
         return 1;
     end if;
     for v_blob in
-        select p.row_id, 1000 + p.bytes as bytes
+        select p.row_id, 3000 + p.bytes as bytes
           from agent.checkpoint_blobs b
          cross join lateral (
                 select x.ctid as row_id, pg_column_size(x.content) as bytes

@@ -47,7 +47,8 @@ begin
      where x.deployment_id = p_deployment_id
        and x.thread_id = p_thread_id
        and x.checkpoint_ns = v_ns
-       and x.checkpoint_id = v_id;
+       and x.checkpoint_id = v_id
+       and (x.run_id in (select s.run_id from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true;
     if not found then
         code := case when p_cursor is null then 'ok' else 'invalid_cursor' end;
         body := case when p_cursor is null then '{"tuple":null}' end;

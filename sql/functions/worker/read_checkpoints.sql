@@ -55,6 +55,7 @@ begin
          where x.deployment_id = p_deployment_id
            and x.thread_id = p_thread_id
            and (x.checkpoint_ns, x.checkpoint_id) < (v_from_ns, v_from_id)
+           and (x.run_id in (select s.run_id from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
          order by x.deployment_id desc, x.thread_id desc, x.checkpoint_ns desc, x.checkpoint_id desc
     loop
         exit when v_row.checkpoint_ns <> v_ns or cardinality(v_parts) >= v_limit;
