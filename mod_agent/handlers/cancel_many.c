@@ -2,6 +2,9 @@
 /* POST /runs/cancel: cancel runs of a thread by id, or all runs by status. */
 #include "handlers.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include <apr_strings.h>
 
 #include "../core/uuid.h"
@@ -11,6 +14,10 @@
 #include "../http/response.h"
 #include "../model/run.h"
 #include "../model/schema.h"
+
+/* Runs that one transaction cancels, as agent.cancel_runs_by_status rolls back.
+ */
+#define RUNS_AT_ONCE 40
 
 /* Newest first, so that runs created during this loop are not cancelled. */
 static apr_status_t cancel_by_status(agent_call_t *call, const char *status,
@@ -50,7 +57,13 @@ static const char *read_id(const agent_call_t *call, agent_raw_t value)
     return apr_pstrdup(call->pool, id);
 }
 
-static const char *const *read_ids(const agent_call_t *call, agent_raw_t array)
+static int compare_newest_first(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)b, *(const char *const *)a);
+}
+
+/* Sorted, so that a transaction promotes no run that a later one cancels. */
+static apr_array_header_t *read_ids(const agent_call_t *call, agent_raw_t array)
 {
     apr_array_header_t *ids = apr_array_make(call->pool, 16,
                                              sizeof(const char *));
@@ -60,25 +73,38 @@ static const char *const *read_ids(const agent_call_t *call, agent_raw_t array)
     while (agent_element_next(&id, &at)) {
         APR_ARRAY_PUSH(ids, const char *) = read_id(call, id);
     }
-    APR_ARRAY_PUSH(ids, const char *) = NULL;
-    return (const char *const *)ids->elts;
+    qsort(ids->elts, (size_t)ids->nelts, sizeof(const char *),
+          compare_newest_first);
+    return ids;
 }
 
 static apr_status_t cancel_by_ids(agent_call_t *call, const char *action)
 {
-    const char *const *run_ids = read_ids(
+    const apr_array_header_t *ids = read_ids(
         call, agent_field_raw(call->fields, "run_ids"));
-    const char *changed;
+    bool found = false;
 
     call->ref.thread_id = read_id(call,
                                   agent_field_raw(call->fields, "thread_id"));
-    if (agent_run_cancel_many(&changed, call->db, &call->ref, run_ids, action,
-                              &call->err, call->pool)
-        != APR_SUCCESS) {
-        return APR_EGENERAL;
+    for (int i = 0; i < ids->nelts; i += RUNS_AT_ONCE) {
+        const char *changed;
+        apr_status_t rv = agent_run_cancel_many(
+            &changed, call->db, &call->ref,
+            &APR_ARRAY_IDX(ids, i, const char *),
+            (apr_size_t)(ids->nelts - i < RUNS_AT_ONCE ? ids->nelts - i
+                                                       : RUNS_AT_ONCE),
+            action, &call->err, call->pool);
+
+        if (rv == APR_SUCCESS) {
+            found = true;
+            agent_wake_cancel(call->child->wake_fd, call->ref.deployment_id,
+                              changed);
+        }
+        else if (call->err->id != AGENT_E_RUN_NOT_FOUND) {
+            return rv;
+        }
     }
-    agent_wake_cancel(call->child->wake_fd, call->ref.deployment_id, changed);
-    return APR_SUCCESS;
+    return found ? APR_SUCCESS : APR_EGENERAL;
 }
 
 int agent_handle_run_cancel_many(agent_call_t *call)

@@ -125,12 +125,12 @@ static const agent_statement_t cancel_runs = {
 
 apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
-                                   const char *const *run_ids,
+                                   const char *const *run_ids, apr_size_t count,
                                    const char *action, agent_error_t **err,
                                    apr_pool_t *pool)
 {
     const char *params[] = {ref->deployment_id, ref->thread_id,
-                            agent_db_text_array(run_ids, pool), action};
+                            agent_db_array(run_ids, count, pool), action};
     const char *body;
 
     return agent_db_pool_call_extra(&body, changed, db, &cancel_runs, params,

@@ -62,11 +62,11 @@ apr_status_t agent_run_cancel(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, const char *action,
                               agent_error_t **err, apr_pool_t *pool);
 
-/* Cancels runs of the thread ref->thread_id; run_ids is NULL-terminated. Error:
- * RUN_NOT_FOUND if none of them exists. */
+/* Cancels count runs of the thread ref->thread_id in one transaction, newest
+ * first if run_ids are. Error: RUN_NOT_FOUND if none of them exists. */
 apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
-                                   const char *const *run_ids,
+                                   const char *const *run_ids, apr_size_t count,
                                    const char *action, agent_error_t **err,
                                    apr_pool_t *pool);
 

@@ -62,6 +62,17 @@ is cancel({ status => 'all' }, '?action=rollback')->{status}, 204, 'cancel many:
 wait_for('the runs to be removed', sub { "@{ statuses(@all) }" eq 'gone gone gone' });
 pass 'cancel many: status all with rollback removes queued and executing runs';
 
+# ---- more runs than one transaction cancels ----
+($thread, @runs) = busy_thread();
+push @runs, map { $client->create_run($thread, 'Hello', multitask_strategy => 'enqueue') } 1 .. 110;
+is by_ids([ @runs[ 13 .. 112 ] ])->{status}, 204, 'cancel many: a hundred ids are accepted';
+is_deeply statuses(@runs[ 12, 13, 112 ]), [qw(pending interrupted interrupted)], 'cancel many: all of a hundred runs are interrupted, and no other';
+push @runs, map { $client->create_run($thread, 'Hello', multitask_strategy => 'enqueue') } 1 .. 110;
+my $new = $client->create_run($thread, 'Hello', multitask_strategy => 'interrupt');
+is_deeply statuses(@runs[ 1, 113, 222 ]), [ ('interrupted') x 3 ], 'a run that interrupts more than a hundred runs is created when all are interrupted';
+$client->join_run($_) for $runs[0], $new;
+is_deeply statuses($runs[0], $new), [qw(interrupted success)], 'and it is executed when the executing one has ended';
+
 # ---- nothing to cancel, and bad requests ----
 my $none = cancel({ status => 'all' });
 is $none->{status}, 404, 'cancel many: 404 when no run has the status';
