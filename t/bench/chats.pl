@@ -53,6 +53,13 @@ sub figure {
     return psql('-c', "select $expression from bench.figures where chat = $turns and name = '$name'");
 }
 
+# The transactions of a copy or a deletion.
+sub pieces {
+    my ($turns, $name) = @_;
+    return sprintf '%d, %.0f ms (%.0f ms of processor time); %.1f s together', figure($turns, "$name piece", 'ms', 'count'),
+        (map { figure($turns, "$name piece", $_, 'max') } qw(ms cpu_ms)), figure($turns, "$name chat", 'ms') / 1000;
+}
+
 psql('-f', root() . '/sql/install.sql');
 psql('-f', "$FindBin::Bin/chats.sql");
 psql('-f', "$FindBin::Bin/records.sql") if $RECORDS;
@@ -92,11 +99,8 @@ my @rows = (
         my ($n) = @_;
         return sprintf '%.1f ms, %.1f ms', figure($n, 'rollback', 'ms', 'max'), figure($n, 'delete run', 'ms', 'max');
     } ],
-    [ 'deletion of the chat: transactions, the longest (aim 100 ms)', sub {
-        my ($n) = @_;
-        return sprintf '%d, %.0f ms (%.0f ms of processor time); %.1f s together', figure($n, 'delete piece', 'ms', 'count'),
-            (map { figure($n, 'delete piece', $_, 'max') } qw(ms cpu_ms)), figure($n, 'delete chat', 'ms') / 1000;
-    } ]);
+    [ 'copy of the chat: transactions, the longest (aim 100 ms)', sub { pieces($_[0], 'copy') } ],
+    [ 'deletion of the chat: transactions, the longest (aim 100 ms)', sub { pieces($_[0], 'delete') } ]);
 
 my @columns;
 for my $number (0 .. $#CHATS) {
@@ -113,7 +117,7 @@ for my $number (0 .. $#CHATS) {
         measure_statements($turns, 'select', psql('-c', "select bench.make_select($thread)"));
     }
     psql('-c', "call bench.undo($worker, $thread, $turns)");
-    psql('-c', "call bench.delete($thread, $turns)");
+    psql('-c', "call bench.repeat('$_', $thread, $turns)") for qw(copy delete);
     my $runner = $RECORDS ? undef : BenchChatRunner::measure($turns);
     push @columns, [ map { $_->[1]->($turns, $runner) } @rows ];
 }

@@ -170,22 +170,33 @@ end
 $$;
 
 -- The deletion of the chat, piece by piece.
-create procedure bench.delete(p_thread uuid, p_turns integer) language plpgsql as $$
+-- The copy or the deletion (p_name: copy or delete) of a chat, piece by piece.
+create procedure bench.repeat(p_name text, p_thread uuid, p_turns integer) language plpgsql as $$
 declare
-    v_more  text := 'more';
-    v_since timestamptz;
-    v_cpu   double precision;
-    v_first timestamptz := clock_timestamp();
+    v_copy_id uuid := bench.make_id();
+    v_row     record;
+    v_since   timestamptz;
+    v_cpu     double precision;
+    v_pieces  integer := 0;
+    v_first   timestamptz := clock_timestamp();
 begin
-    while v_more = 'more'
     loop
         v_cpu := bench.cpu_ms();
         v_since := clock_timestamp();
-        v_more := (agent.delete_thread(bench.deployment(), p_thread, v_since > v_first)).body;
-        call bench.note('delete piece', p_turns, v_since);
-        insert into bench.figures (name, chat, cpu_ms) values ('delete piece', p_turns, bench.cpu_ms() - v_cpu);
+        if p_name = 'copy' then
+            v_row := agent.copy_thread(bench.deployment(), p_thread, v_copy_id, v_pieces > 0);
+        else
+            v_row := agent.delete_thread(bench.deployment(), p_thread, v_pieces > 0);
+        end if;
+        call bench.note(p_name || ' piece', p_turns, v_since);
+        insert into bench.figures (name, chat, cpu_ms) values (p_name || ' piece', p_turns, bench.cpu_ms() - v_cpu);
         commit;
+        if v_row.code <> 'ok' then
+            raise exception '%: %', p_name, v_row.code;
+        end if;
+        v_pieces := v_pieces + 1;
+        exit when v_row.body is null;
     end loop;
-    call bench.note('delete chat', p_turns, v_first);
+    call bench.note(p_name || ' chat', p_turns, v_first);
 end
 $$;
