@@ -66,7 +66,7 @@ const char *agent_value_size(apr_int64_t *out, cmd_parms *cmd, const char *arg,
         || (value * unit < range->low && (value > 0 || !range->allows_zero))) {
         return apr_psprintf(cmd->pool,
                             "%s: expected bytes from %s to %s, a number with "
-                            "K, M or G after it or none%s, got '%s'",
+                            "K, M or G, or without a unit%s, got '%s'",
                             cmd->cmd->name, range->low_text, range->high_text,
                             range->allows_zero ? ", or 0" : "", arg);
     }
@@ -123,7 +123,7 @@ const char *agent_value_duration(apr_interval_time_t *out, cmd_parms *cmd,
             cmd->pool,
             "%s: expected a duration from %" APR_INT64_T_FMT
             " to %" APR_INT64_T_FMT " %s%s, a number with ms, "
-            "s, min, h or d after it or none (%s), got '%s'",
+            "s, min, h or d, or without a unit (%s), got '%s'",
             cmd->cmd->name, range->low, range->high, range->unit,
             range->is_whole ? " without a fraction" : "", range->unit, arg);
     }

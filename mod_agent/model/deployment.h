@@ -16,9 +16,8 @@ apr_status_t agent_deployments_create(agent_deployments_t **out,
  * *id: the id of the deployment of that name under the built-in account, as
  * long as the table lives. The first call for a name other than `default` asks
  * the database, which creates a deployment that it does not have; a failure is
- * not remembered.
- * name is borrowed from the configuration, which bounds the table. Errors:
- * those of agent_db_pool_query().
+ * not remembered. name is borrowed from the configuration, which bounds the
+ * table. Errors: those of agent_db_pool_query().
  */
 apr_status_t agent_deployment_find(const char **id, agent_deployments_t *table,
                                    agent_db_pool_t *db, const char *name,

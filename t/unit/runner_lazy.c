@@ -101,6 +101,19 @@ static void keys_are_found_as_they_are_unescaped(void **state)
     assert_false(runner_lazy_has_text(store("{ }", *state), "type"));
 }
 
+static void other_members_are_found_too(void **state)
+{
+    json_object *message = store("{\"a\":{\"name\":\"b\"},\"status\":\"error\","
+                                 "\"name\":\"cl\\u006fck\",\"type\":\"tool\"}",
+                                 *state);
+
+    assert_true(runner_lazy_equals(message, "status", "error"));
+    assert_false(runner_lazy_equals(message, "status", "ok"));
+    assert_true(runner_lazy_has_text(message, "name"));
+    assert_string_equal(runner_lazy_string(message, "name", NULL, *state),
+                        "clock");
+}
+
 static void messages_are_read_one_after_the_other(void **state)
 {
     const char *const texts[] = {"{}", TEXT, "{ \"a\" : {\"b\":[{}]} }"};
@@ -218,6 +231,7 @@ int main(void)
         CHECK_TEST(members_of_text_are_those_of_its_tree),
         CHECK_TEST(a_message_is_printed_as_it_was_stored),
         CHECK_TEST(keys_are_found_as_they_are_unescaped),
+        CHECK_TEST(other_members_are_found_too),
         CHECK_TEST(messages_are_read_one_after_the_other),
         CHECK_TEST(a_message_is_opened_once),
         CHECK_TEST(other_values_are_not_opened),
