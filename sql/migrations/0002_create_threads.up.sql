@@ -190,8 +190,8 @@ create table agent.checkpoint_items (
     constraint checkpoint_items_elements_check check (elements > 0)
 );
 comment on table agent.checkpoint_items is
-    'The elements of the lists of checkpoints and snapshots, and their other long values. A list grows at its end only and '
-    'is shared by the checkpoints of a chat: each step stores what it adds. A checkpoint that continues an earlier '
+    'The elements of the lists of checkpoints and snapshots, and their other long values. A list grows at its end only '
+    'and is shared by the checkpoints of a chat: each step stores what it adds. A checkpoint that continues an earlier '
     'one, whose list has grown since, begins another list.';
 comment on column agent.checkpoint_items.deployment_id is 'Its deployment.';
 comment on column agent.checkpoint_items.thread_id is
@@ -260,8 +260,8 @@ create table agent.copied_runs (
     constraint copied_runs_pkey primary key (deployment_id, thread_id, run_id)
 );
 comment on table agent.copied_runs is
-    'Members that the checkpoints of a copied thread show of the runs that saved them, which are runs of another thread '
-    'and may be deleted with it.';
+    'Members that the checkpoints of a copied thread show of the runs that saved them, which are runs of another '
+    'thread and may be deleted with it.';
 comment on column agent.copied_runs.deployment_id is 'Its deployment.';
 comment on column agent.copied_runs.thread_id is 'The copy.';
 comment on column agent.copied_runs.run_id is 'The run.';
@@ -372,8 +372,8 @@ comment on column agent.checkpoint_snapshots.parent_checkpoint_id is
     'The snapshot of the same namespace that preceded it.';
 comment on column agent.checkpoint_snapshots.run_id is 'The run that saved it; null when a client updated the state.';
 comment on column agent.checkpoint_snapshots.channels is
-    'The values, all of them: digests of agent.checkpoint_blobs and lists of digests, in agent.checkpoint_items; a null '
-    'for an empty channel.';
+    'The values, all of them: digests of agent.checkpoint_blobs and lists of digests, in agent.checkpoint_items; a '
+    'null for an empty channel.';
 comment on column agent.checkpoint_snapshots.checkpoint is
     'The library''s object without the values: versions and the like.';
 comment on column agent.checkpoint_snapshots.metadata is 'The library''s metadata, which it searches.';

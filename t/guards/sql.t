@@ -59,6 +59,12 @@ for my $file (source_files(qr{\A(?:sql|t/isolation)/.*\.(?:sql|spec)\z})) {
 }
 is "@numbers", '', 'states are compared with words, not with numbers';
 
+my @long;
+for my $file (source_files(qr{\Asql/.*\.sql\z})) {
+    push @long, map { "$file:$_->[0]" } grep { length $_->[1] > 120 } numbered_lines($file);
+}
+is "@long", '', 'lines of SQL have at most 120 columns';
+
 # A table without a grant is found only by a call that a server makes as its own role.
 my @tables = sort map { slurp($_) =~ /^create table agent\.(\w+)(?! partition)\b/mg } glob root() . '/sql/migrations/*.up.sql';
 cmp_ok scalar @tables, '>', 15, 'the migrations create the tables';

@@ -116,7 +116,8 @@ begin
     kept as (
         insert into agent.inherited_items (
             deployment_id, thread_id, is_snapshot, checkpoint_ns, checkpoint_id, list_id, first, until)
-        select p_deployment_id, p_thread_id, p_is_snapshot, d.checkpoint_ns, d.ancestor_id, d.list_id, d.first, d.contained
+        select p_deployment_id, p_thread_id, p_is_snapshot, d.checkpoint_ns, d.ancestor_id, d.list_id, d.first,
+               d.contained
           from decided d
          where d.contained > d.first
     )
