@@ -11,6 +11,7 @@ use IPC::Open2 qw(open2);
 use AgentTest::Wait;
 
 our @EXPORT = qw(sql poll literal hold_lock start_listener listen_once);
+our @EXPORT_OK = qw(psql);
 
 my $psql;
 
