@@ -118,6 +118,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/make_event.sql
 \ir functions/inline/next_receiver.sql
 \ir functions/inline/find_ready_graphs.sql
+\ir functions/inline/next_webhook_deployment.sql
 
 \ir functions/internal/render_interrupts.sql
 \ir functions/internal/concat_objects.sql
@@ -195,6 +196,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/choose_end.sql
 \ir functions/internal/apply_ends.sql
 \ir functions/internal/release_webhooks.sql
+\ir functions/internal/webhook_turns.sql
+\ir functions/internal/lock_webhooks.sql
 \ir functions/internal/create_partition.sql
 \ir functions/internal/refuse_final_change.sql
 \ir functions/internal/save_events.sql

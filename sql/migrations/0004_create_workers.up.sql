@@ -92,12 +92,14 @@ comment on column agent.webhook_outbox.created_at is 'When the run ended.';
 comment on column agent.webhook_outbox.last_error is 'Why the last attempt failed.';
 comment on column agent.webhook_outbox.dead_at is 'When it was given up.';
 comment on column agent.webhook_outbox.receiver is
-    'Hash of the host and port of the URL. Receivers with equal hashes would share their slots.';
+    'Hash of the host and port of the URL. Receivers of a deployment with equal hashes would share their slots.';
 
 create index webhook_outbox_due on agent.webhook_outbox (due_at) where dead_at is null;
 comment on index agent.webhook_outbox_due is 'Shows whether a webhook is due.';
-create index webhook_outbox_receiver on agent.webhook_outbox (receiver, due_at) where dead_at is null;
-comment on index agent.webhook_outbox_receiver is 'Scanned by claim_webhooks, receiver by receiver.';
+create index webhook_outbox_deployment on agent.webhook_outbox (deployment_id, due_at) where dead_at is null;
+comment on index agent.webhook_outbox_deployment is 'Scanned by claim_webhooks, deployment by deployment.';
+create index webhook_outbox_receiver on agent.webhook_outbox (deployment_id, receiver, due_at) where dead_at is null;
+comment on index agent.webhook_outbox_receiver is 'Scanned by lock_webhooks, receiver by receiver.';
 create index webhook_outbox_held on agent.webhook_outbox (worker_id) where worker_id is not null;
 comment on index agent.webhook_outbox_held is 'Finds the deliveries of a worker.';
 create index webhook_outbox_dead on agent.webhook_outbox (dead_at) where dead_at is not null;

@@ -62,7 +62,7 @@ subtest 'two concurrent claims share the due webhooks, and neither waits' => sub
     for my $i (0, 1) {
         $sessions[$i]->query('begin');
         push @got, map { $_->[1] } $sessions[$i]->query(
-            "select * from agent.claim_webhooks($workers[$i], 6, 64, 1000000, 30)");
+            "select * from agent.claim_webhooks($workers[$i], 6, 64, 1000000, 30, '{}', 0, 0)");
         is scalar @got, $i ? 10 : 6;
     }
     $_->query('commit') for @sessions;
@@ -70,22 +70,24 @@ subtest 'two concurrent claims share the due webhooks, and neither waits' => sub
     $session->query('delete from agent.webhook_outbox');
 };
 
-subtest 'a claim ends with the body that reaches max_bytes' => sub {
+subtest 'a claim ends with the body that reaches half of max_bytes, for one receiver' => sub {
     $play->ended_run for 1 .. 4;
     my $bytes = $session->value('select min(body_bytes) from agent.webhook_outbox');
-    is scalar $play->claim_webhooks($worker, max_bytes => 2 * $bytes), 2;
-    is scalar $play->claim_webhooks($worker, max_bytes => 1), 1, 'at least one';
-    is scalar $play->claim_webhooks($worker, max_bytes => 0), 0, 'a claim of 0 bytes gets no webhook';
-    is scalar $play->claim_webhooks($worker, limit => 1), 1;
+    is scalar $play->claim_webhooks($worker, max_bytes => 4 * $bytes - 2), 2;
+    is scalar $play->claim_webhooks($play->worker, max_bytes => 1), 1, 'at least one';
+    is scalar $play->claim_webhooks($play->worker, max_bytes => 0), 0, 'a claim of 0 bytes gets no webhook';
+    is scalar $play->claim_webhooks($play->worker, limit => 1), 1;
     $session->query('delete from agent.webhook_outbox');
 };
 
 # Many webhooks that are due for one receiver, the longest due first.
 sub fill_outbox {
-    my ($count, $url, $due) = @_;
+    my ($count, $url, $due, %more) = @_;
+    my $deployment = $more{deployment} // $AgentSQL::DEPLOYMENT;
+    my $bytes = $more{bytes} // 2;
     return $session->query("insert into agent.webhook_outbox "
         . "(deployment_id, run_id, thread_id, url, body, body_bytes, due_at, created_at) "
-        . "select '$AgentSQL::DEPLOYMENT', gen_random_uuid(), gen_random_uuid(), '$url', '{}', 2, "
+        . "select '$deployment', gen_random_uuid(), gen_random_uuid(), '$url', '{}', $bytes, "
         . "agent.now() - interval '$due' + n * interval '1 microsecond', agent.now() from generate_series(1, $count) n");
 }
 
@@ -108,6 +110,69 @@ subtest 'a receiver gets half of the slots that other receivers do not hold' => 
     is_deeply claimed_urls($play->claim_webhooks($worker, free => 14)), { 'https://quick.example/' => 1 },
         'a backlog of others does not delay a receiver';
     is scalar $play->claim_webhooks($play->worker, free => 1, limit => 1), 1, 'the last slot is used too';
+    $session->query('delete from agent.webhook_outbox');
+};
+
+my $GUEST = '00000000-0000-0000-0000-000000000002';
+my %guaranteed = (deployments => [ $AgentSQL::DEPLOYMENT, $GUEST ], guaranteed => 16, guaranteed_bytes => 1000);
+
+sub claimed_of {
+    my %count;
+    $count{ $_->[0] eq $GUEST ? 'guest' : 'own' }++ for @_;
+    return \%count;
+}
+
+subtest 'a deployment leaves the others what is guaranteed to them' => sub {
+    my ($free, $held) = (64, 0);
+    fill_outbox(100, "https://silent$_.example/", '1 hour') for 1 .. 12;
+    while (my @rows = $play->claim_webhooks($worker, %guaranteed, free => $free, limit => 16)) {
+        $free -= @rows;
+        $held += @rows;
+    }
+    is $held, 48, 'one that takes all it can get holds all but the part of the other';
+    fill_outbox(100, "https://guest$_.example/", '1 minute', deployment => $GUEST) for 1 .. 12;
+    $held = 0;
+    while (my @rows = $play->claim_webhooks($worker, %guaranteed, free => $free, limit => 16)) {
+        $free -= @rows;
+        $held += grep { $_->[0] eq $GUEST } @rows;
+    }
+    is $held, 16, 'the other gets its part';
+    is $free, 0, 'all slots are used';
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'bytes of bodies are guaranteed to a deployment as slots are' => sub {
+    my ($left, $held) = (4000, 0);
+    fill_outbox(100, "https://silent$_.example/", '1 hour', bytes => 100) for 1 .. 12;
+    while (my @rows = $play->claim_webhooks($worker, %guaranteed, guaranteed => 0, max_bytes => $left)) {
+        $left -= 100 * @rows;
+        $held += @rows;
+    }
+    is $held, 30, 'one that takes all it can get leaves 1000 bytes of 4000';
+    fill_outbox(1, 'https://guest.example/', '1 minute', deployment => $GUEST, bytes => 5000);
+    is_deeply claimed_of($play->claim_webhooks($worker, %guaranteed, max_bytes => $left)), { guest => 1 },
+        'a body that is larger than the part is delivered';
+    fill_outbox(1, 'https://other.example/', '1 minute', deployment => $GUEST, bytes => 5000);
+    is_deeply claimed_of($play->claim_webhooks($worker, %guaranteed, max_bytes => $left - 5000)), {}, 'one at a time';
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'deployments take turns, the one that holds the fewest slots first' => sub {
+    fill_outbox(100, 'https://silent.example/', '1 hour');
+    is scalar $play->claim_webhooks($worker, limit => 1), 1;
+    fill_outbox(100, 'https://guest.example/', '1 minute', deployment => $GUEST);
+    is_deeply claimed_of($play->claim_webhooks($worker, limit => 1)), { guest => 1 };
+    is_deeply claimed_of($play->claim_webhooks($worker, limit => 10)), { own => 5, guest => 5 }, 'each gets half of a claim';
+    fill_outbox(1, 'https://third.example/', '1 second', deployment => '00000000-0000-0000-0000-000000000003');
+    is scalar $play->claim_webhooks($worker, limit => 10), 10, 'others get what a deployment does not need of its part';
+    $session->query('delete from agent.webhook_outbox');
+};
+
+subtest 'a receiver of one deployment does not delay the same one of another' => sub {
+    fill_outbox(100, 'https://hooks.example/', '1 hour');
+    is scalar $play->claim_webhooks($worker, free => 64, %guaranteed), 24, 'half of what its deployment may hold';
+    fill_outbox(2, 'https://hooks.example/', '1 minute', deployment => $GUEST);
+    is_deeply claimed_of($play->claim_webhooks($worker, free => 40, limit => 4, %guaranteed)), { guest => 2 };
     $session->query('delete from agent.webhook_outbox');
 };
 
@@ -285,12 +350,11 @@ subtest 'webhooks that were given up are kept for the retention time' => sub {
 
 subtest 'the same run id in two deployments is two webhooks' => sub {
     my $run = $play->ended_run;
-    my $guest = '00000000-0000-0000-0000-000000000002';
-    $session->query("insert into agent.webhook_outbox select '$guest', run_id, thread_id, url, body, body_bytes,
+    $session->query("insert into agent.webhook_outbox select '$GUEST', run_id, thread_id, url, body, body_bytes,
         attempts, worker_id, due_at, created_at, last_error, dead_at from agent.webhook_outbox");
     my @claimed = $play->claim_webhooks($worker);
     is scalar @claimed, 2;
-    my ($theirs) = grep { $_->[0] eq $guest } @claimed;
+    my ($theirs) = grep { $_->[0] eq $GUEST } @claimed;
     is_deeply [ $play->save_webhooks($worker, AgentSQL::Outbox::result($theirs, 'delivered')) ], [ [ $run, 'delivered', '' ] ];
     $play->only_row($run);
 };

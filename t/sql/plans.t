@@ -127,7 +127,7 @@ sub life {
     $session->query('reset agent.now');
     $measure->('cancel_run', sub { $play->api('cancel_run', $new, $created[-1], 'interrupt') });
     my @due = $measure->('claim_webhooks', sub {
-        $session->query("select * from agent.claim_webhooks($worker, 20, 64, 1000000, 30)") });
+        $session->query("select * from agent.claim_webhooks($worker, 20, 64, 1000000, 30, '{}', 0, 0)") });
     my $results = AgentSQL::encode([ map { {
         d => $_->[0], r => $_->[1], n => 1, o => 'failed', t => 'why' } } @due ]);
     $measure->('save_webhooks', sub { $session->query("select * from agent.save_webhooks($worker, '$results')") });

@@ -78,7 +78,7 @@ subtest 'a server role can deliver webhooks' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread, request => { webhook => 'https://example.com/' });
     is +($play->api('cancel_run', $thread, $run, 'interrupt'))[0], 'ok';
-    is [ $session->query("select * from agent.claim_webhooks($worker, 1, 1, 1, 30)") ]->[0][1], $run;
+    is [ $session->query("select * from agent.claim_webhooks($worker, 1, 1, 1, 30, '{}', 0, 0)") ]->[0][1], $run;
     my $result = AgentSQL::encode([ { d => $AgentSQL::DEPLOYMENT, r => $run, n => 1, o => 'delivered' } ]);
     is [ $session->query("select * from agent.save_webhooks($worker, '$result')") ]->[0][1], 'delivered';
     is $session->value("select agent.sweep_webhooks('1 day')"), 0;

@@ -79,12 +79,13 @@ sub signature_of {
     return 'v1,' . encode_base64(hmac_sha256($signed, $KEY), '');
 }
 
-# Adds a due webhook without a run.
+# add_delivery($url, deployment => $id, count => 1, bytes => 2): adds due webhooks without runs.
 sub add_delivery {
-    my ($url) = @_;
-    return sql('insert into agent.webhook_outbox (deployment_id, run_id, thread_id, url, body, body_bytes, due_at, '
-        . "created_at) select '$TestSupervisor::DEPLOYMENT', gen_random_uuid(), gen_random_uuid(), '$url', '{}', 2, "
-        . 'now(), now()');
+    my ($url, %more) = @_;
+    my $deployment = $more{deployment} // $TestSupervisor::DEPLOYMENT;
+    return sql('insert into agent.webhook_outbox (deployment_id, run_id, thread_id, url, body, body_bytes, due_at, created_at) '
+        . "select '$deployment', gen_random_uuid(), gen_random_uuid(), '$url', '{' || repeat(' ', " . (($more{bytes} // 2) - 2)
+        . ") || '}', " . ($more{bytes} // 2) . ', now(), now() from generate_series(1, ' . ($more{count} // 1) . ')');
 }
 
 1;

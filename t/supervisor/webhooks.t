@@ -278,6 +278,28 @@ behaviour 'receivers that never answer leave slots for other receivers' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+# Slots, then bytes of bodies; the guest may have three quarters of them.
+for my $case ([ 'many webhooks', 'count(*)', 48, count => 100 ],
+    [ 'large webhooks', 'coalesce(sum(body_bytes), 0)', 12 * 1024 * 1024, count => 10, bytes => 3_000_000 ])
+{
+    my ($what, $sum, $part, %add) = @$case;
+    behaviour "$what of a deployment whose receivers never answer do not delay those of another" => sub {
+        my @hanging = map { AgentTest::Receiver->new({ hang => 1 }) } 1 .. 10;
+        my $good = AgentTest::Receiver->new;
+        my $guest = sql("select agent.open_deployment('guest')");
+        # No attempt ends within this test.
+        my $sv = start_sender($pg, { timeout_ms => 300_000 }, graphs => { map { $_ => { kind => 'builtin' } } qw(agent guest/agent) });
+        add_delivery($_->url, deployment => $guest, %add) for @hanging;
+        $sv->wake('C');
+        my $held = "select $sum from agent.webhook_outbox where worker_id is not null";
+        wait_for('them to hold all they can get', sub { sql($held) >= $part });
+        wait_delivered(hooked_run($sv, $good->url)) for 1 .. 20;
+        cmp_ok sql("$held and deployment_id = '$guest'"), '<', $part + ($add{bytes} // 1),
+            'a deployment leaves the other what is guaranteed to it';
+        is $sv->stop, 0, 'the supervisor exits with status 0';
+    };
+}
+
 behaviour 'webhooks of runs that are cancelled or rolled back are delivered at once' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $sv = start_sender($pg, {}, graphs => { other => { kind => 'builtin' } });

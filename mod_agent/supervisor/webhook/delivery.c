@@ -6,11 +6,44 @@
 
 #define DEFAULT_TIMEOUT apr_time_from_sec(10)
 
+static bool is_first_of_deployment(const agent_pool_config_t *pools, int number)
+{
+    for (int i = 0; i < number; i++) {
+        if (strcmp(pools[i].deployment, pools[number].deployment) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int count_deployments(const agent_supervisor_config_t *config)
+{
+    int count = 0;
+
+    for (int i = 0; i < config->pool_count; i++) {
+        count += is_first_of_deployment(config->pools, i);
+    }
+    return count;
+}
+
+/* For one deployment there is nothing to guarantee. */
+static void set_guarantees(agent_delivery_table_t *table)
+{
+    int count = count_deployments(table->context->config);
+
+    if (count > 1) {
+        table->guaranteed = AGENT_WEBHOOK_SLOTS / 2 / count;
+        table->guaranteed_bytes = AGENT_WEBHOOK_MAX_BYTES / 2
+            / (apr_size_t)count;
+    }
+}
+
 void agent_delivery_init(agent_delivery_table_t *table,
                          agent_context_t *context, struct agent_poll_t *poll)
 {
     table->context = context;
     table->poll = poll;
+    set_guarantees(table);
     APR_RING_INIT(&table->sending, agent_delivery_t, link);
     APR_RING_INIT(&table->ended, agent_delivery_t, link);
     for (int i = 0; i < AGENT_WEBHOOK_SOCKETS; i++) {

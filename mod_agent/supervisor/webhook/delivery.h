@@ -15,8 +15,9 @@
 #include "../ring.h"
 #include "outcome.h"
 
-/* The most deliveries at once, those whose outcome is not saved yet included.
- * While their bodies have this many bytes, no more are claimed. */
+/* The most deliveries at once, those whose outcome is not saved yet included,
+ * and the most bytes of their bodies, which one body of each deployment may
+ * exceed. */
 #define AGENT_WEBHOOK_SLOTS     64
 #define AGENT_WEBHOOK_MAX_BYTES ((apr_size_t)16 * 1024 * 1024)
 /* Sockets: for each delivery two connections that race (IPv6, IPv4), and one
@@ -74,6 +75,10 @@ struct agent_delivery_table_t {
     /* Deliveries in both rings, and bytes of their bodies. */
     int count;
     apr_size_t bytes;
+    /* The parts of both that are guaranteed to each deployment with a pool
+     * here: half of them, divided equally. */
+    int guaranteed;
+    apr_size_t guaranteed_bytes;
     /* Created for the first delivery. */
     CURLM *multi;
     agent_webhook_socket_t sockets[AGENT_WEBHOOK_SOCKETS];

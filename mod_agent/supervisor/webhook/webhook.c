@@ -35,16 +35,40 @@ static apr_time_t due_claim(void *part)
             && agent_worker_is_live(webhook->worker)
             && webhook->context->mode == AGENT_MODE_RUNNING
             && table->count < AGENT_WEBHOOK_SLOTS
-            && table->bytes < AGENT_WEBHOOK_MAX_BYTES
         ? webhook->schedule->webhooks_at
         : AGENT_CLOCK_NEVER;
 }
 
 static const agent_statement_t claim_webhooks = {
     .name = "agent_claim_webhooks",
-    .params = 5,
+    .params = 8,
     .sql = "select deployment_id, run_id, attempt, url, body, deployment from "
-           "agent.claim_webhooks($1, $2, $3, $4, $5)"};
+           "agent.claim_webhooks($1, $2, $3, $4, $5, $6, $7, $8)"};
+
+/* The ids of the deployments that have pools, as an array literal. */
+static const char *print_deployments(const agent_runner_table_t *runners,
+                                     apr_pool_t *pool)
+{
+    apr_array_header_t *ids = apr_array_make(pool, runners->pool_count,
+                                             sizeof(const char *));
+
+    for (int i = 0; i < runners->pool_count; i++) {
+        APR_ARRAY_PUSH(ids,
+                       const char *) = runners->pools[i].graphs.deployment_id;
+    }
+    return agent_db_array((const char *const *)(void *)ids->elts,
+                          (apr_size_t)ids->nelts, pool);
+}
+
+/* Negative when large bodies have exceeded the limit. */
+static const char *print_room(const agent_delivery_table_t *table,
+                              apr_pool_t *pool)
+{
+    apr_int64_t room = (apr_int64_t)AGENT_WEBHOOK_MAX_BYTES
+        - (apr_int64_t)table->bytes;
+
+    return apr_psprintf(pool, "%" APR_INT64_T_FMT, room);
+}
 
 static apr_status_t send_claim(void *part, agent_database_t *database,
                                agent_error_t **err)
@@ -55,17 +79,18 @@ static apr_status_t send_claim(void *part, agent_database_t *database,
     int lease = (int)apr_time_sec(agent_delivery_timeout(table))
         + LEASE_MARGIN_SEC;
     int room = AGENT_WEBHOOK_SLOTS - table->count;
-    const char *params[5];
+    const char *params[8];
 
-    webhook->claim_limit = room < CLAIM_MOST ? room : CLAIM_MOST;
     webhook->schedule->webhooks_sent_at = webhook->context->now;
     webhook->schedule->webhooks_at = AGENT_CLOCK_NEVER;
     params[0] = webhook->worker->id;
-    params[1] = apr_itoa(pool, webhook->claim_limit);
+    params[1] = apr_itoa(pool, room < CLAIM_MOST ? room : CLAIM_MOST);
     params[2] = apr_itoa(pool, room);
-    params[3] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
-                             AGENT_WEBHOOK_MAX_BYTES - table->bytes);
+    params[3] = print_room(table, pool);
     params[4] = apr_itoa(pool, lease);
+    params[5] = print_deployments(webhook->worker->runners, pool);
+    params[6] = apr_itoa(pool, table->guaranteed);
+    params[7] = apr_psprintf(pool, "%" APR_SIZE_T_FMT, table->guaranteed_bytes);
     return agent_db_send(database->db, &claim_webhooks, params, err, pool);
 }
 
@@ -137,7 +162,8 @@ static void receive_claim(void *part, const agent_db_result_t *result)
     agent_webhook_t *webhook = part;
     agent_delivery_table_t *table = webhook->deliveries;
     int rows = agent_db_rows(result);
-    apr_time_t next = rows == webhook->claim_limit
+    /* More may be due: a deployment gets a part of a claim. */
+    apr_time_t next = rows > 0
         ? webhook->context->now
         : agent_database_after(webhook->context, CLAIM_INTERVAL);
 

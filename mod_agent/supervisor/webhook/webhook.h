@@ -15,8 +15,6 @@ typedef struct agent_webhook_t {
     agent_delivery_table_t *deliveries;
     const agent_worker_t *worker;
     agent_schedule_t *schedule;
-    /* Most rows of the claim in flight. */
-    int claim_limit;
     /* When outcomes may be saved, and when the next sweep is due. */
     apr_time_t save_at;
     apr_time_t sweep_at;

@@ -1,11 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Leases due webhooks to a worker: at most p_limit, and no further one once their bodies have p_max_bytes.
--- Without a result by agent.save_webhooks they are due again after p_lease_sec, or when the worker is marked
--- dead. p_free: free delivery slots of the worker. A receiver gets at most half of the slots that other
--- receivers do not hold, its longest due webhooks first, so that receivers which never answer leave slots for
--- the others, whatever their backlog. Each claim begins at a random receiver.
+-- Leases due webhooks to a worker: at most p_limit, for its p_free delivery slots and, of each deployment, none
+-- further once its bodies have the bytes that it may add to those of the worker, which has room for p_max_bytes.
+-- Without a result by agent.save_webhooks they are due again after p_lease_sec, or when the worker is marked dead.
+-- Deployments take turns, the one that holds the fewest slots first: each gets an equal part of p_limit, or what
+-- those before it have left. To each of p_deployments p_guaranteed slots and p_guaranteed_bytes are guaranteed: what it
+-- does not hold of them is left free for it. Any deployment may take the rest.
 -- Returns: one row per delivery; attempt counts from 1; the body has the time of sending; deployment is the name
---          that httpd.conf has for it, null for one of another account. No rows for a worker that is not live.
+--          that httpd.conf has for it, null for one of another account. Fewer than p_limit although more are due if
+--          a deployment had less than its part. No rows for a worker that is not live.
 -- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then rows of the outbox, skipping
 --          locked ones. Commits asynchronously: a lost claim leaves them due.
 create or replace function agent.claim_webhooks(
@@ -13,7 +15,10 @@ create or replace function agent.claim_webhooks(
     p_limit integer,
     p_free integer,
     p_max_bytes bigint,
-    p_lease_sec integer
+    p_lease_sec integer,
+    p_deployments uuid[],
+    p_guaranteed integer,
+    p_guaranteed_bytes bigint
 ) returns table (deployment_id uuid, run_id uuid, attempt integer, url text, body text, deployment text)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -22,14 +27,15 @@ set plan_cache_mode = force_generic_plan
 as $function$
 #variable_conflict use_column
 declare
-    -- Most of the receivers may have nothing due for hours. A claim visits this many of them, in at most
-    -- 6 ms, and those of the longest due webhooks, so that no receiver depends on chance alone.
-    c_receivers constant integer := 1000;
-    c_longest   constant integer := 100;
-    v_now timestamptz := agent.now();
-    v_receiver bigint;
-    v_seen bigint[] := '{}';
-    v_share integer;
+    v_now   timestamptz := agent.now();
+    v_turn  record;
+    -- Not guaranteed to a deployment that does not hold it.
+    v_open       bigint;
+    v_open_bytes bigint;
+    v_room       bigint;
+    v_room_bytes bigint;
+    v_taken       tid[];
+    v_taken_bytes bigint;
     v_rows tid[] := '{}';
 begin
     -- Most calls end here, without a lock or a write.
@@ -51,56 +57,28 @@ begin
         return;
     end if;
 
-    for v_receiver in
-        with recursive ring (receiver, first, number) as (
-            select f.receiver, f.receiver, 1
-              from agent.next_receiver(hashtextextended(random()::text, 0)) f (receiver)
-             where f.receiver is not null
-            union all
-            select n.receiver, r.first, r.number + 1
-              from ring r
-             cross join lateral agent.next_receiver(r.receiver) n (receiver)
-             where n.receiver <> r.first
-               and r.number < c_receivers
-        )
-        select r.receiver
-          from ring r
-         cross join lateral (
-                select from agent.webhook_outbox d
-                 where d.dead_at is null
-                   and (d.receiver, d.due_at) >= (r.receiver, '-infinity')
-                   and (d.receiver, d.due_at) <= (r.receiver, v_now)
-                 order by d.receiver, d.due_at
-                 limit 1
-               ) due
-        union all
-        select l.receiver
-          from (
-                select o.receiver
-                  from agent.webhook_outbox o
-                 where o.dead_at is null
-                   and o.due_at <= v_now
-                 order by o.due_at
-                 limit c_longest
-               ) l
+    for v_turn in
+        select t.*
+          from agent.webhook_turns(p_worker_id, p_deployments, p_guaranteed, p_guaranteed_bytes, v_now) t
+         order by t.turns_left desc
     loop
-        continue when v_receiver = any (v_seen);
-        v_seen := v_seen || v_receiver;
-        -- It holds count(*): with its share, half of count(*) + p_free, rounded up.
-        select (p_free - count(*) + 1) / 2
-          into v_share
-          from agent.webhook_outbox h
-         where h.worker_id = p_worker_id
-           and h.receiver is not distinct from v_receiver;
-        v_rows := v_rows || array(
-            select d.ctid
-              from agent.webhook_outbox d
-             where d.dead_at is null
-               and (d.receiver, d.due_at) >= (v_receiver, '-infinity')
-               and (d.receiver, d.due_at) <= (v_receiver, v_now)
-             order by d.receiver, d.due_at
-             limit greatest(least(v_share, p_limit - cardinality(v_rows)), 0)
-               for no key update skip locked);
+        if v_open is null then
+            v_open := p_free - v_turn.all_owed;
+            v_open_bytes := p_max_bytes - v_turn.all_owed_bytes;
+        end if;
+        v_room := least(v_turn.owed + greatest(v_open, 0), p_free - cardinality(v_rows));
+        v_room_bytes := v_turn.owed_bytes + greatest(v_open_bytes, 0);
+        continue when v_room <= 0 or v_room_bytes <= 0;
+        select l.row_ids, l.bytes
+          into v_taken, v_taken_bytes
+          from agent.lock_webhooks(
+                   p_worker_id, v_turn.deployment_id,
+                   -- Its equal part, rounded up.
+                   ((p_limit - cardinality(v_rows) + v_turn.turns_left - 1) / v_turn.turns_left)::integer,
+                   v_room::integer, v_room_bytes, v_turn.turns::integer, v_now) l;
+        v_rows := v_rows || v_taken;
+        v_open := v_open - greatest(cardinality(v_taken) - v_turn.owed, 0);
+        v_open_bytes := v_open_bytes - greatest(v_taken_bytes - v_turn.owed_bytes, 0);
         exit when cardinality(v_rows) >= p_limit;
     end loop;
 
@@ -118,22 +96,9 @@ begin
                set worker_id = p_worker_id,
                    attempts = o.attempts + 1,
                    due_at = v_now + p_lease_sec * interval '1 second'
-             -- No further condition: the planner could read another index for it, from end to end.
-             where o.ctid = any (array(
-                    select f.row_id
-                      from (
-                            select u.row_id,
-                                   sum(d.body_bytes) over (order by u.pos) - d.body_bytes as before
-                              from unnest(v_rows) with ordinality u (row_id, pos)
-                             cross join lateral (
-                                    select p.body_bytes
-                                      from agent.webhook_outbox p
-                                     where p.ctid = u.row_id
-                                       and p.dead_at is null
-                                     limit 1
-                                   ) d
-                           ) f
-                     where f.before < p_max_bytes))
+             -- No further condition: the planner could read another index for it, from end to end. Those that
+             -- were given up above have other row ids.
+             where o.ctid = any (v_rows)
             returning o.deployment_id, o.run_id, o.attempts, o.url, o.body
         )
         select c.deployment_id, c.run_id, c.attempts::integer, c.url,
@@ -149,5 +114,5 @@ begin
 end
 $function$;
 
-comment on function agent.claim_webhooks(bigint, integer, integer, bigint, integer) is
+comment on function agent.claim_webhooks(bigint, integer, integer, bigint, integer, uuid[], integer, bigint) is
     'Leases due webhooks to a worker.';

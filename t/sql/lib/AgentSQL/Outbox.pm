@@ -46,11 +46,13 @@ sub only_row {
     return { %{ $rows[0] }, body => AgentSQL::decode($rows[0]{body}) };
 }
 
-# A claimed webhook is [deployment, run, attempt, url, body].
+# A claimed webhook is [deployment, run, attempt, url, body]. deployments: to which `guaranteed` slots and
+# `guaranteed_bytes` are guaranteed.
 sub claim_webhooks {
     my ($self, $by, %with) = @_;
-    return $self->session->query(sprintf 'select * from agent.claim_webhooks(%d, %d, %d, %d, 30) order by run_id',
-        $by, $with{limit} // 50, $with{free} // 100, $with{max_bytes} // 1_000_000);
+    return $self->session->query(sprintf "select * from agent.claim_webhooks(%d, %d, %d, %d, 30, '{%s}', %d, %d) order by run_id",
+        $by, $with{limit} // 50, $with{free} // 100, $with{max_bytes} // 1_000_000, join(',', @{ $with{deployments} // [] }),
+        $with{guaranteed} // 0, $with{guaranteed_bytes} // 0);
 }
 
 sub result {
