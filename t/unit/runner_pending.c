@@ -98,6 +98,27 @@ static void a_receiver_with_progress_is_not_replaced(void **state)
     assert_false(runner_pending_is_paused(&pending, &first, later));
 }
 
+static void a_receiver_with_slow_progress_is_replaced_after_its_turn(
+    void **state)
+{
+    runner_pending_t pending = {.bytes_max = 2 * RUNNER_PENDING_SMALL};
+    apr_time_t over = NOW + RUNNER_PENDING_TURN;
+    size_t slow = 0;
+    size_t other = 0;
+
+    runner_pending_set(&pending, &slow, RUNNER_PENDING_SMALL + 1, NOW);
+    runner_pending_set(&pending, &other, RUNNER_PENDING_SMALL + 1, NOW);
+    for (apr_time_t now = NOW; now < over; now += RUNNER_PENDING_IDLE / 2) {
+        assert_false(runner_pending_is_paused(&pending, &slow, now));
+        assert_true(runner_pending_is_paused(&pending, &other, now));
+        runner_pending_set(&pending, &slow, slow + 1, now);
+    }
+    assert_int_equal(runner_pending_wake_at(&pending, over - 1), over);
+    assert_true(runner_pending_is_paused(&pending, &other, over - 1));
+    assert_false(runner_pending_is_paused(&pending, &other, over));
+    assert_true(runner_pending_is_paused(&pending, &slow, over));
+}
+
 static void no_receiver_is_replaced_at_twice_the_limit(void **state)
 {
     runner_pending_t pending = {.bytes_max = RUNNER_PENDING_SMALL};
@@ -171,6 +192,30 @@ static void a_growing_run_without_progress_is_replaced(void **state)
     assert_false(runner_pending_may_step(&pending, &second, later + 1));
     assert_true(runner_pending_may_step(&pending, &second, later + 2));
     assert_false(runner_pending_may_step(&pending, &first, later + 2));
+}
+
+static void a_run_that_grows_slowly_is_replaced_after_its_turn(void **state)
+{
+    runner_pending_t pending = {.limits_growth = true};
+    apr_time_t over = NOW + RUNNER_PENDING_TURN;
+    size_t slow[2] = {0, 0};
+    size_t other = 0;
+
+    set_room(&pending, 2);
+    assert_true(runner_pending_may_step(&pending, &slow[0], NOW));
+    assert_true(runner_pending_may_step(&pending, &slow[1], NOW + 1));
+    for (apr_time_t now = NOW; now < over; now += RUNNER_PENDING_IDLE / 2) {
+        assert_false(runner_pending_may_step(&pending, &other, now));
+        runner_pending_set(&pending, &slow[0], slow[0] + 1, now);
+        runner_pending_set(&pending, &slow[1], slow[1] + 1, now);
+    }
+    assert_int_equal(runner_pending_wake_at(&pending, over - 1), over);
+    assert_false(runner_pending_may_step(&pending, &other, over - 1));
+    assert_true(runner_pending_may_step(&pending, &slow[0], over));
+    assert_true(runner_pending_may_step(&pending, &other, over));
+    assert_false(runner_pending_may_step(&pending, &slow[0], over));
+    assert_true(runner_pending_may_step(&pending, &slow[0], over + 1));
+    assert_false(runner_pending_may_step(&pending, &slow[1], over + 1));
 }
 
 static void with_memory_for_one_node_the_first_run_is_replaced(void **state)
@@ -275,11 +320,13 @@ int main(void)
         CHECK_TEST(one_run_receives_while_memory_is_short),
         CHECK_TEST(a_receiver_without_progress_is_replaced),
         CHECK_TEST(a_receiver_with_progress_is_not_replaced),
+        CHECK_TEST(a_receiver_with_slow_progress_is_replaced_after_its_turn),
         CHECK_TEST(no_receiver_is_replaced_at_twice_the_limit),
         CHECK_TEST(
             while_growth_is_limited_runs_begin_nodes_one_after_the_other),
         CHECK_TEST(a_second_run_begins_nodes_while_there_is_memory_for_two),
         CHECK_TEST(a_growing_run_without_progress_is_replaced),
+        CHECK_TEST(a_run_that_grows_slowly_is_replaced_after_its_turn),
         CHECK_TEST(with_memory_for_one_node_the_first_run_is_replaced),
         CHECK_TEST(without_memory_a_silent_run_stays),
         CHECK_TEST(while_growth_is_limited_growing_runs_receive_large_texts),

@@ -21,13 +21,27 @@ static bool is_first(const runner_pending_t *pending,
     return growing == &pending->growing[0];
 }
 
+/* When another run may take the place of one, if there is room for that. */
+static apr_time_t get_turn_end(apr_time_t began_at, apr_time_t progressed_at)
+{
+    apr_time_t idle_at = progressed_at + RUNNER_PENDING_IDLE;
+    apr_time_t over_at = began_at + RUNNER_PENDING_TURN;
+
+    return idle_at < over_at ? idle_at : over_at;
+}
+
+static apr_time_t get_growing_end(const runner_growing_t *growing)
+{
+    return get_turn_end(growing->began_at, growing->grown_at);
+}
+
 static bool may_replace_growing(const runner_pending_t *pending,
                                 const runner_growing_t *growing, apr_time_t now)
 {
     if (growing->bytes == NULL) {
         return is_first(pending, growing) || growing->has_room;
     }
-    return growing->has_room && now - growing->grown_at >= RUNNER_PENDING_IDLE;
+    return growing->has_room && now >= get_growing_end(growing);
 }
 
 static runner_growing_t *begin_growing(runner_pending_t *pending,
@@ -43,6 +57,7 @@ static runner_growing_t *begin_growing(runner_pending_t *pending,
                 before->bytes = NULL;
             }
             growing->bytes = bytes;
+            growing->began_at = now;
             growing->grown_at = now;
             return growing;
         }
@@ -67,6 +82,7 @@ static void set_receiver(runner_pending_t *pending, const size_t *bytes,
                          apr_time_t now)
 {
     pending->receiver = bytes;
+    pending->chosen_at = now;
     pending->received_at = now;
     pending->is_contended = false;
 }
@@ -89,6 +105,11 @@ void runner_pending_set(runner_pending_t *pending, size_t *bytes, size_t value,
     }
 }
 
+static apr_time_t get_receiver_end(const runner_pending_t *pending)
+{
+    return get_turn_end(pending->chosen_at, pending->received_at);
+}
+
 static bool may_replace_receiver(const runner_pending_t *pending)
 {
     return pending->bytes < 2 * pending->bytes_max;
@@ -106,7 +127,7 @@ bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
         return false;
     }
     if (pending->receiver == NULL
-        || (now - pending->received_at >= RUNNER_PENDING_IDLE
+        || (now >= get_receiver_end(pending)
             && may_replace_receiver(pending))) {
         set_receiver(pending, bytes, now);
     }
@@ -185,7 +206,7 @@ static apr_time_t get_growing_replaceable_at(const runner_pending_t *pending,
     for (int i = 0; pending->is_growth_refused && i < RUNNER_PENDING_GROWING;
          i++) {
         const runner_growing_t *growing = &pending->growing[i];
-        apr_time_t due = growing->grown_at + RUNNER_PENDING_IDLE;
+        apr_time_t due = get_growing_end(growing);
 
         if (growing->bytes != NULL && growing->has_room && now < due
             && due < first) {
@@ -198,7 +219,7 @@ static apr_time_t get_growing_replaceable_at(const runner_pending_t *pending,
 apr_time_t runner_pending_wake_at(const runner_pending_t *pending,
                                   apr_time_t now)
 {
-    apr_time_t due = pending->received_at + RUNNER_PENDING_IDLE;
+    apr_time_t due = get_receiver_end(pending);
     apr_time_t growing_at = get_growing_replaceable_at(pending, now);
 
     due = pending->is_contended && may_replace_receiver(pending) && now < due

@@ -6,14 +6,15 @@
  * all pending text exceeds its limit, or memory is short, one run receives
  * more, until its node is done; other runs with much pending text pause. A
  * receiver without new text for a second is replaced, so that a slow tool does
- * not hold up other runs, as long as the pending text is below twice the limit:
- * each replaced run keeps up to 4 MiB.
+ * not hold up other runs, and so is one that has received for ten seconds,
+ * since its model may send a few bytes each second; both as long as the pending
+ * text is below twice the limit: each replaced run keeps up to 4 MiB.
  *
  * Growing: while memory is scarcer still, two runs grow. Only they begin nodes
  * with a large state and receive more than RUNNER_PENDING_SMALL. One that has
- * done neither for a second, since its model or tool is silent, is replaced; it
- * keeps what it has, and grows when its turn comes again. So memory is filled
- * by runs that go on to their end, and no silent one holds them up.
+ * done neither for a second, or has grown for ten, is replaced; it keeps what
+ * it has, and grows when its turn comes again. So memory is filled by runs that
+ * go on to their end, and no silent or slow one holds them up.
  */
 #ifndef AGENT_RUNNER_PENDING_H
 #define AGENT_RUNNER_PENDING_H
@@ -31,13 +32,18 @@
 /* The time without new text after which a run may be replaced. */
 #define RUNNER_PENDING_IDLE apr_time_from_sec(1)
 
+/* The time for which a run receives or grows while others wait. */
+#define RUNNER_PENDING_TURN apr_time_from_sec(10)
+
 /* The most runs that grow while growth is limited. */
 #define RUNNER_PENDING_GROWING 2
 
 typedef struct runner_growing_t {
     /* The run, by the address of its pending bytes; NULL for none. */
     const size_t *bytes;
-    /* When it last received something or began a node (core/clock.h). */
+    /* When it became one that grows, and when it last received something or
+     * began a node (core/clock.h). */
+    apr_time_t began_at;
     apr_time_t grown_at;
     /* There is memory for what another run in its place receives. */
     bool has_room;
@@ -55,7 +61,9 @@ typedef struct runner_pending_t {
     /* The run that may receive more, by the address of its pending bytes; NULL
      * for none. */
     const size_t *receiver;
-    /* When it last received something (core/clock.h). */
+    /* When it was chosen, and when it last received something (core/clock.h).
+     */
+    apr_time_t chosen_at;
     apr_time_t received_at;
     /* Another run has paused since the receiver was chosen. */
     bool is_contended;
@@ -78,14 +86,14 @@ bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
 /* Whether a run with a large state may begin a node; may make it one of those
  * that grow. It stays one until runner_pending_end_run(), or until another run
  * replaces it because it has neither received anything nor begun a node for a
- * second. */
+ * second, or because its turn is over. */
 bool runner_pending_may_step(runner_pending_t *pending, const size_t *bytes,
                              apr_time_t now);
 
 /*
  * Sets the limits from the bytes that all runs take and the most that they may
  * take together when they begin: receiving is limited from there on, growth
- * from 5/4 of it. A silent run is replaced as long as a node fits below 7/4 of
+ * from 5/4 of it. A growing run is replaced as long as a node fits below 7/4 of
  * it, and a second run grows as long as two nodes fit. True when a run that was
  * refused may go on now.
  */
