@@ -339,7 +339,6 @@ static void fill_supervisor(daemon_t *daemon,
     supervisor->conninfo = conninfo;
     supervisor->node_name = agent_config_node(config, daemon->pconf);
     set_user(supervisor);
-    supervisor->run_timeout = agent_config_run_timeout(config);
     supervisor->drain_timeout = agent_config_drain_timeout(config);
     supervisor->event_retention_days = agent_config_retention_days(config);
     supervisor->lease_sec = AGENT_SUPERVISOR_LEASE_SEC;

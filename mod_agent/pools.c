@@ -159,6 +159,7 @@ static apr_status_t fill_pool(agent_pool_config_t *runners,
     runners->limits = get_limits(&settings);
     runners->busy_timeout = settings.busy_timeout;
     runners->idle_time = settings.idle_time;
+    runners->run_timeout = settings.run_timeout;
     return find_user(runners, settings.user);
 }
 

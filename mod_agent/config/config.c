@@ -31,9 +31,7 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     config->pool_wait = -1;
     config->query_timeout = -1;
     config->connect_timeout = -1;
-    config->run_timeout = -1;
     config->drain_timeout = -1;
-    config->call_timeout = -1;
     config->graphs = apr_array_make(pool, 2, sizeof(agent_graph_t *));
     config->webhooks = -1;
     config->webhook_timeout = -1;
@@ -70,6 +68,7 @@ static void unset_runner(agent_runner_settings_t *settings)
     settings->pool_cpu = -1;
     settings->busy_timeout = -1;
     settings->idle_time = -1;
+    settings->run_timeout = -1;
 }
 
 static void merge_runner(agent_runner_settings_t *merged,
@@ -87,6 +86,7 @@ static void merge_runner(agent_runner_settings_t *merged,
     PICK(pool_cpu, -1);
     PICK(busy_timeout, -1);
     PICK(idle_time, -1);
+    PICK(run_timeout, -1);
 }
 
 void *agent_config_create_dir(apr_pool_t *pool, char *path)
@@ -95,6 +95,7 @@ void *agent_config_create_dir(apr_pool_t *pool, char *path)
 
     unset_runner(&config->runner);
     config->max_body = -1;
+    config->call_timeout = -1;
     return config;
 }
 
@@ -110,6 +111,7 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
     PICK(prefix, NULL);
     PICK(multitask_default, NULL);
     PICK(max_body, -1);
+    PICK(call_timeout, -1);
     PICK(origins, NULL);
     return merged;
 }
@@ -235,22 +237,10 @@ apr_interval_time_t agent_config_connect_timeout(
     return get_time(config->connect_timeout, 1500);
 }
 
-apr_interval_time_t agent_config_run_timeout(
-    const agent_server_config_t *config)
-{
-    return get_time(config->run_timeout, 3600 * 1000);
-}
-
 apr_interval_time_t agent_config_drain_timeout(
     const agent_server_config_t *config)
 {
     return get_time(config->drain_timeout, 180 * 1000);
-}
-
-apr_interval_time_t agent_config_call_timeout(
-    const agent_server_config_t *config)
-{
-    return get_time(config->call_timeout, 10 * 1000);
 }
 
 const agent_egress_t *agent_config_webhook_egress(
@@ -286,6 +276,11 @@ apr_size_t agent_config_max_body(const agent_dir_config_t *config)
 {
     return config->max_body != -1 ? (apr_size_t)config->max_body
                                   : DEFAULT_MAX_BODY;
+}
+
+apr_interval_time_t agent_config_call_timeout(const agent_dir_config_t *config)
+{
+    return get_time(config->call_timeout, 10 * 1000);
 }
 
 const apr_array_header_t *agent_config_origins(const agent_dir_config_t *config)

@@ -33,9 +33,7 @@ typedef struct agent_server_config_t {
     apr_interval_time_t pool_wait;
     apr_interval_time_t query_timeout;
     apr_interval_time_t connect_timeout;
-    apr_interval_time_t run_timeout;
     apr_interval_time_t drain_timeout;
-    apr_interval_time_t call_timeout;
     /* Of all hosts: of agent_graph_t *, see graph.h. */
     apr_array_header_t *graphs;
     int webhooks;
@@ -74,6 +72,7 @@ typedef struct agent_dir_config_t {
     const char *prefix;
     const char *multitask_default;
     apr_int64_t max_body;
+    apr_interval_time_t call_timeout;
     apr_array_header_t *origins; /* of agent_origin_pattern_t */
 } agent_dir_config_t;
 
@@ -122,9 +121,7 @@ int agent_config_retention_days(const agent_server_config_t *config);
 apr_interval_time_t agent_config_pool_wait(const agent_server_config_t *);
 apr_interval_time_t agent_config_query_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_connect_timeout(const agent_server_config_t *);
-apr_interval_time_t agent_config_run_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_drain_timeout(const agent_server_config_t *);
-apr_interval_time_t agent_config_call_timeout(const agent_server_config_t *);
 
 /* The rule for URLs of webhooks; NULL with AgentWebhooks Off. */
 const agent_egress_t *agent_config_webhook_egress(
@@ -139,6 +136,7 @@ const char *agent_config_prefix(const agent_dir_config_t *config);
 const char *agent_config_multitask(const agent_dir_config_t *config);
 /* In bytes. */
 apr_size_t agent_config_max_body(const agent_dir_config_t *config);
+apr_interval_time_t agent_config_call_timeout(const agent_dir_config_t *config);
 /* Of agent_origin_pattern_t; NULL without AgentAllowOrigin. */
 const apr_array_header_t *agent_config_origins(
     const agent_dir_config_t *config);

@@ -191,6 +191,14 @@ static const char *set_max_body(cmd_parms *cmd, void *dir, const char *arg)
     return agent_value_size(&config->max_body, cmd, arg, &max_body_range);
 }
 
+static const char *set_call_timeout(cmd_parms *cmd, void *dir, const char *arg)
+{
+    static const agent_duration_range_t range = {1, 300, "s", false};
+    agent_dir_config_t *config = dir;
+
+    return agent_value_duration(&config->call_timeout, cmd, arg, &range);
+}
+
 /* `*` and None must stand alone: beside other origins one of them would have no
  * effect. */
 static bool is_mixture(const apr_array_header_t *origins, const char *arg)
@@ -256,12 +264,8 @@ static const duration_t query_timeout = DURATION(query_timeout, 10, 600000,
                                                  "ms", false);
 static const duration_t connect_timeout = DURATION(connect_timeout, 10, 60000,
                                                    "ms", false);
-static const duration_t run_timeout = DURATION(run_timeout, 1, 86400, "s",
-                                               false);
 static const duration_t drain_timeout = DURATION(drain_timeout, 0, 3600, "s",
                                                  false);
-static const duration_t call_timeout = DURATION(call_timeout, 1, 300, "s",
-                                                false);
 static const duration_t webhook_timeout = DURATION(webhook_timeout, 1, 300, "s",
                                                    false);
 static const duration_t retention = DURATION(retention, 1, 3650, "d", true);
@@ -341,10 +345,10 @@ const command_rec agent_directives[] = {
                   "end until its next run, in seconds without a unit; 0: never "
                   "(default: 0)"),
     AP_INIT_TAKE1(
-        "AgentRunTimeout", set_duration, DATA(run_timeout), RSRC_CONF,
+        "AgentRunTimeout", agent_directive_run_timeout, NULL, RSRC_CONF,
         "time limit of a run, in seconds without a unit (default: 3600)"),
     AP_INIT_TAKE1(
-        "AgentCallTimeout", set_duration, DATA(call_timeout), RSRC_CONF,
+        "AgentCallTimeout", set_call_timeout, NULL, RSRC_CONF | ACCESS_CONF,
         "time that a request waits for the answer of a graph, in seconds "
         "without a unit (default: 10)"),
     AP_INIT_TAKE1("AgentDrainTimeout", set_duration, DATA(drain_timeout),

@@ -49,6 +49,8 @@ const char *agent_directive_pool_cpu(cmd_parms *cmd, void *dir,
                                      const char *arg);
 const char *agent_directive_runner_idle_time(cmd_parms *cmd, void *dir,
                                              const char *arg);
+const char *agent_directive_run_timeout(cmd_parms *cmd, void *dir,
+                                        const char *arg);
 const char *agent_directive_runner_busy_timeout(cmd_parms *cmd, void *dir,
                                                 const char *arg);
 

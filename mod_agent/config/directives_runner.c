@@ -95,6 +95,15 @@ const char *agent_directive_runner_idle_time(cmd_parms *cmd, void *dir,
                                 &range);
 }
 
+const char *agent_directive_run_timeout(cmd_parms *cmd, void *dir,
+                                        const char *arg)
+{
+    static const agent_duration_range_t range = {1, 86400, "s", false};
+
+    return agent_value_duration(&begin_change(cmd, dir)->run_timeout, cmd, arg,
+                                &range);
+}
+
 const char *agent_directive_runner_busy_timeout(cmd_parms *cmd, void *dir,
                                                 const char *arg)
 {

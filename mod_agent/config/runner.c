@@ -13,6 +13,7 @@
 /* 100 runs of built-in graphs need a quarter of them. */
 #define DEFAULT_FILES    4096
 #define DEFAULT_BUSY_SEC 60
+#define DEFAULT_RUN_SEC  3600
 
 #define SET_DEFAULT(field, unset, value)                                       \
     settings.field = settings.field != (unset) ? settings.field : (value)
@@ -32,6 +33,7 @@ static agent_runner_settings_t get_of_host(const server_rec *host)
     SET_DEFAULT(pool_cpu, -1, 0);
     SET_DEFAULT(busy_timeout, -1, apr_time_from_sec(DEFAULT_BUSY_SEC));
     SET_DEFAULT(idle_time, -1, 0);
+    SET_DEFAULT(run_timeout, -1, apr_time_from_sec(DEFAULT_RUN_SEC));
     return settings;
 }
 
@@ -67,7 +69,8 @@ static bool is_same(const agent_runner_settings_t *one,
         && one->pool_processes == other->pool_processes
         && one->pool_cpu == other->pool_cpu
         && one->busy_timeout == other->busy_timeout
-        && one->idle_time == other->idle_time;
+        && one->idle_time == other->idle_time
+        && one->run_timeout == other->run_timeout;
 }
 
 /* The name of a directive that limits a pool; NULL if none does. */
@@ -126,7 +129,7 @@ const char *agent_runner_settings_check(const agent_server_config_t *config,
         if (!is_same(&own, &shared)) {
             return apr_psprintf(
                 pool,
-                "<AgentGraph>: expected the same AgentRunner directives in all "
+                "<AgentGraph>: expected the same directives of runners in all "
                 "hosts that declare graphs of a deployment, got others for "
                 "'%s' of '%s' at %s:%d than for '%s' at %s:%d",
                 graph->name, graph->deployment, graph->directive->filename,

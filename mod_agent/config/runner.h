@@ -27,6 +27,8 @@ typedef struct agent_runner_settings_t {
     apr_interval_time_t busy_timeout;
     /* 0: runners do not end for lack of work. */
     apr_interval_time_t idle_time;
+    /* Longest execution of a run. */
+    apr_interval_time_t run_timeout;
 } agent_runner_settings_t;
 
 struct agent_server_config_t;

@@ -62,6 +62,8 @@ typedef struct agent_pool_config_t {
     /* Runners of a pool that has had no run for so long end; the next run
      * starts them again. 0: never. */
     apr_interval_time_t idle_time;
+    /* Longest execution of a run; 0: no limit. */
+    apr_interval_time_t run_timeout;
 } agent_pool_config_t;
 
 #endif

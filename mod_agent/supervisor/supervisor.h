@@ -85,8 +85,6 @@ typedef struct agent_supervisor_config_t {
      * agent_cgroup_check(), below which each pool with processes has one; NULL:
      * none. */
     const char *cgroup;
-    /* Longest execution of a run; 0: no limit. */
-    apr_interval_time_t run_timeout;
     /* How long runs may continue after a drain began. */
     apr_interval_time_t drain_timeout;
     /* Lease of the worker in the database; AGENT_SUPERVISOR_LEASE_SEC, except

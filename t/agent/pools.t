@@ -33,6 +33,7 @@ Listen 127.0.0.1:$shop
     AgentRunnerFiles 100
     AgentRunnerMemory 512M
     AgentRunnerProcesses 5000
+    AgentRunTimeout 1
     $own_user
     <AgentGraph agent>
         AgentModel demo
@@ -101,6 +102,12 @@ SKIP: {
     is $own, scalar getpwnam('daemon'), 'pools: AgentRunnerUser is that of the host';
     is $shared, scalar getpwnam('nobody'), 'pools: a host without AgentRunnerUser has that of the main server';
 }
+
+my $brief = AgentTest::Client->new(url => "http://127.0.0.1:$shop");
+my $timed = $brief->create_run($brief->new_thread, 'sleep 600000');
+wait_for('its time limit', sub { $brief->get_run($timed)->{status} eq 'timeout' });
+pass 'pools: AgentRunTimeout is that of the host';
+isnt $client->get_run($active)->{status}, 'timeout', 'pools: a host without AgentRunTimeout has that of the main server';
 
 $client->post("/threads/$active->{thread_id}/runs/$active->{run_id}/cancel?wait=true");
 undef $server;

@@ -221,7 +221,8 @@ subtest 'state: a server that stops ends an update, which changes nothing' => su
 
 $server->stop;
 $server = AgentTest::Server->new(config => AgentTest::Server::shared_config() . $gate->graph
-        . "AgentRunnerSlots 1\nAgentCallTimeout 1\nAgentMaxWaitersPerAddress 0\nAgentParking Off\n");
+        . "AgentRunnerSlots 1\nAgentCallTimeout 60s\nAgentMaxWaitersPerAddress 0\nAgentParking Off\n"
+        . qq(<Location "/">\nAgentCallTimeout 1\n</Location>\n));
 $server->start;
 $client = AgentTest::Client->new(url => $server->url);
 

@@ -48,7 +48,7 @@ static side_t *make_side(apr_pool_t *pool)
     agent_lease_init(table, context);
     agent_request_init(&side->queue, pool);
     side->acks = apr_array_make(pool, AGENT_ACK_MAX, sizeof(apr_int64_t));
-    agent_lease_group_init(&side->runner.group, &side->runner);
+    agent_lease_group_init(&side->runner.group, &side->runner, 0);
     agent_buffer_init(&side->runner.input, pool);
     memset(key.run_id, '1', sizeof(key.run_id));
     side->lease = agent_lease_add(table, &key, &side->runner.group);

@@ -175,15 +175,20 @@ subtest 'standard error: a long line is cut at 8 KB' => sub {
 };
 
 subtest 'a run that exceeds its time limit ends with status timeout' => sub {
-    my $slow = TestSupervisor->start($pg, node => 'node-2', graphs => { slow => {} },
-        run_timeout_ms => 1000, timing_ms => fast_timing());
+    my $slow = TestSupervisor->start($pg, node => 'node-2', graphs => { slow => {}, 'brief/slow' => {} },
+        pools => { brief => { run_timeout_ms => 1000 } }, timing_ms => fast_timing());
     $slow->wait_ready;
-    my $hang = create_run({ do => 'hang' }, graph => 'slow');
-    my $stuck = create_run({ do => 'stuck' }, graph => 'slow');
+    my $gate = make_gate();
+    my $other = $slow->start_run({ do => 'gate', path => $gate }, graph => 'slow');
+    my $brief = sql("select agent.open_deployment('brief')");
+    my $hang = create_run({ do => 'hang' }, graph => 'slow', deployment => $brief);
+    my $stuck = create_run({ do => 'stuck' }, graph => 'slow', deployment => $brief);
     $slow->wake;
     wait_status($hang, 'timeout');
     wait_status($stuck, 'timeout');
     is error_of($stuck), 'TimeoutError', 'the error of the run is TimeoutError';
+    open_gate($gate);
+    wait_status($other, 'success');
     is +(events_of($stuck))[-1][0], 'error', 'the last event of the run is the error';
     $slow->wait_log(qr/AGT0338: runner \d+ gets no more runs/);
     # The next runner may be ready before this one has ended, or after.

@@ -12,9 +12,9 @@
  * runner_memory (bytes), runner_files, runner_processes, runner_idle_ms,
  * runner_busy_ms, runner_uid, runner_gid (runner and these also in
  * pools.DEPLOYMENT, which may have directory, and environment, an array of
- * texts), lease_sec, retention_days, run_timeout_ms, drain_timeout_ms,
+ * texts), lease_sec, retention_days, drain_timeout_ms,
  * cgroup (a directory), and also in pools.DEPLOYMENT cgroup_memory,
- * cgroup_processes, cgroup_cpu_percent,
+ * cgroup_processes, cgroup_cpu_percent, run_timeout_ms,
  * timing_ms (ping_interval, ping_timeout, ready_timeout, cancel_grace,
  * recycle_grace, trial, renew, stop, kill, statement, credit), uid, gid,
  * life_fd (an inherited descriptor), wake (path of a datagram socket to make),
@@ -158,6 +158,8 @@ static void fill_pool(agent_pool_config_t *pool, json_object *json,
         get_of_pool(pool, json, "runner_busy_ms", 0));
     pool->idle_time = apr_time_from_msec(
         get_of_pool(pool, json, "runner_idle_ms", 0));
+    pool->run_timeout = apr_time_from_msec(
+        get_of_pool(pool, json, "run_timeout_ms", 3600000));
 }
 
 /* A pool for each deployment of `graphs`. */
@@ -259,7 +261,6 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     config->gid = (gid_t)agent_json_integer(json, "gid", -1);
     fill_pools(config, json, pool);
     config->cgroup = agent_json_string(json, "cgroup", NULL);
-    config->run_timeout = get_ms(json, "run_timeout_ms", 3600000);
     config->drain_timeout = get_ms(json, "drain_timeout_ms", 180000);
     config->lease_sec = (int)agent_json_integer(json, "lease_sec", 20);
     config->event_retention_days = (int)agent_json_integer(json,

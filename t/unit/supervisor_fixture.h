@@ -28,7 +28,7 @@ static inline agent_runner_t *make_runner(apr_pool_t *pool)
 {
     agent_runner_t *runner = apr_pcalloc(pool, sizeof(*runner));
 
-    agent_lease_group_init(&runner->group, runner);
+    agent_lease_group_init(&runner->group, runner, 0);
     agent_buffer_init(&runner->input, pool);
     runner->pong_by = AGENT_CLOCK_NEVER;
     return runner;

@@ -92,20 +92,20 @@ static void the_memory_of_an_ended_lease_is_reused(void **state)
     assert_int_equal(lease->key.run_id[0], 'z');
 }
 
-static void the_time_limit_begins_when_the_run_starts(void **state)
+static void the_time_limit_of_the_pool_begins_when_the_run_starts(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
-    agent_supervisor_config_t config = {.run_timeout = 0};
     agent_context_t *context = fixture->runs->context;
 
-    context->config = &config;
     agent_lease_start(&fixture->runs->leases, fixture->leases[0]);
     assert_true(fixture->leases[0]->deadline == AGENT_CLOCK_NEVER);
-    config.run_timeout = apr_time_from_sec(5);
+    fixture->runner->group.run_timeout = apr_time_from_sec(5);
     context->now = apr_time_from_sec(100);
     assert_true(fixture->leases[1]->deadline == AGENT_CLOCK_NEVER);
     agent_lease_start(&fixture->runs->leases, fixture->leases[1]);
     assert_int_equal(fixture->leases[1]->deadline, apr_time_from_sec(105));
+    agent_lease_start(&fixture->runs->leases, fixture->other);
+    assert_true(fixture->other->deadline == AGENT_CLOCK_NEVER);
 }
 
 static void each_trial_is_six_times_as_long_as_the_one_before(void **state)
@@ -129,7 +129,7 @@ int main(void)
         CHECK_TEST(held_leases_and_waiting_leases_are_counted),
         CHECK_TEST(a_group_sums_the_start_lines_of_its_started_runs),
         CHECK_TEST(the_memory_of_an_ended_lease_is_reused),
-        CHECK_TEST(the_time_limit_begins_when_the_run_starts),
+        CHECK_TEST(the_time_limit_of_the_pool_begins_when_the_run_starts),
         CHECK_TEST(each_trial_is_six_times_as_long_as_the_one_before),
     };
 

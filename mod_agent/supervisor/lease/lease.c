@@ -17,10 +17,12 @@ void agent_lease_init(agent_lease_table_t *table,
     APR_RING_INIT(&table->unused, agent_lease_t, link);
 }
 
-void agent_lease_group_init(agent_lease_group_t *group, agent_runner_t *runner)
+void agent_lease_group_init(agent_lease_group_t *group, agent_runner_t *runner,
+                            apr_interval_time_t run_timeout)
 {
     memset(group, 0, sizeof(*group));
     group->runner = runner;
+    group->run_timeout = run_timeout;
     APR_RING_INIT(&group->leases, agent_lease_t, link);
     for (int i = 0; i < AGENT_CREDIT_CLASSES; i++) {
         APR_RING_INIT(&group->classes[i].waiting, agent_lease_t, credit.link);
@@ -145,11 +147,11 @@ static void uncount_waiting(agent_lease_table_t *table,
     }
 }
 
-static apr_time_t deadline_of(const agent_context_t *context)
+static apr_time_t deadline_of(const agent_context_t *context,
+                              const agent_lease_group_t *group)
 {
-    apr_interval_time_t limit = context->config->run_timeout;
-
-    return limit > 0 ? context->now + limit : AGENT_CLOCK_NEVER;
+    return group->run_timeout > 0 ? context->now + group->run_timeout
+                                  : AGENT_CLOCK_NEVER;
 }
 
 /* Longer each time, so that a run that kills its runners only later can be
@@ -174,7 +176,7 @@ void agent_lease_start(agent_lease_table_t *table, agent_lease_t *lease)
     lease->group->is_used = true;
     lease->group->started_bytes += lease->start_bytes
         + lease->request.state_bytes;
-    lease->deadline = deadline_of(context);
+    lease->deadline = deadline_of(context, lease->group);
     lease->trial_end = context->now + trial_of(context, lease->times_cleared);
 }
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of leases: the runs this worker holds.
- *
- * A lease has two sides that end independently: the database's (its end is
- * committed, or it is released or lost) and the runner's (it sends `end` or
- * dies). ../run_end.h ends them.
+ * The table of leases: the runs this worker holds. A lease has two sides that
+ * end independently: the database's (its end is committed, or it is released or
+ * lost) and the runner's (it sends `end` or dies). ../run_end.h ends them.
  */
 #ifndef AGENT_SUPERVISOR_LEASE_H
 #define AGENT_SUPERVISOR_LEASE_H
@@ -51,6 +49,7 @@ typedef struct agent_lease_ring_t agent_lease_ring_t;
 /* The leases of one runner, a member of its struct. */
 typedef struct agent_lease_group_t {
     agent_runner_t *runner;
+    apr_interval_time_t run_timeout; /* of its pool; 0: no limit */
     agent_lease_ring_t leases;
     /* Leases in the ring; bytes of lines and states of those started. */
     int active;
@@ -112,7 +111,8 @@ typedef struct agent_lease_table_t {
 void agent_lease_init(agent_lease_table_t *table,
                       const agent_context_t *context);
 
-void agent_lease_group_init(agent_lease_group_t *group, agent_runner_t *runner);
+void agent_lease_group_init(agent_lease_group_t *group, agent_runner_t *runner,
+                            apr_interval_time_t run_timeout);
 
 /* Adds a lease, HELD. group: that of its runner, or NULL. */
 agent_lease_t *agent_lease_add(agent_lease_table_t *table,
