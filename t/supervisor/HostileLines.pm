@@ -105,6 +105,7 @@ my @broken = (
 my @states = (
     [ '{"type":"ready","graphs":{},"slots":1}', qr/ready twice/ ], [ '{"type":"ready","graphs":[],"slots":1}', qr/no graphs/ ],
     [ '{"type":"ready","graphs":{},"slots":99999}', qr/no valid slots/ ], [ '{"type":"pong","id":7}', qr/a pong without a ping/ ],
+    [ '{"type":"ready","graphs":{},"slots":1,"features":[]}', qr/features, a reserved name/ ],
     [ '{"type":"pong","id":[]}', qr/no valid id/ ], [ '{"type":"pong","id":1,"busy_ms":-1}', qr/no valid busy_ms/ ],
     [ valid_line('end', status => '"drained"'), qr/ended as drained/ ], [ valid_line('end', status => '"failed"'), qr/no valid status/ ],
     [ valid_line('end', error => '[]'), qr/an error that is not an object/ ],

@@ -43,6 +43,8 @@ my %actions = (
     # Requests, and no longer reads its input.
     mute => sub { request($_[0]); flush(); sleep 3600 while 1 },
     unknown => sub { request($_[0], op => 'state.put') },
+    # A reserved name.
+    store => sub { request($_[0], op => 'store') },
     always_unknown => sub { request($_[0], op => 'state.put') },
     cursor => sub { request($_[0], cursor => '1.2') },
     # Breaches.

@@ -60,7 +60,7 @@ subtest 'state.get: a thread without a state has an empty one' => sub {
 };
 
 subtest 'a request that cannot be answered is refused with a code' => sub {
-    for my $case ([ unknown => 'unknown_op' ], [ cursor => 'invalid_cursor' ], [ again => 'invalid_cursor' ]) {
+    for my $case ([ unknown => 'unknown_op' ], [ store => 'unknown_op' ], [ cursor => 'invalid_cursor' ], [ again => 'invalid_cursor' ]) {
         my ($action, $code) = @{$case};
         my @replies = replies_of(create_large_runs(1, 2, { do => $action }, bytes => 200));
         is $replies[-1]{code}, $code, "$action: $code";

@@ -159,6 +159,19 @@ static bool is_event(const char *name, apr_pool_t *pool)
         == NULL;
 }
 
+static void ready_has_no_reserved_name(void **state)
+{
+    agent_line_t line;
+
+    assert_string_equal(read_line(&line,
+                                  "{\"type\":\"ready\",\"graphs\":{},"
+                                  "\"slots\":1,\"features\":[]}"),
+                        "has features, a reserved name");
+    assert_null(read_line(&line,
+                          "{\"type\":\"ready\",\"graphs\":{},"
+                          "\"slots\":1,\"features\":null}"));
+}
+
 static void names_of_events_are_a_line_of_an_event_stream(void **state)
 {
     static const char *const good[] = {
@@ -199,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(an_end_says_where_the_run_stopped),
         CHECK_TEST(a_pong_may_say_how_long_the_runner_is_busy),
+        CHECK_TEST(ready_has_no_reserved_name),
         CHECK_TEST(names_of_events_are_a_line_of_an_event_stream),
         CHECK_TEST(a_checkpoint_may_have_a_namespace),
         CHECK_TEST(a_task_names_its_checkpoint_and_has_an_id),

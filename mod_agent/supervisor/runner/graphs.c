@@ -146,6 +146,9 @@ static const char *check_report(agent_raw_t report)
     if (!is_well_typed(report)) {
         return "it reported a graph with a member of another type";
     }
+    if (get_value(report, "factory").length > 0) {
+        return "it reported factory, a reserved name, of a graph";
+    }
     /* Quotes are not counted. */
     return get_value(report, "description").length > MAX_DESCRIPTION + 2
         ? "it reported a description of more than 4 KiB"

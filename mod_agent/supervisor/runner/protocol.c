@@ -28,6 +28,9 @@ static const char *read_ready(agent_line_t *line,
     if (runtime != '\0' && runtime != 'n' && runtime != '{') {
         return "has a runtime that is not an object";
     }
+    if (!agent_protocol_is_optional(fields, FIELD_FEATURES, '\0')) {
+        return "has features, a reserved name";
+    }
     line->slots = (int)slots;
     line->graphs = fields->value[FIELD_GRAPHS].at;
     line->runtime = NULL;

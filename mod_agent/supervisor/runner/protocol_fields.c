@@ -23,6 +23,7 @@ static const char *const field_names[FIELD_COUNT] = {
     [FIELD_ERROR] = "error",
     [FIELD_GRAPHS] = "graphs",
     [FIELD_RUNTIME] = "runtime",
+    [FIELD_FEATURES] = "features",
     [FIELD_SLOTS] = "slots",
     [FIELD_ID] = "id",
     [FIELD_BYTES] = "bytes",

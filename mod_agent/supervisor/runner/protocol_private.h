@@ -24,6 +24,7 @@ typedef enum agent_protocol_field_t {
     FIELD_ERROR,
     FIELD_GRAPHS,
     FIELD_RUNTIME,
+    FIELD_FEATURES,
     FIELD_SLOTS,
     FIELD_ID,
     FIELD_BYTES,
