@@ -70,6 +70,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/now.sql
 \ir functions/inline/render_time.sql
 \ir functions/inline/render_run.sql
+\ir functions/inline/stored_bytes.sql
+\ir functions/inline/stored_run_bytes.sql
 \ir functions/inline/append_values.sql
 \ir functions/inline/render_thread.sql
 \ir functions/inline/render_assistant.sql

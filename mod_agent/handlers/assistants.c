@@ -11,7 +11,12 @@
 #include "../model/assistant.h"
 #include "../model/schema.h"
 #include "../stream/deletion.h"
+#include "../stream/page.h"
 #include "creation.h"
+
+/* Of a search, a count or a list of versions: 64 keys of metadata with 576
+ * bytes each, and more. It is kept while a search waits for its turn. */
+#define SEARCH_BYTES 65536
 
 static int send_view(agent_call_t *call, agent_assistant_view_t view)
 {
@@ -70,24 +75,48 @@ static apr_status_t read_search(agent_call_t *call)
 {
     agent_raw_t value;
 
+    if (call->body_length > SEARCH_BYTES) {
+        return agent_error_setf(&call->err, AGENT_E_TOO_LARGE, call->pool,
+                                "The body of a search is larger than %d bytes.",
+                                SEARCH_BYTES);
+    }
     return agent_request_body(&value, call) == APR_SUCCESS
         ? agent_schema_assistants(&call->fields, value, &call->err, call->pool)
         : APR_EGENERAL;
 }
 
+static agent_assistant_query_t describe_query(const agent_call_t *call,
+                                              const char *max_bytes)
+{
+    return (agent_assistant_query_t){.deployment_id = call->ref.deployment_id,
+                                     .assistant_id = call->assistant_id,
+                                     .request = call->body,
+                                     .max_bytes = max_bytes};
+}
+
+static apr_status_t read_assistants(agent_page_t *page, agent_call_t *call,
+                                    agent_db_pool_t *db, const void *request,
+                                    const char *max_bytes, apr_pool_t *pool)
+{
+    const agent_assistant_query_t query = describe_query(call, max_bytes);
+
+    return agent_assistant_search(page, db, &query, &call->err, pool);
+}
+
+static apr_status_t read_versions(agent_page_t *page, agent_call_t *call,
+                                  agent_db_pool_t *db, const void *request,
+                                  const char *max_bytes, apr_pool_t *pool)
+{
+    const agent_assistant_query_t query = describe_query(call, max_bytes);
+
+    return agent_assistant_list_versions(page, db, &query, &call->err, pool);
+}
+
 int agent_handle_assistant_search(agent_call_t *call)
 {
-    agent_assistant_page_t page;
-
-    if (read_search(call) != APR_SUCCESS
-        || agent_assistant_search(&page, call->db, &call->ref, call->body,
-                                  &call->err, call->pool)
-            != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    agent_response_set_next(call, page.next);
-    agent_response_set_total(call, page.total);
-    return agent_response_json(call, HTTP_OK, page.body);
+    return read_search(call) == APR_SUCCESS
+        ? agent_page_respond(call, read_assistants, NULL)
+        : agent_problem_send(call);
 }
 
 int agent_handle_assistant_count(agent_call_t *call)
@@ -105,18 +134,9 @@ int agent_handle_assistant_count(agent_call_t *call)
 
 int agent_handle_assistant_versions(agent_call_t *call)
 {
-    const char *body;
-    const char *next;
-
-    if (read_search(call) != APR_SUCCESS
-        || agent_assistant_list_versions(&body, &next, call->db, &call->ref,
-                                         call->assistant_id, call->body,
-                                         &call->err, call->pool)
-            != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    agent_response_set_next(call, next);
-    return agent_response_json(call, HTTP_OK, body);
+    return read_search(call) == APR_SUCCESS
+        ? agent_page_respond(call, read_versions, NULL)
+        : agent_problem_send(call);
 }
 
 static agent_assistant_write_t describe_write(const agent_call_t *call)

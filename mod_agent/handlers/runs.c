@@ -13,31 +13,38 @@
 #include "../model/schema.h"
 #include "../stream/await.h"
 #include "../stream/disconnect.h"
+#include "../stream/page.h"
 #include "../stream/run_stream.h"
 #include "creation.h"
 
+static apr_status_t read_list(agent_page_t *page, agent_call_t *call,
+                              agent_db_pool_t *db, const void *request,
+                              const char *max_bytes, apr_pool_t *pool)
+{
+    agent_run_filter_t filter = *(const agent_run_filter_t *)request;
+
+    filter.max_bytes = max_bytes;
+    return agent_run_list(page, db, &call->ref, &filter, &call->err, pool);
+}
+
 int agent_handle_run_list(agent_call_t *call)
 {
-    agent_run_filter_t filter = {.limit = 10};
-    const char *body;
-    const char *next;
+    agent_run_filter_t *filter = apr_pcalloc(call->pool, sizeof(*filter));
 
-    if (agent_request_number(&filter.limit, call, "limit", 1, 1000)
+    filter->limit = 10;
+    if (agent_request_number(&filter->limit, call, "limit", 1, 1000)
             != APR_SUCCESS
-        || agent_request_number(&filter.offset, call, "offset", 0, INT_MAX)
+        || agent_request_number(&filter->offset, call, "offset", 0, INT_MAX)
             != APR_SUCCESS
-        || agent_request_word(&filter.status, call, "status",
+        || agent_request_word(&filter->status, call, "status",
                               agent_run_statuses)
             != APR_SUCCESS
-        || agent_request_words(&filter.select, call, "select", agent_run_fields)
-            != APR_SUCCESS
-        || agent_run_list(&body, &next, call->db, &call->ref, &filter,
-                          &call->err, call->pool)
+        || agent_request_words(&filter->select, call, "select",
+                               agent_run_fields)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    agent_response_set_next(call, next);
-    return agent_response_json(call, HTTP_OK, body);
+    return agent_page_respond(call, read_list, filter);
 }
 
 int agent_handle_run_create(agent_call_t *call)
@@ -63,15 +70,16 @@ int agent_handle_run_create_stream(agent_call_t *call)
         : agent_problem_send(call);
 }
 
+static apr_status_t read_run(agent_page_t *page, agent_call_t *call,
+                             agent_db_pool_t *db, const void *request,
+                             const char *max_bytes, apr_pool_t *pool)
+{
+    return agent_run_get(page, db, &call->ref, max_bytes, &call->err, pool);
+}
+
 int agent_handle_run_get(agent_call_t *call)
 {
-    const char *body;
-
-    if (agent_run_get(&body, call->db, &call->ref, &call->err, call->pool)
-        != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    return agent_response_json(call, HTTP_OK, body);
+    return agent_page_respond(call, read_run, NULL);
 }
 
 int agent_handle_run_delete(agent_call_t *call)

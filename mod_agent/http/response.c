@@ -112,7 +112,9 @@ void agent_response_set_next(agent_call_t *call, const char *offset)
 
 void agent_response_set_total(agent_call_t *call, const char *count)
 {
-    apr_table_setn(call->r->headers_out, "X-Pagination-Total", count);
+    if (count != NULL) {
+        apr_table_setn(call->r->headers_out, "X-Pagination-Total", count);
+    }
 }
 
 int agent_response_empty(agent_call_t *call, int status)

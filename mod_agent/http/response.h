@@ -22,8 +22,7 @@ int agent_response_json_transient(agent_call_t *call, int status,
 void agent_response_set_next(agent_call_t *call, const char *offset);
 
 /* Sets X-Pagination-Total to the number (in call->pool) of records on all
- * pages.
- */
+ * pages; NULL: it is not known. */
 void agent_response_set_total(agent_call_t *call, const char *count);
 
 /* Sends a status without a body. Returns as agent_response_json(). */

@@ -33,18 +33,17 @@ apr_status_t agent_assistant_get(const char **body, agent_db_pool_t *db,
 
 static const agent_statement_t search_assistants = {
     .name = "agent_search_assistants",
-    .params = 2,
+    .params = 3,
     .is_repeatable = true,
     .sql = "select code, body, next, total "
-           "from agent.search_assistants($1, $2)"};
+           "from agent.search_assistants($1, $2, $3)"};
 
-apr_status_t agent_assistant_search(agent_assistant_page_t *page,
-                                    agent_db_pool_t *db,
-                                    const agent_run_ref_t *ref,
-                                    const char *request, agent_error_t **err,
-                                    apr_pool_t *pool)
+apr_status_t agent_assistant_search(agent_page_t *page, agent_db_pool_t *db,
+                                    const agent_assistant_query_t *query,
+                                    agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, request};
+    const char *params[] = {query->deployment_id, query->request,
+                            query->max_bytes};
     agent_db_result_t *result = NULL;
     apr_status_t rv = agent_db_pool_query(&result, db, &search_assistants,
                                           params, err, pool);
@@ -132,20 +131,22 @@ apr_status_t agent_assistant_delete(const char **before, const char **changed,
 
 static const agent_statement_t list_versions = {
     .name = "agent_list_assistant_versions",
-    .params = 3,
+    .params = 4,
     .is_repeatable = true,
     .sql = "select code, body, next from agent.list_assistant_versions($1, $2, "
-           "$3)"};
+           "$3, $4)"};
 
-apr_status_t agent_assistant_list_versions(
-    const char **body, const char **next, agent_db_pool_t *db,
-    const agent_run_ref_t *ref, const char *assistant_id, const char *request,
-    agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_assistant_list_versions(agent_page_t *page,
+                                           agent_db_pool_t *db,
+                                           const agent_assistant_query_t *query,
+                                           agent_error_t **err,
+                                           apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, assistant_id, request};
+    const char *params[] = {query->deployment_id, query->assistant_id,
+                            query->request, query->max_bytes};
 
-    return agent_db_pool_call_extra(body, next, db, &list_versions, params, err,
-                                    pool);
+    return agent_db_pool_call_extra(&page->body, &page->next, db,
+                                    &list_versions, params, err, pool);
 }
 
 static const agent_statement_t set_version = {

@@ -5,6 +5,7 @@
 #define AGENT_MODEL_ASSISTANT_H
 
 #include "../db/pool.h"
+#include "page.h"
 #include "ref.h"
 
 /* The part of an assistant that is shown. */
@@ -25,25 +26,22 @@ apr_status_t agent_assistant_get(const char **body, agent_db_pool_t *db,
                                  agent_assistant_view_t view,
                                  agent_error_t **err, apr_pool_t *pool);
 
-/* A page of a search, in pool. */
-typedef struct agent_assistant_page_t {
-    const char *body;
-    /* The offset of the next page; NULL after the last one. */
-    const char *next;
-    /* Number of the assistants on all pages. */
-    const char *total;
-} agent_assistant_page_t;
+/* A search of assistants, or a list of versions. All borrowed. */
+typedef struct agent_assistant_query_t {
+    const char *deployment_id;
+    /* Whose versions are listed. */
+    const char *assistant_id;
+    /* The body as sent, checked by agent_schema_assistants(). */
+    const char *request;
+    /* See page.h. */
+    const char *max_bytes;
+} agent_assistant_query_t;
 
-/*
- * Lists assistants: up to the limit of the request, or as many as fit into
- * about 16 MB, but at least one. request: the body as sent, checked by
- * agent_schema_assistants().
- */
-apr_status_t agent_assistant_search(agent_assistant_page_t *page,
-                                    agent_db_pool_t *db,
-                                    const agent_run_ref_t *ref,
-                                    const char *request, agent_error_t **err,
-                                    apr_pool_t *pool);
+/* Lists assistants: up to the limit of the request, or as many as fit into
+ * about 16 MB, but at least one. Counts all of them. */
+apr_status_t agent_assistant_search(agent_page_t *page, agent_db_pool_t *db,
+                                    const agent_assistant_query_t *query,
+                                    agent_error_t **err, apr_pool_t *pool);
 
 /* Counts the assistants that a search with the same request would find. *body:
  * the number. */
@@ -90,12 +88,12 @@ apr_status_t agent_assistant_delete(const char **before, const char **changed,
                                     agent_error_t **err, apr_pool_t *pool);
 
 /* Lists the versions of an assistant, the newest first; bounds: as in
- * agent_assistant_search(). *next: the offset of the next page, in pool; NULL
- * after the last one. Error: ASSISTANT_NOT_FOUND. */
-apr_status_t agent_assistant_list_versions(
-    const char **body, const char **next, agent_db_pool_t *db,
-    const agent_run_ref_t *ref, const char *assistant_id, const char *request,
-    agent_error_t **err, apr_pool_t *pool);
+ * agent_assistant_search(). Error: ASSISTANT_NOT_FOUND. */
+apr_status_t agent_assistant_list_versions(agent_page_t *page,
+                                           agent_db_pool_t *db,
+                                           const agent_assistant_query_t *query,
+                                           agent_error_t **err,
+                                           apr_pool_t *pool);
 
 /* Makes a version the current one. Errors: ASSISTANT_NOT_FOUND,
  * VERSION_NOT_FOUND. */

@@ -47,28 +47,29 @@ apr_status_t agent_run_find_checkpoint_event(
 
 static const agent_statement_t get_run = {
     .name = "agent_get_run",
-    .params = 3,
+    .params = 4,
     .is_repeatable = true,
-    .sql = "select code, body from agent.get_run($1, $2, $3)"};
+    .sql = "select code, body from agent.get_run($1, $2, $3, $4)"};
 
-apr_status_t agent_run_get(const char **body, agent_db_pool_t *db,
-                           const agent_run_ref_t *ref, agent_error_t **err,
-                           apr_pool_t *pool)
+apr_status_t agent_run_get(agent_page_t *page, agent_db_pool_t *db,
+                           const agent_run_ref_t *ref, const char *max_bytes,
+                           agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id};
+    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id,
+                            max_bytes};
 
-    return agent_db_pool_call(body, db, &get_run, params, err, pool);
+    return agent_db_pool_call(&page->body, db, &get_run, params, err, pool);
 }
 
 static const agent_statement_t list_runs = {
     .name = "agent_list_runs",
-    .params = 6,
+    .params = 7,
     .is_repeatable = true,
     .sql = "select code, body, next from agent.list_runs($1, $2, $3, $4, $5, "
-           "$6)"};
+           "$6, $7)"};
 
-apr_status_t agent_run_list(const char **body, const char **next,
-                            agent_db_pool_t *db, const agent_run_ref_t *ref,
+apr_status_t agent_run_list(agent_page_t *page, agent_db_pool_t *db,
+                            const agent_run_ref_t *ref,
                             const agent_run_filter_t *filter,
                             agent_error_t **err, apr_pool_t *pool)
 {
@@ -77,10 +78,11 @@ apr_status_t agent_run_list(const char **body, const char **next,
                             apr_itoa(pool, filter->limit),
                             apr_itoa(pool, filter->offset),
                             filter->status,
-                            agent_db_text_array(filter->select, pool)};
+                            agent_db_text_array(filter->select, pool),
+                            filter->max_bytes};
 
-    return agent_db_pool_call_extra(body, next, db, &list_runs, params, err,
-                                    pool);
+    return agent_db_pool_call_extra(&page->body, &page->next, db, &list_runs,
+                                    params, err, pool);
 }
 
 static const agent_statement_t delete_run = {

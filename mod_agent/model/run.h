@@ -11,6 +11,7 @@
 #define AGENT_MODEL_RUN_H
 
 #include "../db/pool.h"
+#include "page.h"
 #include "ref.h"
 
 /* Which runs of a thread, and which of their fields. */
@@ -21,6 +22,8 @@ typedef struct agent_run_filter_t {
     const char *status;
     /* NULL-terminated names of fields; NULL: all. */
     const char *const *select;
+    /* See page.h. */
+    const char *max_bytes;
 } agent_run_filter_t;
 
 /* Finds the thread of the run ref->run_id: its id, in pool. ref->thread_id is
@@ -35,18 +38,18 @@ apr_status_t agent_run_find_checkpoint_event(
     apr_int64_t *seq, agent_db_pool_t *db, const agent_run_ref_t *ref,
     const char *checkpoint_id, agent_error_t **err, apr_pool_t *pool);
 
-/* Returns the record of a run. Error: RUN_NOT_FOUND. */
-apr_status_t agent_run_get(const char **body, agent_db_pool_t *db,
-                           const agent_run_ref_t *ref, agent_error_t **err,
-                           apr_pool_t *pool);
+/* Returns the record of a run as page->body. max_bytes: see page.h. Error:
+ * RUN_NOT_FOUND. */
+apr_status_t agent_run_get(agent_page_t *page, agent_db_pool_t *db,
+                           const agent_run_ref_t *ref, const char *max_bytes,
+                           agent_error_t **err, apr_pool_t *pool);
 
 /*
  * Lists the runs of a thread, newest first: up to filter->limit, or as many as
- * fit into about 16 MB, but at least one. *next: the offset of the next page,
- * in pool; NULL after the last run. Error: THREAD_NOT_FOUND.
+ * fit into about 16 MB, but at least one. Error: THREAD_NOT_FOUND.
  */
-apr_status_t agent_run_list(const char **body, const char **next,
-                            agent_db_pool_t *db, const agent_run_ref_t *ref,
+apr_status_t agent_run_list(agent_page_t *page, agent_db_pool_t *db,
+                            const agent_run_ref_t *ref,
                             const agent_run_filter_t *filter,
                             agent_error_t **err, apr_pool_t *pool);
 

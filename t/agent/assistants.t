@@ -265,4 +265,7 @@ subtest 'removed graph: a graceful restart without graphs' => sub {
     undef $server;
 };
 
+my $padded = { name => 'none', metadata => {}, padding => 'x' x 65_536 };
+is $client->post("/assistants/$_", $padded)->{json}{code}, 'body_too_large', "assistants: the body of a $_ has at most 64 KB" for qw(search count);
+
 done_testing;

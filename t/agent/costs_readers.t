@@ -67,11 +67,9 @@ sub stall_all {
     return @stalled;
 }
 
-# Not of a list: each takes a thread until PostgreSQL has answered, not a turn, so
-# that the bystander's requests wait for all lists that were requested before.
-for my $what (qw(stream join)) {
+for my $what (qw(stream join list)) {
     subtest "unread responses: those of a hundred clients of a $what are limited" => sub {
-        my $path = run_path($run) . "/$what";
+        my $path = $what eq 'list' ? "/threads/$thread/runs" : run_path($run) . "/$what";
         my $whole = $client->get($path)->{body};
         cmp_ok length $whole, '>=', $EVENT, "unread responses: the response of a $what is large";
         my $before = resident_bytes($child);

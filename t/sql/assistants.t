@@ -241,6 +241,34 @@ subtest 'count_assistants counts what a search finds' => sub {
     is scalar @{ $play->body('search_assistants', '{"name":"counted"}') }, 2;
 };
 
+subtest 'assistants that are larger than asked for are not read' => sub {
+    my $id = create(name => 'sizeable', context => { x => join '', map { sprintf '%08x', rand 2**32 } 1 .. 4000 });
+    create(name => 'sizeable') for 1 .. 2;
+    my %read = (
+        search_assistants       => [ '{"name":"sizeable"}' ],
+        list_assistant_versions => [ $id, '{}' ],
+    );
+    my $length = sub { length +($session->call($_[0], $AgentSQL::DEPLOYMENT, @{ $read{ $_[0] } }, $_[1]))[1] };
+    for my $function (sort keys %read) {
+        is $length->($function, 20_000), 0, "$function: one of 32,000 bytes";
+        cmp_ok $length->($function, $_), '>', 32_000, "$function: " . ($_ ? 'a limit that is not exceeded' : 'no limit') for 60_000, undef;
+    }
+    is $length->('search_assistants', 500), 0, 'three records of more than 500 bytes';
+    my $fetches = sub {
+        my ($function, $limit) = @_;
+        $session->query('begin');
+        my $count = "select coalesce(sum(idx_scan), 0) from pg_stat_xact_all_tables where relid in
+            (select reltoastrelid from pg_class where oid in ('agent.assistants'::regclass, 'agent.assistant_versions'::regclass))";
+        my $before = $session->value($count);
+        $length->($function, $limit);
+        my $after = $session->value($count);
+        $session->query('rollback');
+        return $after - $before;
+    };
+    is $fetches->($_, 20_000), 0, "$_: what is stored apart is not fetched" for sort keys %read;
+    cmp_ok $fetches->($_, undef), '>', 0, "$_: the count of fetches is right" for sort keys %read;
+};
+
 subtest 'a system assistant has versions, keeps its graph and is not deleted' => sub {
     is numbers($system), '1';
     is +(update($system, name => 'Agent', config => { tags => ['t'] }))[1]{version}, 2;

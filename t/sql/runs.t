@@ -211,6 +211,42 @@ subtest 'runs are listed newest first, by page, by status, by member' => sub {
     is +($play->api('list_runs', AgentSQL::uuid(), 10, 0, undef, undef))[0], 'thread_not_found';
 };
 
+subtest 'runs that are larger than asked for are not read' => sub {
+    my $session = $play->session;
+    my $thread = $play->thread;
+    my @runs = map { $play->run($thread) } 1 .. 2;
+    my %read = (
+        list => sub { $session->call('list_runs', $AgentSQL::DEPLOYMENT, $thread, 10, 0, undef, undef, @_) },
+        get  => sub { $session->call('get_run', $AgentSQL::DEPLOYMENT, $thread, $runs[1], @_) },
+    );
+    my $is_read = sub { my ($code, $body) = $read{$_[0]}->($_[1]); return $code eq 'ok' ? length $body : $code };
+    my $set = sub { $session->query("update agent.runs set input = to_json($_[0]::text) where run_id = '$runs[1]'") };
+    cmp_ok $is_read->('list', 100_000), '>', 500, 'small ones are read';
+    is $is_read->('list', 500), 0, 'two records of more than 500 bytes';
+    is $session->value("select next is null from agent.list_runs('$AgentSQL::DEPLOYMENT', '$thread', 1, 0, null, null, 10)"), 't', 'without a next page';
+    $set->("(select string_agg(md5(n::text), '') from generate_series(1, 4000) n)");
+    is $is_read->($_, 100_000), 0, "$_: one of 128,000 bytes" for sort keys %read;
+    cmp_ok $is_read->($_, 200_000), '>', 128_000, "$_: a limit that is not exceeded" for sort keys %read;
+    cmp_ok $is_read->($_, undef), '>', 128_000, "$_: no limit" for sort keys %read;
+    my $count = sub { $session->value("select coalesce(sum(idx_scan), 0) from pg_stat_xact_all_tables where relid in
+        (select reltoastrelid from pg_class where oid = 'agent.runs'::regclass)") };
+    my $fetches = sub {
+        my ($what, $limit) = @_;
+        $session->query('begin');
+        my $before = $count->();
+        $read{$what}->($limit);
+        my $after = $count->();
+        $session->query('rollback');
+        return $after - $before;
+    };
+    is $fetches->($_, 100_000), 0, "$_: what is stored apart is not fetched" for sort keys %read;
+    cmp_ok $fetches->($_, undef), '>', 0, "$_: the count of fetches is right" for sort keys %read;
+    $set->("repeat('a', 4000000)");
+    is $fetches->($_, 262_144), 0, "$_: a compressed one of 4 MB is not fetched" for sort keys %read;
+    $set->("repeat('a', 400000)");
+    is $is_read->('list', 262_144), 0, 'a compressed one of 400,000 bytes';
+};
+
 subtest 'a run is found under its own thread only' => sub {
     my $run = $play->run($play->thread);
     my $other = $play->thread;

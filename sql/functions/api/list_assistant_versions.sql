@@ -2,7 +2,8 @@
 -- POST /assistants/{assistant_id}/versions. p_request: the body; metadata (members that the version's metadata
 -- contains) limits the result.
 -- Returns: ok with an array of version records, [] for none, the newest first; next: the offset of the next page,
---          null after the last; assistant_not_found.
+--          null after the last; assistant_not_found. body null: the records have more than p_max_bytes, null = any
+--          number, and were not read beyond that.
 -- Bound:   16 MB of records, but at least one.
 --          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
 -- Locks:   none.
@@ -10,6 +11,7 @@ create or replace function agent.list_assistant_versions(
     p_deployment_id uuid,
     p_assistant_id uuid,
     p_request json,
+    p_max_bytes bigint default null,
     out code text,
     out body text,
     out next text
@@ -36,6 +38,7 @@ begin
         code := 'assistant_not_found';
         return;
     end if;
+    code := 'ok';
     for v_row in
         select v.*
           from agent.assistant_versions v
@@ -46,6 +49,10 @@ begin
          limit v_limit + 1 offset v_offset
     loop
         if v_count < v_limit then
+            if v_bytes + agent.stored_bytes(v_row.config) + agent.stored_bytes(v_row.context)
+                + agent.stored_bytes(v_row.metadata) > p_max_bytes then
+                return;
+            end if;
             v_record := agent.render_assistant_version(v_row);
             v_bytes := v_bytes + octet_length(v_record);
         end if;
@@ -56,10 +63,9 @@ begin
         v_records := array_append(v_records, v_record);
         v_count := v_count + 1;
     end loop;
-    code := 'ok';
-    body := '[' || array_to_string(v_records, ',') || ']';
+    body := case when v_bytes <= p_max_bytes is not false then '[' || array_to_string(v_records, ',') || ']' end;
 end
 $function$;
 
-comment on function agent.list_assistant_versions(uuid, uuid, json) is
+comment on function agent.list_assistant_versions(uuid, uuid, json, bigint) is
     'POST /assistants/{assistant_id}/versions.';

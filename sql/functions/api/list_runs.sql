@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- GET /threads/{thread_id}/runs. p_status null = any; p_select null = whole records, else only these members.
 -- Returns: ok with an array of run records, newest first, [] for none; next: the offset of the next page,
---          null after the last; thread_not_found.
+--          null after the last; thread_not_found. body null: its records have more than p_max_bytes, null = any
+--          number, and were not read beyond that.
 -- Bound:   16 MB of whole records, of which p_select takes a part, but at least one record. Records are read
 --          one by one: values beyond the bound are not fetched from their storage.
 --          Held by `c_bytes   constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
@@ -13,6 +14,7 @@ create or replace function agent.list_runs(
     p_offset integer,
     p_status text,
     p_select text[],
+    p_max_bytes bigint default null,
     out code text,
     out body text,
     out next text
@@ -38,6 +40,7 @@ begin
         return;
     end if;
 
+    code := 'ok';
     -- The loop reads ahead, but only rows: large values are fetched when they are rendered. A row after
     -- the limit means that there is a next page.
     for v_run in
@@ -50,6 +53,9 @@ begin
          limit p_limit + 1 offset p_offset
     loop
         if v_count < p_limit then
+            if v_bytes + agent.stored_run_bytes(v_run) > p_max_bytes then
+                return;
+            end if;
             v_record := agent.render_run(v_run);
             v_bytes := v_bytes + octet_length(v_record);
         end if;
@@ -63,10 +69,9 @@ begin
         v_records := array_append(v_records, v_record);
         v_count := v_count + 1;
     end loop;
-    code := 'ok';
-    body := '[' || array_to_string(v_records, ',') || ']';
+    body := case when v_bytes <= p_max_bytes is not false then '[' || array_to_string(v_records, ',') || ']' end;
 end
 $function$;
 
-comment on function agent.list_runs(uuid, uuid, integer, integer, text, text[]) is
+comment on function agent.list_runs(uuid, uuid, integer, integer, text, text[], bigint) is
     'GET /threads/{thread_id}/runs.';

@@ -3,12 +3,14 @@
 -- (members that the assistant's metadata contains) limit the result.
 -- Returns: ok with an array of assistant records, [] for none, the newest first unless the request says
 --          otherwise; next: the offset of the next page, null after the last; total: how many there are on all pages.
+--          body null: the records have more than p_max_bytes, null = any number, and were not read beyond that.
 -- Bound:   16 MB of whole records, of which select takes a part, but at least one record.
 --          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
 -- Locks:   none.
 create or replace function agent.search_assistants(
     p_deployment_id uuid,
     p_request json,
+    p_max_bytes bigint default null,
     out code text,
     out body text,
     out next text,
@@ -28,7 +30,7 @@ declare
     v_name     text := lower(p_request ->> 'name');
     v_metadata jsonb := nullif((p_request -> 'metadata')::jsonb, 'null');
     v_select   text[];
-    v_row      record;
+    v_row      agent.assistants;
     v_record   text;
     v_records  text[] := '{}';
     v_bytes    bigint := 0;
@@ -38,8 +40,10 @@ begin
         when 'array' then array(select json_array_elements_text(p_request -> 'select'))
         when 'string' then array[p_request ->> 'select']
     end;
+    code := 'ok';
     for v_row in
-        select a as assistant
+        -- Columns, not a row as one value: that would be sorted with all that it contains.
+        select a.*
           from agent.assistants a
          cross join lateral (
                 select case v_sort_by
@@ -58,7 +62,11 @@ begin
          limit v_limit + 1 offset v_offset
     loop
         if v_count < v_limit then
-            v_record := agent.render_assistant(v_row.assistant);
+            if v_bytes + agent.stored_bytes(v_row.config) + agent.stored_bytes(v_row.context)
+                + agent.stored_bytes(v_row.metadata) > p_max_bytes then
+                return;
+            end if;
+            v_record := agent.render_assistant(v_row);
             v_bytes := v_bytes + octet_length(v_record);
         end if;
         if v_count = v_limit or v_count > 0 and v_bytes > c_bytes then
@@ -71,11 +79,11 @@ begin
         v_records := array_append(v_records, v_record);
         v_count := v_count + 1;
     end loop;
-    select 'ok', c.body::bigint
-      into code, total
-      from agent.count_assistants(p_deployment_id, p_request) c;
-    body := '[' || array_to_string(v_records, ',') || ']';
+    if v_bytes <= p_max_bytes is not false then
+        select c.body::bigint into total from agent.count_assistants(p_deployment_id, p_request) c;
+        body := '[' || array_to_string(v_records, ',') || ']';
+    end if;
 end
 $function$;
 
-comment on function agent.search_assistants(uuid, json) is 'POST /assistants/search.';
+comment on function agent.search_assistants(uuid, json, bigint) is 'POST /assistants/search.';

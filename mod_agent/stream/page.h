@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists of records, and records that may be as large. */
+#ifndef AGENT_STREAM_PAGE_H
+#define AGENT_STREAM_PAGE_H
+
+#include "../http/call.h"
+#include "../model/page.h"
+
+/*
+ * Reads a page from db, with a function of ../model that has max_bytes. May be
+ * called again, when the query string of the call is freed.
+ */
+typedef apr_status_t (*agent_page_read_fn_t)(
+    agent_page_t *page, agent_call_t *call, agent_db_pool_t *db,
+    const void *request, const char *max_bytes, apr_pool_t *pool);
+
+/*
+ * Responds with the page that read(.., request, ..) returns: at once when it
+ * has at most AGENT_PAGE_LIMIT bytes. A larger one is composed in a turn, so
+ * that as few are at the same time as other large responses; 503 when no
+ * further request may wait. The large ones of a deployment take their turns as
+ * one. request: in the call's pool, or NULL. Returns what the handler returns
+ * to httpd.
+ */
+int agent_page_respond(agent_call_t *call, agent_page_read_fn_t read,
+                       const void *request) __attribute__((warn_unused_result));
+
+#endif
