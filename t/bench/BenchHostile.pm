@@ -42,6 +42,8 @@ my $SLOW_CLIENTS = 300;
 my $SLOW_BYTES_SEC = 600;
 my $STALLED_READERS = 100;
 my $LARGE_RUNS = 20;
+my $LIST_CLIENTS = 100;
+my $LIST_BYTES = 2_000_000;
 my $LARGE_STATE_BYTES = 6_000_000;
 # As many as there are threads.
 my $WARM_UP_CLIENTS = 128;
@@ -61,8 +63,9 @@ my @ATTACKS = (
             . join(',', ('{}') x ($BODY_BYTES / 3)) . ']}', $_[2]) } ],
     [ 'bodies of 1 MB in chunks of a byte', undef, \&repeat_chunks ],
     [ 'messages of 100,000 text blocks', undef, \&repeat_blocks ],
-    [ 'lists of 20 runs of 4 MB each', \&make_large_runs, sub {
+    [ 'lists of 20 runs of 4 MB each', sub { make_runs($_[0], $LARGE_RUNS, $BODY_BYTES) }, sub {
         repeat_get($_[0], "/threads/$_[1]/runs?limit=1000", $_[2]) } ],
+    [ '100 lists of 2 MB at once', sub { make_runs($_[0], 1, $LIST_BYTES) }, \&repeat_lists ],
     [ 'runs on threads of 6 MB', \&make_large_threads, \&repeat_large_starts ],
     [ '100 readers of large events that stall', \&make_large_events,
         \&stall_readers ],
@@ -304,15 +307,31 @@ sub new_thread {
 }
 
 # Due tomorrow, so that nothing executes them.
-sub make_large_runs {
-    my ($server) = @_;
+sub make_runs {
+    my ($server, $count, $bytes) = @_;
     my $thread = new_thread($server);
     my $client = BenchHttp->new($server->port);
     my $body = '{"assistant_id":"agent","multitask_strategy":"enqueue",'
-        . '"after_seconds":86400,"input":{"x":"' . 'x' x $BODY_BYTES . '"}}';
+        . '"after_seconds":86400,"input":{"x":"' . 'x' x $bytes . '"}}';
     call_200($client, request('POST', "/threads/$thread/runs", $body))
-        for 1 .. $LARGE_RUNS;
+        for 1 .. $count;
     return $thread;
+}
+
+# All clients send their requests before the first response is read.
+sub repeat_lists {
+    my ($port, $thread, $begun) = @_;
+    my $bytes = with_close(request('GET', "/threads/$thread/runs"));
+    while (1) {
+        my @clients = map { open_connection($port) } 1 .. $LIST_CLIENTS;
+        syswrite $_, $bytes for @clients;
+        $begun->();
+        $begun = sub { };
+        for my $client (@clients) {
+            1 while sysread $client, my $answer, 1_048_576;
+        }
+    }
+    return;
 }
 
 # Threads whose state has a message of this size.
