@@ -47,4 +47,12 @@ subtest 'two concurrent requests with one key create one run' => sub {
     is $sessions[1]->receive, "ok\x1f$runs[0]", 'the second request waits and returns the run of the first';
 };
 
+subtest 'a repeated request for a thread whose deletion has begun is refused' => sub {
+    my $deleted = $play->thread;
+    is +($play->try_run($deleted, key => 'k3', hash => 'h'))[0], 'ok';
+    $play->session->query("update agent.threads set is_deleted = true where thread_id = '$deleted'");
+    is +($play->try_run($deleted, key => 'k3', hash => 'h'))[0], 'thread_not_found', 'its run is not returned';
+    is +($play->try_run($play->thread, key => 'k3', hash => 'h'))[0], 'idempotency_mismatch', 'until it is deleted, its key is taken';
+};
+
 done_testing;

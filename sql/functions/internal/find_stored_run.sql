@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The run that an earlier request with the same idempotency key created. Requests with one key are
 -- serialized here, so that the second one sees the run of the first. p_thread_id null: the request named no
--- thread.
+-- thread. A run of a thread whose deletion has begun is not returned: the request is refused for that thread.
 -- Returns: ok with the stored run's record; idempotency_mismatch when the stored request differs; code null
 --          when the key is new.
 -- Locks:   the key (advisory).
@@ -28,7 +28,13 @@ begin
       into code, body
       from agent.runs r
      where r.deployment_id = p_deployment_id
-       and r.idempotency_key = p_idempotency_key;
+       and r.idempotency_key = p_idempotency_key
+       and not exists (
+            select from agent.threads t
+             where t.deployment_id = p_deployment_id
+               and t.thread_id = p_thread_id
+               and t.thread_id = r.thread_id
+               and t.is_deleted);
     if code = 'idempotency_mismatch' then
         body := 'The idempotency key was used for another request.';
     end if;
