@@ -6,4 +6,6 @@ use strict;
 use warnings;
 use AgentTest::Lint;
 
-lint_each('clang-tidy --quiet', join ' ', '-- -std=gnu11', warning_flags(), compiler_flags());
+my $flags = join ' ', '-std=gnu11', warning_flags(), compiler_flags();
+lint_each(checker => 'clang-tidy --quiet', compiler => 'clang', flags => $flags,
+    after => "-- $flags", config => ['.clang-tidy']);

@@ -4,5 +4,5 @@ use strict;
 use warnings;
 use AgentTest::Lint;
 
-lint_each('gcc -std=gnu11 -O1 -Wall -Werror -fanalyzer -c -o /dev/null',
-    compiler_flags());
+lint_each(checker => 'gcc -std=gnu11 -O1 -Wall -Werror -fanalyzer -c -o /dev/null',
+    compiler => 'gcc -std=gnu11 -O1', flags => compiler_flags());
