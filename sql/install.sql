@@ -193,6 +193,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/save_records.sql
 \ir functions/internal/find_last_snapshot.sql
 \ir functions/internal/read_reference.sql
+\ir functions/internal/open_delta.sql
+\ir functions/internal/compose_delta.sql
 \ir functions/internal/read_references.sql
 \ir functions/internal/read_writes.sql
 \ir functions/internal/choose_end.sql

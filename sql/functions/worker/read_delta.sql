@@ -38,9 +38,8 @@ declare
     v_parent    uuid;
     -- Those whose seed was not read yet: name -> position in v_names.
     v_open      jsonb;
-    v_next      text := 'w0';
+    v_next      text;
     v_seeds     text[];
-    v_writes    text[];
     v_texts     text[] := '{}';
     v_owners    integer[] := '{}';
     v_found     agent.channel_value[];
@@ -59,27 +58,14 @@ begin
     then
         raise exception using errcode = 'invalid_parameter_value', message = 'a delta has wrong arguments';
     end if;
-    if p_cursor is null then
-        select jsonb_object_agg(n.name, n.pos) into v_open
-          from unnest(v_names) with ordinality n (name, pos);
-        select x.parent_checkpoint_id into v_id
-          from agent.checkpoint_snapshots x
-         where x.deployment_id = p_deployment_id
-           and x.thread_id = p_thread_id
-           and x.checkpoint_ns = v_ns
-           and x.checkpoint_id = (p_args ->> 'checkpoint_id')::uuid;
-    elsif p_cursor ~ ('^[0-9a-f-]{36}\.[01]{' || cardinality(v_names) || '}\.[ws][0-9]{1,9}$') then
-        v_id := left(p_cursor, 36);
-        v_next := split_part(p_cursor, '.', 3);
-        select coalesce(jsonb_object_agg(n.name, n.pos), '{}') into v_open
-          from unnest(v_names) with ordinality n (name, pos)
-         where substr(p_cursor, 37 + n.pos::integer, 1) = '1';
-    else
+    select d.checkpoint_id, d.open, d.next into v_id, v_open, v_next
+      from agent.open_delta(
+               p_deployment_id, p_thread_id, v_ns, (p_args ->> 'checkpoint_id')::uuid, v_names, p_cursor) d;
+    if v_open is null then
         code := 'invalid_cursor';
         return;
     end if;
     v_seeds := array_fill(null::text, array[cardinality(v_names)]);
-    v_writes := v_seeds;
 
     <<ancestors>>
     for v_depth in 1 .. c_ancestors
@@ -160,20 +146,8 @@ begin
             select string_agg(case when v_open ? n.name then '1' else '0' end, '' order by n.pos)
               from unnest(v_names) with ordinality n (name, pos)) || '.' || v_next;
     end if;
-    for v_owner, v_text in
-        select t.owner, string_agg(t.text, ',' order by t.pos desc)
-          from unnest(v_texts, v_owners) with ordinality t (text, owner, pos)
-         group by t.owner
-    loop
-        v_writes[v_owner] := v_text;
-    end loop;
     code := 'ok';
-    select '{' || string_agg(
-               to_json(n.name)::text || ':{' || coalesce('"seed":' || v_seeds[n.pos] || ',', '') || '"writes":['
-               || coalesce(v_writes[n.pos], '') || ']}', ',' order by n.pos) || '}'
-      into body
-      from unnest(v_names) with ordinality n (name, pos);
-    body := translate(body, E'\n\r', '  ');
+    body := agent.compose_delta(v_names, v_seeds, v_texts, v_owners);
 end
 $function$;
 
