@@ -818,6 +818,9 @@ subtest 'checkpoints and snapshots of a deleted run that are too many for one st
 
         $session->query('begin');
         is $session->value('select agent.sweep_state()'), 1, 'a sweep that is not committed';
+        my $other = $db->session;
+        is $other->value('select agent.sweep_state()'), 0, 'another one does not wait for it';
+        $other->close;
         $session->query('rollback');
         my ($pieces, @wrong) = (0);
         while (count_of('run_sweeps', $thread)) {
