@@ -91,8 +91,8 @@ static void init_databases(agent_supervisor_t *sv)
                                       agent_worker_on_bulk_connected,
                                       &sv->worker};
 
-    agent_database_init(&sv->database, context, &first);
-    agent_database_init(&sv->bulk, context, &bulk);
+    agent_database_init(&sv->database, context, &sv->poll, &first);
+    agent_database_init(&sv->bulk, context, &sv->poll, &bulk);
 }
 
 /* The statements about this worker and its runs. */

@@ -33,12 +33,14 @@ typedef struct agent_supervisor_t {
     apr_time_t tick_at;
     int exit_code;
     int signal_fd;
-    bool is_spawner_lost;
     /* The parent at start; another one means that it has ended. */
     pid_t parent_pid;
     bool is_parent_lost;
-    bool is_wake_lost;
     agent_poll_t poll;
+    agent_poll_watch_t signals;
+    agent_poll_watch_t life;
+    agent_poll_watch_t wake;
+    agent_poll_watch_t updates;
     agent_drain_t drain;
     /* Tables. */
     agent_schedule_t schedule;

@@ -67,10 +67,11 @@ static int prepare_process(agent_supervisor_t *sv)
         return EXIT_CONFIG;
     }
     sv->signal_fd = agent_process_signal_fd(signals);
-    if (sv->signal_fd < 0 || !agent_process_boot_id(sv->worker.boot_id)) {
+    if (sv->signal_fd < 0 || !agent_poll_open(&sv->poll)
+        || !agent_process_boot_id(sv->worker.boot_id)) {
         agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0306",
                            APR_FROM_OS_ERROR(errno),
-                           "this system lacks signalfd or /proc");
+                           "this system lacks signalfd, epoll or /proc");
         return EXIT_CONFIG;
     }
     return 0;
@@ -151,13 +152,14 @@ static void on_wake(void *part, void *item)
     if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR)) {
         /* The other ends are closed: runs are found by the claims of each
          * second. */
-        sv->is_wake_lost = true;
+        agent_poll_set(&sv->poll, &sv->wake, 0);
     }
 }
 
 static void leave_orphaned(agent_supervisor_t *sv)
 {
     sv->is_parent_lost = true;
+    agent_poll_set(&sv->poll, &sv->life, 0);
     agent_drain_leave(&sv->drain, ORPHAN_TIMEOUT, "the parent has ended");
 }
 
@@ -190,7 +192,7 @@ static void lose_spawner(agent_supervisor_t *sv)
                            "ends too, to be started again");
         sv->exit_code = 1;
     }
-    sv->is_spawner_lost = true;
+    agent_poll_set(&sv->poll, &sv->updates, 0);
     agent_drain_leave(&sv->drain, SPAWNER_TIMEOUT, "the spawner has ended");
 }
 
@@ -203,16 +205,36 @@ static void on_spawner(void *part, void *item)
     }
 }
 
-static void on_database(void *part, void *item)
+static void watch_fd(agent_supervisor_t *sv, agent_poll_watch_t *watch, int fd,
+                     agent_poll_handler_t handler)
 {
-    agent_database_ready(part);
+    *watch = (agent_poll_watch_t){.fd = fd, .handler = handler, .part = sv};
+    agent_poll_set(&sv->poll, watch, EPOLLIN);
 }
 
-static void poll_database(agent_supervisor_t *sv, agent_database_t *database)
+/* Waits for the descriptors that this process has from its start to its end. */
+static void watch_process(agent_supervisor_t *sv)
 {
-    if (database->state != AGENT_DATABASE_DOWN) {
-        agent_poll_add(&sv->poll, agent_database_fd(database), database->events,
-                       on_database, database, NULL);
+    const agent_supervisor_config_t *config = sv->context->config;
+
+    watch_fd(sv, &sv->signals, sv->signal_fd, on_signal);
+    watch_fd(sv, &sv->life, config->life_fd, on_life);
+    watch_fd(sv, &sv->wake, config->wake_fd, on_wake);
+    watch_fd(sv, &sv->updates, sv->runners.spawner.fd, on_spawner);
+}
+
+/* Without a descriptor of its own, a runner or a connection would hang. */
+static void check_poll(agent_supervisor_t *sv)
+{
+    if (sv->poll.error != APR_SUCCESS
+        && sv->context->mode < AGENT_MODE_LEAVING) {
+        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0368",
+                           sv->poll.error,
+                           "the kernel refuses to watch a descriptor: this "
+                           "supervisor ends, to be started again");
+        sv->exit_code = 1;
+        agent_drain_leave(&sv->drain, SPAWNER_TIMEOUT,
+                          "a descriptor cannot be watched");
     }
 }
 
@@ -246,6 +268,7 @@ static void iterate(agent_supervisor_t *sv)
     tick(sv);
     until = agent_credit_step(&sv->runs.credits);
     agent_runner_resume(&sv->io);
+    agent_runner_poll(&sv->io);
     until = earlier(until,
                     earlier(sv->tick_at, agent_worker_next_tick(&sv->worker)));
     until = earlier(until, agent_slots_replenish(&sv->runners));
@@ -257,24 +280,13 @@ static void iterate(agent_supervisor_t *sv)
     if (sv->context->mode == AGENT_MODE_DONE) {
         return;
     }
-    agent_poll_add(&sv->poll, sv->signal_fd, POLLIN, on_signal, sv, NULL);
-    if (!sv->is_parent_lost) {
-        agent_poll_add(&sv->poll, sv->context->config->life_fd, POLLIN, on_life,
-                       sv, NULL);
+    /* The statements above may have added to the input of runners; if their
+     * pipes took it, more statements may be due. */
+    if (agent_runner_poll(&sv->io)) {
+        until = sv->context->now;
     }
-    if (!sv->is_wake_lost) {
-        agent_poll_add(&sv->poll, sv->context->config->wake_fd, POLLIN, on_wake,
-                       sv, NULL);
-    }
-    if (!sv->is_spawner_lost) {
-        agent_poll_add(&sv->poll, sv->runners.spawner.fd, POLLIN, on_spawner,
-                       sv, NULL);
-    }
-    poll_database(sv, &sv->database);
-    poll_database(sv, &sv->bulk);
-    agent_runner_poll(&sv->io);
-    agent_webhook_poll(&sv->deliveries);
     agent_poll_wait(&sv->poll, until);
+    check_poll(sv);
 }
 
 int agent_supervisor_main(const agent_supervisor_config_t *config)
@@ -287,6 +299,7 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
                            "supervisor of host %s started: pools of runners: "
                            "%d",
                            config->node_name, config->pool_count);
+        watch_process(sv);
         while (sv->context->mode != AGENT_MODE_DONE) {
             iterate(sv);
         }
@@ -294,6 +307,7 @@ int agent_supervisor_main(const agent_supervisor_config_t *config)
         agent_database_close(&sv->database, AGENT_FAILURE_RETRY);
         agent_database_close(&sv->bulk, AGENT_FAILURE_RETRY);
         agent_spawner_stop(&sv->runners.spawner, SPAWNER_STOP_MS);
+        agent_poll_close(&sv->poll);
         status = sv->exit_code;
         agent_report_write(sv->context, AGENT_LOG_NOTICE, "AGT0302", 0,
                            "supervisor ended");

@@ -1,37 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The poll set, which is filled anew before each poll(). */
+/*
+ * The descriptors that the loop waits for: an epoll set, so that an iteration
+ * costs what is ready, not what is waited for.
+ *
+ * A descriptor leaves the set when it is closed: no other process has it, since
+ * all are opened after the spawner was started, the last fork.
+ */
 #ifndef AGENT_SUPERVISOR_POLL_H
 #define AGENT_SUPERVISOR_POLL_H
 
-#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
 
 #include "types.h"
-#include "webhook/delivery.h"
 
-/* Three for each runner, those of the webhooks, and a few more. */
-#define AGENT_POLL_MAX (3 * AGENT_RUNNERS_MAX + AGENT_WEBHOOK_SOCKETS + 16)
-
-/* part, item: as given to agent_poll_add(). */
+/* part, item: as in the watch. */
 typedef void (*agent_poll_handler_t)(void *part, void *item);
+
+/* A descriptor that may be waited for; a member of the struct that uses it,
+ * which no handler may free. */
+typedef struct agent_poll_watch_t {
+    int fd; /* -1: none */
+    /* Waited for: EPOLLIN, EPOLLOUT; 0: it is not in the set. */
+    uint32_t events;
+    agent_poll_handler_t handler;
+    void *part;
+    void *item; /* may be NULL */
+} agent_poll_watch_t;
 
 typedef struct agent_poll_t {
     agent_context_t *context;
-    struct pollfd fds[AGENT_POLL_MAX];
-    agent_poll_handler_t handlers[AGENT_POLL_MAX];
-    void *parts[AGENT_POLL_MAX];
-    void *items[AGENT_POLL_MAX];
-    int count;
+    int fd; /* -1: not open */
+    /* Why a descriptor could not be added: it is not waited for. */
+    apr_status_t error;
 } agent_poll_t;
 
 void agent_poll_init(agent_poll_t *set, agent_context_t *context);
 
-/* Adds fd for the next agent_poll_wait(), which calls the handler when it is
- * ready or has failed. item may be NULL. An fd of -1 is skipped. */
-void agent_poll_add(agent_poll_t *set, int fd, short events,
-                    agent_poll_handler_t handler, void *part, void *item);
+/* Opens and closes the set; false: not possible, errno says why. The loop opens
+ * it when all other processes have been forked. */
+bool agent_poll_open(agent_poll_t *set);
+void agent_poll_close(agent_poll_t *set);
+
+/* From now on the handler is called whenever one of the events is ready, or the
+ * descriptor has failed; events 0: never. Costs nothing when they are as
+ * before. An error is kept in set->error. */
+void agent_poll_set(agent_poll_t *set, agent_poll_watch_t *watch,
+                    uint32_t events);
+
+/* Another library has this descriptor now, or -1. It may have closed the one
+ * before, even if the number is the same. */
+void agent_poll_replace(agent_poll_watch_t *watch, int fd);
+
+/* Closes the descriptor, if there is one. */
+void agent_poll_close_watch(agent_poll_watch_t *watch);
 
 /* Waits until a descriptor is ready, or until that time, 10 s at most; reads
- * the clock, calls the handlers, empties the set. */
+ * the clock and calls the handlers, but none of a watch that an earlier one has
+ * ended. */
 void agent_poll_wait(agent_poll_t *set, apr_time_t until);
 
 #endif

@@ -44,7 +44,8 @@ void agent_run_end_cancel(agent_runs_t *runs, agent_lease_t *lease,
     }
     lease->grace_at = runs->context->now + runs->context->timing.cancel_grace;
     if (lease->group != NULL) {
-        agent_protocol_cancel(&lease->group->runner->input, &lease->key);
+        agent_protocol_cancel(agent_runner_input(lease->group->runner),
+                              &lease->key);
     }
 }
 
@@ -53,8 +54,8 @@ void agent_run_end_stop(agent_runs_t *runs, agent_lease_t *lease,
 {
     if (lease->group != NULL && lease->is_started) {
         lease->is_stopping = true;
-        agent_protocol_stop(&lease->group->runner->input, &lease->key, "drain",
-                            apr_time_as_msec(timeout));
+        agent_protocol_stop(agent_runner_input(lease->group->runner),
+                            &lease->key, "drain", apr_time_as_msec(timeout));
     }
     else if (lease->group != NULL) {
         withdraw(runs, lease);

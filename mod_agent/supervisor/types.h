@@ -11,6 +11,7 @@ typedef struct agent_runs_t agent_runs_t;
 typedef struct agent_runner_t agent_runner_t;
 typedef struct agent_lease_t agent_lease_t;
 typedef struct agent_runner_pool_t agent_runner_pool_t;
+typedef struct agent_runner_table_t agent_runner_table_t;
 
 /* Runners for suspects at once, of all pools. */
 #define AGENT_RUNNERS_SUSPECT 16

@@ -24,6 +24,7 @@
 #define MAX_ACKS (AGENT_ACK_MAX * 200)
 
 typedef struct side_t {
+    agent_runner_table_t table;
     agent_request_queue_t queue;
     agent_runner_t runner;
     agent_lease_t *lease;
@@ -48,6 +49,9 @@ static side_t *make_side(apr_pool_t *pool)
     agent_lease_init(table, context);
     agent_request_init(&side->queue, pool);
     side->acks = apr_array_make(pool, AGENT_ACK_MAX, sizeof(apr_int64_t));
+    APR_RING_INIT(&side->table.pending, agent_runner_t, pending_link);
+    side->runner.table = &side->table;
+    APR_RING_ELEM_INIT(&side->runner, pending_link);
     agent_lease_group_init(&side->runner.group, &side->runner, 0);
     agent_buffer_init(&side->runner.input, pool);
     memset(key.run_id, '1', sizeof(key.run_id));

@@ -178,4 +178,12 @@ subtest 'a missing runner: the supervisor exits with status 2' => sub {
     like $sv->log_text, qr{AGT0303: .*/nowhere/agent-runner.*No such file}, 'the missing program is logged';
 };
 
+# epoll takes no files.
+subtest 'a descriptor that cannot be watched: the supervisor ends, to be started again' => sub {
+    open my $file, '<', "$FindBin::Bin/$FindBin::Script" or die "$FindBin::Script: $!";
+    my $sv = TestSupervisor->start($pg, life_pipe => [$file]);
+    is $sv->wait_exit >> 8, 1, 'the supervisor exits with status 1';
+    like $sv->log_text, qr/AGT0368/, 'the log says why';
+};
+
 done_testing;

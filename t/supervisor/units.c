@@ -341,8 +341,9 @@ static agent_supervisor_t *make_supervisor(apr_pool_t *pool)
     sv->context = apr_pcalloc(pool, sizeof(*sv->context));
     sv->context->pool = pool;
     sv->context->mode = AGENT_MODE_RUNNING;
-    agent_database_init(&sv->database, sv->context, &settings);
-    agent_database_init(&sv->bulk, sv->context, &settings);
+    agent_poll_init(&sv->poll, sv->context);
+    agent_database_init(&sv->database, sv->context, &sv->poll, &settings);
+    agent_database_init(&sv->bulk, sv->context, &sv->poll, &settings);
     sv->worker.context = sv->context;
     sv->worker.bulk = &sv->bulk;
     agent_worker_init(&sv->worker);
@@ -437,11 +438,15 @@ static void unread_input_of_a_killed_runner_does_not_count(void **state)
     sv->context->config = apr_pcalloc(*state, sizeof(*sv->context->config));
     agent_runner_init(&sv->runners, sv->context);
     sv->runners.spawner.fd = -1;
-    APR_RING_INSERT_TAIL(&sv->runners.all, runner, agent_runner_t, link);
+    runner->runner_pool = apr_pcalloc(*state, sizeof(*runner->runner_pool));
+    agent_pool_init(runner->runner_pool, &sv->runners.lists);
+    APR_RING_INIT(&runner->runner_pool->runners, agent_runner_t, pool_link);
+    agent_runner_link(&sv->runners, runner);
     agent_buffer_init(&runner->input, *state);
     assert_int_equal(agent_start_claim_bytes(&sv->runners),
                      AGENT_START_CLAIM_BYTES);
-    agent_buffer_append(&runner->input, line, AGENT_START_ALL_BYTES);
+    agent_buffer_append(agent_runner_input(runner), line,
+                        AGENT_START_ALL_BYTES);
     assert_int_equal(agent_start_claim_bytes(&sv->runners), 0);
     agent_runner_kill(&sv->runners, runner, AGENT_LOSS_COUNTED, "a test");
     assert_int_equal(agent_start_claim_bytes(&sv->runners),

@@ -8,6 +8,7 @@
 
 #include <apr_strings.h>
 
+#include "../../mod_agent/supervisor/runner/slots.h"
 #include "../../mod_agent/supervisor/statement/claim.h"
 #include "../../mod_agent/supervisor/statement/release.h"
 #include "../../mod_agent/supervisor/supervisor.h"
@@ -60,6 +61,11 @@ static void add_runner(fixture_t *f, int number, int active)
     agent_runner_link(&f->runners, runner);
 }
 
+static void ignore_log(void *baton, agent_log_level_t level, const char *id,
+                       apr_status_t rv, const char *text)
+{
+}
+
 /* A registered worker whose next claim is that of the poll, with one ready
  * runner that executes `active` runs, and one of another pool that is full. */
 static fixture_t *make_fixture(apr_pool_t *pool, int active)
@@ -70,11 +76,12 @@ static fixture_t *make_fixture(apr_pool_t *pool, int active)
         f->configs[i] = (agent_pool_config_t){.deployment = "default",
                                               .graph_ids = names,
                                               .graph_count = 1,
+                                              .graphs = "{}",
                                               .runners = 1,
                                               .slots = SLOTS};
     }
-    f->config = (agent_supervisor_config_t){.pools = f->configs,
-                                            .pool_count = 2};
+    f->config = (agent_supervisor_config_t){
+        .pools = f->configs, .pool_count = 2, .log.write = ignore_log};
     f->context.pool = pool;
     f->context.now = NOW;
     f->context.config = &f->config;
@@ -257,6 +264,44 @@ static void a_pool_that_got_all_is_due_when_it_has_a_slot(void **state)
     assert_true(agent_claim_operation.due(&f->claim) == NOW);
 }
 
+static bool is_looked_at(const agent_runner_pool_t *pool)
+{
+    return AGENT_RING_HAS(pool, due_link) || AGENT_RING_HAS(pool, lacking_link)
+        || AGENT_RING_HAS(pool, asked_link);
+}
+
+static void pools_without_work_are_not_looked_at(void **state)
+{
+    fixture_t *f = make_idle_fixture(*state);
+    const void *no_rows = NULL;
+
+    assert_true(agent_slots_replenish(&f->runners) == AGENT_CLOCK_NEVER);
+    agent_pools_claim_for(f->runners.pools, 2, OTHER);
+    assert_false(is_looked_at(&f->runners.pools[0]));
+    assert_true(is_looked_at(&f->runners.pools[1]));
+    agent_claim_choose(&f->claim);
+    assert_true(is_looked_at(&f->runners.pools[1]));
+    agent_claim_operation.receive(&f->claim,
+                                  (const agent_db_result_t *)&no_rows);
+    assert_false(is_looked_at(&f->runners.pools[1]));
+}
+
+/* It cannot be started here: the next attempt follows after a pause. */
+static void a_runner_that_ends_is_replaced_in_its_pool(void **state)
+{
+    fixture_t *f = make_idle_fixture(*state);
+    const agent_runner_pause_t *pause = &f->runners.pools[1].ordinary;
+
+    agent_slots_replenish(&f->runners);
+    f->runners.spawner.fd = -1;
+    agent_runner_kill(&f->runners, &f->runner[1], AGENT_LOSS_COUNTED, "a test");
+    assert_false(is_looked_at(&f->runners.pools[0]));
+    agent_slots_replenish(&f->runners);
+    assert_int_equal(pause->failures, 1);
+    assert_true(agent_slots_replenish(&f->runners) == pause->start_at);
+    assert_int_equal(f->runners.pools[0].ordinary.failures, 0);
+}
+
 static void nothing_is_claimed_during_a_drain(void **state)
 {
     fixture_t *f = make_fixture(*state, SLOTS - 1);
@@ -265,7 +310,7 @@ static void nothing_is_claimed_during_a_drain(void **state)
     assert_true(agent_claim_operation.due(&f->claim) == NOW);
     f->context.mode = AGENT_MODE_DRAINING;
     assert_true(agent_claim_operation.due(&f->claim) == AGENT_CLOCK_NEVER);
-    f->set->is_due = true;
+    agent_pool_set_due(&f->runners.pools[0], f->set, true);
     assert_true(agent_claim_operation.due(&f->claim) == AGENT_CLOCK_NEVER);
 }
 
@@ -290,6 +335,8 @@ int main(void)
         CHECK_TEST(wake_ups_do_not_postpone_the_poll_of_all_pools),
         CHECK_TEST(a_failed_claim_is_repeated_for_all_pools),
         CHECK_TEST(a_pool_that_got_all_is_due_when_it_has_a_slot),
+        CHECK_TEST(pools_without_work_are_not_looked_at),
+        CHECK_TEST(a_runner_that_ends_is_replaced_in_its_pool),
         CHECK_TEST(nothing_is_claimed_during_a_drain),
         CHECK_TEST(runs_of_a_dead_host_begin_again_within_30_seconds),
     };

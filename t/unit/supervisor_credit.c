@@ -294,14 +294,12 @@ static void a_line_that_waits_for_room_is_not_parsed_again(void **state)
     agent_runs_t *runs = fixture->runs;
     agent_runner_t *runner = fixture->runner;
 
-    APR_RING_INIT(&fixture->io->runners->all, agent_runner_t, link);
-    APR_RING_INSERT_TAIL(&fixture->io->runners->all, runner, agent_runner_t,
-                         link);
     runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
     agent_buffer_init(&runner->output, *state);
     /* Reading it would end the runner. */
     agent_buffer_append(&runner->output, "no JSON\n", 8);
     runner->is_held = true;
+    agent_runner_touch(runner);
     runner->held_key = add_named(fixture)->key;
     runner->scanned = AGENT_BATCH_LONG_LINE + 1;
     agent_runner_resume(fixture->io);

@@ -101,7 +101,7 @@ static crowd_t *make_crowd(apr_pool_t *pool)
 
     crowd->runs = fixture->runs;
     for (int i = 0; i < RUNNERS; i++) {
-        runners[i] = make_runner(pool);
+        runners[i] = make_runner(fixture->io->runners, pool);
     }
     for (int i = 0; i < 8; i++) {
         /* The first two have two runs each, in the order of requests. */

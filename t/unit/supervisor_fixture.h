@@ -24,10 +24,17 @@ typedef struct fixture_t {
     agent_lease_t *other;
 } fixture_t;
 
-static inline agent_runner_t *make_runner(apr_pool_t *pool)
+/* A runner of a pool of its own. */
+static inline agent_runner_t *make_runner(agent_runner_table_t *table,
+                                          apr_pool_t *pool)
 {
     agent_runner_t *runner = apr_pcalloc(pool, sizeof(*runner));
 
+    runner->runner_pool = apr_pcalloc(pool, sizeof(*runner->runner_pool));
+    agent_pool_init(runner->runner_pool, &table->lists);
+    APR_RING_INIT(&runner->runner_pool->runners, agent_runner_t, pool_link);
+    agent_runner_link(table, runner);
+    runner->in.fd = runner->out.fd = runner->log_out.fd = -1;
     agent_lease_group_init(&runner->group, runner, 0);
     agent_buffer_init(&runner->input, pool);
     runner->pong_by = AGENT_CLOCK_NEVER;
@@ -56,6 +63,7 @@ static inline fixture_t *make_fixture(apr_pool_t *pool)
     context->timing.credit = apr_time_from_sec(10);
     io->context = context;
     io->runners = apr_pcalloc(pool, sizeof(*io->runners));
+    agent_runner_init(io->runners, context);
     io->runs = runs;
     runs->context = context;
     agent_lease_init(&runs->leases, context);
@@ -63,11 +71,11 @@ static inline fixture_t *make_fixture(apr_pool_t *pool)
     agent_credit_init(&runs->credits, context, &runs->batches, io->runners);
     fixture->runs = runs;
     fixture->io = io;
-    fixture->runner = make_runner(pool);
+    fixture->runner = make_runner(io->runners, pool);
     for (int i = 0; i < RUNS; i++) {
         fixture->leases[i] = add_lease(runs, fixture->runner, (char)('0' + i));
     }
-    fixture->other = add_lease(runs, make_runner(pool), 'f');
+    fixture->other = add_lease(runs, make_runner(io->runners, pool), 'f');
     return fixture;
 }
 

@@ -208,10 +208,9 @@ static void unread_input_leaves_no_room_for_a_part(void **state)
     agent_runner_t *runner = fixture->runner;
     char *bytes = apr_pcalloc(*state, AGENT_START_RUNNER_BYTES);
 
-    APR_RING_INIT(&table->all, agent_runner_t, link);
-    APR_RING_INSERT_TAIL(&table->all, runner, agent_runner_t, link);
     assert_true(agent_start_has_room(table, runner, 1000000));
-    agent_buffer_append(&runner->input, bytes, AGENT_START_RUNNER_BYTES);
+    agent_buffer_append(agent_runner_input(runner), bytes,
+                        AGENT_START_RUNNER_BYTES);
     assert_true(agent_start_has_room(table, runner, 1000000));
     agent_buffer_append(&runner->input, bytes, 1);
     assert_false(agent_start_has_room(table, runner, 1000000));

@@ -40,7 +40,8 @@ void agent_ack_reply(agent_lease_t *lease, apr_int64_t id)
     }
     runner = lease->group->runner;
     count_unread(lease);
-    agent_protocol_reply(&runner->input, &lease->key, id, "null", NULL);
+    agent_protocol_reply(agent_runner_input(runner), &lease->key, id, "null",
+                         NULL);
     last = (records->first_unread + records->unread++) % AGENT_ACK_MAX;
     records->reply_ends[last] = runner->written
         + agent_buffer_length(&runner->input);

@@ -209,7 +209,7 @@ static void write_go(agent_lease_t *lease)
 {
     agent_runner_t *runner = lease->group->runner;
 
-    agent_protocol_go(&runner->input, &lease->key);
+    agent_protocol_go(agent_runner_input(runner), &lease->key);
     lease->credit.go_end = runner->written
         + agent_buffer_length(&runner->input);
 }

@@ -286,6 +286,17 @@ static void keep_report(agent_graph_t *graph, agent_raw_t report,
     }
 }
 
+bool agent_graphs_have_reports(const agent_graph_table_t *table)
+{
+    for (int i = 0; i < table->count; i++) {
+        if (agent_buffer_length(&table->graphs[i].report) > 0
+            && !table->graphs[i].is_sent) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void agent_graphs_forget_reports(const agent_graph_table_t *table)
 {
     for (int i = 0; i < table->count; i++) {

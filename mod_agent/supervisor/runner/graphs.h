@@ -78,6 +78,10 @@ const char *agent_graphs_take(agent_graph_table_t *table,
                               agent_graph_set_t **set,
                               const agent_line_t *line);
 
+/* Whether a report waits to be stored that is not in the statement in flight.
+ */
+bool agent_graphs_have_reports(const agent_graph_table_t *table);
+
 /* Reports of runners are kept from now on even if they are the same as before:
  * the database may have been replaced by an older one. */
 void agent_graphs_forget_reports(const agent_graph_table_t *table);

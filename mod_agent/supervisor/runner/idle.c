@@ -82,4 +82,5 @@ void agent_pool_wake(agent_runner_pool_t *pool, apr_time_t now)
     agent_graphs_release(pool->idle_set);
     pool->idle_set = NULL;
     pool->idle_since = now;
+    agent_pool_miss_runner(pool);
 }

@@ -22,6 +22,7 @@
 static void hold(agent_runner_io_t *io, agent_runner_t *runner)
 {
     runner->is_held = true;
+    agent_runner_touch(runner);
     agent_report_repeat(
         io->context, AGENT_LOG_WARNING, "AGT0354", 0,
         "%d KB of output wait for the database, credit for %d KB is granted: "
@@ -73,10 +74,10 @@ static bool read_output(agent_runner_io_t *io, agent_runner_t *runner,
 {
     ssize_t got;
 
-    if (runner->out_fd < 0 || runner->state >= AGENT_RUNNER_KILLED) {
+    if (runner->out.fd < 0 || runner->state >= AGENT_RUNNER_KILLED) {
         return false;
     }
-    got = read(runner->out_fd, agent_buffer_reserve(&runner->output, READ_SIZE),
+    got = read(runner->out.fd, agent_buffer_reserve(&runner->output, READ_SIZE),
                READ_SIZE);
     if (got > 0) {
         agent_buffer_commit(&runner->output, (apr_size_t)got);
@@ -86,8 +87,7 @@ static bool read_output(agent_runner_io_t *io, agent_runner_t *runner,
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return errno == EINTR;
     }
-    close(runner->out_fd);
-    runner->out_fd = -1;
+    agent_poll_close_watch(&runner->out);
     return false;
 }
 
@@ -99,7 +99,7 @@ static void on_output(void *part, void *item)
     agent_runner_t *runner = item;
 
     read_output(io, runner, false);
-    if (runner->out_fd < 0) {
+    if (runner->out.fd < 0) {
         bool expected = runner->state == AGENT_RUNNER_LEAVING
             && runner->group.active == 0;
 
@@ -109,16 +109,17 @@ static void on_output(void *part, void *item)
     }
 }
 
-static void on_input(void *part, void *item)
+static bool has_input(const agent_runner_t *runner)
 {
-    agent_runner_t *runner = item;
-    ssize_t put;
+    return agent_buffer_length(&runner->input) > 0;
+}
 
-    if (runner->in_fd < 0) {
-        return;
-    }
-    put = write(runner->in_fd, agent_buffer_text(&runner->input),
-                agent_buffer_length(&runner->input));
+/* Writes as much as the pipe takes. */
+static void write_input(agent_runner_t *runner)
+{
+    ssize_t put = write(runner->in.fd, agent_buffer_text(&runner->input),
+                        agent_buffer_length(&runner->input));
+
     if (put > 0) {
         agent_buffer_consume(&runner->input, (apr_size_t)put);
         runner->written += (apr_uint64_t)put;
@@ -126,9 +127,13 @@ static void on_input(void *part, void *item)
     else if (put < 0 && errno != EAGAIN && errno != EINTR) {
         /* It has closed its input: it is about to exit, or will not answer the
          * next ping. */
-        close(runner->in_fd);
-        runner->in_fd = -1;
+        agent_poll_close_watch(&runner->in);
     }
+}
+
+static void on_input(void *part, void *item)
+{
+    write_input(item);
 }
 
 /* Reads once; false when there is nothing more, or nothing yet. */
@@ -137,10 +142,10 @@ static bool read_log(agent_runner_io_t *io, agent_runner_t *runner)
     char bytes[LOG_SIZE];
     ssize_t got;
 
-    if (runner->log_fd < 0) {
+    if (runner->log_out.fd < 0) {
         return false;
     }
-    got = read(runner->log_fd, bytes, sizeof(bytes));
+    got = read(runner->log_out.fd, bytes, sizeof(bytes));
     if (got > 0) {
         agent_runner_take_log(io->context, runner, bytes, (apr_size_t)got);
         return true;
@@ -148,8 +153,7 @@ static bool read_log(agent_runner_io_t *io, agent_runner_t *runner)
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return false;
     }
-    close(runner->log_fd);
-    runner->log_fd = -1;
+    agent_poll_close_watch(&runner->log_out);
     return false;
 }
 
@@ -169,27 +173,11 @@ void agent_runner_read_rest(agent_runner_io_t *io, agent_runner_t *runner)
     agent_runner_end_log(io->context, runner);
 }
 
-static void poll_runner(agent_runner_io_t *io, agent_runner_t *runner)
-{
-    if (runner->log_fd >= 0) {
-        agent_poll_add(io->poll, runner->log_fd, POLLIN, on_log, io, runner);
-    }
-    if (runner->state >= AGENT_RUNNER_KILLED) {
-        return;
-    }
-    if (runner->out_fd >= 0 && !io->runners->is_full && !runner->is_held) {
-        agent_poll_add(io->poll, runner->out_fd, POLLIN, on_output, io, runner);
-    }
-    if (runner->in_fd >= 0 && agent_buffer_length(&runner->input) > 0) {
-        agent_poll_add(io->poll, runner->in_fd, POLLOUT, on_input, io, runner);
-    }
-}
-
 void agent_runner_resume(agent_runner_io_t *io)
 {
     agent_runner_t *runner;
 
-    AGENT_RING_EACH(runner, &io->runners->all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &io->runners->pending, agent_runner_t, pending_link)
     {
         /* The line is not parsed again before there is room for it. */
         if (runner->is_held && !agent_batch_is_full(&io->runs->batches)
@@ -201,12 +189,45 @@ void agent_runner_resume(agent_runner_io_t *io)
     }
 }
 
-void agent_runner_poll(agent_runner_io_t *io)
+/* ---- waiting ---- */
+
+static void init_watch(agent_poll_watch_t *watch, agent_poll_handler_t handler,
+                       agent_runner_io_t *io, agent_runner_t *runner)
 {
-    bool is_full = agent_batch_is_full(&io->runs->batches);
+    watch->handler = handler;
+    watch->part = io;
+    watch->item = runner;
+}
+
+static void poll_runner(agent_runner_io_t *io, agent_runner_t *runner)
+{
+    bool is_alive = runner->state < AGENT_RUNNER_KILLED;
+    bool is_read = is_alive && !io->runners->is_full && !runner->is_held;
+
+    /* The pipe may have room, unless that is waited for already. */
+    if (is_alive && runner->in.fd >= 0 && has_input(runner)
+        && runner->in.events == 0) {
+        write_input(runner);
+    }
+    init_watch(&runner->in, on_input, io, runner);
+    init_watch(&runner->out, on_output, io, runner);
+    init_watch(&runner->log_out, on_log, io, runner);
+    agent_poll_set(io->poll, &runner->in,
+                   is_alive && has_input(runner) ? EPOLLOUT : 0);
+    agent_poll_set(io->poll, &runner->out, is_read ? EPOLLIN : 0);
+    agent_poll_set(io->poll, &runner->log_out, EPOLLIN);
+    if (!runner->is_held && !has_input(runner)
+        && runner->state < AGENT_RUNNER_DEAD) {
+        AGENT_RING_LEAVE(runner, pending_link);
+    }
+}
+
+/* All runners are read from now on, or none. */
+static void set_full(agent_runner_io_t *io, bool is_full)
+{
     agent_runner_t *runner;
 
-    if (is_full && !io->runners->is_full) {
+    if (is_full) {
         agent_report_repeat(io->context, AGENT_LOG_WARNING, "AGT0345", 0,
                             "%d MB of output wait for the database: runners "
                             "are not read until it takes them",
@@ -217,6 +238,27 @@ void agent_runner_poll(agent_runner_io_t *io)
     io->runners->is_full = is_full;
     AGENT_RING_EACH(runner, &io->runners->all, agent_runner_t, link)
     {
-        poll_runner(io, runner);
+        agent_runner_touch(runner);
     }
+}
+
+bool agent_runner_poll(agent_runner_io_t *io)
+{
+    bool is_full = agent_batch_is_full(&io->runs->batches);
+    bool has_written = false;
+    agent_runner_t *runner;
+    agent_runner_t *next;
+
+    if (is_full != io->runners->is_full) {
+        set_full(io, is_full);
+    }
+    AGENT_RING_EACH_SAFE(runner, next, &io->runners->pending, agent_runner_t,
+                         pending_link)
+    {
+        apr_uint64_t written = runner->written;
+
+        poll_runner(io, runner);
+        has_written = has_written || runner->written > written;
+    }
+    return has_written;
 }

@@ -15,8 +15,11 @@ typedef struct agent_runner_io_t {
     agent_poll_t *poll;
 } agent_runner_io_t;
 
-/* Adds the pipes of all runners to the poll set. */
-void agent_runner_poll(agent_runner_io_t *io);
+/* Writes the input of runners, and waits for their output, as long as there is
+ * room for it, and for room for the rest of their input. Looks at pending
+ * runners only. Returns whether anything was written: statements may be due
+ * that wait for a runner to read its input. */
+bool agent_runner_poll(agent_runner_io_t *io);
 
 /* Handles the lines of held runners for which there is room now. */
 void agent_runner_resume(agent_runner_io_t *io);

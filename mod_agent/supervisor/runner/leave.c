@@ -10,8 +10,9 @@ static void drain(agent_runs_t *runs, agent_runner_t *runner,
                   apr_time_t limit_at)
 {
     runner->state = AGENT_RUNNER_LEAVING;
+    agent_pool_miss_runner(runner->runner_pool);
     runner->limit_at = limit_at;
-    agent_protocol_drain(&runner->input);
+    agent_protocol_drain(agent_runner_input(runner));
     agent_run_end_withdraw(runs, &runner->group);
 }
 

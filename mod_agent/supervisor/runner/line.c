@@ -45,6 +45,7 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
         agent_runner_breach(io->runners, runner, wrong);
         return;
     }
+    agent_pool_note_reports(runner->runner_pool);
     runner->state = AGENT_RUNNER_READY;
     runner->slots = line->slots < config->slots ? line->slots : config->slots;
     runner->limit_at = AGENT_CLOCK_NEVER;

@@ -10,19 +10,54 @@
 #define FIRST_PAUSE apr_time_from_msec(100)
 #define MAX_PAUSE   apr_time_from_sec(5)
 
-agent_runner_pool_t *agent_pool_make_all(int *count, agent_context_t *context)
+void agent_pool_init(agent_runner_pool_t *pool, agent_pool_lists_t *lists)
+{
+    pool->lists = lists;
+    APR_RING_ELEM_INIT(pool, due_link);
+    APR_RING_ELEM_INIT(pool, lacking_link);
+    APR_RING_ELEM_INIT(pool, reporting_link);
+    APR_RING_ELEM_INIT(pool, asked_link);
+}
+
+agent_runner_pool_t *agent_pool_make_all(int *count, agent_pool_lists_t *lists,
+                                         agent_context_t *context)
 {
     agent_runner_pool_t *pools;
 
+    APR_RING_INIT(&lists->due, agent_runner_pool_t, due_link);
+    APR_RING_INIT(&lists->lacking, agent_runner_pool_t, lacking_link);
+    APR_RING_INIT(&lists->reporting, agent_runner_pool_t, reporting_link);
     *count = context->config->pool_count;
     pools = apr_pcalloc(context->pool, (apr_size_t)*count * sizeof(*pools));
     for (int i = 0; i < *count; i++) {
+        agent_pool_init(&pools[i], lists);
         pools[i].config = &context->config->pools[i];
         pools[i].number = i;
         pools[i].idle_since = context->now;
         agent_graphs_init(&pools[i].graphs, context, pools[i].config);
+        agent_pool_miss_runner(&pools[i]);
     }
     return pools;
+}
+
+/* The pool is in the list while a claim is due for any of its sets. */
+static void list_due(agent_runner_pool_t *pool)
+{
+    for (int i = 0; i < pool->graphs.set_count; i++) {
+        if (pool->graphs.sets[i].is_due) {
+            AGENT_RING_ENTER(&pool->lists->due, pool, agent_runner_pool_t,
+                             due_link);
+            return;
+        }
+    }
+    AGENT_RING_LEAVE(pool, due_link);
+}
+
+void agent_pool_set_due(agent_runner_pool_t *pool, agent_graph_set_t *set,
+                        bool is_due)
+{
+    set->is_due = is_due;
+    list_due(pool);
 }
 
 void agent_pool_request_claim(agent_runner_pool_t *pool)
@@ -31,6 +66,15 @@ void agent_pool_request_claim(agent_runner_pool_t *pool)
         agent_graph_set_t *set = &pool->graphs.sets[i];
 
         set->is_due = set->users > 0 && set->count > 0;
+    }
+    list_due(pool);
+}
+
+void agent_pool_note_reports(agent_runner_pool_t *pool)
+{
+    if (agent_graphs_have_reports(&pool->graphs)) {
+        AGENT_RING_ENTER(&pool->lists->reporting, pool, agent_runner_pool_t,
+                         reporting_link);
     }
 }
 

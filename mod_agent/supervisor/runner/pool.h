@@ -7,6 +7,7 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_POOL_H
 #define AGENT_SUPERVISOR_RUNNER_POOL_H
 
+#include "../ring.h"
 #include "graphs.h"
 
 /* Failed starts in a row; when the next one may begin. */
@@ -31,7 +32,25 @@ typedef struct agent_pool_claim_t {
 APR_RING_HEAD(agent_runner_ring_t, agent_runner_t);
 typedef struct agent_runner_ring_t agent_runner_ring_t;
 
+/* The pools that an iteration of the loop looks at. */
+APR_RING_HEAD(agent_pool_ring_t, agent_runner_pool_t);
+typedef struct agent_pool_lists_t {
+    /* A claim is due for one of the sets of graphs. */
+    struct agent_pool_ring_t due;
+    /* Runners may be missing. */
+    struct agent_pool_ring_t lacking;
+    /* Reports about graphs are not stored yet. */
+    struct agent_pool_ring_t reporting;
+} agent_pool_lists_t;
+
 struct agent_runner_pool_t {
+    agent_pool_lists_t *lists;
+    /* In these, or not. */
+    APR_RING_ENTRY(agent_runner_pool_t) due_link;
+    APR_RING_ENTRY(agent_runner_pool_t) lacking_link;
+    APR_RING_ENTRY(agent_runner_pool_t) reporting_link;
+    /* In agent_claim_t.asked, or not. */
+    APR_RING_ENTRY(agent_runner_pool_t) asked_link;
     const agent_pool_config_t *config;
     /* Its index in the configuration, by which the spawner knows it. */
     int number;
@@ -48,8 +67,17 @@ struct agent_runner_pool_t {
     agent_graph_set_t *idle_set;
 };
 
-/* Makes the pools of context->config, in context->pool; *count: how many. */
-agent_runner_pool_t *agent_pool_make_all(int *count, agent_context_t *context);
+/* A pool in none of the lists. */
+void agent_pool_init(agent_runner_pool_t *pool, agent_pool_lists_t *lists);
+
+/* Makes the lists, and the pools of context->config, in context->pool; *count:
+ * how many. Runners of all are missing. */
+agent_runner_pool_t *agent_pool_make_all(int *count, agent_pool_lists_t *lists,
+                                         agent_context_t *context);
+
+/* A claim is due for the set of graphs, or not. */
+void agent_pool_set_due(agent_runner_pool_t *pool, agent_graph_set_t *set,
+                        bool is_due);
 
 /* A claim is due for all sets of graphs that runners of the pool have. */
 void agent_pool_request_claim(agent_runner_pool_t *pool);
@@ -58,6 +86,16 @@ void agent_pool_request_claim(agent_runner_pool_t *pool);
  * ignored; shorter than an id: all pools. */
 void agent_pools_claim_for(agent_runner_pool_t *pools, int count,
                            const char *deployment_id);
+
+/* A runner of the pool takes no more runs, or all of them are missing. */
+static inline void agent_pool_miss_runner(agent_runner_pool_t *pool)
+{
+    AGENT_RING_ENTER(&pool->lists->lacking, pool, agent_runner_pool_t,
+                     lacking_link);
+}
+
+/* A runner has reported its graphs. */
+void agent_pool_note_reports(agent_runner_pool_t *pool);
 
 /* A runner could not be started or ended too soon: the next one of its kind
  * starts after 0.1 s, doubled to 5 s. After a success it starts at once.

@@ -154,14 +154,14 @@ static void note_reply(agent_lease_t *lease)
 static void say_error(agent_lease_t *lease, const char *code,
                       const char *message)
 {
-    agent_protocol_refuse(&lease->group->runner->input, &lease->key,
+    agent_protocol_refuse(agent_runner_input(lease->group->runner), &lease->key,
                           lease->request.id, code, message);
     note_reply(lease);
 }
 
 static void say_part(agent_lease_t *lease, const char *part, const char *cursor)
 {
-    agent_protocol_reply(&lease->group->runner->input, &lease->key,
+    agent_protocol_reply(agent_runner_input(lease->group->runner), &lease->key,
                          lease->request.id, part, cursor);
     note_reply(lease);
     if (lease->request.op == AGENT_REQUEST_STATE) {

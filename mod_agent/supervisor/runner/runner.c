@@ -19,8 +19,10 @@
 void agent_runner_init(agent_runner_table_t *table, agent_context_t *context)
 {
     table->context = context;
-    table->pools = agent_pool_make_all(&table->pool_count, context);
+    table->pools = agent_pool_make_all(&table->pool_count, &table->lists,
+                                       context);
     APR_RING_INIT(&table->all, agent_runner_t, link);
+    APR_RING_INIT(&table->pending, agent_runner_t, pending_link);
     for (int i = 0; i < table->pool_count; i++) {
         APR_RING_INIT(&table->pools[i].runners, agent_runner_t, pool_link);
     }
@@ -28,6 +30,8 @@ void agent_runner_init(agent_runner_table_t *table, agent_context_t *context)
 
 void agent_runner_link(agent_runner_table_t *table, agent_runner_t *runner)
 {
+    runner->table = table;
+    APR_RING_ELEM_INIT(runner, pending_link);
     APR_RING_INSERT_TAIL(&table->all, runner, agent_runner_t, link);
     APR_RING_INSERT_TAIL(&runner->runner_pool->runners, runner, agent_runner_t,
                          pool_link);
@@ -39,6 +43,7 @@ static void unlink_runner(agent_runner_table_t *table, agent_runner_t *runner)
 {
     APR_RING_REMOVE(runner, link);
     APR_RING_REMOVE(runner, pool_link);
+    APR_RING_REMOVE(runner, pending_link);
     table->count--;
 }
 
@@ -46,6 +51,8 @@ void agent_runner_set_dead(agent_runner_table_t *table, agent_runner_t *runner)
 {
     runner->state = AGENT_RUNNER_DEAD;
     table->suspects -= runner->max_shared > 0;
+    agent_runner_touch(runner);
+    agent_pool_miss_runner(runner->runner_pool);
 }
 
 /* ---- starting ---- */
@@ -86,14 +93,14 @@ static agent_runner_t *make_runner(agent_runner_table_t *table,
     runner->runner_pool = runner_pool;
     runner->max_shared = max_shared;
     runner->id = ++table->last_id;
-    runner->in_fd = pipes[AGENT_SPAWNER_IN][1];
-    runner->out_fd = pipes[AGENT_SPAWNER_OUT][0];
-    runner->log_fd = pipes[AGENT_SPAWNER_LOG][0];
-    fcntl(runner->in_fd, F_SETFL, O_NONBLOCK);
+    runner->in.fd = pipes[AGENT_SPAWNER_IN][1];
+    runner->out.fd = pipes[AGENT_SPAWNER_OUT][0];
+    runner->log_out.fd = pipes[AGENT_SPAWNER_LOG][0];
+    fcntl(runner->in.fd, F_SETFL, O_NONBLOCK);
     /* Best effort: fs.pipe-max-size may allow less. */
-    fcntl(runner->in_fd, F_SETPIPE_SZ, PIPE_BYTES);
-    fcntl(runner->out_fd, F_SETFL, O_NONBLOCK);
-    fcntl(runner->log_fd, F_SETFL, O_NONBLOCK);
+    fcntl(runner->in.fd, F_SETPIPE_SZ, PIPE_BYTES);
+    fcntl(runner->out.fd, F_SETFL, O_NONBLOCK);
+    fcntl(runner->log_out.fd, F_SETFL, O_NONBLOCK);
     agent_buffer_init(&runner->input, pool);
     agent_buffer_init(&runner->output, pool);
     agent_buffer_init(&runner->log.text, pool);
@@ -106,7 +113,8 @@ static agent_runner_t *make_runner(agent_runner_table_t *table,
     runner->ping_at = AGENT_CLOCK_NEVER;
     runner->pong_by = AGENT_CLOCK_NEVER;
     agent_runner_link(table, runner);
-    agent_protocol_hello(&runner->input, runner_pool->config->graphs);
+    agent_protocol_hello(agent_runner_input(runner),
+                         runner_pool->config->graphs);
     return runner;
 }
 
@@ -151,6 +159,8 @@ void agent_runner_kill(agent_runner_table_t *table, agent_runner_t *runner,
         return;
     }
     runner->state = AGENT_RUNNER_KILLED;
+    agent_runner_touch(runner);
+    agent_pool_miss_runner(runner->runner_pool);
     /* Nothing is written to it, and it may take long to exit. */
     agent_buffer_consume(&runner->input, agent_buffer_length(&runner->input));
     runner->loss = loss;
@@ -187,27 +197,18 @@ void agent_runner_signal_all(agent_runner_table_t *table, int number)
     }
 }
 
-static void close_pipes(agent_runner_t *runner)
-{
-    int *fds[] = {&runner->in_fd, &runner->out_fd, &runner->log_fd};
-
-    for (int i = 0; i < 3; i++) {
-        if (*fds[i] >= 0) {
-            close(*fds[i]);
-            *fds[i] = -1;
-        }
-    }
-}
-
 void agent_runner_free_dead(agent_runner_table_t *table)
 {
     agent_runner_t *runner;
     agent_runner_t *next;
 
-    AGENT_RING_EACH_SAFE(runner, next, &table->all, agent_runner_t, link)
+    AGENT_RING_EACH_SAFE(runner, next, &table->pending, agent_runner_t,
+                         pending_link)
     {
         if (runner->state == AGENT_RUNNER_DEAD) {
-            close_pipes(runner);
+            agent_poll_close_watch(&runner->in);
+            agent_poll_close_watch(&runner->out);
+            agent_poll_close_watch(&runner->log_out);
             agent_graphs_release(runner->set);
             unlink_runner(table, runner);
             apr_pool_destroy(runner->pool);

@@ -10,6 +10,7 @@
 #include "../../core/buffer.h"
 #include "../context.h"
 #include "../lease/lease.h"
+#include "../poll.h"
 #include "../process/spawner.h"
 #include "pool.h"
 
@@ -37,26 +38,26 @@ typedef enum agent_loss_t {
 typedef struct agent_runner_log_t {
     agent_buffer_t text; /* the line that is not complete yet */
     bool is_skipping;    /* the rest of a line that was too long */
-    /* Begin of this interval; lines written and omitted in it. */
-    apr_time_t since;
-    int lines;
+    apr_time_t since;    /* begin of this interval */
+    int lines;           /* lines written and omitted in it */
     unsigned dropped;
 } agent_runner_log_t;
 
 struct agent_runner_t {
-    APR_RING_ENTRY(agent_runner_t) link;      /* in its table */
-    APR_RING_ENTRY(agent_runner_t) pool_link; /* in runner_pool */
+    APR_RING_ENTRY(agent_runner_t) link;         /* in its table */
+    APR_RING_ENTRY(agent_runner_t) pool_link;    /* in runner_pool */
+    APR_RING_ENTRY(agent_runner_t) pending_link; /* in table->pending, or not */
+    agent_runner_table_t *table;
     apr_pool_t *pool;
     agent_runner_pool_t *runner_pool;
     apr_uint32_t id; /* at the spawner */
     pid_t pid;       /* 0 until the spawner has started it */
     agent_runner_state_t state;
-    /* Suspects that may share it; 0: an ordinary runner. */
-    int max_shared;
-    int in_fd;
-    int out_fd;
-    int log_fd;
-    /* To be written to it; bytes written so far. */
+    int max_shared; /* suspects that may share it; 0: an ordinary runner */
+    agent_poll_watch_t in; /* io.h waits for the three */
+    agent_poll_watch_t out;
+    agent_poll_watch_t log_out;
+    /* To be written to it (agent_runner_input()); bytes written so far. */
     agent_buffer_t input;
     apr_uint64_t written;
     /* Read from it; bytes of that which contain no newline. */
@@ -80,21 +81,38 @@ struct agent_runner_t {
     apr_int64_t ping_id;
 };
 
-typedef struct agent_runner_table_t {
+struct agent_runner_table_t {
     agent_context_t *context;
     agent_spawner_t spawner;
     agent_runner_pool_t *pools;
     int pool_count;
+    agent_pool_lists_t lists;
     agent_runner_ring_t all;
-    int count;    /* of all */
-    int suspects; /* those for suspects that are not dead */
+    int count;                   /* of all */
+    agent_runner_ring_t pending; /* see agent_runner_touch() */
+    int suspects;                /* those for suspects that are not dead */
     apr_uint32_t last_id;
     bool is_full;    /* none is read: too much output is not committed */
     bool is_stopped; /* all are (SIGSTOP): the lease was not renewed */
-} agent_runner_table_t;
+};
 
 /* Makes the table and its pools. */
 void agent_runner_init(agent_runner_table_t *table, agent_context_t *context);
+
+/* Each iteration of the loop looks at the runner while it has unread input, is
+ * held or dead, and once in any case: other pipes may be waited for. */
+static inline void agent_runner_touch(agent_runner_t *runner)
+{
+    AGENT_RING_ENTER(&runner->table->pending, runner, agent_runner_t,
+                     pending_link);
+}
+
+/* Its input, for a caller that appends to it. */
+static inline agent_buffer_t *agent_runner_input(agent_runner_t *runner)
+{
+    agent_runner_touch(runner);
+    return &runner->input;
+}
 
 /* Adds a runner whose pool and max_shared are set. */
 void agent_runner_link(agent_runner_table_t *table, agent_runner_t *runner);
@@ -122,7 +140,7 @@ void agent_runner_signal_all(agent_runner_table_t *table, int number);
 /* Its process has ended, or was not started; it is freed later. Once. */
 void agent_runner_set_dead(agent_runner_table_t *table, agent_runner_t *runner);
 
-/* Frees runners that have ended. No handler of the poll set may call it. */
+/* Frees runners that have ended. No handler of a descriptor may call it. */
 void agent_runner_free_dead(agent_runner_table_t *table);
 
 /* False while the runner is stopped or not read: no answer is due then. */

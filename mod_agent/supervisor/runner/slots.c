@@ -181,14 +181,20 @@ static void make_room(agent_runner_table_t *table,
     }
 }
 
+static int count_missing(const agent_runner_pool_t *pool)
+{
+    return agent_pool_is_idle(pool)
+        ? 0
+        : pool->config->runners - count_runners(pool, COUNT_USEFUL);
+}
+
 static apr_time_t replenish_pool(agent_runner_table_t *table,
-                                 agent_runner_pool_t *pool)
+                                 agent_runner_pool_t *pool, int missing)
 {
     const agent_runner_pause_t *pause = &pool->ordinary;
-    int missing = pool->config->runners - count_runners(pool, COUNT_USEFUL);
     int room;
 
-    if (missing <= 0 || table->count >= AGENT_RUNNERS_MAX) {
+    if (table->count >= AGENT_RUNNERS_MAX) {
         return AGENT_CLOCK_NEVER;
     }
     if (pause->start_at > table->context->now) {
@@ -209,17 +215,24 @@ static apr_time_t replenish_pool(agent_runner_table_t *table,
 apr_time_t agent_slots_replenish(agent_runner_table_t *table)
 {
     apr_time_t until = AGENT_CLOCK_NEVER;
+    agent_runner_pool_t *pool;
+    agent_runner_pool_t *next;
 
     if (table->context->mode != AGENT_MODE_RUNNING) {
         return until;
     }
-    for (int i = 0; i < table->pool_count; i++) {
-        agent_runner_pool_t *pool = &table->pools[i];
+    AGENT_RING_EACH_SAFE(pool, next, &table->lists.lacking, agent_runner_pool_t,
+                         lacking_link)
+    {
+        int missing = count_missing(pool);
 
-        if (!agent_pool_is_idle(pool)) {
-            apr_time_t next = replenish_pool(table, pool);
+        if (missing > 0) {
+            apr_time_t at = replenish_pool(table, pool, missing);
 
-            until = next < until ? next : until;
+            until = at < until ? at : until;
+        }
+        else {
+            AGENT_RING_LEAVE(pool, lacking_link);
         }
     }
     return until;

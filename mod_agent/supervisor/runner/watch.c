@@ -60,7 +60,7 @@ static void check_ping(agent_runner_table_t *table, agent_runner_t *runner)
                           "the runner did not answer");
     }
     else if (runner->ping_at <= table->context->now) {
-        agent_protocol_ping(&runner->input, ++runner->ping_id);
+        agent_protocol_ping(agent_runner_input(runner), ++runner->ping_id);
         runner->ping_at = AGENT_CLOCK_NEVER;
         runner->pong_by = table->context->now
             + table->context->timing.ping_timeout;

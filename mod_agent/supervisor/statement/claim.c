@@ -47,6 +47,7 @@ static int larger(int a, int b)
 void agent_claim_init(agent_claim_t *claim)
 {
     agent_limit_init(&claim->limit, MAX_CLAIM);
+    APR_RING_INIT(&claim->asked, agent_runner_pool_t, asked_link);
 }
 
 /* ---- the statement ---- */
@@ -112,16 +113,14 @@ static void print_arrays(const char **params, const agent_claim_t *claim,
                          apr_pool_t *pool)
 {
     apr_array_header_t *arrays[ARRAYS];
+    const agent_runner_pool_t *runner_pool;
 
     for (int i = 0; i < ARRAYS; i++) {
         arrays[i] = apr_array_make(pool, 8, sizeof(const char *));
     }
-    for (int i = 0; i < claim->runners->pool_count; i++) {
-        const agent_runner_pool_t *runner_pool = &claim->runners->pools[i];
-
-        if (runner_pool->claim.set != NULL) {
-            add_pool(claim, arrays, runner_pool, pool);
-        }
+    AGENT_RING_EACH(runner_pool, &claim->asked, agent_runner_pool_t, asked_link)
+    {
+        add_pool(claim, arrays, runner_pool, pool);
     }
     for (int i = 0; i < ARRAYS; i++) {
         params[i] = agent_db_array((const char *const *)(void *)arrays[i]->elts,
@@ -204,8 +203,11 @@ static graph_ref_t find_graph(const agent_claim_t *claim,
     const char *deployment_id = agent_db_value(result, row, COL_DEPLOYMENT);
     const char *name = agent_db_value(result, row, COL_GRAPH);
 
-    for (int i = 0; i < claim->runners->pool_count; i++) {
-        agent_graph_table_t *graphs = &claim->runners->pools[i].graphs;
+    agent_runner_pool_t *pool;
+
+    AGENT_RING_EACH(pool, &claim->asked, agent_runner_pool_t, asked_link)
+    {
+        agent_graph_table_t *graphs = &pool->graphs;
         int number = strcmp(graphs->deployment_id, deployment_id) == 0
             ? agent_graphs_find(graphs, name)
             : -1;
@@ -216,7 +218,7 @@ static graph_ref_t find_graph(const agent_claim_t *claim,
             graph->max_ready_seq = ready_seq > graph->max_ready_seq
                 ? ready_seq
                 : graph->max_ready_seq;
-            return (graph_ref_t){&claim->runners->pools[i], number};
+            return (graph_ref_t){pool, number};
         }
     }
     return (graph_ref_t){NULL, -1};

@@ -25,6 +25,8 @@ typedef struct agent_claim_t {
     agent_runner_table_t *runners;
     agent_runs_t *runs;
     agent_schedule_t *schedule;
+    /* The pools of the statement in flight. */
+    struct agent_pool_ring_t asked;
     /* Rows of each kind that a statement may ask for. */
     agent_limit_t limit;
     /* Rows of each kind that the statement in flight asked for at most. */

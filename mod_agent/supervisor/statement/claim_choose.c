@@ -76,10 +76,25 @@ static bool has_any_slot(const agent_runner_pool_t *pool, bool is_due)
     return false;
 }
 
-static bool any_pool_has_slot(const agent_claim_t *claim, bool is_due)
+static bool any_due_pool_has_slot(const agent_claim_t *claim)
+{
+    const agent_runner_pool_t *pool;
+
+    AGENT_RING_EACH(pool, &claim->runners->lists.due, agent_runner_pool_t,
+                    due_link)
+    {
+        if (has_any_slot(pool, true)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first pool has one, unless its runners are busy or do not start. */
+static bool any_pool_has_slot(const agent_claim_t *claim)
 {
     for (int i = 0; i < claim->runners->pool_count; i++) {
-        if (has_any_slot(&claim->runners->pools[i], is_due)) {
+        if (has_any_slot(&claim->runners->pools[i], false)) {
             return true;
         }
     }
@@ -94,11 +109,11 @@ apr_time_t agent_claim_due(const agent_claim_t *claim)
         || agent_batch_is_full(&claim->runs->batches)) {
         return AGENT_CLOCK_NEVER;
     }
-    if (any_pool_has_slot(claim, true)) {
+    if (any_due_pool_has_slot(claim)) {
         return claim->context->now;
     }
-    return any_pool_has_slot(claim, false) ? claim->schedule->claim_at
-                                           : due_for_suspects(claim);
+    return any_pool_has_slot(claim) ? claim->schedule->claim_at
+                                    : due_for_suspects(claim);
 }
 
 /* ---- what ---- */
@@ -144,10 +159,10 @@ static agent_graph_set_t *find_next_set(const agent_claim_t *claim,
 }
 
 /* Asks for at most as many runs as there are free slots. */
-static void ask_for_room(const agent_claim_t *claim, agent_runner_pool_t *pool,
+static void ask_for_room(agent_claim_t *claim, agent_runner_pool_t *pool,
                          agent_graph_set_t *set)
 {
-    set->is_due = false;
+    agent_pool_set_due(pool, set, false);
     pool->claim = (agent_pool_claim_t){
         .set = set,
         .last_set = (int)(set - pool->graphs.sets),
@@ -159,37 +174,39 @@ static void ask_for_room(const agent_claim_t *claim, agent_runner_pool_t *pool,
         pool->claim.ordinary = AGENT_CLAIM_ONLY_ASK;
         pool->claim.suspects = AGENT_CLAIM_ONLY_ASK;
     }
+    APR_RING_INSERT_TAIL(&claim->asked, pool, agent_runner_pool_t, asked_link);
 }
 
-/* Chooses a set of each pool; returns how many pools have one. */
-static int choose_sets(agent_claim_t *claim)
+/* Chooses a set of each pool that is due and has room; returns false if there
+ * is none. */
+static bool choose_sets(agent_claim_t *claim)
 {
-    int count = 0;
+    agent_runner_pool_t *pool;
+    agent_runner_pool_t *next;
 
     claim->ordinary = claim->got_ordinary = 0;
     claim->suspects = claim->got_suspects = 0;
-    for (int i = 0; i < claim->runners->pool_count; i++) {
-        agent_runner_pool_t *pool = &claim->runners->pools[i];
+    AGENT_RING_EACH_SAFE(pool, next, &claim->runners->lists.due,
+                         agent_runner_pool_t, due_link)
+    {
         agent_graph_set_t *set = find_next_set(claim, pool);
 
-        pool->claim.set = NULL;
         if (set != NULL) {
             ask_for_room(claim, pool, set);
             claim->ordinary += larger(pool->claim.ordinary, 0);
             claim->suspects += larger(pool->claim.suspects, 0);
-            count++;
         }
     }
     claim->ordinary = smaller(claim->ordinary, claim->limit.current);
     claim->suspects = smaller(claim->suspects, claim->limit.current);
-    return count;
+    return !APR_RING_EMPTY(&claim->asked, agent_runner_pool_t, asked_link);
 }
 
 void agent_claim_choose(agent_claim_t *claim)
 {
     /* Other sets have their turn too while claims of one are full. */
     if (claim->schedule->claim_at <= claim->context->now
-        || choose_sets(claim) == 0) {
+        || !choose_sets(claim)) {
         begin_round(claim);
         choose_sets(claim);
     }
@@ -206,16 +223,23 @@ void agent_claim_finish(agent_claim_t *claim, bool is_done)
 {
     bool is_limited = is_full(claim->limit.current, claim->got_ordinary)
         || is_full(claim->limit.current, claim->got_suspects);
+    agent_runner_pool_t *pool;
+    agent_runner_pool_t *next;
 
-    for (int i = 0; i < claim->runners->pool_count; i++) {
-        agent_pool_claim_t *asked = &claim->runners->pools[i].claim;
+    AGENT_RING_EACH_SAFE(pool, next, &claim->asked, agent_runner_pool_t,
+                         asked_link)
+    {
+        agent_pool_claim_t *asked = &pool->claim;
 
-        if (asked->set != NULL && is_done) {
+        if (is_done) {
             /* A wake-up during the statement has made it due already. */
-            asked->set->is_due = asked->set->is_due || is_limited
-                || is_full(asked->ordinary, asked->got_ordinary)
-                || is_full(asked->suspects, asked->got_suspects);
+            agent_pool_set_due(
+                pool, asked->set,
+                asked->set->is_due || is_limited
+                    || is_full(asked->ordinary, asked->got_ordinary)
+                    || is_full(asked->suspects, asked->got_suspects));
         }
         asked->set = NULL;
+        AGENT_RING_LEAVE(pool, asked_link);
     }
 }

@@ -13,15 +13,6 @@
 #define FIRST_BACKOFF   apr_time_from_msec(100)
 #define LONGEST_BACKOFF apr_time_from_sec(5)
 
-void agent_database_init(agent_database_t *database, agent_context_t *context,
-                         const agent_database_settings_t *settings)
-{
-    database->context = context;
-    database->settings = *settings;
-    apr_pool_create(&database->scratch, context->pool);
-    apr_pool_create(&database->pool, context->pool);
-}
-
 void agent_database_add(agent_database_t *database,
                         const agent_operation_t *operation, void *part)
 {
@@ -66,6 +57,7 @@ static void disconnect(agent_database_t *database)
         agent_db_close(database->db);
         database->db = NULL;
     }
+    agent_poll_replace(&database->watch, -1);
     apr_pool_clear(database->pool);
     database->state = AGENT_DATABASE_DOWN;
 }
@@ -80,11 +72,6 @@ void agent_database_close(agent_database_t *database, agent_failure_t failure)
         database->operation->fail(database->part, failure);
     }
     apr_pool_clear(database->scratch);
-}
-
-int agent_database_fd(const agent_database_t *database)
-{
-    return database->db != NULL ? agent_db_socket(database->db) : -1;
 }
 
 static const char *reason_of(const agent_error_t *err)
@@ -115,7 +102,7 @@ static void finish_connect(agent_database_t *database, const char *unsafe)
                            "connected to the database again");
     }
     database->state = AGENT_DATABASE_IDLE;
-    database->events = POLLIN;
+    database->events = EPOLLIN;
     database->failed_connects = 0;
     database->was_connected = true;
     database->settings.on_connected(database->settings.part, is_first, unsafe);
@@ -241,18 +228,18 @@ static void step_receive(agent_database_t *database)
 
     switch (agent_db_receive(&result, database->db, &err, database->scratch)) {
     case AGENT_DB_WANT_READ:
-        database->events = POLLIN;
+        database->events = EPOLLIN;
         return;
     case AGENT_DB_WANT_WRITE:
-        database->events = POLLIN | POLLOUT;
+        database->events = EPOLLIN | EPOLLOUT;
         return;
     case AGENT_DB_READY:
         database->state = AGENT_DATABASE_IDLE;
-        database->events = POLLIN;
+        database->events = EPOLLIN;
         take_result(database, result);
         break;
     default:
-        database->events = POLLIN;
+        database->events = EPOLLIN;
         fail_statement(database, err);
     }
     apr_pool_clear(database->scratch);
@@ -338,10 +325,10 @@ static void step_connect(agent_database_t *database)
         send_limits(database);
         break;
     case AGENT_DB_WANT_READ:
-        database->events = POLLIN;
+        database->events = EPOLLIN;
         break;
     case AGENT_DB_WANT_WRITE:
-        database->events = POLLOUT;
+        database->events = EPOLLOUT;
         break;
     default:
         fail_connect(database, reason_of(err));
@@ -354,7 +341,7 @@ static void start_connect(agent_database_t *database)
 
     database->state = AGENT_DATABASE_CONNECTING;
     /* libpq: wait for writing before the first PQconnectPoll(). */
-    database->events = POLLOUT;
+    database->events = EPOLLOUT;
     database->connect_until = database->context->now + CONNECT_TIMEOUT;
     if (agent_db_connect(&database->db, database->context->config->conninfo,
                          "agent supervisor", &err, database->pool)
@@ -380,8 +367,10 @@ static bool try_next_host(agent_database_t *database)
 
 /* ---- the loop ---- */
 
-void agent_database_ready(agent_database_t *database)
+static void on_ready(void *part, void *item)
 {
+    agent_database_t *database = part;
+
     switch (database->state) {
     case AGENT_DATABASE_CONNECTING:
         step_connect(database);
@@ -414,7 +403,7 @@ static void give_up(agent_database_t *database)
                     "a statement was not answered in time");
 }
 
-apr_time_t agent_database_step(agent_database_t *database)
+static apr_time_t step(agent_database_t *database)
 {
     if ((database->state == AGENT_DATABASE_CONNECTING
          || database->state == AGENT_DATABASE_BUSY)
@@ -434,4 +423,34 @@ apr_time_t agent_database_step(agent_database_t *database)
     default:
         return database->deadline;
     }
+}
+
+static void watch(agent_database_t *database)
+{
+    if (database->state == AGENT_DATABASE_CONNECTING) {
+        /* For the next host, or one without encryption. */
+        agent_poll_replace(&database->watch, agent_db_socket(database->db));
+    }
+    agent_poll_set(database->poll, &database->watch, database->events);
+}
+
+apr_time_t agent_database_step(agent_database_t *database)
+{
+    apr_time_t next = step(database);
+
+    watch(database);
+    return next;
+}
+
+void agent_database_init(agent_database_t *database, agent_context_t *context,
+                         agent_poll_t *poll,
+                         const agent_database_settings_t *settings)
+{
+    database->context = context;
+    database->settings = *settings;
+    database->poll = poll;
+    database->watch = (agent_poll_watch_t){
+        .fd = -1, .handler = on_ready, .part = database};
+    apr_pool_create(&database->scratch, context->pool);
+    apr_pool_create(&database->pool, context->pool);
 }

@@ -7,10 +7,9 @@
 #ifndef AGENT_SUPERVISOR_DATABASE_H
 #define AGENT_SUPERVISOR_DATABASE_H
 
-#include <poll.h>
-
 #include "../../db/query.h"
 #include "../context.h"
+#include "../poll.h"
 
 /* How a statement failed. */
 typedef enum agent_failure_t {
@@ -95,8 +94,10 @@ struct agent_database_t {
     apr_pool_t *pool;
     /* Lives as long as a statement. */
     apr_pool_t *scratch;
-    /* Events for poll(). */
-    short events;
+    /* EPOLLIN and EPOLLOUT: its descriptor is waited for. */
+    uint32_t events;
+    agent_poll_t *poll;
+    agent_poll_watch_t watch;
     /* The one in flight, or the last one; NULL while the limits of a new
      * connection are set. */
     const agent_operation_t *operation;
@@ -115,6 +116,7 @@ struct agent_database_t {
 };
 
 void agent_database_init(agent_database_t *database, agent_context_t *context,
+                         agent_poll_t *poll,
                          const agent_database_settings_t *settings);
 
 /* Adds an operation, at most AGENT_OPERATION_MAX. Of those that were never
@@ -123,15 +125,9 @@ void agent_database_init(agent_database_t *database, agent_context_t *context,
 void agent_database_add(agent_database_t *database,
                         const agent_operation_t *operation, void *part);
 
-/* Connects, sends, and gives up after time-outs. Returns when to be called
- * again at the latest. */
+/* Connects, sends, and gives up after time-outs; waits for its descriptor.
+ * Returns when to be called again at the latest. */
 apr_time_t agent_database_step(agent_database_t *database);
-
-/* Continues when the socket is ready. */
-void agent_database_ready(agent_database_t *database);
-
-/* The descriptor to poll; -1: none. */
-int agent_database_fd(const agent_database_t *database);
 
 /* Closes the connection, if there is one; agent_database_step() connects again.
  * The operation in flight fails with failure. */

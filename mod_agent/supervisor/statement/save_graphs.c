@@ -2,7 +2,7 @@
 /* save_graphs; see save_graphs.h. */
 #include "save_graphs.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #define INTERVAL apr_time_from_sec(1)
 /* Bytes of the reports in a statement, unless the first one is longer. */
@@ -13,39 +13,26 @@ static bool is_waiting(const agent_graph_t *graph)
     return agent_buffer_length(&graph->report) > 0;
 }
 
-static bool has_waiting(const agent_graph_table_t *table)
-{
-    for (int i = 0; i < table->count; i++) {
-        if (is_waiting(&table->graphs[i]) && !table->graphs[i].is_sent) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The next pool, after that of the last statement, with a report that waits and
- * is not in the statement; if there is none, that of the last statement. */
+/* The pool whose reports are stored next; NULL: none waits. */
 static agent_runner_pool_t *find_next(const agent_save_graphs_t *save)
 {
-    const agent_runner_table_t *runners = save->runners;
+    agent_runner_pool_t *pool;
 
-    for (int i = 1; i < runners->pool_count; i++) {
-        agent_runner_pool_t *pool =
-            &runners->pools[(save->last_pool + i) % runners->pool_count];
-
-        if (has_waiting(&pool->graphs)) {
+    AGENT_RING_EACH(pool, &save->runners->lists.reporting, agent_runner_pool_t,
+                    reporting_link)
+    {
+        if (agent_graphs_have_reports(&pool->graphs)) {
             return pool;
         }
     }
-    return &runners->pools[save->last_pool];
+    return NULL;
 }
 
 static apr_time_t due_save(void *part)
 {
     const agent_save_graphs_t *save = part;
 
-    return agent_worker_is_live(save->worker)
-            && has_waiting(&find_next(save)->graphs)
+    return agent_worker_is_live(save->worker) && find_next(save) != NULL
         ? save->due_at
         : AGENT_CLOCK_NEVER;
 }
@@ -78,10 +65,15 @@ static apr_status_t send_save(void *part, agent_database_t *database,
 {
     agent_save_graphs_t *save = part;
     agent_runner_pool_t *pool = find_next(save);
-    agent_graph_table_t *table = &pool->graphs;
+    agent_graph_table_t *table;
     const char *params[2];
     agent_buffer_t items;
 
+    if (pool == NULL) {
+        /* due_save() has found one. */
+        abort();
+    }
+    table = &pool->graphs;
     save->due_at = database->context->now + INTERVAL;
     agent_buffer_init(&items, database->scratch);
     for (int i = 0; i < table->count; i++) {
@@ -92,26 +84,28 @@ static apr_status_t send_save(void *part, agent_database_t *database,
         }
     }
     agent_buffer_append(&items, "]", 2);
-    save->sent = table;
-    save->last_pool = pool->number;
-    save->is_partial = has_waiting(&find_next(save)->graphs);
+    save->sent = pool;
+    save->is_partial = find_next(save) != NULL;
     params[0] = table->deployment_id;
     params[1] = agent_buffer_text(&items);
     return agent_db_send(database->db, &save_graphs, params, err,
                          database->scratch);
 }
 
-/* Reports that came during the statement are kept. */
-static void take_sent(agent_graph_table_t *table, bool is_done)
+/* Reports that came during the statement are kept; those of other pools have
+ * their turn first. */
+static void take_sent(agent_runner_pool_t *pool, bool is_done)
 {
-    for (int i = 0; i < table->count; i++) {
-        agent_graph_t *graph = &table->graphs[i];
+    for (int i = 0; i < pool->graphs.count; i++) {
+        agent_graph_t *graph = &pool->graphs.graphs[i];
 
         if (graph->is_sent && is_done) {
             agent_buffer_clear(&graph->report);
         }
         graph->is_sent = false;
     }
+    AGENT_RING_LEAVE(pool, reporting_link);
+    agent_pool_note_reports(pool);
 }
 
 static void receive_save(void *part, const agent_db_result_t *result)

@@ -9,10 +9,8 @@
 typedef struct agent_save_graphs_t {
     const agent_worker_t *worker;
     agent_runner_table_t *runners;
-    /* The graphs of the statement in flight, and the number of their pool:
-     * pools take turns. */
-    agent_graph_table_t *sent;
-    int last_pool;
+    /* That of the reports in flight; pools take turns. */
+    agent_runner_pool_t *sent;
     /* When the next statement may be sent: at most one a second, since a
      * runner may report something else at each start, unless the last one did
      * not have all reports. */

@@ -29,7 +29,7 @@ static apr_size_t count_input(const agent_runner_table_t *table)
     const agent_runner_t *runner;
     apr_size_t bytes = 0;
 
-    AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
+    AGENT_RING_EACH(runner, &table->pending, agent_runner_t, pending_link)
     {
         bytes += agent_buffer_length(&runner->input);
     }
@@ -380,7 +380,7 @@ static void begin_requests(agent_lease_t *lease, const char *start)
 void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
                            const char *start)
 {
-    agent_buffer_t *input = &lease->group->runner->input;
+    agent_buffer_t *input = agent_runner_input(lease->group->runner);
     apr_size_t length = strlen(start);
 
     announce(runs, lease);

@@ -39,7 +39,7 @@ static void set_guarantees(agent_delivery_table_t *table)
 }
 
 void agent_delivery_init(agent_delivery_table_t *table,
-                         agent_context_t *context, struct agent_poll_t *poll)
+                         agent_context_t *context, agent_poll_t *poll)
 {
     table->context = context;
     table->poll = poll;

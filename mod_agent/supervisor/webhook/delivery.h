@@ -12,6 +12,7 @@
 #include "../../core/egress.h"
 #include "../../core/uuid.h"
 #include "../context.h"
+#include "../poll.h"
 #include "../ring.h"
 #include "outcome.h"
 
@@ -60,15 +61,9 @@ typedef struct agent_delivery_t {
 APR_RING_HEAD(agent_delivery_ring_t, agent_delivery_t);
 typedef struct agent_delivery_ring_t agent_delivery_ring_t;
 
-/* A descriptor that libcurl waits for; -1: unused. */
-typedef struct agent_webhook_socket_t {
-    int fd;
-    short events;
-} agent_webhook_socket_t;
-
 struct agent_delivery_table_t {
     agent_context_t *context;
-    struct agent_poll_t *poll;
+    agent_poll_t *poll;
     /* Being sent; ended, with an outcome that is not saved yet. */
     agent_delivery_ring_t sending;
     agent_delivery_ring_t ended;
@@ -81,7 +76,8 @@ struct agent_delivery_table_t {
     apr_size_t guaranteed_bytes;
     /* Created for the first delivery. */
     CURLM *multi;
-    agent_webhook_socket_t sockets[AGENT_WEBHOOK_SOCKETS];
+    /* Those that libcurl waits for; the others have the descriptor -1. */
+    agent_poll_watch_t sockets[AGENT_WEBHOOK_SOCKETS];
     /* When libcurl is to be called (core/clock.h). */
     apr_time_t timer_at;
     /* This host's addresses, their pool, and when they were read. */
@@ -91,7 +87,7 @@ struct agent_delivery_table_t {
 };
 
 void agent_delivery_init(agent_delivery_table_t *table,
-                         agent_context_t *context, struct agent_poll_t *poll);
+                         agent_context_t *context, agent_poll_t *poll);
 
 /* Whether nothing is being sent and all outcomes are saved. */
 bool agent_delivery_is_idle(const agent_delivery_table_t *table);

@@ -10,10 +10,54 @@
 /* libcurl is called at least this often while something is sent. */
 #define LONGEST_PAUSE apr_time_from_sec(1)
 
+/* ---- calling libcurl ---- */
+
+static void finish(agent_delivery_t *delivery, CURLcode code)
+{
+    agent_webhook_response_t response = {0};
+
+    agent_webhook_request_read(&response, delivery, code);
+    agent_delivery_disconnect(delivery);
+    agent_delivery_end(delivery, &response);
+}
+
+static void collect_ends(agent_delivery_table_t *table)
+{
+    CURLMsg *message;
+    int left;
+
+    while ((message = curl_multi_info_read(table->multi, &left)) != NULL) {
+        if (message->msg == CURLMSG_DONE) {
+            CURLcode code = message->data.result;
+            void *delivery = NULL;
+
+            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE,
+                              &delivery);
+            finish(delivery, code);
+        }
+    }
+}
+
+static void call_curl(agent_delivery_table_t *table, curl_socket_t fd)
+{
+    int running;
+
+    /* With 0, libcurl checks which events the descriptor is ready for. */
+    curl_multi_socket_action(table->multi, fd, 0, &running);
+    collect_ends(table);
+}
+
+static void on_socket(void *part, void *item)
+{
+    agent_delivery_table_t *table = part;
+    const agent_poll_watch_t *watch = item;
+
+    call_curl(table, watch->fd);
+}
+
 /* ---- callbacks of libcurl ---- */
 
-static agent_webhook_socket_t *find_socket(agent_delivery_table_t *table,
-                                           int fd)
+static agent_poll_watch_t *find_socket(agent_delivery_table_t *table, int fd)
 {
     for (int i = 0; i < AGENT_WEBHOOK_SOCKETS; i++) {
         if (table->sockets[i].fd == fd) {
@@ -23,22 +67,41 @@ static agent_webhook_socket_t *find_socket(agent_delivery_table_t *table,
     return NULL;
 }
 
+static uint32_t events_of(int what)
+{
+    return (what & CURL_POLL_IN ? EPOLLIN : 0U)
+        | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
+}
+
+static void set_socket(agent_delivery_table_t *table, agent_poll_watch_t *watch,
+                       curl_socket_t fd, int what)
+{
+    if (what == CURL_POLL_REMOVE) {
+        /* It may stay open, for another request. */
+        agent_poll_set(table->poll, watch, 0);
+        watch->fd = -1;
+        return;
+    }
+    agent_poll_replace(watch, fd);
+    watch->handler = on_socket;
+    watch->part = table;
+    watch->item = watch;
+    agent_poll_set(table->poll, watch, events_of(what));
+}
+
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *baton,
                         void *unused)
 {
     agent_delivery_table_t *table = baton;
-    agent_webhook_socket_t *slot = find_socket(table, fd);
+    agent_poll_watch_t *watch = find_socket(table, fd);
 
-    if (slot == NULL) {
-        slot = find_socket(table, -1);
+    if (watch == NULL) {
+        watch = find_socket(table, -1);
     }
-    if (slot == NULL) {
-        /* Not watched: the transfer ends with its time-out. */
-        return 0;
+    /* NULL: not waited for, the transfer ends with its time-out. */
+    if (watch != NULL) {
+        set_socket(table, watch, fd, what);
     }
-    slot->fd = what == CURL_POLL_REMOVE ? -1 : fd;
-    slot->events = (short)((what & CURL_POLL_IN ? POLLIN : 0)
-                           | (what & CURL_POLL_OUT ? POLLOUT : 0));
     return 0;
 }
 
@@ -117,54 +180,6 @@ void agent_webhook_close(agent_delivery_table_t *table)
     }
 }
 
-/* ---- iterations ---- */
-
-static void finish(agent_delivery_t *delivery, CURLcode code)
-{
-    agent_webhook_response_t response = {0};
-
-    agent_webhook_request_read(&response, delivery, code);
-    agent_delivery_disconnect(delivery);
-    agent_delivery_end(delivery, &response);
-}
-
-static void collect_ends(agent_delivery_table_t *table)
-{
-    CURLMsg *message;
-    int left;
-
-    while ((message = curl_multi_info_read(table->multi, &left)) != NULL) {
-        if (message->msg == CURLMSG_DONE) {
-            CURLcode code = message->data.result;
-            void *delivery = NULL;
-
-            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE,
-                              &delivery);
-            finish(delivery, code);
-        }
-    }
-}
-
-static void call_curl(agent_delivery_table_t *table, curl_socket_t fd)
-{
-    int running;
-
-    /* With 0, libcurl checks which events the descriptor is ready for. */
-    curl_multi_socket_action(table->multi, fd, 0, &running);
-    collect_ends(table);
-}
-
-static void on_socket(void *part, void *item)
-{
-    agent_delivery_table_t *table = part;
-    const agent_webhook_socket_t *slot = item;
-
-    /* An earlier handler of this iteration may have ended it. */
-    if (table->multi != NULL && slot->fd >= 0) {
-        call_curl(table, slot->fd);
-    }
-}
-
 apr_time_t agent_webhook_step(agent_delivery_table_t *table)
 {
     if (APR_RING_EMPTY(&table->sending, agent_delivery_t, link)) {
@@ -175,15 +190,4 @@ apr_time_t agent_webhook_step(agent_delivery_table_t *table)
         call_curl(table, CURL_SOCKET_TIMEOUT);
     }
     return table->timer_at;
-}
-
-void agent_webhook_poll(agent_delivery_table_t *table)
-{
-    for (int i = 0; i < AGENT_WEBHOOK_SOCKETS; i++) {
-        if (table->sockets[i].fd >= 0) {
-            agent_poll_add(table->poll, table->sockets[i].fd,
-                           table->sockets[i].events, on_socket, table,
-                           &table->sockets[i]);
-        }
-    }
 }

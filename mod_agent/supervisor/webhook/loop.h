@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl's multi interface in the poll loop: libcurl names the sockets to poll
+ * libcurl's multi interface in the loop: libcurl names the sockets to wait for
  * and sets a timer, and is called when one of them is ready or due.
  */
 #ifndef AGENT_SUPERVISOR_WEBHOOK_LOOP_H
@@ -14,9 +14,6 @@ void agent_webhook_send(agent_delivery_t *delivery);
 
 /* Calls libcurl if its timer is due; returns when to call this again. */
 apr_time_t agent_webhook_step(agent_delivery_table_t *table);
-
-/* Adds libcurl's descriptors to the poll set. */
-void agent_webhook_poll(agent_delivery_table_t *table);
 
 /* Aborts the deliveries that are being sent, and frees libcurl. */
 void agent_webhook_close(agent_delivery_table_t *table);
