@@ -22,8 +22,8 @@ typedef struct update_t {
     apr_time_t end_at;
 } update_t;
 
-/* A call that is ended since the child stops has not exceeded its time, though
- * agent.end_call says so. */
+/* agent.end_call says that the time of the call is over; when the child stops,
+ * that is not the reason. */
 static apr_status_t explain_stop(agent_call_t *call, apr_status_t rv)
 {
     return rv != APR_SUCCESS
