@@ -132,6 +132,18 @@ static void a_checkpoint_may_have_a_namespace(void **state)
                         *state)));
 }
 
+static void a_member_is_there_once(void **state)
+{
+    agent_line_t line;
+
+    assert_string_equal(
+        read_line(&line,
+                  make_checkpoint(",\"opaque\":1,\"opaque\":null", *state)),
+        "has a member twice");
+    assert_null(read_line(
+        &line, make_checkpoint(",\"opaque\":{\"opaque\":1}", *state)));
+}
+
 static void a_pong_may_say_how_long_the_runner_is_busy(void **state)
 {
     agent_line_t line;
@@ -211,6 +223,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(an_end_says_where_the_run_stopped),
+        CHECK_TEST(a_member_is_there_once),
         CHECK_TEST(a_pong_may_say_how_long_the_runner_is_busy),
         CHECK_TEST(ready_has_no_reserved_name),
         CHECK_TEST(names_of_events_are_a_line_of_an_event_stream),

@@ -19,6 +19,7 @@ static const char *const field_names[FIELD_COUNT] = {
     [FIELD_NEXT] = "next",
     [FIELD_TASKS] = "tasks",
     [FIELD_METADATA] = "metadata",
+    [FIELD_OPAQUE] = "opaque",
     [FIELD_STATUS] = "status",
     [FIELD_ERROR] = "error",
     [FIELD_GRAPHS] = "graphs",

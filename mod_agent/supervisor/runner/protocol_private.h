@@ -6,7 +6,8 @@
 
 #include "protocol.h"
 
-/* The members that are checked. Others are stored as they are. */
+/* The members that have a meaning: each may be there once. Others are stored as
+ * they are. */
 typedef enum agent_protocol_field_t {
     FIELD_TYPE,
     FIELD_RUN_ID,
@@ -20,6 +21,7 @@ typedef enum agent_protocol_field_t {
     FIELD_NEXT,
     FIELD_TASKS,
     FIELD_METADATA,
+    FIELD_OPAQUE,
     FIELD_STATUS,
     FIELD_ERROR,
     FIELD_GRAPHS,
