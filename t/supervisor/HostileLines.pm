@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Lines of runners that attack the supervisor: odd ones, which keep to the
-# protocol, and breaches of it. hostile_runner.pl replaces the words between @.
+# protocol, breaches of it, forms of each line that differ in one member, and
+# sequences. hostile_runner.pl replaces the words between @.
 package HostileLines;
 use strict;
 use warnings;
 use Exporter 'import';
 
-our @EXPORT_OK = qw(odd_lines refused_line breaches);
+our @EXPORT_OK = qw(odd_lines refused_line breaches forms sequences);
 
 my $ID = '"01890000-0000-7000-8000-00000000000f"';
 
@@ -37,35 +38,116 @@ sub valid_line { my ($type, %members) = @_; return line_of("\"$type\"", %{ $vali
 sub nested { my ($levels) = @_; return '[' x $levels . ']' x $levels }
 
 my @values = (
-    'null', 'true', '-0', '1e308', '-1E-308', '9' x 340, '0.' . '3' x 300, '""', '{}', '[]', nested(120),
+    'null', 'true', '-0', '1e308', '-1E-308', '9' x 340, '0.' . '3' x 300, '""', '{}', '[]', nested(100),
     '"\\ud83d\\ude00"', "\"\xf0\x9f\x98\x80\xe2\x80\xa8\"", '"\\/\\b\\f\\n\\r\\t\\"\\\\"', '{"":{"":[{"":0}]}}',
     '{"a":1,"A":2,"\\u0061b":3}', '{"$list":{"keep":9,"items":[]}}', '{"$same":true}', '{"$value":{"$value":1}}',
     '{"run_id":0,"epoch":-1,"type":"end"}', '"' . 'x' x 1000 . '"', '[' . join(',', (0) x 400) . ']',
     '"},{\\"d\\":1,\\"s\\":2"', '"\';drop table agent.runs;--"', ' { "a" : [ 1 , 2 ] } ',
 );
-my @names = ('custom', 'values', 'a|b:c', 'x' x 4096, "\xc3\xa9\xe4\xb8\xad", 'data:', "'", '%s%n', '..', 'error', 'end');
+my @wraps = ('%s', '[%s,null]', '{"":%s}', '[' x 20 . '%s' . ']' x 20);
+my @names = ('custom', 'values', 'a|b:c', 'x' x 4096, "\xc3\xa9\xe4\xb8\xad", 'data:', "'", '..', 'error', 'end');
 
-my %odd = (
-    event => sub { my ($n, $value) = @_; return (event => "\"$names[$n % @names]\"", data => $value, d => $value, s => '[]') },
-    checkpoint => sub {
-        my ($n, $value) = @_;
-        return (values => "{\"c\":$value,\"\":$value}", next => "[$value]", tasks => "[$value]", metadata => "{\"step\":$value}",
-            opaque => $value, ns => "\"$names[$n % 2]\"");
-    },
-    task => sub { my ($n, $value) = @_; return (task => "{\"id\":\"$n\",\"result\":$value,\"error\":$value}") },
-    blob => sub { my ($n) = @_; return (text => "\"$n\"", part => $n % 16, parts => 16) },
-    put => sub {
-        my ($n, $value) = @_;
-        return (ns => "\"$n\"", checkpoint => "{\"v\":$value}", metadata => "{\"m\":$value}", channels => "{\"c\":$value}");
-    },
-    put_writes => sub { my ($n, $value) = @_; return (task_path => "\"$n\"", writes => "[$value]") },
+# Members of any value, or of any value inside.
+my %places = (
+    event => [ [ data => '%s' ] ],
+    checkpoint => [ [ values => '{"c":%s}' ], [ values => '{"":%s,"b":[]}' ], [ next => '[%s]' ], [ tasks => '[%s]' ],
+        [ tasks => '[{"id":%s}]' ], [ metadata => '{"step":%s}' ], [ opaque => '%s' ] ],
+    task => [ map { [ task => "{\"id\":\"t\",\"$_\":%s}" ] } qw(result error interrupts checkpoint state other) ],
+    blob => [],
+    put => [ [ checkpoint => '{"v":%s}' ], [ metadata => '{"m":%s}' ], [ channels => '{"c":%s}' ] ],
+    put_writes => [ [ writes => '[%s]' ], [ writes => '[[0,"c",%s]]' ] ],
 );
 
-# A line of each of these types, by default all types of output, with each value.
+# Lines that keep to the protocol: of each of these types, by default of all types of output, each value in each place,
+# plain and nested, and as an unknown member.
 sub odd_lines {
-    my @types = @_ ? @_ : sort keys %odd;
+    my @types = @_ ? @_ : sort keys %places;
     my $n = 0;
-    return map { my $value = $_; map { $n++; valid_line($_, $odd{$_}->($n, $value)) } @types } @values;
+    my @lines;
+    for my $type (@types) {
+        for my $place (@{ $places{$type} }, [ unknown => '%s' ]) {
+            my ($member, $format) = @{$place};
+            for my $wrap (@wraps) {
+                for my $value (@values) {
+                    my %more = $type eq 'event' ? (event => "\"$names[$n++ % @names]\"") : ();
+                    push @lines, valid_line($type, %more, $member => sprintf $format, sprintf $wrap, $value);
+                }
+            }
+        }
+    }
+    return @lines;
+}
+
+# ---- forms ----
+
+# Members that may be left out.
+my %optional = (
+    event => {}, checkpoint => { ns => '"n"', opaque => '1' }, task => { ns => '"n"' }, blob => { part => '0', parts => '2' },
+    put => { ack => '1' }, put_writes => { ack => '1' }, want => {},
+    request => { args => '{}', cursor => 'null' }, end => { error => 'null', interrupts => '{}', next => '[]', head => 'null' },
+);
+# Texts that are not JSON, or that PostgreSQL does not take.
+my @invalid = ("\"\xff\"", "\"\xc3\"", "\"\xf0\x9f\x98\"", "\"\xed\xa0\x80\"", "\"\x01\"", '"\\u0000"', '"\\ud83d"', '"\\x"', '"x', '{"a":}',
+    '[1,]', '1e999', '01', '-', 'NaN', 'nul', "'x'", '{"a":1', ']', nested(129));
+# JSON of any type, for members that have one of their own.
+my @other = ('null', 'true', '0', '-1', '1.5', '1e308', '-0', '9' x 19, '2147483648', '""', '"x"', '"x y"', '"\\n"', '"\\u00e9"', "\"\xc2\x85\"",
+    '"' . 'x' x 5000 . '"', '"' . 'x' x 70_000 . '"', '"' . uc($ID =~ tr/"//dr) . '"', $ID, "\"\xc3\xa9\"", '[]', '{}', '[[]]', '[null]', '{"a":null}',
+    '{"":{}}', nested(20), '"@RUN@"', '@EPOCH@');
+
+# A line of these members in this order: [name, JSON text], ...
+sub ordered_line { return '{' . join(',', map { "\"$_->[0]\":$_->[1]" } @_) . '}' }
+
+# The forms of a line that differ in its member $at, each [line, whether it is a breach, undef where that depends].
+sub forms_of_member {
+    my ($at, @members) = @_;
+    my ($name, $value) = @{ $members[$at] };
+    my @before = @members[ 0 .. $at - 1 ];
+    my @after = @members[ $at + 1 .. $#members ];
+    my $with = sub { return ordered_line(@before, @_, @after) };
+    my $escaped = sprintf '\\u%04x%s', ord $name, substr $name, 1;
+    return (
+        [ $with->(), undef ],
+        [ $with->([ $name, $value ], [ $name, $value ]), 1 ], [ $with->([ $name, $value ], [ $name, 'null' ]), 1 ],
+        [ $with->([ $escaped, $value ]), 1 ], [ $with->([ $name, $value ], [ $escaped, $value ]), 1 ],
+        [ $with->([ uc $name, $value ]), undef ], [ $with->([ "$name ", $value ]), undef ],
+        [ $with->([ $name, $value ], [ uc $name, '{}' ]), 0 ], [ $with->([ "x$name", nested(50) ], [ $name, " $value\t" ]), 0 ],
+        [ $with->([ $name, "[$value]" ]), undef ], [ $with->([ $name, "{\"$name\":$value}" ]), undef ],
+        [ ordered_line(@before, [ $name, $value ]) =~ s/\}\z//r, 1 ], [ ordered_line(@before) =~ s/\}\z/,"$name"/r, 1 ],
+        [ $with->([ $name, $value ]) =~ s/"$name":/"$name"/r, 1 ],
+        (map { [ $with->([ $name, $_ ]), 1 ], [ $with->([ $name, $value ], [ x => $_ ]), 1 ] } @invalid),
+        map { [ $with->([ $name, $_ ]), undef ] } @other,
+    );
+}
+
+# Each type of line with each of its members left out, repeated, of each other type and of each invalid text:
+# [line, whether it is a breach, undef where that depends, whether it may end the run].
+sub forms {
+    my @forms;
+    for my $type (sort keys %valid) {
+        my %members = (%{ $valid{$type} }, %{ $optional{$type} });
+        my @members = ([ type => "\"$type\"" ], [ run_id => '"@RUN@"' ], [ epoch => '@EPOCH@' ],
+            map { [ $_ => $members{$_} ] } sort keys %members);
+        my %seen;
+        push @forms, map { [ @{$_}[ 0, 1 ], $type eq 'end' ] } grep { !$seen{ $_->[0] }++ }
+            map { forms_of_member($_, @members) } 0 .. $#members;
+    }
+    return @forms;
+}
+
+# Valid lines in an order that has no meaning: [lines, whether they end the run].
+sub sequences {
+    my ($event, $checkpoint, $put, $end) = map { valid_line($_) } qw(event checkpoint put end);
+    my $request = valid_line('request');
+    return (
+        [ [ $end, $event ], 1 ], [ [ $end, $end ], 1 ], [ [ $end, $checkpoint ], 1 ], [ [ $end, valid_line('want') ], 1 ], [ [ $end, $request ], 1 ],
+        [ [ (valid_line('want')) x 2 ] ], [ [ ($request) x 2 ] ], [ [ map { valid_line('request', id => $_, op => '"none"') } 1 .. 17 ] ],
+        [ [ map { valid_line('put', ack => $_) } 1 .. 17 ] ], [ [ ($put) x 2 ] ], [ [ ($checkpoint) x 2 ] ],
+        [ [ valid_line('put_writes'), $put ] ], [ [ valid_line('task'), $checkpoint ] ],
+        [ [ valid_line('event', checkpoint_id => $ID, data => '{}', path => '["a"]'), $checkpoint ] ],
+        [ [ map { valid_line('blob', part => $_, parts => 3) } 2, 0, 0, 1 ] ], [ [ map { valid_line('blob', parts => $_, part => 0) } 2, 3 ] ],
+        [ [ valid_line('checkpoint', parent => $ID, values => '{"c":{"$same":true}}'), $event ] ],
+        [ [ valid_line('put', channels => "{\"c\":$ID}"), valid_line('blob') ] ],
+    );
 }
 
 # The database refuses it, and with it the run.

@@ -1,10 +1,12 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# A runner that attacks the supervisor. The input of its run, {"path": a file,
-# "times": N}, names lines that it sends N times, but the first one once, and a
-# last one that is sent once after them: the breach. It goes on with the first
-# lines until it is killed. @RUN@, @EPOCH@ and @LAST@ (the epoch before) stand
-# for the lease, @LONG@ for 8 MiB. A later attempt succeeds.
+# A runner that attacks the supervisor. The input of its run is {"path": a file,
+# "times": N, "breach": true}: it sends the lines of the file, of which the first
+# and the last one are sent once and the others N times. With "breach" it is to
+# be killed for the last line, and goes on with the lines before it until it is;
+# else it ends the run, unless "is_end" says that the lines do. @RUN@, @EPOCH@
+# and @LAST@ (the epoch before) stand for the lease, @LONG@ for 8 MiB. A later
+# attempt succeeds. "odd": a file of further lines, sent after the first one.
 use strict;
 use warnings;
 use Cpanel::JSON::XS ();
@@ -23,9 +25,9 @@ sub put_text {
 sub put_message { my (%message) = @_; return put_text($json->encode(\%message) . "\n") }
 
 sub lines_of {
-    my ($run) = @_;
+    my ($run, $path) = @_;
     my %words = (RUN => $run->{run_id}, EPOCH => $run->{epoch}, LAST => $run->{epoch} - 1, LONG => 'x' x 8_388_608);
-    open my $file, '<:raw', $run->{input}{path} or die "$run->{input}{path}: $!\n";
+    open my $file, '<:raw', $path or die "$path: $!\n";
     my @lines = <$file>;
     s/\@(RUN|EPOCH|LAST|LONG)\@/$words{$1}/g for @lines;
     return @lines;
@@ -33,14 +35,20 @@ sub lines_of {
 
 sub attack {
     my ($run) = @_;
-    my ($first, @odd) = lines_of($run);
-    my $breach = pop @odd;
-    my $all = join '', @odd;
+    my $input = $run->{input};
+    my ($first, @odd) = lines_of($run, $input->{path});
+    my $last = pop(@odd) // '';
+    my $all = join '', @odd, $input->{odd} ? lines_of($run, $input->{odd}) : ();
     put_text($first);
-    put_text($all) for 1 .. $run->{input}{times};
-    put_text($breach);
-    put_text($all) while 1;
+    put_text($all) for 1 .. $input->{times} // 1;
+    put_text($last);
+    while ($input->{breach}) { put_text($all) }
     return;
+}
+
+sub put_end {
+    my ($run) = @_;
+    return put_message(type => 'end', run_id => $run->{run_id}, epoch => $run->{epoch}, status => 'success', error => undef);
 }
 
 my %messages = (
@@ -48,10 +56,10 @@ my %messages = (
     start => sub {
         my ($run) = @_;
         attack($run) if $run->{attempt} == 1;
-        put_message(type => 'end', run_id => $run->{run_id}, epoch => $run->{epoch}, status => 'success', error => undef);
+        put_end($run) if $run->{attempt} > 1 || !$run->{input}{is_end};
     },
     ping => sub { put_message(type => 'pong', id => $_[0]{id}) },
-    cancel => sub { },
+    (map { $_ => sub { } } qw(cancel go reply)),
     drain => sub { },
 );
 
