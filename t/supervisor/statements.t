@@ -17,14 +17,14 @@ my @short_statements = (lease_sec => 20, timing_ms => { %{ fast_timing() }, stat
 
 # Makes every rollback take longer than that.
 sub break_rollback {
-    sql('alter function agent.discard_run(uuid, uuid, uuid) rename to discard_run_kept');
-    return sql('create function agent.discard_run(uuid, uuid, uuid) returns uuid language plpgsql as '
-        . "'begin perform pg_sleep(3600); return null; end'");
+    sql('alter function agent.discard_run(uuid, uuid, uuid, bigint) rename to discard_run_kept');
+    return sql('create function agent.discard_run(uuid, uuid, uuid, bigint) returns void language plpgsql as '
+        . "'begin perform pg_sleep(3600); end'");
 }
 
 sub mend_rollback {
-    sql('drop function agent.discard_run(uuid, uuid, uuid)');
-    return sql('alter function agent.discard_run_kept(uuid, uuid, uuid) rename to discard_run');
+    sql('drop function agent.discard_run(uuid, uuid, uuid, bigint)');
+    return sql('alter function agent.discard_run_kept(uuid, uuid, uuid, bigint) rename to discard_run');
 }
 
 # The same for the start line of one run.
