@@ -10,8 +10,8 @@
 # files AGENT_TEST_VARIANT does. memcheck-unit: the release build under valgrind.
 # --load: the second half of the rounds runs beside that many busy loops.
 # The files of all groups are one queue. AGENT_TEST_JOBS of them run at the same
-# time, by default one more than there are processors, since most of them wait for
-# most of their time.
+# time, by default two more than there are processors, since most of them wait for
+# half of their time or more.
 use strict;
 use warnings;
 use FindBin;
@@ -46,7 +46,7 @@ my ($count, $load) = (1, 0);
 GetOptions('count=i' => \$count, 'load=i' => \$load) && @ARGV
     or die "usage: t/suite.pl [--count=N] [--load=N] GROUP|FILE...; t/README.md lists the groups\n";
 chomp(my $processors = qx(nproc));
-my $jobs = $ENV{AGENT_TEST_JOBS} || $processors + 1;
+my $jobs = $ENV{AGENT_TEST_JOBS} || $processors + 2;
 open STDIN, '<', '/dev/null' or die "/dev/null: $!\n";
 # The tests must not use a model key of the caller's environment.
 delete @ENV{ grep { /\A(?:ANTHROPIC|OPENAI)_/ } keys %ENV };
