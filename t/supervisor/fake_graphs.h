@@ -69,15 +69,26 @@ static const char *get_start(json_object *graphs)
     return start;
 }
 
+/* Whether this runner creates the file; a definition names one at most. */
+static int is_first(const char *path)
+{
+    static int answer = -1;
+
+    if (answer < 0) {
+        answer = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644) >= 0;
+    }
+    return answer;
+}
+
 /* A graph with `first`, a path, is reported only by the runner that creates the
- * file; with `absent` by none. */
+ * file, one with `others` only by all others; with `absent` by none. */
 static int is_reported(json_object *graph)
 {
     const char *first = get(graph, "first");
+    const char *others = get(graph, "others");
 
-    return get(graph, "absent") == NULL
-        && (first == NULL
-            || open(first, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644) >= 0);
+    return get(graph, "absent") == NULL && (first == NULL || is_first(first))
+        && (others == NULL || !is_first(others));
 }
 
 /* With `extra`, a number, so many graphs that hello does not name. */

@@ -115,6 +115,24 @@ subtest 'a runner that reports no graph is logged, and gets no runs' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+subtest 'a run of any graph that a runner reported starts the runners of an idle pool' => sub {
+    my $dir = tempdir(CLEANUP => 1);
+    chmod 0777, $dir;
+    my $sv = supervisor('a', { one => { first => "$dir/one" }, two => { others => "$dir/one" } }, runners => 2,
+        pools => { default => { runner_idle_ms => 1000 } });
+    my $ends = 0;
+    for my $graph (qw(one two)) {
+        $ends++;
+        wait_for('all its processes to end', sub { $ends == (() = $sv->log_text =~ /AGT0356/g) && 0 == $sv->runner_pids });
+        unlink "$dir/one";
+        my $run = create_run({ do => 'noop' }, graph => $graph);
+        $sv->wake;
+        wait_status($run, 'success');
+        pass "the run of graph $graph succeeds";
+    }
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 subtest 'a suspect is not executed by a runner that did not report its graph' => sub {
     my $dir = tempdir(CLEANUP => 1);
     chmod 0777, $dir;

@@ -215,21 +215,29 @@ static agent_graph_set_t *find_set(agent_graph_table_t *table, const bool *has)
     return unused;
 }
 
-static agent_graph_set_t *take_set(agent_graph_table_t *table,
-                                   const agent_raw_t *reports, apr_pool_t *pool)
+agent_graph_set_t *agent_graphs_take_set(agent_graph_table_t *table,
+                                         const bool *has)
+{
+    agent_graph_set_t *set = find_set(table, has);
+
+    set->count = 0;
+    for (int i = 0; i < table->count; i++) {
+        set->count += has[i];
+    }
+    set->users++;
+    return set;
+}
+
+static agent_graph_set_t *take_reported(agent_graph_table_t *table,
+                                        const agent_raw_t *reports,
+                                        apr_pool_t *pool)
 {
     bool *has = apr_pcalloc(pool, (apr_size_t)table->count * sizeof(*has));
-    agent_graph_set_t *set;
-    int count = 0;
 
     for (int i = 0; i < table->count; i++) {
         has[i] = reports[i].length > 0;
-        count += has[i];
     }
-    set = find_set(table, has);
-    set->count = count;
-    set->users++;
-    return set;
+    return agent_graphs_take_set(table, has);
 }
 
 void agent_graphs_release(agent_graph_set_t *set)
@@ -315,7 +323,7 @@ const char *agent_graphs_take(agent_graph_table_t *table,
     reports = apr_pcalloc(pool, (apr_size_t)table->count * sizeof(*reports));
     wrong = read_reports(reports, table, line);
     if (wrong == NULL) {
-        *set = take_set(table, reports, pool);
+        *set = take_reported(table, reports, pool);
         for (int i = 0; i < table->count; i++) {
             if (reports[i].length > 0) {
                 keep_report(&table->graphs[i], reports[i], line, pool);

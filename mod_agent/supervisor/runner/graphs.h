@@ -78,6 +78,11 @@ const char *agent_graphs_take(agent_graph_table_t *table,
                               agent_graph_set_t **set,
                               const agent_line_t *line);
 
+/* Returns the set of these graphs, an element for each graph of the pool; the
+ * caller releases it with agent_graphs_release(). */
+agent_graph_set_t *agent_graphs_take_set(agent_graph_table_t *table,
+                                         const bool *has);
+
 /* Whether a report waits to be stored that is not in the statement in flight.
  */
 bool agent_graphs_have_reports(const agent_graph_table_t *table);

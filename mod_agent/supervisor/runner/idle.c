@@ -5,28 +5,67 @@
 #include "../runs.h"
 #include "leave.h"
 
-/* The largest set that an ordinary runner of the pool has; NULL: none is ready,
- * or one executes a run. */
-static agent_graph_set_t *find_idle_set(const agent_runner_pool_t *pool)
+/* Whether it is an ordinary runner that has reported graphs. */
+static bool is_ready(const agent_runner_t *runner)
 {
-    agent_graph_set_t *best = NULL;
+    return runner->state == AGENT_RUNNER_READY && runner->max_shared == 0
+        && runner->set->count > 0;
+}
+
+/* Whether a runner has not reported its graphs yet. */
+static bool has_starting(const agent_runner_pool_t *pool)
+{
     agent_runner_t *runner;
 
     AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
-        if (runner->group.active > 0) {
-            return NULL;
-        }
-        if (runner->state == AGENT_RUNNER_READY && runner->max_shared == 0
-            && (best == NULL || runner->set->count > best->count)) {
-            best = runner->set;
+        if (runner->state == AGENT_RUNNER_STARTING) {
+            return true;
         }
     }
-    return best;
+    return false;
+}
+
+/* Whether an ordinary runner is ready, and none executes a run. */
+static bool has_no_run(const agent_runner_pool_t *pool)
+{
+    agent_runner_t *runner;
+    bool has_ready = false;
+
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
+    {
+        if (runner->group.active > 0) {
+            return false;
+        }
+        has_ready = has_ready || is_ready(runner);
+    }
+    return has_ready;
+}
+
+/* The graphs that any of its runners has: a run of each starts them again. */
+static agent_graph_set_t *take_idle_set(agent_runner_pool_t *pool)
+{
+    agent_graph_table_t *graphs = &pool->graphs;
+    agent_graph_set_t *set;
+    agent_runner_t *runner;
+    apr_pool_t *scratch;
+    bool *has;
+
+    apr_pool_create(&scratch, graphs->context->pool);
+    has = apr_pcalloc(scratch, (apr_size_t)graphs->count * sizeof(*has));
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
+    {
+        for (int i = 0; i < graphs->count && is_ready(runner); i++) {
+            has[i] = has[i] || runner->set->has[i];
+        }
+    }
+    set = agent_graphs_take_set(graphs, has);
+    apr_pool_destroy(scratch);
+    return set;
 }
 
 static void stop(const agent_runner_table_t *table, agent_runs_t *runs,
-                 agent_runner_pool_t *pool, agent_graph_set_t *set)
+                 agent_runner_pool_t *pool)
 {
     agent_runner_t *runner;
 
@@ -35,8 +74,8 @@ static void stop(const agent_runner_table_t *table, agent_runs_t *runs,
                        "for %d s",
                        pool->config->deployment,
                        (int)apr_time_sec(pool->config->idle_time));
-    set->users++;
-    pool->idle_set = set;
+    pool->idle_set = take_idle_set(pool);
+    agent_pool_request_claim(pool);
     AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
         if (runner->state <= AGENT_RUNNER_READY) {
@@ -51,15 +90,14 @@ static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
                       agent_runner_pool_t *pool)
 {
     apr_time_t now = table->context->now;
-    agent_graph_set_t *set = find_idle_set(pool);
 
-    if (set == NULL) {
+    if (!has_no_run(pool)) {
         pool->idle_since = now;
     }
     /* A claim in flight may return runs. */
-    else if (pool->claim.set == NULL
+    else if (pool->claim.set == NULL && !has_starting(pool)
              && now - pool->idle_since >= pool->config->idle_time) {
-        stop(table, runs, pool, set);
+        stop(table, runs, pool);
     }
 }
 
