@@ -40,7 +40,8 @@ sub new {
     my $dir = tempdir('/tmp/agent-test-httpd.XXXXXX', CLEANUP => 0);
     chmod 0755, $dir or die "$dir: $!\n";
     my $self = bless { dir => $dir, port => free_port(), pid => $$ }, $class;
-    $self->{own_database} = "agent_$self->{port}" if !$args{database};
+    # Another server of this cluster may have had the port.
+    $self->{own_database} = join '_', 'agent', $self->{port}, $$, time if !$args{database};
     $self->{conf} = write_conf(
         dir      => $dir,
         port     => $self->{port},
@@ -112,7 +113,8 @@ sub check_config {
 sub start {
     my ($self) = @_;
     if ($self->{own_database}) {
-        AgentTest::Postgres->shared->make_database($self->{own_database});
+        AgentTest::Postgres->shared->make_database($self->{own_database})
+            if !$self->{has_database}++;
         $ENV{PGDATABASE} = $self->{own_database};
     }
     my ($status, $output) = $self->control('-k', 'start');
