@@ -26,16 +26,21 @@ static int count_deployments(const agent_supervisor_config_t *config)
     return count;
 }
 
-/* For one deployment there is nothing to guarantee. */
+/* Also for a single one: webhooks of deployments whose runners are on other
+ * hosts are delivered here too. One slot at least, while one is left for
+ * those. */
 static void set_guarantees(agent_delivery_table_t *table)
 {
     int count = count_deployments(table->context->config);
 
-    if (count > 1) {
-        table->guaranteed = AGENT_WEBHOOK_SLOTS / 2 / count;
-        table->guaranteed_bytes = AGENT_WEBHOOK_MAX_BYTES / 2
-            / (apr_size_t)count;
+    if (count == 0) {
+        return;
     }
+    table->guaranteed = AGENT_WEBHOOK_SLOTS / 2 / count;
+    if (table->guaranteed == 0 && count < AGENT_WEBHOOK_SLOTS) {
+        table->guaranteed = 1;
+    }
+    table->guaranteed_bytes = AGENT_WEBHOOK_MAX_BYTES / 2 / (apr_size_t)count;
 }
 
 void agent_delivery_init(agent_delivery_table_t *table,
