@@ -6,6 +6,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Test::More;
+use AgentTest::Wait;
 use AgentSQL;
 use AgentSQL::Play;
 
@@ -328,6 +329,24 @@ subtest 'a deletion with threads takes those whose last run is of the assistant'
     my %changed = map { $_ => 1 } @changed;
     is_deeply [ grep { !$changed{$_} } $own, $run, $also, $stateless, $stateless_run ], [], 'their ids are returned';
     is +($play->api('get_assistant', $id))[0], 'assistant_not_found';
+};
+
+subtest 'a deletion with threads leaves one that is deleted and created again while it waits' => sub {
+    my $id = create();
+    my ($first, $again) = sort map { $play->thread } 1, 2;
+    $session->query("update agent.threads set assistant_id = '$id' where thread_id in ('$first', '$again')");
+    my ($holder, $deleting) = map { $db->session } 1, 2;
+    $holder->query('begin');
+    $holder->query("select from agent.threads where thread_id = '$first' for update");
+    $deleting->send("select code from agent.delete_assistant('$deployment', '$id', true, null)");
+    wait_for('the deletion to wait', sub { $session->value('select count(*) from pg_locks where not granted') });
+    is +($play->api('delete_thread', $again))[0], 'ok';
+    is +($session->call('create_thread', $deployment, $again, 'raise', '{}'))[0], 'ok';
+    $holder->query('commit');
+    is $deleting->receive, 'waiting', 'the deletion goes on';
+    is_deeply [ map { status_of($_) } $first, $again ], [qw(none idle)], 'the new thread is left';
+    is +(remove($id))[0], 'ok';
+    $_->close for $holder, $deleting;
 };
 
 subtest 'a deletion with threads leaves those that are created after its first call' => sub {

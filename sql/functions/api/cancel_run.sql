@@ -41,11 +41,9 @@ begin
        and q.deployment_id is not distinct from p_deployment_id
        for update;
     if not found then
-        -- It ended while this waited for the locks.
+        -- It ended while this waited for the locks, or the deletion of the thread began.
         select r.status into v_status
-          from agent.runs r
-         where r.run_id = p_run_id
-           and r.deployment_id is not distinct from p_deployment_id;
+          from agent.find_run(p_deployment_id, p_thread_id, p_run_id) r;
         code := case when found then 'run_finished' else 'run_not_found' end;
         body := case when found then 'Run is already ' || v_status end;
         return;

@@ -48,6 +48,13 @@ begin
                and t.created_at <= v_before
              order by t.thread_id
         loop
+            -- The loop reads ahead: another client may have deleted the thread and created it again.
+            perform from agent.threads t
+              where t.deployment_id = p_deployment_id
+                and t.thread_id = v_thread_id
+                and t.created_at <= v_before
+                for update;
+            continue when not found;
             select d.changed, d.body into v_changed, v_more
               from agent.delete_thread(p_deployment_id, v_thread_id) d;
             v_found := true;
