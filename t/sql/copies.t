@@ -230,6 +230,22 @@ subtest 'a long chat is copied in bounded pieces, invisible until the last; the 
     is $session->value("select count(*) from agent.thread_copies"), 0;
 };
 
+subtest 'long lists of next nodes count, in a copy and in the deletion of a thread' => sub {
+    my $in = $play->thread;
+    run_steps($in, undef, map { { n => $_ } } 1 .. 8);
+    my $count = sub { return $session->value("select count(*) from agent.checkpoints where thread_id = '$_[0]'") };
+    # A megabyte each, of text that does not compress.
+    $session->query("update agent.checkpoints set next = json_build_array((select string_agg(md5(random()::text), '')
+        from generate_series(1, 32000))) where thread_id = '$in'");
+    my $copy = AgentSQL::uuid();
+    is_deeply [ piece($in, $copy) ], [ 'ok', 'more' ], 'a copy of eight megabytes is begun';
+    is $count->($copy), 4, 'a piece copies four of eight';
+    is_deeply [ $play->api('delete_thread', $in) ], [ 'ok', 'more' ], 'so is the deletion of the thread';
+    is $count->($in), 4, 'a piece deletes four of eight';
+    1 while ($play->api('delete_thread', $in, 'true'))[1];
+    is +(piece($in, $copy, 1))[0], 'thread_changed', 'the copy ends';
+};
+
 subtest 'a copy that meets a deletion ends, and is swept' => sub {
     my %deletes = (
         'of a run' => sub { $play->api('delete_run', $_[0], $session->value("select md5('$_[0]' || 'r1')::uuid")) },

@@ -842,6 +842,26 @@ subtest 'checkpoints and snapshots of a deleted run that are too many for one st
     }
 };
 
+subtest 'one piece of the deletion of a run deletes at most 4 MB of its snapshots and checkpoints' => sub {
+    for my $case ([ checkpoint_snapshots => qw(checkpoint metadata) ], [ checkpoints => qw(next tasks metadata opaque) ]) {
+        my ($table, @columns) = @$case;
+        for my $column (@columns) {
+            my $claim = leased();
+            my $thread = $claim->{thread_id};
+            my @ids = map { AgentSQL::uuid() } 1 .. 8;
+            $play->save($worker, map { (AgentSQL::Play::put($claim, id => $_), AgentSQL::Play::checkpoint($claim, id => $_, values => {})) } @ids);
+            finish($claim);
+            # A megabyte each, of text that does not compress.
+            $session->query("update agent.$table set $column = json_build_array((select string_agg(md5(random()::text), '')
+                from generate_series(1, 32000))) where thread_id = '$thread'");
+            is +($play->api('delete_run', $thread, $claim->{run_id}))[0], 'ok', "a run with a long $column of $table is deleted";
+            is count_of($table, $thread), 4, 'and half of them with it';
+            sweep();
+            is count_of('checkpoint_snapshots', $thread) + count_of('checkpoints', $thread), 0, 'sweeps delete the others';
+        }
+    }
+};
+
 subtest 'a run that continues a deleted one is deleted too, to the head before both' => sub {
     my $thread = $play->thread;
     my @heads = map { AgentSQL::uuid() } 1 .. 3;

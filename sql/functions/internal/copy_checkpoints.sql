@@ -31,8 +31,8 @@ begin
             union all
             select up.depth + 1, x.checkpoint_id, x.parent_checkpoint_id, x.run_id, x.channels, x.next, x.tasks,
                    x.metadata, x.opaque, x.state_bytes, x.created_at,
-                   up.bytes + 3000 + pg_column_size(x.channels) + pg_column_size(x.tasks)
-                   + pg_column_size(x.metadata) + coalesce(pg_column_size(x.opaque), 0)
+                   up.bytes + 3000 + pg_column_size(x.channels) + pg_column_size(x.next)
+                   + pg_column_size(x.tasks) + pg_column_size(x.metadata) + coalesce(pg_column_size(x.opaque), 0)
                    + case
                        when x.run_id is distinct from up.run_id
                        then 1000 + coalesce((

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes checkpoints of a deleted run, or its snapshots, up to p_bytes: each counts 6,000 bytes, the length of its
--- namespace and 500 for each channel. A checkpoint of another run, or one that is left, whose parent is deleted is
--- attached to the nearest remaining ancestor, which inherits the elements that it contains (agent.release_items).
--- Writes of other runs to deleted snapshots are noted for agent.delete_writes.
+-- namespace, 500 for each channel and its stored size. A checkpoint of another run, or one that is left, whose parent
+-- is deleted is attached to the nearest remaining ancestor, which inherits the elements that it contains
+-- (agent.release_items). Writes of other runs to deleted snapshots are noted for agent.delete_writes.
 -- Returns: the unused part of p_bytes; 0 or less when some may be left.
 -- Locks:   the caller holds the thread.
 create or replace function agent.discard_checkpoints(
@@ -32,7 +32,7 @@ declare
 begin
     for v_row in
         select c.row_id, c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id,
-               6000 + octet_length(c.checkpoint_ns) + 500 * c.channels as bytes
+               6000 + octet_length(c.checkpoint_ns) + 500 * c.channels + c.bytes as bytes
           from agent.find_run_checkpoints(p_deployment_id, p_thread_id, p_run_id) c
          where c.is_snapshot = p_is_snapshot
     loop
