@@ -784,7 +784,8 @@ subtest 'checkpoints and snapshots of a deleted run that are too many for one st
             $play->save($worker, splice @batch) if $n % 300 == 0;
         }
         my $nested = saved($second, undef, ns => 'node', values => { x => 'nested' });
-        my ($fork, $run);
+        my ($fork, $cursor);
+        my $delta = sub { return (read_part('read_delta', $thread, { checkpoint_id => $_[0], channels => ['messages'] }, @_[ 1, 2 ]))[ 0 .. 2 ] };
         if ($how eq 'rollback') {
             is +($play->api('cancel_run', $thread, $second->{run_id}, 'rollback'))[0], 'ok', 'the run is rolled back';
             finish($second);
@@ -793,7 +794,10 @@ subtest 'checkpoints and snapshots of a deleted run that are too many for one st
             finish($second);
             my $third = leased($thread);
             $fork = saved($third, $ids[699], values => { messages => [ 701, 'fork' ] });
+            $play->save($worker, AgentSQL::Play::put_writes($third, id => $ids[699], writes => [ [ 0, 'messages', undef ] ]));
             finish($third);
+            $cursor = ($delta->($fork, undef, 1))[2];
+            is $cursor, "$ids[699].1.s0", 'a delta of which the writes were read, and not the seed';
             is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok', 'the run is deleted';
         }
         my $state = $play->body('get_state', $thread, undef);
@@ -806,6 +810,12 @@ subtest 'checkpoints and snapshots of a deleted run that are too many for one st
         is scalar(tuple_of($thread, $_->[0], $_->[1])), undef, 'no read finds them' for [ '', $ids[1400] ], [ 'node', undef ], [ 'node', $nested ];
         is_deeply [ map { $_->{checkpoint_id} } @{ (read_part('read_checkpoints', $thread, {}))[1]{tuples} } ], [ $fork // (), $a ],
             'nor does a list';
+        is_deeply [ $delta->($ids[1400]) ], [ 'ok', { messages => { writes => [] } }, undef ], 'nor does a delta begin at one';
+        my @delta = ('ok', { messages => { seed => list(0, AgentSQL::Play::digest('json', 'm0')), writes => [] } }, undef);
+        if ($fork) {
+            is_deeply [ $delta->($fork, $_) ], \@delta, 'or pass writes to one, or its value' for undef, "$ids[699].1.w0";
+            is +($delta->($fork, $cursor))[0], 'invalid_cursor', 'or go on within one';
+        }
         is +($play->api('get_state', $thread, $ids[1400]))[0], 'checkpoint_not_found', 'nor a client';
         is +($play->try_run($thread, request => { checkpoint_id => $ids[1400] }))[0], 'checkpoint_not_found', 'nor a new run';
         $fork and is +($play->api('copy_thread', $thread, AgentSQL::uuid(), 'false'))[0], 'ok',
@@ -829,6 +839,7 @@ subtest 'checkpoints and snapshots of a deleted run that are too many for one st
             $pieces++;
             my $deleted = $before - count_of('checkpoint_snapshots', $thread) - count_of('checkpoints', $thread);
             push @wrong, "$pieces: $deleted rows" if $deleted > 700;
+            push @wrong, "$pieces: delta" if $fork && AgentSQL::encode([ $delta->($fork) ]) ne AgentSQL::encode(\@delta);
             push @wrong, "$pieces: values" if AgentSQL::encode(values_of($thread, $fork // $a)) ne AgentSQL::encode($values);
         }
         is "@wrong", '', "$how: each of $pieces pieces is small and leaves the values of the others";
@@ -838,6 +849,7 @@ subtest 'checkpoints and snapshots of a deleted run that are too many for one st
             join(' ', 1, $fork ? 2 : 1, 0, 0), "$how: nothing of the run is left";
         is orphans($thread), 0, "$how: the sweeps leave no unused row";
         is tuple_of($thread, '', $fork)->{tuple}{parent}, $a, 'its child continues the nearest remaining ancestor' if $fork;
+        is +($delta->($fork, $_))[0], 'invalid_cursor', "a delta does not go on at $_" for $fork ? ($cursor, "$ids[699].1.w0") : ();
         is count_of('inherited_items', $thread), $fork ? 1 : 0, 'which inherits what the child contains';
     }
 };

@@ -134,6 +134,11 @@ subtest 'arguments that the database cannot read are refused' => sub {
     is_deeply [ map { $_->{code} } @replies ], [ ('invalid_args') x 3 ], 'invalid_args';
 };
 
+subtest 'a delta does not go on at a checkpoint that was deleted since' => sub {
+    my ($reply) = replies_of(run_steps([ request => 'checkpoint.delta', { ns => '', checkpoint_id => $IDS[0], channels => ['x'] }, "$IDS[8].1.w0" ]));
+    is $reply->{code}, 'invalid_cursor', 'invalid_cursor, since it would seem to be the end';
+};
+
 subtest 'a run that refers to a value that its thread does not have ends in error alone' => sub {
     my $beside = run_steps([ ack => 4000, put($IDS[4], undef) ], [ request => 'checkpoint.get', { ns => '' } ]);
     my $run = run_steps([ send => put($IDS[5], undef, bad => '#absent:bytes:9') ]);

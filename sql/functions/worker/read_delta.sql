@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Answers checkpoint.delta (README.md of this folder), for channels whose value is not in every snapshot: from the
 -- parent of a snapshot towards the root, the writes to each channel up to the nearest ancestor that has a value of it,
--- the seed, and that one's own writes.
+-- the seed, and that one's own writes. Snapshots of deleted runs are passed over.
 -- p_args: {"ns", "checkpoint_id", "channels": at most 64 names}.
 -- p_cursor: ID.OPEN.wCOUNT or ID.OPEN.sPOSITION: the snapshot at which to continue; for each channel 1 when its seed
 -- was not read yet; and the number of writes to pass over, or, after all writes, the element of the first of its seeds.
 -- Returns: ok with {name: {"seed": reference, "writes": [[task_id, reference, task_path, idx], ...]}}: writes from the
 --          oldest to the newest; those of a later part precede those of an earlier one. seed only where it was found;
 --          of a list {"list": {"keep": k, "items": [...]}} with k = the number of its elements in earlier parts.
---          invalid_cursor.
+--          invalid_cursor, also when its snapshot was deleted.
 -- Bound:   500 ancestors; 20,000 channels and writes that are examined, and those of one more ancestor; p_max_bytes and
 --          one write, or one row of digests.
 -- Locks:   none.
@@ -49,6 +49,7 @@ declare
     v_from      integer;
     v_seed      record;
     v_count     integer;
+    v_is_swept  boolean;
     v_size      integer;
     v_examined  integer := 0;
     v_left      integer := p_max_bytes;
@@ -83,8 +84,9 @@ begin
                     where w.deployment_id = p_deployment_id
                       and w.thread_id = p_thread_id
                       and w.checkpoint_ns = v_ns
-                      and w.checkpoint_id = v_id)
-          into v_parent, v_size, v_found, v_count
+                      and w.checkpoint_id = v_id),
+               exists (select from agent.find_swept_runs(p_deployment_id, p_thread_id) s where s.run_id = x.run_id)
+          into v_parent, v_size, v_found, v_count, v_is_swept
           from agent.checkpoint_snapshots x
          where x.deployment_id = p_deployment_id
            and x.thread_id = p_thread_id
@@ -95,6 +97,10 @@ begin
             exit;
         end if;
         v_examined := v_examined + c_ancestor + v_size + v_count;
+        if v_is_swept then
+            v_found := '{}';
+            v_count := 0;
+        end if;
 
         v_from := substr(v_next, 2);
         if v_next like 'w%' and v_count > 0 then
@@ -120,9 +126,7 @@ begin
                 v_left := v_left - octet_length(v_text);
             end loop;
         end if;
-        if v_next like 'w%' then
-            v_from := 0;
-        end if;
+        v_from := case when v_next like 'w%' then 0 else v_from end;
         foreach v_channel in array v_found
         loop
             v_next := 's' || v_from;
