@@ -21,6 +21,9 @@
 #define IDEMPOTENCY_KEY_BYTES 255
 #define API_KEY_BYTES         256
 
+/* A bigint as text. */
+#define CURSOR_SIZE 21
+
 const char *agent_creation_new_id(const agent_call_t *call)
 {
     char id[AGENT_UUID_SIZE];
@@ -202,6 +205,9 @@ static apr_status_t create(const char **body, const char **changed,
                            const agent_run_creation_t *creation,
                            bool is_stateless)
 {
+    char cursor[CURSOR_SIZE];
+    const char *before = NULL;
+    apr_pool_t *scratch;
     apr_status_t rv;
 
     *changed = NULL;
@@ -209,14 +215,18 @@ static apr_status_t create(const char **body, const char **changed,
         return agent_run_create_stateless(body, call->db, creation, &call->err,
                                           call->pool);
     }
+    apr_pool_create(&scratch, call->pool);
     for (;;) {
-        rv = agent_run_create(body, changed, call->db, creation, &call->err,
-                              call->pool);
+        apr_pool_clear(scratch);
+        rv = agent_run_create(body, changed, call->db, creation, before,
+                              &call->err, scratch);
         if (!APR_STATUS_IS_EAGAIN(rv)) {
             return rv;
         }
         agent_wake_cancel(call->child->wake_fd, call->ref.deployment_id,
                           *changed);
+        apr_cpystrn(cursor, *body, sizeof(cursor));
+        before = cursor;
     }
 }
 

@@ -4,14 +4,15 @@
 
 static const agent_statement_t create_run = {
     .name = "agent_create_run",
-    .params = 12,
+    .params = 13,
     .sql = "select code, body, changed from agent.create_run($1, $2, $3, $4, "
-           "$5, $6, $7, $8, $9, $10, $11, $12)"};
+           "$5, $6, $7, $8, $9, $10, $11, $12, $13)"};
 
 apr_status_t agent_run_create(const char **body, const char **changed,
                               agent_db_pool_t *db,
                               const agent_run_creation_t *creation,
-                              agent_error_t **err, apr_pool_t *pool)
+                              const char *before, agent_error_t **err,
+                              apr_pool_t *pool)
 {
     const char *params[] = {
         creation->ref.deployment_id,
@@ -25,7 +26,8 @@ apr_status_t agent_run_create(const char **body, const char **changed,
         creation->idempotency_key,
         creation->request_hash,
         creation->request,
-        creation->feedback_url};
+        creation->feedback_url,
+        before};
 
     return agent_db_pool_call_extra(body, changed, db, &create_run, params, err,
                                     pool);

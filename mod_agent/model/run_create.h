@@ -29,13 +29,16 @@ typedef struct agent_run_creation_t {
 } agent_run_creation_t;
 
 /* Creates a run on the thread creation->ref.thread_id. APR_EAGAIN: earlier runs
- * that its strategy ends were ended, *changed, and others are left: call again.
+ * that its strategy ends were ended, *changed, and others are left: call again
+ * with *body, a bigint, as before, which is NULL at the first call. It falls
+ * with each call, so that runs which others create between them go on.
  * Errors: THREAD_NOT_FOUND, THREAD_BUSY, ASSISTANT_NOT_FOUND,
  * CHECKPOINT_NOT_FOUND, IDEMPOTENCY. */
 apr_status_t agent_run_create(const char **body, const char **changed,
                               agent_db_pool_t *db,
                               const agent_run_creation_t *creation,
-                              agent_error_t **err, apr_pool_t *pool);
+                              const char *before, agent_error_t **err,
+                              apr_pool_t *pool);
 
 /* The same on a new thread with the id creation->ref.thread_id; strategy is not
  * read. Errors: ASSISTANT_NOT_FOUND, IDEMPOTENCY. */

@@ -73,6 +73,26 @@ is_deeply statuses(@runs[ 1, 113, 222 ]), [ ('interrupted') x 3 ], 'a run that i
 $client->join_run($_) for $runs[0], $new;
 is_deeply statuses($runs[0], $new), [qw(interrupted success)], 'and it is executed when the executing one has ended';
 
+# ---- more bytes than one transaction cancels ----
+sub large_runs { return map { $client->create_run($_[0], 'x' x 2_000_000, multitask_strategy => 'enqueue') } 1 .. 5 }
+
+($thread, @runs) = busy_thread();
+# A client that enqueues a run as fast as a transaction ends runs.
+my @large = large_runs($thread);
+sql("create function agent.enqueue() returns trigger language plpgsql as \$\$ begin
+        perform agent.create_run('00000000-0000-0000-0000-000000000001', '$thread', gen_random_uuid(), gen_random_uuid(), 'agent', '{agent}',
+            'enqueue', '', null, null, '{\"metadata\": {\"is\": \"later\"}, \"input\": {\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}}');
+        return null; end \$\$;
+    create trigger enqueue after insert on agent.usage_events for each statement execute function agent.enqueue()");
+$new = $client->create_run($thread, 'Hello', multitask_strategy => 'interrupt');
+sql('drop trigger enqueue on agent.usage_events; drop function agent.enqueue()');
+is_deeply statuses(@large), [ ('interrupted') x 5 ], 'a run that interrupts runs of 10 MB ends all';
+my @later = map { { thread_id => $thread, run_id => $_ } }
+    sql("select run_id from agent.runs where metadata ->> 'is' = 'later' order by thread_seq");
+cmp_ok scalar @later, '>', 2, 'and runs that are created in each transaction';
+$client->join_run($_) for @later, $new;
+is_deeply statuses(@later, $new), [ ('success') x (@later + 1) ], 'are executed';
+
 # ---- nothing to cancel, and bad requests ----
 my $none = cancel({ status => 'all' });
 is $none->{status}, 404, 'cancel many: 404 when no run has the status';

@@ -186,14 +186,15 @@ subtest 'interrupt and rollback end many waiting runs in several transactions, n
         my $new = AgentSQL::uuid();
         my $after = $strategy eq 'interrupt' ? 'interrupted' : 'run_not_found';
         my $most = $strategy eq 'rollback' ? 40 : 100;
-        is +($play->try_run($thread, run => $new, strategy => $strategy))[0], 'waiting', "$strategy: the first one does not create the run";
+        my ($first, $before) = $play->try_run($thread, run => $new, strategy => $strategy);
+        is $first, 'waiting', "$strategy: the first one does not create the run";
         my %changed = map { $_ => 1 } split / /, $play->session->extra;
         is_deeply [ sort keys %changed ], [ sort $thread, @runs[ 250 - $most .. 249 ] ], "it ends the $most newest runs";
         is_deeply [ map { $play->status($thread, $_) } @runs[ 249 - $most, 250 - $most, 249 ], $new ],
             [ 'pending', $after, $after, 'run_not_found' ], 'and no other';
         is $play->queue($claim->{run_id})->{cancel}, undef, 'the executing run goes on';
         my ($count, $code) = (1);
-        do { ($code) = $play->try_run($thread, run => $new, strategy => $strategy); $count++ } while ($code eq 'waiting');
+        do { ($code, $before) = $play->try_run($thread, run => $new, strategy => $strategy, before => $before); $count++ } while ($code eq 'waiting');
         is "$code $count", $strategy eq 'rollback' ? 'ok 7' : 'ok 3', 'further ones end the others, and the last one creates the run';
         is $play->queue($claim->{run_id})->{cancel}, $strategy, 'and cancels the one that executes';
         is $play->session->value("select count(*) from agent.run_queue where thread_id = '$thread'"), 2, 'these two are left';
@@ -206,9 +207,56 @@ subtest 'interrupt and rollback end many waiting runs in several transactions, n
 subtest 'a transaction ends waiting runs of 4 MB of requests' => sub {
     my $thread = $play->thread;
     my ($first, @runs) = map { $play->run($thread, request => { input => 'x' x 1_000_000 }) } 1 .. 8;
-    is +($play->try_run($thread, strategy => 'interrupt'))[0], 'waiting', 'with eight of a megabyte';
+    my ($code, $before) = $play->try_run($thread, strategy => 'interrupt');
+    is $code, 'waiting', 'with eight of a megabyte';
     is $play->session->value("select count(*) from agent.run_queue where thread_id = '$thread'"), 4, 'four are left';
-    is +($play->try_run($thread, strategy => 'interrupt'))[0], 'ok', 'the next call ends these';
+    is +($play->try_run($thread, strategy => 'interrupt', before => $before))[0], 'ok', 'the next call ends these';
+    is $play->status($thread, $first), 'interrupted', 'and the one that was ready';
+    $play->finish_all($worker);
+};
+
+subtest 'interrupt and rollback end the runs that existed at the first call, and none that others create later' => sub {
+    my %large = (request => { input => 'x' x 2_000_000 });
+    for my $strategy (qw(interrupt rollback)) {
+        my $thread = $play->thread;
+        $play->run($thread);
+        my ($claim) = $play->claim($worker);
+        my @old = map { $play->run($thread, %large) } 1 .. 5;
+        my $new = AgentSQL::uuid();
+        my (@later, $code, $before);
+        for (1 .. 6) {
+            ($code, $before) = $play->try_run($thread, run => $new, strategy => $strategy, before => $before);
+            last if $code ne 'waiting';
+            push @later, map { $play->run($thread, %large) } 1, 2;
+        }
+        is "$code " . @later, 'ok 4', "$strategy: the third call creates the run";
+        is_deeply [ map { $play->status($thread, $_) } @old ], [ ($strategy eq 'interrupt' ? 'interrupted' : 'run_not_found') x 5 ],
+            'the runs before it have ended';
+        is $play->queue($claim->{run_id})->{cancel}, $strategy, 'and the executing one is cancelled';
+        my @order;
+        while ($claim) {
+            $play->save($worker, AgentSQL::Play::finish($claim));
+            ($claim) = $play->claim($worker);
+            push @order, $claim->{run_id} if $claim;
+        }
+        is_deeply \@order, [ @later, $new ], 'runs that were created later execute before it';
+    }
+};
+
+subtest 'an active run that was created later goes on' => sub {
+    my $thread = $play->thread;
+    $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    my @old = map { $play->run($thread, request => { input => 'x' x 2_000_000 }) } 1 .. 3;
+    my ($code, $before, $new) = $play->try_run($thread, strategy => 'interrupt');
+    is $code, 'waiting';
+    my $later = $play->run($thread);
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    $play->api('cancel_run', $thread, $old[0], 'interrupt');
+    is $play->queue($later)->{state}, 'ready', 'the runs before it have ended';
+    is +($play->try_run($thread, run => $new, strategy => 'interrupt', before => $before))[0], 'ok';
+    is $play->status($thread, $later), 'pending', 'it goes on';
+    is $play->queue($new)->{state}, 'blocked', 'and the new one waits for it';
     $play->finish_all($worker);
 };
 

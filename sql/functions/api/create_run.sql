@@ -4,7 +4,9 @@
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
 --          thread_not_found, assistant_not_found, checkpoint_not_found, thread_busy,
 --          idempotency_mismatch; waiting: earlier runs of the thread were ended, others are left: call again,
---          in another transaction. changed: the thread and the runs that this call ended, null for none.
+--          in another transaction, with body as p_before (null at the first call). Runs that others create
+--          between these calls go on: they come before the new one, which is created by the last call.
+--          changed: the thread and the runs that this call ended, null for none.
 -- Bound:   one run record, and 37 bytes for each of 101 runs.
 --          Held by `then 100000 else 40000 end` in sql/functions/internal/preempt_runs.sql and `select 4000000` in
 --          sql/functions/inline/deletion_bytes.sql.
@@ -22,6 +24,7 @@ create or replace function agent.create_run(
     p_request_hash text,
     p_request json,
     p_feedback_url text default null,
+    p_before bigint default null,
     out code text,
     out body text,
     out changed text
@@ -89,12 +92,13 @@ begin
     end if;
 
     if p_strategy in ('interrupt', 'rollback') then
-        v_preempted := agent.preempt_runs(p_deployment_id, p_thread_id, p_strategy);
+        v_preempted := agent.preempt_runs(p_deployment_id, p_thread_id, p_strategy, p_before);
         if v_preempted.ended <> '{}' then
             changed := array_to_string(p_thread_id || v_preempted.ended, ' ');
         end if;
-        if v_preempted.more then
+        if v_preempted.before is not null then
             code := 'waiting';
+            body := v_preempted.before;
             return;
         end if;
     end if;
@@ -130,5 +134,5 @@ end
 $function$;
 
 comment on function agent.create_run(
-    uuid, uuid, uuid, uuid, text, text[], text, text, text, text, json, text) is
+    uuid, uuid, uuid, uuid, text, text[], text, text, text, text, json, text, bigint) is
     'POST /threads/{thread_id}/runs.';

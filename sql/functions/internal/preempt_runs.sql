@@ -2,15 +2,17 @@
 -- Applies strategy interrupt or rollback to the unfinished runs of a thread: a run that no worker holds ends
 -- at once, a leased one gets the cancel flag. An active call goes on: it ends within seconds. Up to
 -- agent.deletion_bytes(), of which each waiting run counts 40,000, with rollback 100,000, and its request: newest
--- first, so that none of them is promoted; the active one is the last.
--- Returns: ended: the runs that ended; more: call again, in another transaction.
+-- first, so that none of them is promoted; the active one is the last. p_before: null at the first call.
+-- Returns: ended: the runs that ended; before: null when all are; else call again with it as p_before, in another
+--          transaction. It falls with each call, so runs that are created between the calls go on.
 -- Locks:   the thread, then its queue rows, then its records.
 create or replace function agent.preempt_runs(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_strategy text,
+    p_before bigint,
     out ended uuid[],
-    out more boolean
+    out before bigint
 )
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_sort = off
@@ -21,9 +23,9 @@ declare
     v_active        agent.run_queue;
     v_waiting       agent.run_queue[] := '{}';
     v_row           agent.run_queue;
+    v_before        bigint := coalesce(p_before, 9223372036854775807);
     v_left          bigint := agent.deletion_bytes();
 begin
-    more := false;
     select t.active_run_id into v_active_run_id
       from agent.threads t
      where t.deployment_id = p_deployment_id
@@ -35,6 +37,7 @@ begin
      where q.run_id = v_active_run_id
        and q.deployment_id is not distinct from p_deployment_id
        and q.op is null
+       and q.thread_seq < v_before
        for update;
     for v_row in
         select q.*
@@ -42,16 +45,19 @@ begin
          where q.deployment_id = p_deployment_id
            and q.thread_id = p_thread_id
            and q.state = 'blocked'
+           and q.thread_seq < v_before
          order by q.thread_seq desc
     loop
-        more := v_left <= 0;
-        exit when more;
+        if v_left <= 0 then
+            before := v_row.thread_seq + 1;
+            exit;
+        end if;
         v_left := v_left - case when p_strategy = 'rollback' then 100000 else 40000 end
             - coalesce(v_row.request_bytes, 0);
         v_waiting := v_waiting || v_row;
     end loop;
 
-    if not more then
+    if before is null then
         v_waiting := v_waiting || case when v_active.state = 'ready' then array[v_active] end;
         update agent.run_queue q
            set cancel = agent.stronger_cancel(q.cancel, p_strategy)
@@ -73,5 +79,5 @@ begin
 end
 $function$;
 
-comment on function agent.preempt_runs(uuid, uuid, text) is
+comment on function agent.preempt_runs(uuid, uuid, text, bigint) is
     'Ends or cancels the unfinished runs of a thread for a new run.';

@@ -37,7 +37,7 @@ sub try_run {
         $with{assistant} || $AgentSQL::ASSISTANT,
         exists $with{graph} ? $with{graph} : 'agent', $with{graphs} || ['agent'],
         $with{strategy} || 'enqueue', $with{user}, $with{key}, $with{hash},
-        ref $request ? AgentSQL::encode($request) : $request, $with{feedback});
+        ref $request ? AgentSQL::encode($request) : $request, $with{feedback}, $with{before});
     return ($code, $body, $run);
 }
 
