@@ -82,19 +82,22 @@ static apr_status_t cancel_by_ids(agent_call_t *call, const char *action)
 {
     const apr_array_header_t *ids = read_ids(
         call, agent_field_raw(call->fields, "run_ids"));
+    apr_pool_t *scratch;
     bool found = false;
+    int count;
 
     call->ref.thread_id = read_id(call,
                                   agent_field_raw(call->fields, "thread_id"));
-    for (int i = 0; i < ids->nelts; i += RUNS_AT_ONCE) {
+    apr_pool_create(&scratch, call->pool);
+    for (int i = 0; i < ids->nelts; i += count) {
         const char *changed;
-        apr_status_t rv = agent_run_cancel_many(
-            &changed, call->db, &call->ref,
-            &APR_ARRAY_IDX(ids, i, const char *),
-            (apr_size_t)(ids->nelts - i < RUNS_AT_ONCE ? ids->nelts - i
-                                                       : RUNS_AT_ONCE),
-            action, &call->err, call->pool);
+        apr_status_t rv;
 
+        apr_pool_clear(scratch);
+        count = ids->nelts - i < RUNS_AT_ONCE ? ids->nelts - i : RUNS_AT_ONCE;
+        rv = agent_run_cancel_many(&changed, call->db, &call->ref,
+                                   &APR_ARRAY_IDX(ids, i, const char *), &count,
+                                   action, &call->err, scratch);
         if (rv == APR_SUCCESS) {
             found = true;
             agent_wake_cancel(call->child->wake_fd, call->ref.deployment_id,

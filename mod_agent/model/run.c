@@ -127,16 +127,21 @@ static const agent_statement_t cancel_runs = {
 
 apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
-                                   const char *const *run_ids, apr_size_t count,
+                                   const char *const *run_ids, int *count,
                                    const char *action, agent_error_t **err,
                                    apr_pool_t *pool)
 {
     const char *params[] = {ref->deployment_id, ref->thread_id,
-                            agent_db_array(run_ids, count, pool), action};
+                            agent_db_array(run_ids, (apr_size_t)*count, pool),
+                            action};
     const char *body;
+    apr_status_t rv = agent_db_pool_call_extra(&body, changed, db, &cancel_runs,
+                                               params, err, pool);
 
-    return agent_db_pool_call_extra(&body, changed, db, &cancel_runs, params,
-                                    err, pool);
+    if (rv == APR_SUCCESS) {
+        *count = (int)apr_atoi64(body);
+    }
+    return rv;
 }
 
 static const agent_statement_t cancel_runs_by_status = {

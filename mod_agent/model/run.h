@@ -65,11 +65,15 @@ apr_status_t agent_run_cancel(const char **changed, agent_db_pool_t *db,
                               const agent_run_ref_t *ref, const char *action,
                               agent_error_t **err, apr_pool_t *pool);
 
-/* Cancels count runs of the thread ref->thread_id in one transaction, newest
- * first if run_ids are. Error: RUN_NOT_FOUND if none of them exists. */
+/*
+ * Cancels runs of the thread ref->thread_id in one transaction, newest first if
+ * run_ids are. *count: their number; set to the number of those that were
+ * taken, at least 1, or less than all because of the lengths of their requests.
+ * Error: RUN_NOT_FOUND if none of all exists.
+ */
 apr_status_t agent_run_cancel_many(const char **changed, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,
-                                   const char *const *run_ids, apr_size_t count,
+                                   const char *const *run_ids, int *count,
                                    const char *action, agent_error_t **err,
                                    apr_pool_t *pool);
 

@@ -77,8 +77,12 @@ is_deeply statuses($runs[0], $new), [qw(interrupted success)], 'and it is execut
 sub large_runs { return map { $client->create_run($_[0], 'x' x 2_000_000, multitask_strategy => 'enqueue') } 1 .. 5 }
 
 ($thread, @runs) = busy_thread();
-# A client that enqueues a run as fast as a transaction ends runs.
 my @large = large_runs($thread);
+is by_ids(\@large)->{status}, 204, 'cancel many: ids of 10 MB are accepted';
+is_deeply statuses(@large), [ ('interrupted') x 5 ], 'cancel many: all of 10 MB are interrupted';
+
+# A client that enqueues a run as fast as a transaction ends runs.
+@large = large_runs($thread);
 sql("create function agent.enqueue() returns trigger language plpgsql as \$\$ begin
         perform agent.create_run('00000000-0000-0000-0000-000000000001', '$thread', gen_random_uuid(), gen_random_uuid(), 'agent', '{agent}',
             'enqueue', '', null, null, '{\"metadata\": {\"is\": \"later\"}, \"input\": {\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}}');

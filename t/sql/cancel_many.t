@@ -44,6 +44,22 @@ subtest 'run_not_found when none of the runs exists' => sub {
     is +(by_status('all', 'interrupt'))[0], 'run_not_found', 'run_not_found for a status without runs';
 };
 
+subtest 'a call takes ids of 4 MB of requests' => sub {
+    for my $case ([ 'interrupt', 2_000_000, 2 ], [ 'rollback', 1_950_000, 2 ]) {
+        my ($action, $bytes, $most) = @$case;
+        my $thread = $play->thread;
+        my ($first, @runs) = map { $play->run($thread, request => { input => 'x' x $bytes }) } 1 .. 4;
+        my @newest = reverse @runs;
+        my $unknown = AgentSQL::uuid();
+        is_deeply [ by_ids($thread, $action, @newest[ 0, 0, 1, 2 ]) ], [ 'ok', $most ], "$action: two of 2 MB, each counted as often as it is named";
+        is_deeply changed(), [ sort $thread, $newest[0] ], 'the named run ends once';
+        is_deeply [ by_ids($thread, $action, $unknown, @newest) ], [ 'ok', 4 ], 'runs that do not exist or have ended are not counted';
+        is queued(), 1;
+        is_deeply [ by_ids($thread, $action, $unknown, $first, $unknown) ], [ 'ok', 3 ], 'all ids are taken when they are less';
+        is queued(), 0;
+    }
+};
+
 subtest 'rollback deletes the runs and promotes none of them' => sub {
     my $thread = $play->thread;
     my @runs = map { $play->run($thread) } 1 .. 3;
