@@ -32,8 +32,10 @@ apr_status_t agent_thread_delete(const char **changed, bool *more,
 
 /* Copies a piece of a thread to a new one with the id copy_id, which exists
  * when all is copied. *more: set to false for the first call; true on return:
- * call again. Errors: SOURCE_NOT_FOUND; THREAD_CHANGED when something of the
- * thread was deleted during the copy: begin again with another copy_id. */
+ * call again. APR_EAGAIN: something of a deleted run was deleted first: call
+ * again in the same way. Errors: SOURCE_NOT_FOUND; THREAD_CHANGED when
+ * something of the thread was deleted during the copy: begin again with another
+ * copy_id. */
 apr_status_t agent_thread_copy(bool *more, agent_db_pool_t *db,
                                const agent_run_ref_t *ref, const char *copy_id,
                                agent_error_t **err, apr_pool_t *pool);

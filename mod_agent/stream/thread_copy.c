@@ -95,6 +95,9 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     }
     rv = agent_thread_copy(&more, call->child->turn_db, &call->ref,
                            copy->ref.thread_id, &call->err, scratch);
+    if (APR_STATUS_IS_EAGAIN(rv)) {
+        return AGENT_TURN_MORE;
+    }
     if (rv == APR_SUCCESS ? more : may_go_on(copy)) {
         copy->begun = copy->begun || rv == APR_SUCCESS;
         return AGENT_TURN_MORE;

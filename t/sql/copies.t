@@ -125,6 +125,28 @@ sub long_chat {
     return ($in, $head);
 }
 
+subtest 'what a deleted run has left is deleted before the copy begins' => sub {
+    my $in = $play->thread;
+    my $bytes = $session->value('select agent.deletion_bytes()');
+    my $limit = sub {
+        $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select ${_[0]}::bigint'");
+    };
+    my (undef, @first) = run_steps($in, undef, map { { n => $_ } } 1 .. 3);
+    my ($middle, @steps) = run_steps($in, $first[-1], map { { n => $_ } } 4 .. 12);
+    my (undef, @last) = run_steps($in, $steps[-1], map { { n => $_ } } 13 .. 15);
+    $limit->(13_000);
+    is +($play->api('delete_run', $in, $middle))[0], 'ok';
+    my $copy = AgentSQL::uuid();
+    my ($code, $waiting) = ('', 0);
+    $waiting++ while ($code = (piece($in, $copy, 0))[0]) eq 'waiting' && $waiting < 50;
+    $limit->($bytes);
+    cmp_ok $waiting, '>', 2, 'in pieces';
+    is $code, 'ok', 'then the copy is made';
+    is $session->value("select count(*) from agent.run_sweeps where thread_id = '$in'"), 0, 'nothing is left of the run';
+    is_deeply [ map { $_->{checkpoint_id} } @{ chain($copy) } ], [ reverse @first, @last ], 'the copy has the other checkpoints';
+    is +(copied($in, AgentSQL::uuid()))[0], 'ok', 'and so has the next one';
+};
+
 subtest 'a copy has the metadata and its id, the states under the same ids, and no runs' => sub {
     my $in = $play->thread(metadata => { topic => 'x' });
     my ($run, @ids) = run_steps($in, undef, { messages => [ human(1) ], note => 'y' x 300 },

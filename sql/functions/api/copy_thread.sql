@@ -4,10 +4,11 @@
 -- those of subgraphs of that time; it does not lock the thread. Until the last piece it cannot be read;
 -- agent.sweep_copies deletes one that is not continued.
 -- p_copy_id: the id of the copy. p_continued: not the first call.
--- Returns: ok, body: more when something is left, else null; source_not_found; thread_changed when a run or the thread
---          was deleted during the copy, something that it copies is left of a deleted run (agent.run_sweeps), or it was
---          not continued for two minutes: it can begin again, with another id.
--- Locks:   the row of the copy in agent.thread_copies.
+-- Returns: ok, body: more when something is left, else null; waiting: what a deleted run has left, which would end the
+--          copy, was deleted in its place, or a piece of that: call again in the same way; source_not_found;
+--          thread_changed when a run or the thread was deleted during the copy, or it was not continued for two
+--          minutes: it can begin again, with another id.
+-- Locks:   the thread while something is left of a deleted run; the row of the copy in agent.thread_copies.
 create or replace function agent.copy_thread(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -21,9 +22,10 @@ set search_path = '' set jit = off set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_now  timestamptz := agent.now();
-    v_left bigint := agent.copy_bytes();
-    v_copy agent.thread_copies;
+    v_now   timestamptz := agent.now();
+    v_left  bigint := agent.copy_bytes();
+    v_copy  agent.thread_copies;
+    v_swept uuid;
 begin
     if p_continued then
         update agent.thread_copies c
@@ -34,6 +36,23 @@ begin
            and c.expires_at > v_now
         returning c.* into v_copy;
     else
+        select s.run_id into v_swept
+          from agent.run_sweeps s
+         where s.deployment_id = p_deployment_id
+           and s.thread_id = p_thread_id
+         limit 1;
+        if found then
+            perform from agent.threads t
+              where t.deployment_id = p_deployment_id
+                and t.thread_id = p_thread_id
+                and not t.is_deleted
+                for no key update;
+            if found then
+                perform agent.delete_run_state(p_deployment_id, p_thread_id, v_swept, agent.deletion_bytes());
+                code := 'waiting';
+                return;
+            end if;
+        end if;
         insert into agent.thread_copies as c (
             deployment_id, thread_id, source_id, source_created_at, state_deletions, assistant_id, metadata, config,
             head_checkpoint_id, head_run_id, head_has_next, checkpoint_ns, next_checkpoint_id, snapshot_ns,
