@@ -64,7 +64,7 @@ static void check_batch(const agent_batch_queue_t *queue, apr_pool_t *pool)
     must(agent_scan_json(&scan, text, strlen(text))
          || scan.code == AGENT_SCAN_DUPLICATE
          || scan.code == AGENT_SCAN_TOO_DEEP);
-    must(strstr(text, "\"e\":1,\"s\":null}]") != NULL);
+    must(strstr(text, "\"e\":1,\"s\":null,\"f\":false}]") != NULL);
 }
 
 static void examine(const char *text, size_t length, apr_pool_t *pool)
