@@ -29,8 +29,8 @@ behaviour 'addresses: the public address of this host is denied too' => sub {
     my @within = within_network('8.8.8.8/32');
     plan skip_all => 'only root can create a network' if !@within;
     my $sv = start_sender($pg, {}, within => \@within);
-    wait_dead(hooked_run($sv, 'http://8.8.8.8:1/'), qr/\Arefused: expected a URL whose host this server may call/);
-    wait_dead(hooked_run($sv, 'http://a.8-8-8-8.test:1/'), qr/\Arefused: the address 8\.8\.8\.8 may not be called/);
+    wait_failed(hooked_run($sv, 'http://8.8.8.8:1/'), qr/\Arefused: expected a URL whose host this server may call/);
+    wait_failed(hooked_run($sv, 'http://a.8-8-8-8.test:1/'), qr/\Arefused: the address 8\.8\.8\.8 may not be called/);
     $sv->stop;
     # A permitted address: the attempt fails in the empty network, and is repeated.
     $sv = start_sender($pg, { allow => ['8.8.8.8'] }, within => \@within);
@@ -42,7 +42,7 @@ behaviour 'addresses: deny takes precedence over allow' => sub {
     my $receiver = AgentTest::Receiver->new;
     my $sv = start_sender($pg, { allow => ['127.0.0.0/8', 'localhost'], deny => ['127.0.0.1'] });
     for my $host ('127.0.0.1', 'localhost') {
-        wait_dead(hooked_run($sv, "http://$host:" . $receiver->port . '/'), qr/\Arefused: /);
+        wait_failed(hooked_run($sv, "http://$host:" . $receiver->port . '/'), qr/\Arefused: /);
     }
     is $receiver->connections, 0, 'no connection is made';
     $sv->stop;
@@ -54,12 +54,12 @@ behaviour 'addresses: private ones are denied' => sub {
     my $sv = start_sender($pg, { allow => [] });
     # The run may have been accepted by a server with other rules.
     for my $host (qw(127.0.0.1 localhost 2130706433 0x7f.1 127.1 0 0.0.0.0 [::1] [::ffff:127.0.0.1])) {
-        wait_dead(hooked_run($sv, "http://$host:$port/"), qr/\Arefused: expected a URL whose host this server may call\z/);
+        wait_failed(hooked_run($sv, "http://$host:$port/"), qr/\Arefused: expected a URL whose host this server may call\z/);
     }
     for my $host (qw(a.127-0-0-1.test a.127-8-8-8.test a.10-0-0-1.test a.169-254-169-254.test a.0-0-0-0.test
         a.100-64-0-1.test 127-0-0-1.10-0-0-1.192-168-0-1.test)) {
         my ($first) = reverse map { tr/-/./r } $host =~ /(\d+-\d+-\d+-\d+)/g;
-        wait_dead(hooked_run($sv, "http://$host:$port/"),
+        wait_failed(hooked_run($sv, "http://$host:$port/"),
             qr/\Arefused: the address \Q$first\E may not be called \(AgentWebhookAllow\)\z/);
     }
     is $canary->connections, 0, 'no connection is made';
@@ -71,7 +71,7 @@ behaviour 'addresses: an allowed host may have any address' => sub {
     my $port = $receiver->port;
     my $sv = start_sender($pg, { allow => ['mine.127-0-0-1.test'] });
     wait_delivered(hooked_run($sv, "http://MINE.127-0-0-1.test:$port/"));
-    wait_dead(hooked_run($sv, "http://not.127-0-0-1.test:$port/"), qr/127\.0\.0\.1 may not be called/);
+    wait_failed(hooked_run($sv, "http://not.127-0-0-1.test:$port/"), qr/127\.0\.0\.1 may not be called/);
     is $receiver->connections, 1, 'only the allowed host is called';
     $sv->stop;
 };
@@ -88,7 +88,7 @@ behaviour 'addresses: of several only the permitted ones are called' => sub {
 behaviour 'addresses: ports that are not configured are denied' => sub {
     my $canary = AgentTest::Receiver->new;
     my $sv = start_sender($pg, { ports => [ 80, '8000-8001' ] });
-    wait_dead(hooked_run($sv, $canary->url), qr/expected a URL with one of the ports 80, 8000-8001\z/);
+    wait_failed(hooked_run($sv, $canary->url), qr/expected a URL with one of the ports 80, 8000-8001\z/);
     is $canary->connections, 0, 'no connection is made';
     $sv->stop;
 };

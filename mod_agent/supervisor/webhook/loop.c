@@ -159,7 +159,6 @@ void agent_webhook_send(agent_delivery_t *delivery)
     agent_webhook_response_t response = {0};
 
     response.failure = agent_webhook_request_check(delivery);
-    response.is_final = response.failure != NULL;
     if (response.failure == NULL) {
         if (agent_webhook_request_make(delivery) && add_to_multi(delivery)) {
             return;

@@ -2,6 +2,7 @@
 /* The outcome of a delivery; see outcome.h. */
 #include "outcome.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include <apr_strings.h>
@@ -35,7 +36,7 @@ agent_webhook_outcome_t agent_webhook_outcome(
 
     /* 1xx precedes the final status. */
     if (response->status < 200) {
-        outcome.result = response->is_final ? "refused" : "failed";
+        outcome.result = "failed";
         outcome.reason = print_failure(
             response->failure != NULL ? response->failure : "no answer", pool);
     }

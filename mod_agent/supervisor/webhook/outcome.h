@@ -3,8 +3,6 @@
 #ifndef AGENT_SUPERVISOR_WEBHOOK_OUTCOME_H
 #define AGENT_SUPERVISOR_WEBHOOK_OUTCOME_H
 
-#include <stdbool.h>
-
 #include <apr_pools.h>
 
 /* The response to an attempt, or its failure. */
@@ -13,8 +11,6 @@ typedef struct agent_webhook_response_t {
     int status;
     /* Without a status: the reason, which may quote the receiver; or NULL. */
     const char *failure;
-    /* Without a status: another attempt cannot succeed. */
-    bool is_final;
     /* Seconds of its Retry-After; 0 without one. */
     int retry_after;
 } agent_webhook_response_t;
@@ -30,8 +26,9 @@ typedef struct agent_webhook_outcome_t {
 } agent_webhook_outcome_t;
 
 /*
- * delivered: a status of 2xx. failed: 408, 425, 429, 5xx, or no status unless
- * is_final. refused: anything else, redirects too, since they are not followed.
+ * delivered: a status of 2xx. failed: 408, 425, 429, 5xx, or no status, also if
+ * this server may not call the address: another server on the same database may.
+ * refused: anything else, redirects too, since they are not followed.
  * The reason is in pool.
  */
 agent_webhook_outcome_t agent_webhook_outcome(

@@ -107,7 +107,6 @@ void agent_webhook_request_read(agent_webhook_response_t *response,
     curl_easy_getinfo(delivery->easy, CURLINFO_RETRY_AFTER, &wait);
     response->status = (int)status;
     response->failure = describe(delivery, code);
-    response->is_final = delivery->denied != NULL && !delivery->has_connected;
     response->retry_after = wait < APR_INT32_MAX ? (int)wait : APR_INT32_MAX;
 }
 
@@ -194,7 +193,7 @@ static void set_request(agent_delivery_t *delivery)
 }
 
 /* Needed although the URL was checked when the run was created: that was under
- * earlier rules, or those of another server. */
+ * earlier rules, or those of another server. The attempt has then failed. */
 const char *agent_webhook_request_check(agent_delivery_t *delivery)
 {
     const char *expected = agent_egress_read_url(&delivery->target,
