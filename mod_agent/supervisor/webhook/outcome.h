@@ -27,9 +27,9 @@ typedef struct agent_webhook_outcome_t {
 
 /*
  * delivered: a status of 2xx. failed: 408, 425, 429, 5xx, or no status, also if
- * this server may not call the address: another server on the same database may.
- * refused: anything else, redirects too, since they are not followed.
- * The reason is in pool.
+ * this server may not call the address: another server on the same database
+ * may. refused: anything else, redirects too, since they are not followed. The
+ * reason is in pool.
  */
 agent_webhook_outcome_t agent_webhook_outcome(
     const agent_webhook_response_t *response, apr_pool_t *pool);
