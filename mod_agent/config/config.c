@@ -112,6 +112,7 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
     PICK(multitask_default, NULL);
     PICK(max_body, -1);
     PICK(call_timeout, -1);
+    PICK(feedback_url, NULL);
     PICK(origins, NULL);
     return merged;
 }
@@ -190,11 +191,6 @@ const char *agent_config_runner(const agent_server_config_t *config)
 const char *agent_config_cgroup(const agent_server_config_t *config)
 {
     return config->cgroup;
-}
-
-const char *agent_config_feedback_url(const agent_server_config_t *config)
-{
-    return config->feedback_url;
 }
 
 bool agent_config_parking(const agent_server_config_t *config)
@@ -281,6 +277,13 @@ apr_size_t agent_config_max_body(const agent_dir_config_t *config)
 apr_interval_time_t agent_config_call_timeout(const agent_dir_config_t *config)
 {
     return get_time(config->call_timeout, 10 * 1000);
+}
+
+const char *agent_config_feedback_url(const agent_dir_config_t *config)
+{
+    return config->feedback_url == NULL || config->feedback_url[0] == '\0'
+        ? NULL
+        : config->feedback_url;
 }
 
 const apr_array_header_t *agent_config_origins(const agent_dir_config_t *config)

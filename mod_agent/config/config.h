@@ -24,7 +24,6 @@ typedef struct agent_server_config_t {
     const char *node;
     const char *runner;
     const char *cgroup;
-    const char *feedback_url;
     int max_waiters; /* see capacity.h */
     int waiters_per_address;
     int parking;
@@ -73,6 +72,8 @@ typedef struct agent_dir_config_t {
     const char *multitask_default;
     apr_int64_t max_body;
     apr_interval_time_t call_timeout;
+    /* NULL: inherited; empty: none. */
+    const char *feedback_url;
     apr_array_header_t *origins; /* of agent_origin_pattern_t */
 } agent_dir_config_t;
 
@@ -111,8 +112,6 @@ const char *agent_config_node(const agent_server_config_t *config,
 const char *agent_config_runner(const agent_server_config_t *config);
 /* AgentRunnerCgroup; NULL = none. */
 const char *agent_config_cgroup(const agent_server_config_t *config);
-/* A URL with {run_id} and {key}; NULL = none. */
-const char *agent_config_feedback_url(const agent_server_config_t *config);
 /* AgentParking. */
 bool agent_config_parking(const agent_server_config_t *config);
 /* Connections of one child in use at once; dbd_max = mod_dbd's DBDMax. */
@@ -137,6 +136,8 @@ const char *agent_config_multitask(const agent_dir_config_t *config);
 /* In bytes. */
 apr_size_t agent_config_max_body(const agent_dir_config_t *config);
 apr_interval_time_t agent_config_call_timeout(const agent_dir_config_t *config);
+/* A URL with {run_id} and {key}; NULL = none. */
+const char *agent_config_feedback_url(const agent_dir_config_t *config);
 /* Of agent_origin_pattern_t; NULL without AgentAllowOrigin. */
 const apr_array_header_t *agent_config_origins(
     const agent_dir_config_t *config);

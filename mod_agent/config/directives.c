@@ -120,11 +120,12 @@ static const char *set_cgroup(cmd_parms *cmd, void *dir, const char *arg)
 
 static const char *set_feedback_url(cmd_parms *cmd, void *dir, const char *arg)
 {
+    agent_dir_config_t *config = dir;
     const char *problem;
-    agent_server_config_t *config = agent_value_server(&problem, cmd);
 
-    if (config == NULL) {
-        return problem;
+    if (strcasecmp(arg, "none") == 0) {
+        config->feedback_url = "";
+        return NULL;
     }
     problem = agent_value_url(cmd, arg);
     if (problem == NULL
@@ -358,9 +359,10 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1(
         "AgentEventRetention", set_duration, DATA(retention), RSRC_CONF,
         "time to keep the events of runs, in days without a unit (default: 2)"),
-    AP_INIT_TAKE1("AgentFeedbackURL", set_feedback_url, NULL, RSRC_CONF,
-                  "URL for feedback about runs, with {run_id} and {key} "
-                  "(default: none)"),
+    AP_INIT_TAKE1(
+        "AgentFeedbackURL", set_feedback_url, NULL, RSRC_CONF | ACCESS_CONF,
+        "URL for feedback about runs, with {run_id} and {key}, or None "
+        "(default: None)"),
     AP_INIT_TAKE1("AgentMaxWaiters", set_number, DATA(max_waiters), RSRC_CONF,
                   "requests of one child that may wait at the same time "
                   "(default: as many as the MPM and open files allow, at most "

@@ -176,7 +176,7 @@ static apr_status_t read_creation(agent_run_creation_t *creation,
                                             agent_config_multitask(call->dir));
     creation->request_hash = creation->idempotency_key ? hash_request(call)
                                                        : NULL;
-    creation->feedback_url = agent_config_feedback_url(call->child->config);
+    creation->feedback_url = agent_config_feedback_url(call->dir);
     creation->request = call->body;
     return APR_SUCCESS;
 }

@@ -7,7 +7,9 @@ use AgentTest::Server;
 use Test::More;
 
 my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
-    . qq(AgentFeedbackURL "https://f.example.com/r/{run_id}?k={key}"\n));
+    . qq(AgentFeedbackURL "https://f.example.com/r/{run_id}?k={key}"\n)
+    . qq(<Location /other>\nAgentPrefix /other\nAgentFeedbackURL "https://other.example.com/{run_id}/{key}"\n</Location>\n)
+    . qq(<Location /silent>\nAgentPrefix /silent\nAgentFeedbackURL None\n</Location>\n));
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 
@@ -53,6 +55,12 @@ for my $bad ([ ('k') x 65 ], [''], [ 'k' x 65 ], [7], 'k') {
     is $refused->{status}, 422, 'feedback: invalid feedback_keys are 422';
     like $refused->{json}{detail}, qr{\A/feedback_keys}, 'feedback: the detail points at feedback_keys';
 }
+
+# ---- the directive of a location ----
+is $client->post('/other/runs/wait', body('hello', 'k'))->{json}{__feedback__}{k}
+    =~ s{/[0-9a-f-]{36}/}{/ID/}r, 'https://other.example.com/ID/k', 'feedback: a location may have its own AgentFeedbackURL';
+ok !exists $client->post('/silent/runs/wait', body('hello', 'k'))->{json}{__feedback__},
+    'feedback: AgentFeedbackURL None takes that of the server away from a location';
 undef $server;
 
 # ---- without the directive ----
