@@ -13,12 +13,12 @@ my @strangers = grep { !$top{$_} && !/\A\./ } map { m{([^/]+)\z} } glob root() .
 is "@strangers", '', 'the top level has only the entries of the README';
 
 # Folders whose files belong to the folder above.
-my $data = qr{/(?:corpus|fixtures|specs|expected)(?:/|\z)|\A\.|\At/lib/|\At/\w+/lib(?:/|\z)};
+my $data = qr{/(?:corpus|fixtures|specs|expected|examples(?=/))(?:/|\z)|\A\.|\At/lib/|\At/\w+/lib(?:/|\z)};
 for my $folder (grep { !/$data/ } source_folders()) {
     ok -s root() . "/$folder/README.md", "$folder has a README.md";
 }
 
-my $code = qr/(?:\.(?:c|h|def|sql|sh|pl|pm|t|PL|conf|py|m?js|apxs)|run)\z/;
+my $code = qr/(?:\.(?:c|h|def|sql|sh|pl|pm|t|PL|conf|py|m?js|m?ts|apxs)|run)\z/;
 for my $file (grep { /$code/ } source_files()) {
     my ($first, $second) = split /\n/, slurp(root() . "/$file");
     my $line = ($first // '') =~ /\A#!/ ? $second : $first;

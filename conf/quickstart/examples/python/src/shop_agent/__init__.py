@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An agent with tools that asks before it orders."""
