@@ -6,7 +6,7 @@
 set local lock_timeout = '2s';
 
 create table agent.workers (
-    worker_id       bigint      not null generated always as identity,
+    worker_id       bigint      not null default (extract(epoch from clock_timestamp()) * 1000000)::bigint,
     node_name       text        not null,
     host_boot_id    text        not null,
     pid             integer     not null,
@@ -25,7 +25,9 @@ create table agent.workers (
 comment on table agent.workers is
     'One row per start of a supervisor, with one lease for all of its runs. Renewed every few seconds; no '
     'index on what a renewal changes. Not deployment data: a worker serves all deployments.';
-comment on column agent.workers.worker_id is 'Identifier, new for each start.';
+comment on column agent.workers.worker_id is
+    'Identifier, new for each start: microseconds since 1970. Not of a sequence, which the restore of a backup sets '
+    'back: a supervisor that lives on and one that is started would be the same worker.';
 comment on column agent.workers.node_name is 'Host that it runs on.';
 comment on column agent.workers.host_boot_id is
     'Boot of that host: a pid means nothing after a reboot.';

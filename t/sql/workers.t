@@ -28,6 +28,16 @@ sub finish_all {
     return $play->finish_all($play->worker);
 }
 
+subtest 'the id of a worker is the time of its registration in microseconds, so that no restored backup repeats it' => sub {
+    my $now = '(extract(epoch from clock_timestamp()) * 1000000)::bigint';
+    my $before = $session->value("select $now");
+    my @ids = map { $play->worker } 1 .. 2;
+    my $after = $session->value("select $now");
+    cmp_ok $ids[0], '>=', $before;
+    cmp_ok $ids[1], '>', $ids[0];
+    cmp_ok $ids[1], '<=', $after;
+};
+
 subtest 'list_node_workers returns the workers of a host that are not marked dead' => sub {
     my @mine = map { $play->worker(node => 'a', pid => $_, pid_start => 7) } 11, 12;
     $play->worker(node => 'b');
