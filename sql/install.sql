@@ -118,6 +118,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/make_end.sql
 \ir functions/inline/make_leased_run.sql
 \ir functions/inline/make_event.sql
+\ir functions/inline/is_saved_update.sql
 \ir functions/inline/next_receiver.sql
 \ir functions/inline/find_ready_graphs.sql
 \ir functions/inline/next_webhook_deployment.sql
@@ -148,6 +149,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/promote_delayed_runs.sql
 \ir functions/internal/lock_ready_runs.sql
 \ir functions/internal/record_webhooks.sql
+\ir functions/internal/choose_call_result.sql
 \ir functions/internal/finish_calls.sql
 \ir functions/internal/finalize_runs.sql
 \ir functions/internal/move_head.sql

@@ -69,6 +69,8 @@ create table agent.graphs (
     drawing        json,
     error          json,
     runtime        json,
+    factory        boolean     not null default false,
+    has_subgraphs  boolean     not null default true,
     reported_at    timestamptz not null,
     constraint graphs_pkey primary key (deployment_id, graph_id),
     constraint graphs_deployment_fkey foreign key (deployment_id) references agent.deployments
@@ -87,6 +89,9 @@ comment on column agent.graphs.error is
     'Object with error and message when the graph could not be loaded; else null.';
 comment on column agent.graphs.runtime is
     'Object with the language, the library and their versions; null when none was reported.';
+comment on column agent.graphs.factory is
+    'Whether the graph is made for each run, from its config: its assistants differ in schemas and drawing.';
+comment on column agent.graphs.has_subgraphs is 'Whether the graph may have subgraphs.';
 comment on column agent.graphs.reported_at is 'When a runner first reported this content.';
 
 create table agent.assistants (

@@ -137,7 +137,7 @@ create table agent.run_queue (
     constraint run_queue_ready_check check (state <> 'ready' or ready_seq is not null),
     constraint run_queue_leased_check check ((state = 'leased') = (worker_id is not null)),
     constraint run_queue_max_shared_check check (max_shared > 0),
-    constraint run_queue_op_check check (op in ('update'))
+    constraint run_queue_op_check check (op in ('update', 'describe', 'view'))
 ) with (
     fillfactor = 70,
     autovacuum_vacuum_scale_factor = 0,
@@ -154,7 +154,7 @@ comment on table agent.run_queue is
     'stays small.';
 comment on column agent.run_queue.deployment_id is 'Its deployment.';
 comment on column agent.run_queue.run_id is 'The run.';
-comment on column agent.run_queue.thread_id is 'Its thread.';
+comment on column agent.run_queue.thread_id is 'Its thread; the call''s own id for a call of no thread.';
 comment on column agent.run_queue.thread_seq is
     'Number within the thread; blocked runs are promoted in this order.';
 comment on column agent.run_queue.graph_id is 'Graph to execute; workers claim by deployment and graph.';
@@ -186,9 +186,9 @@ comment on column agent.run_queue.op is
     'Operation of a call, whose record is in agent.calls and which has no events; null for a run.';
 
 create unique index run_queue_one_active on agent.run_queue (deployment_id, thread_id)
-    where state in ('ready', 'leased');
+    where state in ('ready', 'leased') and (op is null or op = 'update');
 comment on index agent.run_queue_one_active is
-    'At most one active run per thread, as a database rule.';
+    'At most one active run per thread, as a database rule. A call that changes nothing needs no turn.';
 create index run_queue_ready on agent.run_queue (deployment_id, graph_id, ready_seq)
     where state = 'ready' and not_before is null and max_shared is null;
 comment on index agent.run_queue_ready is
@@ -216,7 +216,8 @@ create table agent.calls (
     arguments      json        not null,
     config         jsonb       not null,
     checkpoint_id  uuid,
-    thread_status  text        not null,
+    thread_status  text,
+    context        json        not null default '{}',
     code           text,
     body           text,
     epoch          integer,
@@ -225,26 +226,30 @@ create table agent.calls (
     deadline_at    timestamptz not null,
     finished_at    timestamptz,
     constraint calls_pkey primary key (call_id, deployment_id),
-    constraint calls_op_check check (op in ('update')),
+    constraint calls_op_check check (op in ('update', 'describe', 'view')),
     constraint calls_finished_check check ((finished_at is null) = (code is null))
 );
 comment on constraint calls_pkey on agent.calls is
     'call_id comes first, as in agent.runs.';
 comment on table agent.calls is
     'What a request asks of the code of a graph. While it is unfinished it has a row in agent.run_queue, '
-    'under its id: it is leased, fenced and saved like a run, and holds the thread like one. The request waits for the '
-    'result; agent.sweep_calls deletes the row.';
+    'under its id: it is leased, fenced and saved like a run, and an update holds the thread like one. The request '
+    'waits for the result; agent.sweep_calls deletes the row.';
 comment on column agent.calls.deployment_id is 'Its deployment.';
 comment on column agent.calls.call_id is 'Identifier, UUIDv7; run_id in agent.run_queue and agent.checkpoints.';
-comment on column agent.calls.thread_id is 'Its thread.';
+comment on column agent.calls.thread_id is 'Its thread; its own id for a call of no thread.';
 comment on column agent.calls.graph_id is 'The graph whose code is called.';
-comment on column agent.calls.op is 'update: applies values to the state of the thread.';
+comment on column agent.calls.op is
+    'update: applies values to the state of the thread; describe: the schemas, the drawing or the subgraphs of the '
+    'graph; view: the state of a checkpoint of the graph''s library.';
 comment on column agent.calls.arguments is
-    'Object of the arguments, of update values and as_node; empty once the call is finished.';
+    'Object of the arguments (PROTOCOL.md); empty once the call is finished.';
 comment on column agent.calls.config is 'As runs.config.';
 comment on column agent.calls.checkpoint_id is
     'Checkpoint that the request names as its start, or null for the head.';
-comment on column agent.calls.thread_status is 'Status of the thread before the call; a failure restores error.';
+comment on column agent.calls.thread_status is
+    'Status of the thread before the update; a failure restores error. Null for a call that changes nothing.';
+comment on column agent.calls.context is 'As runs.context.';
 comment on column agent.calls.code is
     'Word of the result, as the functions of the API return it; null while the call is unfinished.';
 comment on column agent.calls.body is 'The response, or the text of the error.';

@@ -77,7 +77,8 @@ create type agent.leased_run as (
     status          text,
     error           json,
     last_event_seq  bigint,
-    is_failure      boolean
+    is_failure      boolean,
+    value           json
 );
 comment on type agent.leased_run is
     'A run under a lease that a worker holds or held, with what the worker reports about it. See '
@@ -93,6 +94,7 @@ comment on column agent.leased_run.error is 'Object with error and message, or n
 comment on column agent.leased_run.last_event_seq is
     'Number of the last event reported with it, null for none.';
 comment on column agent.leased_run.is_failure is 'Whether the worker ended it; else its runner did, or it goes on.';
+comment on column agent.leased_run.value is 'The result of a call that changes nothing, or null.';
 
 create type agent.run_end as (
     deployment_id   uuid,
@@ -101,7 +103,8 @@ create type agent.run_end as (
     status          text,
     error           json,
     last_event_seq  bigint,
-    is_failure      boolean
+    is_failure      boolean,
+    value           json
 );
 comment on type agent.run_end is 'A run that becomes final. See agent.make_end.';
 comment on column agent.run_end.deployment_id is 'Its deployment.';
@@ -112,6 +115,7 @@ comment on column agent.run_end.error is 'Object with error and message, or null
 comment on column agent.run_end.last_event_seq is 'Number of its last event; null = to be read from its events.';
 comment on column agent.run_end.is_failure is
     'Whether the server ended it: its status and error are not those of its runner.';
+comment on column agent.run_end.value is 'The result of a call that changes nothing, or null.';
 
 create type agent.batch_event as (
     deployment_id  uuid,

@@ -19,9 +19,10 @@ static void take_run_line(peer_run_t *run, const agent_line_t *line)
     must(run != NULL && run->open > 0);
     must(!run->is_call || line->type != AGENT_LINE_EVENT);
     run->checkpoints += line->type == AGENT_LINE_CHECKPOINT;
-    must(!run->is_call || run->checkpoints <= 1);
     if (line->type == AGENT_LINE_END) {
-        must(!run->is_call || !line->success || run->checkpoints == 1);
+        must(!line->has_value || (run->is_call && line->success));
+        must(!run->is_call || !line->success
+             || line->has_value == (run->checkpoints == 0));
         run->open--;
         run->wants = false;
     }

@@ -14,6 +14,7 @@ my $runner = RunnerTest->new(graphs => { agent => graph() });
 # The line of a call.
 sub call_line {
     my ($arguments, %fields) = @_;
+    $arguments = { supersteps => [ [$arguments] ] } if !grep { exists $arguments->{$_} } qw(supersteps what ns);
     return {
         type => 'call', op => 'update', run_id => new_uuid(), epoch => 1, attempt => 1, thread_id => new_uuid(),
         graph_id => 'agent', arguments => $arguments, config => {}, checkpoint => undef, %fields };
@@ -102,6 +103,59 @@ my ($question, $answer) = messages_of(@chat);
     is scalar messages_of(@lines), 2;
 }
 
+# Supersteps.
+{
+    my $ask = { role => 'user', content => 'Hi', id => 'm1' };
+    my $say = { role => 'assistant', content => 'Hello', id => 'm2' };
+    my @lines = call({ supersteps => [
+        [ { values => { messages => [$ask] }, as_node => '__input__' } ],
+        [ { values => { messages => [$ask] }, as_node => '__start__' } ],
+        [ { command => { update => { messages => [$say] } }, as_node => 'agent' } ],
+        [ { values => undef, as_node => '__copy__' } ] ] });
+    is_deeply [ map { $_->{type} } @lines ], [ ('checkpoint') x 4, 'end' ], 'update: each superstep makes a checkpoint';
+    is_deeply [ map { $_->{metadata}{source} } @lines[ 0 .. 3 ] ], [qw(input update update fork)], 'update: the sources of the supersteps';
+    is_deeply [ map { $_->{metadata}{step} } @lines[ 0 .. 3 ] ], [ -1 .. 2 ], 'update: each superstep is a step';
+    is_deeply [ map { $_->{next} } @lines[ 0 .. 3 ] ], [ ['__start__'], ['agent'], [], [] ], 'update: what follows each superstep';
+    is_deeply [ map { $_->{parent} } @lines[ 1 .. 3 ] ], [ map { $_->{checkpoint_id} } @lines[ 0 .. 2 ] ],
+        'update: each superstep continues the one before';
+    is_deeply $lines[0]{metadata}{writes}, { __start__ => { messages => [$ask] } }, 'update: the input is the write of __start__';
+    is_deeply contents((call({ supersteps => [ [ { values => human('a'), as_node => 'agent' }, { values => human('b'), as_node => 'tools' } ] ] }))[0]),
+        [qw(a b)], 'update: the updates of a superstep make one checkpoint';
+    my $goto = update({ command => { update => human('x'), goto => 'tools' }, as_node => 'agent' });
+    is_deeply [ contents($goto), $goto->{next} ], [ ['x'], ['tools'] ], 'update: goto of a command names the next node';
+    my $line = call_line({ supersteps => [ [ { values => human('a') } ], [ { values => human('b'), as_node => 'nope' } ] ] });
+    $runner->send($line);
+    @lines = $runner->lines_of_run($line->{run_id});
+    is_deeply [ map { $_->{type} } @lines ], [qw(checkpoint end)], 'update: a superstep that is refused sends nothing';
+    is error_of($lines[-1]), 'error InvalidUpdateError', 'update: a superstep that is refused ends the call';
+    for my $case ([ 'none' => [] ], [ 'an empty one' => [ [] ] ], [ 'a text' => 'x' ], [ 'a superstep that is an object' => [ {} ] ],
+        [ 'two, one of them __end__' => [ [ { as_node => '__end__' }, { as_node => 'agent' } ] ] ],
+        [ 'values beside a command' => [ [ { values => {}, command => {} } ] ] ],
+        [ 'goto of a node that is not there' => [ [ { command => { goto => 'nope' } } ] ] ]) {
+        is error_of((call({ supersteps => $case->[1] }))[-1]), 'error InvalidUpdateError', "update: supersteps: $case->[0]";
+    }
+}
+
+# Calls that change nothing.
+{
+    my $value = sub {
+        my ($op, $arguments) = @_;
+        my (@lines) = call($arguments, op => $op, thread_id => undef);
+        is_deeply [ map { "$_->{type} $_->{status}" } @lines ], ['end success'], "$op: its only line is the end";
+        ok exists $lines[0]{value}, "$op: the end has a value";
+        return $lines[0]{value};
+    };
+    my $ready = $runner->{ready}{graphs}{agent};
+    is_deeply $value->(describe => { what => 'schemas' }), $ready->{schemas}, 'describe: the schemas are those of ready';
+    is_deeply $value->(describe => { what => 'graph', xray => \1 }), $ready->{drawing}, 'describe: the drawing is that of ready';
+    is_deeply $value->(describe => { what => 'subgraphs', recurse => \1 }), {}, 'describe: there are no subgraphs';
+    is $ready->{has_subgraphs}, 0, 'ready: there are no subgraphs';
+    is $value->(view => { ns => '', checkpoint_id => undef }), undef, 'view: nothing is stored';
+    is error_of((call({ what => 'x' }, op => 'describe'))[0]), 'error InvalidUpdateError', 'describe: an unknown part is refused';
+    is error_of((call({ what => 'graph' }, op => 'describe', graph_id => 'other'))[0]), 'error GraphNotFound',
+        'describe: an unknown graph is refused';
+}
+
 # --- Refused -----------------------------------------------------------------
 
 {
@@ -122,7 +176,7 @@ my ($question, $answer) = messages_of(@chat);
         is error_of($lines[0]), "error $error", "update: $title, the error";
     }
     is error_of(call({}, op => $_)), 'error UnknownOperation', "update: the operation $_ is refused"
-        for qw(other describe view authenticate authorize embed http);
+        for qw(other authenticate authorize embed http);
     is error_of(call({}, graph_id => 'other')), 'error GraphNotFound', 'update: an unknown graph is refused';
 }
 {

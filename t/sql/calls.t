@@ -51,7 +51,7 @@ sub sweep { return $session->value('select agent.sweep_calls()') }
 
 sub at { return $session->query("set agent.now = '" . $session->value("select now() + interval '$_[0]'") . "'") }
 
-sub only_call { return (grep { $_->{is_call} } $play->claim($_[0] // $worker))[0] }
+sub only_call { return (grep { $_->{op} } $play->claim($_[0] // $worker))[0] }
 
 subtest 'a call is claimed like a run and saves a checkpoint of the thread' => sub {
     my ($thread, $head) = chat('Hello');
@@ -64,7 +64,7 @@ subtest 'a call is claimed like a run and saves a checkpoint of the thread' => s
     my $message = AgentSQL::decode($claim->{start});
     is_deeply [ @$message{qw(type run_id epoch op thread_id graph_id)} ], [ 'call', $call, 1, 'update', $thread, 'agent' ],
         'the message names the call, its operation, thread and graph';
-    is_deeply $message->{arguments}, { values => { messages => ['x'] }, as_node => 'agent' },
+    is_deeply $message->{arguments}, { supersteps => [ [ { values => { messages => ['x'] }, as_node => 'agent' } ] ] },
         'the message has the arguments of the update';
     is $message->{config}{configurable}{user_id}, 'u1', 'the message has the user of the update';
     is $message->{checkpoint}{checkpoint_id}, $head, 'it starts from the head of the thread';

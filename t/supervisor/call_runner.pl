@@ -35,6 +35,12 @@ sub end {
     return send_of($call, type => 'end', status => $status // 'success', error => $error);
 }
 
+sub value {
+    my ($call, $value) = @_;
+    delete $calls{ $call->{run_id} };
+    return send_of($call, type => 'end', status => 'success', value => $value);
+}
+
 sub save_and_end { my ($call, @messages) = @_; save($call, @messages); return end($call) }
 
 my %actions = (
@@ -76,6 +82,16 @@ my %actions = (
     twice => sub { my $call = $_[0]; save_and_end($call, { content => 'once' }); end($call) },
     other => sub { end({ run_id => '00000000-0000-7000-8000-00000000dead', epoch => 1 }) },
     epoch => sub { end({ %{ $_[0] }, epoch => $_[0]{epoch} + 1 }) },
+    update_value => sub { save($_[0], { content => 'x' }); send_of($_[0], type => 'end', status => 'success', value => 1) },
+    # Of `describe` and `view`.
+    value => sub { value($_[0], { got => $_[0]{arguments}, config => $_[0]{config}, context => $_[0]{context} }) },
+    null => sub { value($_[0], undef) },
+    output => sub { save($_[0]) },
+    record => sub {
+        send_of($_[0], type => 'put', ns => '', checkpoint_id => $_[0]{run_id}, parent => undef, checkpoint => {}, metadata => {},
+            channels => {});
+    },
+    large_value => sub { send_of($_[0], type => 'want', bytes => 8_300_000) },
 );
 
 my %messages = (
@@ -85,10 +101,10 @@ my %messages = (
     call => sub {
         my ($call) = @_;
         $calls{ $call->{run_id} } = $call;
-        die "op $call->{op}\n" if $call->{op} ne 'update';
-        my $values = $call->{arguments}{values};
-        print {*STDERR} "call $call->{run_id} $values->{do} attempt $call->{attempt} as_node $call->{arguments}{as_node}\n";
-        my $action = $values->{once} && $call->{epoch} > 1 ? 'save' : $values->{do};
+        my $update = $call->{op} eq 'update' ? $call->{arguments}{supersteps}[0][0] : { values => $call->{config}{configurable} };
+        my $values = $call->{values} = $update->{values};
+        print {*STDERR} "call $call->{run_id} $values->{do} attempt $call->{attempt} as_node " . ($update->{as_node} // '') . "\n";
+        my $action = $values->{once} && $call->{epoch} > 1 ? $call->{op} eq 'update' ? 'save' : 'value' : $values->{do};
         $actions{$action}->($call);
     },
     reply => sub {
@@ -99,12 +115,13 @@ my %messages = (
     },
     go => sub {
         my $call = $calls{ $_[0]{run_id} } or return;
-        return save_and_end($call, { content => 'x' x 8_200_000 }) if $call->{arguments}{values}{do} eq 'large';
+        return save_and_end($call, { content => 'x' x 8_200_000 }) if $call->{values}{do} eq 'large';
+        return value($call, 'x' x 8_200_000) if $call->{values}{do} eq 'large_value';
         return end($call, 'error', { error => 'E' x 4_000_000, message => 'm' x 4_000_000 });
     },
     cancel => sub {
         my $call = $calls{ $_[0]{run_id} } or return;
-        end($call, 'interrupted') if $call->{arguments}{values}{do} ne 'stuck';
+        end($call, 'interrupted') if $call->{values}{do} ne 'stuck';
     },
     stop => sub { end($calls{ $_[0]{run_id} }, 'drained') if $calls{ $_[0]{run_id} } },
     drain => sub { },

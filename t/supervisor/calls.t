@@ -31,9 +31,25 @@ sub call {
     sql("select code from agent.create_thread('$DEPLOYMENT', '$thread', 'raise', '{\"metadata\":{\"graph_id\":\"agent\"}}')")
         if !$with{thread};
     my $request = literal(encode_json({ values => $values, as_node => 'agent' }));
-    my $code = sql("select code from agent.update_state('$DEPLOYMENT', '$thread', '$call', 'u1', " . ($with{seconds} // 600)
-            . ", $request)");
+    my $code = sql("begin; select code from agent.update_state('$DEPLOYMENT', '$thread', '$call', 'u1', " . ($with{seconds} // 600)
+            . ", $request); "
+            . ($with{arguments} ? "update agent.calls set arguments = " . literal(encode_json($with{arguments})) . " where call_id = '$call'; " : '')
+            . 'commit');
     die "update_state: $code\n" if $code ne 'ok';
+    $sv->wake;
+    return [ $thread, $call ];
+}
+
+# A call that changes nothing, of a thread or of none.
+sub ask {
+    my ($op, $values, $thread) = @_;
+    my $call = uuid();
+    $thread //= $call;
+    my ($arguments, $config) = map { literal(encode_json($_)) } { what => 'graph' }, { configurable => $values };
+    sql("insert into agent.calls (deployment_id, call_id, thread_id, graph_id, op, arguments, config, created_at, deadline_at) "
+        . "values ('$DEPLOYMENT', '$call', '$thread', 'agent', '$op', $arguments, $config, now(), now() + interval '10 min'); "
+        . 'insert into agent.run_queue (deployment_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, events_bucket, op) '
+        . "values ('$DEPLOYMENT', '$call', '$thread', 0, 'agent', 'ready', nextval('agent.run_ready_seq'), current_date, '$op')");
     $sv->wake;
     return [ $thread, $call ];
 }
@@ -115,6 +131,62 @@ subtest 'an answer of many checkpoints or of 8 MB is one state' => sub {
     is result_of($call), 'update_refused', 'a call with a long error is refused';
     cmp_ok sql("select octet_length(body) from agent.calls where call_id = '$call->[1]'"), '<', 2200, 'the text of an error is cut';
 };
+
+subtest 'a call that changes nothing is answered with its value' => sub {
+    my $call = ask(describe => { do => 'value' });
+    is result_of($call), 'ok', 'a call of no thread is answered';
+    is_deeply decode_json(column($call, 'body')),
+        { got => { what => 'graph' }, config => { configurable => { do => 'value' } }, context => {} },
+        'its result is the value, and the runner has its arguments, config and context';
+    my $thread = call({ do => 'save' });
+    result_of($thread);
+    my $busy = call({ do => 'silent' }, thread => $thread->[0]);
+    is result_of(ask(view => { do => 'value' }, $thread->[0])), 'ok', 'a view does not wait for what executes on its thread';
+    is thread_status($thread), 'busy', 'a view leaves the status of its thread';
+    end_call($busy);
+    is_deeply messages_of($thread), ['saved'], 'a view changes no state';
+    is result_of(ask(view => { do => 'null' }, $thread->[0])), 'checkpoint_not_found', 'null says that there is nothing to view';
+    is result_of(ask(describe => { do => 'nothing' })), 'call_failed', 'a describe without a value has failed';
+    $call = ask(describe => { do => 'refuse' });
+    is result_of($call), 'call_refused', 'an error of the graph is a refusal';
+    is column($call, 'body'), 'InvalidUpdateError: no such node', 'the refusal has the error of the graph';
+    $call = ask(describe => { do => 'large_value' });
+    is result_of($call), 'ok', 'a value of 8 MB is answered';
+    is sql("select octet_length(body) from agent.calls where call_id = '$call->[1]'"), 8_200_002, 'the value of 8 MB is whole';
+};
+
+subtest 'of supersteps all are saved or none' => sub {
+    my $thread = call({ do => 'save' });
+    result_of($thread);
+    my $steps = sub {
+        my ($do) = @_;
+        my $call = call({ do => 'silent' }, thread => $thread->[0], seconds => 600,
+            arguments => { supersteps => [ [ { values => { do => $do } } ], [ { values => {} } ] ] });
+        return $call;
+    };
+    is result_of($steps->('many')), 'ok', 'supersteps that are saved succeed';
+    is messages_of($thread)->[-1], 200, 'the state is that of the last superstep';
+    my $call = $steps->('half');
+    wait_for('its checkpoint', sub { messages_of($thread)->[-1] eq 'half' });
+    is end_call($call), 'call_timeout', 'supersteps whose time is over have failed';
+    is messages_of($thread)->[-1], 200, 'supersteps whose time is over are undone';
+    $call = $steps->('saved_exit');
+    wait_for('its checkpoint', sub { messages_of($thread)->[-1] eq 'saved' });
+    kill KILL => $sv->runner_pids;
+    is result_of($call), 'call_failed', 'supersteps that lose their runner have failed';
+    is messages_of($thread)->[-1], 200, 'supersteps that lose their runner are undone';
+};
+
+for my $case ([ value => 'update_value' => 'with a value' ], [ checkpoint => 'output' => 'output of a call that changes nothing' ],
+    [ record => 'record' => 'output of a call that changes nothing' ]) {
+    my ($what, $action, $message) = @{$case};
+    subtest "a runner that sends a $what where it may not is replaced, the call is executed again" => sub {
+        my $values = { do => $action, once => 1 };
+        my $call = $action eq 'update_value' ? call($values) : ask(describe => $values);
+        is result_of($call), 'ok', "$what: the call succeeds at last";
+        ok $sv->wait_log(qr/AGT0332: .*$message/), "$what: the reason is logged";
+    };
+}
 
 for my $case ([ event => 'an event of a call' ], [ other => 'a run that it does not execute' ],
     [ epoch => 'a run that it does not execute' ]) {

@@ -134,7 +134,7 @@ static void a_refused_report_changes_nothing(void **state)
         "{\"a\":{\"drawing\":1}}",
         "{\"a\":{\"description\":{}}}",
         "{\"a\":{\"error\":\"x\"}}",
-        "{\"a\":{\"factory\":true}}",
+        "{\"a\":{\"factory\":1}}",
         "{\"a\":{\"error\":{\"message\":1}}}",
         "{\"a\":{\"schemas\":{\"input_schema\":[]}}}",
         "{\"a\":{\"schemas\":{\"context_schema\":true}}}",

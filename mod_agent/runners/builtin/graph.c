@@ -53,7 +53,7 @@ static json_object *describe_state(const char *title)
     return schema;
 }
 
-static json_object *describe_schemas(void)
+json_object *runner_graph_describe_schemas(void)
 {
     json_object *schemas = json_object_new_object();
 
@@ -89,7 +89,7 @@ static json_object *describe_edge(const char *source, const char *target,
     return runner_value_add_bool(edge, "conditional", is_conditional);
 }
 
-static json_object *describe_drawing(const runner_graph_t *graph)
+json_object *runner_graph_describe_drawing(const runner_graph_t *graph)
 {
     json_object *nodes = runner_value_list_of(describe_node("__start__"));
     json_object *edges = runner_value_list_of(
@@ -111,6 +111,8 @@ json_object *runner_graph_describe(const runner_graph_t *graph)
 {
     json_object *description = json_object_new_object();
 
-    runner_value_add(description, "schemas", describe_schemas());
-    return runner_value_add(description, "drawing", describe_drawing(graph));
+    runner_value_add(description, "schemas", runner_graph_describe_schemas());
+    runner_value_add_bool(description, "has_subgraphs", false);
+    return runner_value_add(description, "drawing",
+                            runner_graph_describe_drawing(graph));
 }

@@ -58,7 +58,12 @@ const runner_tool_t *runner_graph_find_tool(const runner_graph_t *graph,
 const char *runner_graph_list_tools(const runner_graph_t *graph,
                                     apr_pool_t *pool);
 
-/* The graph in `ready`: {schemas, drawing}; one reference. */
+/* JSON schemas of the state, the input and others; nodes and edges. One
+ * reference each. */
+json_object *runner_graph_describe_schemas(void);
+json_object *runner_graph_describe_drawing(const runner_graph_t *graph);
+
+/* The graph in `ready`: {schemas, drawing, has_subgraphs}; one reference. */
 json_object *runner_graph_describe(const runner_graph_t *graph);
 
 #endif

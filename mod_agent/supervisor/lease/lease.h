@@ -66,10 +66,10 @@ struct agent_lease_t {
     char deployment_id[AGENT_UUID_SIZE];
     char thread_id[AGENT_UUID_SIZE];
     int attempt;
-    bool is_call; /* it has no events */
-    int graph;    /* its number (runner/graphs.h) */
-    /* Length of its start line, an estimate until it is started; failures to
-     * compose this line alone. */
+    bool is_call;    /* it has no events */
+    bool is_reading; /* a call whose only output is its end, with a value */
+    int graph;       /* its number (runner/graphs.h) */
+    /* Of its start line, an estimate at first; failures to compose it alone. */
     apr_size_t start_bytes;
     int start_failures;
     /* The statement in flight composes the line; the runner was given it. */

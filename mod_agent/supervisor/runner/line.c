@@ -217,8 +217,15 @@ static const char *find_breach(const agent_lease_t *lease,
     if (line->type == AGENT_LINE_EVENT && lease->is_call) {
         return "it sent an event of a call";
     }
-    return line->type == AGENT_LINE_END && line->is_drained
-            && !lease->is_stopping
+    if (line->type != AGENT_LINE_END) {
+        return lease->is_reading
+            ? "it sent output of a call that changes nothing"
+            : NULL;
+    }
+    if (line->has_value && !lease->is_reading) {
+        return "it ended a run or an update with a value";
+    }
+    return line->is_drained && !lease->is_stopping
         ? "a run ended as drained that was not to stop"
         : NULL;
 }

@@ -279,6 +279,7 @@ static const char *read_end(agent_line_t *line,
     const char *wrong = read_status(line, fields);
 
     line->type = AGENT_LINE_END;
+    line->has_value = agent_protocol_kind(fields, FIELD_VALUE) != '\0';
     if (!agent_protocol_is_optional(fields, FIELD_ERROR, '{')) {
         return "has an error that is not an object";
     }

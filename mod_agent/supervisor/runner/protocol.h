@@ -77,6 +77,8 @@ typedef struct agent_line_t {
     /* END: whether its status is success, or drained. */
     bool success;
     bool is_drained;
+    /* END: whether it has a value, which may be null. */
+    bool has_value;
     /* END with status error: the JSON text of its error, borrowed from the
      * line; NULL otherwise. */
     const char *failure;

@@ -21,6 +21,7 @@ static const char *const field_names[FIELD_COUNT] = {
     [FIELD_METADATA] = "metadata",
     [FIELD_OPAQUE] = "opaque",
     [FIELD_STATUS] = "status",
+    [FIELD_VALUE] = "value",
     [FIELD_ERROR] = "error",
     [FIELD_GRAPHS] = "graphs",
     [FIELD_RUNTIME] = "runtime",

@@ -23,6 +23,7 @@ typedef enum agent_protocol_field_t {
     FIELD_METADATA,
     FIELD_OPAQUE,
     FIELD_STATUS,
+    FIELD_VALUE,
     FIELD_ERROR,
     FIELD_GRAPHS,
     FIELD_RUNTIME,

@@ -30,7 +30,7 @@ enum {
     COL_TIMES_CLEARED,
     COL_START_BYTES,
     COL_STATE_BYTES,
-    COL_IS_CALL,
+    COL_OP,
     COL_START
 };
 
@@ -133,7 +133,7 @@ static const agent_statement_t claim_runs = {
     .params = 9,
     .sql = "select deployment_id, run_id, thread_id, epoch, graph_id, attempt, "
            "ready_seq, last_event_seq, max_shared, times_cleared, start_bytes, "
-           "state_bytes, is_call, start "
+           "state_bytes, op, start "
            "from agent.claim_runs($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 
 static apr_status_t send_claim(void *part, agent_database_t *database,
@@ -157,6 +157,8 @@ static apr_status_t send_claim(void *part, agent_database_t *database,
 static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
                        int row)
 {
+    const char *op;
+
     apr_cpystrn(lease->deployment_id,
                 agent_db_value(result, row, COL_DEPLOYMENT),
                 sizeof(lease->deployment_id));
@@ -171,7 +173,9 @@ static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
                                                       COL_START_BYTES, 0);
     lease->request.state_bytes = (apr_size_t)agent_db_integer(
         result, row, COL_STATE_BYTES, 0);
-    lease->is_call = *agent_db_value(result, row, COL_IS_CALL) == 't';
+    op = agent_db_value(result, row, COL_OP);
+    lease->is_call = op != NULL;
+    lease->is_reading = op != NULL && strcmp(op, "update") != 0;
 }
 
 /* A graph of the configuration: its pool, and its number there. */

@@ -83,7 +83,8 @@ begin
         deadline_at)
     values (
         p_deployment_id, p_call_id, p_thread_id, v_graph_id, 'update',
-        json_build_object('values', p_request -> 'values', 'as_node', p_request -> 'as_node'),
+        json_build_object('supersteps', json_build_array(json_build_array(json_build_object(
+            'values', p_request -> 'values', 'as_node', p_request -> 'as_node')))),
         jsonb_build_object(
             'metadata', v_thread.metadata || jsonb_build_object(
                 'graph_id', v_graph_id, 'thread_id', p_thread_id, 'user_id', p_user_id),

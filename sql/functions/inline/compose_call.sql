@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The protocol's call message for an attempt of a call, like agent.compose_start: its checkpoint is the one that
 -- the request names, else the thread's head, and a retry starts from the same one, since a call that saved a
--- checkpoint is not retried (agent.release_leased_runs).
+-- checkpoint is not retried (agent.release_leased_runs). A call that changes nothing has none.
 -- Returns: one row: the message as one line, without line breaks; its checkpoint is {"deleted": true} when the one
 --          that the request names was deleted since: no runner may get this message. No row when the thread was
 --          deleted.
@@ -22,10 +22,11 @@ as $function$
                'epoch', p_epoch,
                'attempt', p_attempt,
                'op', c.op,
-               'thread_id', p_thread_id,
+               'thread_id', nullif(p_thread_id, p_call_id),
                'graph_id', c.graph_id,
                'arguments', c.arguments,
                'config', c.config,
+               'context', c.context,
                'checkpoint', k.checkpoint)::text, E'\n\r', '  ')
       from (
             select x.*
@@ -34,15 +35,18 @@ as $function$
                and x.deployment_id is not distinct from p_deployment_id
              limit 1
            ) c
-     cross join lateral (
-            select x.head_checkpoint_id
+      left join lateral (
+            select x.thread_id, x.head_checkpoint_id
               from agent.threads x
              where x.deployment_id = p_deployment_id
                and x.thread_id = p_thread_id
              limit 1
-           ) t
+           ) t on true
      cross join lateral agent.compose_checkpoint(
-            p_deployment_id, p_thread_id, coalesce(c.checkpoint_id, t.head_checkpoint_id)) k
+            p_deployment_id, p_thread_id,
+            case when c.op = 'update' then coalesce(c.checkpoint_id, t.head_checkpoint_id) end) k
+     where t.thread_id is not null
+        or p_thread_id = p_call_id
 $function$;
 
 comment on function agent.compose_call(uuid, uuid, uuid, integer, smallint) is

@@ -31,8 +31,9 @@ as $function$
                             limit 1)
                    end as start_checkpoint_id
            ) r
-     cross join lateral agent.choose_start(
-            p_deployment_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
+      -- Not of a call that changes nothing: it does not read the state.
+      left join lateral agent.choose_start(
+            p_deployment_id, p_run_id, p_thread_id, r.start_checkpoint_id) c on coalesce(p_op, 'update') = 'update'
       left join lateral (
             select x.state_bytes
               from agent.checkpoints x

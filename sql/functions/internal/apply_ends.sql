@@ -31,7 +31,8 @@ begin
                            'error', i.status, 'message', 'The run ended without a message.'))
                end,
                i.last_event_seq,
-               i.is_failure))
+               i.is_failure,
+               i.value))
                filter (where q.cancel is distinct from 'rollback'),
            array_agg(q) filter (where q.cancel = 'rollback')
       into v_finals, v_discarded

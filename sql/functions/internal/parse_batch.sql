@@ -23,20 +23,21 @@ begin
           from json_to_recordset(p_items) as i (
                    d uuid, r uuid, e integer, s bigint, type text, event text, data json,
                    ns text, checkpoint_id uuid, path json, parent uuid, "values" json, next json, tasks json,
-                   metadata json, opaque json, status text, error json, task json,
+                   metadata json, opaque json, status text, error json, value json, task json,
                    checkpoint json, channels json, task_id text, task_path text, writes json,
                    digest text, value_type text, "text" text, base64 text, part text, parts text, f boolean)
     )
     select (
                select array_agg(agent.make_leased_run(
-                          k.d, k.r, k.e, k.locks_thread, k.status, k.error, k.seq, k.is_failure))
+                          k.d, k.r, k.e, k.locks_thread, k.status, k.error, k.seq, k.is_failure, k.value))
                  from (
                        select i.d, i.r, i.e,
                               bool_or(i.type <> 'event' and i.type <> 'task') as locks_thread,
                               max(i.status) filter (where i.type = 'end') as status,
                               max(i.error::text) filter (where i.type = 'end')::json as error,
                               max(i.s) filter (where i.type = 'event') as seq,
-                              coalesce(bool_or(i.f) filter (where i.type = 'end'), false) as is_failure
+                              coalesce(bool_or(i.f) filter (where i.type = 'end'), false) as is_failure,
+                              max(i.value::text) filter (where i.type = 'end')::json as value
                          from item i
                         group by i.d, i.r, i.e
                       ) k

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Releases runs whose worker or runner is lost. A requested cancel is applied first: a cancelled run is
--- never retried. A run without attempts left ends in error; a call that was saved has succeeded; the others become
--- ready. p_counted, p_reason and
--- p_max_shared: as in agent.release_runs. p_error: the word for a run without attempts left.
+-- never retried. A run without attempts left ends in error, as does an update of which a part was saved; a call that
+-- was saved has succeeded; the others become ready. p_counted, p_reason and p_max_shared: as in agent.release_runs.
+-- p_error: the word for a run without attempts left.
 -- Returns: one row per run: requeued, error, success, interrupted, rolled_back; gone, with thread_id null, when the
 --          worker no longer holds the lease.
 -- Locks:   the threads, then the queue rows, then the records.
@@ -39,16 +39,17 @@ begin
         elsif v_row.cancel = 'interrupt' then
             perform agent.finalize_runs(null, array[agent.make_end(v_row, 'interrupted')]);
             outcome := 'interrupted';
-        elsif v_row.op is not null and v_row.run_id = (
+        elsif v_row.op is not null and agent.is_saved_update(v_row) then
+            -- A second attempt would write it twice.
+            perform agent.finalize_runs(null, array[agent.make_end(v_row, 'success')]);
+            outcome := 'success';
+        elsif p_counted and v_row.attempts >= v_row.max_attempts
+           or v_row.op is not null and v_row.run_id = (
             select t.head_run_id
               from agent.threads t
              where t.deployment_id = v_row.deployment_id
                and t.thread_id = v_row.thread_id)
         then
-            -- The call was saved: a second attempt would write it twice.
-            perform agent.finalize_runs(null, array[agent.make_end(v_row, 'success')]);
-            outcome := 'success';
-        elsif p_counted and v_row.attempts >= v_row.max_attempts then
             perform agent.finalize_runs(null, array[agent.make_end(
                 v_row, 'error',
                 json_build_object(

@@ -15,7 +15,8 @@
 -- Returns: one row per run; one with deployment_id and graph_id only for a graph with a ready run whose pool has
 --          no runner; none for a worker that is not live. start: the start message, null when
 --          agent.compose_starts is to compose it; start_bytes: its approximate length; state_bytes: that of the
---          state, which the runner reads; is_call: the row is a call, its message agent.compose_call's;
+--          state, which the runner reads; op: the operation of a call, whose message is
+--          agent.compose_call's; null for a run;
 --          last_event_seq: number
 --          of the last event, from which numbering continues (-1: none); times_cleared: how often the run has
 --          ceased to be a suspect (agent.requeue_run); the worker executes it apart for longer each time.
@@ -45,7 +46,7 @@ create or replace function agent.claim_runs(
     times_cleared smallint,
     start_bytes bigint,
     state_bytes bigint,
-    is_call boolean,
+    op text,
     start text
 )
 language plpgsql volatile security invoker
@@ -129,7 +130,7 @@ begin
                    when q.epoch = 1 then -1
                    else agent.last_event_seq(q.deployment_id, q.events_bucket, q.run_id)
                end,
-               q.max_shared, q.times_cleared, q.bytes, q.state_bytes, q.op is not null,
+               q.max_shared, q.times_cleared, q.bytes, q.state_bytes, q.op,
                -- Not a join, which would compose the message before it tests the condition.
                case
                    when q.together > p_max_bytes then null
@@ -146,7 +147,7 @@ begin
 
     return query
         select g.deployment_id, null::uuid, null::uuid, null::integer, null::integer, g.graph_id,
-               null::bigint, null::bigint, null::smallint, null::smallint, null::bigint, null::bigint, null::boolean,
+               null::bigint, null::bigint, null::smallint, null::smallint, null::bigint, null::bigint, null::text,
                null::text
           from (
                 select f.*

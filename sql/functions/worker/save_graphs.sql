@@ -3,7 +3,7 @@
 -- are reported for the first time. A report that is stored already is not written again, so that a supervisor
 -- may call it at each start, and several may at the same time.
 -- p_graphs: an array of objects with graph_id, assistant_id (of the system assistant), description, schemas,
--- drawing, error and runtime.
+-- drawing, error, runtime, factory and has_subgraphs.
 -- Returns: the number of graphs that are new or have changed.
 -- Locks:   the rows of these graphs in the order of their keys, then the new assistants.
 create or replace function agent.save_graphs(
@@ -18,17 +18,22 @@ declare
     v_count integer;
 begin
     insert into agent.graphs as g (
-        deployment_id, graph_id, description, schemas, drawing, error, runtime, reported_at)
-    select p_deployment_id, r.graph_id, r.description, r.schemas, r.drawing, r.error, r.runtime, v_now
+        deployment_id, graph_id, description, schemas, drawing, error, runtime, factory, has_subgraphs,
+        reported_at)
+    select p_deployment_id, r.graph_id, r.description, r.schemas, r.drawing, r.error, r.runtime,
+           coalesce(r.factory, false), coalesce(r.has_subgraphs, true), v_now
       from json_to_recordset(p_graphs) as r (
-               graph_id text, description text, schemas json, drawing json, error json, runtime json)
+               graph_id text, description text, schemas json, drawing json, error json, runtime json, factory boolean,
+               has_subgraphs boolean)
      where not exists (
             select from agent.graphs x
              where x.deployment_id = p_deployment_id
                and x.graph_id = r.graph_id
-               and (x.description, x.schemas::text, x.drawing::text, x.error::text, x.runtime::text)
+               and (x.description, x.schemas::text, x.drawing::text, x.error::text, x.runtime::text, x.factory,
+                    x.has_subgraphs)
                    is not distinct from
-                   (r.description, r.schemas::text, r.drawing::text, r.error::text, r.runtime::text))
+                   (r.description, r.schemas::text, r.drawing::text, r.error::text, r.runtime::text,
+                    coalesce(r.factory, false), coalesce(r.has_subgraphs, true)))
      order by r.graph_id
         on conflict (deployment_id, graph_id) do update
        set description = excluded.description,
@@ -36,12 +41,15 @@ begin
            drawing = excluded.drawing,
            error = excluded.error,
            runtime = excluded.runtime,
+           factory = excluded.factory,
+           has_subgraphs = excluded.has_subgraphs,
            reported_at = excluded.reported_at
      -- A concurrent call stored the same.
-     where (g.description, g.schemas::text, g.drawing::text, g.error::text, g.runtime::text)
+     where (g.description, g.schemas::text, g.drawing::text, g.error::text, g.runtime::text, g.factory,
+            g.has_subgraphs)
            is distinct from
            (excluded.description, excluded.schemas::text, excluded.drawing::text, excluded.error::text,
-            excluded.runtime::text);
+            excluded.runtime::text, excluded.factory, excluded.has_subgraphs);
     get diagnostics v_count = row_count;
 
     perform agent.create_system_assistant(p_deployment_id, r.assistant_id, r.graph_id, r.description)

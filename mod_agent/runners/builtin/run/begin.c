@@ -7,6 +7,7 @@
 #include "change.h"
 #include "checkpoint.h"
 #include "core/json.h"
+#include "describe.h"
 #include "difference.h"
 #include "runners/builtin/base/value.h"
 #include "runners/builtin/message/message.h"
@@ -56,29 +57,6 @@ static apr_status_t apply_input(runner_run_t *run, json_object *input,
     return APR_SUCCESS;
 }
 
-/* Reads `goto` of a command: one node, by name or as {node}, or an array of
- * one. */
-static apr_status_t read_goto(runner_node_t *node, json_object *given,
-                              runner_problem_t **problem, apr_pool_t *pool)
-{
-    const char *name;
-
-    if (runner_value_count(given) == 1) {
-        given = json_object_array_get_idx(given, 0);
-    }
-    name = json_object_is_type(given, json_type_string)
-        ? json_object_get_string(given)
-        : agent_json_string(given, "node", "");
-    *node = runner_node_find(name);
-    if (strcmp(name, "__end__") == 0
-        || (*node != RUNNER_NODE_NONE && *node != RUNNER_NODE_START)) {
-        return APR_SUCCESS;
-    }
-    return runner_problem_set(problem, pool, RUNNER_INVALID_INPUT,
-                              "command/goto: a built-in graph goes to one of "
-                              "agent, tools and __end__.");
-}
-
 static apr_status_t refuse_missing_input(runner_run_t *run,
                                          runner_problem_t **problem)
 {
@@ -102,7 +80,8 @@ static apr_status_t apply_command(runner_run_t *run, json_object *command,
         return APR_EGENERAL;
     }
     if (target != NULL
-        && read_goto(&run->next, target, problem, run->pool) != APR_SUCCESS) {
+        && runner_change_read_goto(&run->next, target, problem, run->pool)
+            != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     if (run->next == RUNNER_NODE_START) {
@@ -249,7 +228,9 @@ apr_status_t runner_begin_state(runner_run_t *run, runner_problem_t **problem)
         return APR_EGENERAL;
     }
     if (run->is_call) {
-        return runner_update_apply(run, problem);
+        return strcmp(agent_json_string(run->start, "op", ""), "update") == 0
+            ? runner_update_apply(run, problem)
+            : runner_describe_answer(run, problem);
     }
     if (input != NULL) {
         return apply_input(run, input, is_input_saved(run, checkpoint),

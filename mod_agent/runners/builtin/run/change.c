@@ -128,3 +128,25 @@ runner_node_t runner_change_guess_node(runner_run_t *run)
         ? RUNNER_NODE_TOOLS
         : RUNNER_NODE_START;
 }
+
+apr_status_t runner_change_read_goto(runner_node_t *node, json_object *given,
+                                     runner_problem_t **problem,
+                                     apr_pool_t *pool)
+{
+    const char *name;
+
+    if (runner_value_count(given) == 1) {
+        given = json_object_array_get_idx(given, 0);
+    }
+    name = json_object_is_type(given, json_type_string)
+        ? json_object_get_string(given)
+        : agent_json_string(given, "node", "");
+    *node = runner_node_find(name);
+    if (strcmp(name, "__end__") == 0
+        || (*node != RUNNER_NODE_NONE && *node != RUNNER_NODE_START)) {
+        return APR_SUCCESS;
+    }
+    return runner_problem_set(problem, pool, RUNNER_INVALID_INPUT,
+                              "command/goto: a built-in graph goes to one of "
+                              "agent, tools and __end__.");
+}

@@ -29,6 +29,12 @@ apr_status_t runner_change_read(runner_change_t *change, runner_run_t *run,
 /* Applies what was read, and takes its reference. */
 void runner_change_apply(runner_run_t *run, const runner_change_t *change);
 
+/* Reads `goto` of a command: one node, by name or as {node}, or an array of
+ * one. */
+apr_status_t runner_change_read_goto(runner_node_t *node, json_object *given,
+                                     runner_problem_t **problem,
+                                     apr_pool_t *pool);
+
 /* Guesses the node that wrote the state before run->next. */
 runner_node_t runner_change_guess_node(runner_run_t *run);
 

@@ -29,13 +29,21 @@ static size_t measure(json_object *value)
     return length;
 }
 
-bool runner_metadata_is_short(const runner_run_t *run)
+apr_status_t runner_metadata_check(const runner_run_t *run,
+                                   runner_problem_t **problem)
 {
     json_object *config = agent_json_get(run->start, "config");
 
-    return measure(agent_json_get(config, "metadata"))
-        + measure(agent_json_get(config, "tags"))
-        <= RUNNER_METADATA_MAX;
+    if (measure(agent_json_get(config, "metadata"))
+            + measure(agent_json_get(config, "tags"))
+        <= RUNNER_METADATA_MAX) {
+        return APR_SUCCESS;
+    }
+    return runner_problem_set(problem, run->pool, "InvalidConfigError",
+                              "config/metadata and config/tags are longer than "
+                              "%d bytes together: they are repeated with every "
+                              "message that is streamed.",
+                              (int)RUNNER_METADATA_MAX);
 }
 
 json_object *runner_metadata_run(runner_run_t *run)

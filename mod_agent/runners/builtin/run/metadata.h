@@ -12,8 +12,10 @@
  * streamed message and event repeats them. */
 #define RUNNER_METADATA_MAX ((size_t)16 * 1024)
 
-/* Whether the run's metadata and tags are within RUNNER_METADATA_MAX. */
-bool runner_metadata_is_short(const runner_run_t *run);
+/* Whether the run's metadata and tags are within RUNNER_METADATA_MAX;
+ * APR_EGENERAL: *problem is set. */
+apr_status_t runner_metadata_check(const runner_run_t *run,
+                                   runner_problem_t **problem);
 
 /* The client's metadata and the ids of the run. */
 json_object *runner_metadata_run(runner_run_t *run);

@@ -18,6 +18,7 @@
 #include "runners/builtin/base/log.h"
 #include "runners/builtin/base/value.h"
 #include "stream.h"
+#include "update.h"
 #include "weight.h"
 
 #define SUCCESS "success"
@@ -334,6 +335,19 @@ static bool is_at_breakpoint(const runner_run_t *run)
         || (run->interrupt_before & (1U << run->next)) != 0;
 }
 
+/* A superstep at a time, so that the run waits for credit between them. */
+static void advance_call(runner_run_t *run)
+{
+    runner_problem_t *problem = NULL;
+
+    if (!runner_update_has_more(run)) {
+        end_run(run, SUCCESS, NULL);
+    }
+    else if (runner_update_apply(run, &problem) != APR_SUCCESS) {
+        fail_run(run, problem);
+    }
+}
+
 static void choose_next(runner_run_t *run)
 {
     if (is_at_breakpoint(run)) {
@@ -341,7 +355,10 @@ static void choose_next(runner_run_t *run)
         runner_stream_interrupt(run);
         end_run(run, SUCCESS, NULL);
     }
-    else if (run->next == RUNNER_NODE_NONE || run->is_call) {
+    else if (run->is_call) {
+        advance_call(run);
+    }
+    else if (run->next == RUNNER_NODE_NONE) {
         end_run(run, SUCCESS, NULL);
     }
     else if (run->is_stopping) {
@@ -355,32 +372,22 @@ static void choose_next(runner_run_t *run)
     }
 }
 
-static void fail_metadata(runner_run_t *run)
-{
-    runner_problem_t *problem;
-
-    runner_problem_set(&problem, run->pool, "InvalidConfigError",
-                       "config/metadata and config/tags are longer than %d "
-                       "bytes together: they are repeated with every message "
-                       "that is streamed.",
-                       (int)RUNNER_METADATA_MAX);
-    fail_run(run, problem);
-}
-
 /* The state has the input of `start` now. */
 static void free_start(runner_run_t *run)
 {
     json_object_object_del(run->start, "input");
     json_object_object_del(run->start, "command");
-    json_object_object_del(run->start, "arguments");
+    if (!runner_update_has_more(run)) {
+        json_object_object_del(run->start, "arguments");
+    }
 }
 
 static void begin_run(runner_run_t *run)
 {
     runner_problem_t *problem = NULL;
 
-    if (!run->is_call && !runner_metadata_is_short(run)) {
-        fail_metadata(run);
+    if (!run->is_call && runner_metadata_check(run, &problem) != APR_SUCCESS) {
+        fail_run(run, problem);
         return;
     }
     if (run->graph != NULL && !run->is_loaded && !runner_load_begin(run)) {

@@ -88,6 +88,18 @@ static bool has_valid_checkpoint(json_object *start)
                                 : NULL);
 }
 
+/* Reads the id; a call of no thread has none, "". */
+static bool has_valid_thread(char thread_id[AGENT_UUID_SIZE],
+                             json_object *start)
+{
+    json_object *id = agent_json_get(start, "thread_id");
+
+    return (id == NULL
+            && strcmp(agent_json_string(start, "type", ""), "call") == 0)
+        || agent_uuid_parse(thread_id,
+                            agent_json_string(start, "thread_id", NULL));
+}
+
 apr_status_t runner_start_read(runner_run_t **out, json_object *start,
                                runner_wire_t *wire, runner_http_t *http,
                                const runner_graph_t *graph, const char **reason,
@@ -97,8 +109,7 @@ apr_status_t runner_start_read(runner_run_t **out, json_object *start,
 
     *out = run;
     if (!agent_uuid_parse(run->run_id, agent_json_string(start, "run_id", NULL))
-        || !agent_uuid_parse(run->thread_id,
-                             agent_json_string(start, "thread_id", NULL))) {
+        || !has_valid_thread(run->thread_id, start)) {
         *reason = "start without a run_id or thread_id that is a UUID";
         return APR_EGENERAL;
     }

@@ -48,8 +48,7 @@ typedef struct runner_warm_t runner_warm_t;
 struct runner_run_t {
     APR_RING_ENTRY(runner_run_t) link;
     apr_pool_t *pool;
-    /* The pool of the node that executes; destroyed when the node is done. */
-    apr_pool_t *node_pool;
+    apr_pool_t *node_pool; /* until the node that executes is done */
     /* The objects of the lines of one event; cleared by runner_emit_clear(). */
     apr_pool_t *scratch;
     runner_output_t output;
@@ -63,7 +62,11 @@ struct runner_run_t {
 
     /* From `start` or `call`; belongs to pool, as do its texts. */
     json_object *start;
-    bool is_call; /* it has no events, and executes no node */
+    bool is_call;      /* it has no events, and executes no node */
+    size_t supersteps; /* of the call `update`, which were applied */
+    /* The result of another call, which may be null; belongs to pool. */
+    json_object *value;
+    bool has_value;
     char run_id[AGENT_UUID_SIZE];
     char thread_id[AGENT_UUID_SIZE];
     int64_t epoch;

@@ -301,6 +301,10 @@ void runner_stream_end(runner_run_t *run, const char *status,
                       ",\"status\":\"%s\",\"error\":",
                       run->run_id, run->epoch, status);
     runner_wire_add_json(run->output.wire, error);
+    if (run->has_value && problem == NULL) {
+        runner_wire_add(run->output.wire, ",\"value\":");
+        runner_wire_add_json(run->output.wire, run->value);
+    }
     runner_emit_end(run);
     runner_emit_clear(run);
 }
