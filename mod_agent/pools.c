@@ -9,6 +9,7 @@
 #include <http_log.h>
 #include <unixd.h>
 
+#include "applications.h"
 #include "config/graph.h"
 #include "db/conninfo.h"
 #include "private.h"
@@ -73,26 +74,6 @@ static bool check_cgroup(const char *directory,
     return rv == APR_SUCCESS;
 }
 
-bool agent_pools_check(const agent_server_config_t *config, server_rec *server,
-                       apr_pool_t *pool)
-{
-    const apr_array_header_t *names = agent_graph_list_deployments(config,
-                                                                   pool);
-    int runners = 0;
-
-    for (int i = 0; i < names->nelts; i++) {
-        agent_runner_settings_t settings = agent_runner_settings_get(
-            config, APR_ARRAY_IDX(names, i, const char *));
-
-        if (!check_user(settings.user, server)
-            || !check_cgroup(agent_config_cgroup(config), &settings, server)) {
-            return false;
-        }
-        runners += settings.runners;
-    }
-    return check_count(runners, server);
-}
-
 /* PostgreSQL may authenticate a user of this system by its name (peer). */
 static void warn_of_database_user(const char *name, const char *conninfo,
                                   server_rec *server)
@@ -138,29 +119,42 @@ static apr_status_t find_user(agent_pool_config_t *runners, const char *name)
     return APR_SUCCESS;
 }
 
-static apr_status_t fill_pool(agent_pool_config_t *runners,
-                              const agent_server_config_t *config,
-                              apr_pool_t *pool)
+static void fill_settings(agent_pool_config_t *runners,
+                          const agent_runner_settings_t *settings)
 {
-    agent_runner_settings_t settings = agent_runner_settings_get(
-        config, runners->deployment);
+    runners->runners = settings->runners;
+    runners->slots = settings->slots;
+    runners->memory = settings->memory;
+    runners->files = settings->files;
+    runners->processes = settings->processes;
+    runners->limits = get_limits(settings);
+    runners->busy_timeout = settings->busy_timeout;
+    runners->idle_time = settings->idle_time;
+    runners->run_timeout = settings->run_timeout;
+}
 
-    runners->graph_ids = agent_graph_list_names(config, runners->deployment,
-                                                pool);
+/* *problem: an error message, in pool, with APR_EGENERAL. */
+static apr_status_t fill_pool(agent_pool_config_t *runners,
+                              const char **problem,
+                              const agent_server_config_t *config,
+                              const agent_graph_pool_t *key, apr_pool_t *pool)
+{
+    agent_runner_settings_t settings = agent_runner_settings_get(config, key);
+    apr_status_t rv = find_user(runners, settings.user);
+
+    *problem = NULL;
+    runners->deployment = key->deployment;
+    runners->name = key->deployment;
+    runners->graph_ids = agent_graph_list_of_pool(config, key, pool);
     while (runners->graph_ids[runners->graph_count] != NULL) {
         runners->graph_count++;
     }
     runners->program = agent_config_runner(config);
-    runners->runners = settings.runners;
-    runners->slots = settings.slots;
-    runners->memory = settings.memory;
-    runners->files = settings.files;
-    runners->processes = settings.processes;
-    runners->limits = get_limits(&settings);
-    runners->busy_timeout = settings.busy_timeout;
-    runners->idle_time = settings.idle_time;
-    runners->run_timeout = settings.run_timeout;
-    return find_user(runners, settings.user);
+    fill_settings(runners, &settings);
+    if (rv == APR_SUCCESS && key->application != NULL) {
+        *problem = agent_application_fill(runners, config, key, pool);
+    }
+    return *problem != NULL ? APR_EGENERAL : rv;
 }
 
 /* Whether no pool before that one has its user. */
@@ -174,42 +168,91 @@ static bool is_first_of_user(const agent_pool_config_t *pools, int number)
     return pools[number].uid != (uid_t)-1;
 }
 
-/* One pool for each deployment: the built-in program executes its graphs. */
+static const agent_graph_pool_t *get_key(const apr_array_header_t *keys, int i)
+{
+    return &APR_ARRAY_IDX(keys, i, const agent_graph_pool_t);
+}
+
 apr_status_t agent_pools_fill(agent_supervisor_config_t *supervisor,
                               const agent_server_config_t *config,
                               server_rec *server, apr_pool_t *pool)
 {
-    const apr_array_header_t *names = agent_graph_list_deployments(config,
-                                                                   pool);
+    const apr_array_header_t *keys = agent_graph_list_pools(config, pool);
     agent_pool_config_t *pools = apr_pcalloc(
-        pool, (apr_size_t)names->nelts * sizeof(*pools));
+        pool, (apr_size_t)keys->nelts * sizeof(*pools));
+    const char *problem;
 
     supervisor->cgroup = agent_config_cgroup(config);
     supervisor->pools = pools;
-    supervisor->pool_count = names->nelts;
-    for (int i = 0; i < names->nelts; i++) {
-        apr_status_t rv;
+    supervisor->pool_count = keys->nelts;
+    for (int i = 0; i < keys->nelts; i++) {
+        apr_status_t rv = fill_pool(&pools[i], &problem, config,
+                                    get_key(keys, i), pool);
 
-        pools[i].deployment = APR_ARRAY_IDX(names, i, const char *);
-        rv = fill_pool(&pools[i], config, pool);
         if (rv != APR_SUCCESS) {
             return rv;
         }
         if (is_first_of_user(pools, i)) {
             warn_of_user(
-                agent_runner_settings_get(config, pools[i].deployment).user,
+                agent_runner_settings_get(config, get_key(keys, i)).user,
                 pools[i].uid, supervisor->conninfo, server);
         }
     }
     return APR_SUCCESS;
 }
 
+/* ---- the check of the configuration ---- */
+
+/* Tries the runner of an application out, with the rights that it will have. */
+static bool check_application(const agent_server_config_t *config,
+                              const agent_graph_pool_t *key, server_rec *server,
+                              apr_pool_t *pool)
+{
+    agent_pool_config_t runners = {.uid = (uid_t)-1};
+    const char *problem;
+
+    if (key->application == NULL) {
+        return true;
+    }
+    if (fill_pool(&runners, &problem, config, key, pool) == APR_SUCCESS) {
+        problem = agent_application_check(&runners, key, pool);
+    }
+    if (problem != NULL) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server, AGENT_LOGNO(0447) "%s",
+                     problem);
+    }
+    return problem == NULL;
+}
+
+bool agent_pools_check(const agent_server_config_t *config, server_rec *server,
+                       apr_pool_t *pool)
+{
+    const apr_array_header_t *keys = agent_graph_list_pools(config, pool);
+    int runners = 0;
+
+    for (int i = 0; i < keys->nelts; i++) {
+        const agent_graph_pool_t *key = get_key(keys, i);
+        agent_runner_settings_t settings = agent_runner_settings_get(config,
+                                                                     key);
+
+        if (!check_user(settings.user, server)
+            || !check_cgroup(agent_config_cgroup(config), &settings, server)
+            || !check_application(config, key, server, pool)) {
+            return false;
+        }
+        runners += settings.runners;
+    }
+    return check_count(runners, server);
+}
+
 void agent_pools_print_graphs(agent_supervisor_config_t *supervisor,
                               const agent_server_config_t *config,
                               apr_pool_t *pool)
 {
+    const apr_array_header_t *keys = agent_graph_list_pools(config, pool);
+
     for (int i = 0; i < supervisor->pool_count; i++) {
         supervisor->pools[i].graphs = agent_graph_print_json(
-            config, supervisor->pools[i].deployment, pool);
+            config, get_key(keys, i), pool);
     }
 }

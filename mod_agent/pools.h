@@ -6,8 +6,9 @@
 #include "config/config.h"
 #include "supervisor/supervisor.h"
 
-/* Checks the users, cgroups and number of runners of all deployments, as a part
- * of the configuration check. False: they are invalid, which is logged. */
+/* Checks the users, cgroups, applications and number of runners of all
+ * deployments, as a part of the configuration check. False: they are invalid,
+ * which is logged. */
 bool agent_pools_check(const agent_server_config_t *config, server_rec *server,
                        apr_pool_t *pool);
 

@@ -76,6 +76,8 @@ static void merge_runner(agent_runner_settings_t *merged,
                          const agent_runner_settings_t *add)
 {
     PICK(user, NULL);
+    PICK(python, NULL);
+    PICK(node, NULL);
     PICK(runners, -1);
     PICK(slots, -1);
     PICK(memory, -1);

@@ -301,6 +301,18 @@ const command_rec agent_directives[] = {
                   "(default: 1500)"),
     AP_INIT_TAKE1("AgentRunner", set_runner, NULL, RSRC_CONF,
                   "path of agent-runner (default: " AGENT_RUNNER_PATH ")"),
+    AP_INIT_TAKE23("AgentApplication", agent_directive_application, NULL,
+                   RSRC_CONF,
+                   "NAME DIRECTORY [ignore-auth]: an application with a "
+                   "langgraph.json, whose graphs are served (default: none)"),
+    AP_INIT_TAKE1("AgentPythonProgram", agent_directive_python, NULL, RSRC_CONF,
+                  "path of the Python that executes applications without a "
+                  "virtual environment of their own (default: python3 in "
+                  "/usr/local/bin, /usr/bin or /bin)"),
+    AP_INIT_TAKE1("AgentNodeProgram", agent_directive_node, NULL, RSRC_CONF,
+                  "path of the Node that executes applications in JavaScript "
+                  "and TypeScript (default: node in /usr/local/bin, /usr/bin "
+                  "or /bin)"),
     AP_INIT_TAKE1("AgentRunnerUser", agent_directive_runner_user, NULL,
                   RSRC_CONF,
                   "user that runners run as, when httpd is started by root "

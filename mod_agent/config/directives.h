@@ -29,6 +29,14 @@ const char *agent_directive_max_steps(cmd_parms *cmd, void *dir,
 const char *agent_directive_tool(cmd_parms *cmd, void *dir, int argc,
                                  char *const argv[]);
 
+/* directives_application.c: AgentApplication, and the programs of its runners.
+ */
+const char *agent_directive_application(cmd_parms *cmd, void *dir,
+                                        const char *name, const char *directory,
+                                        const char *option);
+const char *agent_directive_python(cmd_parms *cmd, void *dir, const char *arg);
+const char *agent_directive_node(cmd_parms *cmd, void *dir, const char *arg);
+
 /* directives_runner.c: settings of the runners of a host's deployment. */
 const char *agent_directive_runner_user(cmd_parms *cmd, void *dir,
                                         const char *arg);

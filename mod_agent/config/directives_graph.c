@@ -10,7 +10,6 @@
 #include <apr_strings.h>
 
 #include "../core/json.h"
-#include "../core/uuid.h"
 #include "../core/word.h"
 #include "../private.h"
 #include "file.h"
@@ -65,24 +64,6 @@ static const char *close_graph(cmd_parms *cmd, const agent_graph_t *graph)
     return NULL;
 }
 
-static agent_graph_t *make_graph(const char *name, cmd_parms *cmd)
-{
-    apr_pool_t *pool = cmd->pool;
-    agent_graph_t *graph = apr_pcalloc(pool, sizeof(*graph));
-    char id[AGENT_UUID_SIZE];
-
-    agent_uuid_v5(id, name);
-    graph->name = name;
-    graph->server = cmd->server;
-    graph->directive = cmd->directive;
-    graph->assistant_id = apr_pstrdup(pool, id);
-    graph->max_steps = 25;
-    graph->max_tokens = 4096;
-    graph->timeout = apr_time_from_sec(120);
-    graph->tools = apr_array_make(pool, 4, sizeof(agent_tool_t *));
-    return graph;
-}
-
 const char *agent_directive_graph(cmd_parms *cmd, void *dir, const char *args)
 {
     const char *problem = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
@@ -105,7 +86,7 @@ const char *agent_directive_graph(cmd_parms *cmd, void *dir, const char *args)
                             "digits, _ and -, at most 64, got '%s'",
                             words);
     }
-    graph = make_graph(name, cmd);
+    graph = agent_graph_make(name, cmd);
     APR_ARRAY_PUSH(config->graphs, agent_graph_t *) = graph;
     problem = ap_walk_config(cmd->directive->first_child, cmd, cmd->context);
     return problem != NULL ? problem : close_graph(cmd, graph);

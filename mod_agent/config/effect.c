@@ -100,7 +100,7 @@ static void warn_of_deployment(const agent_server_config_t *config, int number,
 
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
                  AGENT_LOGNO(0444) "AgentDeployment: expected a deployment "
-                                   "with an <AgentGraph>, got '%s' at %s: "
+                                   "with a graph, got '%s' at %s: "
                                    "only other servers of its database "
                                    "execute its runs%s",
                  entry->deployment, print_lines(config, number, pool),
@@ -125,9 +125,9 @@ static void warn_of_runners(const agent_host_directive_t *entry,
                             server_rec *server)
 {
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                 AGENT_LOGNO(0445) "%s: expected in a host with an "
-                                   "<AgentGraph>, got it without one at %s:%d: "
-                                   "it has no effect",
+                 AGENT_LOGNO(0445) "%s: expected in a host with a graph, "
+                                   "got it without one at %s:%d: it has no "
+                                   "effect",
                  entry->directive->directive, entry->directive->filename,
                  entry->directive->line_num);
 }

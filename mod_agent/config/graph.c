@@ -7,23 +7,69 @@
 #include <apr_strings.h>
 
 #include "../core/json.h"
+#include "../core/uuid.h"
+
+agent_graph_t *agent_graph_make(const char *name, cmd_parms *cmd)
+{
+    apr_pool_t *pool = cmd->pool;
+    agent_graph_t *graph = apr_pcalloc(pool, sizeof(*graph));
+    char id[AGENT_UUID_SIZE];
+
+    agent_uuid_v5(id, name);
+    graph->name = name;
+    graph->server = cmd->server;
+    graph->directive = cmd->directive;
+    graph->assistant_id = apr_pstrdup(pool, id);
+    graph->max_steps = 25;
+    graph->max_tokens = 4096;
+    graph->timeout = apr_time_from_sec(120);
+    graph->tools = apr_array_make(pool, 4, sizeof(agent_tool_t *));
+    return graph;
+}
+
+const char *agent_graph_directive(const agent_graph_t *graph)
+{
+    return graph->application != NULL ? "AgentApplication" : "<AgentGraph>";
+}
 
 const agent_graph_t *agent_graph_get(const agent_server_config_t *config, int i)
 {
     return APR_ARRAY_IDX(config->graphs, i, const agent_graph_t *);
 }
 
-/* Both places of a name that a deployment has twice. */
+/* Both places of a name that a deployment has twice. what: of a graph, or of an
+ * application. */
 static const char *print_twice(const agent_graph_t *first,
-                               const agent_graph_t *second, apr_pool_t *pool)
+                               const agent_graph_t *second, const char *what,
+                               const char *name, apr_pool_t *pool)
 {
     return apr_psprintf(
         pool,
-        "<AgentGraph>: expected each name once in a deployment, got '%s' of "
+        "%s: expected each name %sonce in a deployment, got '%s' of "
         "'%s' at %s:%d and at %s:%d",
-        first->name, first->deployment, first->directive->filename,
-        first->directive->line_num, second->directive->filename,
-        second->directive->line_num);
+        agent_graph_directive(second), what, name, first->deployment,
+        first->directive->filename, first->directive->line_num,
+        second->directive->filename, second->directive->line_num);
+}
+
+/* Returns an error message, in pool, when the two cannot be in one deployment.
+ */
+static const char *check_pair(const agent_graph_t *first,
+                              const agent_graph_t *second, apr_pool_t *pool)
+{
+    const agent_application_t *one = first->application;
+    const agent_application_t *other = second->application;
+
+    if (strcmp(first->deployment, second->deployment) != 0) {
+        return NULL;
+    }
+    if (strcmp(first->name, second->name) == 0) {
+        return print_twice(first, second, "", first->name, pool);
+    }
+    return one != NULL && other != NULL && one != other
+            && strcmp(one->name, other->name) == 0
+        ? print_twice(first, second, "of an application ", one->name, pool)
+        : NULL;
 }
 
 const char *agent_graph_assign(const agent_server_config_t *config,
@@ -36,40 +82,51 @@ const char *agent_graph_assign(const agent_server_config_t *config,
 
         graph->deployment = agent_config_host_deployment(graph->server);
         for (int k = 0; k < i; k++) {
-            const agent_graph_t *other = agent_graph_get(config, k);
+            const char *problem = check_pair(agent_graph_get(config, k), graph,
+                                             pool);
 
-            if (strcmp(other->name, graph->name) == 0
-                && strcmp(other->deployment, graph->deployment) == 0) {
-                return print_twice(other, graph, pool);
+            if (problem != NULL) {
+                return problem;
             }
         }
     }
     return NULL;
 }
 
-static bool has_name(const apr_array_header_t *names, const char *name)
+bool agent_graph_is_of(const agent_graph_t *graph,
+                       const agent_graph_pool_t *key)
 {
-    for (int i = 0; i < names->nelts; i++) {
-        if (strcmp(APR_ARRAY_IDX(names, i, const char *), name) == 0) {
+    return graph->application == key->application
+        && strcmp(graph->deployment, key->deployment) == 0;
+}
+
+static bool has_pool_of(const apr_array_header_t *keys,
+                        const agent_graph_t *graph)
+{
+    for (int i = 0; i < keys->nelts; i++) {
+        if (agent_graph_is_of(graph,
+                              &APR_ARRAY_IDX(keys, i, agent_graph_pool_t))) {
             return true;
         }
     }
     return false;
 }
 
-const apr_array_header_t *agent_graph_list_deployments(
+const apr_array_header_t *agent_graph_list_pools(
     const agent_server_config_t *config, apr_pool_t *pool)
 {
-    apr_array_header_t *names = apr_array_make(pool, 2, sizeof(const char *));
+    apr_array_header_t *keys = apr_array_make(pool, 2,
+                                              sizeof(agent_graph_pool_t));
 
     for (int i = 0; i < config->graphs->nelts; i++) {
-        const char *name = agent_graph_get(config, i)->deployment;
+        const agent_graph_t *graph = agent_graph_get(config, i);
 
-        if (!has_name(names, name)) {
-            APR_ARRAY_PUSH(names, const char *) = name;
+        if (!has_pool_of(keys, graph)) {
+            APR_ARRAY_PUSH(keys, agent_graph_pool_t) = (agent_graph_pool_t){
+                graph->deployment, graph->application};
         }
     }
-    return names;
+    return keys;
 }
 
 bool agent_graph_has_deployment(const agent_server_config_t *config,
@@ -116,6 +173,24 @@ const char *const *agent_graph_list_names(const agent_server_config_t *config,
     return names;
 }
 
+const char *const *agent_graph_list_of_pool(const agent_server_config_t *config,
+                                            const agent_graph_pool_t *key,
+                                            apr_pool_t *pool)
+{
+    const char **names = apr_pcalloc(
+        pool, sizeof(char *) * (apr_size_t)(config->graphs->nelts + 1));
+    int count = 0;
+
+    for (int i = 0; i < config->graphs->nelts; i++) {
+        const agent_graph_t *graph = agent_graph_get(config, i);
+
+        if (agent_graph_is_of(graph, key)) {
+            names[count++] = graph->name;
+        }
+    }
+    return names;
+}
+
 static const char *print_tool(const agent_tool_t *tool, apr_pool_t *pool)
 {
     if (tool->method == NULL) {
@@ -143,7 +218,16 @@ static const char *print_tools(const agent_graph_t *graph, apr_pool_t *pool)
     return apr_array_pstrcat(pool, texts, ',');
 }
 
-static const char *print_graph(const agent_graph_t *graph, apr_pool_t *pool)
+static const char *print_of_application(const agent_graph_t *graph,
+                                        apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, agent_json_quote(graph->name, pool),
+                       ":{\"kind\":\"langgraph\",\"path\":",
+                       agent_json_quote(graph->path, pool), ",\"description\":",
+                       agent_json_quote(graph->description, pool), "}", NULL);
+}
+
+static const char *print_builtin(const agent_graph_t *graph, apr_pool_t *pool)
 {
     return apr_psprintf(
         pool,
@@ -161,7 +245,8 @@ static const char *print_graph(const agent_graph_t *graph, apr_pool_t *pool)
 }
 
 const char *agent_graph_print_json(const agent_server_config_t *config,
-                                   const char *deployment, apr_pool_t *pool)
+                                   const agent_graph_pool_t *key,
+                                   apr_pool_t *pool)
 {
     apr_array_header_t *texts = apr_array_make(pool, config->graphs->nelts,
                                                sizeof(const char *));
@@ -169,8 +254,10 @@ const char *agent_graph_print_json(const agent_server_config_t *config,
     for (int i = 0; i < config->graphs->nelts; i++) {
         const agent_graph_t *graph = agent_graph_get(config, i);
 
-        if (strcmp(graph->deployment, deployment) == 0) {
-            APR_ARRAY_PUSH(texts, const char *) = print_graph(graph, pool);
+        if (agent_graph_is_of(graph, key)) {
+            APR_ARRAY_PUSH(texts, const char *) = graph->application != NULL
+                ? print_of_application(graph, pool)
+                : print_builtin(graph, pool);
         }
     }
     return apr_pstrcat(pool, "{", apr_array_pstrcat(pool, texts, ','), "}",

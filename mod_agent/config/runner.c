@@ -37,24 +37,24 @@ static agent_runner_settings_t get_of_host(const server_rec *host)
     return settings;
 }
 
-/* The deployment has a graph, perhaps only the last one. */
+/* The pool has a graph, perhaps only the last one. */
 static const agent_graph_t *find_first(const agent_server_config_t *config,
-                                       const char *deployment)
+                                       const agent_graph_pool_t *key)
 {
     const agent_graph_t *const *graph = (const agent_graph_t *const *)
                                             config->graphs->elts;
     const agent_graph_t *const *last = graph + config->graphs->nelts - 1;
 
-    while (graph < last && strcmp((*graph)->deployment, deployment) != 0) {
+    while (graph < last && !agent_graph_is_of(*graph, key)) {
         graph++;
     }
     return *graph;
 }
 
 agent_runner_settings_t agent_runner_settings_get(
-    const agent_server_config_t *config, const char *deployment)
+    const agent_server_config_t *config, const agent_graph_pool_t *key)
 {
-    const agent_graph_t *first = find_first(config, deployment);
+    const agent_graph_t *first = find_first(config, key);
 
     return get_of_host(first->server);
 }
@@ -117,7 +117,8 @@ const char *agent_runner_settings_check(const agent_server_config_t *config,
     /* Bounded: it returns with the first message. */
     for (int i = 0; i < config->graphs->nelts; i++) {
         const agent_graph_t *graph = agent_graph_get(config, i);
-        const agent_graph_t *first = find_first(config, graph->deployment);
+        const agent_graph_pool_t key = {graph->deployment, graph->application};
+        const agent_graph_t *first = find_first(config, &key);
         agent_runner_settings_t own = get_of_host(graph->server);
         agent_runner_settings_t shared = get_of_host(first->server);
         const char *problem;

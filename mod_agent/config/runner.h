@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Settings of runners. Virtual hosts inherit those of the main server; the
- * hosts that declare graphs of a deployment have the same ones, since they
- * share its runners.
+ * hosts that declare built-in graphs of a deployment have the same ones, since
+ * they share its runners. An application has those of its host.
  */
 #ifndef AGENT_CONFIG_RUNNER_H
 #define AGENT_CONFIG_RUNNER_H
@@ -13,6 +13,9 @@
 /* -1 or NULL: unset. */
 typedef struct agent_runner_settings_t {
     const char *user;
+    /* The programs that execute applications; NULL: those of the path. */
+    const char *python;
+    const char *node;
     int runners;
     int slots;
     /* Bytes of one runner; 0: no limit. */
@@ -32,14 +35,16 @@ typedef struct agent_runner_settings_t {
 } agent_runner_settings_t;
 
 struct agent_server_config_t;
+struct agent_graph_pool_t;
 
-/* Returns the settings of the deployment's runners, with defaults for unset
- * values: those of the host that declares its first graph. */
+/* Returns the settings of a pool's runners, with defaults for unset values:
+ * those of the host that declares its first graph. */
 agent_runner_settings_t agent_runner_settings_get(
-    const struct agent_server_config_t *config, const char *deployment);
+    const struct agent_server_config_t *config,
+    const struct agent_graph_pool_t *key);
 
-/* Returns an error message, in pool, when hosts of one deployment have
- * different settings, or a limit of a pool has no AgentRunnerCgroup; after
+/* Returns an error message, in pool, when hosts of one pool have different
+ * settings, or a limit of a pool has no AgentRunnerCgroup; after
  * agent_graph_assign(). */
 const char *agent_runner_settings_check(
     const struct agent_server_config_t *config, apr_pool_t *pool);

@@ -27,6 +27,9 @@ typedef struct agent_cgroup_limits_t {
 
 /* Everything it points to is borrowed until agent_supervisor_main() returns. */
 typedef struct agent_pool_config_t {
+    /* Of its runners, in the log: the deployment's, or DEPLOYMENT/APPLICATION.
+     */
+    const char *name;
     /* The name of the deployment, and those of the graphs. */
     const char *deployment;
     const char *const *graph_ids;
@@ -34,8 +37,15 @@ typedef struct agent_pool_config_t {
     /* JSON text: the `graphs` object of the protocol's hello. It has the keys
      * of this pool's models only. */
     const char *graphs;
-    /* The program; opened before privileges are dropped. */
+    /* JSON text: `application` of hello; NULL: the pool has none. */
+    const char *application;
+    /* The program; opened before privileges are dropped, that of an application
+     * with the rights of its user: if that fails, only its runners do not
+     * start.
+     */
     const char *program;
+    /* Its arguments, from argv[0] on, ended by NULL; NULL: only a name. */
+    const char *const *arguments;
     /* Its working directory, which its user can enter; NULL: / */
     const char *directory;
     /* NAME=value, ended by NULL, besides PATH, LANG and TZ: at most

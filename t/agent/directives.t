@@ -71,15 +71,28 @@ my $short = file('short', 'whsec_' . 'QUJD' x 7 . "\n");
 my $long = file('long', 'whsec_' . 'QUJD' x 22 . "\n");
 my $odd = file('odd', "whsec_no-base64-but-a-secret\n");
 
+mkdir "$dir/shop" or die "$dir/shop: $!\n";
+my $application = (file('shop/langgraph.json', '{"graphs": {"counter": "./counter.py:graph"}}') =~ s{/[^/]+\z}{}r);
+
+# The runner with one of applications beside it.
+sub runner_with_python {
+    chmod 0755, $dir or die "$dir: $!\n";
+    mkdir "$dir/runners" or die "$dir/runners: $!\n";
+    file('runners/python', '');
+    symlink build_dir() . '/agent-runner', "$dir/agent-runner" or die "symlink: $!\n";
+    return "$dir/agent-runner";
+}
+
 # conf/agent.conf with everything in it switched on.
 sub reference {
     my $text = slurp(root() . '/conf/agent.conf');
     # The last section is commented out as a whole.
     $text =~ s{^#(?=    \S|</?Location)}{}mg;
     $text =~ s/^( *)#(?=Agent)/$1/mg;
-    my %file = ('/usr/local/libexec/agent-runner' => build_dir() . '/agent-runner',
+    my %file = ('/usr/local/libexec/agent-runner' => runner_with_python(),
+        '/srv/agents/shop' => $application,
         '/etc/apache2/webhook.secret' => $secret, '/etc/apache2/model.key' => $key,
-        'conf/weather.schema.json' => $schema);
+        'conf/weather.schema.json' => $schema, '/opt/python/bin/python3' => '/usr/bin/perl', '/opt/node/bin/node' => '/usr/bin/perl');
     $text =~ s{^(AgentRunnerCgroup) .*}{$cgroup ? "$1 " . $cgroup->dir : ''}me;
     for my $name (keys %file) {
         ok $text =~ s/^( *Agent.*)\Q$name\E/$1$file{$name}/mg, "directives: conf/agent.conf names $name";
@@ -355,7 +368,7 @@ SKIP: {
     my $section = qq(<Location "/x">\nAgentDeployment shop\n</Location>\n);
     my @warned = (
         [ 'a deployment whose name is misspelt', "$shop<VirtualHost *:2>\nAgentDeployment shpo\n</VirtualHost>\n",
-            qr/AGT0444: AgentDeployment: expected .* <AgentGraph>, got 'shpo' at \S+httpd\.conf:\d+: .*runs$/m ],
+            qr/AGT0444: AgentDeployment: expected .* a graph, got 'shpo' at \S+httpd\.conf:\d+: .*runs$/m ],
         [ 'the deployment of a location beside <AgentGraph>', graph('AgentModel demo') . $section,
             qr/AGT0444: .*'shop' at \S+:\d+: .*outside of locations$/m ],
         [ 'a deployment that is named twice', "$shop$section<VirtualHost *:2>\nAgentDeployment shpo\n"
@@ -363,7 +376,7 @@ SKIP: {
             qr/AGT0444: .*'shpo' at (\S+):\d+, \1:\d+: only/m ],
         [ 'a deployment of a server without graphs', "AgentDeployment shop\n", qr/AGT0444: .*'shop'/ ],
         (map { [ "$_ in a virtual host without graphs", graph('AgentModel demo') . "<VirtualHost *:1>\n$_ 64\n</VirtualHost>\n",
-            qr/AGT0445: $_: expected in a host with an <AgentGraph>.* at \S+httpd\.conf:\d+: it has no effect$/m ] }
+            qr/AGT0445: $_: expected in a host with a graph.* at \S+httpd\.conf:\d+: it has no effect$/m ] }
             qw(AgentRunners AgentPoolProcesses AgentPoolCPU),
             map { "AgentRunner$_" } qw(User Slots Files Processes IdleTime BusyTimeout)),
         (map { [ "$_ in a virtual host without graphs", graph('AgentModel demo') . "<VirtualHost *:1>\n$_ 1G\n</VirtualHost>\n",

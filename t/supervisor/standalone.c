@@ -103,6 +103,7 @@ static agent_pool_config_t *find_pool(agent_supervisor_config_t *config,
         i++;
     }
     config->pools[i].deployment = deployment;
+    config->pools[i].name = deployment;
     config->pool_count = i == config->pool_count ? i + 1 : config->pool_count;
     return &config->pools[i];
 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -136,6 +137,28 @@ apr_status_t agent_process_become(uid_t uid, gid_t gid)
         return APR_FROM_OS_ERROR(errno);
     }
     return APR_SUCCESS;
+}
+
+int agent_process_open_as(uid_t uid, gid_t gid, const char *path)
+{
+    int number;
+    int fd;
+
+    if (uid != (uid_t)-1) {
+        if (setgroups(0, NULL) != 0) {
+            return -1;
+        }
+        /* Only of this thread, and without CAP_DAC_OVERRIDE while it is not 0.
+         */
+        setfsgid(gid);
+        setfsuid(uid);
+    }
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    number = errno;
+    setfsuid(geteuid());
+    setfsgid(getegid());
+    errno = number;
+    return fd;
 }
 
 void agent_process_name(const char *name)

@@ -54,6 +54,11 @@ bool agent_process_close_fds(const int *keep, int count);
  */
 apr_status_t agent_process_become(uid_t uid, gid_t gid);
 
+/* open(path, O_RDONLY) with the rights of uid and gid, for a process that may
+ * be root; (uid_t)-1: with its own. It does not wait for a FIFO. This process
+ * loses its supplementary groups. -1 and errno on failure. */
+int agent_process_open_as(uid_t uid, gid_t gid, const char *path);
+
 /* The name shown by ps -c and top; at most 15 characters. */
 void agent_process_name(const char *name);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "../../core/clock.h"
@@ -51,19 +52,37 @@ static void close_programs(const agent_supervisor_config_t *config,
     }
 }
 
-/* Pools of one program share its descriptor. */
+/* The user of an application owns its folder, and may have put a link there
+ * that leads to a file which it may not read, or a device. */
+static int open_of_application(const agent_pool_config_t *pool)
+{
+    int fd = agent_process_open_as(pool->uid, pool->gid, pool->program);
+    struct stat info;
+
+    if (fd >= 0 && (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))) {
+        close(fd);
+        fd = -1;
+        errno = EACCES;
+    }
+    return fd;
+}
+
+/* Pools of one program share its descriptor, those of applications excepted. */
 static int open_program(const agent_supervisor_config_t *config,
                         const int *programs, int number)
 {
-    const char *path = config->pools[number].program;
+    const agent_pool_config_t *pool = &config->pools[number];
     int fd;
 
-    for (int i = 0; i < number; i++) {
-        if (strcmp(config->pools[i].program, path) == 0) {
+    /* Bounded: AGENT_POOLS_MAX_RUNNERS pools. */
+    for (int i = 0; i < number && pool->application == NULL; i++) {
+        if (config->pools[i].application == NULL
+            && strcmp(config->pools[i].program, pool->program) == 0) {
             return programs[i];
         }
     }
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = pool->application != NULL ? open_of_application(pool)
+                                   : open(pool->program, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         keep_script_open(fd);
     }
@@ -78,7 +97,7 @@ static apr_status_t open_programs(const agent_supervisor_config_t *config,
     }
     for (int i = 0; i < config->pool_count; i++) {
         programs[i] = open_program(config, programs, i);
-        if (programs[i] < 0) {
+        if (programs[i] < 0 && config->pools[i].application == NULL) {
             apr_status_t rv = APR_FROM_OS_ERROR(errno);
 
             *failed = config->pools[i].program;

@@ -157,7 +157,7 @@ static void fill_environment(environment_t *out, const char *const *own)
 void agent_spawner_exec(const agent_spawner_origin_t *origin,
                         const int fds[AGENT_SPAWNER_FDS])
 {
-    char *const argv[] = {"agent-runner", NULL};
+    static char *const no_arguments[] = {"agent-runner", NULL};
     const agent_pool_config_t *pool = origin->pool;
     environment_t environment;
     int program;
@@ -179,7 +179,10 @@ void agent_spawner_exec(const agent_spawner_origin_t *origin,
     if (getppid() != origin->parent) {
         _exit(125);
     }
-    fexecve(program, argv, environment.variables);
+    fexecve(program,
+            pool->arguments != NULL ? (char *const *)pool->arguments
+                                    : no_arguments,
+            environment.variables);
     give_up("program");
     _exit(127);
 }

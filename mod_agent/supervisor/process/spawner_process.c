@@ -183,6 +183,16 @@ static pid_t fork_runner(const spawner_t *s, int pool, const int *fds,
     return pid;
 }
 
+/* False, and errno: there is no such pool, or its program could not be opened
+ * at the start. */
+static bool has_program(const spawner_t *s, int pool)
+{
+    bool exists = pool >= 0 && pool < s->config->pool_count;
+
+    errno = exists ? ENOENT : EINVAL;
+    return exists && s->programs[pool] >= 0;
+}
+
 static void start_runner(spawner_t *s, apr_uint32_t id, int pool,
                          const int *fds)
 {
@@ -190,9 +200,8 @@ static void start_runner(spawner_t *s, apr_uint32_t id, int pool,
     int gate[2] = {-1, -1};
     pid_t pid = -1;
 
-    errno = child == NULL ? EAGAIN : EINVAL;
-    if (child != NULL && pool >= 0 && pool < s->config->pool_count
-        && pipe2(gate, O_CLOEXEC) == 0) {
+    errno = EAGAIN;
+    if (child != NULL && has_program(s, pool) && pipe2(gate, O_CLOEXEC) == 0) {
         pid = fork_runner(s, pool, fds, gate);
     }
     if (pid < 0) {

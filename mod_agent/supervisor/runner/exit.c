@@ -148,11 +148,11 @@ static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
 static void report_unlimited(agent_context_t *context,
                              const agent_runner_t *runner, int number)
 {
-    agent_report_repeat(
-        context, AGENT_LOG_WARNING, "AGT0357", APR_FROM_OS_ERROR(number),
-        "runner %d could not be moved into the cgroup of "
-        "deployment %s",
-        (int)runner->pid, runner->runner_pool->config->deployment);
+    agent_report_repeat(context, AGENT_LOG_WARNING, "AGT0357",
+                        APR_FROM_OS_ERROR(number),
+                        "runner %d could not be moved into the cgroup of "
+                        "deployment %s",
+                        (int)runner->pid, runner->runner_pool->config->name);
 }
 
 static void refuse_runner(agent_runner_io_t *io, agent_runner_t *runner,
@@ -162,7 +162,7 @@ static void refuse_runner(agent_runner_io_t *io, agent_runner_t *runner,
                         APR_FROM_OS_ERROR(number),
                         "the spawner could not start a runner of deployment "
                         "%s",
-                        runner->runner_pool->config->deployment);
+                        runner->runner_pool->config->name);
     runner->loss = AGENT_LOSS_UNCOUNTED;
     agent_runner_release_runs(io->runs, runner);
     agent_runner_set_dead(io->runners, runner);

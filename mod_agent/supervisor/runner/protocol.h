@@ -90,9 +90,10 @@ typedef struct agent_line_t {
 const char *agent_protocol_read(agent_line_t *line, const char *text,
                                 apr_size_t length);
 
-/* Append a line for a runner to out, newline included. graphs: a JSON object.
- */
-void agent_protocol_hello(agent_buffer_t *out, const char *graphs);
+/* Append a line for a runner to out, newline included. graphs: a JSON object;
+ * application: one, or NULL. */
+void agent_protocol_hello(agent_buffer_t *out, const char *application,
+                          const char *graphs);
 void agent_protocol_cancel(agent_buffer_t *out, const agent_lease_key_t *key);
 /* reason: a word; deadline_ms: when the run will be cancelled. */
 void agent_protocol_stop(agent_buffer_t *out, const agent_lease_key_t *key,

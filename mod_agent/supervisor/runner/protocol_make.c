@@ -9,13 +9,16 @@
 
 #include "../../core/json.h"
 
-void agent_protocol_hello(agent_buffer_t *out, const char *graphs)
+void agent_protocol_hello(agent_buffer_t *out, const char *application,
+                          const char *graphs)
 {
     agent_buffer_print(out,
                        "{\"type\":\"hello\",\"protocol\":%d,\"limits\":"
-                       "{\"line\":%d,\"blob_part\":%d},\"graphs\":",
+                       "{\"line\":%d,\"blob_part\":%d},"
+                       "\"application\":%s,\"graphs\":",
                        AGENT_PROTOCOL_VERSION, (int)AGENT_PROTOCOL_MAX_LINE,
-                       (int)AGENT_PROTOCOL_MAX_PART);
+                       (int)AGENT_PROTOCOL_MAX_PART,
+                       application != NULL ? application : "null");
     agent_buffer_append(out, graphs, strlen(graphs));
     agent_buffer_append(out, "}\n", 2);
 }

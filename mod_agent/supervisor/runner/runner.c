@@ -114,6 +114,7 @@ static agent_runner_t *make_runner(agent_runner_table_t *table,
     runner->pong_by = AGENT_CLOCK_NEVER;
     agent_runner_link(table, runner);
     agent_protocol_hello(agent_runner_input(runner),
+                         runner_pool->config->application,
                          runner_pool->config->graphs);
     return runner;
 }
@@ -144,7 +145,7 @@ agent_runner_t *agent_runner_start(agent_runner_table_t *table,
         agent_pool_count_failure(pool, table->context, max_shared);
         agent_report_repeat(table->context, AGENT_LOG_ERR, "AGT0334", rv,
                             "a runner of deployment %s could not be started",
-                            pool->config->deployment);
+                            pool->config->name);
         return NULL;
     }
     return runner;

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads langgraph.json; see application.h. The folder may belong to somebody
+ * whom the administrator does not trust: the file is opened only if it is a
+ * regular one, and an error message has none of its text but names of members
+ * and paths of graphs.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "application.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#include <sys/stat.h>
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+
+#include "../core/json.h"
+#include "../core/scan.h"
+
+#define FILE_NAME "langgraph.json"
+#define MAX_BYTES ((apr_size_t)256 * 1024)
+
+typedef struct reading_t {
+    agent_application_t *application;
+    apr_array_header_t *graphs;
+    apr_pool_t *pool;
+    apr_pool_t *temp_pool;
+} reading_t;
+
+/* ---- errors ---- */
+
+static const char *refuse(const reading_t *reading, const char *expected,
+                          const char *got)
+{
+    return apr_psprintf(reading->pool,
+                        "AgentApplication %s: expected %s in %s/" FILE_NAME
+                        ", got %s",
+                        reading->application->name, expected,
+                        reading->application->directory, got);
+}
+
+static const char *print_type(json_object *value)
+{
+    return value == NULL ? "nothing"
+                         : json_type_to_name(json_object_get_type(value));
+}
+
+static const char *print_line(const char *text, size_t offset, apr_pool_t *pool)
+{
+    int line = 1;
+
+    for (size_t i = 0; i < offset; i++) {
+        line += text[i] == '\n';
+    }
+    return apr_psprintf(pool, "line %d", line);
+}
+
+static const char *refuse_text(const reading_t *reading,
+                               const agent_scan_t *scan, const char *text)
+{
+    const char *pointer = agent_scan_pointer(scan, reading->temp_pool);
+    const char *place = scan->code == AGENT_SCAN_DUPLICATE
+        ? apr_pstrcat(reading->temp_pool, ", ", pointer, NULL)
+        : "";
+
+    return refuse(
+        reading, "JSON",
+        apr_psprintf(reading->temp_pool, "%s%s: it %s",
+                     print_line(text, scan->offset, reading->temp_pool), place,
+                     agent_scan_reason(scan->code)));
+}
+
+/* ---- the file ---- */
+
+/* Returns a descriptor of the path if it is a regular file, else -1 and errno.
+ * Opening another kind may wait, or have an effect. */
+static int open_regular(const char *path, apr_pool_t *temp_pool)
+{
+    int place = open(path, O_PATH | O_CLOEXEC);
+    struct stat info;
+    int fd = -1;
+
+    if (place < 0) {
+        return -1;
+    }
+    if (fstat(place, &info) == 0) {
+        errno = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
+        if (S_ISREG(info.st_mode)) {
+            fd = open(apr_psprintf(temp_pool, "/proc/self/fd/%d", place),
+                      O_RDONLY | O_CLOEXEC);
+        }
+    }
+    close(place);
+    return fd;
+}
+
+/* Returns how many bytes were read, at most size; -1 and errno. */
+static ssize_t read_all(int fd, char *out, size_t size)
+{
+    size_t length = 0;
+    ssize_t part = 1;
+
+    while (length < size && part > 0) {
+        part = read(fd, out + length, size - length);
+        length += part > 0 ? (size_t)part : 0;
+        if (part < 0 && errno == EINTR) {
+            part = 1;
+        }
+    }
+    return part < 0 ? -1 : (ssize_t)length;
+}
+
+/* Sets *text, which ends with NUL. */
+static const char *read_file(char **text, size_t *length,
+                             const reading_t *reading)
+{
+    const char *path = apr_pstrcat(reading->temp_pool,
+                                   reading->application->directory,
+                                   "/" FILE_NAME, NULL);
+    int fd = open_regular(path, reading->temp_pool);
+    ssize_t got = -1;
+    char reason[120];
+    int number;
+
+    *text = apr_pcalloc(reading->temp_pool, MAX_BYTES + 1);
+    if (fd >= 0) {
+        got = read_all(fd, *text, MAX_BYTES);
+    }
+    number = got < 0 ? errno : EFBIG;
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (got >= 0 && got < (ssize_t)MAX_BYTES) {
+        *length = (size_t)got;
+        return NULL;
+    }
+    return apr_psprintf(
+        reading->pool,
+        "AgentApplication %s: expected a readable regular file "
+        "of less than 256 KB, got '%s' (%s)",
+        reading->application->name, path,
+        apr_strerror(APR_FROM_OS_ERROR(number), reason, sizeof(reason)));
+}
+
+static const char *parse(json_object **out, const reading_t *reading)
+{
+    agent_scan_t scan = {.pool = reading->temp_pool};
+    agent_error_t *err;
+    size_t length = 0;
+    char *text;
+    const char *problem = read_file(&text, &length, reading);
+
+    if (problem != NULL) {
+        return problem;
+    }
+    if (!agent_scan_json(&scan, text, length)) {
+        return refuse_text(reading, &scan, text);
+    }
+    if (agent_json_parse_scanned(out, text, length, &err, reading->temp_pool)
+        != APR_SUCCESS) {
+        return refuse(reading, "JSON", err->detail);
+    }
+    return json_object_is_type(*out, json_type_object)
+        ? NULL
+        : refuse(reading, "an object", print_type(*out));
+}
+
+/* ---- graphs ---- */
+
+static bool is_name(const char *text)
+{
+    size_t length = strlen(text);
+
+    for (size_t i = 0; i < length; i++) {
+        if (apr_iscntrl(text[i])) {
+            return false;
+        }
+    }
+    return length > 0 && length <= AGENT_APPLICATION_NAME_MAX;
+}
+
+/* FILE:NAME, with something before and after the last colon. */
+static bool is_path(const char *text)
+{
+    const char *colon = strrchr(text, ':');
+
+    return colon != NULL && colon > text && colon[1] != '\0';
+}
+
+static const char *read_description(agent_application_graph_t *graph,
+                                    const reading_t *reading,
+                                    json_object *definition)
+{
+    json_object *value = agent_json_get(definition, "description");
+
+    if (value == NULL) {
+        return NULL;
+    }
+    if (!json_object_is_type(value, json_type_string)) {
+        return refuse(reading,
+                      apr_pstrcat(reading->temp_pool, "a text as graphs.",
+                                  graph->name, ".description", NULL),
+                      print_type(value));
+    }
+    graph->description = apr_pstrdup(reading->pool,
+                                     json_object_get_string(value));
+    return NULL;
+}
+
+/* definition: FILE:NAME, or {"path": FILE:NAME, "description"}. */
+static const char *read_graph(const reading_t *reading, const char *name,
+                              json_object *definition)
+{
+    bool is_object = json_object_is_type(definition, json_type_object);
+    json_object *path = is_object ? agent_json_get(definition, "path")
+                                  : definition;
+    agent_application_graph_t *graph;
+
+    if (!is_name(name)) {
+        return refuse(reading,
+                      "names of graphs of 1 to 64 bytes without control "
+                      "characters as members of graphs",
+                      agent_json_quote(name, reading->temp_pool));
+    }
+    if (!json_object_is_type(path, json_type_string)
+        || !is_path(json_object_get_string(path))) {
+        return refuse(reading,
+                      apr_pstrcat(reading->temp_pool, "FILE:NAME as graphs.",
+                                  name, is_object ? ".path" : "", NULL),
+                      json_object_is_type(path, json_type_string)
+                          ? agent_json_quote(json_object_get_string(path),
+                                             reading->temp_pool)
+                          : print_type(path));
+    }
+    graph = apr_array_push(reading->graphs);
+    graph->name = apr_pstrdup(reading->pool, name);
+    graph->path = apr_pstrdup(reading->pool, json_object_get_string(path));
+    graph->description = NULL;
+    return read_description(graph, reading, is_object ? definition : NULL);
+}
+
+static const char *read_graphs(const reading_t *reading, json_object *file)
+{
+    json_object *graphs = agent_json_get(file, "graphs");
+
+    if (!json_object_is_type(graphs, json_type_object)
+        || json_object_object_length(graphs) == 0) {
+        return refuse(reading, "an object with a graph as graphs",
+                      json_object_is_type(graphs, json_type_object)
+                          ? "an empty one"
+                          : print_type(graphs));
+    }
+    json_object_object_foreach(graphs, name, definition)
+    {
+        const char *problem = read_graph(reading, name, definition);
+
+        if (problem != NULL) {
+            return problem;
+        }
+    }
+    return NULL;
+}
+
+/* ---- language ---- */
+
+/* Whether the file of the path has one of these endings. */
+static bool has_ending(const char *path, const char *const *endings)
+{
+    size_t length = (size_t)(strrchr(path, ':') - path);
+
+    for (; *endings != NULL; endings++) {
+        size_t size = strlen(*endings);
+
+        if (length > size
+            && strncmp(path + length - size, *endings, size) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *find_language(const reading_t *reading, json_object *file)
+{
+    static const char *const of_node[] = {".js",  ".mjs", ".cjs", ".ts", ".mts",
+                                          ".cts", ".jsx", ".tsx", NULL};
+    static const char *const of_python[] = {".py", NULL};
+    bool is_node = agent_json_get(file, "node_version") != NULL;
+    const char *other = NULL;
+
+    for (int i = 0; i < reading->graphs->nelts; i++) {
+        is_node = is_node
+            || has_ending(APR_ARRAY_IDX(reading->graphs, i,
+                                        agent_application_graph_t)
+                              .path,
+                          of_node);
+    }
+    for (int i = 0; is_node && i < reading->graphs->nelts; i++) {
+        const agent_application_graph_t *graph = &APR_ARRAY_IDX(
+            reading->graphs, i, const agent_application_graph_t);
+
+        if (has_ending(graph->path, of_python)) {
+            other = graph->name;
+        }
+    }
+    reading->application->is_node = is_node;
+    return other == NULL ? NULL
+                         : refuse(reading,
+                                  apr_pstrcat(reading->temp_pool,
+                                              "graphs of one language as "
+                                              "graphs.",
+                                              other, NULL),
+                                  "Python beside JavaScript");
+}
+
+/* Members without which the application would be less protected than its author
+ * expects. */
+static const char *check_protection(const reading_t *reading, json_object *file)
+{
+    if (agent_json_get(file, "encryption") != NULL) {
+        return refuse(reading, "no encryption, which is not supported,", "it");
+    }
+    return agent_json_get(file, "auth") != NULL
+            && !reading->application->ignores_auth
+        ? refuse(reading,
+                 "no auth, unless a third argument ignore-auth says that "
+                 "httpd checks who may use the application,",
+                 "it")
+        : NULL;
+}
+
+const char *agent_application_read(agent_application_t *application,
+                                   apr_array_header_t **graphs,
+                                   apr_pool_t *pool, apr_pool_t *temp_pool)
+{
+    reading_t reading = {
+        .application = application,
+        .graphs = apr_array_make(pool, 4, sizeof(agent_application_graph_t)),
+        .pool = pool,
+        .temp_pool = temp_pool};
+    json_object *file = NULL;
+    const char *problem = parse(&file, &reading);
+
+    *graphs = reading.graphs;
+    if (problem == NULL) {
+        problem = read_graphs(&reading, file);
+    }
+    if (problem == NULL) {
+        problem = find_language(&reading, file);
+    }
+    return problem != NULL ? problem : check_protection(&reading, file);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LangGraph applications: what httpd reads of their langgraph.json, which is
+ * their graphs and their language. The rest is read by their runners.
+ */
+#ifndef AGENT_CONFIG_APPLICATION_H
+#define AGENT_CONFIG_APPLICATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <apr_tables.h>
+
+/* AgentApplication NAME DIRECTORY */
+typedef struct agent_application_t {
+    const char *name;
+    /* Absolute, without a slash at its end. */
+    const char *directory;
+    /* JavaScript or TypeScript; else Python. */
+    bool is_node;
+    /* It is served although langgraph.json has `auth`. */
+    bool ignores_auth;
+} agent_application_t;
+
+/* A graph of langgraph.json. */
+typedef struct agent_application_graph_t {
+    const char *name;
+    /* FILE:NAME or MODULE:NAME, as written. */
+    const char *path;
+    /* NULL: none. */
+    const char *description;
+} agent_application_graph_t;
+
+/* The longest name of a graph, in bytes, and of an application. */
+#define AGENT_APPLICATION_NAME_MAX 64
+
+/*
+ * Reads DIRECTORY/langgraph.json: sets the language, and *graphs to a list of
+ * agent_application_graph_t, which is not empty. All is copied to pool; temp
+ * pool is scratch, of at most 70 MB for a hostile file. Returns NULL, or the
+ * error message, in pool, which names the file and the line or member.
+ */
+const char *agent_application_read(agent_application_t *application,
+                                   apr_array_header_t **graphs,
+                                   apr_pool_t *pool, apr_pool_t *temp_pool);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: config/application.c core/json.c core/scan.c core/scan_error.c */
+/* OBJECTS: core/scan_key.c core/error.c core/unescape.c */
+/* langgraph.json as httpd reads it; see config/application.h. */
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/stat.h>
+
+#include <apr_strings.h>
+
+#include "../../mod_agent/config/application.h"
+
+typedef struct folder_t {
+    apr_pool_t *pool;
+    char path[64];
+    char file[96];
+    agent_application_t application;
+    apr_array_header_t *graphs;
+} folder_t;
+
+static void make_folder(folder_t *folder)
+{
+    *folder = (folder_t){.path = "/tmp/agent-test-application.XXXXXX"};
+    apr_pool_create(&folder->pool, NULL);
+    assert_non_null(mkdtemp(folder->path));
+    snprintf(folder->file, sizeof(folder->file), "%s/langgraph.json",
+             folder->path);
+    folder->application.name = "shop";
+    folder->application.directory = folder->path;
+}
+
+static void remove_folder(folder_t *folder)
+{
+    unlink(folder->file);
+    assert_int_equal(rmdir(folder->path), 0);
+    apr_pool_destroy(folder->pool);
+}
+
+static void write_text(const folder_t *folder, const char *text, size_t length)
+{
+    FILE *file = fopen(folder->file, "we");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, length, file), length);
+    fclose(file);
+}
+
+static const char *read_folder(folder_t *folder)
+{
+    return agent_application_read(&folder->application, &folder->graphs,
+                                  folder->pool, folder->pool);
+}
+
+static const char *read_text(folder_t *folder, const char *text)
+{
+    write_text(folder, text, strlen(text));
+    return read_folder(folder);
+}
+
+static const agent_application_graph_t *graph_of(const folder_t *folder, int i)
+{
+    return &APR_ARRAY_IDX(folder->graphs, i, agent_application_graph_t);
+}
+
+static void graphs_are_read_with_paths_and_descriptions(void **state)
+{
+    folder_t folder;
+
+    make_folder(&folder);
+    assert_null(read_text(
+        &folder,
+        "{\"dependencies\":[\".\"],\"graphs\":{\"Deep Research\":"
+        "\"./src/agent.py:graph\",\"b\":{\"path\":\"pkg.mod:make\","
+        "\"description\":\"of b\"},\"c\":{\"path\":\"x.py:c\"}},"
+        "\"env\":\".env\",\"auth\":null,\"python_version\":\"3.12\"}"));
+    assert_false(folder.application.is_node);
+    assert_int_equal(folder.graphs->nelts, 3);
+    assert_string_equal(graph_of(&folder, 0)->name, "Deep Research");
+    assert_string_equal(graph_of(&folder, 0)->path, "./src/agent.py:graph");
+    assert_null(graph_of(&folder, 0)->description);
+    assert_string_equal(graph_of(&folder, 1)->path, "pkg.mod:make");
+    assert_string_equal(graph_of(&folder, 1)->description, "of b");
+    assert_null(graph_of(&folder, 2)->description);
+    remove_folder(&folder);
+}
+
+static void the_language_follows_from_the_files(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_node;
+    } rows[] = {
+        {"{\"graphs\":{\"a\":\"./a.py:g\"}}", false},
+        {"{\"graphs\":{\"a\":\"pkg.mod:g\"}}", false},
+        {"{\"graphs\":{\"a\":\"./a.ts.py:g\"}}", false},
+        {"{\"graphs\":{\"a\":\"./a.ts:g\"}}", true},
+        {"{\"graphs\":{\"a\":\"./a.mjs:g\"}}", true},
+        {"{\"graphs\":{\"a\":\"./a.tsx:g\",\"b\":\"./b.cjs:g\"}}", true},
+        {"{\"graphs\":{\"a\":\"./a:g\"},\"node_version\":\"20\"}", true},
+        {"{\"graphs\":{\"a\":\"./a:g\"},\"node_version\":null}", false},
+    };
+    folder_t folder;
+
+    make_folder(&folder);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_null(read_text(&folder, rows[i].text));
+        assert_int_equal(folder.application.is_node, rows[i].is_node);
+    }
+    remove_folder(&folder);
+}
+
+static void an_error_names_the_line_or_the_member(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *expected;
+        const char *got;
+    } rows[] = {
+        {"", "JSON", "line 1: it is not JSON"},
+        {"{\n\"graphs\": {\n,}}", "JSON", "line 3: it is not JSON"},
+        {"{\n\"graphs\": {\"a\":\"a.py:g\",\n\"a\":\"a.py:g\"}}", "JSON",
+         "line 3, /graphs/a: it is a duplicate key"},
+        {"{\"x\":\"\xff\"}", "JSON", "line 1: it is not valid UTF-8"},
+        {"[]", "an object", "array"},
+        {"{}", "an object with a graph as graphs", "nothing"},
+        {"{\"graphs\":null}", "an object with a graph as graphs", "nothing"},
+        {"{\"graphs\":[]}", "an object with a graph as graphs", "array"},
+        {"{\"graphs\":{}}", "an object with a graph as graphs", "an empty one"},
+        {"{\"graphs\":{\"a\":1}}", "FILE:NAME as graphs.a", "int"},
+        {"{\"graphs\":{\"a\":null}}", "FILE:NAME as graphs.a", "nothing"},
+        {"{\"graphs\":{\"a\":\"a.py\"}}", "FILE:NAME as graphs.a", "\"a.py\""},
+        {"{\"graphs\":{\"a\":\":g\"}}", "FILE:NAME as graphs.a", "\":g\""},
+        {"{\"graphs\":{\"a\":\"a.py:\"}}", "FILE:NAME as graphs.a",
+         "\"a.py:\""},
+        {"{\"graphs\":{\"a\":{}}}", "FILE:NAME as graphs.a.path", "nothing"},
+        {"{\"graphs\":{\"a\":{\"path\":[]}}}", "FILE:NAME as graphs.a.path",
+         "array"},
+        {"{\"graphs\":{\"a\":{\"path\":\"a.py:g\",\"description\":{}}}}",
+         "a text as graphs.a.description", "object"},
+        {"{\"graphs\":{\"\":\"a.py:g\"}}", "names of graphs of 1 to 64 bytes",
+         "\"\""},
+        {"{\"graphs\":{\"a\\nb\":\"a.py:g\"}}",
+         "names of graphs of 1 to 64 bytes", "\"a\\nb\""},
+        {"{\"graphs\":{\"12345678901234567890123456789012345678901234567890"
+         "123456789012345\":\"a.py:g\"}}",
+         "names of graphs of 1 to 64 bytes", "0123456789012345\""},
+        {"{\"graphs\":{\"a\":\"a.ts:g\",\"b\":\"b.py:g\"}}",
+         "graphs of one language as graphs.b", "Python beside JavaScript"},
+        {"{\"graphs\":{\"b\":\"b.py:g\"},\"node_version\":\"20\"}",
+         "graphs of one language as graphs.b", "Python beside JavaScript"},
+        {"{\"graphs\":{\"b\":\"b.py:g\"},\"encryption\":{}}", "no encryption",
+         "it"},
+        {"{\"graphs\":{\"b\":\"b.py:g\"},\"auth\":{\"path\":\"x\"}}",
+         "no auth, unless a third argument ignore-auth", "it"},
+    };
+    folder_t folder;
+
+    make_folder(&folder);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *problem = read_text(&folder, rows[i].text);
+
+        assert_non_null(problem);
+        assert_non_null(strstr(problem, "AgentApplication shop: expected "));
+        assert_non_null(strstr(problem, rows[i].expected));
+        assert_non_null(strstr(problem, folder.file));
+        assert_non_null(strstr(strstr(problem, ", got "), rows[i].got));
+    }
+    remove_folder(&folder);
+}
+
+static void auth_can_be_left_to_httpd(void **state)
+{
+    folder_t folder;
+
+    make_folder(&folder);
+    folder.application.ignores_auth = true;
+    assert_null(read_text(
+        &folder, "{\"graphs\":{\"b\":\"b.py:g\"},\"auth\":{\"path\":\"x\"}}"));
+    remove_folder(&folder);
+}
+
+static void expect_no_file(folder_t *folder, const char *reason)
+{
+    const char *problem = read_folder(folder);
+
+    assert_non_null(problem);
+    assert_non_null(strstr(problem, "expected a readable regular file"));
+    assert_non_null(strstr(problem, folder->file));
+    assert_non_null(strstr(problem, reason));
+}
+
+static void only_a_regular_file_is_opened(void **state)
+{
+    folder_t folder;
+
+    make_folder(&folder);
+    expect_no_file(&folder, "No such file");
+    /* Opening it would wait for a writer. */
+    assert_int_equal(mkfifo(folder.file, 0600), 0);
+    expect_no_file(&folder, "Invalid argument");
+    unlink(folder.file);
+    assert_int_equal(symlink("/dev/zero", folder.file), 0);
+    expect_no_file(&folder, "Invalid argument");
+    unlink(folder.file);
+    assert_int_equal(mkdir(folder.file, 0700), 0);
+    expect_no_file(&folder, "Is a directory");
+    rmdir(folder.file);
+    remove_folder(&folder);
+}
+
+/* A file of that length, valid but for its length. */
+static const char *read_long(folder_t *folder, size_t length)
+{
+    const char *end = "{\"graphs\":{\"b\":\"b.py:g\"}}";
+    char *text = apr_palloc(folder->pool, length);
+
+    memset(text, ' ', length);
+    memcpy(text + length - strlen(end), end, strlen(end));
+    write_text(folder, text, length);
+    return read_folder(folder);
+}
+
+static void a_file_of_256_KB_is_refused(void **state)
+{
+    folder_t folder;
+
+    make_folder(&folder);
+    assert_null(read_long(&folder, 256 * 1024 - 1));
+    assert_non_null(strstr(read_long(&folder, 256 * 1024), "File too large"));
+    remove_folder(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(graphs_are_read_with_paths_and_descriptions),
+        CHECK_TEST(the_language_follows_from_the_files),
+        CHECK_TEST(an_error_names_the_line_or_the_member),
+        CHECK_TEST(auth_can_be_left_to_httpd),
+        CHECK_TEST(only_a_regular_file_is_opened),
+        CHECK_TEST(a_file_of_256_KB_is_refused),
+    };
+
+    return CHECK_RUN(tests);
+}
