@@ -59,7 +59,7 @@ static void init_tables(agent_supervisor_t *sv)
 
     sv->schedule.context = context;
     agent_poll_init(&sv->poll, context);
-    agent_runner_init(&sv->runners, context);
+    agent_runner_init(&sv->runners, context, &sv->poll);
     runs->context = context;
     agent_lease_init(&runs->leases, context);
     agent_batch_init(&runs->batches, context);
@@ -67,10 +67,8 @@ static void init_tables(agent_supervisor_t *sv)
     agent_release_init(&runs->releases, context);
     agent_request_init(&runs->requests, context->pool);
     agent_delivery_init(&sv->deliveries, context, &sv->poll);
-    sv->io = (agent_runner_io_t){.context = context,
-                                 .runners = &sv->runners,
-                                 .runs = runs,
-                                 .poll = &sv->poll};
+    sv->io = (agent_runner_io_t){
+        .context = context, .runners = &sv->runners, .runs = runs};
 }
 
 /*

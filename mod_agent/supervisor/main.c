@@ -205,31 +205,31 @@ static void on_spawner(void *part, void *item)
     }
 }
 
-static void watch_fd(agent_supervisor_t *sv, agent_poll_watch_t *watch, int fd,
-                     agent_poll_handler_t handler)
+static apr_status_t watch_fd(agent_supervisor_t *sv, agent_poll_watch_t *watch,
+                             int fd, agent_poll_handler_t handler)
 {
     *watch = (agent_poll_watch_t){.fd = fd, .handler = handler, .part = sv};
-    agent_poll_set(&sv->poll, watch, EPOLLIN);
+    return agent_poll_set(&sv->poll, watch, EPOLLIN);
 }
 
-/* Waits for the descriptors that this process has from its start to its end. */
+/* Waits for the descriptors that this process has from its start to its end,
+ * and without which it would hang. */
 static void watch_process(agent_supervisor_t *sv)
 {
     const agent_supervisor_config_t *config = sv->context->config;
+    apr_status_t rv = watch_fd(sv, &sv->signals, sv->signal_fd, on_signal);
 
-    watch_fd(sv, &sv->signals, sv->signal_fd, on_signal);
-    watch_fd(sv, &sv->life, config->life_fd, on_life);
-    watch_fd(sv, &sv->wake, config->wake_fd, on_wake);
-    watch_fd(sv, &sv->updates, sv->runners.spawner.fd, on_spawner);
-}
-
-/* Without a descriptor of its own, a runner or a connection would hang. */
-static void check_poll(agent_supervisor_t *sv)
-{
-    if (sv->poll.error != APR_SUCCESS
-        && sv->context->mode < AGENT_MODE_LEAVING) {
-        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0368",
-                           sv->poll.error,
+    if (rv == APR_SUCCESS) {
+        rv = watch_fd(sv, &sv->life, config->life_fd, on_life);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = watch_fd(sv, &sv->wake, config->wake_fd, on_wake);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = watch_fd(sv, &sv->updates, sv->runners.spawner.fd, on_spawner);
+    }
+    if (rv != APR_SUCCESS) {
+        agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0368", rv,
                            "the kernel refuses to watch a descriptor: this "
                            "supervisor ends, to be started again");
         sv->exit_code = 1;
@@ -286,7 +286,6 @@ static void iterate(agent_supervisor_t *sv)
         until = sv->context->now;
     }
     agent_poll_wait(&sv->poll, until);
-    check_poll(sv);
 }
 
 int agent_supervisor_main(const agent_supervisor_config_t *config)

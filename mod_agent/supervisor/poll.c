@@ -16,7 +16,6 @@ void agent_poll_init(agent_poll_t *set, agent_context_t *context)
 {
     set->context = context;
     set->fd = -1;
-    set->error = APR_SUCCESS;
 }
 
 bool agent_poll_open(agent_poll_t *set)
@@ -36,6 +35,7 @@ void agent_poll_close(agent_poll_t *set)
 void agent_poll_replace(agent_poll_watch_t *watch, int fd)
 {
     watch->fd = fd;
+    watch->is_added = false;
     watch->events = 0;
 }
 
@@ -47,37 +47,48 @@ void agent_poll_close_watch(agent_poll_watch_t *watch)
     }
 }
 
-/* Returns false and sets errno if the kernel refuses the change. */
-static bool control(const agent_poll_t *set, agent_poll_watch_t *watch,
-                    uint32_t events)
+static apr_status_t control(const agent_poll_t *set, agent_poll_watch_t *watch,
+                            uint32_t events)
 {
-    struct epoll_event event = {.events = events, .data.ptr = watch};
+    /* Without events, the end of the other side would be reported all the
+     * time: an edge is reported once, and then not handled. */
+    struct epoll_event event = {.events = events != 0 ? events : EPOLLET,
+                                .data.ptr = watch};
+    int rc = epoll_ctl(set->fd, watch->is_added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
+                       watch->fd, &event);
 
-    if (watch->events == 0) {
+    if (rc != 0 && errno == EEXIST) {
         /* One that was not replaced after all is in the set. */
-        return epoll_ctl(set->fd, EPOLL_CTL_ADD, watch->fd, &event) == 0
-            || (errno == EEXIST
-                && epoll_ctl(set->fd, EPOLL_CTL_MOD, watch->fd, &event) == 0);
+        rc = epoll_ctl(set->fd, EPOLL_CTL_MOD, watch->fd, &event);
     }
-    if (events == 0) {
-        /* It fails if the descriptor was closed already. */
-        epoll_ctl(set->fd, EPOLL_CTL_DEL, watch->fd, &event);
-        return true;
-    }
-    return epoll_ctl(set->fd, EPOLL_CTL_MOD, watch->fd, &event) == 0;
+    watch->is_added = rc == 0;
+    watch->events = rc == 0 ? events : 0;
+    return rc == 0 ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
 }
 
-void agent_poll_set(agent_poll_t *set, agent_poll_watch_t *watch,
-                    uint32_t events)
+apr_status_t agent_poll_add(agent_poll_t *set, agent_poll_watch_t *watch)
 {
-    if (watch->fd < 0 || events == watch->events) {
-        return;
+    return watch->fd < 0 || watch->is_added ? APR_SUCCESS
+                                            : control(set, watch, 0);
+}
+
+apr_status_t agent_poll_set(agent_poll_t *set, agent_poll_watch_t *watch,
+                            uint32_t events)
+{
+    return watch->fd < 0 || events == watch->events
+        ? APR_SUCCESS
+        : control(set, watch, events);
+}
+
+void agent_poll_remove(agent_poll_t *set, agent_poll_watch_t *watch)
+{
+    struct epoll_event event = {0};
+
+    if (watch->is_added) {
+        /* It fails if the descriptor was closed already. */
+        epoll_ctl(set->fd, EPOLL_CTL_DEL, watch->fd, &event);
     }
-    if (!control(set, watch, events)) {
-        set->error = APR_FROM_OS_ERROR(errno);
-        return;
-    }
-    watch->events = events;
+    agent_poll_replace(watch, -1);
 }
 
 /* Milliseconds, rounded up: a wait cut short would be a busy loop. */

@@ -22,7 +22,8 @@ typedef void (*agent_poll_handler_t)(void *part, void *item);
  * which no handler may free. */
 typedef struct agent_poll_watch_t {
     int fd; /* -1: none */
-    /* Waited for: EPOLLIN, EPOLLOUT; 0: it is not in the set. */
+    bool is_added;
+    /* Waited for: EPOLLIN, EPOLLOUT; 0: none. */
     uint32_t events;
     agent_poll_handler_t handler;
     void *part;
@@ -32,8 +33,6 @@ typedef struct agent_poll_watch_t {
 typedef struct agent_poll_t {
     agent_context_t *context;
     int fd; /* -1: not open */
-    /* Why a descriptor could not be added: it is not waited for. */
-    apr_status_t error;
 } agent_poll_t;
 
 void agent_poll_init(agent_poll_t *set, agent_context_t *context);
@@ -43,11 +42,26 @@ void agent_poll_init(agent_poll_t *set, agent_context_t *context);
 bool agent_poll_open(agent_poll_t *set);
 void agent_poll_close(agent_poll_t *set);
 
+/*
+ * Adds the descriptor, if there is one, without events. It stays in the set
+ * until it is closed or removed, so that its owner can wait for it again at any
+ * time. Errors: of epoll_ctl(). ENOSPC, ENOMEM: the user of this
+ * process watches as many descriptors as fs.epoll.max_user_watches permits, in
+ * other processes too, or there is no memory; it is for the owner of this
+ * descriptor to do without, not for others.
+ */
+apr_status_t agent_poll_add(agent_poll_t *set, agent_poll_watch_t *watch);
+
 /* From now on the handler is called whenever one of the events is ready, or the
- * descriptor has failed; events 0: never. Costs nothing when they are as
- * before. An error is kept in set->error. */
-void agent_poll_set(agent_poll_t *set, agent_poll_watch_t *watch,
-                    uint32_t events);
+ * descriptor has failed; events 0: never. Adds the descriptor, unless events is
+ * 0. Costs nothing when they are as before. Errors: those of agent_poll_add();
+ * EBADF, ENOENT: another library has closed the descriptor. It is not waited
+ * for then. */
+apr_status_t agent_poll_set(agent_poll_t *set, agent_poll_watch_t *watch,
+                            uint32_t events);
+
+/* Removes the descriptor from the set and the watch; it may stay open. */
+void agent_poll_remove(agent_poll_t *set, agent_poll_watch_t *watch);
 
 /* Another library has this descriptor now, or -1. It may have closed the one
  * before, even if the number is the same. */

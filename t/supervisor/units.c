@@ -436,7 +436,7 @@ static void unread_input_of_a_killed_runner_does_not_count(void **state)
     sv->context = apr_pcalloc(*state, sizeof(*sv->context));
     sv->context->pool = *state;
     sv->context->config = apr_pcalloc(*state, sizeof(*sv->context->config));
-    agent_runner_init(&sv->runners, sv->context);
+    agent_runner_init(&sv->runners, sv->context, NULL);
     sv->runners.spawner.fd = -1;
     runner->runner_pool = apr_pcalloc(*state, sizeof(*runner->runner_pool));
     agent_pool_init(runner->runner_pool, &sv->runners.lists);

@@ -24,6 +24,7 @@
 
 typedef struct fixture_t {
     agent_context_t context;
+    agent_poll_t poll;
     agent_schedule_t schedule;
     /* Two pools of a runner each; the runner of the second is full. */
     agent_pool_config_t configs[2];
@@ -87,7 +88,8 @@ static fixture_t *make_fixture(apr_pool_t *pool, int active)
     f->context.config = &f->config;
     f->schedule.context = &f->context;
     f->schedule.claim_at = f->schedule.suspects_at = AGENT_CLOCK_NEVER;
-    agent_runner_init(&f->runners, &f->context);
+    agent_poll_init(&f->poll, &f->context);
+    agent_runner_init(&f->runners, &f->context, &f->poll);
     add_runner(f, 0, active);
     add_runner(f, 1, SLOTS);
     f->set = f->runner[0].set;

@@ -63,7 +63,7 @@ static inline fixture_t *make_fixture(apr_pool_t *pool)
     context->timing.credit = apr_time_from_sec(10);
     io->context = context;
     io->runners = apr_pcalloc(pool, sizeof(*io->runners));
-    agent_runner_init(io->runners, context);
+    agent_runner_init(io->runners, context, NULL);
     io->runs = runs;
     runs->context = context;
     agent_lease_init(&runs->leases, context);

@@ -60,7 +60,7 @@ static pipes_t *make_pipes(apr_pool_t *pool)
     p->table->spawner.fd = -1;
     agent_poll_init(&p->set, p->fixture->io->context);
     assert_true(agent_poll_open(&p->set));
-    p->fixture->io->poll = &p->set;
+    p->table->poll = &p->set;
     agent_runner_touch(p->runner);
     agent_runner_touch(p->fixture->other->group->runner);
     agent_runner_poll(p->fixture->io);

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../../mod_agent/supervisor/context.h"
@@ -192,8 +194,7 @@ static void one_that_was_not_replaced_after_all_is_waited_for(void **state)
     f->watch.fd = f->pipe[1];
     agent_poll_set(&f->set, &f->watch, EPOLLIN);
     agent_poll_replace(&f->watch, f->pipe[1]);
-    agent_poll_set(&f->set, &f->watch, EPOLLOUT);
-    assert_int_equal(f->set.error, APR_SUCCESS);
+    assert_int_equal(agent_poll_set(&f->set, &f->watch, EPOLLOUT), APR_SUCCESS);
     assert_int_equal(iterate(f), 1);
     drop_fixture(f);
 }
@@ -205,10 +206,89 @@ static void a_descriptor_that_cannot_be_waited_for_is_an_error(void **state)
     /* epoll takes no files. */
     f->watch.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     assert_true(f->watch.fd >= 0);
-    agent_poll_set(&f->set, &f->watch, EPOLLIN);
-    assert_int_equal(f->set.error, APR_FROM_OS_ERROR(EPERM));
+    assert_int_equal(agent_poll_add(&f->set, &f->watch),
+                     APR_FROM_OS_ERROR(EPERM));
+    assert_int_equal(agent_poll_set(&f->set, &f->watch, EPOLLIN),
+                     APR_FROM_OS_ERROR(EPERM));
     assert_int_equal(f->watch.events, 0);
     agent_poll_close_watch(&f->watch);
+    drop_fixture(f);
+}
+
+/* Descriptors in the set. */
+static int count_added(const fixture_t *f)
+{
+    char path[64];
+    char line[200];
+    FILE *info;
+    int count = 0;
+
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", f->set.fd);
+    info = fopen(path, "re");
+    assert_non_null(info);
+    while (fgets(line, sizeof(line), info) != NULL) {
+        count += strncmp(line, "tfd:", 4) == 0;
+    }
+    fclose(info);
+    return count;
+}
+
+/* The kernel could refuse it when it is waited for again. */
+static void a_descriptor_that_is_not_waited_for_stays_in_the_set(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    assert_int_equal(agent_poll_add(&f->set, &f->watch), APR_SUCCESS);
+    assert_int_equal(count_added(f), 1);
+    make_ready(f);
+    assert_int_equal(iterate(f), 0);
+    agent_poll_set(&f->set, &f->watch, EPOLLIN);
+    assert_int_equal(iterate(f), 1);
+    agent_poll_set(&f->set, &f->watch, 0);
+    assert_int_equal(iterate(f), 0);
+    assert_int_equal(count_added(f), 1);
+    drop_fixture(f);
+}
+
+/* The end of the other side does not keep the loop awake. */
+static void without_events_the_end_is_reported_once_at_most(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+    struct epoll_event event;
+
+    agent_poll_add(&f->set, &f->watch);
+    close(f->pipe[1]);
+    assert_int_equal(iterate(f), 0);
+    assert_int_equal(epoll_wait(f->set.fd, &event, 1, 0), 0);
+    f->pipe[1] = -1;
+    drop_fixture(f);
+}
+
+/* libcurl keeps a connection for its next request. */
+static void a_removed_descriptor_stays_open(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    agent_poll_set(&f->set, &f->watch, EPOLLIN);
+    agent_poll_remove(&f->set, &f->watch);
+    assert_int_equal(f->watch.fd, -1);
+    assert_int_equal(count_added(f), 0);
+    make_ready(f);
+    assert_int_equal(iterate(f), 0);
+    drop_fixture(f);
+}
+
+/* Another library closed it, and did not say so. */
+static void a_descriptor_that_was_closed_is_an_error(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    agent_poll_set(&f->set, &f->watch, EPOLLIN);
+    close(f->pipe[0]);
+    assert_int_equal(agent_poll_set(&f->set, &f->watch, EPOLLOUT),
+                     APR_FROM_OS_ERROR(EBADF));
+    assert_int_equal(f->watch.events, 0);
+    f->pipe[0] = -1;
     drop_fixture(f);
 }
 
@@ -217,10 +297,11 @@ static void no_descriptor_is_not_an_error(void **state)
     fixture_t *f = make_fixture(*state);
 
     f->watch.fd = -1;
-    agent_poll_set(&f->set, &f->watch, EPOLLIN);
-    agent_poll_set(&f->set, &f->watch, 0);
+    assert_int_equal(agent_poll_add(&f->set, &f->watch), APR_SUCCESS);
+    assert_int_equal(agent_poll_set(&f->set, &f->watch, EPOLLIN), APR_SUCCESS);
+    assert_int_equal(agent_poll_set(&f->set, &f->watch, 0), APR_SUCCESS);
+    agent_poll_remove(&f->set, &f->watch);
     agent_poll_close_watch(&f->watch);
-    assert_int_equal(f->set.error, APR_SUCCESS);
     assert_int_equal(iterate(f), 0);
     drop_fixture(f);
 }
@@ -262,6 +343,10 @@ int main(void)
         CHECK_TEST(another_descriptor_of_the_same_number_is_waited_for),
         CHECK_TEST(one_that_was_not_replaced_after_all_is_waited_for),
         CHECK_TEST(a_descriptor_that_cannot_be_waited_for_is_an_error),
+        CHECK_TEST(a_descriptor_that_is_not_waited_for_stays_in_the_set),
+        CHECK_TEST(without_events_the_end_is_reported_once_at_most),
+        CHECK_TEST(a_removed_descriptor_stays_open),
+        CHECK_TEST(a_descriptor_that_was_closed_is_an_error),
         CHECK_TEST(no_descriptor_is_not_an_error),
         CHECK_TEST(many_ready_descriptors_take_turns),
     };

@@ -201,6 +201,7 @@ static void init_watch(agent_poll_watch_t *watch, agent_poll_handler_t handler,
 
 static void poll_runner(agent_runner_io_t *io, agent_runner_t *runner)
 {
+    agent_poll_t *set = io->runners->poll;
     bool is_alive = runner->state < AGENT_RUNNER_KILLED;
     bool is_read = is_alive && !io->runners->is_full && !runner->is_held;
 
@@ -212,10 +213,10 @@ static void poll_runner(agent_runner_io_t *io, agent_runner_t *runner)
     init_watch(&runner->in, on_input, io, runner);
     init_watch(&runner->out, on_output, io, runner);
     init_watch(&runner->log_out, on_log, io, runner);
-    agent_poll_set(io->poll, &runner->in,
+    agent_poll_set(set, &runner->in,
                    is_alive && has_input(runner) ? EPOLLOUT : 0);
-    agent_poll_set(io->poll, &runner->out, is_read ? EPOLLIN : 0);
-    agent_poll_set(io->poll, &runner->log_out, EPOLLIN);
+    agent_poll_set(set, &runner->out, is_read ? EPOLLIN : 0);
+    agent_poll_set(set, &runner->log_out, EPOLLIN);
     if (!runner->is_held && !has_input(runner)
         && runner->state < AGENT_RUNNER_DEAD) {
         AGENT_RING_LEAVE(runner, pending_link);

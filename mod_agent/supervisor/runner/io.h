@@ -4,7 +4,6 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_IO_H
 #define AGENT_SUPERVISOR_RUNNER_IO_H
 
-#include "../poll.h"
 #include "runner.h"
 
 /* Reads lines of runners, and hands them to the tables of their runs. */
@@ -12,7 +11,6 @@ typedef struct agent_runner_io_t {
     agent_context_t *context;
     agent_runner_table_t *runners;
     agent_runs_t *runs;
-    agent_poll_t *poll;
 } agent_runner_io_t;
 
 /* Writes the input of runners, and waits for their output, as long as there is

@@ -16,9 +16,11 @@
 /* Size of the pipe to a runner: a long start line takes a few writes. */
 #define PIPE_BYTES (1024 * 1024)
 
-void agent_runner_init(agent_runner_table_t *table, agent_context_t *context)
+void agent_runner_init(agent_runner_table_t *table, agent_context_t *context,
+                       agent_poll_t *poll)
 {
     table->context = context;
+    table->poll = poll;
     table->pools = agent_pool_make_all(&table->pool_count, &table->lists,
                                        context);
     APR_RING_INIT(&table->all, agent_runner_t, link);
@@ -119,6 +121,19 @@ static agent_runner_t *make_runner(agent_runner_table_t *table,
     return runner;
 }
 
+/* Before it is started: no runner that executes runs is ever refused. */
+static apr_status_t watch_pipes(const agent_runner_table_t *table,
+                                agent_runner_t *runner)
+{
+    apr_status_t rv = agent_poll_add(table->poll, &runner->in);
+
+    if (rv == APR_SUCCESS) {
+        rv = agent_poll_add(table->poll, &runner->out);
+    }
+    return rv == APR_SUCCESS ? agent_poll_add(table->poll, &runner->log_out)
+                             : rv;
+}
+
 agent_runner_t *agent_runner_start(agent_runner_table_t *table,
                                    agent_runner_pool_t *pool, int max_shared)
 {
@@ -132,8 +147,11 @@ agent_runner_t *agent_runner_start(agent_runner_table_t *table,
         theirs[AGENT_SPAWNER_IN] = pipes[AGENT_SPAWNER_IN][0];
         theirs[AGENT_SPAWNER_OUT] = pipes[AGENT_SPAWNER_OUT][1];
         theirs[AGENT_SPAWNER_LOG] = pipes[AGENT_SPAWNER_LOG][1];
-        rv = agent_spawner_spawn(&table->spawner, runner->id, pool->number,
-                                 theirs);
+        rv = watch_pipes(table, runner);
+        if (rv == APR_SUCCESS) {
+            rv = agent_spawner_spawn(&table->spawner, runner->id, pool->number,
+                                     theirs);
+        }
         for (int i = 0; i < AGENT_SPAWNER_FDS; i++) {
             close(theirs[i]);
         }

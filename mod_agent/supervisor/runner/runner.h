@@ -83,6 +83,7 @@ struct agent_runner_t {
 
 struct agent_runner_table_t {
     agent_context_t *context;
+    agent_poll_t *poll;
     agent_spawner_t spawner;
     agent_runner_pool_t *pools;
     int pool_count;
@@ -96,8 +97,9 @@ struct agent_runner_table_t {
     bool is_stopped; /* all are (SIGSTOP): the lease was not renewed */
 };
 
-/* Makes the table and its pools. */
-void agent_runner_init(agent_runner_table_t *table, agent_context_t *context);
+/* Makes the table and its pools. poll: for the pipes of its runners. */
+void agent_runner_init(agent_runner_table_t *table, agent_context_t *context,
+                       agent_poll_t *poll);
 
 /* Each iteration of the loop looks at the runner while it has unread input, is
  * held or dead, and once in any case: other pipes may be waited for. */
@@ -117,9 +119,8 @@ static inline agent_buffer_t *agent_runner_input(agent_runner_t *runner)
 /* Adds a runner whose pool and max_shared are set. */
 void agent_runner_link(agent_runner_table_t *table, agent_runner_t *runner);
 
-/* Starts a runner of the pool. max_shared: suspects that may share it; 0: an
- * ordinary one. NULL when it could not be started, which is logged and counted
- * as a failure. */
+/* Starts a runner. max_shared: suspects that may share it; 0: an ordinary one.
+ * NULL: it could not be started, which is logged and counted as a failure. */
 agent_runner_t *agent_runner_start(agent_runner_table_t *table,
                                    agent_runner_pool_t *pool, int max_shared);
 
@@ -139,7 +140,6 @@ void agent_runner_signal_all(agent_runner_table_t *table, int number);
 
 /* Its process has ended, or was not started; it is freed later. Once. */
 void agent_runner_set_dead(agent_runner_table_t *table, agent_runner_t *runner);
-
 /* Frees runners that have ended. No handler of a descriptor may call it. */
 void agent_runner_free_dead(agent_runner_table_t *table);
 

@@ -2,6 +2,7 @@
 /* A connection and its operations; see database.h. */
 #include "database.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -425,20 +426,51 @@ static apr_time_t step(agent_database_t *database)
     }
 }
 
-static void watch(agent_database_t *database)
+/* Without its socket in the set, the connection would hang until the deadline
+ * of its statement. */
+static void fail_watch(agent_database_t *database, apr_status_t rv)
 {
+    char error[100];
+    char reason[160];
+
+    apr_strerror(rv, error, sizeof(error));
+    apr_snprintf(reason, sizeof(reason), "its socket cannot be watched: %s",
+                 error);
+    if (database->state == AGENT_DATABASE_CONNECTING
+        || (database->state == AGENT_DATABASE_BUSY
+            && database->operation == NULL)) {
+        fail_connect(database, reason);
+        return;
+    }
+    lose_connection(database, AGENT_FAILURE_LOST, reason);
+}
+
+static apr_status_t watch(agent_database_t *database)
+{
+    int fd = database->state == AGENT_DATABASE_DOWN
+        ? -1
+        : agent_db_socket(database->db);
+
     if (database->state == AGENT_DATABASE_CONNECTING) {
         /* For the next host, or one without encryption. */
-        agent_poll_replace(&database->watch, agent_db_socket(database->db));
+        agent_poll_replace(&database->watch, fd);
     }
-    agent_poll_set(database->poll, &database->watch, database->events);
+    else if (fd != database->watch.fd) {
+        /* libpq has closed it: its number may be another descriptor's now. */
+        return APR_FROM_OS_ERROR(EBADF);
+    }
+    return agent_poll_set(database->poll, &database->watch, database->events);
 }
 
 apr_time_t agent_database_step(agent_database_t *database)
 {
     apr_time_t next = step(database);
+    apr_status_t rv = watch(database);
 
-    watch(database);
+    if (rv != APR_SUCCESS) {
+        fail_watch(database, rv);
+        return database->connect_at;
+    }
     return next;
 }
 

@@ -53,6 +53,8 @@ typedef struct agent_delivery_t {
     const char *denied;
     /* A permitted address was found. */
     bool has_connected;
+    /* Why the kernel refuses to watch its socket; APR_SUCCESS: it does not. */
+    apr_status_t watch_error;
     /* Set when it has ended; the statement in flight saves it. */
     agent_webhook_outcome_t outcome;
     bool is_saving;
@@ -78,6 +80,8 @@ struct agent_delivery_table_t {
     CURLM *multi;
     /* Those that libcurl waits for; the others have the descriptor -1. */
     agent_poll_watch_t sockets[AGENT_WEBHOOK_SOCKETS];
+    /* A delivery that is being sent has a watch_error. */
+    bool has_unwatched;
     /* When libcurl is to be called (core/clock.h). */
     apr_time_t timer_at;
     /* This host's addresses, their pool, and when they were read. */

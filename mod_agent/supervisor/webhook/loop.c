@@ -2,6 +2,8 @@
 /* libcurl in the loop; see loop.h. */
 #include "loop.h"
 
+#include <apr_strings.h>
+
 #include "../poll.h"
 #include "request.h"
 
@@ -73,20 +75,36 @@ static uint32_t events_of(int what)
         | (what & CURL_POLL_OUT ? EPOLLOUT : 0U);
 }
 
-static void set_socket(agent_delivery_table_t *table, agent_poll_watch_t *watch,
-                       curl_socket_t fd, int what)
+static apr_status_t set_socket(agent_delivery_table_t *table,
+                               agent_poll_watch_t *watch, curl_socket_t fd,
+                               int what)
 {
     if (what == CURL_POLL_REMOVE) {
         /* It may stay open, for another request. */
-        agent_poll_set(table->poll, watch, 0);
-        watch->fd = -1;
-        return;
+        agent_poll_remove(table->poll, watch);
+        return APR_SUCCESS;
     }
     agent_poll_replace(watch, fd);
     watch->handler = on_socket;
     watch->part = table;
     watch->item = watch;
-    agent_poll_set(table->poll, watch, events_of(what));
+    return agent_poll_set(table->poll, watch, events_of(what));
+}
+
+/* No callback may end a transfer: the next step does. */
+static void mark_unwatched(agent_delivery_table_t *table, CURL *easy,
+                           apr_status_t rv)
+{
+    void *item = NULL;
+    agent_delivery_t *delivery;
+
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &item);
+    delivery = item;
+    /* NULL: a transfer of libcurl's own. */
+    if (delivery != NULL) {
+        delivery->watch_error = rv;
+        table->has_unwatched = true;
+    }
 }
 
 static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *baton,
@@ -100,7 +118,11 @@ static int watch_socket(CURL *easy, curl_socket_t fd, int what, void *baton,
     }
     /* NULL: not waited for, the transfer ends with its time-out. */
     if (watch != NULL) {
-        set_socket(table, watch, fd, what);
+        apr_status_t rv = set_socket(table, watch, fd, what);
+
+        if (rv != APR_SUCCESS) {
+            mark_unwatched(table, easy, rv);
+        }
     }
     return 0;
 }
@@ -179,6 +201,34 @@ void agent_webhook_close(agent_delivery_table_t *table)
     }
 }
 
+/* It counts as a failed attempt. */
+static void refuse_delivery(agent_delivery_t *delivery)
+{
+    agent_webhook_response_t response = {0};
+    char error[100];
+
+    apr_strerror(delivery->watch_error, error, sizeof(error));
+    response.failure = apr_pstrcat(
+        delivery->pool, "its socket cannot be watched: ", error, NULL);
+    agent_delivery_disconnect(delivery);
+    agent_delivery_end(delivery, &response);
+}
+
+static void end_unwatched(agent_delivery_table_t *table)
+{
+    agent_delivery_t *delivery;
+    agent_delivery_t *next;
+
+    table->has_unwatched = false;
+    AGENT_RING_EACH_SAFE(delivery, next, &table->sending, agent_delivery_t,
+                         link)
+    {
+        if (delivery->watch_error != APR_SUCCESS) {
+            refuse_delivery(delivery);
+        }
+    }
+}
+
 apr_time_t agent_webhook_step(agent_delivery_table_t *table)
 {
     if (APR_RING_EMPTY(&table->sending, agent_delivery_t, link)) {
@@ -187,6 +237,9 @@ apr_time_t agent_webhook_step(agent_delivery_table_t *table)
     if (table->timer_at <= table->context->now) {
         table->timer_at = table->context->now + LONGEST_PAUSE;
         call_curl(table, CURL_SOCKET_TIMEOUT);
+    }
+    if (table->has_unwatched) {
+        end_unwatched(table);
     }
     return table->timer_at;
 }
