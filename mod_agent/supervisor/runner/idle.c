@@ -12,18 +12,18 @@ static bool is_ready(const agent_runner_t *runner)
         && runner->set->count > 0;
 }
 
-/* Whether a runner has not reported its graphs yet. */
-static bool has_starting(const agent_runner_pool_t *pool)
+/* Whether each of its ordinary runners has reported its graphs: those of one
+ * that starts, or is to start after a pause, would be forgotten. */
+static bool has_all_reports(const agent_runner_pool_t *pool)
 {
     agent_runner_t *runner;
+    int count = 0;
 
     AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
-        if (runner->state == AGENT_RUNNER_STARTING) {
-            return true;
-        }
+        count += runner->state == AGENT_RUNNER_READY && runner->max_shared == 0;
     }
-    return false;
+    return count >= pool->config->runners;
 }
 
 /* Whether an ordinary runner is ready, and none executes a run. */
@@ -95,7 +95,7 @@ static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
         pool->idle_since = now;
     }
     /* A claim in flight may return runs. */
-    else if (pool->claim.set == NULL && !has_starting(pool)
+    else if (pool->claim.set == NULL && has_all_reports(pool)
              && now - pool->idle_since >= pool->config->idle_time) {
         stop(table, runs, pool);
     }
