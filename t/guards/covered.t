@@ -32,10 +32,11 @@ sub is_linked {
     return grep { $_ eq $source || $_ eq $source =~ s{[^/]+\z}{}r } linked_with($test);
 }
 
-my %sources;
+my (%sources, %scripts);
 push @{ $sources{ s{/[^/]+\z}{}r } }, s{.*/}{}r for source_files(qr{\Amod_\w+/.*\.c\z});
+push @{ $scripts{ s{/[^/]+\z}{}r } }, s{.*/}{}r for source_files(qr{\Amod_\w+/.*\.mjs\z});
 
-for my $folder (sort keys %sources) {
+for my $folder (sort keys %sources, keys %scripts) {
     my (%is_tested, @unlinked);
     for (rows_of($folder)) {
         my ($names, $tests) = @{$_};
@@ -44,7 +45,7 @@ for my $folder (sort keys %sources) {
             push @unlinked, $test if !grep { is_linked("$folder/$_", $test) } @{$names};
         }
     }
-    is join(' ', grep { !$is_tested{$_} } @{ $sources{$folder} }), '',
+    is join(' ', grep { !$is_tested{$_} } @{ $sources{$folder} || [] }, @{ $scripts{$folder} || [] }), '',
         "$folder: its README names an existing test for every source";
     is join(' ', @unlinked), '', "$folder: C tests link with a source of the row that names them";
 }

@@ -28,7 +28,8 @@ sub program { return $ENV{AGENT_TEST_RUNNER} || build_dir() . '/agent-runner' }
 
 # --- The process -------------------------------------------------------------
 
-# new(arguments => [...], graphs => {...}): without graphs no hello is sent.
+# new(arguments => [...], graphs => {...}): without graphs no hello is sent. Another
+# program: command => [path, arguments], directory => its working directory.
 sub new {
     my ($class, %args) = @_;
     pipe my $their_in, my $our_out or die "pipe: $!\n";
@@ -36,7 +37,9 @@ sub new {
     pipe my $log, my $their_log or die "pipe: $!\n";
     my $pid = fork() // die "fork: $!\n";
     if ($pid == 0) {
-        exec_runner($their_in, $their_out, $their_log, @{ $args{arguments} || [] });
+        chdir $args{directory} or POSIX::_exit(126) if $args{directory};
+        my @command = @{ $args{command} || [ program() ] };
+        exec_runner($their_in, $their_out, $their_log, @command, @{ $args{arguments} || [] });
     }
     close $_ for $their_in, $their_out, $their_log;
     my $self = bless { pid => $pid, out => $our_out, in => $our_in, log => $log,
@@ -49,7 +52,7 @@ sub new {
 }
 
 sub exec_runner {
-    my ($in, $out, $log, @arguments) = @_;
+    my ($in, $out, $log, @command) = @_;
     # High first: a pipe may already be descriptor 3 or 4.
     my @high = map { fcntl($_, F_DUPFD, 64) // die "dup: $!\n" } $in, $out, $log;
     POSIX::dup2($high[0], 3);
@@ -57,7 +60,7 @@ sub exec_runner {
     POSIX::dup2($high[2], 1);
     POSIX::dup2($high[2], 2);
     POSIX::close($_) for 5 .. 80;
-    exec { program() } program(), @arguments or POSIX::_exit(127);
+    exec { $command[0] } @command or POSIX::_exit(127);
 }
 
 sub DESTROY {
@@ -142,7 +145,7 @@ sub take_line {
     resolve($line) if $line->{type} eq 'checkpoint';
     place_values($line) if $line->{path};
     if ($line->{type} eq 'request' && !$self->{is_withholding_state}) {
-        $self->send_raw(reply_line($line));
+        $self->send_raw($self->answer($line));
         return;
     }
     if ($line->{type} ne 'want' && $line->{type} ne 'request') {
@@ -171,6 +174,12 @@ sub take_line {
         $self->send_raw(go_line($line));
     }
     return;
+}
+
+# The line that answers a request.
+sub answer {
+    my ($self, $request) = @_;
+    return reply_line($request);
 }
 
 sub withhold_credit {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations on a graph without a run of its nodes: update, describe, view.
+import { renderTask } from './checkpoint.mjs';
+import { RunnerError } from './errors.mjs';
+import { drawingOf, schemasOf } from './graphs.mjs';
+import { render } from './json.mjs';
+import { Run } from './run.mjs';
+
+export class Call extends Run {
+    #operations = {
+        update: (given) => this.#update(given),
+        describe: (given) => this.#describe(given),
+        view: (given) => this.#view(given),
+    };
+
+    accessContext() {
+        return { update: 'threads.update', view: 'threads.read' }[this.start.op] ?? 'assistants.read';
+    }
+
+    async perform() {
+        const operation = this.#operations[this.start.op];
+        if (!operation) {
+            throw new RunnerError('UnknownOperationError', `there is no operation "${this.start.op}"`);
+        }
+        await this.open();
+        await operation(this.start.arguments);
+    }
+
+    // A call sends no events: its error is in its end.
+    async sendError() {}
+
+    // --- update ----------------------------------------------------------------
+
+    // One superstep after another, each from the checkpoint of the one before.
+    async #update({ supersteps }) {
+        let config = { configurable: this.configurable() };
+        let parent = this.start.checkpoint?.checkpoint_id ?? null;
+        for (const updates of supersteps) {
+            const step = { updates: updates.map((update) => this.#toUpdate(update)) };
+            config = await this.graph.bulkUpdateState(config, [step]);
+            const id = config.configurable.checkpoint_id;
+            const state = await this.snapshot(id);
+            await this.checkpoints.send({
+                ns: '', id, parent, values: state.values, next: state.next, tasks: state.tasks,
+                metadata: { ...state.metadata, writes: writesOf(updates) } });
+            parent = id;
+        }
+    }
+
+    #toUpdate({ values, as_node: node, command }) {
+        return {
+            values: command ? this.command(command) : values ?? null,
+            ...(node === null || node === undefined ? {} : { asNode: node }),
+        };
+    }
+
+    // --- describe --------------------------------------------------------------
+
+    async #describe({ what, xray, namespace, recurse }) {
+        if (what === 'schemas') {
+            this.result = { value: schemasOf(this.graph, this.library) };
+        } else if (what === 'graph') {
+            this.result = { value: await drawingOf(this.graph, xray ?? false) };
+        } else if (what === 'subgraphs') {
+            this.result = { value: await this.#subgraphs(namespace ?? undefined, recurse === true) };
+        } else {
+            throw new RunnerError('ValueError', `a graph has no "${what}"`);
+        }
+    }
+
+    async #subgraphs(namespace, recurse) {
+        const found = {};
+        for await (const [name, graph] of this.graph.getSubgraphsAsync(namespace, recurse || namespace !== undefined)) {
+            found[name] = schemasOf(graph, this.library);
+            if (namespace !== undefined && recurse) {
+                for await (const [below, subgraph] of graph.getSubgraphsAsync(undefined, true)) {
+                    found[`${name}|${below}`] = schemasOf(subgraph, this.library);
+                }
+            }
+        }
+        return found;
+    }
+
+    // --- view ------------------------------------------------------------------
+
+    async #view({ ns, checkpoint_id: given }) {
+        const id = given ?? await this.#lastOf(ns);
+        const state = id === undefined ? undefined : await this.snapshot(id, ns);
+        this.result = { value: state?.metadata ? viewOf(ns, id, state) : null };
+    }
+
+    async #lastOf(ns) {
+        const tuple = await this.records.getTuple({
+            configurable: { thread_id: this.start.thread_id, checkpoint_ns: ns } });
+        return tuple?.config.configurable.checkpoint_id;
+    }
+}
+
+// {node: values} of the updates that name their node, or null.
+function writesOf(updates) {
+    const known = updates.filter((update) => update.as_node);
+    return known.length === 0 ? null : Object.fromEntries(known.map(
+        (update) => [update.as_node, update.command ? update.command.update ?? null : update.values]));
+}
+
+function viewOf(ns, id, state) {
+    const { source, step, parents } = state.metadata;
+    return {
+        ns, checkpoint_id: id, parent: state.parentConfig?.configurable?.checkpoint_id ?? null,
+        values: render(state.values), next: state.next.map(String), tasks: state.tasks.map(renderTask),
+        metadata: { source, step, writes: null, parents: render(parents ?? {}) },
+    };
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graphs of an application: importing them, compiled or not, factories, and
+// their reports for `ready`.
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { describeError, RunnerError } from './errors.mjs';
+import { render } from './json.mjs';
+import { log } from './log.mjs';
+
+const TYPESCRIPT = /\.(?:[mc]?ts|tsx|jsx)$/;
+
+let isTypeScriptReady = false;
+
+// Whether modules of the folder get a tsx, which imports and requires TypeScript then.
+async function registerTsx(folder) {
+    const require = createRequire(path.join(folder, 'package.json'));
+    let description;
+    try {
+        description = require.resolve('tsx/package.json');
+    } catch {
+        return false;
+    }
+    const { exports } = require(description);
+    const entry = exports['./esm/api'].import?.default ?? exports['./esm/api'].import ?? exports['./esm/api'];
+    require('tsx/cjs/api').register();
+    (await import(pathToFileURL(path.join(path.dirname(description), entry)).href)).register();
+    return true;
+}
+
+// Loads tsx, which lets this process import TypeScript: the runner's own copy, else
+// the application's. Without one, Node may be able to (from 22.18 on).
+async function prepareTypeScript(directory) {
+    if (isTypeScriptReady) {
+        return;
+    }
+    isTypeScriptReady = true;
+    const here = path.dirname(fileURLToPath(import.meta.url));
+    for (const folder of [here, directory]) {
+        if (await registerTsx(folder)) {
+            return;
+        }
+    }
+    if (!process.features.typescript) {
+        throw new RunnerError('ModuleNotFoundError',
+            `a graph in TypeScript needs tsx: run "npm ci" in ${here}, or add tsx to the application`);
+    }
+}
+
+// "file:export" -> [file, export].
+function split(spec) {
+    const colon = spec.lastIndexOf(':');
+    return colon > 0 ? [spec.slice(0, colon), spec.slice(colon + 1)] : [spec, 'default'];
+}
+
+async function importExport(directory, spec) {
+    const [file, name] = split(spec);
+    const full = path.resolve(directory, file);
+    if (!existsSync(full)) {
+        throw new RunnerError('ModuleNotFoundError', `there is no file ${file}`);
+    }
+    if (TYPESCRIPT.test(full)) {
+        await prepareTypeScript(directory);
+    }
+    const module = await import(pathToFileURL(full).href);
+    const found = module[name] ?? module.default?.[name];
+    if (found === undefined || found === null) {
+        throw new RunnerError('ValueError', `${file} has no export "${name}"`);
+    }
+    return found;
+}
+
+function isCompiled(graph) {
+    return typeof graph?.stream === 'function' && typeof graph?.getState === 'function';
+}
+
+// The compiled graph of what a file exports or a factory returns. createAgent's
+// result has its graph as a member.
+function compiled(exported) {
+    const graph = isCompiled(exported) || typeof exported?.compile !== 'function' ? exported : exported.compile();
+    const inner = graph?.graph;
+    if (isCompiled(inner)) {
+        return inner;
+    }
+    if (!isCompiled(graph)) {
+        throw new RunnerError('TypeError', 'the export is neither a graph nor a function that returns one');
+    }
+    return graph;
+}
+
+// The class of all graphs of a copy of the library.
+function baseOf(library) {
+    let base = library.CompiledStateGraph;
+    while (base.name !== 'Pregel' && typeof Object.getPrototypeOf(base)?.prototype === 'object') {
+        base = Object.getPrototypeOf(base);
+    }
+    return base;
+}
+
+export class Graph {
+    #library;
+    #exported;
+    #graph;
+
+    constructor(name, definition) {
+        this.name = name;
+        this.definition = definition;
+    }
+
+    // Imports the graph; an error is kept for its runs.
+    async load(directory, library) {
+        this.#library = library;
+        try {
+            this.#exported = await importExport(directory, this.definition.path);
+            if (typeof this.#exported !== 'function' || isCompiled(this.#exported)) {
+                this.#graph = await this.#prepare(await this.#exported);
+            }
+        } catch (error) {
+            this.error = error;
+            log(`graph ${this.name}: ${error?.stack ?? error}`);
+        }
+    }
+
+    // The graph with the saver and the store of this process, and the library's copy.
+    async #prepare(exported) {
+        const graph = compiled(exported);
+        const copy = await this.#library.of((library) => graph instanceof baseOf(library));
+        graph.checkpointer = copy.saver;
+        graph.store = copy.store;
+        return { graph, library: copy };
+    }
+
+    get isFactory() {
+        return this.#graph === undefined;
+    }
+
+    // {graph, library} for a run: a factory makes a new graph each time.
+    async instance(config, runtime) {
+        if (this.error) {
+            throw this.error;
+        }
+        return this.#graph ?? this.#prepare(await this.#exported(config, runtime));
+    }
+
+    // The report for `ready`. That a factory fails without a client's configuration is
+    // no error of the graph.
+    async report() {
+        const description = this.definition.description ?? null;
+        if (this.error) {
+            return { description, error: describeError(this.error) };
+        }
+        try {
+            const { graph, library } = await this.instance({ configurable: {} }, { accessContext: 'assistants.read' });
+            return {
+                description, factory: this.isFactory, has_subgraphs: !graph.getSubgraphs().next().done,
+                schemas: schemasOf(graph, library), drawing: await drawingOf(graph),
+            };
+        } catch (error) {
+            log(`graph ${this.name}: it has no drawing: ${error?.stack ?? error}`);
+            return { description, factory: this.isFactory };
+        }
+    }
+}
+
+// --- Reports -----------------------------------------------------------------
+
+export async function drawingOf(graph, xray = false) {
+    const { nodes, edges } = (await graph.getGraphAsync({ xray })).toJSON();
+    return render({
+        nodes: nodes.map(({ id, type, data }) => ({ id: String(id), type: type ?? 'runnable', data: data ?? null })),
+        edges: edges.map(({ source, target, conditional, data }) => ({
+            source: String(source), target: String(target), conditional: conditional ?? false,
+            ...(data === undefined ? {} : { data }) })),
+    });
+}
+
+// The JSON schemas that a graph knows at run time: those made with zod or StateSchema.
+export function schemasOf(graph, library) {
+    const builder = graph.builder ?? {};
+    const input = builder._inputRuntimeDefinition;
+    const sources = {
+        input_schema: typeof input === 'object' ? input : builder._schemaRuntimeDefinition,
+        output_schema: builder._outputRuntimeDefinition ?? builder._schemaRuntimeDefinition,
+        state_schema: builder._schemaRuntimeDefinition,
+        context_schema: builder._configRuntimeSchema,
+    };
+    const schemas = {};
+    for (const [name, source] of Object.entries(sources)) {
+        const schema = schemaOf(source, library);
+        if (schema) {
+            schemas[name] = render(schema);
+        }
+    }
+    return schemas;
+}
+
+function schemaOf(source, library) {
+    try {
+        if (typeof source?.getJsonSchema === 'function') {
+            return source.getJsonSchema();
+        }
+        const found = source && library.getJsonSchemaFromSchema?.(source);
+        return found !== null && typeof found === 'object' ? found : undefined;
+    } catch {
+        return undefined;
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of the application as JSON that the protocol allows: messages flat,
+// errors as objects, bytes in base64, no U+0000, no unpaired surrogates, at most
+// LEVELS levels. The library's own encoding of values is in values.mjs.
+import { RunnerError } from './errors.mjs';
+
+// A line has some levels around a value.
+const LEVELS = 110;
+const BAD_TEXT = /[\0\ud800-\udfff]/;
+const SMALLEST = 1e-307;
+
+function cleanText(text) {
+    return BAD_TEXT.test(text) ? text.replaceAll('\0', '\ufffd').toWellFormed() : text;
+}
+
+function renderNumber(value) {
+    if (!Number.isFinite(value)) {
+        return null;
+    }
+    return Math.abs(value) < SMALLEST ? 0 : value;
+}
+
+// {...data, type} of a LangChain message: its toDict() without the nesting.
+function flatMessage(value) {
+    const { type, data } = value.toDict();
+    return { ...data, type };
+}
+
+function isMessage(value) {
+    return typeof value.toDict === 'function' && typeof value.getType === 'function';
+}
+
+// The object in whose place a value is rendered.
+function standIn(value) {
+    if (isMessage(value)) {
+        return flatMessage(value);
+    }
+    if (value instanceof Error) {
+        return { name: value.name, message: value.message };
+    }
+    if (ArrayBuffer.isView(value)) {
+        return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('base64');
+    }
+    if (value instanceof Map) {
+        return Object.fromEntries(value);
+    }
+    if (value instanceof Set) {
+        return [...value];
+    }
+    return typeof value.toJSON === 'function' ? value.toJSON() : value;
+}
+
+function renderObject(value, level, seen) {
+    const result = {};
+    for (const name of Object.keys(value)) {
+        const member = value[name];
+        if (member !== undefined && typeof member !== 'function' && typeof member !== 'symbol') {
+            result[cleanText(name)] = renderLevel(member, level, seen);
+        }
+    }
+    return result;
+}
+
+function renderContainer(value, level, seen) {
+    if (level > LEVELS) {
+        throw new RunnerError('ValueError', `a value has more than ${LEVELS} levels`);
+    }
+    if (seen.has(value)) {
+        return '[Circular]';
+    }
+    seen.add(value);
+    const plain = standIn(value);
+    let result;
+    if (plain === null || typeof plain !== 'object') {
+        result = renderLevel(plain, level, seen);
+    } else if (Array.isArray(plain)) {
+        result = plain.map((item) => renderLevel(item, level + 1, seen));
+    } else {
+        result = renderObject(plain, level + 1, seen);
+    }
+    seen.delete(value);
+    return result;
+}
+
+function renderLevel(value, level, seen) {
+    switch (typeof value) {
+    case 'string':
+        return cleanText(value);
+    case 'number':
+        return renderNumber(value);
+    case 'boolean':
+        return value;
+    case 'bigint':
+        throw new RunnerError('TypeError', 'JSON cannot hold a BigInt');
+    case 'object':
+        return value === null ? null : renderContainer(value, level, seen);
+    default:
+        return null;
+    }
+}
+
+// A value as plain objects, arrays, texts and numbers. Throws for a value that
+// JSON cannot hold.
+export function render(value) {
+    return renderLevel(value, 0, new Set());
+}

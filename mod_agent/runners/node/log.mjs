@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The log: what the process and the application print, with the id of the run
+// that prints it. `runs` holds the run in whose asynchronous calls code executes.
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+export const runs = new AsyncLocalStorage();
+
+function prefixed(text, prefix) {
+    return text.replace(/^(?=[^\n])/gm, prefix);
+}
+
+function wrap(stream) {
+    const write = stream.write.bind(stream);
+    stream.write = (chunk, encoding, done) => {
+        const run = runs.getStore();
+        if (!run) {
+            return write(chunk, encoding, done);
+        }
+        const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8');
+        const line = prefixed(text, `run ${run.runId}: `);
+        const callback = typeof encoding === 'function' ? encoding : done;
+        return write(line.endsWith('\n') ? line : `${line}\n`, 'utf8', callback);
+    };
+}
+
+// Standard output and error get the prefix from now on. An error that no code
+// handles is logged and does not end the other runs of the process.
+export function installLog() {
+    wrap(process.stdout);
+    wrap(process.stderr);
+    for (const event of ['uncaughtException', 'unhandledRejection']) {
+        process.on(event, (error) => {
+            process.stderr.write(`an error that nothing handles: ${error?.stack ?? error}\n`);
+        });
+    }
+}
+
+export function log(text) {
+    process.stderr.write(`${text}\n`);
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lines of one run: their order, the credit that they need, the replies to
+// its requests and records.
+import { RunnerError } from './errors.mjs';
+
+// PROTOCOL.md, "Flow control"; the first without the line's LF.
+const LONG_LINE = 65536;
+const FREE_BYTES = 262144;
+const BATCH_BYTES = 65536;
+
+export class Output {
+    #wire;
+    #key;
+    #limits;
+    // Lines that wait for credit, or behind one that does.
+    #queue = [];
+    #sent = 0;
+    #isWaiting = false;
+    #isClosed = false;
+    #isCancelled = false;
+    #replies = new Map();
+    #ids = 0;
+    #turn = Promise.resolve();
+
+    // key: {run_id, epoch}; limits: those of hello.
+    constructor(wire, key, limits) {
+        this.#wire = wire;
+        this.#key = key;
+        this.#limits = limits;
+    }
+
+    get isClosed() {
+        return this.#isClosed;
+    }
+
+    // Sends a message about the run; undefined, or a promise when the caller should
+    // wait before it produces more. Throws for a line that is too long.
+    send(type, members) {
+        const line = JSON.stringify({ type, ...this.#key, ...members });
+        const bytes = Buffer.byteLength(line) + 1;
+        if (bytes - 1 > this.#limits.line) {
+            throw new RunnerError('ValueTooLargeError',
+                `a line "${type}" has ${bytes - 1} bytes, more than ${this.#limits.line}`);
+        }
+        if (this.#isClosed) {
+            return undefined;
+        }
+        if (this.#queue.length === 0 && !this.#isWaiting && !this.#needsCredit(bytes)) {
+            this.#sent += bytes;
+            return this.#wire.write(line);
+        }
+        return this.#wait({ line, bytes, isEvent: type === 'event' && !mustStay(members) });
+    }
+
+    #needsCredit(bytes) {
+        return bytes - 1 > LONG_LINE || this.#sent + bytes > FREE_BYTES;
+    }
+
+    #wait(entry) {
+        if (this.#isCancelled && entry.isEvent) {
+            return undefined;
+        }
+        return new Promise((resolve) => {
+            this.#queue.push({ ...entry, resolve });
+            this.#pump();
+        });
+    }
+
+    // Writes what has credit, then requests it for the next lines.
+    #pump() {
+        while (!this.#isWaiting && this.#queue.length > 0) {
+            if (this.#needsCredit(this.#queue[0].bytes)) {
+                this.#request();
+            } else {
+                this.#write(this.#queue.shift());
+            }
+        }
+    }
+
+    #write(entry) {
+        this.#sent += entry.bytes;
+        const room = this.#wire.write(entry.line);
+        entry.resolve(room);
+    }
+
+    #request() {
+        let bytes = this.#queue[0].bytes;
+        let count = 1;
+        while (count < this.#queue.length && bytes + this.#queue[count].bytes <= BATCH_BYTES) {
+            bytes += this.#queue[count].bytes;
+            count += 1;
+        }
+        this.#isWaiting = true;
+        this.#granted = count;
+        this.#wire.write(JSON.stringify({ type: 'want', ...this.#key, bytes }));
+    }
+
+    #granted = 0;
+
+    // The message `go`.
+    go() {
+        if (!this.#isWaiting) {
+            return;
+        }
+        this.#isWaiting = false;
+        this.#sent = 0;
+        for (const entry of this.#queue.splice(0, this.#granted)) {
+            this.#write(entry);
+        }
+        this.#pump();
+    }
+
+    // Events that have no credit yet are left out from now on.
+    cancel() {
+        this.#isCancelled = true;
+        const from = this.#isWaiting ? this.#granted : 0;
+        const kept = this.#queue.slice(from).filter((entry) => !entry.isEvent || entry.resolve());
+        this.#queue = [...this.#queue.slice(0, from), ...kept];
+    }
+
+    // Sends the last line; nothing follows it. Requests that wait for their reply fail.
+    async end(members) {
+        const room = this.send('end', members);
+        this.#isClosed = true;
+        await room;
+        const error = new RunnerError('RunEndedError', 'the run has ended');
+        this.#replies.forEach(({ reject }) => reject(error));
+        this.#replies.clear();
+    }
+
+    #reply() {
+        this.#ids += 1;
+        const id = this.#ids;
+        const promise = new Promise((resolve, reject) => {
+            this.#replies.set(id, { resolve, reject });
+        });
+        // One that nobody waits for is not an error of the process.
+        promise.catch(() => {});
+        return { id, promise };
+    }
+
+    // Sends a record; resolves when it is committed.
+    async sendCommitted(type, members) {
+        this.#throwIfClosed();
+        const { id, promise } = this.#reply();
+        await this.send(type, { ...members, ack: id });
+        await promise;
+    }
+
+    // The result and the cursor of a request; requests of a run take turns.
+    request(op, args, cursor = null) {
+        const result = this.#turn.then(async () => {
+            this.#throwIfClosed();
+            const { id, promise } = this.#reply();
+            await this.send('request', { id, op, args, cursor });
+            return promise;
+        });
+        this.#turn = result.catch(() => {});
+        return result;
+    }
+
+    #throwIfClosed() {
+        if (this.#isClosed) {
+            throw new RunnerError('RunEndedError', 'the run has ended');
+        }
+    }
+
+    // The message `reply`.
+    reply(message) {
+        const waiting = this.#replies.get(message.id);
+        if (!waiting) {
+            return;
+        }
+        this.#replies.delete(message.id);
+        if (message.ok) {
+            waiting.resolve({ result: message.result, cursor: message.cursor ?? null });
+        } else {
+            waiting.reject(new RunnerError(message.error.code, message.error.message));
+        }
+    }
+}
+
+// Events that a cancelled run sends nevertheless.
+function mustStay(members) {
+    return members.event === 'error' || (members.event === 'values' && members.checkpoint_id);
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of one run, saved and read back: the library's checkpoints and the
+// writes of its tasks. saver.mjs calls it.
+import { randomInt } from 'node:crypto';
+import { RunnerError } from './errors.mjs';
+import { render } from './json.mjs';
+import { Values } from './values.mjs';
+
+// Writes whose index is negative replace earlier ones of their task.
+const INDEXES = { __error__: -1, __scheduled__: -2, __interrupt__: -3, __resume__: -4 };
+const MOST_NS_BYTES = 2048;
+const DELTA_CHANNELS = 64;
+const DELTA_BYTES = 3000;
+// Namespaces whose last references are kept, so that a put sends what differs.
+const MOST_NAMESPACES = 256;
+
+export class Records {
+    #output;
+    #values;
+    #threadId;
+    #start;
+    #isSync;
+    // Records are sent one after another: a blob precedes what names it.
+    #turn = Promise.resolve();
+    // ns -> {id, refs: name -> reference} of its last checkpoint.
+    #last = new Map();
+    #made = new Set();
+    // Ids of checkpoints that were read; id -> function of who waits for its put.
+    #read = new Set();
+    #waiting = new Map();
+    // The tuple of the thread's head, until the library asks for it.
+    #head;
+    // The root checkpoint that was read, as {id, values}; undefined without one.
+    loaded;
+    // The root checkpoint that was put last; undefined before it.
+    lastRoot;
+
+    // start: the message; isSync: whether a put waits for its commit.
+    constructor(output, serde, start, isSync) {
+        this.#output = output;
+        this.#values = new Values(output, serde);
+        this.#threadId = start.thread_id;
+        this.#start = start;
+        this.#isSync = isSync;
+    }
+
+    // Reads the thread's head. Returns the id of the checkpoint from which the run
+    // starts, if that is another one: a fork.
+    async prepare() {
+        const checkpoint = this.#start.checkpoint;
+        if (!checkpoint) {
+            return undefined;
+        }
+        const head = await this.#get('', null);
+        if (head?.tuple.checkpoint_id !== checkpoint.checkpoint_id) {
+            return checkpoint.checkpoint_id;
+        }
+        this.#head = head;
+        return undefined;
+    }
+
+    // --- Writing -------------------------------------------------------------
+
+    #inTurn(action) {
+        const result = this.#turn.then(action);
+        this.#turn = result.catch(() => {});
+        return result;
+    }
+
+    async put(config, checkpoint, metadata, newVersions) {
+        const ns = this.#namespaceOf(config);
+        const parent = config.configurable.checkpoint_id ?? null;
+        const committed = await this.#inTurn(async () => {
+            const changes = this.#changes(ns, parent, checkpoint, newVersions);
+            changes.catch(() => this.#waiting.get(checkpoint.id)?.(false));
+            const { channels, refs } = await changes;
+            const { channel_values: _, ...plain } = checkpoint;
+            const members = {
+                ns, checkpoint_id: checkpoint.id, parent, checkpoint: render(plain),
+                metadata: render(metadata), channels,
+            };
+            this.#remember(ns, checkpoint.id, refs);
+            this.#made.add(checkpoint.id);
+            this.#waiting.get(checkpoint.id)?.(true);
+            if (ns === '') {
+                this.lastRoot = { id: checkpoint.id, parent, step: metadata?.step };
+            }
+            if (this.#isSync) {
+                return { promise: this.#output.sendCommitted('put', members) };
+            }
+            await this.#output.send('put', members);
+            return {};
+        });
+        await committed.promise;
+        return { configurable: {
+            ...config.configurable, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
+    }
+
+    // Whether the run puts the checkpoint; resolves when it has. With durability `exit`
+    // the library puts at the end only, and shows earlier steps with another id.
+    async isPut(id) {
+        if (id === undefined || this.#made.has(id)) {
+            return id !== undefined;
+        }
+        if (this.#read.has(id) || this.#start.durability === 'exit') {
+            return false;
+        }
+        return new Promise((resolve) => {
+            this.#waiting.set(id, resolve);
+        });
+    }
+
+    // The run is over: no put follows.
+    close() {
+        this.#waiting.forEach((resolve) => resolve(false));
+    }
+
+    // The channels to send, and the references of all channels.
+    async #changes(ns, parent, checkpoint, newVersions) {
+        const last = this.#last.get(ns);
+        const before = parent === null ? {} : last?.id === parent ? last.refs : undefined;
+        const refs = { ...before };
+        const channels = {};
+        const values = checkpoint.channel_values ?? {};
+        const names = new Set([...Object.keys(newVersions ?? {}), ...Object.keys(values)]);
+        for (const name of names) {
+            if (before && !(name in (newVersions ?? {})) && before[name]) {
+                continue;
+            }
+            const value = values[name];
+            const ref = value === undefined ? null : await this.#values.refer(value);
+            if (before === undefined || !isEqual(before[name] ?? null, ref)) {
+                channels[name] = difference(before?.[name], ref);
+            }
+            refs[name] = ref;
+        }
+        return { channels, refs };
+    }
+
+    #remember(ns, id, refs) {
+        this.#last.delete(ns);
+        this.#last.set(ns, { id, refs });
+        if (this.#last.size > MOST_NAMESPACES) {
+            this.#last.delete(this.#last.keys().next().value);
+        }
+    }
+
+    async putWrites(config, writes, taskId, taskPath) {
+        const ns = this.#namespaceOf(config);
+        const id = config.configurable.checkpoint_id;
+        if (id === undefined) {
+            throw new RunnerError('ValueError', 'writes need a checkpoint_id');
+        }
+        await this.#inTurn(async () => {
+            const rows = [];
+            for (const [index, [channel, value]] of writes.entries()) {
+                const ref = await this.#values.refer(value);
+                rows.push([INDEXES[channel] ?? index, channel, difference(undefined, ref)]);
+            }
+            await this.#output.send('put_writes',
+                { ns, checkpoint_id: id, task_id: taskId, task_path: taskPath ?? '', writes: rows });
+        });
+    }
+
+    #namespaceOf(config) {
+        const { thread_id: threadId, checkpoint_ns: ns = '' } = config.configurable ?? {};
+        if (threadId !== this.#threadId) {
+            throw new RunnerError('ValueError', `a run has the checkpoints of its own thread, not of "${threadId}"`);
+        }
+        if (Buffer.byteLength(ns) > MOST_NS_BYTES) {
+            throw new RunnerError('ValueError', `the namespace of a subgraph has more than ${MOST_NS_BYTES} bytes`);
+        }
+        return ns;
+    }
+
+    // --- Reading -------------------------------------------------------------
+
+    async getTuple(config) {
+        const ns = this.#namespaceOf(config);
+        const id = config.configurable.checkpoint_id;
+        if (!id && this.#isNew(ns, config)) {
+            return undefined;
+        }
+        await this.#turn;
+        let raw = this.#head;
+        this.#head = undefined;
+        if (!raw || ns !== '' || (id && id !== raw.tuple.checkpoint_id)) {
+            raw = await this.#get(ns, id || null);
+        }
+        return raw && this.#build(raw);
+    }
+
+    // Whether the thread can have no checkpoint of the namespace: its task is one
+    // of a checkpoint of this run, or the thread had none before.
+    #isNew(ns, config) {
+        if (this.#last.has(ns) || (ns === '' && this.lastRoot)) {
+            return false;
+        }
+        const root = config.configurable.checkpoint_map?.[''];
+        // A view has no checkpoint that it starts from.
+        return (!this.#start.checkpoint && this.#start.op !== 'view')
+            || (root !== undefined && this.#made.has(root) && ns.split('|').at(-1).includes(':'));
+    }
+
+    // A checkpoint as the parts of its reply: {tuple, channels, writes}, or undefined.
+    async #get(ns, id) {
+        const args = { ns, checkpoint_id: id };
+        const found = { tuple: undefined, channels: {}, writes: [] };
+        let cursor = null;
+        do {
+            const reply = await this.#output.request('checkpoint.get', args, cursor);
+            const { result } = reply;
+            if (cursor === null && !result.tuple) {
+                return undefined;
+            }
+            found.tuple ??= result.tuple;
+            Object.entries(result.channels ?? {}).forEach(([name, ref]) => {
+                found.channels[name] = joined(found.channels[name], ref);
+            });
+            (result.writes ?? []).forEach((write) => addWrite(found.writes, write));
+            cursor = reply.cursor;
+        } while (cursor !== null);
+        return found;
+    }
+
+    async #build({ tuple, channels, writes }) {
+        const names = Object.keys(channels).filter((name) => channels[name] !== null);
+        const references = [...names.map((name) => channels[name]), ...writes.map((write) => write[3])];
+        const loaded = await this.#values.load(references);
+        const values = Object.fromEntries(names.map((name, i) => [name, loaded[i]]));
+        const pending = writes.map(([taskId, , channel], i) => [taskId, channel, loaded[names.length + i]]);
+        if (!this.#made.has(tuple.checkpoint_id)) {
+            this.#read.add(tuple.checkpoint_id);
+            this.#remember(tuple.ns, tuple.checkpoint_id, Object.fromEntries(
+                Object.entries(channels).map(([name, ref]) => [name, parsed(ref)])));
+        }
+        if (tuple.ns === '' && tuple.checkpoint_id === this.#start.checkpoint?.checkpoint_id) {
+            this.loaded ??= { id: tuple.checkpoint_id, values: { ...values } };
+        }
+        return {
+            config: this.#configOf(tuple.ns, tuple.checkpoint_id),
+            checkpoint: { ...tuple.checkpoint, channel_values: values },
+            metadata: tuple.metadata,
+            ...(tuple.parent ? { parentConfig: this.#configOf(tuple.ns, tuple.parent) } : {}),
+            pendingWrites: pending,
+        };
+    }
+
+    #configOf(ns, id) {
+        return { configurable: { thread_id: this.#threadId, checkpoint_ns: ns, checkpoint_id: id } };
+    }
+
+    async* list(config, options = {}) {
+        const { before, filter, limit } = options;
+        const { checkpoint_ns: ns, checkpoint_id: id } = config.configurable ?? {};
+        if (config.configurable?.thread_id !== undefined) {
+            this.#namespaceOf(config);
+        }
+        await this.#turn;
+        let left = limit ?? Infinity;
+        let after = null;
+        do {
+            const args = {
+                ns: ns ?? null, before: before?.configurable?.checkpoint_id ?? null,
+                filter: filter ?? null, limit: Number.isFinite(left) && !id ? left : null, after,
+            };
+            const { result } = left > 0 ? await this.#output.request('checkpoint.list', args)
+                : { result: { tuples: [], next: null } };
+            for (const tuple of result.tuples) {
+                if (left > 0 && (!id || id === tuple.checkpoint_id)) {
+                    const raw = await this.#get(tuple.ns, tuple.checkpoint_id);
+                    if (raw) {
+                        left -= 1;
+                        yield await this.#build(raw);
+                    }
+                }
+            }
+            after = result.next;
+        } while (after !== null && left > 0);
+    }
+
+    // channel -> {writes, seed?}: what the library's getDeltaChannelHistory returns.
+    async deltaHistory(config, channels) {
+        const ns = this.#namespaceOf(config);
+        await this.#turn;
+        const id = config.configurable.checkpoint_id || (await this.#get(ns, null))?.tuple.checkpoint_id;
+        const found = Object.fromEntries(channels.map((name) => [name, { writes: [] }]));
+        for (const names of id ? batches(channels) : []) {
+            await this.#readDelta(found, { ns, checkpoint_id: id, channels: names });
+        }
+        const result = {};
+        for (const [name, { seed, writes }] of Object.entries(found)) {
+            const values = await this.#values.load([...writes.map((write) => write[1]), seed]);
+            result[name] = { writes: writes.map(([taskId], i) => [taskId, name, values[i]]) };
+            if (seed !== undefined) {
+                result[name].seed = values.at(-1);
+            }
+        }
+        return result;
+    }
+
+    async #readDelta(found, args) {
+        let cursor = null;
+        do {
+            const reply = await this.#output.request('checkpoint.delta', args, cursor);
+            for (const [name, part] of Object.entries(reply.result)) {
+                const entry = found[name];
+                entry.writes = [...(part.writes ?? []), ...entry.writes];
+                if (part.seed !== undefined && part.seed !== null) {
+                    entry.seed = joined(entry.seed, part.seed);
+                }
+            }
+            cursor = reply.cursor;
+        } while (cursor !== null);
+    }
+}
+
+// The version of a channel that follows: a number in 32 digits, a random part,
+// so that two branches of a thread do not share versions.
+export function nextVersion(current) {
+    const number = typeof current === 'string' ? Number.parseInt(current, 10) : current ?? 0;
+    const random = String(randomInt(2 ** 47)).padStart(16, '0');
+    return `${String(number + 1).padStart(32, '0')}.${random}`;
+}
+
+// --- References: {digest} or {digests} here, texts and objects in lines --------
+
+function isEqual(a, b) {
+    if (a === null || b === null) {
+        return a === b;
+    }
+    return a.digest === b.digest && a.digests?.length === b.digests?.length
+        && (a.digests ?? []).every((digest, i) => digest === b.digests[i]);
+}
+
+// A reference as a line has it, with the elements that `before` has too.
+function difference(before, ref) {
+    if (ref === null || ref.digest !== undefined) {
+        return ref === null ? null : ref.digest;
+    }
+    const old = before?.digests ?? [];
+    let keep = 0;
+    while (keep < old.length && keep < ref.digests.length && old[keep] === ref.digests[keep]) {
+        keep += 1;
+    }
+    return { list: { keep, items: ref.digests.slice(keep) } };
+}
+
+function parsed(ref) {
+    if (ref === null) {
+        return null;
+    }
+    return typeof ref === 'string' ? { digest: ref } : { digests: ref.list.items };
+}
+
+// The reference of which a later part has more elements.
+function joined(before, ref) {
+    if (!before?.list || !ref?.list || ref.list.keep === 0) {
+        return ref;
+    }
+    before.list.items.push(...ref.list.items);
+    return before;
+}
+
+function addWrite(writes, write) {
+    const last = writes.at(-1);
+    if (last && last[0] === write[0] && last[1] === write[1] && write[3]?.list?.keep > 0) {
+        last[3] = joined(last[3], write[3]);
+    } else {
+        writes.push(write);
+    }
+}
+
+// Names of channels in groups that a request may have.
+function batches(names) {
+    const groups = [];
+    let bytes = DELTA_BYTES;
+    for (const name of names) {
+        const length = Buffer.byteLength(JSON.stringify(name)) + 1;
+        if (bytes + length > DELTA_BYTES || groups.at(-1).length === DELTA_CHANNELS) {
+            groups.push([]);
+            bytes = 0;
+        }
+        groups.at(-1).push(name);
+        bytes += length;
+    }
+    return groups;
+}

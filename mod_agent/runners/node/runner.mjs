@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages of the supervisor: which runs there are, and what reaches them.
+import { Call } from './call.mjs';
+import { Graph } from './graphs.mjs';
+import { log } from './log.mjs';
+import { Library } from './library.mjs';
+import { Run } from './run.mjs';
+import { Wire } from './wire.mjs';
+
+const PROTOCOL = 2;
+const LIMITS = { line: 8388608, blob_part: 4194304 };
+
+// The graphs of an application, imported one after another, and their reports.
+export async function loadGraphs(directory, definitions) {
+    const library = new Library(directory);
+    const graphs = new Map();
+    const reports = {};
+    for (const [name, definition] of Object.entries(definitions)) {
+        const graph = new Graph(name, definition);
+        await graph.load(directory, library);
+        graphs.set(name, graph);
+        reports[name] = await graph.report();
+    }
+    const runtime = {
+        language: 'JavaScript', version: process.versions.node, library: 'langgraph',
+        library_version: library.version, runner_version: '1',
+    };
+    return { graphs, reports, runtime };
+}
+
+export class Runner {
+    #wire;
+    #directory;
+    #slots;
+    #limits = LIMITS;
+    #graphs;
+    #runs = new Map();
+    #isDraining = false;
+
+    constructor(directory, slots) {
+        this.#directory = directory;
+        this.#slots = slots;
+        this.#wire = new Wire({ take: (line) => this.#take(line), end: () => process.exit(0) });
+    }
+
+    // A line that is not a message of the protocol ends the process.
+    #take(line) {
+        let message;
+        try {
+            message = JSON.parse(line);
+        } catch {
+            this.#breach(`a line is not JSON: ${line.slice(0, 100)}`);
+        }
+        const handler = this.#handlers[message?.type];
+        if (!handler) {
+            this.#breach(`a message has the unknown type ${message?.type}`);
+        }
+        handler(message);
+    }
+
+    #breach(text) {
+        log(`protocol: ${text}`);
+        process.exit(2);
+    }
+
+    #handlers = {
+        hello: (message) => this.#hello(message),
+        start: (message) => this.#start(message, Run),
+        call: (message) => this.#start(message, Call),
+        cancel: (message) => this.#find(message)?.cancel(),
+        stop: (message) => this.#find(message)?.stop(message.reason),
+        go: (message) => this.#find(message)?.output.go(),
+        reply: (message) => this.#find(message)?.output.reply(message),
+        drain: () => this.#drain(),
+    };
+
+    async #hello(message) {
+        if (message.protocol !== PROTOCOL) {
+            this.#breach(`the server speaks version ${message.protocol}`);
+        }
+        this.#limits = { ...LIMITS, ...message.limits };
+        const { graphs, reports, runtime } = await loadGraphs(this.#directory, message.graphs);
+        this.#graphs = graphs;
+        const ready = { type: 'ready', graphs: reports, slots: this.#slots, runtime };
+        this.#wire.write(JSON.stringify(ready));
+        this.#leaveIfDrained();
+    }
+
+    #find(message) {
+        const run = this.#runs.get(message.run_id);
+        return run?.start.epoch === message.epoch ? run : undefined;
+    }
+
+    #start(message, Kind) {
+        if (this.#isDraining || this.#runs.has(message.run_id) || this.#runs.size >= this.#slots) {
+            this.#breach(`the run ${message.run_id} cannot start`);
+        }
+        const graph = this.#graphs.get(message.graph_id);
+        if (!graph) {
+            this.#breach(`there is no graph ${message.graph_id}`);
+        }
+        const run = new Kind(message, graph, this.#wire, this.#limits);
+        this.#runs.set(message.run_id, run);
+        run.execute().catch((error) => log(`run ${message.run_id}: ${error.stack}`)).finally(() => {
+            this.#runs.delete(message.run_id);
+            this.#leaveIfDrained();
+        });
+    }
+
+    #drain() {
+        this.#isDraining = true;
+        this.#leaveIfDrained();
+    }
+
+    async #leaveIfDrained() {
+        if (this.#isDraining && this.#runs.size === 0) {
+            await this.#wire.flush();
+            process.exit(0);
+        }
+    }
+}

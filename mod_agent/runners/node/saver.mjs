@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's checkpointer: one object for all runs, which passes each call on
+// to the records of the run in whose asynchronous calls it happens.
+import { RunnerError } from './errors.mjs';
+import { runs } from './log.mjs';
+import { nextVersion } from './records.mjs';
+
+function records() {
+    const run = runs.getStore();
+    if (!run) {
+        throw new RunnerError('ValueError', 'the checkpointer is used outside of a run');
+    }
+    return run.records;
+}
+
+// A saver of a copy of the library, which has the graph's other classes too.
+export function makeSaver(library) {
+    class Saver extends library.BaseCheckpointSaver {
+        async getTuple(config) {
+            return records().getTuple(config);
+        }
+
+        async* list(config, options) {
+            yield* records().list(config, options);
+        }
+
+        async put(config, checkpoint, metadata, newVersions) {
+            return records().put(config, checkpoint, metadata, newVersions);
+        }
+
+        async putWrites(config, writes, taskId, taskPath) {
+            return records().putWrites(config, writes, taskId, taskPath);
+        }
+
+        async deleteThread() {
+            throw new RunnerError('ValueError', 'a run cannot delete threads: use the API');
+        }
+
+        async getDeltaChannelHistory({ config, channels }) {
+            return records().deltaHistory(config, channels);
+        }
+
+        getNextVersion(current) {
+            return nextVersion(current);
+        }
+    }
+    return new Saver();
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's stream of a run as checkpoints, reports about tasks, and
+// events of the modes that clients requested.
+import { positionOf, renderTask } from './checkpoint.mjs';
+import { RunnerError } from './errors.mjs';
+import { render } from './json.mjs';
+import { Messages } from './messages.mjs';
+
+const MOST_NAME_BYTES = 4096;
+// Modes of the library; the others are made of these.
+const LIBRARY_MODES = ['values', 'updates', 'custom', 'debug', 'tools'];
+
+// The modes with which the library streams for those that clients requested.
+export function libraryModes(requested) {
+    const modes = new Set(['checkpoints', 'tasks', ...requested.filter((mode) => LIBRARY_MODES.includes(mode))]);
+    if (requested.includes('messages') || requested.includes('messages-tuple')) {
+        modes.add('messages');
+    }
+    if (requested.includes('messages')) {
+        modes.add('values');
+    }
+    return [...modes];
+}
+
+// A configuration as clients see it.
+function publicConfig(config) {
+    if (!config) {
+        return config ?? null;
+    }
+    const { callbacks: _, ...rest } = config;
+    const configurable = Object.entries(config.configurable ?? {}).filter(([name]) => !name.startsWith('__'));
+    return { ...rest, configurable: Object.fromEntries(configurable) };
+}
+
+function publicTask({ state, ...task }) {
+    const checkpoint = positionOf(state);
+    return checkpoint ? { ...task, checkpoint } : task;
+}
+
+// A checkpoint of the library as the modes checkpoints and debug show it.
+function publicCheckpoint({ parentConfig, ...payload }) {
+    return {
+        ...payload, config: publicConfig(payload.config), parent_config: publicConfig(parentConfig),
+        tasks: payload.tasks.map(publicTask),
+        checkpoint: positionOf(payload.config), parent_checkpoint: positionOf(parentConfig),
+    };
+}
+
+// The name of an event has neither quotes nor control characters.
+function eventName(mode, namespace) {
+    const name = [mode, ...namespace].join('|').replace(/["\\\p{Cc}\u2028\u2029]/gu, '_').trim();
+    if (Buffer.byteLength(name) > MOST_NAME_BYTES) {
+        throw new RunnerError('ValueError', `the name of an event has more than ${MOST_NAME_BYTES} bytes`);
+    }
+    return name;
+}
+
+export class RunStream {
+    #run;
+    #modes;
+    #subgraphs;
+    #checkpoints;
+    #messages;
+    // Values of the root graph whose checkpoint did not come yet.
+    #values;
+    // ns -> id of the checkpoint whose tasks execute.
+    #current = new Map();
+    // Subgraphs that have begun and not ended.
+    #open = new Set();
+
+    // run: output, records, checkpoints, start; snapshot(id): a state of the graph.
+    constructor(run) {
+        this.#run = run;
+        this.#modes = new Set(run.start.stream_modes);
+        this.#subgraphs = run.start.stream_subgraphs === true;
+        this.#checkpoints = run.checkpoints;
+        this.#messages = new Messages((name, data) => this.emit(name, [], data));
+    }
+
+    // A chunk of the library: [namespace, mode, payload].
+    async take([namespace, mode, payload]) {
+        if (namespace.length > 0) {
+            await this.#begin(namespace);
+        } else if (this.#values && mode !== 'checkpoints') {
+            await this.#sendValues();
+        }
+        switch (mode) {
+        case 'checkpoints':
+            return this.#takeCheckpoint(namespace, payload);
+        case 'tasks':
+            return this.#takeTask(namespace, payload);
+        case 'values':
+            return this.#takeValues(namespace, payload);
+        case 'messages':
+            return this.#takeMessage(namespace, payload);
+        case 'debug':
+            return this.#takeDebug(namespace, payload);
+        case 'updates':
+            if (namespace.length === 0 && payload && '__interrupt__' in payload) {
+                await this.ensureHead();
+            }
+            return this.emit(mode, namespace, payload);
+        default:
+            return this.emit(mode, namespace, payload);
+        }
+    }
+
+    // Sends an event if clients requested it.
+    async emit(mode, namespace, data, reference) {
+        if (!this.#modes.has(mode.split('/')[0]) || (namespace.length > 0 && !this.#subgraphs)) {
+            return;
+        }
+        await this.#run.output.send('event', {
+            event: eventName(mode, namespace), ...reference,
+            ...(data === undefined ? {} : { data: render(data) }) });
+    }
+
+    // --- Checkpoints and values ----------------------------------------------
+
+    async #takeCheckpoint(namespace, payload) {
+        // Newer libraries send a summary beside it.
+        if (!payload || !('values' in payload) || !Array.isArray(payload.tasks)) {
+            return;
+        }
+        const { checkpoint_id: id, checkpoint_ns: ns = '' } = payload.config?.configurable ?? {};
+        if (id === this.#checkpoints.lastOf(ns)) {
+            this.#current.set(namespace.join('|'), { ns, id });
+        } else if (await this.#run.records.isPut(id)) {
+            await this.#checkpoints.send({
+                ns, id, parent: payload.parentConfig?.configurable?.checkpoint_id ?? null,
+                values: payload.values, next: payload.next, tasks: payload.tasks, metadata: payload.metadata });
+            this.#current.set(namespace.join('|'), { ns, id });
+        }
+        if (namespace.length === 0 && this.#values) {
+            await this.#sendValues();
+        }
+        const data = publicCheckpoint(payload);
+        await (this.#isReferable(namespace, id, payload.values)
+            ? this.emit('checkpoints', namespace, { ...data, values: null }, { checkpoint_id: id, path: ['values'] })
+            : this.emit('checkpoints', namespace, data));
+    }
+
+    #isReferable(namespace, id, values) {
+        return namespace.length === 0 && id !== undefined && id === this.#checkpoints.lastOf('')
+            && values !== null && typeof values === 'object' && this.#checkpoints.has(values);
+    }
+
+    async #takeValues(namespace, payload) {
+        if (namespace.length > 0) {
+            return this.emit('values', namespace, payload);
+        }
+        if (payload && typeof payload === 'object' && '__interrupt__' in payload) {
+            await this.ensureHead();
+            return this.#sendInterrupt(payload);
+        }
+        this.#values = payload;
+        return undefined;
+    }
+
+    async #sendInterrupt(payload) {
+        const id = this.#checkpoints.lastOf('');
+        const reference = id === undefined ? {} : { checkpoint_id: id, path: [] };
+        await this.emit('values', [], { __interrupt__: payload.__interrupt__ }, reference);
+    }
+
+    async #sendValues() {
+        const values = this.#values;
+        this.#values = undefined;
+        if (!this.#isReferable([], this.#checkpoints.lastOf(''), values)) {
+            await this.ensureHead();
+        }
+        const id = this.#checkpoints.lastOf('');
+        await (this.#isReferable([], id, values)
+            ? this.emit('values', [], undefined, { checkpoint_id: id })
+            : this.emit('values', [], values));
+        if (this.#modes.has('messages')) {
+            await this.#messages.complete(values, this.#run.records.loaded?.values);
+        }
+    }
+
+    // Sends the root checkpoint that was put last, if the library did not stream it,
+    // as after a breakpoint.
+    async ensureHead() {
+        const head = this.#run.records.lastRoot;
+        if (head && head.id !== this.#checkpoints.lastOf('')) {
+            const state = await this.#run.snapshot(head.id);
+            await this.#checkpoints.send({
+                ns: '', id: head.id, parent: head.parent, values: state.values, next: state.next,
+                tasks: state.tasks, metadata: state.metadata });
+            this.#current.set('', { ns: '', id: head.id });
+        }
+    }
+
+    // The end of the library's stream.
+    async finish() {
+        if (this.#values) {
+            await this.#sendValues();
+        }
+        await this.ensureHead();
+    }
+
+    // --- Tasks, subgraphs, messages ------------------------------------------
+
+    async #takeTask(namespace, payload) {
+        const isEnd = 'result' in payload || 'error' in payload;
+        if (isEnd) {
+            await this.#end([...namespace, `${payload.name}:${payload.id}`], payload);
+            await this.#report(this.#current.get(namespace.join('|')), payload);
+        }
+        await this.emit('tasks', namespace, publicTask(payload));
+    }
+
+    // Reports the end of a task, for a checkpoint that the server has.
+    async #report(checkpoint, payload) {
+        if (!checkpoint) {
+            return;
+        }
+        const { id, error, interrupts, result } = renderTask(payload);
+        const hasResult = error === null && interrupts.length === 0;
+        await this.#run.output.send('task', {
+            ns: checkpoint.ns, checkpoint_id: checkpoint.id,
+            task: { id, error, interrupts, result: hasResult ? result : null } });
+    }
+
+    async #begin(namespace) {
+        const ns = namespace.join('|');
+        if (!this.#modes.has('lifecycle') || this.#open.has(ns)) {
+            return;
+        }
+        this.#open.add(ns);
+        await this.#lifecycle('started', namespace);
+    }
+
+    async #end(namespace, task) {
+        // A task that calls several graphs gives them a number each.
+        const ns = namespace.join('|');
+        for (const open of [...this.#open].filter((name) => name === ns || name.startsWith(`${ns}|`))) {
+            this.#open.delete(open);
+            const event = task.error ? 'failed' : task.interrupts?.length > 0 ? 'interrupted' : 'completed';
+            await this.#lifecycle(event, open.split('|'), task.error ? { error: task.error.message ?? String(task.error) } : {});
+        }
+    }
+
+    async #lifecycle(event, namespace, more = {}) {
+        await this.#run.output.send('event', {
+            event: eventName('lifecycle', namespace), data: render({ event, namespace, ...more }) });
+    }
+
+    async #takeMessage(namespace, [message, metadata]) {
+        // Older libraries give the namespace of the task, not that of its graph.
+        const task = metadata?.langgraph_checkpoint_ns;
+        const own = task !== undefined && namespace.join('|') === task ? namespace.slice(0, -1) : namespace;
+        if (own.length > 0 && !this.#subgraphs) {
+            return;
+        }
+        const known = Object.entries(metadata ?? {}).filter(([name]) => !name.startsWith('__'));
+        const shown = Object.fromEntries(known);
+        if (this.#modes.has('messages-tuple')) {
+            await this.#run.output.send('event', {
+                event: eventName('messages', own), data: render([message, shown]) });
+        }
+        if (this.#modes.has('messages')) {
+            await this.#messages.take(message, shown);
+        }
+    }
+
+    async #takeDebug(namespace, chunk) {
+        if (chunk.type !== 'checkpoint') {
+            return this.emit('debug', namespace, { ...chunk, payload: publicTask(chunk.payload) });
+        }
+        const payload = publicCheckpoint(chunk.payload);
+        const id = chunk.payload.config?.configurable?.checkpoint_id;
+        if (this.#isReferable(namespace, id, chunk.payload.values)) {
+            return this.emit('debug', namespace, { ...chunk, payload: { ...payload, values: null } },
+                { checkpoint_id: id, path: ['payload', 'values'] });
+        }
+        return this.emit('debug', namespace, { ...chunk, payload });
+    }
+}

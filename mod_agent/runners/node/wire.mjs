@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines between the main thread and the supervisor, over wire_thread.mjs, and
+// the bound of the bytes that wait to be written.
+import { Worker } from 'node:worker_threads';
+
+// Unwritten bytes beyond which runs wait.
+const MOST_BYTES = 1024 * 1024;
+
+export class Wire {
+    #worker;
+    #shared = new Int32Array(new SharedArrayBuffer(12));
+    #waiting = [];
+    #flushed;
+
+    // take(line): each line of the supervisor, as text. end(): the input is over.
+    constructor({ take, end }) {
+        this.#worker = new Worker(new URL('./wire_thread.mjs', import.meta.url), {
+            workerData: { shared: this.#shared.buffer },
+            // The application's flags and loaders are not for this thread.
+            execArgv: [],
+        });
+        this.#worker.on('message', (message) => {
+            if (typeof message === 'string') {
+                take(message);
+            } else {
+                this.#control(message, end);
+            }
+        });
+        this.#worker.on('error', (error) => {
+            process.stderr.write(`the thread of the pipes ended: ${error.stack}\n`);
+            process.exit(70);
+        });
+    }
+
+    #control(message, end) {
+        if (message.control === 'probe') {
+            Atomics.store(this.#shared, 2, message.number);
+        } else if (message.control === 'resume') {
+            this.#waiting.splice(0).forEach((resolve) => resolve());
+        } else if (message.control === 'flushed') {
+            this.#flushed();
+        } else {
+            end();
+        }
+    }
+
+    // Sends a line, without its line end. Returns a promise when the caller should
+    // wait before it sends more, else undefined.
+    write(line) {
+        const text = `${line}\n`;
+        const length = Buffer.byteLength(text);
+        const left = Atomics.add(this.#shared, 0, length) + length;
+        this.#worker.postMessage(text);
+        return left > MOST_BYTES ? this.room() : undefined;
+    }
+
+    // Resolves when most of the bytes are written.
+    room() {
+        return new Promise((resolve) => {
+            this.#waiting.push(resolve);
+            Atomics.store(this.#shared, 1, 1);
+            if (Atomics.load(this.#shared, 0) < MOST_BYTES
+                && Atomics.compareExchange(this.#shared, 1, 1, 0) === 1) {
+                this.#waiting.splice(0).forEach((done) => done());
+            }
+        });
+    }
+
+    // Resolves when all lines are written; no more may be sent.
+    flush() {
+        return new Promise((resolve) => {
+            this.#flushed = resolve;
+            this.#worker.postMessage(null);
+        });
+    }
+}

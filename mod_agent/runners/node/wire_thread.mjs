@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that owns the two pipes: descriptor 3 is read, 4 is written. It
+// answers `ping` itself, so that a node that blocks the main thread does not
+// look like a dead process, and tells how long that thread has been blocked.
+//
+// From the main thread: a line to write (text), or a word of CONTROL. To it:
+// the lines of the supervisor (text) and { control: word }.
+import net from 'node:net';
+import { parentPort, workerData } from 'node:worker_threads';
+
+// Milliseconds between two probes of the main thread.
+const PROBE_MS = 500;
+// After the end of the input, for a main thread that does not answer.
+const EXIT_MS = 2000;
+// The main thread is notified when the unwritten bytes fall below this.
+const RESUME_BYTES = 256 * 1024;
+
+// [0]: bytes handed to this thread and not written yet; [1]: 1 while the main
+// thread waits for them; [2]: the number of probes that it has answered.
+const shared = new Int32Array(workerData.shared);
+const input = new net.Socket({ fd: 3, readable: true, writable: false });
+const output = new net.Socket({ fd: 4, readable: false, writable: true });
+
+let pieces = [];
+let probes = 0;
+let probedAt = 0;
+
+function probe() {
+    if (Atomics.load(shared, 2) === probes) {
+        probes += 1;
+        probedAt = performance.now();
+        parentPort.postMessage({ control: 'probe', number: probes });
+    }
+}
+
+// Milliseconds since the main thread should have answered the last probe.
+function busyMs() {
+    return Atomics.load(shared, 2) === probes ? 0 : Math.round(performance.now() - probedAt);
+}
+
+// A ping is a short line; others are not parsed here.
+function isPing(line) {
+    if (line.length > 200 || !line.includes('"ping"')) {
+        return undefined;
+    }
+    const message = JSON.parse(line);
+    return message.type === 'ping' ? message : undefined;
+}
+
+function takeLine(line) {
+    let ping;
+    try {
+        ping = isPing(line);
+    } catch {
+        // The main thread reports the line.
+    }
+    if (ping) {
+        output.write(`${JSON.stringify({ type: 'pong', id: ping.id, busy_ms: busyMs() })}\n`);
+    } else {
+        parentPort.postMessage(line);
+    }
+}
+
+input.on('data', (chunk) => {
+    let from = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+        pieces.push(chunk.subarray(from, end));
+        takeLine((pieces.length === 1 ? pieces[0] : Buffer.concat(pieces)).toString('utf8'));
+        pieces = [];
+        from = end + 1;
+    }
+    if (from < chunk.length) {
+        pieces.push(chunk.subarray(from));
+    }
+});
+
+// Nothing reads the output of this process now.
+function leave() {
+    parentPort.postMessage({ control: 'end' });
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), EXIT_MS);
+}
+
+input.on('end', leave);
+input.on('error', leave);
+output.on('error', leave);
+
+function written(length) {
+    const left = Atomics.sub(shared, 0, length) - length;
+    if (left < RESUME_BYTES && Atomics.compareExchange(shared, 1, 1, 0) === 1) {
+        parentPort.postMessage({ control: 'resume' });
+    }
+}
+
+parentPort.on('message', (message) => {
+    if (message === null) {
+        output.end(() => parentPort.postMessage({ control: 'flushed' }));
+        return;
+    }
+    const bytes = Buffer.from(message, 'utf8');
+    output.write(bytes, () => written(bytes.length));
+});
+
+setInterval(probe, PROBE_MS);

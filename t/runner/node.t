@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+# The runner for JavaScript: messages, runs, checkpoints, interrupts.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cpanel::JSON::XS;
+use NodeApplication qw(application runner program);
+use RecordStore;
+use RunnerTest qw(start_line new_uuid lines_of events_of);
+use Test::More;
+
+my $store = RecordStore->new(part_size => 2);
+my $runner = runner(
+    store => $store, broken => './broken.mjs:graph', absent => './graphs.mjs:absent',
+    common => './common.cjs:graph', typed => './typed.ts:graph',
+    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat nested fans act loop factory mutates messages));
+my $reports = $runner->{ready}{graphs};
+
+sub last_checkpoint {
+    my (@lines) = @_;
+    return (grep { !length $_->{ns} } lines_of('checkpoint', @lines))[-1];
+}
+
+sub end_of { return $_[-1]{status} . ($_[-1]{error} ? " $_[-1]{error}{error}: $_[-1]{error}{message}" : '') }
+
+# --- ready ---------------------------------------------------------------------
+
+is_deeply [ map { $_->{id} } @{ $reports->{steps}{drawing}{nodes} } ], [qw(__start__ first second __end__)],
+    'ready: a compiled graph has a drawing';
+ok $reports->{asks}{drawing}, 'ready: a StateGraph is compiled';
+ok $reports->{common}{drawing}, 'ready: a graph of a CommonJS module is loaded';
+is $reports->{typed}{schemas}{state_schema}{properties}{count}{type}, 'number',
+    'ready: a graph in TypeScript has the JSON schema of its zod schema';
+is_deeply $reports->{broken}{error}, { error => 'TypeError', message => 'broken at import' },
+    'ready: a graph that cannot be imported has the error';
+like $reports->{absent}{error}{message}, qr/has no export "absent"/, 'ready: a missing export is named';
+like $reports->{messages}{error}{message}, qr/neither a graph nor a function/, 'ready: an export that is not a graph is an error';
+is $runner->{ready}{runtime}{library_version}, '1.7.3', 'ready: the version of the application\'s library is told';
+
+# --- runs ----------------------------------------------------------------------
+
+my $thread = new_uuid();
+my @lines = $runner->run(graph_id => 'steps', thread_id => $thread, input => { count => 5 },
+    stream_modes => [qw(values updates tasks checkpoints debug)]);
+is end_of(@lines), 'success', 'run: it ends with success';
+is_deeply [ map { $_->{values} } lines_of('checkpoint', @lines) ],
+    [ { count => 0, names => [] }, { count => 5, names => [] }, { count => 6, names => [ { name => 'first' } ] },
+        { count => 16, names => [ { name => 'first' }, { name => 'second' } ] } ],
+    'checkpoints: each step has the whole state';
+is_deeply [ map { $_->{metadata}{step} } lines_of('checkpoint', @lines) ], [ -1, 0, 1, 2 ],
+    'checkpoints: the first one precedes the input';
+is_deeply [ map { $_->{next} } lines_of('checkpoint', @lines) ], [ ['__start__'], ['first'], ['second'], [] ],
+    'checkpoints: each names the next nodes';
+is_deeply last_checkpoint(@lines)->{sent}{names}, { '$list' => { keep => 1, items => [ { name => 'second' } ] } },
+    'checkpoints: a list is sent as a difference';
+is_deeply [ map { $_->{checkpoint_id} } grep { $_->{event} eq 'values' } lines_of('event', @lines) ],
+    [ map { $_->{checkpoint_id} } grep { $_->{metadata}{step} >= 0 } lines_of('checkpoint', @lines) ],
+    'values: events refer to the checkpoints';
+is_deeply [ events_of('updates', @lines) ], [ { first => { count => 1, names => [ { name => 'first' } ] } },
+    { second => { count => 10, names => [ { name => 'second' } ] } } ], 'updates: each node has its update';
+is_deeply [ map { $_->{values}{count} } events_of('checkpoints', @lines) ], [ 0, 5, 6, 16 ],
+    'checkpoints: events have the values';
+is_deeply [ map { $_->{type} } events_of('debug', @lines) ],
+    [qw(checkpoint checkpoint task task_result checkpoint task task_result checkpoint)], 'debug: checkpoints and tasks';
+is_deeply [ map { $_->{task}{result} } lines_of('task', @lines) ],
+    [ { count => 1, names => [ { name => 'first' } ] }, { count => 10, names => [ { name => 'second' } ] } ],
+    'task: the result of each node is reported';
+
+@lines = $runner->run(graph_id => 'steps', $runner->next_run($thread), input => { count => 4 });
+is last_checkpoint(@lines)->{values}{count}, 31, 'thread: the next run continues the state';
+is_deeply [ map { $_->{sent}{names} } grep { $_->{metadata}{source} eq 'input' } lines_of('checkpoint', @lines) ],
+    [ { '$same' => Cpanel::JSON::XS::true } ], 'thread: what the run has read is not sent again';
+is scalar(grep { $_->{text} =~ /first|second/ } lines_of('blob', @lines)), 0, 'thread: elements that were read are not sent again';
+
+@lines = $runner->run(graph_id => 'chat', input => { messages => [ { role => 'user', content => 'hi' } ] },
+    stream_modes => [qw(values messages messages-tuple events)]);
+is_deeply [ map { [ @{$_}{qw(type content)} ] } @{ last_checkpoint(@lines)->{values}{messages} } ],
+    [ [ human => 'hi' ], [ ai => 'one two three' ] ], 'messages: they are flat';
+is join('', map { $_->[0]{content} } events_of('messages', @lines)), 'one two three',
+    'messages-tuple: the chunks make the message';
+is +(events_of('messages/partial', @lines))[-1][0]{content}, 'one two three', 'messages: the last part is the whole message';
+is_deeply [ map { map { $_->{content} } @{$_} } events_of('messages/complete', @lines) ], [ 'hi', 'one two three' ],
+    'messages: each is complete once';
+ok +(grep { $_->{event} eq 'on_chat_model_stream' } events_of('events', @lines)), 'events: the model\'s tokens are there';
+
+# --- interrupts, breakpoints, commands -----------------------------------------
+
+$thread = new_uuid();
+@lines = $runner->run(graph_id => 'asks', thread_id => $thread, input => { count => 1 }, stream_modes => [qw(values updates)]);
+is end_of(@lines), 'success', 'interrupt: the run ends with success';
+is_deeply last_checkpoint(@lines)->{next}, ['ask'], 'interrupt: the node is next';
+my ($task) = lines_of('task', @lines);
+is_deeply $task->{task}{interrupts}[0]{value}, { question => 'go on?' }, 'interrupt: the task has it';
+my ($update) = events_of('updates', @lines);
+is_deeply $update->{__interrupt__}, $task->{task}{interrupts}, 'interrupt: updates have it';
+my ($last) = reverse events_of('values', @lines);
+is_deeply [ sort keys %{$last} ], [qw(__interrupt__ count names)], 'interrupt: values have it beside the state';
+@lines = $runner->run(graph_id => 'asks', $runner->next_run($thread), command => { resume => 'yes' });
+is_deeply last_checkpoint(@lines)->{values}, { count => 1, names => [ { name => 'yes' } ], answer => 'yes' },
+    'interrupt: a run with resume goes on';
+is_deeply [ grep { defined $_->{data} } lines_of('event', @lines) ], [], 'interrupt: the values of a resumed run refer to checkpoints';
+
+$thread = new_uuid();
+@lines = $runner->run(graph_id => 'steps', thread_id => $thread, input => { count => 1 }, interrupt_before => ['second'],
+    stream_modes => [qw(values updates)]);
+is_deeply last_checkpoint(@lines)->{next}, ['second'], 'breakpoint: before a node';
+is_deeply [ events_of('updates', @lines) ]->[-1], { __interrupt__ => [] }, 'breakpoint: updates say so';
+@lines = $runner->run(graph_id => 'steps', $runner->next_run($thread));
+is last_checkpoint(@lines)->{values}{count}, 12, 'breakpoint: a run without input goes on';
+
+$thread = new_uuid();
+@lines = $runner->run(graph_id => 'steps', thread_id => $thread, input => { count => 1 }, interrupt_after => '*');
+is_deeply [ last_checkpoint(@lines)->{next}, last_checkpoint(@lines)->{values}{count} ], [ ['second'], 2 ],
+    'breakpoint: after each node its checkpoint is there, with the next node';
+
+$thread = new_uuid();
+@lines = $runner->run(graph_id => 'steps', thread_id => $thread, input => { count => 1 });
+my ($fork) = grep { $_->{metadata}{step} == 1 } lines_of('checkpoint', @lines);
+@lines = $runner->run(graph_id => 'steps', $runner->next_run($thread, $fork->{checkpoint_id}));
+is last_checkpoint(@lines)->{values}{count}, 12, 'fork: a run continues an earlier checkpoint';
+is +(lines_of('checkpoint', @lines))[0]{parent}, $fork->{checkpoint_id}, 'fork: its checkpoints follow that one';
+
+@lines = $runner->run(graph_id => 'steps', thread_id => new_uuid(), command => { update => { count => 3 }, goto => 'second' });
+is last_checkpoint(@lines)->{values}{count}, 13, 'command: update and goto';
+@lines = $runner->run(graph_id => 'act', input => { answer => 'goto' });
+is_deeply [ map { $_->{name} } @{ last_checkpoint(@lines)->{values}{names} } ], [qw(goto other)], 'command: of a node';
+
+# --- subgraphs, branches ---------------------------------------------------------
+
+$thread = new_uuid();
+@lines = $runner->run(graph_id => 'nested', thread_id => $thread, input => { count => 1 },
+    stream_modes => [qw(values updates lifecycle)], stream_subgraphs => Cpanel::JSON::XS::true);
+is_deeply last_checkpoint(@lines)->{next}, ['middle'], 'subgraph: the run stops in it';
+my @deep = grep { $_->{ns} =~ /\Amiddle:[-\w]+\|inner:[-\w]+\z/ } lines_of('checkpoint', @lines);
+is_deeply [ map { $_->{next} } @deep ], [ ['__start__'], ['deep'] ], 'subgraph: its checkpoints have its namespace';
+ok +(grep { $_->{event} =~ /\Avalues\|middle:[-\w]+\|inner:/ } lines_of('event', @lines)), 'subgraph: its events have its namespace';
+is_deeply [ map { $_->{data}{event} } grep { $_->{event} =~ /\Alifecycle/ } lines_of('event', @lines) ],
+    [qw(started started interrupted interrupted)], 'lifecycle: subgraphs begin and stop';
+is +(last_checkpoint(@lines)->{tasks}[0]{checkpoint}{checkpoint_ns} // ''), (split /\|/, $deep[0]{ns})[0],
+    'subgraph: the task names the namespace';
+@lines = $runner->run(graph_id => 'nested', $runner->next_run($thread), command => { resume => 'deep answer' });
+is last_checkpoint(@lines)->{values}{answer}, 'deep answer', 'subgraph: the answer reaches it';
+is_deeply [ grep { $_->{event} =~ /\|/ } lines_of('event', @lines) ], [], 'subgraph: its events are not sent unless requested';
+
+@lines = $runner->run(graph_id => 'fans', input => { count => 200 });
+is scalar @{ last_checkpoint(@lines)->{values}{names} }, 200, 'Send: 200 parallel branches';
+
+# --- configuration, factories, stores -----------------------------------------
+
+@lines = $runner->run(graph_id => 'act', input => { answer => 'context' }, context => { user => 'u' },
+    config => { configurable => { tenant => 't' } });
+is_deeply last_checkpoint(@lines)->{values}{answer}, { context => { user => 'u' }, tenant => 't' },
+    'config: context and configurable reach the node';
+@lines = $runner->run(graph_id => 'factory', input => { count => 1 }, config => { configurable => { tenant => 'acme' } });
+is last_checkpoint(@lines)->{values}{names}[0]{name}, 'acme', 'factory: it gets the configuration of the run';
+for my $name (qw(common typed)) {
+    @lines = $runner->run(graph_id => $name, input => { count => 7 });
+    is last_checkpoint(@lines)->{values}{answer}, $name eq 'common' ? 'common' : 'red 7', "module: $name runs";
+}
+@lines = $runner->run(graph_id => 'act', input => { answer => 'store' });
+is_deeply last_checkpoint(@lines)->{values}{answer}, { item => { name => 'red' }, found => 1, names => [ [qw(users a)] ] },
+    'store: items are put, read, searched and listed';
+@lines = $runner->run(graph_id => 'mutates', thread_id => $thread = new_uuid(), input => { count => 1 });
+@lines = $runner->run(graph_id => 'steps', $runner->next_run($thread), input => { count => 1 });
+ok last_checkpoint(@lines)->{values}{names}[0]{done}, 'list: an element that was changed in place is saved';
+
+$runner->send({ type => 'drain' });
+is $runner->finish, 0, 'drain: the runner exits';
+is $runner->log_text =~ s/^(?:graph (?:broken|absent|messages):| +at|.*MaxListeners|.*--trace-warnings).*\n//gmr, '',
+    'log: it has the errors of the graphs that cannot be loaded, and no others';
+
+# --- --check -------------------------------------------------------------------
+
+my $directory = application('node');
+my $output = qx(cd '$directory' && node '${\ program() }' --check 2>/dev/null);
+is $? >> 8, 1, 'check: the status tells that a graph fails';
+my $report = decode_json($output);
+is_deeply [ map { $report->{graphs}{$_}{error} ? "$_ fails" : $_ } sort keys %{ $report->{graphs} } ],
+    [ 'broken fails', qw(steps typed) ], 'check: all graphs are imported';
+is $report->{graphs}{typed}{description}, 'a graph in TypeScript', 'check: descriptions are those of langgraph.json';
+system "cd / && node '${\ program() }' --check 2>/dev/null";
+is $? >> 8, 2, 'check: without langgraph.json the status is 2';
+
+done_testing;

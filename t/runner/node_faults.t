@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+# The runner for JavaScript: errors, cancel, drain, blocking nodes, credit, the log.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use NodeApplication qw(runner);
+use RunnerTest qw(start_line new_uuid lines_of events_of);
+use Test::More;
+
+my @names = qw(steps act loop asks);
+my $runner = runner(map { $_ => "./graphs.mjs:$_" } @names);
+
+sub last_checkpoint { return (grep { !length $_->{ns} } lines_of('checkpoint', @_))[-1] }
+
+sub act { return $runner->run(graph_id => 'act', input => { answer => shift }, @_) }
+
+# Starts an act and waits until it has printed a word.
+sub start_act {
+    my ($name, $word) = @_;
+    my $start = start_line(graph_id => 'act', input => { answer => $name });
+    $runner->send($start);
+    $runner->wait_for_io while $runner->log_text !~ /^run $start->{run_id}: $word$/m;
+    return $start;
+}
+
+# --- Errors ----------------------------------------------------------------------
+
+my @lines = act('fail');
+is_deeply $lines[-1]{error}, { error => 'RangeError', message => 'out of range' }, 'error: the run ends with its name and message';
+is_deeply [ events_of('error', @lines) ], [ $lines[-1]{error} ], 'error: an event has it';
+is +(lines_of('task', @lines))[-1]{task}{error}, 'RangeError: out of range', 'error: the task has it';
+like $runner->log_text, qr/^run $lines[-1]{run_id}: RangeError: out of range\n.*^run $lines[-1]{run_id}: +at /ms,
+    'error: the log has the stack';
+@lines = $runner->run(graph_id => 'loop', input => { count => 1 }, config => { recursion_limit => 3 });
+is $lines[-1]{error}{error}, 'GraphRecursionError', 'error: the recursion limit';
+is last_checkpoint(@lines)->{values}{count}, 3, 'error: the steps before it are saved';
+@lines = act('bigint');
+like "$lines[-1]{error}{error} $lines[-1]{error}{message}", qr/\ATypeError .*BigInt/, 'error: a value that JSON cannot hold';
+@lines = act('deep');
+is $lines[-1]{error}{message}, 'a value has more than 110 levels', 'error: a value with too many levels';
+@lines = act('huge');
+is $lines[-1]{error}{error}, 'ValueTooLargeError', 'error: a value that is longer than a line';
+@lines = act('odd');
+is_deeply last_checkpoint(@lines)->{values}{answer},
+    { text => "a\x{fffd}b\x{fffd}", tiny => 0, when => '1970-01-01T00:00:00.000Z', nan => undef },
+    'values: what lines may not have is replaced';
+@lines = act('reject');
+is $lines[-1]{status}, 'success', 'error: a rejection that nothing handles does not end the run';
+like $runner->log_text, qr/^run $lines[-1]{run_id}: an error that nothing handles: Error: nobody waits/m, 'error: it is logged';
+
+# --- The log ---------------------------------------------------------------------
+
+@lines = act('print');
+like $runner->log_text, qr/^run $lines[-1]{run_id}: printed$/m, 'log: a line of console.log has its run';
+like $runner->log_text, qr/^run $lines[-1]{run_id}: two\nrun $lines[-1]{run_id}: lines$/m, 'log: each line has it';
+
+# --- Cancel, drain ---------------------------------------------------------------
+
+my $start = start_act('wait', 'waiting');
+$runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 1 });
+@lines = $runner->lines_of_run($start->{run_id});
+is $lines[-1]{status}, 'interrupted', 'cancel: a node gets the signal';
+is_deeply [ events_of('error', @lines) ], [], 'cancel: there is no event error';
+$start = start_act('ignore', 'waiting');
+$runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 2 },
+    { type => 'cancel', run_id => $start->{run_id}, epoch => 1 });
+is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'interrupted', 'cancel: a node that does not watch its signal is left';
+
+$start = start_line(graph_id => 'loop', input => { count => 1 }, config => { recursion_limit => 100_000 });
+$runner->send($start);
+$runner->lines_until(sub { $_[0]{type} eq 'checkpoint' && $_[0]{metadata}{step} == 3 });
+$runner->send({ type => 'stop', run_id => $start->{run_id}, epoch => 1, reason => 'drain', deadline_ms => 60_000 });
+@lines = $runner->lines_of_run($start->{run_id});
+is $lines[-1]{status}, 'drained', 'stop: the run ends after a step';
+is_deeply last_checkpoint(@lines)->{next}, ['again'], 'stop: its last checkpoint names the next node';
+my $head = last_checkpoint(@lines)->{checkpoint_id};
+@lines = $runner->run(graph_id => 'loop', $runner->next_run($start->{thread_id}), config => { recursion_limit => 3 });
+is +(lines_of('checkpoint', @lines))[0]{parent}, $head, 'stop: another run goes on from there';
+
+# A lost attempt has saved the checkpoint before the input only.
+$start = start_line(graph_id => 'steps', input => { count => 1 });
+@lines = $runner->run(%{$start});
+my ($first) = lines_of('checkpoint', @lines);
+my $thread = $runner->store->thread($start->{thread_id});
+$thread->{head} = $first->{checkpoint_id};
+delete @{ $thread->{snapshots}{''} }{ grep { $_ ne $first->{checkpoint_id} } keys %{ $thread->{snapshots}{''} } };
+@lines = $runner->run(%{$start}, $runner->next_run($start->{thread_id}), run_id => $start->{run_id}, attempt => 2);
+is last_checkpoint(@lines)->{values}{count}, 12, 'restart: an attempt goes on from the checkpoint before the input';
+is_deeply [ map { $_->{metadata}{step} } lines_of('checkpoint', @lines) ], [ 0, 1, 2 ], 'restart: that checkpoint is not sent again';
+
+# --- Blocking, credit ------------------------------------------------------------
+
+$start = start_act('block', 'blocked');
+$runner->send({ type => 'ping', id => 7 });
+my $pong = $runner->expect_type('pong');
+is $pong->{id}, 7, 'ping: it is answered while a node blocks';
+ok $pong->{busy_ms} >= 0, 'ping: busy_ms is a number';
+is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'success', 'ping: the run goes on';
+
+@lines = act('large', stream_modes => [qw(values updates)]);
+is length last_checkpoint(@lines)->{values}{answer}, 3_000_000, 'credit: a long line waits for it';
+@lines = act('many', stream_modes => ['custom']);
+is scalar(events_of('custom', @lines)), 500, 'credit: many events wait for it';
+$runner->withhold_credit;
+$start = start_line(graph_id => 'act', input => { answer => 'many' }, stream_modes => ['custom']);
+$runner->send($start);
+@lines = $runner->lines_until(sub { $_[0]{type} eq 'want' });
+cmp_ok $lines[-1]{bytes}, '<=', 65_536, 'credit: several lines share it';
+$runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 1 });
+$runner->give_credit($lines[-1]);
+@lines = $runner->lines_of_run($start->{run_id});
+is $lines[-1]{status}, 'interrupted', 'credit: a cancelled run ends after it has its credit';
+cmp_ok scalar(events_of('custom', @lines)), '<', 200, 'credit: a cancelled run leaves out events';
+
+# --- The end of the process ------------------------------------------------------
+
+$runner->send({ type => 'drain' });
+is $runner->finish, 0, 'drain: the runner exits with 0';
+$runner = runner(steps => './graphs.mjs:steps');
+$runner->close_input;
+is $runner->finish, 0, 'end of input: the runner exits';
+$runner = runner(steps => './graphs.mjs:steps');
+$runner->send_raw("no JSON\n");
+is $runner->finish >> 8, 2, 'breach: a line that is not JSON ends the runner';
+like $runner->log_text, qr/^protocol: a line is not JSON: no JSON$/m, 'breach: it is logged';
+$runner = runner(steps => './graphs.mjs:steps', arguments => [ '--slots', '1' ]);
+is $runner->{ready}{slots}, 1, 'slots: --slots sets their number';
+
+done_testing;
