@@ -248,13 +248,18 @@ static const char *read_graph(const reading_t *reading, const char *name,
 static const char *read_graphs(const reading_t *reading, json_object *file)
 {
     json_object *graphs = agent_json_get(file, "graphs");
+    int count = json_object_is_type(graphs, json_type_object)
+        ? json_object_object_length(graphs)
+        : -1;
 
-    if (!json_object_is_type(graphs, json_type_object)
-        || json_object_object_length(graphs) == 0) {
-        return refuse(reading, "an object with a graph as graphs",
-                      json_object_is_type(graphs, json_type_object)
-                          ? "an empty one"
-                          : print_type(graphs));
+    if (count < 1 || count > AGENT_APPLICATION_GRAPHS_MAX) {
+        return refuse(reading,
+                      apr_psprintf(reading->temp_pool,
+                                   "an object with 1 to %d graphs as graphs",
+                                   AGENT_APPLICATION_GRAPHS_MAX),
+                      count < 0
+                          ? print_type(graphs)
+                          : apr_psprintf(reading->temp_pool, "%d", count));
     }
     json_object_object_foreach(graphs, name, definition)
     {

@@ -31,14 +31,17 @@ typedef struct agent_application_graph_t {
     const char *description;
 } agent_application_graph_t;
 
-/* The longest name of a graph, in bytes, and of an application. */
-#define AGENT_APPLICATION_NAME_MAX 64
+/* The longest name of a graph, in bytes, and of an application; and the most
+ * graphs of one, since the start compares their names in pairs. */
+#define AGENT_APPLICATION_NAME_MAX   64
+#define AGENT_APPLICATION_GRAPHS_MAX 200
 
 /*
  * Reads DIRECTORY/langgraph.json: sets the language, and *graphs to a list of
- * agent_application_graph_t, which is not empty. All is copied to pool; temp
- * pool is scratch, of at most 70 MB for a hostile file. Returns NULL, or the
- * error message, in pool, which names the file and the line or member.
+ * agent_application_graph_t, from 1 to AGENT_APPLICATION_GRAPHS_MAX. All is
+ * copied to pool; temp pool is scratch, of at most 70 MB for a hostile file.
+ * Returns NULL, or the error message, in pool, which names the file and the
+ * line or member.
  */
 const char *agent_application_read(agent_application_t *application,
                                    apr_array_header_t **graphs,

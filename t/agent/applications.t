@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use AgentTest::Client;
 use AgentTest::Env qw(build_dir free_port is_root root slurp write_file);
+use AgentTest::Process qw(supervisor_pid);
 use AgentTest::Server;
 use AgentTest::Wait;
 use File::Path qw(make_path);
@@ -120,6 +121,17 @@ wait_for('the failures of the broken one', sub { $server->error_log =~ /AGT0331:
 my $waiting = $client->start_run('x', assistant_id => 'never');
 is report_of($client, 'counter')->{directory}, $tools, 'applications: one whose runners end does not stop the others';
 is $client->get_run($waiting)->{status}, 'pending', 'applications: its own runs wait';
+
+# The program of one is replaced by a file that its user may not read, or by none
+# where all have the same user. The next supervisor starts without it.
+my $secret = write_file("$dir/secret", "#!/bin/sh\necho executed\n");
+chmod 0700, $secret or die "$secret: $!\n";
+unlink "$own/.agent/venv/bin/python" or die "unlink: $!\n";
+symlink is_root() ? $secret : "$dir/none", "$own/.agent/venv/bin/python" or die "symlink: $!\n";
+kill 'KILL', supervisor_pid($server->httpd_pid);
+wait_for('its refusal', sub { $server->error_log =~ m{AGT0336: the spawner could not start a runner of deployment default/own} });
+unlike $server->error_log, qr{cannot start|executed}, 'applications: a program is opened with the rights of the user of its runners';
+is report_of($client, 'counter')->{directory}, $tools, 'applications: one whose program cannot be opened does not stop the others';
 undef $server;
 
 # ---- errors ----
@@ -169,8 +181,6 @@ SKIP: {
     chmod 0700, $closed or die "$closed: $!\n";
     refused('a directory that the user of its runners cannot read', qr{AGT0447: AgentApplication x: expected a directory .* nobody may use, got '$closed' \(Permission},
         $BASE, "AgentApplication x $closed");
-    my $secret = write_file("$dir/secret", "#!/bin/sh\n");
-    chmod 0700, $secret or die "$secret: $!\n";
     refused('a program that the user of its runners cannot read', qr{AGT0447: .*expected a program .* got '$secret' \(Permission},
         $BASE, "AgentApplication x $tools", "AgentPythonProgram $secret");
 }

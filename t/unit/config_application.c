@@ -126,10 +126,12 @@ static void an_error_names_the_line_or_the_member(void **state)
          "line 3, /graphs/a: it is a duplicate key"},
         {"{\"x\":\"\xff\"}", "JSON", "line 1: it is not valid UTF-8"},
         {"[]", "an object", "array"},
-        {"{}", "an object with a graph as graphs", "nothing"},
-        {"{\"graphs\":null}", "an object with a graph as graphs", "nothing"},
-        {"{\"graphs\":[]}", "an object with a graph as graphs", "array"},
-        {"{\"graphs\":{}}", "an object with a graph as graphs", "an empty one"},
+        {"{}", "an object with 1 to 200 graphs as graphs", "nothing"},
+        {"{\"graphs\":null}", "an object with 1 to 200 graphs as graphs",
+         "nothing"},
+        {"{\"graphs\":[]}", "an object with 1 to 200 graphs as graphs",
+         "array"},
+        {"{\"graphs\":{}}", "an object with 1 to 200 graphs as graphs", "0"},
         {"{\"graphs\":{\"a\":1}}", "FILE:NAME as graphs.a", "int"},
         {"{\"graphs\":{\"a\":null}}", "FILE:NAME as graphs.a", "nothing"},
         {"{\"graphs\":{\"a\":\"a.py\"}}", "FILE:NAME as graphs.a", "\"a.py\""},
@@ -234,6 +236,33 @@ static void a_file_of_256_KB_is_refused(void **state)
     remove_folder(&folder);
 }
 
+/* A file with so many graphs. */
+static const char *read_many(folder_t *folder, int count)
+{
+    apr_array_header_t *texts = apr_array_make(folder->pool, count,
+                                               sizeof(const char *));
+
+    for (int i = 0; i < count; i++) {
+        APR_ARRAY_PUSH(texts, const char *) = apr_psprintf(
+            folder->pool, "\"g%d\":\"a.py:g\"", i);
+    }
+    return read_text(folder,
+                     apr_pstrcat(folder->pool, "{\"graphs\":{",
+                                 apr_array_pstrcat(folder->pool, texts, ','),
+                                 "}}", NULL));
+}
+
+static void an_application_has_200_graphs_at_most(void **state)
+{
+    folder_t folder;
+
+    make_folder(&folder);
+    assert_null(read_many(&folder, 200));
+    assert_int_equal(folder.graphs->nelts, 200);
+    assert_non_null(strstr(read_many(&folder, 201), ", got 201"));
+    remove_folder(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +272,7 @@ int main(void)
         CHECK_TEST(auth_can_be_left_to_httpd),
         CHECK_TEST(only_a_regular_file_is_opened),
         CHECK_TEST(a_file_of_256_KB_is_refused),
+        CHECK_TEST(an_application_has_200_graphs_at_most),
     };
 
     return CHECK_RUN(tests);
