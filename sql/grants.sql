@@ -3,8 +3,8 @@
 -- functions are security invoker. It may not change the schema. Included by install.sql.
 grant usage on schema agent to :"app_role";
 grant select, insert, update, delete
-    on agent.graphs, agent.assistants, agent.assistant_versions, agent.threads, agent.runs, agent.run_queue,
-       agent.calls, agent.run_events, agent.event_sweeps, agent.checkpoints, agent.checkpoint_tasks,
+    on agent.graphs, agent.assistants, agent.assistant_versions, agent.store_items, agent.threads, agent.runs,
+       agent.run_queue, agent.calls, agent.run_events, agent.event_sweeps, agent.checkpoints, agent.checkpoint_tasks,
        agent.checkpoint_items, agent.inherited_items, agent.item_sweeps, agent.copied_runs, agent.thread_copies,
        agent.copy_lists, agent.copy_blobs, agent.checkpoint_snapshots, agent.checkpoint_writes,
        agent.checkpoint_blobs, agent.blob_sweeps, agent.run_sweeps, agent.write_sweeps, agent.workers,

@@ -122,6 +122,11 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/next_receiver.sql
 \ir functions/inline/find_ready_graphs.sql
 \ir functions/inline/next_webhook_deployment.sql
+\ir functions/inline/has_operators.sql
+\ir functions/inline/matches_filter.sql
+\ir functions/inline/matches_labels.sql
+\ir functions/inline/namespace_end.sql
+\ir functions/inline/render_item.sql
 
 \ir functions/internal/render_interrupts.sql
 \ir functions/internal/concat_objects.sql
@@ -208,6 +213,12 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/refuse_final_change.sql
 \ir functions/internal/save_events.sql
 \ir functions/internal/save_tasks.sql
+\ir functions/internal/read_namespace.sql
+\ir functions/internal/find_items.sql
+\ir functions/internal/find_namespaces.sql
+\ir functions/internal/read_item.sql
+\ir functions/internal/refresh_items.sql
+\ir functions/internal/put_items.sql
 
 \ir functions/api/schema_version.sql
 \ir functions/api/get_assistant.sql
@@ -247,6 +258,11 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/read_updates.sql
 \ir functions/api/read_thread_events.sql
 \ir functions/api/find_thread_end.sql
+\ir functions/api/put_item.sql
+\ir functions/api/get_item.sql
+\ir functions/api/delete_item.sql
+\ir functions/api/search_items.sql
+\ir functions/api/list_namespaces.sql
 
 \ir functions/worker/register_worker.sql
 \ir functions/worker/list_node_workers.sql
@@ -272,6 +288,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/sweep_copies.sql
 \ir functions/worker/sweep_events.sql
 \ir functions/worker/sweep_calls.sql
+\ir functions/worker/sweep_store.sql
 \ir functions/worker/claim_webhooks.sql
 \ir functions/worker/save_webhooks.sql
 \ir functions/worker/sweep_webhooks.sql

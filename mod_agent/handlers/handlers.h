@@ -47,6 +47,12 @@ int agent_handle_stateless_stream(agent_call_t *call);
 int agent_handle_run_batch(agent_call_t *call);
 int agent_handle_run_cancel_many(agent_call_t *call);
 
+int agent_handle_item_put(agent_call_t *call);
+int agent_handle_item_get(agent_call_t *call);
+int agent_handle_item_delete(agent_call_t *call);
+int agent_handle_item_search(agent_call_t *call);
+int agent_handle_namespace_list(agent_call_t *call);
+
 int agent_handle_ok(agent_call_t *call);
 int agent_handle_info(agent_call_t *call);
 int agent_handle_platform_info(agent_call_t *call);

@@ -55,6 +55,11 @@ static const agent_route_t server_routes[] = {
     {"POST", "/runs/stream", agent_handle_run_create_stream, true},
     {"GET", "/runs/{run_id}/join", agent_handle_stateless_join, true},
     {"GET", "/runs/{run_id}/stream", agent_handle_stateless_stream, true},
+    {"PUT", "/store/items", agent_handle_item_put, true},
+    {"GET", "/store/items", agent_handle_item_get, true},
+    {"DELETE", "/store/items", agent_handle_item_delete, true},
+    {"POST", "/store/items/search", agent_handle_item_search, true},
+    {"POST", "/store/namespaces", agent_handle_namespace_list, true},
     {"GET", "/ok", agent_handle_ok, false},
     {"GET", "/info", agent_handle_info, false},
     {NULL, NULL, NULL, false}};

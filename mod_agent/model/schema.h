@@ -62,6 +62,21 @@ apr_status_t agent_schema_cancel(const agent_fields_t **fields,
                                  agent_raw_t body, agent_error_t **err,
                                  apr_pool_t *pool);
 
+/* The bodies of PUT and DELETE /store/items, POST /store/items/search and POST
+ * /store/namespaces. */
+typedef enum agent_store_body_t {
+    AGENT_STORE_PUT,
+    AGENT_STORE_DELETE,
+    AGENT_STORE_SEARCH,
+    AGENT_STORE_LIST
+} agent_store_body_t;
+apr_status_t agent_schema_store(agent_store_body_t kind, agent_raw_t body,
+                                agent_error_t **err, apr_pool_t *pool);
+
+/* Whether a text is labels of a namespace, joined by periods; a key. */
+bool agent_schema_is_namespace(const char *labels);
+bool agent_schema_is_item_key(const char *key);
+
 /* Runs that one request may create, or cancel by id. */
 #define AGENT_MANY_RUNS 1000
 

@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Purpose:  undo 0001.
--- Affects:  agent.assistant_versions, agent.assistants, agent.graphs, agent.deployments, agent.accounts,
---           agent.schema_version.
+-- Affects:  agent.store_items, agent.assistant_versions, agent.assistants, agent.graphs, agent.deployments,
+--           agent.accounts, agent.schema_version.
 -- Locks:    ACCESS EXCLUSIVE on these tables.
--- Breaking: yes, all accounts, deployments and assistants are lost.
+-- Breaking: yes, all accounts, deployments, assistants and store items are lost.
 set local lock_timeout = '2s';
 
+drop table agent.store_items;
 drop table agent.assistant_versions;
 drop table agent.assistants;
 drop table agent.graphs;

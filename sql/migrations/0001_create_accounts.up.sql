@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Purpose:  the schema, its version, accounts, their deployments, graphs and assistants.
+-- Purpose:  the schema, its version, accounts, their deployments, graphs, assistants and store items.
 -- Affects:  new objects only.
 -- Locks:    none on existing tables.
 -- Breaking: no.
@@ -158,5 +158,36 @@ comment on column agent.assistant_versions.config is 'As in agent.assistants.';
 comment on column agent.assistant_versions.context is 'As in agent.assistants.';
 comment on column agent.assistant_versions.metadata is 'As in agent.assistants.';
 comment on column agent.assistant_versions.created_at is 'When the version was made.';
+
+create table agent.store_items (
+    deployment_id  uuid                not null,
+    namespace      text[] collate "C"  not null,
+    key            text collate "C"    not null,
+    value          jsonb               not null,
+    value_bytes    integer             not null,
+    ttl            interval,
+    expires_at     timestamptz,
+    created_at     timestamptz         not null,
+    updated_at     timestamptz         not null,
+    constraint store_items_pkey primary key (deployment_id, namespace, key),
+    constraint store_items_ttl_check check ((ttl is null) = (expires_at is null))
+);
+comment on constraint store_items_pkey on agent.store_items is
+    'The items below a prefix of labels are one range of it, since labels are compared byte by byte.';
+comment on table agent.store_items is
+    'Data of a deployment that outlives threads: an object under a namespace and a key.';
+comment on column agent.store_items.deployment_id is 'Its deployment.';
+comment on column agent.store_items.namespace is 'Labels, the outermost first: agent.read_namespace checks them.';
+comment on column agent.store_items.key is 'Unique in its namespace.';
+comment on column agent.store_items.value is 'An object; searched.';
+comment on column agent.store_items.value_bytes is 'Length of the value as text.';
+comment on column agent.store_items.ttl is 'How long it is kept after a put or a read; null: for ever.';
+comment on column agent.store_items.expires_at is
+    'From then on it is no longer read, and agent.sweep_store deletes it; null: never.';
+comment on column agent.store_items.created_at is 'When it was put first.';
+comment on column agent.store_items.updated_at is 'When it was put last; each put of an item has a later one.';
+
+create index store_items_expires_at_idx on agent.store_items (expires_at) where expires_at is not null;
+comment on index agent.store_items_expires_at_idx is 'Items that expire, the first one first.';
 
 insert into agent.schema_version (version, name) values (1, 'create_accounts');

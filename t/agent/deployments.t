@@ -75,6 +75,7 @@ sub objects_of {
     my $stateless = $client->post('/runs', run_body('hello', on_completion => 'keep'), $key)->{json};
     $client->get("/runs/$stateless->{run_id}/join");
     wait_for('the run that goes on', sub { $client->get_state($active->{thread_id})->{values}{messages} });
+    $client->request('PUT', '/store/items', { namespace => ['both'], key => 'k', value => { of => $own_graph{$client} } });
     # One of a client, and a thread whose last run it is.
     my $made = $client->post('/assistants', { graph_id => 'agent', name => 'made' })->{json};
     my $by_made = $client->start_run('hello', assistant_id => $made->{assistant_id});
@@ -98,7 +99,7 @@ sub snapshot {
     my ($objects) = @_;
     my $client = $objects->{client};
     return Cpanel::JSON::XS->new->canonical->encode([ $client->post("/assistants/$objects->{made}{assistant_id}/versions", {})->{json},
-        $client->post('/assistants/search', {})->{json} ])
+        $client->post('/assistants/search', {})->{json}, $client->get('/store/items?namespace=both&key=k')->{json} ])
         . threads_of($client, map { $objects->{$_}{thread_id} } qw(done active stateless by_made));
 }
 
@@ -190,6 +191,19 @@ sub rows_for {
         } ],
         'GET /runs/{run_id}/join'   => [ undef, $unseen_run ],
         'GET /runs/{run_id}/stream' => [ undef, $unseen_run ],
+        # Both have an item of this name; the own one is deleted again.
+        'PUT /store/items' => [ { namespace => ['both'], key => 'k', value => { own => 1 } }, sub {
+            my ($answer, $what) = @_;
+            is $answer->{status}, 204, $what;
+            is_deeply $me->get('/store/items?namespace=both&key=k')->{json}{value}, { own => 1 }, "$what changes the own item";
+            is $me->delete('/store/items', { namespace => ['both'], key => 'k' })->{status}, 204, "$what: the own item can be deleted";
+        } ],
+        'GET /store/items' => [ undef, sub {
+            is $me->get('/store/items?namespace=both&key=k')->{body}, 'null', "$_[1] finds no item of the other deployment";
+        } ],
+        'DELETE /store/items' => [ { namespace => ['both'], key => 'k' }, sub { is $_[0]{status}, 204, $_[1] } ],
+        'POST /store/items/search' => [ {}, sub { is_deeply $_[0]{json}, { items => [] }, "$_[1] finds no item of the other deployment" } ],
+        'POST /store/namespaces' => [ {}, sub { is_deeply $_[0]{json}, { namespaces => [] }, "$_[1] finds none of the other deployment" } ],
         'GET /ok'                   => [ undef, $allowed ],
         'GET /info'                 => [ undef, $allowed ],
     );

@@ -43,12 +43,14 @@ my ($idle, $called) = map { $owner->thread(metadata => { graph_id => 'agent' }) 
 my $call = AgentSQL::uuid();
 $owner->api('update_state', $called, $call, 'u1', 10, '{}');
 
+$owner->api('put_item', '{"namespace":["a"],"key":"k","value":{"secret":1}}');
+
 sub snapshot {
     return join "\n", map { $session->value("select md5(coalesce(string_agg(x::text, '|' order by x::text), ''))
         from agent.$_ x where deployment_id = '@{[ $owner->deployment ]}'") }
         qw(threads thread_expiries runs run_queue calls run_events event_sweeps checkpoints checkpoint_tasks checkpoint_items
         inherited_items item_sweeps checkpoint_snapshots checkpoint_writes checkpoint_blobs blob_sweeps run_sweeps write_sweeps thread_copies copy_lists
-        copy_blobs copied_runs usage_events graphs assistants assistant_versions webhook_outbox);
+        copy_blobs copied_runs usage_events graphs assistants assistant_versions store_items webhook_outbox);
 }
 # A snapshot whose parent has writes.
 my $next = AgentSQL::uuid();
@@ -100,6 +102,11 @@ is_deeply $guest->body('read_delta', $thread, qq({"checkpoint_id":"$next","chann
     'read_delta finds nothing of another deployment';
 is_deeply $guest->body('search_assistants', '{}'), [],
     'search_assistants finds nothing of another deployment';
+is $guest->body('get_item', 'a', 'k', 'true'), 'null', 'get_item finds nothing of another deployment';
+is_deeply $guest->body('search_items', '{}', undef), { items => [] }, 'search_items finds nothing of another deployment';
+is_deeply $guest->body('list_namespaces', '{}'), { namespaces => [] }, 'list_namespaces finds nothing of another deployment';
+is +($guest->api('put_item', '{"namespace":["a"],"key":"k","value":{"own":1}}'))[0], 'ok', 'put_item changes nothing of another deployment';
+is +($guest->api('delete_item', '{"namespace":["a"],"key":"k"}'))[0], 'ok', 'delete_item deletes nothing of another deployment';
 is $guest->body('count_assistants', '{}'), 0, 'count_assistants finds nothing of another deployment';
 is +($guest->try_run($guest->thread, assistant => $mine, graph => undef))[0], 'assistant_not_found', 'an assistant of another deployment accepts no run';
 is +($guest->try_run($guest->thread, graphs => []))[0], 'assistant_not_found', 'a graph of another deployment accepts no run';
@@ -216,7 +223,8 @@ subtest 'claim_runs: a pool gets runs for its own free slots only' => sub {
 
 subtest 'every function that takes a deployment was tried' => sub {
     my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run create_stateless_run create_stateless_runs read_events
-        read_thread_events search_assistants count_assistants create_assistant read_checkpoint read_checkpoints read_delta);
+        read_thread_events search_assistants count_assistants create_assistant read_checkpoint read_checkpoints read_delta
+        put_item get_item delete_item search_items list_namespaces);
     my @api = map { $_->[0] } $session->query("select distinct p.proname from pg_proc p
         where p.pronamespace = 'agent'::regnamespace and p.proargnames[1] = 'p_deployment_id'
         and p.proargnames && '{code,seq,id}'::text[]");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expire_threads, maintain_partitions, sweep_state, sweep_events,
- * sweep_copies and sweep_calls; see expire.h. */
+ * sweep_copies, sweep_calls and sweep_store; see expire.h. */
 #include "expire.h"
 
 #include <string.h>
@@ -210,6 +210,20 @@ static apr_status_t send_calls(void *part, agent_database_t *database,
 
 const agent_operation_t agent_call_operation = {
     "sweep_calls", due_sweep, send_calls, receive_sweep, fail_sweep};
+
+static const agent_statement_t sweep_store = {
+    .name = "agent_sweep_store",
+    .is_repeatable = true,
+    .sql = "select agent.sweep_store()"};
+
+static apr_status_t send_store(void *part, agent_database_t *database,
+                               agent_error_t **err)
+{
+    return send_sweep(part, &sweep_store, database, err);
+}
+
+const agent_operation_t agent_store_operation = {
+    "sweep_store", due_sweep, send_store, receive_sweep, fail_sweep};
 
 const agent_operation_t agent_event_operation = {
     "sweep_events", due_sweep, send_events, receive_sweep, fail_sweep};

@@ -1,0 +1,29 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Reads an item of the store that has not expired. p_found: see agent.render_item.
+-- Returns: the item, null for none; expires: whether it has a time to live, which agent.refresh_items begins again.
+-- Locks:   none.
+create or replace function agent.read_item(
+    p_deployment_id uuid,
+    p_namespace text[],
+    p_key text,
+    p_found boolean,
+    out body text,
+    out expires boolean
+)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_now timestamptz := agent.now();
+begin
+    select agent.render_item(i, p_found), i.ttl is not null into body, expires
+      from agent.store_items i
+     where i.deployment_id = p_deployment_id
+       and i.namespace = p_namespace
+       and i.key = p_key
+       and (i.expires_at is null or i.expires_at > v_now);
+end
+$function$;
+
+comment on function agent.read_item(uuid, text[], text, boolean) is 'Reads an item of the store.';
