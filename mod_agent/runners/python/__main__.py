@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the runner: `python FOLDER [--slots N]`, or `python FOLDER --check`.
+
+This folder is loaded as the package `agent_runner`, and is not on the path: an
+application may have modules with the names of files here.
+"""
+
+import importlib.util
+import os
+import sys
+
+
+def load_package() -> None:
+    folder = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path or ".") != folder]
+    spec = importlib.util.spec_from_file_location(
+        "agent_runner", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
+    assert spec is not None and spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["agent_runner"] = package
+    spec.loader.exec_module(package)
+
+
+if __name__ == "__main__":
+    load_package()
+    try:
+        from agent_runner import command_line
+    except ModuleNotFoundError as error:
+        print(f"agent runner: {sys.executable} has no LangGraph: {error}", file=sys.stderr)
+        sys.exit(2)
+    sys.exit(command_line.main(sys.argv[1:]))

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of an application: langgraph.json, its environment and its path."""
+
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class ApplicationError(Exception):
+    """langgraph.json cannot be used; the message says why."""
+
+
+@dataclass
+class Application:
+    directory: str
+    # name -> path, "./agent.py:graph" or "package.module:graph"
+    graphs: dict[str, str] = field(default_factory=dict)
+    descriptions: dict[str, str | None] = field(default_factory=dict)
+    env: Any = None
+    dependencies: list[str] = field(default_factory=list)
+    allowed_modules: Any = None
+
+    def enter(self) -> None:
+        """Makes this process one of the application: folder, environment, path."""
+        os.chdir(self.directory)
+        for name, value in read_env(self.env, self.directory).items():
+            os.environ.setdefault(name, value)
+        for folder in reversed(self.folders()):
+            if folder not in sys.path:
+                sys.path.insert(0, folder)
+
+    def folders(self) -> list[str]:
+        """Those of `dependencies` that are folders, and the application's own; `src` of each if there is one."""
+        folders = []
+        for name in self.dependencies or ["."]:
+            if name.startswith("."):
+                folder = os.path.normpath(os.path.join(self.directory, name))
+                folders += [path for path in (folder, os.path.join(folder, "src")) if os.path.isdir(path)]
+        return folders if self.directory in folders else [*folders, self.directory]
+
+
+def read(directory: str) -> Application:
+    """Raises ApplicationError."""
+    path = os.path.join(directory, "langgraph.json")
+    try:
+        with open(path, encoding="utf-8") as file:
+            config = json.load(file)
+    except (OSError, ValueError) as error:
+        raise ApplicationError(f"{path}: {error}") from error
+    if not isinstance(config, dict) or not isinstance(config.get("graphs"), dict):
+        raise ApplicationError(f"{path}: no object `graphs`")
+    application = Application(os.path.abspath(directory))
+    for name, value in config["graphs"].items():
+        if isinstance(value, str):
+            value = {"path": value}
+        if not isinstance(value, dict) or not isinstance(value.get("path"), str):
+            raise ApplicationError(f"{path}: graph {name}: neither a path nor an object with one")
+        application.graphs[name] = value["path"]
+        application.descriptions[name] = value.get("description")
+    application.env = config.get("env")
+    application.dependencies = [name for name in config.get("dependencies") or [] if isinstance(name, str)]
+    serde = (config.get("checkpointer") or {}).get("serde") or {}
+    application.allowed_modules = serde.get("allowed_msgpack_modules")
+    return application
+
+
+def read_env(env: Any, directory: str) -> dict[str, str]:
+    """`env` of langgraph.json: a file's name, a list of names (which are in the environment), or a map."""
+    if isinstance(env, dict):
+        return {str(name): str(value) for name, value in env.items()}
+    if not isinstance(env, str):
+        return {}
+    try:
+        with open(os.path.join(directory, env), encoding="utf-8") as file:
+            return parse_env(file.read())
+    except OSError as error:
+        raise ApplicationError(f"env: {env}: {error.strerror}") from error
+
+
+def parse_env(text: str) -> dict[str, str]:
+    """Lines NAME=VALUE, with or without `export`, quotes and comments."""
+    values = {}
+    for line in text.splitlines():
+        line = line.strip().removeprefix("export ")
+        name, equals, value = line.partition("=")
+        if not equals or line.startswith("#"):
+            continue
+        value = value.strip()
+        if len(value) > 1 and value[0] in "'\"" and value[0] in value[1:]:
+            quote = value[0]
+            value = value[1:value.index(quote, 1)]
+            if quote == '"':
+                value = value.replace("\\n", "\n")
+        else:
+            value = value.split(" #")[0].rstrip()
+        values[name.strip()] = value
+    return values

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of the library: encoded, named by their digests, sent and read in parts.
+
+`Blobs` belongs to a run. `Cache` holds the bytes of recent values of all runs of the
+process, so that the next run of a thread need not read them again.
+"""
+
+import base64
+import hashlib
+from collections import OrderedDict
+from typing import Any, Iterable
+
+from . import jsontext
+from .kept import Kept, Snapshot, _is_unchanged, snapshot
+from .lane import Lane
+
+CACHE_BYTES = 64 << 20
+# A request names at most 100 digests, a reference 65,536.
+REQUEST_DIGESTS = 100
+LIST_DIGESTS = 65_536
+PARTS_MAX = 16
+MEMO_VALUES = 512
+
+Encoded = tuple[str, bytes]
+
+# Lists of these are stored whole: a value of its own costs more than they do.
+_SMALL = (int, float, bool, type(None))
+
+
+class ValueTooLargeError(ValueError):
+    """A value that exceeds the parts which the protocol admits."""
+
+
+class Cache:
+    """The encoded values that were used last, at most CACHE_BYTES."""
+
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
+        self._limit = limit
+        self._bytes = 0
+        self._values: OrderedDict[str, Encoded] = OrderedDict()
+
+    def get(self, digest: str) -> Encoded | None:
+        value = self._values.get(digest)
+        if value is not None:
+            self._values.move_to_end(digest)
+        return value
+
+    def add(self, digest: str, value: Encoded) -> None:
+        if digest in self._values or len(value[1]) > self._limit // 4:
+            return
+        self._values[digest] = value
+        self._bytes += len(value[1]) + 200
+        while self._bytes > self._limit:
+            _, (_, data) = self._values.popitem(last=False)
+            self._bytes -= len(data) + 200
+
+
+def digest_of(value: Encoded) -> str:
+    text = hashlib.sha256(value[0].encode() + b"\n" + value[1]).hexdigest()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:32]}"
+
+
+def is_stored_by_element(value: Any) -> bool:
+    """Lists of objects and of long texts; the rest is one value."""
+    return type(value) is list and 0 < len(value) <= LIST_DIGESTS and not any(
+        isinstance(item, _SMALL) or (isinstance(item, str) and len(item) < 256) for item in value)
+
+
+class Reference:
+    """A stored value: its digest, or the digests of a list's elements."""
+
+    __slots__ = ("digests", "is_list", "kept")
+
+    def __init__(self, digests: list[str], is_list: bool, kept: Kept | None) -> None:
+        self.digests = digests
+        self.is_list = is_list
+        self.kept = kept
+
+
+class Blobs:
+    def __init__(self, lane: Lane, part_max: int, cache: Cache) -> None:
+        self._lane = lane
+        self._part_max = part_max
+        self._cache = cache
+        # Digests that this run has sent or read.
+        self._known: set[str] = set()
+        # Objects that were encoded last, by identity: a task's writes become values.
+        self._memo: OrderedDict[int, tuple[Any, Snapshot, str]] = OrderedDict()
+
+    # --- Writing -------------------------------------------------------------
+
+    def reference(self, value: Any, serde: Any, before: Reference | None = None) -> tuple[bytes, Reference]:
+        """Sends what is new of a value; `before` is the same channel's in the parent."""
+        if not is_stored_by_element(value):
+            digest = self._send_value(value, serde)
+            return jsontext.dumps(digest), Reference([digest], False, None)
+        old = before if before is not None and before.is_list else None
+        keep = old.kept.common(value) if old is not None and old.kept is not None else 0
+        fresh = [self._send_value(item, serde) for item in value[keep:]]
+        digests = old.digests[:keep] + fresh if old is not None else fresh
+        text = jsontext.dumps({"list": {"keep": keep, "items": fresh}})
+        return text, Reference(digests, True, Kept(value, old.kept if old is not None else None, keep))
+
+    def _send_value(self, value: Any, serde: Any) -> str:
+        found = self._memo.get(id(value))
+        if found is not None and found[0] is value and _is_unchanged(value, found[1]):
+            return found[2]
+        encoded = serde.dumps_typed(value)
+        digest = digest_of(encoded)
+        if digest not in self._known:
+            self._send_parts(digest, encoded)
+            self._known.add(digest)
+            self._cache.add(digest, encoded)
+        self._memo[id(value)] = (value, snapshot(value), digest)
+        if len(self._memo) > MEMO_VALUES:
+            self._memo.popitem(last=False)
+        return digest
+
+    def _send_parts(self, digest: str, encoded: Encoded) -> None:
+        kind, data = encoded
+        parts = max(1, -(-len(data) // self._part_max))
+        if parts > PARTS_MAX:
+            raise ValueTooLargeError(f"a value of {len(data)} bytes, at most {PARTS_MAX * self._part_max}")
+        for part in range(parts):
+            piece = data[part * self._part_max:(part + 1) * self._part_max]
+            members = [("digest", jsontext.dumps(digest)), ("value_type", jsontext.dumps(kind)),
+                       ("base64", b'"' + base64.b64encode(piece) + b'"')]
+            if parts > 1:
+                members += [("part", b"%d" % part), ("parts", b"%d" % parts)]
+            self._lane.send("blob", members)
+
+    # --- Reading -------------------------------------------------------------
+
+    async def load(self, digests: Iterable[str]) -> dict[str, Encoded]:
+        """The encoded values; raises RequestError."""
+        values: dict[str, Encoded] = {}
+        missing: list[str] = []
+        for digest in dict.fromkeys(digests):
+            cached = self._cache.get(digest)
+            if cached is not None:
+                values[digest] = cached
+            else:
+                missing.append(digest)
+            self._known.add(digest)
+        for start in range(0, len(missing), REQUEST_DIGESTS):
+            await self._request(missing[start:start + REQUEST_DIGESTS], values)
+        return values
+
+    async def _request(self, digests: list[str], values: dict[str, Encoded]) -> None:
+        args = jsontext.dumps({"digests": digests})
+        cursor: str | None = None
+        parts: dict[str, tuple[str, list[bytes]]] = {}
+        while True:
+            result, cursor = await self._lane.request("blob.get", args, cursor)
+            for blob in result["blobs"]:
+                data = blob["text"].encode() if blob.get("text") is not None else base64.b64decode(blob["base64"])
+                parts.setdefault(blob["digest"], (blob["value_type"], []))[1].append(data)
+            if cursor is None:
+                break
+        for digest, (kind, pieces) in parts.items():
+            values[digest] = (kind, b"".join(pieces))
+            self._cache.add(digest, values[digest])

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One call: an operation that only the code of a graph can do (PROTOCOL.md, `call`)."""
+
+import asyncio
+from typing import Any, Mapping
+
+from . import graphs, jsontext, log, report
+from .blobs import Cache
+from .lane import Lane
+from .run import Job, payload_of, to_command
+from .state import configurable_of, task_line, values_of
+
+
+class UnknownOperationError(Exception):
+    """An operation of a later protocol."""
+
+
+class Call(Job):
+    def __init__(self, message: Mapping[str, Any], lane: Lane, blob_part: int, cache: Cache, graph: graphs.Graph) -> None:
+        super().__init__(message, lane, blob_part, cache)
+        self._graph = graph
+
+    async def execute(self) -> None:
+        status, error, value = "success", None, None
+        try:
+            value = await self._operate(self.message["op"], self.message.get("arguments") or {})
+        except BaseException as caught:  # pylint: disable=broad-except
+            is_cancel = isinstance(caught, asyncio.CancelledError) and self.is_cancelled
+            status, error = "interrupted" if is_cancel else "error", caught
+            if status == "error":
+                log.write_traceback(caught)
+        await self.finish(status, error, None if value is None else [("value", value)])
+
+    async def _operate(self, op: str, arguments: Mapping[str, Any]) -> bytes | None:
+        """The JSON of `end.value`; None for a call without one."""
+        access = {"update": graphs.UPDATE, "describe": graphs.DESCRIBE, "view": graphs.READ}.get(op)
+        if access is None:
+            raise UnknownOperationError(f"this runner has no operation {op}")
+        config = self.config()
+        async with self._graph.use(access, config, self.message.get("context") or None) as graph:
+            if op == "update":
+                await self._update(graph, config, arguments["supersteps"])
+                return None
+            value = await (self._describe if op == "describe" else self._view)(graph, arguments)
+            return jsontext.dumps(value, lenient=True)
+
+    # --- The operations ------------------------------------------------------
+
+    async def _update(self, graph: Any, config: dict[str, Any], supersteps: list[list[Mapping[str, Any]]]) -> None:
+        from langgraph.types import StateUpdate
+
+        parent = self.head
+        for updates in supersteps:
+            if parent is not None:
+                config["configurable"]["checkpoint_id"] = parent
+            step = [StateUpdate(values_to_write(update), update.get("as_node")) for update in updates]
+            after = await graph.abulk_update_state(config, [step])
+            payload = payload_of(await graph.aget_state(after))
+            # The library names the parent of the original as that of a copy.
+            payload["parent_config"] = {"configurable": {"checkpoint_id": parent}}
+            self.states.send(payload, "")
+            parent = self.states.head
+
+    async def _describe(self, graph: Any, arguments: Mapping[str, Any]) -> Any:
+        what = arguments["what"]
+        if what == "schemas":
+            return report.schemas_of(graph, self._graph.name)
+        if what == "graph":
+            return report.drawing_of(await graph.aget_graph(xray=arguments.get("xray") or False))
+        return {ns: report.schemas_of(subgraph, self._graph.name) async for ns, subgraph in graph.aget_subgraphs(
+            namespace=arguments.get("namespace"), recurse=bool(arguments.get("recurse")))}
+
+    async def _view(self, graph: Any, arguments: Mapping[str, Any]) -> Any:
+        ns, checkpoint_id = arguments["ns"], arguments.get("checkpoint_id")
+        if await self.records.get(ns, checkpoint_id) is None:
+            return None
+        config: dict[str, Any] = {"configurable": {"thread_id": self.thread_id, "checkpoint_ns": ns}}
+        if checkpoint_id is not None:
+            config["configurable"]["checkpoint_id"] = checkpoint_id
+        payload = payload_of(await graph.aget_state(config))
+        return {
+            "ns": ns, "checkpoint_id": configurable_of(payload["config"])["checkpoint_id"],
+            "parent": configurable_of(payload["parent_config"]).get("checkpoint_id"),
+            "values": values_of(payload["values"]), "next": payload["next"],
+            "tasks": [task_line(task) for task in payload["tasks"]], "metadata": payload["metadata"]}
+
+
+def values_to_write(update: Mapping[str, Any]) -> Any:
+    if update.get("command") is not None:
+        return to_command(update["command"])
+    values = update.get("values")
+    return to_command({"update": values}) if isinstance(values, list) else values

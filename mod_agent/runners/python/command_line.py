@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: the runner, or `--check` for `agentctl build`."""
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from . import application, graphs, jsontext, log, report
+from .bridge import Bridge
+from .saver import PipeSaver
+from .store import PipeStore
+
+DEFAULT_SLOTS = 100
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="agent-runner-python")
+    parser.add_argument("--slots", type=int, default=DEFAULT_SLOTS, help="the largest number of runs at a time")
+    parser.add_argument("--check", action="store_true",
+                        help="import the graphs of ./langgraph.json, print their reports as one line of JSON")
+    options = parser.parse_args(arguments)
+    return check() if options.check else serve(options.slots)
+
+
+def check() -> int:
+    """0 if all graphs can be used, 1 if some cannot, 2 if langgraph.json cannot be read."""
+    # User prints go to standard error.
+    out = os.dup(1)
+    os.dup2(2, 1)
+    log.install()
+    try:
+        found = application.read(os.getcwd())
+        found.enter()
+    except application.ApplicationError as error:
+        log.write(str(error))
+        return 2
+
+    def refuse(*_: object) -> NoReturn:
+        raise RuntimeError("no run executes")
+
+    saver, store = PipeSaver(refuse, Bridge()), PipeStore(refuse, Bridge())
+    loaded, errors = graphs.load(found.graphs, found.directory, saver, store)
+    reports = asyncio.run(report.of_all(loaded, errors, found.descriptions))
+    line = jsontext.dumps({"type": "ready", "graphs": reports, "runtime": report.runtime()}, lenient=True)
+    os.write(out, line + b"\n")
+    return 1 if any("error" in one for one in reports.values()) else 0
+
+
+def serve(slots: int) -> int:
+    from .session import Session
+
+    log.install()
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    Session(loop, slots).start()
+    while True:
+        try:
+            loop.run_forever()
+        except (SystemExit, KeyboardInterrupt) as error:
+            # Code of a graph called exit(): its run ends with the error.
+            print(f"agent runner: {type(error).__name__} in the code of a graph", file=sys.stderr)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs of an application: imported by path, compiled, or made by a factory for each use.
+
+A graph's own checkpointer and store are replaced by the server's.
+"""
+
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from types import ModuleType
+from typing import Any, AsyncIterator, Callable
+
+from . import log
+
+RUN = "threads.create_run"
+UPDATE = "threads.update"
+READ = "threads.read"
+DESCRIBE = "assistants.read"
+
+
+class GraphError(Exception):
+    """A graph that cannot be used; `name` and the message are shown to clients."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+def import_attribute(path: str, directory: str) -> Any:
+    """The object that "file.py:name" or "package.module:name" names."""
+    place, colon, attribute = path.rpartition(":")
+    if not colon or not place:
+        raise GraphError("ValueError", f"{path}: neither FILE:NAME nor MODULE:NAME")
+    module = _import_file(os.path.join(directory, place)) if _is_file(place) else importlib.import_module(place)
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        raise GraphError("AttributeError", f"{place} has no {attribute}") from None
+
+
+def _is_file(place: str) -> bool:
+    return "/" in place or place.endswith(".py")
+
+
+def _import_file(file: str) -> ModuleType:
+    """A file's module; under its name in a package or on the path, if it is in one."""
+    file = os.path.normpath(file)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("agent_graph_") and getattr(module, "__file__", None) == file:
+            return module
+    if (dotted := _module_name(file)) is not None:
+        return importlib.import_module(dotted)
+    name = "agent_graph_" + hashlib.sha256(file.encode()).hexdigest()[:16]
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None or not os.path.isfile(file):
+        raise GraphError("FileNotFoundError", f"{file}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _module_name(file: str) -> str | None:
+    """The name by which the application itself would import a file that is in a package."""
+    if not os.path.isfile(os.path.join(os.path.dirname(file), "__init__.py")):
+        return None
+    parts = [os.path.basename(file).removesuffix(".py")]
+    folder = os.path.dirname(file)
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        parts.insert(0, os.path.basename(folder))
+        folder = os.path.dirname(folder)
+    is_found = folder in sys.path and all(part.isidentifier() for part in parts)
+    return ".".join(parts) if is_found else None
+
+
+class Graph:
+    """A graph by name; `use()` gives the object of the library."""
+
+    def __init__(self, name: str, exported: Any, saver: Any, store: Any) -> None:
+        from langgraph.graph import StateGraph
+        from langgraph.pregel import Pregel
+
+        self.name = name
+        self._saver = saver
+        self._store = store
+        self._compiled: Any = None
+        self._make: Callable[..., Any] | None = None
+        if isinstance(exported, StateGraph):
+            exported = exported.compile()
+        if isinstance(exported, Pregel):
+            self._compiled = self._equip(exported)
+        elif callable(exported):
+            self._make = exported
+        else:
+            raise GraphError("TypeError", f"{name} is a {type(exported).__name__}, not a graph or a function that makes one")
+
+    @property
+    def is_factory(self) -> bool:
+        return self._make is not None
+
+    def _equip(self, graph: Any) -> Any:
+        from langgraph.graph import StateGraph
+        from langgraph.pregel import Pregel
+
+        if isinstance(graph, StateGraph):
+            graph = graph.compile()
+        if not isinstance(graph, Pregel):
+            raise GraphError("TypeError", f"{self.name} made a {type(graph).__name__}, not a graph")
+        return graph.copy({"checkpointer": self._saver, "store": self._store})
+
+    @contextlib.asynccontextmanager
+    async def use(self, access: str, config: dict[str, Any], context: Any = None) -> AsyncIterator[Any]:
+        """The graph, for as long as the block lasts."""
+        if self._make is None:
+            yield self._compiled
+            return
+        made = self._make(**factory_arguments(self._make, access, config, context, self._store))
+        if hasattr(made, "__aenter__"):
+            async with made as graph:
+                yield self._equip(graph)
+        elif hasattr(made, "__enter__") and not hasattr(made, "astream"):
+            with made as graph:
+                yield self._equip(graph)
+        else:
+            yield self._equip(await made if inspect.isawaitable(made) else made)
+
+
+def factory_arguments(make: Callable[..., Any], access: str, config: dict[str, Any], context: Any,
+                      store: Any) -> dict[str, Any]:
+    """`config` and `runtime` for the parameters that take them, by annotation, else by name."""
+    try:
+        parameters = inspect.signature(make, eval_str=True).parameters
+    except (NameError, TypeError, ValueError):
+        parameters = inspect.signature(make).parameters
+    arguments: dict[str, Any] = {}
+    for name, parameter in parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if "Runtime" in str(parameter.annotation) or name == "runtime":
+            arguments[name] = make_runtime(access, context, store)
+        elif "RunnableConfig" in str(parameter.annotation) or name == "config" or not arguments and \
+                parameter.default is parameter.empty:
+            arguments[name] = config
+    return arguments
+
+
+def make_runtime(access: str, context: Any, store: Any) -> Any:
+    try:
+        from langgraph_sdk import runtime
+    except ImportError:
+        raise GraphError("ImportError", "a factory with a runtime needs a langgraph-sdk that has ServerRuntime") from None
+    if access == RUN:
+        return runtime._ExecutionRuntime(access_context=access, store=store, context=context)
+    return runtime._ReadRuntime(access_context=access, store=store)
+
+
+def load(paths: dict[str, str], directory: str, saver: Any, store: Any) -> tuple[dict[str, Graph], dict[str, GraphError]]:
+    """All graphs that can be imported, and the reasons of the others."""
+    graphs: dict[str, Graph] = {}
+    errors: dict[str, GraphError] = {}
+    for name, path in paths.items():
+        try:
+            graphs[name] = Graph(name, import_attribute(path, directory), saver, store)
+        except GraphError as error:
+            errors[name] = error
+        except BaseException as error:  # pylint: disable=broad-except
+            # Also SystemExit: an application's module must not end the runner.
+            errors[name] = GraphError(type(error).__name__, f"{path}: {error}")
+            log.write_traceback(error)
+        if name in errors:
+            log.write(f"graph {name} cannot be loaded: {errors[name].name}: {errors[name]}")
+    return graphs, errors

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values as JSON text under the rules of the protocol.
+
+`dumps` renders what graphs have: messages and pydantic models flat, dataclasses
+and named tuples as objects, sets as arrays, dates in ISO 8601, bytes in base64,
+NaN as null, keys as text. A value without a form in JSON is refused
+(`NotRenderedError`), or becomes its text with `lenient`. LangGraph itself
+depends on orjson.
+"""
+
+import base64
+import dataclasses
+import datetime
+import enum
+import json
+import math
+import re
+import uuid
+from collections import deque
+from pathlib import PurePath
+from typing import Any, Iterable, Mapping
+
+import orjson
+
+# The protocol admits 128 levels of a line; a line has some of its own.
+LEVELS_MAX = 112
+# Digits of an integer; the protocol admits 348.
+DIGITS_MAX = 300
+
+_NUL = re.compile("\0|[\ud800-\udfff]")
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKETS_ONLY = bytes(c for c in range(256) if c not in b"[]{}")
+
+
+class NotRenderedError(TypeError):
+    """A value that JSON cannot hold."""
+
+
+def _default(value: Any) -> Any:
+    """Called by orjson for what it does not know."""
+    dump = getattr(value, "model_dump", None)
+    if callable(dump) and not isinstance(value, type):
+        return dump()
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    if isinstance(value, (set, frozenset, deque)):
+        return list(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, BaseException):
+        return {"error": type(value).__name__, "message": str(value)}
+    if isinstance(value, (complex, PurePath, re.Pattern)):
+        return str(value)
+    return _slots_of(value)
+
+
+def _slots_of(value: Any) -> Any:
+    """Objects of the library that are not dataclasses: Send, Interrupt of old versions."""
+    names = getattr(type(value), "__slots__", None)
+    if type(value).__module__.startswith("langgraph.") and names:
+        return {name: getattr(value, name) for name in names if hasattr(value, name)}
+    dump = getattr(value, "dict", None)
+    if callable(dump) and hasattr(type(value), "__fields__"):
+        return dump()
+    raise NotRenderedError(f"a value of type {type(value).__module__}.{type(value).__qualname__} has no form in JSON")
+
+
+def _lenient(value: Any) -> Any:
+    try:
+        return _default(value)
+    except Exception:  # pylint: disable=broad-except
+        return text_of(value)
+
+
+def text_of(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception:  # pylint: disable=broad-except
+        return f"<{type(value).__qualname__}>"
+
+
+def dumps(value: Any, lenient: bool = False) -> bytes:
+    """The JSON text of a value; raises NotRenderedError."""
+    try:
+        text = orjson.dumps(value, default=_lenient if lenient else _default)
+        if b"\\u0000" not in text:
+            return _check_levels(text)
+    except NotRenderedError:
+        raise
+    except (TypeError, ValueError) as error:
+        if isinstance(error.__cause__, NotRenderedError):
+            raise error.__cause__ from None
+        if error.__cause__ is not None and not isinstance(error.__cause__, (TypeError, ValueError)):
+            raise NotRenderedError(str(error.__cause__)) from error
+    try:
+        text = json.dumps(_plain(value, lenient, 0), ensure_ascii=False, separators=(",", ":")).encode()
+    except RecursionError:
+        raise NotRenderedError("a value refers to itself or has too many levels") from None
+    return _check_levels(text)
+
+
+def _plain(value: Any, lenient: bool, level: int) -> Any:
+    """A value that orjson refuses: keys that are not text, surrogates, U+0000, large integers."""
+    if level > LEVELS_MAX:
+        raise NotRenderedError("a value has too many levels")
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, int):
+        if abs(value) >= 10 ** DIGITS_MAX:
+            raise NotRenderedError(f"an integer of more than {DIGITS_MAX} digits")
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(item, lenient, level + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_asdict"):
+        return [_plain(item, lenient, level + 1) for item in value]
+    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return _plain(fields, lenient, level)
+    return _plain((_lenient if lenient else _default)(value), lenient, level + 1)
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, enum.Enum):
+        key = key.value
+    if key is None or isinstance(key, bool):
+        return json.dumps(key)
+    return clean(key if isinstance(key, str) else text_of(key))
+
+
+def clean(text: str) -> str:
+    """Without U+0000 and surrogates, which PostgreSQL refuses."""
+    return _NUL.sub("\ufffd", text)
+
+
+def _check_levels(text: bytes) -> bytes:
+    if text.count(b"[") + text.count(b"{") <= LEVELS_MAX:
+        return text
+    if _is_deep(text.translate(None, _BRACKETS_ONLY)) and \
+            _is_deep(_STRINGS.sub(b"", text).translate(None, _BRACKETS_ONLY)):
+        raise NotRenderedError("a value has too many levels")
+    return text
+
+
+def _is_deep(brackets: bytes) -> bool:
+    """Each round removes the innermost level."""
+    for _ in range(LEVELS_MAX):
+        before = len(brackets)
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        if not brackets:
+            return False
+        if len(brackets) == before:
+            return True
+    return True
+
+
+def members(fields: Iterable[tuple[str, bytes]]) -> bytes:
+    """An object of members whose values are JSON text already."""
+    return b"{" + b",".join(orjson.dumps(clean(name)) + b":" + text for name, text in fields) + b"}"
+
+
+def array(items: Iterable[bytes]) -> bytes:
+    return b"[" + b",".join(items) + b"]"
+
+
+def name_of(name: str, limit: int) -> bytes:
+    """The text of an event's name or a namespace, for which the protocol has rules; raises NotRenderedError."""
+    if not name.isprintable() or name != name.strip() or '"' in name or "\\" in name or len(name.encode()) > limit:
+        raise NotRenderedError(f"a name of more than {limit} bytes, or with characters that are not admitted: {name[:80]!r}")
+    return b'"' + name.encode() + b'"'
+
+
+def one_line(text: Any, limit: int = 2000) -> str:
+    """The message of an error for the end of a run."""
+    return clean(text_of(text))[:limit]

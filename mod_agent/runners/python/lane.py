@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lines of one run or call: their order, credit, requests and acknowledgements.
+
+A line without credit waits here, and so do all after it; code that produces output
+calls `room()` before the next step, which waits for the credit. Used on the loop
+only.
+"""
+
+import asyncio
+from collections import deque
+from typing import Any
+
+from . import jsontext
+from .wire import Wire
+
+LONG_LINE = 65_536
+FREE_BYTES = 262_144
+
+
+class LineTooLongError(Exception):
+    """A line that the protocol does not admit."""
+
+
+class RequestError(Exception):
+    """A request that the server refused; `code` is a word of the protocol."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Lane:
+    def __init__(self, wire: Wire, run_id: str, epoch: int, line_max: int) -> None:
+        self._wire = wire
+        self._line_max = line_max
+        self._tail = jsontext.dumps({"run_id": run_id, "epoch": epoch})[1:-1]
+        # (line, is_free): requests need no credit.
+        self._queue: deque[tuple[bytes, bool]] = deque()
+        self._sent = 0
+        self._credit = 0
+        self._wanted = 0
+        self._room = asyncio.Event()
+        self._room.set()
+        self._next_id = 0
+        self._replies: dict[int, asyncio.Future[Any]] = {}
+        self._one_request = asyncio.Lock()
+        self._acks = asyncio.Semaphore(16)
+        self._end: asyncio.Future[None] | None = None
+
+    # --- Lines ---------------------------------------------------------------
+
+    def line(self, kind: str, members: list[tuple[str, bytes]]) -> bytes:
+        """Raises LineTooLongError."""
+        body = jsontext.members(members)[1:]
+        line = b'{"type":"%s",%s%s%s\n' % (kind.encode(), self._tail, b"," if members else b"", body)
+        if len(line) - 1 > self._line_max:
+            raise LineTooLongError(f"{kind}: {len(line)} bytes in one line, at most {self._line_max}")
+        return line
+
+    def send(self, kind: str, members: list[tuple[str, bytes]]) -> None:
+        self._put(self.line(kind, members), False)
+
+    def _put(self, line: bytes, is_free: bool) -> None:
+        self._queue.append((line, is_free))
+        self.pump()
+
+    def pump(self) -> None:
+        """Writes the lines that have credit, and requests more for the next ones."""
+        while self._queue and not self._wanted and not self._wire.is_full():
+            line, is_free = self._queue[0]
+            if not is_free and not self._take_credit(len(line)):
+                break
+            self._queue.popleft()
+            self._wire.write(line)
+        if self._queue:
+            self._room.clear()
+        else:
+            self._room.set()
+            if self._end is not None and not self._end.done():
+                self._end.set_result(None)
+
+    def _take_credit(self, length: int) -> bool:
+        if self._credit >= length:
+            self._credit -= length
+        elif length > LONG_LINE or self._sent + length > FREE_BYTES:
+            self._want()
+            return False
+        else:
+            self._credit = 0
+        self._sent += length
+        return True
+
+    def _want(self) -> None:
+        """For a long line, or for as many of the next lines as are short together."""
+        total = 0
+        for line, is_free in self._queue:
+            if is_free or (total and total + len(line) > LONG_LINE):
+                break
+            total += len(line)
+        self._wanted = total
+        self._wire.write(self.line("want", [("bytes", b"%d" % total)]))
+
+    def take_go(self) -> None:
+        self._credit, self._wanted, self._sent = self._wanted, 0, 0
+        self.pump()
+
+    async def room(self) -> None:
+        """Waits until all lines are written."""
+        while not self._room.is_set():
+            await self._room.wait()
+
+    def drop_events(self) -> None:
+        """Of a run that was cancelled: the events for which it has not requested credit."""
+        kept: deque[tuple[bytes, bool]] = deque()
+        granted = self._wanted or self._credit
+        for line, is_free in self._queue:
+            is_covered = granted > 0 and not is_free
+            granted -= len(line) if is_covered else 0
+            if is_covered or not line.startswith(b'{"type":"event"'):
+                kept.append((line, is_free))
+        self._queue = kept
+        self.pump()
+
+    async def finish(self, members: list[tuple[str, bytes]]) -> None:
+        """Sends `end`, and returns when it is written."""
+        self._end = asyncio.get_running_loop().create_future()
+        self.send("end", members)
+        await self._end
+
+    # --- Requests ------------------------------------------------------------
+
+    async def request(self, op: str, args: bytes, cursor: str | None = None) -> tuple[Any, str | None]:
+        """One part of a result, and the cursor of the next; raises RequestError."""
+        async with self._one_request:
+            number, reply = self._new_reply()
+            # A long request needs credit, as output does.
+            line = self.line("request", [("id", b"%d" % number), ("op", jsontext.dumps(op)), ("args", args),
+                                         ("cursor", jsontext.dumps(cursor))])
+            self._put(line, len(line) <= LONG_LINE)
+            return await reply
+
+    def _new_reply(self) -> tuple[int, asyncio.Future[Any]]:
+        self._next_id += 1
+        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._replies[self._next_id] = reply
+        return self._next_id, reply
+
+    async def send_acknowledged(self, kind: str, members: list[tuple[str, bytes]]) -> None:
+        """Sends a record and waits until it is committed."""
+        async with self._acks:
+            number, reply = self._new_reply()
+            self.send(kind, [*members, ("ack", b"%d" % number)])
+            await reply
+
+    def take_reply(self, message: dict[str, Any]) -> None:
+        reply = self._replies.pop(message["id"], None)
+        if reply is None or reply.done():
+            return
+        if message["ok"]:
+            reply.set_result((message.get("result"), message.get("cursor")))
+        else:
+            error = message.get("error") or {}
+            reply.set_exception(RequestError(error.get("code", ""), error.get("message", "")))

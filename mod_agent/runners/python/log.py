@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log: standard output and error by lines, each with the id of its run.
+
+`current_run` is the run whose code executes; the library passes it to its tasks
+and to the threads of nodes.
+"""
+
+import io
+import os
+import sys
+import threading
+import traceback
+from contextvars import ContextVar
+from typing import Any
+
+current_run: ContextVar[Any] = ContextVar("agent_current_run", default=None)
+
+# The supervisor cuts a line after 8,000 bytes.
+LINE_MAX = 7_900
+
+
+def write(text: str) -> None:
+    """A line of the runner itself, about the current run if there is one."""
+    print(text, file=sys.stderr)
+
+
+class Lines(io.TextIOBase):
+    """A text stream that writes whole lines to a descriptor."""
+
+    def __init__(self, fd: int) -> None:
+        super().__init__()
+        self._fd = fd
+        self._parts: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    encoding = "utf-8"
+    errors = "replace"
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def write(self, text: str) -> int:
+        run = current_run.get()
+        prefix = f"run {run.run_id}: " if run is not None else ""
+        with self._lock:
+            *lines, rest = (self._parts.pop(prefix, "") + text).split("\n")
+            if len(rest) > LINE_MAX:
+                lines, rest = [*lines, rest], ""
+            if rest:
+                self._parts[prefix] = rest
+        for line in lines:
+            for start in range(0, len(line) or 1, LINE_MAX):
+                self._write_line(prefix + line[start:start + LINE_MAX])
+        return len(text)
+
+    def _write_line(self, line: str) -> None:
+        data = (line + "\n").encode("utf-8", "replace")
+        try:
+            while data:
+                data = data[os.write(self._fd, data):]
+        except OSError:
+            # The log is gone; the run goes on.
+            pass
+
+    def end_run(self, run_id: str) -> None:
+        """Writes the rest of the run's last line."""
+        prefix = f"run {run_id}: "
+        with self._lock:
+            rest = self._parts.pop(prefix, "")
+        if rest:
+            self._write_line(prefix + rest)
+
+
+def install(out: int = 1) -> None:
+    """Takes the place of sys.stdout, whose lines go to descriptor `out`, and sys.stderr."""
+    sys.stdout = Lines(out)
+    sys.stderr = Lines(2)
+
+
+def end_run(run_id: str) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, Lines):
+            stream.end_run(run_id)
+
+
+def write_traceback(error: BaseException) -> None:
+    write("".join(traceback.format_exception(error)).rstrip())

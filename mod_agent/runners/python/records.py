@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library's records of one run: what it has put and read, as its saver needs them.
+
+Lines and replies are those of PROTOCOL.md, "Records of the library"; values are
+encoded and decoded by `blobs`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, AsyncIterator, Mapping, Sequence
+
+from . import jsontext
+from .blobs import Blobs, Encoded, Reference
+from .kept import Kept
+from .lane import Lane
+
+Channels = dict[str, Reference]
+
+
+class Stored:
+    """A checkpoint as it was read: its parts joined, its values not decoded."""
+
+    def __init__(self, tuple_: dict[str, Any]) -> None:
+        self.tuple = tuple_
+        self.channels: dict[str, Any] = {}
+        self.writes: list[list[Any]] = []
+
+    def add(self, part: Mapping[str, Any]) -> None:
+        for name, reference in (part.get("channels") or {}).items():
+            self.channels[name] = join(self.channels.get(name), reference)
+        for write in part.get("writes") or []:
+            # The list of a write may continue in the next part.
+            if self.writes and self.writes[-1][:3] == write[:3] and isinstance(write[3], dict):
+                self.writes[-1][3] = join(self.writes[-1][3], write[3])
+            else:
+                self.writes.append(list(write))
+
+
+def join(before: Any, after: Any) -> Any:
+    """A reference and its continuation in a later part."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        items = before["list"]["items"][:after["list"]["keep"]] + after["list"]["items"]
+        return {"list": {"keep": 0, "items": items}}
+    return after
+
+
+def digests_of(reference: Any) -> list[str]:
+    if reference is None:
+        return []
+    return reference["list"]["items"] if isinstance(reference, dict) else [reference]
+
+
+class Records:
+    def __init__(self, lane: Lane, blobs: Blobs, head: str | None, is_new_thread: bool) -> None:
+        self._lane = lane
+        self._blobs = blobs
+        self._is_new_thread = is_new_thread
+        # The checkpoint that the run was started from.
+        self.head = head
+        # Of each namespace the channels of the last checkpoint that was put or read.
+        self._last: dict[str, tuple[str, Channels]] = {}
+        self._put: set[tuple[str, str]] = set()
+        self._read: set[tuple[str, str]] = set()
+        self._changed = asyncio.Condition()
+        self._has_failed = False
+        self.is_sync = False
+        # The values of the head, as they were read.
+        self.head_values: dict[str, Kept] = {}
+
+    # --- Writing -------------------------------------------------------------
+
+    async def put(self, ns: str, checkpoint_id: str, parent: str | None, checkpoint: dict[str, Any],
+                  metadata: Mapping[str, Any], values: Mapping[str, Any], names: Sequence[str], serde: Any) -> None:
+        try:
+            last = self._last.get(ns)
+            channels = dict(last[1]) if last is not None and last[0] == parent else {}
+            texts = []
+            for name in names:
+                if name in values:
+                    text, channels[name] = self._blobs.reference(values[name], serde, channels.get(name))
+                else:
+                    channels.pop(name, None)
+                    text = b"null"
+                texts.append((name, text))
+            members = [("ns", jsontext.dumps(ns)), ("checkpoint_id", jsontext.dumps(checkpoint_id)),
+                       ("parent", jsontext.dumps(parent)), ("checkpoint", jsontext.dumps(checkpoint)),
+                       ("metadata", jsontext.dumps(metadata, lenient=True)), ("channels", jsontext.members(texts))]
+            if self.is_sync:
+                await self._lane.send_acknowledged("put", members)
+            else:
+                self._lane.send("put", members)
+                await self._lane.room()
+            self._last[ns] = (checkpoint_id, channels)
+        except BaseException:
+            self._has_failed = True
+            await self._notify()
+            raise
+        self._put.add((ns, checkpoint_id))
+        await self._notify()
+
+    async def put_writes(self, ns: str, checkpoint_id: str, task_id: str, task_path: str,
+                         writes: Sequence[tuple[int, str, Any]], serde: Any) -> None:
+        texts = [jsontext.array([b"%d" % index, jsontext.dumps(channel), self._blobs.reference(value, serde)[0]])
+                 for index, channel, value in writes]
+        self._lane.send("put_writes", [
+            ("ns", jsontext.dumps(ns)), ("checkpoint_id", jsontext.dumps(checkpoint_id)),
+            ("task_id", jsontext.dumps(task_id)), ("task_path", jsontext.dumps(task_path[:1024])),
+            ("writes", jsontext.array(texts))])
+        await self._lane.room()
+
+    async def _notify(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    def has_put(self, ns: str, checkpoint_id: str) -> bool:
+        return (ns, checkpoint_id) in self._put
+
+    def last_put(self, ns: str) -> str | None:
+        return self._last[ns][0] if ns in self._last and (ns, self._last[ns][0]) in self._put else None
+
+    def was_read(self, ns: str, checkpoint_id: str) -> bool:
+        """An earlier run has put it."""
+        return (ns, checkpoint_id) in self._read and (ns, checkpoint_id) not in self._put
+
+    async def wait_for_put(self, ns: str, checkpoint_id: str) -> None:
+        """Returns when the checkpoint was put, or when one could not be."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._has_failed or (ns, checkpoint_id) in self._put)
+
+    # --- Reading -------------------------------------------------------------
+
+    async def get(self, ns: str, checkpoint_id: str | None) -> Stored | None:
+        if self._is_new_thread and not self._put and checkpoint_id is None:
+            return None
+        args = jsontext.dumps({"ns": ns, "checkpoint_id": checkpoint_id})
+        result, cursor = await self._lane.request("checkpoint.get", args)
+        if result["tuple"] is None:
+            return None
+        stored = Stored(result["tuple"])
+        stored.add(result)
+        while cursor is not None:
+            result, cursor = await self._lane.request("checkpoint.get", args, cursor)
+            stored.add(result)
+        return stored
+
+    async def values(self, stored: Stored, serde: Any) -> tuple[dict[str, Any], list[tuple[str, str, Any]]]:
+        """The values of the channels, and the writes."""
+        references = [*stored.channels.values(), *(write[3] for write in stored.writes)]
+        encoded = await self._blobs.load(digest for reference in references for digest in digests_of(reference))
+        values, channels = {}, {}
+        for name, reference in stored.channels.items():
+            if reference is not None:
+                values[name] = value = decode(reference, encoded, serde)
+                is_list = isinstance(reference, dict)
+                channels[name] = Reference(digests_of(reference), is_list, Kept(value) if is_list else None)
+        writes = [(task_id, channel, decode(reference, encoded, serde))
+                  for task_id, _, channel, reference, *_ in stored.writes]
+        self._remember(stored, values, channels)
+        return values, writes
+
+    def _remember(self, stored: Stored, values: dict[str, Any], channels: Channels) -> None:
+        ns, checkpoint_id = stored.tuple["ns"], stored.tuple["checkpoint_id"]
+        self._read.add((ns, checkpoint_id))
+        last = self._last.get(ns)
+        # The objects of a checkpoint that this run has put are those of the graph.
+        if last is None or last[0] != checkpoint_id:
+            self._last[ns] = (checkpoint_id, channels)
+        if ns == "" and checkpoint_id == self.head and not self._put:
+            self.head_values |= {name: channels[name].kept or Kept(value) for name, value in values.items()}
+
+    async def list(self, ns: str | None, before: str | None, filter_: Mapping[str, Any] | None,
+                   limit: int | None) -> AsyncIterator[Stored]:
+        after: Any = None
+        left = limit
+        while left is None or left > 0:
+            args = jsontext.dumps({"ns": ns, "before": before, "filter": filter_, "limit": left, "after": after})
+            result, _ = await self._lane.request("checkpoint.list", args)
+            for item in result["tuples"]:
+                stored = Stored(item["tuple"])
+                stored.add(item)
+                if left is not None:
+                    left -= 1
+                yield stored
+            after = result["next"]
+            if after is None:
+                return
+
+    async def delta(self, ns: str, checkpoint_id: str, channels: Sequence[str], serde: Any) -> dict[str, Any]:
+        """Of each channel its `writes` since the nearest ancestor with a value, and that as `seed`."""
+        seeds: dict[str, Any] = {}
+        writes: dict[str, list[Any]] = {name: [] for name in channels}
+        args = jsontext.dumps({"ns": ns, "checkpoint_id": checkpoint_id, "channels": list(channels)})
+        cursor: str | None = None
+        while True:
+            result, cursor = await self._lane.request("checkpoint.delta", args, cursor)
+            for name, part in result.items():
+                if "seed" in part:
+                    seeds[name] = join(seeds.get(name), part["seed"])
+                writes[name] = list(part.get("writes") or []) + writes[name]
+            if cursor is None:
+                break
+        return await self._decode_delta(seeds, writes, serde)
+
+    async def _decode_delta(self, seeds: dict[str, Any], writes: dict[str, list[Any]], serde: Any) -> dict[str, Any]:
+        references = [*seeds.values(), *(write[1] for items in writes.values() for write in items)]
+        encoded = await self._blobs.load(digest for reference in references for digest in digests_of(reference))
+        history: dict[str, Any] = {}
+        for name, items in writes.items():
+            history[name] = {"writes": [(item[0], name, decode(item[1], encoded, serde)) for item in items]}
+            if seeds.get(name) is not None:
+                history[name]["seed"] = decode(seeds[name], encoded, serde)
+        return history
+
+
+def decode(reference: Any, encoded: Mapping[str, Encoded], serde: Any) -> Any:
+    if reference is None:
+        return None
+    if isinstance(reference, dict):
+        return [serde.loads_typed(encoded[digest]) for digest in reference["list"]["items"]]
+    return serde.loads_typed(encoded[reference])

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reports about graphs in `ready`: schemas and drawings."""
+
+import asyncio
+import importlib.metadata
+import platform
+import warnings
+from typing import Any, Callable
+
+from . import VERSION, graphs, jsontext, log
+
+# The protocol admits 1 MiB; a drawing or a schema that is larger is left out.
+PART_MAX = 500_000
+# Of a factory that connects somewhere first; the supervisor waits 30 s for all graphs.
+USE_SECONDS = 10
+
+
+def runtime() -> dict[str, Any]:
+    try:
+        version = importlib.metadata.version("langgraph")
+    except importlib.metadata.PackageNotFoundError:
+        version = None
+    return {"language": "python", "version": platform.python_version(), "library": "langgraph",
+            "library_version": version, "runner_version": VERSION}
+
+
+def _attempt(name: str, what: str, make: Callable[[], Any]) -> Any:
+    """None if the graph has none, or if the library cannot say."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value = make()
+        return value if len(jsontext.dumps(value, lenient=True)) <= PART_MAX else None
+    except Exception as error:  # pylint: disable=broad-except
+        log.write(f"graph {name} has no {what}: {type(error).__name__}: {error}")
+        return None
+
+
+def schemas_of(graph: Any, name: str) -> dict[str, Any]:
+    def state() -> Any:
+        from langgraph.graph.state import CompiledStateGraph
+
+        if isinstance(graph, CompiledStateGraph):
+            return graph.builder.state_schema and _schema_of(graph, graph.builder.state_schema)
+        return graph.get_output_jsonschema()
+
+    found = {
+        "input_schema": _attempt(name, "input schema", graph.get_input_jsonschema),
+        "output_schema": _attempt(name, "output schema", graph.get_output_jsonschema),
+        "state_schema": _attempt(name, "state schema", state),
+        "config_schema": _attempt(name, "config schema", graph.get_config_jsonschema),
+        "context_schema": _attempt(name, "context schema", graph.get_context_jsonschema),
+    }
+    return {key: value for key, value in found.items() if isinstance(value, dict)}
+
+
+def _schema_of(graph: Any, schema: Any) -> Any:
+    from langgraph.graph.state import _get_json_schema
+
+    return _get_json_schema(typ=schema, schemas=graph.builder.schemas, channels=graph.builder.channels,
+                            name=graph.get_name("State"))
+
+
+def drawing_of(drawn: Any) -> dict[str, Any]:
+    """In the form of the protocol, of what the library draws."""
+    form = drawn.to_json()
+    nodes = [{"id": str(node["id"]), "type": node.get("type"), "data": node.get("data")} for node in form["nodes"]]
+    edges = [{"source": str(edge["source"]), "target": str(edge["target"]),
+              "conditional": bool(edge.get("conditional", False))} for edge in form["edges"]]
+    return {"nodes": nodes, "edges": edges}
+
+
+async def of_graph(graph: graphs.Graph, description: str | None) -> dict[str, Any]:
+    async def look() -> dict[str, Any]:
+        async with graph.use(graphs.DESCRIBE, {"configurable": {}}) as used:
+            drawing = _attempt(graph.name, "drawing", lambda: drawing_of(used.get_graph()))
+            subgraphs = _attempt(graph.name, "list of subgraphs", lambda: any(True for _ in used.get_subgraphs()))
+            return {"description": description, "schemas": schemas_of(used, graph.name), "drawing": drawing,
+                    "factory": graph.is_factory, "has_subgraphs": subgraphs is not False}
+
+    try:
+        return await asyncio.wait_for(look(), USE_SECONDS)
+    except Exception as error:  # pylint: disable=broad-except
+        log.write(f"graph {graph.name} cannot be used: {type(error).__name__}: {error}")
+        return error_report(type(error).__name__, str(error))
+
+
+def error_report(name: str, message: str) -> dict[str, Any]:
+    return {"error": {"error": jsontext.one_line(name, 200), "message": jsontext.one_line(message)}}
+
+
+async def of_all(loaded: dict[str, graphs.Graph], errors: dict[str, graphs.GraphError],
+                 descriptions: dict[str, str | None]) -> dict[str, Any]:
+    reports = {name: error_report(error.name, str(error)) for name, error in errors.items()}
+    for name, graph in loaded.items():
+        reports[name] = await of_graph(graph, descriptions.get(name))
+    return reports

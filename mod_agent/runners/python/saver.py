@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checkpointer of all graphs: LangGraph's interface on the records of a run.
+
+It has no state of its own. A call belongs to the run whose code makes it, or, from a
+thread that the application has made, to the run of the thread that its config names.
+Blocking methods wait for the loop; on the loop itself they are refused.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any, AsyncIterator, Callable, Iterator, Mapping, NoReturn, Sequence
+
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    BaseCheckpointSaver,
+    CheckpointTuple,
+    get_checkpoint_metadata,
+)
+
+from .bridge import Bridge
+from .records import Records, Stored
+
+Config = Mapping[str, Any]
+
+
+def config_of(thread_id: str, ns: str, checkpoint_id: str) -> dict[str, Any]:
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": checkpoint_id}}
+
+
+class PipeSaver(BaseCheckpointSaver[str]):
+    def __init__(self, find: Callable[[Config | None], Records], bridge: Bridge, serde: Any = None) -> None:
+        super().__init__(serde=serde)
+        self._find = find
+        self._bridge = bridge
+
+    # --- Reading -------------------------------------------------------------
+
+    async def aget_tuple(self, config: Config) -> CheckpointTuple | None:
+        records = self._find(config)
+        configurable = config["configurable"]
+        stored = await records.get(configurable.get("checkpoint_ns", ""), configurable.get("checkpoint_id"))
+        return None if stored is None else await self._tuple(records, configurable["thread_id"], stored)
+
+    async def _tuple(self, records: Records, thread_id: str, stored: Stored) -> CheckpointTuple:
+        values, writes = await records.values(stored, self.serde)
+        ns, parent = stored.tuple["ns"], stored.tuple["parent"]
+        return CheckpointTuple(
+            config_of(thread_id, ns, stored.tuple["checkpoint_id"]),
+            {**stored.tuple["checkpoint"], "channel_values": values},
+            stored.tuple["metadata"],
+            config_of(thread_id, ns, parent) if parent else None,
+            writes)
+
+    async def alist(self, config: Config | None, *, filter: dict[str, Any] | None = None,
+                    before: Config | None = None, limit: int | None = None) -> AsyncIterator[CheckpointTuple]:
+        records = self._find(config)
+        configurable = (config or {}).get("configurable", {})
+        only = configurable.get("checkpoint_id")
+        if only is not None:
+            found = await self.aget_tuple(config)
+            if found is not None and limit != 0 and contains(found.metadata, filter or {}):
+                yield found
+            return
+        before_id = ((before or {}).get("configurable") or {}).get("checkpoint_id")
+        async for stored in records.list(configurable.get("checkpoint_ns"), before_id, filter, limit):
+            yield await self._tuple(records, configurable["thread_id"], stored)
+
+    async def aget_delta_channel_history(self, *, config: Config, channels: Sequence[str]) -> Mapping[str, Any]:
+        if not channels:
+            return {}
+        records = self._find(config)
+        configurable = config["configurable"]
+        ns, checkpoint_id = configurable.get("checkpoint_ns", ""), configurable.get("checkpoint_id")
+        if checkpoint_id is None:
+            stored = await records.get(ns, None)
+            if stored is None:
+                return {name: {"writes": []} for name in channels}
+            checkpoint_id = stored.tuple["checkpoint_id"]
+        history: dict[str, Any] = {}
+        for start in range(0, len(channels), 64):
+            history |= await records.delta(ns, checkpoint_id, list(channels)[start:start + 64], self.serde)
+        return history
+
+    # --- Writing -------------------------------------------------------------
+
+    async def aput(self, config: Config, checkpoint: Any, metadata: Any,
+                   new_versions: Mapping[str, Any]) -> dict[str, Any]:
+        configurable = config["configurable"]
+        ns = configurable.get("checkpoint_ns", "")
+        body = {name: value for name, value in checkpoint.items() if name != "channel_values"}
+        stored_metadata = dict(get_checkpoint_metadata(config, metadata))
+        stored_metadata.pop("writes", None)
+        await self._find(config).put(
+            ns, checkpoint["id"], configurable.get("checkpoint_id"), body, stored_metadata,
+            checkpoint["channel_values"], list(new_versions), self.serde)
+        return config_of(configurable["thread_id"], ns, checkpoint["id"])
+
+    async def aput_writes(self, config: Config, writes: Sequence[tuple[str, Any]], task_id: str,
+                          task_path: str = "") -> None:
+        configurable = config["configurable"]
+        numbered = [(WRITES_IDX_MAP.get(channel, index), channel, value)
+                    for index, (channel, value) in enumerate(writes)]
+        await self._find(config).put_writes(configurable.get("checkpoint_ns", ""), configurable["checkpoint_id"],
+                                            task_id, task_path, numbered, self.serde)
+
+    def get_next_version(self, current: Any, channel: Any = None) -> str:
+        """Greater than `current`; the random part tells two branches of a thread apart."""
+        if current is None:
+            number = 0
+        elif isinstance(current, str):
+            number = int(current.split(".")[0])
+        else:
+            number = int(current)
+        return f"{number + 1:032}.{random.random():016}"
+
+    # --- Operations of the server ---------------------------------------------
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        _refuse("deletes threads", "DELETE /threads/{thread_id}")
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        _refuse("deletes runs", "DELETE /threads/{thread_id}/runs/{run_id}")
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        _refuse("copies threads", "POST /threads/{thread_id}/copy")
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        _refuse("prunes threads", "POST /threads/prune")
+
+    # --- The blocking twins --------------------------------------------------
+
+    def get_tuple(self, config: Config) -> CheckpointTuple | None:
+        return self._bridge.call(self.aget_tuple(config))
+
+    def list(self, config: Config | None, *, filter: dict[str, Any] | None = None,
+             before: Config | None = None, limit: int | None = None) -> Iterator[CheckpointTuple]:
+        return self._bridge.iterate(self.alist(config, filter=filter, before=before, limit=limit))
+
+    def get_delta_channel_history(self, *, config: Config, channels: Sequence[str]) -> Mapping[str, Any]:
+        return self._bridge.call(self.aget_delta_channel_history(config=config, channels=channels))
+
+    def put(self, config: Config, checkpoint: Any, metadata: Any, new_versions: Mapping[str, Any]) -> dict[str, Any]:
+        return self._bridge.call(self.aput(config, checkpoint, metadata, new_versions))
+
+    def put_writes(self, config: Config, writes: Sequence[tuple[str, Any]], task_id: str,
+                   task_path: str = "") -> None:
+        self._bridge.call(self.aput_writes(config, writes, task_id, task_path))
+
+    def delete_thread(self, thread_id: str) -> None:
+        self._bridge.call(self.adelete_thread(thread_id))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        self._bridge.call(self.adelete_for_runs(run_ids))
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        self._bridge.call(self.acopy_thread(source_thread_id, target_thread_id))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        self._bridge.call(self.aprune(thread_ids, strategy=strategy))
+
+
+def _refuse(action: str, request: str) -> NoReturn:
+    raise NotImplementedError(f"The server {action}: {request}")
+
+
+def contains(value: Any, part: Any) -> bool:
+    """As PostgreSQL's `@>`, for the metadata of one checkpoint."""
+    if isinstance(part, Mapping):
+        return isinstance(value, Mapping) and all(name in value and contains(value[name], part[name]) for name in part)
+    return bool(value == part)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The messages of the supervisor, and the runs and calls that execute."""
+
+import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any, Mapping
+
+from . import application, graphs, jsontext, log, report
+from .blobs import Cache
+from .bridge import Bridge
+from .call import Call
+from .lane import Lane
+from .records import Records
+from .run import Job, Run
+from .saver import PipeSaver
+from .store import PipeStore
+from .wire import Wire
+
+
+class ProtocolError(Exception):
+    """The supervisor broke the protocol."""
+
+
+class Session:
+    def __init__(self, loop: asyncio.AbstractEventLoop, slots: int) -> None:
+        self._loop = loop
+        self._slots = slots
+        self._wire = Wire(loop, self._take, self._input_ended, self._pump)
+        self._jobs: dict[str, Job] = {}
+        self._graphs: dict[str, graphs.Graph] = {}
+        self._errors: dict[str, graphs.GraphError] = {}
+        self._is_draining = False
+        self._limits = {"line": 8_388_608, "blob_part": 4_194_304}
+        self._cache = Cache()
+        self._bridge = Bridge()
+        self._bridge.bind(loop)
+        # Sync nodes execute here; each run may have several at a time.
+        loop.set_default_executor(ThreadPoolExecutor(slots + 32, "agent-node"))
+
+    def start(self) -> None:
+        self._wire.start()
+
+    def find_records(self, config: Mapping[str, Any] | None) -> Records:
+        """Those of the run whose code asks, else of the run of the thread that the config names."""
+        thread_id = ((config or {}).get("configurable") or {}).get("thread_id")
+        job: Job | None = log.current_run.get()
+        if job is None:
+            job = next((other for other in self._jobs.values() if other.thread_id == thread_id), None)
+        if job is None:
+            raise RuntimeError("checkpoints can be used by a run only")
+        if thread_id is not None and str(thread_id) != job.thread_id:
+            raise ValueError(f"a run reads and writes its own thread, {job.thread_id}, not {thread_id}")
+        return job.records
+
+    @staticmethod
+    def find_lane() -> Lane:
+        job: Job | None = log.current_run.get()
+        if job is None:
+            raise RuntimeError("the store can be used by a run only, in its own tasks and threads")
+        return job.lane
+
+    # --- Messages ------------------------------------------------------------
+
+    def _take(self, message: dict[str, Any]) -> None:
+        kind = message["type"]
+        if kind == "hello":
+            self._loop.create_task(self._hello(message))
+        elif kind == "drain":
+            self._is_draining = True
+            self._end_if_drained()
+        elif kind in ("start", "call"):
+            self._begin(message, Run if kind == "start" else Call)
+        elif kind in ("cancel", "stop", "go", "reply"):
+            self._pass_on(kind, message)
+        else:
+            self._fail(f"unknown message: {kind}")
+
+    def _pass_on(self, kind: str, message: dict[str, Any]) -> None:
+        job = self._jobs.get(message["run_id"])
+        if job is None or job.epoch != message["epoch"]:
+            return
+        if kind == "cancel":
+            job.cancel()
+        elif kind == "stop":
+            job.stop()
+        elif kind == "go":
+            job.lane.take_go()
+        else:
+            job.lane.take_reply(message)
+
+    async def _hello(self, message: Mapping[str, Any]) -> None:
+        try:
+            found = self._application(message)
+            found.enter()
+        except application.ApplicationError as error:
+            self._fail(str(error))
+        self._limits |= message.get("limits") or {}
+        saver = PipeSaver(self.find_records, self._bridge)
+        store = PipeStore(self.find_lane, self._bridge)
+        self._graphs, self._errors = graphs.load(found.graphs, found.directory, saver, store)
+        reports = await report.of_all(self._graphs, self._errors, found.descriptions)
+        self._wire.write(jsontext.dumps({
+            "type": "ready", "graphs": reports, "slots": self._slots, "runtime": report.runtime()},
+            lenient=True) + b"\n")
+
+    @staticmethod
+    def _application(message: Mapping[str, Any]) -> application.Application:
+        """langgraph.json of the folder; the graphs are those of `hello`."""
+        directory = (message.get("application") or {}).get("directory") or os.getcwd()
+        found = application.read(directory)
+        found.graphs = {name: graph["path"] for name, graph in message["graphs"].items()}
+        found.descriptions = {name: graph.get("description") for name, graph in message["graphs"].items()}
+        return found
+
+    def _begin(self, message: dict[str, Any], kind: type[Run] | type[Call]) -> None:
+        if message["run_id"] in self._jobs or len(self._jobs) >= self._slots or self._is_draining:
+            self._fail("a run that is active already, exceeds the slots or follows drain")
+        lane = Lane(self._wire, message["run_id"], message["epoch"], self._limits["line"])
+        name = message["graph_id"]
+        graph = self._graphs.get(name)
+        if graph is None:
+            self._loop.create_task(self._refuse(Job(message, lane, 0, self._cache), name))
+            return
+        job = kind(message, lane, self._limits["blob_part"], self._cache, graph)
+        self._jobs[job.run_id] = job
+        context = copy_context()
+        context.run(log.current_run.set, job)
+        job.task = self._loop.create_task(self._execute(job), context=context)
+
+    async def _execute(self, job: Run | Call) -> None:
+        try:
+            await job.execute()
+        finally:
+            del self._jobs[job.run_id]
+            self._end_if_drained()
+
+    async def _refuse(self, job: Job, name: str) -> None:
+        error = self._errors.get(name) or graphs.GraphError("KeyError", f"the application has no graph {name}")
+        await job.finish("error", error)
+
+    # --- The process ---------------------------------------------------------
+
+    def _pump(self) -> None:
+        for job in list(self._jobs.values()):
+            job.lane.pump()
+
+    def _end_if_drained(self) -> None:
+        if self._is_draining and not self._jobs:
+            self._exit(0)
+
+    def _fail(self, reason: str) -> None:
+        log.write(f"agent runner: {reason}")
+        self._exit(2)
+
+    def _input_ended(self, reason: str | None) -> None:
+        """In the thread of the wire: the supervisor is gone, or wrote what is not JSON."""
+        if reason is not None:
+            log.write(f"agent runner: {reason}")
+        os._exit(0 if reason is None else 2)
+
+    def _exit(self, status: int) -> None:
+        """Threads of nodes may still execute: nothing waits for them."""
+        self._wire.flush()
+        os._exit(status)

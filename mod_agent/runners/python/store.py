@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The deployment's store: LangGraph's interface on the request `store`.
+
+It has no state of its own; each batch is a request of the run whose code makes it.
+Blocking methods wait for the loop; on the loop itself they are refused.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Callable, Iterable
+
+from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp
+
+from . import jsontext
+from .bridge import Bridge
+from .lane import Lane
+
+OPS_MAX = 1000
+# A request's arguments have at most 4 MiB, one value 1 MiB.
+BATCH_BYTES = 2 << 20
+PAGE = 1000
+
+
+def form_of(op: Any) -> dict[str, Any]:
+    if isinstance(op, GetOp):
+        return {"op": "get", "namespace": list(op.namespace), "key": str(op.key),
+                "refresh_ttl": getattr(op, "refresh_ttl", True)}
+    if isinstance(op, PutOp):
+        return {"op": "put", "namespace": list(op.namespace), "key": str(op.key), "value": op.value,
+                "ttl": getattr(op, "ttl", None)}
+    if isinstance(op, SearchOp):
+        return {"op": "search", "namespace_prefix": list(op.namespace_prefix), "filter": op.filter or None,
+                "limit": min(op.limit, PAGE), "offset": op.offset, "refresh_ttl": getattr(op, "refresh_ttl", True)}
+    if isinstance(op, ListNamespacesOp):
+        conditions = {condition.match_type: list(condition.path) for condition in op.match_conditions or ()}
+        return {"op": "list", "prefix": conditions.get("prefix"), "suffix": conditions.get("suffix"),
+                "max_depth": op.max_depth, "limit": min(op.limit, PAGE), "offset": op.offset}
+    raise ValueError(f"an operation that the store does not know: {type(op).__name__}")
+
+
+def _item(form: dict[str, Any], kind: type[Item], **more: Any) -> Item:
+    return kind(namespace=tuple(form["namespace"]), key=form["key"], value=form["value"],
+                created_at=datetime.fromisoformat(form["created_at"]),
+                updated_at=datetime.fromisoformat(form["updated_at"]), **more)
+
+
+def _result(op: Any, form: Any) -> Any:
+    if isinstance(op, GetOp):
+        return None if form is None else _item(form, Item)
+    if isinstance(op, SearchOp):
+        return [_item(item, SearchItem, score=item.get("score")) for item in form["items"]]
+    if isinstance(op, ListNamespacesOp):
+        return [tuple(namespace) for namespace in form["namespaces"]]
+    return None
+
+
+class PipeStore(BaseStore):
+    supports_ttl = True
+
+    def __init__(self, find: Callable[[], Lane], bridge: Bridge) -> None:
+        self._find = find
+        self._bridge = bridge
+
+    def batch(self, ops: Iterable[Any]) -> list[Any]:
+        return self._bridge.call(self.abatch(ops))
+
+    async def abatch(self, ops: Iterable[Any]) -> list[Any]:
+        lane = self._find()
+        wanted = list(ops)
+        results: list[Any] = []
+        for group in groups(wanted):
+            args = b'{"ops":' + jsontext.array(text for _, text in group) + b"}"
+            forms = await _request(lane, args)
+            results += [_result(op, form) for (op, _), form in zip(group, forms)]
+        for index, op in enumerate(wanted):
+            if isinstance(op, (SearchOp, ListNamespacesOp)) and op.limit > PAGE == len(results[index]):
+                more = op._replace(limit=op.limit - PAGE, offset=op.offset + PAGE)
+                results[index] += (await self.abatch([more]))[0]
+        return results
+
+
+def groups(ops: list[Any]) -> list[list[tuple[Any, bytes]]]:
+    """The operations with their text, in requests of legal size."""
+    found: list[list[tuple[Any, bytes]]] = []
+    size = 0
+    for op in ops:
+        text = jsontext.dumps(form_of(op))
+        if not found or len(found[-1]) == OPS_MAX or size + len(text) > BATCH_BYTES:
+            found.append([])
+            size = 0
+        found[-1].append((op, text))
+        size += len(text) + 1
+    return found
+
+
+async def _request(lane: Lane, args: bytes) -> list[Any]:
+    """The results of all parts, joined."""
+    forms: list[Any] = []
+    cursor: str | None = None
+    while True:
+        result, cursor = await lane.request("store", args, cursor)
+        part = result["results"]
+        if forms and part and isinstance(forms[-1], dict) and forms[-1].pop("more", False):
+            forms[-1]["items"] += part[0]["items"]
+            if part[0].get("more"):
+                forms[-1]["more"] = True
+            part = part[1:]
+        forms += part
+        if cursor is None:
+            return forms

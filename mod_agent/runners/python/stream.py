@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The events of a run: what the library streams, in the forms of the protocol's stream modes.
+
+The library is always asked for `checkpoints` and `tasks`, of all subgraphs: they make the
+state that the API shows. Only what clients requested becomes an event.
+"""
+
+from typing import Any, Callable, Mapping
+
+from . import jsontext
+from .lane import Lane
+from .messages import LegacyMessages
+from .state import configurable_of, task_form, values_of
+
+# Modes of the protocol that are modes of the library.
+LIBRARY_MODES = {"values", "updates", "checkpoints", "tasks", "debug", "messages", "messages-tuple", "custom", "tools"}
+
+
+def library_modes(wanted: set[str], has_tools: bool) -> list[str]:
+    """The modes to request of the library."""
+    modes = {"messages" if mode == "messages-tuple" else mode for mode in wanted & LIBRARY_MODES}
+    if not has_tools:
+        modes.discard("tools")
+    return sorted(modes | {"checkpoints", "tasks"})
+
+
+class Stream:
+    def __init__(self, lane: Lane, modes: set[str], with_subgraphs: bool) -> None:
+        self._lane = lane
+        self._modes = modes
+        self._with_subgraphs = with_subgraphs
+        self._legacy = LegacyMessages()
+        # Whether the last checkpoint of the root was sent; `debug` shows it once more.
+        self._is_saved = False
+        # `values` of the root that wait for their checkpoint, which follows.
+        self._values: Any = None
+        self._has_values = False
+        # Ids of the tasks of which a subgraph has been seen, by namespace.
+        self._subgraphs: set[str] = set()
+
+    def event(self, name: str, text: bytes | None, members: list[tuple[str, bytes]] | None = None) -> None:
+        data = [("data", text)] if text is not None else []
+        self._lane.send("event", [("event", jsontext.name_of(name, 4096)), *data, *(members or [])])
+
+    def error(self, name: str, message: str) -> None:
+        self.event("error", jsontext.dumps({"error": name, "message": message}))
+
+    def take(self, ns: tuple[str, ...], mode: str, data: Any) -> None:
+        """One item of the library. Checkpoints are taken by take_checkpoint()."""
+        if mode == "tasks":
+            self._lifecycle_of_task(ns, data)
+        if mode == "values" and not ns:
+            self._hold_values(data)
+            return
+        self.flush_values()
+        self._note_subgraph(ns)
+        if ns and not self._with_subgraphs:
+            return
+        suffix = "|" + "|".join(ns) if ns else ""
+        if mode == "messages":
+            self._messages(data, suffix)
+        elif mode in self._modes:
+            self.event(mode + suffix, jsontext.dumps(self._form(mode, data), lenient=mode != "custom"))
+
+    def _form(self, mode: str, data: Any) -> Any:
+        if mode == "tasks":
+            return task_event(data)
+        if mode == "debug":
+            return {**data, "payload": task_event(data["payload"])}
+        return data
+
+    # --- Values and checkpoints ----------------------------------------------
+
+    def _hold_values(self, data: Any) -> None:
+        self.flush_values()
+        if "values" in self._modes:
+            self._values, self._has_values = data, True
+
+    def flush_values(self) -> None:
+        """Sends the values that no checkpoint shows."""
+        if self._has_values:
+            data, self._values, self._has_values = self._values, None, False
+            self.event("values", jsontext.dumps(data))
+
+    def take_checkpoint(self, ns: tuple[str, ...], payload: Mapping[str, Any], is_saved: bool) -> None:
+        """After the line `checkpoint` of the root graph if `is_saved`, whose values events may name."""
+        checkpoint_id = configurable_of(payload["config"])["checkpoint_id"]
+        self._is_saved = is_saved
+        if self._has_values and not ns:
+            self._values_of_checkpoint(checkpoint_id, payload, is_saved)
+        self.flush_values()
+        self._note_subgraph(ns)
+        if ns and not self._with_subgraphs:
+            return
+        suffix = "|" + "|".join(ns) if ns else ""
+        if "checkpoints" in self._modes:
+            self._with_values("checkpoints" + suffix, checkpoint_event(payload), ["values"], payload, is_saved)
+
+    def take_debug(self, ns: tuple[str, ...], data: Mapping[str, Any]) -> None:
+        """A checkpoint in the mode `debug`, which comes right after it."""
+        if not ns or self._with_subgraphs:
+            suffix = "|" + "|".join(ns) if ns else ""
+            form = {**data, "payload": checkpoint_event(data["payload"])}
+            self._with_values("debug" + suffix, form, ["payload", "values"], data["payload"],
+                              not ns and self._is_saved)
+
+    def _values_of_checkpoint(self, checkpoint_id: str, payload: Mapping[str, Any], is_saved: bool) -> None:
+        shown, held = payload["values"], self._values
+        if is_saved and isinstance(shown, dict) and isinstance(held, dict) and shown.keys() == held.keys() and \
+                all(shown[name] is held[name] for name in shown):
+            self._values, self._has_values = None, False
+            self.event("values", None, [("checkpoint_id", jsontext.dumps(checkpoint_id))])
+
+    def _with_values(self, name: str, form: dict[str, Any], path: list[str], payload: Mapping[str, Any],
+                     is_saved: bool) -> None:
+        """The server puts the values in, so that a step does not cost the length of the state."""
+        place = form
+        for member in path[:-1]:
+            place = place[member]
+        if is_saved:
+            place[path[-1]] = None
+            extra = [("checkpoint_id", jsontext.dumps(configurable_of(payload["config"])["checkpoint_id"])),
+                     ("path", jsontext.dumps(path))]
+        else:
+            place[path[-1]] = values_of(payload["values"])
+            extra = []
+        self.event(name, jsontext.dumps(form, lenient=True), extra)
+
+    # --- Messages ------------------------------------------------------------
+
+    def _messages(self, data: Any, suffix: str) -> None:
+        message, metadata = data
+        if "messages-tuple" in self._modes:
+            self.event("messages" + suffix, jsontext.dumps([message, metadata], lenient=True))
+        if "messages" in self._modes:
+            for name, form in self._legacy.take(message, metadata):
+                self.event(name + suffix, jsontext.dumps(form, lenient=True))
+
+    # --- Subgraphs -----------------------------------------------------------
+
+    def _note_subgraph(self, ns: tuple[str, ...]) -> None:
+        if not ns or "lifecycle" not in self._modes:
+            return
+        for depth in range(1, len(ns) + 1):
+            name = "|".join(ns[:depth])
+            if name not in self._subgraphs:
+                self._subgraphs.add(name)
+                self._lifecycle(name, {"event": "started", "namespace": list(ns[:depth])})
+
+    def _lifecycle_of_task(self, ns: tuple[str, ...], data: Mapping[str, Any]) -> None:
+        inner = (*ns, f"{data['name']}:{data['id']}")
+        name = "|".join(inner)
+        if "result" not in data or name not in self._subgraphs:
+            return
+        self._subgraphs.discard(name)
+        error = data.get("error")
+        word = "failed" if error is not None else "interrupted" if data.get("interrupts") else "completed"
+        self._lifecycle(name, {"event": word, "namespace": list(inner)} | (
+            {"error": jsontext.one_line(error)} if error is not None else {}))
+
+    def _lifecycle(self, name: str, form: dict[str, Any]) -> None:
+        self.event("lifecycle|" + name, jsontext.dumps(form))
+
+    # --- The mode `events` ---------------------------------------------------
+
+    def take_event(self, event: Mapping[str, Any]) -> None:
+        if "events" in self._modes and "langsmith:hidden" not in (event.get("tags") or []):
+            self.flush_values()
+            self.event("events", jsontext.dumps(event, lenient=True))
+
+
+def task_event(data: Mapping[str, Any]) -> dict[str, Any]:
+    error = data.get("error")
+    if error is None or isinstance(error, dict):
+        return dict(data)
+    name = type(error).__name__ if isinstance(error, BaseException) else "Error"
+    return {**data, "error": {"error": name, "message": jsontext.one_line(error)}}
+
+
+def checkpoint_event(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The form of the API: ids beside the configs."""
+    config, parent = payload.get("config"), payload.get("parent_config")
+    return {
+        **{name: value for name, value in payload.items() if name != "values"},
+        "values": None,
+        "tasks": [{**task, **task_form(task), "name": task["name"]} for task in payload["tasks"]],
+        "checkpoint": _checkpoint_form(config),
+        "parent_checkpoint": _checkpoint_form(parent),
+    }
+
+
+def _checkpoint_form(config: Any) -> dict[str, Any] | None:
+    configurable = configurable_of(config)
+    if not configurable.get("checkpoint_id"):
+        return None
+    return {name: configurable.get(name) for name in ("thread_id", "checkpoint_id", "checkpoint_ns")}

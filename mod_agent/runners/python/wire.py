@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two pipes to the supervisor: lines in and out, and the answers to `ping`.
+
+A thread of its own reads descriptor 3, so that a node that blocks the loop does
+not look like a dead process. Any thread may write a line. A line is written at
+once if the pipe accepts it; the rest of it waits here and is written by the
+thread. The runs bound what waits: each has at most 256 KiB without credit.
+"""
+
+import asyncio
+import json
+import os
+import select
+import threading
+import time
+from collections import deque
+from typing import Any, Callable
+
+READ_SIZE = 1 << 18
+# The runs write no more while this much waits for the pipe.
+PENDING_MAX = 1 << 20
+
+
+class Wire:
+    """Owns descriptors 3 and 4, which no child process inherits.
+
+    `on_message` is called on the loop with each message but `ping`; `on_end` in
+    the thread at the end of the input or at the first error; `on_room` on the
+    loop when the pipe has taken what waited.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_message: Callable[[dict[str, Any]], None],
+                 on_end: Callable[[str | None], None], on_room: Callable[[], None]) -> None:
+        self._loop = loop
+        self._on_message = on_message
+        self._on_end = on_end
+        self._on_room = on_room
+        self._lock = threading.Lock()
+        self._pending: deque[memoryview] = deque()
+        self._pending_bytes = 0
+        self._was_full = False
+        self._is_watching = False
+        self._wake_out, self._wake_in = os.pipe()
+        # When the oldest call was passed to the loop that it has not made yet.
+        self._owed_since: float | None = None
+        for fd in (3, 4, self._wake_in, self._wake_out):
+            os.set_inheritable(fd, False)
+            os.set_blocking(fd, False)
+        os.register_at_fork(after_in_child=self._close_in_child)
+
+    def start(self) -> None:
+        threading.Thread(target=self._serve, name="agent-wire", daemon=True).start()
+
+    def is_full(self) -> bool:
+        return self._pending_bytes > PENDING_MAX
+
+    def write(self, line: bytes) -> None:
+        """Writes a line, which ends with LF; from any thread."""
+        with self._lock:
+            rest = memoryview(line)
+            if not self._pending:
+                rest = self._write_some(rest)
+            if not rest:
+                return
+            self._pending.append(rest)
+            self._pending_bytes += len(rest)
+            self._was_full = self._was_full or self.is_full()
+        self._wake()
+
+    def flush(self) -> None:
+        """Writes what waits, before the process exits; blocks."""
+        with self._lock:
+            os.set_blocking(4, True)
+            while self._pending:
+                self._write_pending()
+
+    @staticmethod
+    def _write_some(data: memoryview) -> memoryview:
+        try:
+            return data[os.write(4, data):]
+        except BlockingIOError:
+            return data
+        except OSError:
+            # The supervisor is gone; the end of descriptor 3 ends the process.
+            return data[len(data):]
+
+    def _write_pending(self) -> None:
+        rest = self._write_some(self._pending[0])
+        self._pending_bytes -= len(self._pending[0]) - len(rest)
+        if rest:
+            self._pending[0] = rest
+        else:
+            self._pending.popleft()
+
+    def _wake(self) -> None:
+        try:
+            os.write(self._wake_in, b"w")
+        except BlockingIOError:
+            pass
+
+    def _close_in_child(self) -> None:
+        for fd in (3, 4, self._wake_in, self._wake_out):
+            try:
+                os.close(fd)
+            except OSError:
+                pass
+
+    # --- The thread ----------------------------------------------------------
+
+    def _serve(self) -> None:
+        try:
+            self._on_end(self._read_lines())
+        except Exception as error:  # pylint: disable=broad-except
+            self._on_end(f"{type(error).__name__}: {error}")
+
+    def _read_lines(self) -> str | None:
+        poll = select.poll()
+        poll.register(self._wake_out, select.POLLIN)
+        poll.register(3, select.POLLIN)
+        buffer = bytearray()
+        while True:
+            self._watch_output(poll)
+            for fd, _ in poll.poll():
+                if fd == self._wake_out:
+                    os.read(self._wake_out, 4096)
+                elif fd == 4:
+                    self._write_more()
+                elif not self._read(buffer):
+                    return None
+
+    def _watch_output(self, poll: select.poll) -> None:
+        # Without POLLOUT the end of the reader would be reported again and again.
+        if self._pending:
+            poll.register(4, select.POLLOUT)
+        elif self._is_watching:
+            poll.unregister(4)
+        self._is_watching = bool(self._pending)
+
+    def _write_more(self) -> None:
+        with self._lock:
+            if self._pending:
+                self._write_pending()
+            has_room = self._was_full and not self.is_full()
+            self._was_full = self._was_full and not has_room
+        if has_room:
+            self._pass_to_loop(self._on_room)
+
+    def _read(self, buffer: bytearray) -> bool:
+        data = os.read(3, READ_SIZE)
+        start = len(buffer)
+        buffer += data
+        begin = 0
+        while (end := buffer.find(b"\n", max(begin, start))) >= 0:
+            self._take(bytes(buffer[begin:end]))
+            begin = end + 1
+        del buffer[:begin]
+        return bool(data)
+
+    def _take(self, line: bytes) -> None:
+        message = json.loads(line)
+        if message["type"] == "ping":
+            self._answer_ping(message["id"])
+        else:
+            self._pass_to_loop(self._on_message, message)
+
+    def _answer_ping(self, number: int) -> None:
+        owed = self._owed_since
+        busy = 0 if owed is None else int((time.monotonic() - owed) * 1000)
+        line = b'{"type":"pong","id":%d,"busy_ms":%d}\n' % (number, busy)
+        with self._lock:
+            # After the line of which a part is written already, before all others.
+            rest = memoryview(line) if self._pending else self._write_some(memoryview(line))
+            if rest:
+                self._pending.insert(min(1, len(self._pending)), rest)
+                self._pending_bytes += len(rest)
+        self._pass_to_loop(lambda: None)
+
+    def _pass_to_loop(self, call: Callable[..., None], *arguments: Any) -> None:
+        if self._owed_since is None:
+            self._owed_since = time.monotonic()
+        self._loop.call_soon_threadsafe(self._on_loop, call, arguments)
+
+    def _on_loop(self, call: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        self._owed_since = None
+        call(*arguments)

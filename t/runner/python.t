@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Python runner: its graphs, runs from start to end, checkpoints, interrupts,
+# with the newest and the oldest LangGraph.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cpanel::JSON::XS;
+use PythonRunner qw(in_all_versions);
+use RunnerTest qw(lines_of events_of);
+use Test::More;
+
+my $OPTIONS = { stream_modes => [qw(values updates)] };
+
+sub steps_of { my ($values) = @_; return join ' ', map { join ' ', %{$_} } @{ $values->{steps} } }
+
+in_all_versions(sub {
+    my ($runner, $version) = @_;
+
+    # --- ready -------------------------------------------------------------------
+
+    my $graphs = $runner->{ready}{graphs};
+    is_deeply [ sort grep { $graphs->{$_}{error} } keys %{$graphs} ], [qw(broken leaves no_attribute no_graph)],
+        'ready: a graph that cannot be loaded has an error, the others have none';
+    is $graphs->{broken}{error}{error}, 'RuntimeError', 'ready: the error is that of the module';
+    is $graphs->{leaves}{error}{error}, 'SystemExit', 'ready: a module that exits does not end the runner';
+    is_deeply [ map { $_->{id} } @{ $graphs->{counter}{drawing}{nodes} } ], [qw(__start__ add_one double __end__)],
+        'ready: a drawing has the nodes';
+    is_deeply [ sort keys %{ $graphs->{counter}{schemas}{state_schema}{properties} } ], [qw(n steps)],
+        'ready: the schema of the state has its channels';
+    is $runner->{ready}{runtime}{library}, 'langgraph', 'ready: the runtime names the library';
+
+    # --- A run -------------------------------------------------------------------
+
+    my $start = $runner->start_of('counter', input => { n => 1, steps => [] }, %{$OPTIONS});
+    $runner->send($start);
+    my @lines = $runner->lines_of_run($start->{run_id});
+    my @checkpoints = lines_of('checkpoint', @lines);
+    is_deeply [ map { $_->{next} } @checkpoints ], [ ['__start__'], ['add_one'], ['double'], [] ],
+        'run: a checkpoint for each step';
+    is_deeply [ map { $_->{metadata}{step} } @checkpoints ], [ -1 .. 2 ], 'run: steps count from -1';
+    is_deeply $checkpoints[-1]{values}, { n => 4, steps => [ { node => 'add_one' }, { node => 'double' } ] },
+        'run: the last checkpoint has the state';
+    is_deeply $checkpoints[-1]{sent}{steps}, { '$list' => { keep => 1, items => [ { node => 'double' } ] } },
+        'run: a list is sent as what has been added';
+    is_deeply [ map { $_->{checkpoint_id} } grep { $_->{event} eq 'values' } lines_of('event', @lines) ],
+        [ map { $_->{checkpoint_id} } @checkpoints[ 1 .. 3 ] ], 'run: events values name their checkpoint';
+    is_deeply [ events_of('updates', @lines) ], [ map { { $_->[0] => { n => $_->[1], steps => [ { node => $_->[0] } ] } } }
+        [ add_one => 2 ], [ double => 4 ] ], 'run: updates are those of the nodes';
+    my %results = map { $_->{task}{id} => $_->{task}{result} } lines_of('task', @lines);
+    is_deeply $results{ $checkpoints[1]{tasks}[0]{id} }, { n => 2, steps => [ { node => 'add_one' } ] },
+        'run: the result of a task is reported';
+    is $lines[-1]{status}, 'success', 'run: it ends with success';
+    like $runner->log_text, qr/^run $start->{run_id}: add_one gets 1$/m, 'run: prints are logged with its id';
+
+    # --- The next run of the thread ------------------------------------------------
+
+    my %next = $runner->next_of($start->{thread_id}, @lines);
+    my @second = $runner->run(graph_id => 'counter', input => { n => 10 }, %next);
+    is_deeply [ map { $_->{values}{n} } lines_of('checkpoint', @second) ], [ 4, 10, 11, 22 ],
+        'next run: it goes on from the state';
+    is steps_of((lines_of('checkpoint', @second))[-1]{values}), 'node add_one node double node add_one node double',
+        'next run: lists go on';
+    is_deeply [ map { $_->{sent}{steps} } lines_of('checkpoint', @second) ],
+        [ ({ '$same' => Cpanel::JSON::XS::true }) x 2,
+          map { { '$list' => { keep => $_->[0], items => [ { node => $_->[1] } ] } } } [ 2, 'add_one' ], [ 3, 'double' ] ],
+        'next run: only what it adds is sent';
+
+    # --- Another runner --------------------------------------------------------------
+
+    my $other = PythonRunner->new(version => $version eq 'newest' ? undef : $version, records => $runner->records,
+        graphs => ['counter']);
+    my @third = $other->run(graph_id => 'counter', input => { n => 0 }, $runner->next_of($start->{thread_id}, @second));
+    is scalar @{ (lines_of('checkpoint', @third))[-1]{values}{steps} }, 6, 'other runner: it reads the state from its values';
+    is +(lines_of('checkpoint', @third))[0]{sent}{steps}{'$same'}, 1, 'other runner: it does not send the state again';
+
+    # --- Branches and subgraphs --------------------------------------------------------
+
+    my @fan = $runner->run(graph_id => 'fan', input => { n => 20, steps => [] });
+    is_deeply [ map { $_->{work} } @{ (lines_of('checkpoint', @fan))[-1]{values}{steps} } ], [ 0 .. 19 ],
+        'Send: the branches are applied in their order';
+
+    my @family = $runner->run(graph_id => 'family', input => { n => 1, steps => [] }, stream_subgraphs => \1, %{$OPTIONS});
+    my ($child) = grep { defined $_->{ns} } lines_of('checkpoint', @family);
+    like $child->{ns}, qr/\Achild:[0-9a-f-]{36}\z/, 'subgraph: its checkpoints have its namespace';
+    my ($task) = map { @{ $_->{tasks} } } grep { "@{ $_->{next} }" eq 'child' } lines_of('checkpoint', @family);
+    is $task->{checkpoint}{checkpoint_ns}, $child->{ns}, 'subgraph: the task of the parent names the namespace';
+    ok +(grep { $_->{event} eq "updates|$child->{ns}" } lines_of('event', @family)),
+        'subgraph: events have the namespace in their name';
+    @family = $runner->run(graph_id => 'family', input => { n => 1, steps => [] }, %{$OPTIONS});
+    ok !(grep { $_->{event} =~ /\|/ } lines_of('event', @family)), 'subgraph: no events of it unless requested';
+    is +(lines_of('checkpoint', @family))[-1]{values}{n}, 101, 'subgraph: its result is in the state';
+
+    my @blocking = $runner->run(graph_id => 'blocking_family', input => { n => 1, steps => [] });
+    is $blocking[-1]{status}, 'success', 'subgraph in a thread: the blocking form works';
+    ok +(grep { defined $_->{ns} } lines_of('checkpoint', @blocking)), 'subgraph in a thread: it has checkpoints';
+
+    # --- Interrupts ---------------------------------------------------------------------
+
+    my $ask = $runner->start_of('approve', input => { n => 0, steps => [] }, %{$OPTIONS});
+    $runner->send($ask);
+    my @asked = $runner->lines_of_run($ask->{run_id});
+    is $asked[-1]{status}, 'success', 'interrupt: the run ends with success';
+    my ($last) = reverse lines_of('checkpoint', @asked);
+    is_deeply $last->{next}, ['ask'], 'interrupt: the node is next';
+    my ($waits) = grep { @{ $_->{task}{interrupts} } } lines_of('task', @asked);
+    is $waits->{task}{id}, $last->{tasks}[0]{id}, 'interrupt: the task of the last checkpoint has it';
+    is_deeply $waits->{task}{interrupts}[0]{value}, { question => 'How many?' }, 'interrupt: its value is shown';
+    my @resumed = $runner->run(graph_id => 'approve', command => { resume => 5 },
+        $runner->next_of($ask->{thread_id}, @asked), %{$OPTIONS});
+    is steps_of((lines_of('checkpoint', @resumed))[-1]{values}), 'node propose node ask used 5',
+        'interrupt: the run that answers it goes on';
+    is +(lines_of('checkpoint', @resumed))[0]{parent}, $last->{checkpoint_id},
+        'interrupt: the checkpoint at which it stopped is not sent again';
+    my ($done) = grep { $_->{checkpoint_id} eq $last->{checkpoint_id} } lines_of('task', @resumed);
+    is_deeply $done->{task}{interrupts}, [], 'interrupt: its task is reported again, without it';
+
+    my @stopped = $runner->run(graph_id => 'counter', input => { n => 1, steps => [] }, interrupt_before => ['double'], %{$OPTIONS});
+    is_deeply +(lines_of('checkpoint', @stopped))[-1]{next}, ['double'], 'breakpoint: the run stops before the node';
+    ok +(grep { exists $_->{__interrupt__} } events_of('updates', @stopped)), 'breakpoint: the stream says so';
+    @stopped = $runner->run(graph_id => 'counter', input => { n => 1, steps => [] }, interrupt_after => '*');
+    is_deeply +(lines_of('checkpoint', @stopped))[-1]{next}, ['double'], 'breakpoint: after each node';
+
+    # --- Commands, limits, context --------------------------------------------------------
+
+    my @went = $runner->run(graph_id => 'counter', command => { update => { n => 50 }, goto => 'double' },
+        $runner->next_of($start->{thread_id}, @second));
+    is +(lines_of('checkpoint', @went))[-1]{values}{n}, 100, 'command: it updates the state and goes to a node';
+    my @endless = $runner->run(graph_id => 'endless', input => { n => 0 }, config => { recursion_limit => 5 });
+    is $endless[-1]{error}{error}, 'GraphRecursionError', 'recursion limit: the error has its name';
+    is_deeply [ map { $_->{error} } events_of('error', @endless) ], ['GraphRecursionError'],
+        'recursion limit: the stream ends with the error';
+    my @context = $runner->run(graph_id => 'faulty', input => { do => 'context' },
+        config => { configurable => { color => 'red', __pregel_task_id => 'x' } });
+    my %seen = map { $_ => 1 } @{ (lines_of('checkpoint', @context))[-1]{values}{result} };
+    ok $seen{color} && $seen{thread_id}, 'config: the client\'s values and the ids reach the node';
+    is $context[-1]{status}, 'success', 'config: the library\'s own names are not taken from clients';
+
+    # --- Durability -------------------------------------------------------------------------
+
+    my @exit = $runner->run(graph_id => 'counter', input => { n => 1, steps => [] }, durability => 'exit', %{$OPTIONS});
+    is scalar(lines_of('put', @exit)), 1, 'durability exit: one checkpoint is put';
+    is_deeply [ map { $_->{values}{n} } lines_of('checkpoint', @exit) ], [4], 'durability exit: and shown';
+    is_deeply [ map { $_->{n} } events_of('values', @exit) ], [ 1, 2, 4 ], 'durability exit: events have the values of each step';
+    my @sync = $runner->run(graph_id => 'counter', input => { n => 1, steps => [] }, durability => 'sync');
+    is scalar(grep { defined $_->{ack} } lines_of('put', @sync)), 4, 'durability sync: each put is acknowledged';
+    is $sync[-1]{status}, 'success';
+    @exit = $runner->run(graph_id => 'approve', input => { n => 0, steps => [] }, durability => 'exit');
+    ok +(grep { @{ $_->{task}{interrupts} } } lines_of('task', @exit)), 'durability exit: an interrupt is shown';
+
+    # --- How graphs are made ------------------------------------------------------------------
+
+    my %made = (made => ' plain', made_async => ' later', made_in_context => ' in context', uncompiled => ' uncompiled',
+        packaged => ' packaged', made_with_config => ' given');
+    for my $name (sort keys %made) {
+        my @run = $runner->run(graph_id => $name, input => { text => 'x' }, config => { configurable => { suffix => 'given' } });
+        is +(lines_of('checkpoint', @run))[-1]{values}{text}, "x$made{$name}", "$name: the graph is made and runs";
+    }
+    like $runner->log_text, qr/context begins\n(?:.*\n)*?.*context ends/, 'made_in_context: the context lasts as long as the run';
+    my @sequence = $runner->run(graph_id => 'sequence', input => 'ab', %{$OPTIONS});
+    is $sequence[-1]{status}, 'success', 'functional API: it runs';
+    is_deeply +(lines_of('checkpoint', @sequence))[-1]{values}, { __root__ => 'abab' }, 'functional API: its value is shown';
+
+    # --- The end ---------------------------------------------------------------------------------
+
+    $runner->send({ type => 'drain' });
+    is $runner->finish, 0, 'drain: the runner exits with status 0';
+});
+
+done_testing;

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Python runner: cancel, stop, errors of graphs, values that JSON cannot hold,
+# code that blocks, exits or forks, flow control, breaches of the supervisor.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cpanel::JSON::XS;
+use File::Temp qw(tempdir);
+use POSIX qw(mkfifo);
+use PythonRunner qw(in_all_versions);
+use RunnerTest qw(lines_of events_of new_uuid);
+use Test::More;
+
+my $CUSTOM = { stream_modes => ['custom'] };
+
+in_all_versions(sub {
+    my ($runner, $version) = @_;
+
+    sub fault {
+        my ($on, $do, %fields) = @_;
+        return $on->run(graph_id => 'faulty', input => { do => $do }, %{$CUSTOM}, %fields);
+    }
+    my $result = sub { my $last = (lines_of('checkpoint', @_))[-1]; return $last->{values}{result} };
+    my $error = sub { return "$_[-1]{status} " . ($_[-1]{error}{error} // '') };
+
+    # --- Cancel, stop ------------------------------------------------------------
+
+    # A run that waits in its second node.
+    my $waiting = sub {
+        my $start = $runner->start_of('waiter', input => {}, %{$CUSTOM});
+        $runner->send($start);
+        my @lines = $runner->lines_until(sub { $_[0]{type} eq 'event' && $_[0]{data} eq 'waiting' });
+        return ($start, @lines);
+    };
+    my ($start, @begun) = $waiting->();
+    $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 2 });
+    $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 1 });
+    my @rest = $runner->lines_of_run($start->{run_id});
+    is $rest[-1]{status}, 'interrupted', 'cancel: the run ends as interrupted';
+    is +(lines_of('checkpoint', @begun))[-1]{values}{n}, 1, 'cancel: the steps before it are saved';
+    $runner->send({ type => $_, run_id => $start->{run_id}, epoch => 1 }) for qw(cancel stop go);
+    is $result->(fault($runner, 'after')), 'after', 'cancel: messages about a run that has ended are ignored';
+
+    my $stopped = $runner->start_of('counter', input => { n => 1, steps => [] });
+    $runner->send($stopped, { type => 'stop', run_id => $stopped->{run_id}, epoch => 1, reason => 'drain', deadline_ms => 1000 });
+    my @drained = $runner->lines_of_run($stopped->{run_id});
+    is $drained[-1]{status}, 'drained', 'stop: the run ends as drained';
+    ok @{ (lines_of('checkpoint', @drained))[-1]{next} }, 'stop: its last checkpoint has a next node';
+    my @continued = $runner->run(graph_id => 'counter', input => undef, attempt => 2,
+        $runner->next_of($stopped->{thread_id}, @drained));
+    is +(lines_of('checkpoint', @continued))[-1]{values}{n}, 4, 'stop: another run goes on from it';
+
+    # --- Errors of graphs ----------------------------------------------------------
+
+    my @raised = fault($runner, 'raise');
+    is_deeply $raised[-1]{error}, { error => 'LookupError', message => 'there is no such thing' }, 'error: it has the name of the exception';
+    is_deeply [ events_of('error', @raised) ], [ $raised[-1]{error} ], 'error: it is the last event';
+    my ($failed) = grep { defined $_->{task}{error} } lines_of('task', @raised);
+    is $failed->{task}{error}, "LookupError('there is no such thing')", 'error: the task has it'
+        if $version eq 'newest';
+    like $runner->log_text, qr/^run $raised[-1]{run_id}: LookupError: there is no such thing$/m, 'error: the traceback is logged';
+    is $error->(fault($runner, 'exit')), 'error SystemExit', 'exit(): it ends the run alone';
+    is $error->(fault($runner, 'exit in thread')), 'error SystemExit', 'exit() in a thread: the same';
+    is $error->(fault($runner, 'cancelled')), 'error NodeCancelledError', 'error: a node that cancels itself'
+        if $version eq 'newest';
+    is $error->($runner->run(graph_id => 'broken', input => {})), 'error RuntimeError', 'error: a graph that was not loaded';
+    is $result->(fault($runner, 'after')), 'after', 'errors: other runs go on';
+
+    # --- Values ------------------------------------------------------------------------
+
+    is $error->(fault($runner, 'strange value')), 'error TypeError', 'values: one that cannot be stored ends the run';
+    is $error->(fault($runner, 'strange event')), 'error NotRenderedError', 'values: an event that JSON cannot hold ends the run';
+    is $error->(fault($runner, 'deep')), 'error NotRenderedError', 'values: an event of too many levels ends the run';
+    is $error->(fault($runner, 'large event')), 'error LineTooLongError', 'values: an event longer than a line ends the run';
+    my @odd = fault($runner, 'odd texts');
+    is_deeply [ events_of('custom', @odd) ], [ { nul => "a\x{fffd}b", surrogate => "\x{fffd}", nan => undef, 7 => 'number', large => '1' . '0' x 30 } ],
+        'values: characters that PostgreSQL refuses are replaced';
+    is $result->(@odd), "a\x{fffd}b", 'values: also in the state';
+
+    # --- Code that does what it should not ----------------------------------------------
+
+    my @printed = fault($runner, 'print');
+    my $prefix = "run $printed[-1]{run_id}: ";
+    my ($first, @more) = map { s/\A\Q$prefix\E//r } grep { /\A\Q$prefix\E/ } split /\n/, $runner->log_text;
+    is $first, 'a first line', 'prints: lines have the id of the run';
+    is length(join '', grep { /\Ay+\z/ } @more), 20_000, 'prints: long lines are divided';
+    is $more[-1], 'without an end', 'prints: the end is logged with the run';
+    is $result->(fault($runner, 'fork')), 7, 'fork: the child has no pipe to the supervisor';
+    is_deeply $result->(fault($runner, 'environment')), [ 'hello from langgraph.json', 'python' ],
+        'environment: that of langgraph.json, in the folder of the application';
+    is $error->(fault($runner, 'blocking call')), 'error InvalidStateError', 'blocking calls: refused on the loop';
+    is_deeply $result->(fault($runner, 'thread')), ['own'], 'threads: a node may have its own';
+
+    # --- Code that blocks the loop -------------------------------------------------------
+
+    my $pipe = tempdir(CLEANUP => 1) . '/pipe';
+    mkfifo($pipe, oct 600) or die "$pipe: $!\n";
+    my $blocks = $runner->start_of('blocker', input => { do => $pipe });
+    $runner->send($blocks);
+    open my $end, '>', $pipe or die "$pipe: $!\n";
+    $runner->send({ type => 'ping', id => 71 });
+    $runner->lines_until(sub { $_[0]{type} eq 'pong' && $_[0]{id} == 71 });
+    # The loop owes a turn since that ping.
+    my $busy = 0;
+    for (my $id = 72; !$busy; $id++) {
+        $runner->send({ type => 'ping', id => $id });
+        $busy = ($runner->lines_until(sub { $_[0]{type} eq 'pong' }))[-1]{busy_ms};
+    }
+    cmp_ok $busy, '>', 0, 'blocking node: ping is answered, with the time for which the loop has not turned';
+    syswrite $end, 'x';
+    close $end;
+    is +($runner->lines_of_run($blocks->{run_id}))[-1]{status}, 'success', 'blocking node: then its run goes on';
+
+    # --- Flow control ---------------------------------------------------------------------
+
+    my @text = ({ text => 'x' x 50_000 }) x 20;
+    my @large = $runner->run(graph_id => 'counter', input => { n => 1, steps => \@text }, stream_modes => [qw(values updates)]);
+    is $large[-1]{status}, 'success', 'credit: a run requests it for long output';
+    my %next = (thread_id => (grep { $runner->records->{runs}{ $large[0]{run_id} }{thread} == $runner->records->thread($_) }
+        keys %{ $runner->records->{threads} })[0]);
+    my @more_large = $runner->run(graph_id => 'counter', input => { n => 1 }, $runner->next_of($next{thread_id}, @large));
+    is scalar @{ (lines_of('checkpoint', @more_large))[-1]{values}{steps} }, 24, 'credit: the state is read in parts';
+    cmp_ok length((lines_of('checkpoint', @more_large))[-1]{' text'}), '<', 2_000, 'a step costs what it adds';
+
+    my $many = $runner->start_of('counter', input => { n => 1, steps => \@text });
+    $runner->withhold_credit;
+    $runner->send($many);
+    $runner->lines_until(sub { $_[0]{type} eq 'want' });
+    $runner->send({ type => 'cancel', run_id => $many->{run_id}, epoch => 1 });
+    $runner->send({ type => 'go', run_id => $many->{run_id}, epoch => 1 });
+    my $ended = $runner->lines_until(sub {
+        $runner->give_credit($_[0]) if $_[0]{type} eq 'want';
+        return $_[0]{type} eq 'end';
+    });
+    ok $ended, 'credit: a run that is cancelled while it waits ends';
+
+    # --- Breaches of the supervisor ----------------------------------------------------------
+
+    $runner->send({ type => 'nonsense' });
+    is $runner->finish >> 8, 2, 'breach: an unknown message ends the runner with status 2';
+    like $runner->log_text, qr/unknown message: nonsense/, 'breach: the log says why';
+});
+
+{
+    my $runner = PythonRunner->new(graphs => ['counter'], slots => 3);
+    is $runner->{ready}{slots}, 3, '--slots: the number of runs at a time';
+    $runner->close_input;
+    is $runner->finish, 0, 'end of input: the runner exits';
+}
+
+done_testing;

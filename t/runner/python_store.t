@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Python runner: the store of graphs, as requests and their results in parts.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cpanel::JSON::XS;
+use PythonRunner qw(in_all_versions);
+use RunnerTest qw(lines_of);
+use Test::More;
+
+my $json = Cpanel::JSON::XS->new->utf8->canonical;
+
+sub item {
+    my ($key, $value) = @_;
+    return { namespace => [ 'notes', 'shared' ], key => $key, value => $value,
+        created_at => '2026-11-23T10:00:00.5+00:00', updated_at => '2026-11-23T10:00:01+00:00' };
+}
+
+my (@ops, $value);
+
+# A search has its items in two parts.
+my %results = (
+    put => sub { $value = $_[0]{value}; return { results => [undef] } },
+    get => sub { return { results => [ $value ? item('last', $value) : undef ] } },
+    search => sub {
+        my ($op, $cursor) = @_;
+        return { results => [ { items => [ { %{ item('second', {}) }, score => undef } ] } ] } if defined $cursor;
+        return ({ results => [ { items => [ { %{ item('last', $value) }, score => undef } ], more => \1 } ] }, 'c');
+    },
+    list => sub { return { results => [ { namespaces => [ [ 'notes', 'shared' ] ] } ] } },
+);
+
+sub answer {
+    my ($request) = @_;
+    my ($op) = @{ $request->{args}{ops} };
+    push @ops, $op if !defined $request->{cursor};
+    my ($result, $cursor) = $results{ $op->{op} }->($op, $request->{cursor});
+    return $json->encode({ type => 'reply', (map { $_ => $request->{$_} } qw(run_id epoch id)), ok => \1,
+        result => $result, cursor => $cursor }) . "\n";
+}
+
+in_all_versions(sub {
+    my ($version) = ($_[1]);
+    my $runner = PythonRunner->new(version => $version eq 'newest' ? undef : $version, graphs => ['notes'], store => \&answer);
+    @ops = ();
+    my @lines = $runner->run(graph_id => 'notes', input => { n => 3, steps => [] });
+    is $lines[-1]{status}, 'success', 'store: a run uses it';
+    my ($first, $second) = @{ (lines_of('checkpoint', @lines))[-1]{values}{steps} };
+    is_deeply $first, { value => { n => 3 }, found => [qw(last second)], names => [ [ 'notes', 'shared' ] ] },
+        'store: the results, of which one comes in parts';
+    is_deeply $second, { left => undef }, 'store: the blocking form in a thread';
+    is_deeply [ map { $_->{op} } @ops ], [qw(put get search list put get)], 'store: the operations of the node';
+    is_deeply $ops[0], { op => 'put', namespace => [ 'notes', 'shared' ], key => 'last', value => { n => 3 }, ttl => undef },
+        'store: put';
+    is_deeply $ops[2]{filter}, { n => { '$gte' => 0 } }, 'store: a filter of a search';
+    is_deeply [ @{ $ops[3] }{qw(prefix suffix limit)} ], [ ['notes'], undef, 100 ], 'store: a list of namespaces';
+    is $ops[4]{value}, undef, 'store: an item is deleted by putting null';
+
+});
+
+done_testing;

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Python runner: the events of each stream mode, and the call update.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use PythonRunner qw(in_all_versions);
+use RunnerTest qw(lines_of events_of new_uuid);
+use Test::More;
+
+in_all_versions(sub {
+    my ($runner, $version) = @_;
+    my $stream = sub {
+        my ($graph, $input, @modes) = @_;
+        return $runner->run(graph_id => $graph, input => $input, stream_modes => \@modes, stream_subgraphs => \1);
+    };
+    my $names = sub { return map { $_->{event} } lines_of('event', @_) };
+    my $human = { messages => [ { role => 'user', content => 'Hello' } ] };
+
+    # --- Messages ----------------------------------------------------------------
+
+    my @lines = $stream->('chat', $human, 'messages-tuple');
+    is join('', map { $_->[0]{content} } events_of('messages', @lines)), 'one two three',
+        'messages-tuple: the texts of the chunks make the message';
+    is +(events_of('messages', @lines))[0][1]{langgraph_node}, 'answer', 'messages-tuple: the metadata name the node';
+    is_deeply [ map { "$_->{type} $_->{content}" } @{ (lines_of('checkpoint', @lines))[-1]{values}{messages} } ],
+        [ 'human Hello', 'ai one two three' ], 'messages: the state has them flat';
+
+    @lines = $stream->('chat', $human, 'messages');
+    my ($first) = events_of('messages/metadata', @lines);
+    is_deeply [ keys %{$first} ], ['ai-1'], 'messages: the metadata come first, by the id of the message';
+    my @texts = map { $_->[0]{content} } events_of('messages/partial', @lines);
+    is_deeply [ grep { index($texts[$_], $texts[ $_ - 1 ]) != 0 } 1 .. $#texts ], [],
+        'messages: each piece comes with those before it';
+    is +(events_of('messages/partial', @lines))[-1][0]{content}, 'one two three', 'messages: the last one is whole';
+    is +(events_of('messages/partial', @lines))[-1][0]{type}, 'ai', 'messages: a partial message has the type of a message';
+
+    # --- Values ------------------------------------------------------------------
+
+    @lines = $stream->('counter', { n => 1, steps => [] }, qw(checkpoints debug tasks custom));
+    my @checkpoints = lines_of('checkpoint', @lines);
+    my @shown = events_of('checkpoints', @lines);
+    is_deeply [ map { $_->{values}{n} } @shown ], [ undef, 1, 2, 4 ], 'checkpoints: an event for each';
+    is_deeply [ map { $_->{checkpoint}{checkpoint_id} } @shown ], [ map { $_->{checkpoint_id} } @checkpoints ],
+        'checkpoints: their ids';
+    is_deeply [ map { defined $_->{parent_checkpoint} ? $_->{parent_checkpoint}{checkpoint_id} : undef } @shown ],
+        [ map { $_->{parent} } @checkpoints ], 'checkpoints: those of their parents';
+    my @debug = events_of('debug', @lines);
+    is_deeply [ map { $_->{payload}{values}{n} } grep { $_->{type} eq 'checkpoint' } @debug ], [ undef, 1, 2, 4 ],
+        'debug: it has the checkpoints';
+    is scalar(grep { $_->{type} eq 'task_result' } @debug), scalar(grep { exists $_->{result} } events_of('tasks', @lines)),
+        'debug: it has the results of tasks';
+    is_deeply [ map { $_->{name} } grep { exists $_->{input} && $_->{name} ne '__start__' } events_of('tasks', @lines) ],
+        [qw(add_one double)], 'tasks: an event at the start of each';
+    is_deeply [ events_of('custom', @lines) ], [ { doubles => 2 } ], 'custom: what the node writes';
+
+    # --- Events, subgraphs ---------------------------------------------------------
+
+    @lines = $stream->('chat', $human, qw(events values));
+    my @events = events_of('events', @lines);
+    my ($run) = grep { $_->{event} eq 'on_chain_start' } @events;
+    is $run->{run_id}, $lines[-1]{run_id}, 'events: the graph\'s own have the id of the run';
+    ok +(grep { $_->{event} eq 'on_chat_model_stream' } @events), 'events: those of the model';
+    is scalar(grep { $_->{event} eq 'values' } lines_of('event', @lines)), 2, 'events: other modes beside them';
+
+    @lines = $stream->('family', { n => 1, steps => [] }, qw(lifecycle updates values));
+    my ($child) = grep { defined $_->{ns} } lines_of('checkpoint', @lines);
+    is_deeply [ map { $_->{data}{event} } grep { $_->{event} eq "lifecycle|$child->{ns}" } lines_of('event', @lines) ],
+        [qw(started completed)], 'lifecycle: the begin and the end of a subgraph';
+    ok +(grep { $_ eq "values|$child->{ns}" } $names->(@lines)), 'values: those of a subgraph have its name';
+    is_deeply [ $names->($stream->('counter', { n => 1, steps => [] })) ], [], 'no mode: no events';
+
+    # --- The call update -------------------------------------------------------------
+
+    my $start = $runner->start_of('counter', input => { n => 1, steps => [] });
+    $runner->send($start);
+    @lines = $runner->lines_of_run($start->{run_id});
+    my $call = sub {
+        my ($updates, %fields) = @_;
+        my $arguments = ref $updates eq 'ARRAY' ? { supersteps => $updates } : $updates;
+        my $line = { type => 'call', op => 'update', context => {}, run_id => new_uuid(), epoch => 1, attempt => 1, graph_id => 'counter',
+            arguments => $arguments, config => {}, $runner->next_of($start->{thread_id}, @lines), %fields };
+        $runner->send($line);
+        return $runner->lines_of_run($line->{run_id});
+    };
+    my @update = $call->([ [ { values => { n => 30, steps => [ { by => 'a client' } ] }, as_node => 'add_one' } ] ]);
+    is $update[-1]{status}, 'success', 'update: it succeeds';
+    my ($after) = lines_of('checkpoint', @update);
+    is_deeply $after->{next}, ['double'], 'update: the node after as_node is next';
+    is $after->{parent}, (lines_of('checkpoint', @lines))[-1]{checkpoint_id}, 'update: its parent is the head';
+    is $after->{metadata}{source}, 'update', 'update: its source';
+    is_deeply [ $after->{values}{n}, scalar @{ $after->{values}{steps} } ], [ 30, 3 ], 'update: reducers apply';
+    my @further = $runner->run(graph_id => 'counter', input => undef, $runner->next_of($start->{thread_id}, @update));
+    is +(lines_of('checkpoint', @further))[-1]{values}{n}, 60, 'update: a run goes on from it';
+    @update = $call->([ [ { values => [ [ n => 8 ] ], as_node => 'double' } ] ]);
+    is +(lines_of('checkpoint', @update))[-1]{values}{n}, 8, 'update: pairs of channel and value';
+    @update = $call->([ [ { values => { n => 5 }, as_node => '__input__' } ], [ { values => { n => 6 }, as_node => 'add_one' } ],
+        [ { command => { update => { n => 7 } }, as_node => 'double' } ] ]);
+    is_deeply [ map { "$_->{metadata}{source} $_->{metadata}{step} @{ $_->{next} }" } lines_of('checkpoint', @update) ],
+        [ 'input 3 __start__', 'update 4 double', 'update 5 ' ], 'update: a checkpoint for each superstep';
+    is_deeply [ map { $_->{parent} } lines_of('checkpoint', @update) ],
+        [ map { $_->{checkpoint_id} } (lines_of('checkpoint', @lines))[-1], (lines_of('checkpoint', @update))[ 0, 1 ] ],
+        'update: each names the one before as its parent';
+    @update = $call->([ [ { values => undef, as_node => '__copy__' } ] ]);
+    is +(lines_of('checkpoint', @update))[-1]{metadata}{source}, 'fork', 'update: a copy';
+    is +(lines_of('checkpoint', @update))[-1]{parent}, (lines_of('checkpoint', @lines))[-1]{checkpoint_id},
+        'update: the parent of a copy is the original';
+    @update = $call->([ [ { values => { n => 1 }, as_node => 'nobody' } ] ]);
+    is $update[-1]{error}{error}, 'InvalidUpdateError', 'update: an unknown node is the library\'s error';
+    @update = $call->({}, op => 'embed');
+    is $update[-1]{error}{error}, 'UnknownOperationError', 'call: an unknown operation ends with an error';
+
+    # --- The calls describe and view -----------------------------------------------------
+
+    my $describe = sub {
+        my ($graph, %arguments) = @_;
+        my ($end) = $call->({ xray => \0, namespace => undef, recurse => \0, %arguments }, op => 'describe', graph_id => $graph,
+            thread_id => undef, checkpoint => undef);
+        return $end->{value} // $end->{error};
+    };
+    is_deeply [ sort keys %{ $describe->('counter', what => 'schemas')->{input_schema}{properties} } ], [qw(n steps)],
+        'describe: schemas';
+    is scalar @{ $describe->('family', what => 'graph')->{nodes} }, 3, 'describe: the drawing';
+    ok +(grep { $_->{id} =~ /inner_step/ } @{ $describe->('family', what => 'graph', xray => \1)->{nodes} }),
+        'describe: the drawing with subgraphs';
+    my $subgraphs = $describe->('family', what => 'subgraphs');
+    is_deeply [ keys %{$subgraphs} ], ['child'], 'describe: subgraphs by their namespace';
+    ok $subgraphs->{child}{state_schema}, 'describe: with their schemas';
+    is_deeply [ map { $runner->{ready}{graphs}{$_}{has_subgraphs} } qw(family counter) ], [ 1, 0 ],
+        'ready: which graphs have subgraphs';
+    is_deeply [ map { $runner->{ready}{graphs}{$_}{factory} } qw(made counter) ], [ 1, 0 ], 'ready: which graphs are made by functions';
+
+    my $view = sub {
+        my (%arguments) = @_;
+        my ($end) = $call->({ ns => '', checkpoint_id => undef, %arguments }, op => 'view', checkpoint => undef);
+        return $end->{value};
+    };
+    my $second = (lines_of('checkpoint', @lines))[1];
+    my $viewed = $view->(checkpoint_id => $second->{checkpoint_id});
+    is_deeply [ @{$viewed}{qw(ns checkpoint_id parent values next)} ], [ '', @{$second}{qw(checkpoint_id parent values next)} ],
+        'view: a checkpoint of the library';
+    is $viewed->{tasks}[0]{name}, 'add_one', 'view: it has the tasks';
+    is $view->(checkpoint_id => new_uuid()), undef, 'view: null when there is none';
+});
+
+done_testing;
