@@ -13,12 +13,13 @@ my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 
 sub new { return bless { threads => {}, runs => {} }, shift }
 
-# A run reads and writes the records of its thread.
+# A run reads and writes the records of its thread; with `last` the last checkpoint is always that of the thread.
 sub begin {
     my ($self, $start) = @_;
     $self->{runs}{ $start->{run_id} } = {
         thread => $self->{threads}{ $start->{thread_id} // '' } //= { blobs => {}, ns => {} },
-        head => ($start->{checkpoint} || {})->{checkpoint_id}, known => {}, put => {}, parts => {} };
+        head => ($start->{checkpoint} || {})->{checkpoint_id}, known => {}, put => {}, parts => {},
+        last => $start->{last} };
     return;
 }
 
@@ -133,7 +134,8 @@ sub tuple_of {
 sub get {
     my ($run, $args, $cursor) = @_;
     my $space = $run->{thread}{ns}{ $args->{ns} } // { checkpoints => {} };
-    my $last = $run->{put}{ $args->{ns} } // ($args->{ns} eq '' ? $run->{head}
+    my $last = $run->{last} ? undef : $run->{put}{ $args->{ns} };
+    $last //= ($args->{ns} eq '' && !$run->{last} ? $run->{head}
         : (sort keys %{ $space->{checkpoints} })[-1]);
     my $found = $space->{checkpoints}{ $args->{checkpoint_id} // $last // '' } or return { tuple => undef };
     my $whole = tuple_of($run, $space, $found);
@@ -216,6 +218,41 @@ sub blobs {
             base64 => MIME::Base64::encode_base64($parts[$_], '') } } 0 .. $#parts;
     }
     return ({ blobs => \@blobs }, $half && !defined $cursor ? '1' : undef);
+}
+
+# --- Operations of the server ----------------------------------------------------
+
+sub delete_thread { my ($self, $id) = @_; $self->{threads}{$id}{ns} = {}; return }
+
+sub delete_runs {
+    my ($self, @runs) = @_;
+    my %gone = map { $_ => 1 } @runs;
+    for my $space (map { values %{ $_->{ns} } } values %{ $self->{threads} }) {
+        for my $id (keys %{ $space->{checkpoints} }) {
+            next if !$gone{ $space->{checkpoints}{$id}{metadata}{run_id} // '' };
+            delete $space->{$_}{$id} for qw(checkpoints writes);
+        }
+    }
+    return;
+}
+
+sub copy {
+    my ($self, $source, $target) = @_;
+    my $from = $self->{threads}{$source};
+    $self->{threads}{$target} //= {};
+    %{ $self->{threads}{$target} } = (blobs => $from->{blobs}, ns => $json->decode($json->encode($from->{ns})));
+    return;
+}
+
+# keep_latest: the last checkpoint of each namespace.
+sub prune {
+    my ($self, $id, $strategy) = @_;
+    return $self->delete_thread($id) if $strategy eq 'delete';
+    for my $space (values %{ $self->{threads}{$id}{ns} }) {
+        my ($last, @others) = reverse sort keys %{ $space->{checkpoints} };
+        delete @{ $space->{$_} }{@others} for qw(checkpoints writes);
+    }
+    return;
 }
 
 1;

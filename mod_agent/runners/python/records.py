@@ -149,8 +149,10 @@ class Records:
         references = [*stored.channels.values(), *(write[3] for write in stored.writes)]
         encoded = await self._blobs.load(digest for reference in references for digest in digests_of(reference))
         values, channels = {}, {}
+        # A channel without a version is one that the graph no longer has.
+        versions = stored.tuple["checkpoint"].get("channel_versions") or {}
         for name, reference in stored.channels.items():
-            if reference is not None:
+            if reference is not None and name in versions:
                 values[name] = value = decode(reference, encoded, serde)
                 is_list = isinstance(reference, dict)
                 channels[name] = Reference(digests_of(reference), is_list, Kept(value) if is_list else None)
