@@ -89,10 +89,10 @@ export class Checkpoints {
         return this.#last.get(ns)?.id;
     }
 
-    // A root checkpoint that the server has already: with all channels, also those that
-    // are not shown.
-    remember(id, values) {
-        this.#keep('', id, values, true);
+    // A root checkpoint that the server has already. hasMore: `values` are those of all
+    // channels, also of some that are not shown.
+    remember(id, values, hasMore = false) {
+        this.#keep('', id, values, hasMore);
     }
 
     #keep(ns, id, values, hasMore = false) {

@@ -8,6 +8,11 @@ import { Values } from './values.mjs';
 
 // Writes whose index is negative replace earlier ones of their task.
 const INDEXES = { __error__: -1, __scheduled__: -2, __interrupt__: -3, __resume__: -4 };
+// The task of writes that no node has made: those of commands.
+const NULL_TASK = '00000000-0000-0000-0000-000000000000';
+const TASKS = '__pregel_tasks';
+// The version of checkpoints that have their tasks in a channel.
+const PENDING_SENDS_UNTIL = 4;
 const MOST_NS_BYTES = 2048;
 const DELTA_CHANNELS = 64;
 const DELTA_BYTES = 3000;
@@ -30,7 +35,8 @@ export class Records {
     #waiting = new Map();
     // The tuple of the thread's head, until the library asks for it.
     #head;
-    // The root checkpoint that was read, as {id, values}; undefined without one.
+    // The root checkpoint from which the run started, once it was read: {id, values,
+    // isComplete}; the last tells that no writes of a command are to be applied to it.
     loaded;
     // The root checkpoint that was put last; undefined before it.
     lastRoot;
@@ -115,20 +121,17 @@ export class Records {
         this.#waiting.forEach((resolve) => resolve(false));
     }
 
-    // The channels to send, and the references of all channels.
+    // The channels to send, and the references of all channels. With a parent that the
+    // run has neither read nor put last, as for a copy, all of them are sent.
     async #changes(ns, parent, checkpoint, newVersions) {
         const last = this.#last.get(ns);
         const before = parent === null ? {} : last?.id === parent ? last.refs : undefined;
         const refs = { ...before };
         const channels = {};
         const values = checkpoint.channel_values ?? {};
-        const names = new Set([...Object.keys(newVersions ?? {}), ...Object.keys(values)]);
-        for (const name of names) {
-            if (before && !(name in (newVersions ?? {})) && before[name]) {
-                continue;
-            }
-            const value = values[name];
-            const ref = value === undefined ? null : await this.#values.refer(value);
+        const names = Object.keys(newVersions ?? {});
+        for (const name of before ? names : new Set([...names, ...Object.keys(values)])) {
+            const ref = values[name] === undefined ? null : await this.#values.refer(values[name]);
             if (before === undefined || !isEqual(before[name] ?? null, ref)) {
                 channels[name] = difference(before?.[name], ref);
             }
@@ -164,7 +167,7 @@ export class Records {
 
     #namespaceOf(config) {
         const { thread_id: threadId, checkpoint_ns: ns = '' } = config.configurable ?? {};
-        if (threadId !== this.#threadId) {
+        if (threadId === undefined || threadId !== this.#threadId) {
             throw new RunnerError('ValueError', `a run has the checkpoints of its own thread, not of "${threadId}"`);
         }
         if (Buffer.byteLength(ns) > MOST_NS_BYTES) {
@@ -176,6 +179,9 @@ export class Records {
     // --- Reading -------------------------------------------------------------
 
     async getTuple(config) {
+        if (config.configurable?.thread_id === undefined) {
+            return undefined;
+        }
         const ns = this.#namespaceOf(config);
         const id = config.configurable.checkpoint_id;
         if (!id && this.#isNew(ns, config)) {
@@ -231,19 +237,35 @@ export class Records {
         const pending = writes.map(([taskId, , channel], i) => [taskId, channel, loaded[names.length + i]]);
         if (!this.#made.has(tuple.checkpoint_id)) {
             this.#read.add(tuple.checkpoint_id);
+        }
+        if (!this.#last.has(tuple.ns)) {
             this.#remember(tuple.ns, tuple.checkpoint_id, Object.fromEntries(
                 Object.entries(channels).map(([name, ref]) => [name, parsed(ref)])));
         }
         if (tuple.ns === '' && tuple.checkpoint_id === this.#start.checkpoint?.checkpoint_id) {
-            this.loaded ??= { id: tuple.checkpoint_id, values: { ...values } };
+            const isComplete = !writes.some(([taskId, index]) => taskId === NULL_TASK && index >= 0);
+            this.loaded ??= { id: tuple.checkpoint_id, values: { ...values }, isComplete };
+        }
+        const checkpoint = { ...tuple.checkpoint, channel_values: values };
+        if (checkpoint.v < PENDING_SENDS_UNTIL && tuple.parent) {
+            await this.#migrateSends(checkpoint, tuple);
         }
         return {
             config: this.#configOf(tuple.ns, tuple.checkpoint_id),
-            checkpoint: { ...tuple.checkpoint, channel_values: values },
+            checkpoint,
             metadata: tuple.metadata,
             ...(tuple.parent ? { parentConfig: this.#configOf(tuple.ns, tuple.parent) } : {}),
             pendingWrites: pending,
         };
+    }
+
+    // Checkpoints of older libraries have their tasks in the writes to their parent.
+    async #migrateSends(checkpoint, { ns, parent }) {
+        const writes = (await this.#get(ns, parent))?.writes.filter((write) => write[2] === TASKS) ?? [];
+        checkpoint.channel_values[TASKS] = await this.#values.load(writes.map((write) => write[3]));
+        const versions = Object.values(checkpoint.channel_versions);
+        const last = versions.reduce((a, b) => (a > b ? a : b), versions[0]);
+        checkpoint.channel_versions = { ...checkpoint.channel_versions, [TASKS]: last ?? nextVersion() };
     }
 
     #configOf(ns, id) {

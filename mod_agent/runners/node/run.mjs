@@ -152,7 +152,7 @@ export class Run {
     #learn() {
         const { loaded } = this.records;
         if (loaded && this.checkpoints.lastOf('') === undefined) {
-            this.checkpoints.remember(loaded.id, loaded.values);
+            this.checkpoints.remember(loaded.id, loaded.values, true);
         }
     }
 

@@ -123,7 +123,12 @@ export class RunStream {
             return;
         }
         const { checkpoint_id: id, checkpoint_ns: ns = '' } = payload.config?.configurable ?? {};
-        if (id === this.#checkpoints.lastOf(ns)) {
+        if (this.#run.start.durability === 'exit') {
+            // The library shows each step with the id of the checkpoint before the run.
+        } else if (id === this.#checkpoints.lastOf(ns)) {
+            if (ns === '' && this.#isUntouched(id)) {
+                this.#checkpoints.remember(id, payload.values);
+            }
             this.#current.set(namespace.join('|'), { ns, id });
         } else if (await this.#run.records.isPut(id)) {
             await this.#checkpoints.send({
@@ -138,6 +143,14 @@ export class RunStream {
         await (this.#isReferable(namespace, id, payload.values)
             ? this.emit('checkpoints', namespace, { ...data, values: null }, { checkpoint_id: id, path: ['values'] })
             : this.emit('checkpoints', namespace, data));
+    }
+
+    // Whether a checkpoint is the one from which the run started, as it was saved: without
+    // the updates of a command.
+    #isUntouched(id) {
+        const { loaded } = this.#run.records;
+        const { command } = this.#run.start;
+        return loaded?.id === id && loaded.isComplete && !command?.update && !command?.goto;
     }
 
     #isReferable(namespace, id, values) {
@@ -179,8 +192,14 @@ export class RunStream {
     }
 
     // Sends the root checkpoint that was put last, if the library did not stream it,
-    // as after a breakpoint.
+    // as after a breakpoint. With durability `exit` the last one is put at the end.
     async ensureHead() {
+        if (this.#run.start.durability !== 'exit') {
+            await this.#sendHead();
+        }
+    }
+
+    async #sendHead() {
         const head = this.#run.records.lastRoot;
         if (head && head.id !== this.#checkpoints.lastOf('')) {
             const state = await this.#run.snapshot(head.id);
@@ -193,10 +212,10 @@ export class RunStream {
 
     // The end of the library's stream.
     async finish() {
+        await this.#sendHead();
         if (this.#values) {
             await this.#sendValues();
         }
-        await this.ensureHead();
     }
 
     // --- Tasks, subgraphs, messages ------------------------------------------
