@@ -164,6 +164,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/save_blobs.sql
 \ir functions/internal/release_items.sql
 \ir functions/internal/delete_writes.sql
+\ir functions/internal/attach_children.sql
 \ir functions/internal/discard_checkpoints.sql
 \ir functions/internal/delete_run_state.sql
 \ir functions/internal/delete_records.sql

@@ -314,6 +314,7 @@ create table agent.run_sweeps (
     deployment_id  uuid not null,
     thread_id      uuid not null,
     run_id         uuid not null,
+    is_divided     boolean not null default false,
     constraint run_sweeps_pkey primary key (deployment_id, thread_id, run_id)
 );
 comment on table agent.run_sweeps is
@@ -322,6 +323,8 @@ comment on table agent.run_sweeps is
 comment on column agent.run_sweeps.deployment_id is 'Its deployment.';
 comment on column agent.run_sweeps.thread_id is 'The thread.';
 comment on column agent.run_sweeps.run_id is 'The run, which no longer has a record.';
+comment on column agent.run_sweeps.is_divided is
+    'Of what continued one of its checkpoints, some are attached to another one: it is deleted before other runs.';
 
 create table agent.usage_events (
     deployment_id  uuid        not null,

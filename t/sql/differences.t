@@ -533,13 +533,18 @@ subtest 'a deletion that is too large for one statement is completed by sweeps, 
     is_deeply [ map { $_->{content} } @{ $play->body('get_state', $thread, undef)->{values}{messages} } ], [ 1, 'two', 'three' ];
 };
 
+sub set_deletion_bytes {
+    my ($bytes) = @_;
+    return $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select ${bytes}::bigint'");
+}
+
 subtest 'random chats with forks and deletions keep all states, and no other element' => sub {
     for my $round (1 .. 8) {
         my $thread = $play->thread;
         my (%state, %run, %of);
         # In every second round a statement deletes one or two checkpoints, so that deletions overlap.
         my $bytes = $round % 2 ? 4_000_000 : 13_000;
-        $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select ${bytes}::bigint'");
+        set_deletion_bytes($bytes);
         for my $turn (1 .. 40) {
             if (rand() < 0.35 && %run) {
                 my $run = (sort keys %run)[ rand keys %run ];
@@ -581,6 +586,69 @@ subtest 'random chats with forks and deletions keep all states, and no other ele
             is orphans($thread), 0, "seed $SEED, round $round, turn $turn: no other element" if $bytes == 4_000_000 || $turn % 8 == 0;
         }
     }
+};
+
+# Checkpoints that continue one.
+sub children {
+    my ($thread, $id) = @_;
+    return $session->value("select count(*) from agent.checkpoints where thread_id = '$thread' and parent_checkpoint_id = '$id'");
+}
+
+subtest 'a checkpoint that many continue is deleted in pieces, and each of them keeps its state' => sub {
+    my $thread = $play->thread;
+    my ($first, $a) = run_steps($thread, undef, { messages => [ human(1) ] });
+    my ($second, $b) = run_steps($thread, $a, { messages => list(1, map { human("$_" . 'x' x 3000) } 2 .. 4) });
+    my $claim = $play->leased($worker, $thread);
+    my @forks = map { AgentSQL::uuid() } 1 .. 100;
+    $play->save($worker, map { AgentSQL::Play::checkpoint($claim, id => $forks[$_], parent => $b,
+        values => { messages => list(2 + $_ % 2, human("fork $_")) }) } 0 .. $#forks);
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    # 11 of them in each piece.
+    set_deletion_bytes(40_000);
+    is +($play->api('delete_run', $thread, $second))[0], 'ok';
+    my ($left, $pieces) = (scalar @forks, 0);
+    while ($left) {
+        my $now = children($thread, $b);
+        ok $now < $left && $left - $now <= 11, "$now of $left are left" or last;
+        ($left, $pieces) = ($now, $pieces + 1);
+        is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 102 - !$left, 'it is deleted last';
+        is +($play->api('get_state', $thread, $b))[0], 'checkpoint_not_found', 'nothing reads it from the first piece on';
+        my @texts = map { join ' ', map { substr $_->{content}, 0, 7 } @{ values_of($thread, $forks[$_])->{messages} } } 0, 99;
+        is_deeply \@texts, [ '1 2xxxxxx fork 0', '1 2xxxxxx 3xxxxxx fork 99' ], 'all of them have their states';
+        $session->value('select agent.sweep_state()') if $left;
+    }
+    cmp_ok $pieces, '>=', 9, "$pieces pieces";
+    $pieces++ while $pieces < 100 && $session->value('select agent.sweep_state()');
+    is children($thread, $a), 100, 'all of them continue its parent';
+    my @wrong = grep { (join ' ', map { substr $_->{content}, 0, 7 } @{ values_of($thread, $forks[$_])->{messages} })
+        ne join ' ', '1 2xxxxxx', ('3xxxxxx') x ($_ % 2), substr("fork $_", 0, 7) } 0 .. $#forks;
+    is "@wrong", '', 'all of them have their states after the last piece';
+    is orphans($thread), 0, 'no element is left that none of them contains';
+    is $session->value("select count(*) from agent.run_sweeps where thread_id = '$thread'"), 0, 'nothing is left to sweep';
+    set_deletion_bytes(4_000_000);
+};
+
+# A hostile runner can send these.
+subtest 'checkpoints that are their own ancestors are deleted, whatever continues them' => sub {
+    my $thread = $play->thread;
+    my $claim = $play->leased($worker, $thread);
+    my ($itself, $one, $two) = map { AgentSQL::uuid() } 1 .. 3;
+    my @pairs = ([ $itself, $itself ], [ $one, $two ], [ $two, $one ]);
+    $play->save($worker, map { AgentSQL::Play::checkpoint($claim, id => $_->[0], parent => $_->[1], values => { n => 1 }) } @pairs);
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    my $other = $play->leased($worker, $thread);
+    $play->save($worker, map { AgentSQL::Play::checkpoint($other, parent => $pairs[$_ % 3][0], values => { n => $_ }) } 1 .. 60);
+    $play->save($worker, AgentSQL::Play::finish($other));
+    set_deletion_bytes(13_000);
+    is +($play->api('delete_run', $thread, $claim->{run_id}))[0], 'ok';
+    my $pieces = 0;
+    $pieces++ while $pieces < 200 && $session->value('select agent.sweep_state()');
+    cmp_ok $pieces, '<', 200, "$pieces pieces";
+    is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 60, 'the others are left';
+    is $session->value("select count(*) from agent.checkpoints c where thread_id = '$thread' and parent_checkpoint_id is not null
+        and not exists (select from agent.checkpoints p where p.thread_id = c.thread_id and p.checkpoint_id = c.parent_checkpoint_id)"), 0,
+        'none continues a deleted one';
+    set_deletion_bytes(4_000_000);
 };
 
 done_testing;

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes the writes, snapshots and checkpoints of a deleted run, up to p_bytes. A run of which something is left is
 -- noted in agent.run_sweeps: it is hidden from then on (agent.find_swept_runs), and agent.sweep_state deletes the rest.
+-- Nothing is deleted while a checkpoint of another run is divided: the whole run is left.
 -- The thread is whole after each piece.
 -- Returns: the unused part of p_bytes; 0 when something may be left.
 -- Locks:   the caller holds the thread.
@@ -20,6 +21,18 @@ begin
        set state_deletions = t.state_deletions + 1
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
+    if exists (
+        select from agent.run_sweeps s
+         where s.deployment_id = p_deployment_id
+           and s.thread_id = p_thread_id
+           and s.run_id <> p_run_id
+           and s.is_divided)
+    then
+        insert into agent.run_sweeps (deployment_id, thread_id, run_id)
+        values (p_deployment_id, p_thread_id, p_run_id)
+            on conflict do nothing;
+        return 0;
+    end if;
     -- First, so that the writes to its snapshots that are left then are those of other runs.
     v_left := agent.delete_writes(p_deployment_id, p_thread_id, p_run_id, p_bytes);
     if v_left > 0 then

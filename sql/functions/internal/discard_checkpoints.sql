@@ -1,8 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes checkpoints of a deleted run, or its snapshots, up to p_bytes: each counts 6,000 bytes, the length of its
--- namespace, 500 for each channel and its stored size. A checkpoint of another run, or one that is left, whose parent
--- is deleted is attached to the nearest remaining ancestor, which inherits the elements that it contains
--- (agent.release_items). Writes of other runs to deleted snapshots are noted for agent.delete_writes.
+-- namespace, 500 for each channel, its stored size, and 4,000 for each that continues it, except the first one. A
+-- checkpoint of another run, or one that is left, whose parent is deleted is attached to the nearest remaining
+-- ancestor, which inherits the elements that it contains (agent.release_items). One that is continued by more than fit
+-- into a tenth of p_bytes is left until all others are deleted; then these are attached to its parent first, as many as
+-- fit in each call (agent.attach_children). Writes of other runs to deleted snapshots are noted for
+-- agent.delete_writes.
 -- Returns: the unused part of p_bytes; 0 or less when some may be left.
 -- Locks:   the caller holds the thread.
 create or replace function agent.discard_checkpoints(
@@ -18,8 +21,13 @@ set enable_mergejoin = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    c_child_bytes constant integer := 4000;
+    v_most       bigint := 1 + p_bytes / (10 * c_child_bytes);
     v_left       bigint := p_bytes;
     v_row        record;
+    v_wide       record;
+    v_has_wide   boolean := false;
+    v_children   bigint;
     v_rows       tid[] := '{}';
     v_namespaces text[] := '{}';
     v_ids        uuid[] := '{}';
@@ -37,12 +45,34 @@ begin
          where c.is_snapshot = p_is_snapshot
     loop
         exit when v_left <= 0;
-        v_left := v_left - v_row.bytes;
+        select count(*) into v_children
+          from (
+                select from agent.find_children(
+                       p_deployment_id, p_thread_id, p_is_snapshot, v_row.checkpoint_ns, v_row.checkpoint_id)
+                 limit v_most + 1
+               ) x;
+        if v_children > v_most then
+            if not v_has_wide then
+                v_wide := v_row;
+                v_has_wide := true;
+            end if;
+            v_left := v_left - 6000;
+            continue;
+        end if;
+        v_left := v_left - v_row.bytes - c_child_bytes * greatest(v_children - 1, 0);
         v_rows := v_rows || v_row.row_id;
         v_namespaces := v_namespaces || v_row.checkpoint_ns;
         v_ids := v_ids || v_row.checkpoint_id;
         v_parents := v_parents || v_row.parent_checkpoint_id;
     end loop;
+    if v_has_wide then
+        if v_rows = '{}' then
+            perform agent.attach_children(
+                p_deployment_id, p_thread_id, p_is_snapshot, p_run_id, v_wide.checkpoint_ns, v_wide.checkpoint_id,
+                v_wide.parent_checkpoint_id, 1 + p_bytes / c_child_bytes);
+        end if;
+        v_left := 0;
+    end if;
     if v_rows = '{}' then
         return v_left;
     end if;
@@ -71,7 +101,12 @@ begin
         end loop;
     end loop;
     perform agent.release_items(
-        p_deployment_id, p_thread_id, p_is_snapshot, v_positions, v_namespaces, v_ids, v_ancestors);
+        p_deployment_id, p_thread_id, p_is_snapshot, v_positions, v_namespaces, v_ids, v_ancestors, exists (
+            select from agent.run_sweeps s
+             where s.deployment_id = p_deployment_id
+               and s.thread_id = p_thread_id
+               and s.run_id = p_run_id
+               and s.is_divided));
 
     if p_is_snapshot then
         insert into agent.write_sweeps (deployment_id, thread_id, checkpoint_ns, checkpoint_id, deletions)

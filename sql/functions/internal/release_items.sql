@@ -6,6 +6,7 @@
 -- tell which elements are still contained.
 -- p_namespaces, p_ids, p_ancestors: the checkpoints and the ancestor of each, which has the same namespace; the
 -- thread's id for none. p_positions: where the id of a checkpoint, followed by its namespace, is in these arrays.
+-- p_is_divided: what continued one of them may have been attached to its ancestor before (agent.attach_children).
 -- Returns: nothing.
 -- Locks:   the caller holds the thread.
 create or replace function agent.release_items(
@@ -15,7 +16,8 @@ create or replace function agent.release_items(
     p_positions jsonb,
     p_namespaces text[],
     p_ids uuid[],
-    p_ancestors uuid[]
+    p_ancestors uuid[],
+    p_is_divided boolean
 ) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
@@ -32,7 +34,7 @@ begin
      cross join lateral agent.find_children(
             p_deployment_id, p_thread_id, p_is_snapshot, i.checkpoint_ns, i.checkpoint_id) x
      where not p_positions ? (x.checkpoint_id || i.checkpoint_ns);
-    v_is_leaf := v_children is null;
+    v_is_leaf := v_children is null and not p_is_divided;
     if p_is_snapshot then
         update agent.checkpoint_snapshots child
            set parent_checkpoint_id = u.parent_id
@@ -131,5 +133,5 @@ begin
 end
 $function$;
 
-comment on function agent.release_items(uuid, uuid, boolean, jsonb, text[], uuid[], uuid[]) is
+comment on function agent.release_items(uuid, uuid, boolean, jsonb, text[], uuid[], uuid[], boolean) is
     'Prepares the deletion of checkpoints.';

@@ -37,7 +37,12 @@ begin
      limit 1;
     if found then
         perform agent.delete_run_state(
-            v_row.deployment_id, v_row.thread_id, v_row.run_id, agent.deletion_bytes());
+            v_row.deployment_id, v_row.thread_id, coalesce((
+                select s.run_id
+                  from agent.run_sweeps s
+                 where s.deployment_id = v_row.deployment_id
+                   and s.thread_id = v_row.thread_id
+                   and s.is_divided), v_row.run_id), agent.deletion_bytes());
         return 1;
     end if;
     select d.* into v_row

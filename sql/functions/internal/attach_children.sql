@@ -1,0 +1,48 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Attaches some of the checkpoints, or of the snapshots, that continue one that is to be deleted to its parent. What
+-- they contain of its elements is found when it is deleted, since they are children of its ancestor then, too
+-- (agent.release_items). Until then no other run of the thread is deleted: is_divided of agent.run_sweeps.
+-- p_run_id: the run that saved it. p_parent_id: null for none. A runner may send a checkpoint that is its own parent:
+-- none becomes its own here.
+-- p_count: how many at most.
+-- Returns: nothing.
+-- Locks:   the caller holds the thread.
+create or replace function agent.attach_children(
+    p_deployment_id uuid,
+    p_thread_id uuid,
+    p_is_snapshot boolean,
+    p_run_id uuid,
+    p_checkpoint_ns text,
+    p_checkpoint_id uuid,
+    p_parent_id uuid,
+    p_count bigint
+) returns void
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_rows   tid[] := array(
+        select x.row_id
+          from agent.find_children(p_deployment_id, p_thread_id, p_is_snapshot, p_checkpoint_ns, p_checkpoint_id) x
+         limit p_count);
+    v_parent uuid := nullif(p_parent_id, p_checkpoint_id);
+begin
+    insert into agent.run_sweeps (deployment_id, thread_id, run_id, is_divided)
+    values (p_deployment_id, p_thread_id, p_run_id, true)
+        on conflict (deployment_id, thread_id, run_id) do update
+       set is_divided = true;
+    if p_is_snapshot then
+        update agent.checkpoint_snapshots child
+           set parent_checkpoint_id = nullif(v_parent, child.checkpoint_id)
+         where child.ctid = any (v_rows);
+    else
+        update agent.checkpoints child
+           set parent_checkpoint_id = nullif(v_parent, child.checkpoint_id)
+         where child.ctid = any (v_rows);
+    end if;
+end
+$function$;
+
+comment on function agent.attach_children(uuid, uuid, boolean, uuid, text, uuid, uuid, bigint) is
+    'Attaches what continues a checkpoint to its parent.';
