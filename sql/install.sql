@@ -80,6 +80,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/settings_bytes.sql
 \ir functions/inline/explain_no_assistant.sql
 \ir functions/inline/render_checkpoint.sql
+\ir functions/inline/read_words.sql
 \ir functions/inline/is_notation.sql
 \ir functions/inline/cut_elements.sql
 \ir functions/inline/read_items.sql
@@ -133,6 +134,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/pick_members.sql
 \ir functions/internal/place_values.sql
 \ir functions/internal/render_tasks.sql
+\ir functions/inline/describe_origin.sql
+\ir functions/internal/render_state.sql
 \ir functions/internal/find_stored_run.sql
 \ir functions/internal/check_assistant.sql
 \ir functions/internal/add_assistant_version.sql
@@ -251,6 +254,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/cancel_runs_by_status.sql
 \ir functions/api/join_run.sql
 \ir functions/api/get_state.sql
+\ir functions/api/get_history.sql
 \ir functions/api/read_values.sql
 \ir functions/api/update_state.sql
 \ir functions/api/join_call.sql

@@ -28,7 +28,10 @@ int agent_handle_thread_delete(agent_call_t *call);
 int agent_handle_thread_copy(agent_call_t *call);
 int agent_handle_state_get(agent_call_t *call);
 int agent_handle_state_at(agent_call_t *call);
+int agent_handle_state_checkpoint(agent_call_t *call);
 int agent_handle_state_update(agent_call_t *call);
+int agent_handle_history_get(agent_call_t *call);
+int agent_handle_history_post(agent_call_t *call);
 int agent_handle_thread_stream(agent_call_t *call);
 
 int agent_handle_run_create(agent_call_t *call);

@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /threads: threads, their state and their events. */
+/* /threads: threads and their events. */
 #include "handlers.h"
 
 #include <apr_strings.h>
 
 #include "../core/uuid.h"
-#include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
 #include "../model/schema.h"
-#include "../model/state.h"
 #include "../model/thread.h"
 #include "../stream/deletion.h"
 #include "../stream/large_values.h"
 #include "../stream/thread_copy.h"
 #include "../stream/thread_stream.h"
-#include "../stream/update.h"
-#include "../wait/park.h"
-#include "creation.h"
 
 /* The client's id in lower case, or a new one. */
 static const char *choose_thread_id(const agent_call_t *call)
@@ -80,70 +75,6 @@ int agent_handle_thread_delete(agent_call_t *call)
 int agent_handle_thread_copy(agent_call_t *call)
 {
     return agent_thread_copy_respond(call);
-}
-
-/* checkpoint_id NULL: the newest state. */
-static int send_state(agent_call_t *call, const char *checkpoint_id)
-{
-    const char *body;
-    const char *cursor;
-    apr_pool_t *pool;
-    bool subgraphs = false;
-
-    apr_pool_create(&pool, call->pool);
-    /* Checked and otherwise ignored: built-in graphs have no subgraphs. */
-    if (agent_request_flag(&subgraphs, call, "subgraphs") != APR_SUCCESS
-        || agent_request_unsupported(call, "select") != APR_SUCCESS
-        || agent_thread_get_state(&body, &cursor, call->db, &call->ref,
-                                  checkpoint_id, &call->err, pool)
-            != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    return agent_large_values_respond(call, body, cursor, pool);
-}
-
-int agent_handle_state_get(agent_call_t *call)
-{
-    return send_state(call, NULL);
-}
-
-int agent_handle_state_at(agent_call_t *call)
-{
-    return send_state(call, call->checkpoint_id);
-}
-
-/* Creates the call that applies the update, and wakes the supervisor. */
-static apr_status_t update_state(agent_call_t *call)
-{
-    agent_run_creation_t headers = {0};
-    const char *changed;
-    agent_raw_t value;
-
-    if (agent_park_check(call->r, call->child->waiters, call->ref.deployment_id,
-                         &call->err)
-            != APR_SUCCESS
-        || agent_creation_read_headers(&headers, call) != APR_SUCCESS
-        || agent_request_body(&value, call) != APR_SUCCESS
-        || agent_schema_state(value, call->ref.thread_id, &call->err,
-                              call->pool)
-            != APR_SUCCESS) {
-        return APR_EGENERAL;
-    }
-    call->ref.run_id = agent_creation_new_id(call);
-    if (agent_state_update(&changed, call->db, &call->ref, headers.user_id,
-                           agent_config_call_timeout(call->dir), call->body,
-                           &call->err, call->pool)
-        != APR_SUCCESS) {
-        return APR_EGENERAL;
-    }
-    agent_wake_ready(call->child->wake_fd, call->ref.deployment_id, changed);
-    return APR_SUCCESS;
-}
-
-int agent_handle_state_update(agent_call_t *call)
-{
-    return update_state(call) == APR_SUCCESS ? agent_update_await(call)
-                                             : agent_problem_send(call);
 }
 
 int agent_handle_thread_stream(agent_call_t *call)

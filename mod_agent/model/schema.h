@@ -57,6 +57,13 @@ apr_status_t agent_schema_endpoint(const agent_fields_t *run,
 apr_status_t agent_schema_state(agent_raw_t body, const char *thread_id,
                                 agent_error_t **err, apr_pool_t *pool);
 
+/* The bodies of POST /threads/{thread_id}/state/checkpoint and
+ * /threads/{thread_id}/history; thread_id: as above. */
+apr_status_t agent_schema_state_at(agent_raw_t body, const char *thread_id,
+                                   agent_error_t **err, apr_pool_t *pool);
+apr_status_t agent_schema_history(agent_raw_t body, const char *thread_id,
+                                  agent_error_t **err, apr_pool_t *pool);
+
 /* The body of POST /runs/cancel: a status, or a thread and its runs. */
 apr_status_t agent_schema_cancel(const agent_fields_t **fields,
                                  agent_raw_t body, agent_error_t **err,
@@ -89,6 +96,7 @@ apr_status_t agent_schema_runs(const agent_fields_t *const **runs, int *count,
 /* The words of parameters and members, NULL-terminated. */
 extern const char *const agent_run_statuses[];
 extern const char *const agent_run_fields[];
+extern const char *const agent_state_fields[];
 /* Of the parameter include. */
 extern const char *const agent_thread_fields[];
 extern const char *const agent_cancel_actions[];

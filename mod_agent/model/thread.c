@@ -80,21 +80,43 @@ apr_status_t agent_thread_copy(bool *more, agent_db_pool_t *db,
 
 static const agent_statement_t get_state = {
     .name = "agent_get_state",
-    .params = 4,
+    .params = 5,
     .is_repeatable = true,
-    .sql = "select code, body, cursor from agent.get_state($1, $2, $3, $4)"};
+    .sql = "select code, body, cursor from agent.get_state($1, $2, $3, $4, "
+           "$5)"};
 
 apr_status_t agent_thread_get_state(const char **body, const char **cursor,
                                     agent_db_pool_t *db,
                                     const agent_run_ref_t *ref,
                                     const char *checkpoint_id,
-                                    agent_error_t **err, apr_pool_t *pool)
+                                    const char *request, agent_error_t **err,
+                                    apr_pool_t *pool)
 {
     const char *params[] = {ref->deployment_id, ref->thread_id, checkpoint_id,
-                            cursor != NULL ? AGENT_VALUES_LIMIT : NULL};
+                            cursor != NULL ? AGENT_VALUES_LIMIT : NULL,
+                            request};
 
     return agent_db_pool_call_extra(body, cursor, db, &get_state, params, err,
                                     pool);
+}
+
+static const agent_statement_t get_history = {
+    .name = "agent_get_history",
+    .params = 4,
+    .is_repeatable = true,
+    .sql = "select code, body, next from agent.get_history($1, $2, $3, $4)"};
+
+apr_status_t agent_thread_get_history(agent_page_t *page, agent_db_pool_t *db,
+                                      const agent_run_ref_t *ref,
+                                      const char *request,
+                                      const char *max_bytes,
+                                      agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, ref->thread_id, request,
+                            max_bytes};
+
+    return agent_db_pool_call_extra(&page->body, &page->next, db, &get_history,
+                                    params, err, pool);
 }
 
 static const agent_statement_t find_thread_end = {

@@ -5,6 +5,7 @@
 #define AGENT_MODEL_THREAD_H
 
 #include "../db/pool.h"
+#include "page.h"
 #include "ref.h"
 #include "thread_cursor.h"
 
@@ -40,14 +41,26 @@ apr_status_t agent_thread_copy(bool *more, agent_db_pool_t *db,
                                const agent_run_ref_t *ref, const char *copy_id,
                                agent_error_t **err, apr_pool_t *pool);
 
-/* Returns the state at a checkpoint; checkpoint_id NULL: the newest state.
- * *cursor as in values.h; cursor NULL: the text is complete, whatever its
- * length. Errors: THREAD_NOT_FOUND, CHECKPOINT_NOT_FOUND. */
+/* Returns the state at a checkpoint; checkpoint_id NULL: the one that request
+ * names, a body of POST /threads/{thread_id}/state/checkpoint, or, where that
+ * is NULL or names none, the newest. *cursor as in values.h; cursor NULL: the
+ * text is complete, whatever its length. Errors: THREAD_NOT_FOUND,
+ * CHECKPOINT_NOT_FOUND. */
 apr_status_t agent_thread_get_state(const char **body, const char **cursor,
                                     agent_db_pool_t *db,
                                     const agent_run_ref_t *ref,
                                     const char *checkpoint_id,
-                                    agent_error_t **err, apr_pool_t *pool);
+                                    const char *request, agent_error_t **err,
+                                    apr_pool_t *pool);
+
+/* Returns a page of states, newest first. request: a body of POST
+ * /threads/{thread_id}/history. max_bytes: as in page.h. Error:
+ * THREAD_NOT_FOUND. */
+apr_status_t agent_thread_get_history(agent_page_t *page, agent_db_pool_t *db,
+                                      const agent_run_ref_t *ref,
+                                      const char *request,
+                                      const char *max_bytes,
+                                      agent_error_t **err, apr_pool_t *pool);
 
 /* Finds the cursor after the last event, where a stream of new events begins.
  * *run_id: the run that executes there, in pool, or NULL. Error:

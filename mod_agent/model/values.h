@@ -21,8 +21,9 @@
 /* A control character, which JSON text cannot contain. */
 #define AGENT_VALUES_MARK '\x01'
 
-/* Longer than a cursor: a UUID and three numbers. */
-#define AGENT_VALUES_CURSOR_SIZE 80
+/* Longer than a cursor: a UUID, three numbers and the namespace of a subgraph.
+ */
+#define AGENT_VALUES_CURSOR_SIZE 2176
 
 /*
  * Reads the next part of the values, of up to `bytes`; of one value that

@@ -72,7 +72,7 @@ static apr_status_t add_state(apr_array_header_t *texts,
     agent_call_t *call = stream->base.call;
     const char *state;
     apr_status_t rv = agent_thread_get_state(&state, NULL, call->child->turn_db,
-                                             &call->ref, checkpoint_id,
+                                             &call->ref, checkpoint_id, NULL,
                                              &call->err, scratch);
 
     if (rv == APR_SUCCESS) {

@@ -154,8 +154,6 @@ for my $case (
 
 # ---- parameters ----
 for my $case (
-    [ GET  => "/threads/$thread/state", 'select', 'values.messages' ],
-    [ GET  => "/threads/$thread/state/$checkpoint", 'select', 'values' ],
     [ POST => run_path($run) . '/cancel', 'reason', 'taken' ],
 ) {
     my ($method, $path, $name, $value) = @$case;

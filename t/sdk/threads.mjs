@@ -53,6 +53,24 @@ scenario('state', async (t) => {
     t.is(unknown.status, 404, 'the state of an unknown thread is not found');
 });
 
+scenario('history', async (t) => {
+    const threadId = await newThread(client);
+    t.is(await client.threads.getHistory(threadId), [], 'the history of a new thread is empty');
+    const run = await client.runs.create(threadId, 'agent', { input: say('Hello') });
+    await client.runs.join(threadId, run.run_id);
+    const states = await client.threads.getHistory(threadId);
+    t.is(states.map(({ metadata }) => metadata.step), [1, 0, -1], 'the history has a state for each step, newest first');
+    t.is(states[0], await client.threads.getState(threadId), 'the first state is that of the thread');
+    t.is(await client.threads.getHistory(threadId, { limit: 1, before: states[1].checkpoint }), [states[2]],
+        'limit and before select states');
+    t.is(await client.threads.getHistory(threadId, { before: { configurable: states[0].checkpoint }, metadata: { step: 0 } }),
+        [states[1]], 'metadata select states');
+    t.is(await client.threads.getHistory(threadId, { checkpoint: states[1].checkpoint }), [states[1]],
+        'checkpoint selects a state');
+    t.is(await client.threads.getHistory(threadId, { limit: 1, select: ['next'] }), [{ next: [] }], 'select selects members');
+    t.is(await client.threads.getState(threadId, states[1].checkpoint), states[1], 'the state at a checkpoint can be read');
+});
+
 scenario('update state', async (t) => {
     const threadId = await newThread(client);
     const bare = await t.errorOf(client.threads.updateState(threadId, { values: { messages: [] } }));

@@ -67,6 +67,27 @@ async def state(t):
         "the state of an unknown thread is not found")
 
 
+@scenario("history")
+async def history(t):
+    client = connect()
+    thread_id = await new_thread(client)
+    t.equal(await client.threads.get_history(thread_id), [], "the history of a new thread is empty")
+    run = await client.runs.create(thread_id, "agent", input=say("Hello"))
+    await client.runs.join(thread_id, run["run_id"])
+    states = await client.threads.get_history(thread_id)
+    t.equal([state["metadata"]["step"] for state in states], [1, 0, -1],
+            "the history has a state for each step, newest first")
+    t.equal(states[0], await client.threads.get_state(thread_id), "the first state is that of the thread")
+    t.equal(await client.threads.get_history(thread_id, limit=1, before=states[1]["checkpoint_id"]), [states[2]],
+            "limit and before select states")
+    t.equal(await client.threads.get_history(thread_id, before=states[0]["checkpoint"], metadata={"step": 0}),
+            [states[1]], "metadata select states")
+    t.equal(await client.threads.get_history(thread_id, checkpoint=states[1]["checkpoint"]), [states[1]],
+            "checkpoint selects a state")
+    t.equal(await client.threads.get_state(thread_id, checkpoint=states[1]["checkpoint"]), states[1],
+            "the state at a checkpoint can be read")
+
+
 @scenario("update state")
 async def update_state(t):
     client = connect()

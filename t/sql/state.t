@@ -10,7 +10,9 @@ use AgentSQL;
 use AgentSQL::Play;
 
 my $db = AgentSQL->new;
-my $play = AgentSQL::Play->new($db->session);
+my $session = $db->session;
+my $play = AgentSQL::Play->new($session);
+my $deployment = $play->deployment;
 my $worker = $play->worker;
 
 sub leased { return $play->leased($worker, @_) }
@@ -55,6 +57,86 @@ subtest 'a state has the members of the API, in its old and new form' => sub {
     is $older->{parent_checkpoint}, undef;
     is +($play->api('get_state', $thread, AgentSQL::uuid()))[0], 'checkpoint_not_found';
     $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+# A thread with checkpoints of the root graph and of a subgraph; [thread, root ids, ids of the subgraph].
+sub with_subgraph {
+    my $claim = leased($play->thread);
+    my @root = map { AgentSQL::uuid() } 1 .. 3;
+    my @below = map { AgentSQL::uuid() } 1, 2;
+    my $item = sub {
+        my ($id, $parent, $ns, $step) = @_;
+        return AgentSQL::Play::checkpoint($claim, id => $id, parent => $parent, ns => $ns, step => $step,
+            messages => [ map { "$ns$_" } 0 .. $step ]);
+    };
+    $play->save($worker, $item->($root[0], undef, '', 0), $item->($root[1], $root[0], '', 1), $item->($root[2], $root[1], '', 2),
+        $item->($below[0], undef, 'a.b:1', 0), $item->($below[1], $below[0], 'a.b:1', 1), AgentSQL::Play::finish($claim));
+    return ($claim->{thread_id}, \@root, \@below);
+}
+
+subtest 'a state of a subgraph is found by its namespace' => sub {
+    my ($thread, $root, $below) = with_subgraph();
+    my $at = sub { return $play->api('get_state', $thread, undef, undef, AgentSQL::encode({ checkpoint => {@_} })) };
+    my ($code, $state) = $at->(checkpoint_ns => 'a.b:1');
+    is_deeply [ map { $state->{$_}{checkpoint_id} } qw(checkpoint parent_checkpoint) ], [ reverse @$below ],
+        'without an id it is the last one of the namespace';
+    is $state->{checkpoint}{checkpoint_ns}, 'a.b:1', 'the reference names the namespace';
+    is_deeply [ map { $_->{content} } @{ $state->{values}{messages} } ], [qw(a.b:10 a.b:11)], 'the values are those of the subgraph';
+    is +($at->(checkpoint_ns => 'a.b:1', checkpoint_id => $below->[0]))[1]{checkpoint_id}, $below->[0], 'an id selects one of them';
+    is +($at->(checkpoint_ns => 'a.b:1', checkpoint_map => { 'a.b:1' => $below->[0] }))[1]{checkpoint_id}, $below->[0],
+        'checkpoint_map may have the id';
+    is +($at->())[1]{checkpoint_id}, $root->[2], 'without a namespace it is the head';
+    is +($at->(checkpoint_id => $root->[0]))[1]{checkpoint_id}, $root->[0], 'an id of the root graph';
+    is +($at->(@$_))[0], 'checkpoint_not_found', "not found: @$_"
+        for [ checkpoint_ns => 'x' ], [ checkpoint_id => $below->[0] ], [ checkpoint_ns => 'a.b:1', checkpoint_id => $root->[0] ];
+    # In parts.
+    my @row = $session->query("select body, cursor from agent.get_state('$deployment', '$thread', null, 10, '{\"checkpoint\":{\"checkpoint_ns\":\"a.b:1\"}}')");
+    my ($text, $cursor) = @{ $row[0] };
+    my $parts = '';
+    while (length $cursor) {
+        my ($part) = $session->query("select code, body, cursor from agent.read_values('$deployment', '$thread', '$cursor', 20)");
+        is $part->[0], 'ok', 'a part of the values of a subgraph is read';
+        $parts .= $part->[1];
+        $cursor = $part->[2];
+    }
+    $text =~ s/\x01/$parts/;
+    is_deeply AgentSQL::decode($text), $state, 'the parts are the values of the subgraph';
+};
+
+subtest 'a state has the members that are selected' => sub {
+    my ($thread, $root) = with_subgraph();
+    my $select = sub { return $play->body('get_state', $thread, undef, undef, AgentSQL::encode({ select => $_[0] })) };
+    is_deeply $select->('next'), { next => [] }, 'one word';
+    is_deeply [ sort keys %{ $select->([ 'values', 'checkpoint_id' ]) } ], [qw(checkpoint_id values)], 'a list of words';
+    is_deeply $select->(['values']), { values => { messages => [ map { AgentSQL::Play::human($_) } 0 .. 2 ] } }, 'the values alone';
+    is_deeply $select->([]), $play->body('get_state', $thread, undef), 'an empty list is all';
+};
+
+subtest 'the history of a thread has its checkpoints, newest first' => sub {
+    my ($thread, $root, $below) = with_subgraph();
+    my $history = sub { my (%request) = @_; return $play->api('get_history', $thread, AgentSQL::encode(\%request)) };
+    my $ids = sub { return [ map { $_->{checkpoint_id} } @{ ($history->(@_))[1] } ] };
+    is_deeply $ids->(), [ reverse @$root ], 'all of the root graph';
+    is_deeply +($history->(limit => 1))[1], [ $play->body('get_state', $thread, undef) ], 'each is the state at that checkpoint';
+    my $next = sub {
+        my ($row) = $session->query("select coalesce(next, '') from agent.get_history('$deployment', '$thread', '{\"limit\":$_[0]}')");
+        return $row->[0];
+    };
+    is_deeply $ids->(limit => 2), [ @$root[ 2, 1 ] ], 'limit';
+    is $next->(2), $root->[1], 'where the next page begins';
+    for my $before ($root->[1], { checkpoint_id => $root->[1] }, { configurable => { checkpoint_id => $root->[1] } }) {
+        is_deeply $ids->(before => $before), [ $root->[0] ], 'before: ' . (ref $before ? join ' ', keys %$before : 'an id');
+    }
+    is $next->(3), undef, 'no page follows the last one';
+    is_deeply $ids->(metadata => { step => 1 }), [ $root->[1] ], 'metadata of the checkpoint';
+    is_deeply $ids->(metadata => { thread_id => $thread, step => 9 }), [], 'metadata that none has';
+    is_deeply $ids->(checkpoint => { checkpoint_ns => 'a.b:1' }), [ reverse @$below ], 'of a subgraph';
+    is_deeply $ids->(checkpoint => { checkpoint_id => $root->[0] }), [ $root->[0] ], 'of one checkpoint';
+    is_deeply +($history->(select => ['next'], limit => 1))[1], [ { next => [] } ], 'select';
+    is_deeply +($history->())[1], +($play->api('get_history', $thread, '{}', 100_000))[1], 'a small one is composed at once';
+    is +($play->api('get_history', $thread, '{}', 300))[1] // '', '', 'a larger one is not';
+    is_deeply +($play->api('get_history', $play->thread, '{}'))[1], [], 'a thread without checkpoints has none';
+    is +($play->api('get_history', AgentSQL::uuid(), '{}'))[0], 'thread_not_found', 'an unknown thread';
 };
 
 subtest 'metadata of a state has each member once, whatever the runner sends' => sub {

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The next part of the values of a checkpoint, for a response that is sent in parts: the parts, one after the other,
 -- are the members of the JSON object. A checkpoint never changes; so they are those of one state.
--- p_cursor: CHECKPOINT.CHANNEL.POSITION.OFFSET, as it came with the part before, or of the first part from
--- agent.get_state, agent.get_thread or agent.join_run: the next element of a list, and how many bytes of the row
--- that begins with it were returned.
+-- p_cursor: CHECKPOINT.CHANNEL.POSITION.OFFSET, and .NAMESPACE for a checkpoint of a subgraph, as it came with the part
+-- before, or of the first part from agent.get_state, agent.get_thread or agent.join_run: the next element of a list,
+-- and how many bytes of the row that begins with it were returned.
 -- Returns: ok with the part; cursor: of the next part, null after the last one; checkpoint_not_found, also after the
 --          thread or the checkpoint was deleted.
 -- Bound:   p_max_bytes and the names; of a longer row, which is read whole each time, an eighth, at most 16 times
@@ -28,6 +28,7 @@ declare
     v_index    integer := split_part(p_cursor, '.', 2);
     v_position integer := split_part(p_cursor, '.', 3);
     v_offset   integer := split_part(p_cursor, '.', 4);
+    v_ns       constant text := coalesce(substring(p_cursor from '^(?:[^.]*[.]){4}(.*)$'), '');
     v_channels agent.channel_value[];
     v_channel  agent.channel_value;
     v_is_list  boolean;
@@ -45,7 +46,7 @@ begin
       join agent.checkpoints c
         on c.deployment_id = t.deployment_id
        and c.thread_id = t.thread_id
-       and c.checkpoint_ns = ''
+       and c.checkpoint_ns = v_ns
        and c.checkpoint_id = v_checkpoint_id
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
@@ -118,7 +119,7 @@ begin
         raise exception using errcode = 'MA003', message = 'a row of a value is missing';
     end if;
     if v_index <= cardinality(v_channels) then
-        cursor := concat_ws('.', v_checkpoint_id, v_index, v_position, v_offset);
+        cursor := concat_ws('.', v_checkpoint_id, v_index, v_position, v_offset, nullif(v_ns, ''));
     end if;
 end
 $function$;

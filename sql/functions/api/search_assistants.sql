@@ -36,10 +36,7 @@ declare
     v_bytes    bigint := 0;
     v_count    integer := 0;
 begin
-    v_select := case json_typeof(p_request -> 'select')
-        when 'array' then array(select json_array_elements_text(p_request -> 'select'))
-        when 'string' then array[p_request ->> 'select']
-    end;
+    v_select := agent.read_words(p_request -> 'select');
     code := 'ok';
     for v_row in
         -- Columns, not a row as one value: that would be sorted with all that it contains.

@@ -2,17 +2,21 @@
 -- A reference to a checkpoint as the API shows it.
 -- Returns: the object, null when p_checkpoint_id is null.
 -- Locks:   none.
-create or replace function agent.render_checkpoint(p_thread_id uuid, p_checkpoint_id uuid) returns json
+create or replace function agent.render_checkpoint(
+    p_thread_id uuid,
+    p_checkpoint_id uuid,
+    p_checkpoint_ns text default ''
+) returns json
 language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined.
 as $function$
     select case when p_checkpoint_id is not null then
                json_build_object(
                    'thread_id', p_thread_id,
-                   'checkpoint_ns', '',
+                   'checkpoint_ns', p_checkpoint_ns,
                    'checkpoint_id', p_checkpoint_id,
                    'checkpoint_map', null)
            end
 $function$;
 
-comment on function agent.render_checkpoint(uuid, uuid) is 'A reference to a checkpoint.';
+comment on function agent.render_checkpoint(uuid, uuid, text) is 'A reference to a checkpoint.';

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /threads/{thread_id}/state and /history: the states of a thread. */
+#include "handlers.h"
+
+#include <apr_strings.h>
+
+#include "../core/wake.h"
+#include "../http/problem.h"
+#include "../http/request.h"
+#include "../http/response.h"
+#include "../model/schema.h"
+#include "../model/state.h"
+#include "../model/thread.h"
+#include "../stream/large_values.h"
+#include "../stream/page.h"
+#include "../stream/update.h"
+#include "../wait/park.h"
+#include "creation.h"
+
+/* Of a request for states, which is kept while it waits for its turn. */
+#define READ_BYTES 65536
+
+/* `"select":[..]` of the query string; "" without one. The words are those of
+ * agent_state_fields. */
+static apr_status_t read_select(const char **member, agent_call_t *call)
+{
+    const char *const *select = NULL;
+    apr_status_t rv = agent_request_words(&select, call, "select",
+                                          agent_state_fields);
+
+    *member = "";
+    /* Bounded: each word is there once. */
+    for (int i = 0; select != NULL && select[i] != NULL; i++) {
+        *member = apr_pstrcat(call->pool, *member,
+                              i == 0 ? "\"select\":[\"" : ",\"", select[i],
+                              "\"", NULL);
+    }
+    if (**member != '\0') {
+        *member = apr_pstrcat(call->pool, *member, "]", NULL);
+    }
+    return rv;
+}
+
+/* checkpoint_id NULL: the one that request names. request: as in
+ * agent_thread_get_state(). */
+static int send_state(agent_call_t *call, const char *checkpoint_id,
+                      const char *request)
+{
+    const char *body;
+    const char *cursor;
+    apr_pool_t *pool;
+
+    apr_pool_create(&pool, call->pool);
+    if (agent_thread_get_state(&body, &cursor, call->db, &call->ref,
+                               checkpoint_id, request, &call->err, pool)
+        != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_large_values_respond(call, body, cursor, pool);
+}
+
+/* checkpoint_id NULL: the newest state. */
+static int get_state(agent_call_t *call, const char *checkpoint_id)
+{
+    const char *select;
+    bool subgraphs = false;
+
+    /* Checked and otherwise ignored: built-in graphs have no subgraphs. */
+    if (agent_request_flag(&subgraphs, call, "subgraphs") != APR_SUCCESS
+        || read_select(&select, call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return send_state(
+        call, checkpoint_id,
+        *select == '\0' ? NULL : apr_psprintf(call->pool, "{%s}", select));
+}
+
+int agent_handle_state_get(agent_call_t *call)
+{
+    return get_state(call, NULL);
+}
+
+int agent_handle_state_at(agent_call_t *call)
+{
+    return get_state(call, call->checkpoint_id);
+}
+
+/* A body that one of the two functions of model/schema.h accepts. */
+static apr_status_t read_body(agent_call_t *call,
+                              apr_status_t (*check)(agent_raw_t body,
+                                                    const char *thread_id,
+                                                    agent_error_t **err,
+                                                    apr_pool_t *pool))
+{
+    agent_raw_t value;
+
+    if (call->body_length > READ_BYTES) {
+        return agent_error_setf(&call->err, AGENT_E_TOO_LARGE, call->pool,
+                                "The body of a request for states is larger "
+                                "than %d bytes.",
+                                READ_BYTES);
+    }
+    return agent_request_body(&value, call) == APR_SUCCESS
+        ? check(value, call->ref.thread_id, &call->err, call->pool)
+        : APR_EGENERAL;
+}
+
+int agent_handle_state_checkpoint(agent_call_t *call)
+{
+    return read_body(call, agent_schema_state_at) == APR_SUCCESS
+        ? send_state(call, NULL, call->body)
+        : agent_problem_send(call);
+}
+
+static apr_status_t read_history(agent_page_t *page, agent_call_t *call,
+                                 agent_db_pool_t *db, const void *request,
+                                 const char *max_bytes, apr_pool_t *pool)
+{
+    return agent_thread_get_history(page, db, &call->ref, call->body, max_bytes,
+                                    &call->err, pool);
+}
+
+/* The parameters of the query string, as a body has them. */
+int agent_handle_history_get(agent_call_t *call)
+{
+    const char *select;
+    const char *before = NULL;
+    int limit = 10;
+
+    if (agent_request_number(&limit, call, "limit", 1, 1000) != APR_SUCCESS
+        || agent_request_uuid(&before, call, "before") != APR_SUCCESS
+        || read_select(&select, call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    call->body = apr_psprintf(
+        call->pool, "{\"limit\":%d%s%s%s%s%s}", limit,
+        before != NULL ? ",\"before\":\"" : "", before != NULL ? before : "",
+        before != NULL ? "\"" : "", *select != '\0' ? "," : "", select);
+    return agent_page_respond(call, read_history, NULL);
+}
+
+int agent_handle_history_post(agent_call_t *call)
+{
+    return read_body(call, agent_schema_history) == APR_SUCCESS
+        ? agent_page_respond(call, read_history, NULL)
+        : agent_problem_send(call);
+}
+
+/* Creates the call that applies the update, and wakes the supervisor. */
+static apr_status_t update_state(agent_call_t *call)
+{
+    agent_run_creation_t headers = {0};
+    const char *changed;
+    agent_raw_t value;
+
+    if (agent_park_check(call->r, call->child->waiters, call->ref.deployment_id,
+                         &call->err)
+            != APR_SUCCESS
+        || agent_creation_read_headers(&headers, call) != APR_SUCCESS
+        || agent_request_body(&value, call) != APR_SUCCESS
+        || agent_schema_state(value, call->ref.thread_id, &call->err,
+                              call->pool)
+            != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    call->ref.run_id = agent_creation_new_id(call);
+    if (agent_state_update(&changed, call->db, &call->ref, headers.user_id,
+                           agent_config_call_timeout(call->dir), call->body,
+                           &call->err, call->pool)
+        != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    agent_wake_ready(call->child->wake_fd, call->ref.deployment_id, changed);
+    return APR_SUCCESS;
+}
+
+int agent_handle_state_update(agent_call_t *call)
+{
+    return update_state(call) == APR_SUCCESS ? agent_update_await(call)
+                                             : agent_problem_send(call);
+}

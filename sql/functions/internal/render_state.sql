@@ -1,0 +1,57 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A checkpoint as the API shows the state of a thread. p_row: a row of nulls for a thread without a state. p_metadata:
+-- of agent.describe_origin. p_select: the members to show; null or {} for all. p_max_bytes: as in agent.get_state.
+-- Returns: the text of the state; cursor: of values that are not in it, as in agent.get_state.
+-- Locks:   none.
+create or replace function agent.render_state(
+    p_row agent.checkpoints,
+    p_metadata json,
+    p_select text[],
+    p_max_bytes bigint,
+    out body text,
+    out cursor text
+)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_tasks  json;
+    v_object json;
+    v_values text;
+begin
+    v_tasks := agent.render_tasks(
+        p_row.deployment_id, p_row.thread_id, p_row.checkpoint_ns, p_row.checkpoint_id, p_row.tasks);
+    v_object := json_build_object(
+        'next', coalesce(p_row.next, '[]'),
+        'tasks', coalesce(v_tasks, '[]'),
+        'metadata', coalesce(p_metadata, '{}'),
+        'created_at', agent.render_time(p_row.created_at),
+        'checkpoint_id', p_row.checkpoint_id,
+        'parent_checkpoint_id', p_row.parent_checkpoint_id,
+        'checkpoint', agent.render_checkpoint(p_row.thread_id, p_row.checkpoint_id, p_row.checkpoint_ns),
+        'parent_checkpoint', agent.render_checkpoint(
+            p_row.thread_id, p_row.parent_checkpoint_id, p_row.checkpoint_ns),
+        'interrupts', (select i.flat from agent.render_interrupts(v_tasks) i));
+    if p_select <> '{}' then
+        v_object := agent.pick_members(v_object, p_select);
+        if 'values' <> all (p_select) then
+            body := v_object;
+            return;
+        end if;
+    end if;
+    select coalesce(v.content, '{}'),
+           v.cursor || case when p_row.checkpoint_ns <> '' then '.' || p_row.checkpoint_ns else '' end
+      into v_values, cursor
+      from agent.compose_bounded_values(
+               p_row.deployment_id, p_row.thread_id, p_row.checkpoint_id, p_row.channels, p_row.state_bytes,
+               p_max_bytes) v;
+    body := case
+        when p_select = '{values}' then '{"values" : ' || v_values || '}'
+        else agent.append_values(v_object, v_values)
+    end;
+end
+$function$;
+
+comment on function agent.render_state(agent.checkpoints, json, text[], bigint) is
+    'A checkpoint as the API shows the state of a thread.';
