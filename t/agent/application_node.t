@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+# An application in JavaScript through httpd: the example shop of the quick start and
+# graphs of t/runner/fixtures/node, with the real runner and database.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../runner";
+use AgentTest::Client;
+use AgentTest::Env qw(build_dir root);
+use AgentTest::Process qw(supervisor_pid);
+use AgentTest::Server;
+use AgentTest::Wait;
+use File::Copy qw(copy);
+use File::Path qw(make_path);
+use File::Temp qw(tempdir);
+use NodeApplication qw(application);
+use Test::More;
+
+# The example, with the packages of the fixture, which has the same versions.
+my $dir = tempdir('/tmp/agent-test-node.XXXXXX', CLEANUP => 1);
+chmod 0755, $dir or die "$dir: $!\n";
+my $fixture = application('node');
+my $example = root() . '/conf/quickstart/examples/javascript';
+make_path("$dir/shop/src");
+copy($_, "$dir/shop") or die "$_: $!\n" for map { "$example/$_" } qw(langgraph.json package.json);
+copy($_, "$dir/shop/src") or die "$_: $!\n" for glob "$example/src/*";
+symlink "$fixture/node_modules", "$dir/shop/node_modules" or die "symlink: $!\n";
+
+my $server = AgentTest::Server->new(config => <<"CONF");
+AgentRunner "${\ build_dir() }/agent-runner"
+AgentApplication shop $dir/shop
+AgentApplication fixture $fixture
+<Location "/">
+    SetHandler agent
+</Location>
+CONF
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
+wait_for('the runners', sub { (() = $server->error_log =~ /runner \d+ of deployment default\/\w+ is ready/g) >= 2 });
+
+sub texts_of { return [ map { "$_->{type}: $_->{content}" } @{ $_[0]{messages} } ] }
+
+# --- The example -----------------------------------------------------------------
+
+my $thread = $client->new_thread;
+my $run = $client->create_run($thread, 'price of a kettle', assistant_id => 'shop');
+my $values = $client->join_run($run);
+is texts_of($values)->[0], 'human: price of a kettle', 'application: the state has the input';
+like texts_of($values)->[-1], qr/\Aai: .*\d+ EUR/, 'application: the model answers with the result of a tool, from its environment';
+$run = $client->create_run($thread, 'order 2 cups', assistant_id => 'shop');
+$client->join_run($run);
+my $state = $client->get_state($thread);
+is_deeply $state->{next}, ['tools'], 'application: an interrupt stops the run';
+like $state->{tasks}[0]{interrupts}[0]{value}{question}, qr/Order 2 x cup/, 'application: the state has what it asks';
+is $client->get("/threads/$thread")->{json}{status}, 'interrupted', 'application: the thread is interrupted';
+$values = $client->join_run($client->create_run($thread, undef, assistant_id => 'shop', command => { resume => 'yes' }));
+is scalar @{ $values->{messages} }, 8, 'application: the next run goes on with the conversation';
+like texts_of($values)->[-1], qr/\Aai: \S/, 'application: the answer reached the tool';
+my $graph = $client->get('/assistants/shop/graph')->{json};
+is_deeply [ map { $_->{id} } @{ $graph->{nodes} } ], [qw(__start__ agent tools __end__)], 'application: the assistant has a drawing';
+
+# --- State operations --------------------------------------------------------------
+
+$thread = $client->new_thread;
+my %steps = (assistant_id => 'steps');
+is $client->join_run($client->create_run($thread, undef, %steps, input => { count => 1 }))->{count}, 12, 'application: a graph without messages';
+my $update = $client->post("/threads/$thread/state", { values => { count => 100 }, as_node => 'first' });
+is $update->{status}, 200, 'application: the state can be updated';
+is_deeply [ @{ $client->get_state($thread) }{qw(next)}, $client->get_state($thread)->{values}{count} ], [ ['second'], 112 ],
+    'application: as a node';
+is $client->join_run($client->create_run($thread, undef, %steps, input => undef))->{count}, 122, 'application: a run goes on after the update';
+
+$thread = $client->new_thread;
+my $stream = $client->post("/threads/$thread/runs/stream", { assistant_id => 'nested', input => { count => 1 },
+    stream_mode => [ 'values', 'updates' ], stream_subgraphs => \1 });
+like $stream->{body}, qr/^event: updates\|middle:[-\w]+\r?$/m, 'application: subgraphs stream with their namespace'
+    or diag $stream->{body};
+is $client->join_run($client->create_run($thread, undef, assistant_id => 'nested', command => { resume => 'x' }))->{answer}, 'x',
+    'application: a subgraph in a subgraph gets the answer';
+
+$run = $client->create_run($client->new_thread, undef, assistant_id => 'act', input => { answer => 'fail' });
+$client->get("/threads/$run->{thread_id}/runs/$run->{run_id}/join");
+is $client->get_run($run)->{status}, 'error', 'application: an error of a node is that of the run';
+
+# --- A runner that is lost ---------------------------------------------------------
+
+$thread = $client->new_thread;
+$run = $client->create_run($thread, undef, assistant_id => 'act', input => { answer => 'ignore' });
+wait_for('the node', sub { $server->error_log =~ /run $run->{run_id}: waiting/ });
+is $client->post("/threads/$thread/runs/$run->{run_id}/cancel?wait=1", {})->{status}, 204, 'application: a run that ignores its signal is cancelled';
+is $client->get_run($run)->{status}, 'interrupted', 'application: its status says so';
+unlike $server->error_log, qr/breach|protocol/i, 'application: the runner keeps to the protocol';
+undef $server;
+done_testing;
