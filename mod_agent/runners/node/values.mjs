@@ -27,8 +27,8 @@ function isSame(before, now) {
         && before.every((member, i) => Object.is(member, now[i]));
 }
 
-function remember(value, digest) {
-    const members = membersOf(value);
+// members: those that the digest is of.
+function remember(value, digest, members) {
     if (!members) {
         known.delete(value);
     } else if (known.get(value)?.digest !== digest || !isSame(known.get(value).members, members)) {
@@ -99,6 +99,9 @@ export class Values {
     }
 
     async #digest(value) {
+        const isObject = value !== null && typeof value === 'object';
+        // Before the first pause, in which a reducer may set the id of a message.
+        const members = isObject ? membersOf(value) : undefined;
         const [type, data] = await this.#serde.dumpsTyped(value);
         const bytes = typeof data === 'string' ? Buffer.from(data) : data;
         if (type === 'json' && bytes.length === 0) {
@@ -109,8 +112,8 @@ export class Values {
             this.#digests.add(digest);
             await this.#send(digest, type, bytes);
         }
-        if (value !== null && typeof value === 'object') {
-            remember(value, digest);
+        if (isObject) {
+            remember(value, digest, members);
         }
         return digest;
     }
@@ -159,7 +162,7 @@ export class Values {
         const { type, bytes } = blobs.get(digest);
         const value = await this.#serde.loadsTyped(type, bytes);
         if (value !== null && typeof value === 'object') {
-            remember(value, digest);
+            remember(value, digest, membersOf(value));
         }
         return value;
     }
