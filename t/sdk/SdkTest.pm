@@ -9,7 +9,7 @@ package SdkTest;
 use strict;
 use warnings;
 use AgentTest::Client;
-use AgentTest::Env qw(root slurp write_file);
+use AgentTest::Env qw(is_root root slurp write_file);
 use AgentTest::Postgres;
 use AgentTest::Server;
 use Digest::SHA qw(sha256_hex);
@@ -78,6 +78,60 @@ sub python {
             '-r', "$HERE/requirements.txt");
     });
     return "$folder/bin/python";
+}
+
+# --- Applications -------------------------------------------------------------
+
+my $EXAMPLES = root() . '/conf/quickstart/examples';
+
+# The folder of an example, with its packages: 'python' or 'javascript'.
+sub application {
+    my ($language) = @_;
+    my $folder = $language eq 'python' ? python_application() : node_application();
+    command('cp', '-R', "$EXAMPLES/$language/.", $folder);
+    return $folder;
+}
+
+# With the Python of the system: one in a home is not for the user of runners.
+sub python_application {
+    return install('application-python', '../runner/fixtures/python.txt', sub {
+        my ($new) = @_;
+        command(qw(/usr/bin/python3 -m venv), "$new/.agent/venv");
+        command("$new/.agent/venv/bin/python", qw(-m pip install --quiet --no-compile),
+            qw(--disable-pip-version-check --require-hashes --only-binary :all:),
+            '-r', "$HERE/../runner/fixtures/python.txt");
+    });
+}
+
+# The packages of the example, and the tsx of the runner among them.
+sub node_application {
+    return install('application-javascript', '../../conf/quickstart/examples/javascript/package-lock.json', sub {
+        my ($new) = @_;
+        my %folders = ($new => "$EXAMPLES/javascript", "$new/.agent/tsx" => root() . '/mod_agent/runners/node');
+        for my $target (sort keys %folders) {
+            make_path($target);
+            for my $file (qw(package.json package-lock.json)) {
+                copy("$folders{$target}/$file", "$target/$file") or die "$file: $!\n";
+            }
+            command(qw(npm ci --ignore-scripts --no-audit --no-fund --prefix), $target);
+        }
+        command('cp', '-R', "$new/.agent/tsx/node_modules/.", "$new/node_modules");
+    });
+}
+
+# The path of Node: that of its own, not a link to a version manager.
+sub node { return command('node', '-p', 'process.execPath') =~ s/\s+\z//r }
+
+# Whether the user of runners may enter the folder.
+sub is_readable {
+    my ($folder) = @_;
+    my (undef, undef, $user) = is_root() ? getpwnam('nobody') : (0, 0, $>);
+    my $pid = fork // die "fork: $!\n";
+    if (!$pid) {
+        POSIX::_exit(POSIX::setuid($user) && -r $folder && -x _ ? 0 : 1);
+    }
+    waitpid $pid, 0;
+    return $? == 0;
 }
 
 # --- The server ---------------------------------------------------------------

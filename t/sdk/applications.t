@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# The example applications in Python and JavaScript, served through httpd beside
+# built-in graphs, with both published SDKs.
+use strict;
+use warnings;
+use AgentTest::Env qw(build_dir);
+use AgentTest::Wait;
+use FindBin;
+use lib $FindBin::Bin;
+use SdkTest;
+use Test::More;
+
+my ($modules, $python) = (SdkTest::node_modules(), SdkTest::python());
+
+for my $language (qw(python javascript)) {
+    my $directory = SdkTest::application($language);
+    subtest $language => sub {
+        plan skip_all => "the user of runners may not read $directory" if !SdkTest::is_readable($directory);
+        my $sdk = SdkTest->new(config => <<"CONF");
+AgentApplication example $directory
+AgentNodeProgram "@{[SdkTest::node()]}"
+CONF
+        # Before a run, which would make an assistant without the report.
+        wait_for('the report', sub { @{ $sdk->client->post('/assistants/search', { graph_id => 'shop' })->{json} } });
+        $sdk->run_script(node => 'javascript.mjs', $modules, 'shop');
+        $sdk->run_script($python => 'python_sdk.py', 'shop');
+        $sdk->finish;
+    };
+}
+done_testing;
