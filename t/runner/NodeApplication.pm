@@ -17,8 +17,9 @@ our @EXPORT_OK = qw(application runner program);
 # The runner's program.
 sub program { return root() . '/mod_agent/runners/node/main.mjs' }
 
-# Installs the packages of a folder of fixtures, and copies its files beside them.
-# Returns the application's folder.
+# Installs the packages of a folder of fixtures, and copies its files beside them; a
+# folder with other versions has the graphs of fixtures/node. Returns the application's
+# folder.
 sub application {
     my ($name) = @_;
     my $source = root() . "/t/runner/fixtures/$name";
@@ -27,6 +28,7 @@ sub application {
     open my $lock, '>', "$target.lock" or die "$target.lock: $!\n";
     flock $lock, LOCK_EX or die "$target.lock: $!\n";
     my @files = sort glob "$source/*";
+    push @files, map { root() . "/t/runner/fixtures/node/$_" } qw(graphs.mjs common.cjs) if $name ne 'node';
     my $state = sha256_hex(join '', map { slurp($_) } @files);
     my $is_new = slurp("$target/installed") ne $state;
     copy_files($target, @files) if $is_new;

@@ -10,7 +10,7 @@ use RecordStore;
 use RunnerTest qw(new_uuid lines_of);
 use Test::More;
 
-my $runner = runner(delta => './graphs.mjs:delta', store => RecordStore->new(part_size => 3));
+my $runner = runner(delta => './delta.mjs:graph', store => RecordStore->new(part_size => 3));
 
 sub last_checkpoint { return (lines_of('checkpoint', @_))[-1] }
 

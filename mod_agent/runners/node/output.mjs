@@ -66,6 +66,18 @@ export class Output {
         });
     }
 
+    // Resolves when no line waits for credit; undefined when none does.
+    settled() {
+        const last = this.#queue.at(-1);
+        return last && new Promise((resolve) => {
+            const { resolve: written } = last;
+            last.resolve = (room) => {
+                written(room);
+                resolve(room);
+            };
+        });
+    }
+
     // Writes what has credit, then requests it for the next lines.
     #pump() {
         while (!this.#isWaiting && this.#queue.length > 0) {

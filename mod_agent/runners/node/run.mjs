@@ -5,6 +5,7 @@ import { Checkpoints } from './checkpoint.mjs';
 import { describeError, isDrained, RunnerError } from './errors.mjs';
 import { log, runs } from './log.mjs';
 import { Output } from './output.mjs';
+import { makePace } from './pace.mjs';
 import { Records } from './records.mjs';
 import { libraryModes, RunStream } from './stream.mjs';
 
@@ -206,6 +207,7 @@ export class Run {
             context: context && Object.keys(context).length > 0 ? context : undefined,
             runId: this.runId,
             signal: this.signal,
+            callbacks: [makePace(this.output)],
             control: this.#control,
             streamMode: libraryModes(this.start.stream_modes),
             subgraphs: true,

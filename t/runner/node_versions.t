@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# The runner for JavaScript with the oldest version of the library that it supports.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Cpanel::JSON::XS;
+use NodeApplication qw(runner);
+use RunnerTest qw(start_line new_uuid lines_of events_of);
+use Test::More;
+
+my $runner = runner(fixtures => 'node-1.0', common => './common.cjs:graph',
+    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat nested fans act loop));
+
+sub last_checkpoint { return (grep { !length $_->{ns} } lines_of('checkpoint', @_))[-1] }
+
+is $runner->{ready}{runtime}{library_version}, '1.0.0', 'version: ready tells it';
+is_deeply [ grep { $_->{error} } values %{ $runner->{ready}{graphs} } ], [], 'version: all graphs are loaded';
+
+my $thread = new_uuid();
+my @lines = $runner->run(graph_id => 'steps', thread_id => $thread, input => { count => 5 }, stream_modes => [qw(values updates tasks)]);
+is_deeply [ map { $_->{values}{count} } lines_of('checkpoint', @lines) ], [ 0, 5, 6, 16 ], 'version: each step has a checkpoint';
+is_deeply [ map { $_->{checkpoint_id} } grep { $_->{event} eq 'values' } lines_of('event', @lines) ],
+    [ map { $_->{checkpoint_id} } grep { $_->{metadata}{step} >= 0 } lines_of('checkpoint', @lines) ],
+    'version: values refer to the checkpoints';
+@lines = $runner->run(graph_id => 'steps', $runner->next_run($thread), input => { count => 4 });
+is last_checkpoint(@lines)->{values}{count}, 31, 'version: the next run continues the state';
+
+@lines = $runner->run(graph_id => 'chat', input => { messages => [ { role => 'user', content => 'hi' } ] },
+    stream_modes => [qw(values messages messages-tuple)]);
+is join('', map { $_->[0]{content} } events_of('messages', @lines)), 'one two three', 'version: tokens are streamed';
+
+$thread = new_uuid();
+@lines = $runner->run(graph_id => 'asks', thread_id => $thread, input => { count => 1 });
+is_deeply [ map { $_->{task}{interrupts}[0]{value} } lines_of('task', @lines) ], [ { question => 'go on?' } ], 'version: an interrupt';
+@lines = $runner->run(graph_id => 'asks', $runner->next_run($thread), command => { resume => 'yes' });
+is last_checkpoint(@lines)->{values}{answer}, 'yes', 'version: a run with resume goes on';
+
+$thread = new_uuid();
+@lines = $runner->run(graph_id => 'nested', thread_id => $thread, input => { count => 1 },
+    stream_modes => [qw(values updates messages-tuple)], stream_subgraphs => Cpanel::JSON::XS::true);
+ok +(grep { $_->{ns} =~ /\Amiddle:[-\w]+\|inner:/ } lines_of('checkpoint', @lines)), 'version: subgraphs have checkpoints';
+@lines = $runner->run(graph_id => 'nested', $runner->next_run($thread), command => { resume => 'deep answer' });
+is last_checkpoint(@lines)->{values}{answer}, 'deep answer', 'version: the answer reaches a subgraph';
+
+@lines = $runner->run(graph_id => 'steps', thread_id => $thread = new_uuid(), input => { count => 1 }, interrupt_after => ['first']);
+is_deeply last_checkpoint(@lines)->{next}, ['second'], 'version: a breakpoint after a node';
+@lines = $runner->run(graph_id => 'steps', $runner->next_run($thread));
+is last_checkpoint(@lines)->{values}{count}, 12, 'version: a run goes on after it';
+
+@lines = $runner->run(graph_id => 'fans', input => { count => 50 });
+is scalar @{ last_checkpoint(@lines)->{values}{names} }, 50, 'version: parallel branches';
+@lines = $runner->run(graph_id => 'act', input => { answer => 'fail' });
+is_deeply $lines[-1]{error}, { error => 'RangeError', message => 'out of range' }, 'version: an error of a node';
+@lines = $runner->run(graph_id => 'act', input => { answer => 'context' }, context => { user => 'u' });
+is_deeply last_checkpoint(@lines)->{values}{answer}{context}, { user => 'u' }, 'version: the context';
+@lines = $runner->run(graph_id => 'common', input => {}, durability => 'exit');
+is scalar(lines_of('checkpoint', @lines)), 1, 'version: durability exit';
+
+my $start = start_line(graph_id => 'loop', input => { count => 1 }, config => { recursion_limit => 100_000 });
+$runner->send($start);
+$runner->lines_until(sub { $_[0]{type} eq 'checkpoint' && $_[0]{metadata}{step} == 3 });
+$runner->send({ type => 'stop', run_id => $start->{run_id}, epoch => 1, reason => 'drain', deadline_ms => 60_000 });
+@lines = $runner->lines_of_run($start->{run_id});
+is $lines[-1]{status}, 'drained', 'version: a run is drained without the library\'s help';
+@lines = $runner->run(graph_id => 'loop', $runner->next_run($start->{thread_id}), config => { recursion_limit => 3 });
+is $lines[-1]{error}{error}, 'GraphRecursionError', 'version: another run goes on from there';
+
+my $call = { type => 'call', run_id => new_uuid(), epoch => 1, attempt => 1, op => 'update', graph_id => 'steps', config => {},
+    context => {}, $runner->next_run($thread), arguments => { supersteps => [ [ { values => { count => 5 }, as_node => 'first' } ] ] } };
+$runner->send($call);
+is last_checkpoint($runner->lines_of_run($call->{run_id}))->{values}{count}, 17, 'version: an update';
+done_testing;
