@@ -223,6 +223,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/read_item.sql
 \ir functions/internal/refresh_items.sql
 \ir functions/internal/put_items.sql
+\ir functions/internal/read_store.sql
 
 \ir functions/api/schema_version.sql
 \ir functions/api/get_assistant.sql
@@ -294,6 +295,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/sweep_events.sql
 \ir functions/worker/sweep_calls.sql
 \ir functions/worker/sweep_store.sql
+\ir functions/worker/use_store.sql
 \ir functions/worker/claim_webhooks.sql
 \ir functions/worker/save_webhooks.sql
 \ir functions/worker/sweep_webhooks.sql

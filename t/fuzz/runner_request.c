@@ -26,6 +26,7 @@
 typedef struct side_t {
     agent_runner_table_t table;
     agent_request_queue_t queue;
+    apr_size_t long_bytes;
     agent_runner_t runner;
     agent_lease_t *lease;
     int parts;
@@ -33,7 +34,7 @@ typedef struct side_t {
     apr_array_header_t *acks;
 } side_t;
 
-static bool has_room(void *baton, const agent_runner_t *runner)
+static bool has_room(void *baton, const agent_lease_t *lease)
 {
     return true;
 }
@@ -47,7 +48,7 @@ static side_t *make_side(apr_pool_t *pool)
 
     context->pool = pool;
     agent_lease_init(table, context);
-    agent_request_init(&side->queue, pool);
+    agent_request_init(&side->queue, &side->long_bytes, pool);
     side->acks = apr_array_make(pool, AGENT_ACK_MAX, sizeof(apr_int64_t));
     APR_RING_INIT(&side->table.pending, agent_runner_t, pending_link);
     side->runner.table = &side->table;
@@ -90,10 +91,12 @@ static void answer(side_t *side)
         }
         else {
             must(lease->request.after <= lease->records.saved);
+            must((lease->request.long_bytes > 0) == (side->long_bytes > 0));
         }
         agent_request_reply(&side->queue, lease, "{\"a\":{\"value\":1}}",
                             side->parts < PARTS ? "1.1" : NULL);
         must(agent_request_find(&side->queue, has_room, NULL) == NULL);
+        must(side->long_bytes == 0);
     }
 }
 

@@ -20,6 +20,25 @@ sub request {
     return send_of($run, type => 'request', id => ++$run->{requests}, op => 'state.get', cursor => undef, %members);
 }
 
+# A request to the store: the operations of the input; `fill` is the length of a text in each value.
+sub use_store {
+    my ($run, %members) = @_;
+    my ($ops, $fill) = @{ $run->{input} }{qw(ops fill)};
+    $ops = [ map { { %$_, $_->{value} ? (value => { %{ $_->{value} }, text => 'x' x $fill }) : () } } @$ops ] if $fill;
+    return request($run, op => 'store', args => { ops => $ops }, %members);
+}
+
+# The same with credit, if the line needs it.
+sub use_store_with_credit {
+    my ($run) = @_;
+    my $before = length $text;
+    use_store($run);
+    my $bytes = length($text) - $before;
+    return if $bytes <= 65_537;
+    $run->{line} = substr $text, $before, $bytes, '';
+    return send_of($run, type => 'want', bytes => $bytes);
+}
+
 # The lines that answer a message are written at once.
 sub flush {
     while (length $text) {
@@ -43,8 +62,8 @@ my %actions = (
     # Requests, and no longer reads its input.
     mute => sub { request($_[0]); flush(); sleep 3600 while 1 },
     unknown => sub { request($_[0], op => 'state.put') },
-    # A reserved name.
-    store => sub { request($_[0], op => 'store') },
+    store => \&use_store_with_credit,
+    store_without_credit => sub { use_store($_[0]) },
     always_unknown => sub { request($_[0], op => 'state.put') },
     cursor => sub { request($_[0], cursor => '1.2') },
     # Breaches.
@@ -72,13 +91,25 @@ sub describe {
     return \%part;
 }
 
+# The results of the store, of each item the key and the length of its text.
+sub shorten {
+    my ($results) = @_;
+    my $short = sub { [ $_[0]{key}, length($_[0]{value}{text} // '') ] };
+    return [ map {
+        !ref $_ ? $_ : $_->{items} ? { %$_, items => [ map { $short->($_) } @{ $_->{items} } ] } : $_->{key} ? $short->($_) : $_
+    } @$results ];
+}
+
 sub take_reply {
     my ($reply) = @_;
     my $run = $runs{ $reply->{run_id} } or return;
     my $action = $run->{input}{do};
-    my %data = $reply->{ok} ? (part => describe($run, $reply->{result}{values}), more => defined $reply->{cursor} ? 1 : 0)
-        : (code => $reply->{error}{code});
+    my $results = $reply->{ok} ? $reply->{result}{results} : undef;
+    my %data = !$reply->{ok} ? (code => $reply->{error}{code})
+        : $results ? (results => shorten($results), more => defined $reply->{cursor} ? 1 : 0)
+        : (part => describe($run, $reply->{result}{values}), more => defined $reply->{cursor} ? 1 : 0);
     event($run, { id => $reply->{id}, length => $reply->{length}, %data });
+    return use_store($run, cursor => $reply->{cursor}) if $results && defined $reply->{cursor};
     return request($run, cursor => $reply->{cursor}) if defined $reply->{cursor};
     return request($run, op => 'state.put') if $action eq 'always_unknown';
     return request($run) if $action eq 'again' && !$run->{is_again}++;
@@ -100,7 +131,7 @@ my %messages = (
     },
     reply => \&take_reply,
     cancel => sub { end($runs{ $_[0]{run_id} }) if $runs{ $_[0]{run_id} } },
-    go => sub { },
+    go => sub { $text .= delete $runs{ $_[0]{run_id} }{line} // '' },
     drain => sub { },
 );
 

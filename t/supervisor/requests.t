@@ -60,17 +60,65 @@ subtest 'state.get: a thread without a state has an empty one' => sub {
 };
 
 subtest 'a request that cannot be answered is refused with a code' => sub {
-    for my $case ([ unknown => 'unknown_op' ], [ store => 'unknown_op' ], [ cursor => 'invalid_cursor' ], [ again => 'invalid_cursor' ]) {
+    for my $case ([ unknown => 'unknown_op' ], [ cursor => 'invalid_cursor' ], [ again => 'invalid_cursor' ]) {
         my ($action, $code) = @{$case};
         my @replies = replies_of(create_large_runs(1, 2, { do => $action }, bytes => 200));
         is $replies[-1]{code}, $code, "$action: $code";
     }
 };
 
+# ---- the store ----
+
+sub op_put { return { op => 'put', namespace => ['t'], key => $_[0], value => $_[1] // {} } }
+sub op_get { return { op => 'get', namespace => ['t'], key => $_[0] } }
+
+sub stored { return scalar sql("select coalesce(string_agg(key || ' ' || value_bytes / 1000, ',' order by key), '') from agent.store_items where namespace = '{t}'") }
+
+subtest 'store: reads and puts of a run' => sub {
+    my ($reply) = replies_of(create_run({ do => 'store', ops => [ op_put('a', { text => 'x' }), op_get('a'), { op => 'list' } ] }));
+    is_deeply [ @{$reply}{qw(results more)} ], [ [ undef, undef, { namespaces => [] } ], 0 ], 'the reads precede the puts';
+    ($reply) = replies_of(create_run({ do => 'store', ops => [ op_get('a'), { op => 'search', namespace_prefix => ['t'] }, { op => 'list' } ] }));
+    is_deeply $reply->{results}, [ [ 'a', 1 ], { items => [ [ 'a', 1 ] ] }, { namespaces => [ ['t'] ] } ], 'another run reads the item';
+};
+
+subtest 'store: long arguments' => sub {
+    for my $action (qw(store store_without_credit)) {
+        sql('delete from agent.store_items');
+        my ($reply) = replies_of(create_run({ do => $action, fill => 1_000_000, ops => [ map { op_put($_) } qw(a b c d) ] }));
+        is_deeply $reply->{results}, [ (undef) x 4 ], "$action: the puts are answered";
+        is stored(), 'a 1000,b 1000,c 1000,d 1000', "$action: the items are stored";
+    }
+};
+
+subtest 'store: a long result comes in parts, and the puts are executed with the last one' => sub {
+    my @replies = replies_of(create_run({ do => 'store', ops => [ op_put('e'), { op => 'search', namespace_prefix => ['t'] }, op_get('a') ] }));
+    is scalar @replies, 5, 'items of 1 MB are parts of their own';
+    is_deeply [ map { $_->{more} } @replies ], [ 1, 1, 1, 1, 0 ], 'the last one has no cursor';
+    is_deeply [ map { $_->[0] } map { ref $_ eq 'HASH' ? @{ $_->{items} } : $_ } map { grep { ref } @{ $_->{results} } } @replies ], [qw(a b c d a)],
+        'together they have all items';
+    like stored(), qr/,e 0/, 'the put was executed';
+};
+
+subtest 'store: a request that cannot be answered is refused with a code' => sub {
+    my ($reply) = replies_of(create_run({ do => 'store', ops => [] }));
+    is $reply->{code}, 'invalid_args', 'no operations: invalid_args';
+    ($reply) = replies_of(create_run({ do => 'store', ops => [ op_put('f'), op_put('') ] }));
+    is $reply->{code}, 'invalid_args', 'a put that is not valid: invalid_args';
+    unlike stored(), qr/f/, 'no put of the request is executed';
+    my $arguments = 'bigint, uuid, uuid, integer, json, text, integer';
+    for my $code (qw(run_taken too_many_items)) {
+        sql("alter function agent.use_store($arguments) rename to use_store_kept; create function agent.use_store($arguments)
+            returns table (code text, body text, cursor text) language sql as \$\$ select '$code', null, null \$\$");
+        ($reply) = replies_of(create_run({ do => 'store', ops => [ op_get('a') ] }));
+        is $reply->{code}, $code, $code;
+        sql("drop function agent.use_store($arguments); alter function agent.use_store_kept($arguments) rename to use_store");
+    }
+};
+
 sub expect_breach {
-    my ($action, $message) = @_;
+    my ($action, $message, %input) = @_;
     subtest "a runner whose run breaks the protocol ($action) is replaced, the run is executed again" => sub {
-        my ($run) = create_large_runs(1, 2, { do => $action, once => 1 }, bytes => 200);
+        my ($run) = create_large_runs(1, 2, { do => $action, once => 1, %input }, bytes => 200);
         $sv->wake;
         wait_status($run, 'success');
         is attempts_of($run), 2, 'the run succeeds at its second attempt';
@@ -87,6 +135,7 @@ expect_breach(wrong_epoch    => 'a run that it does not execute');
 expect_breach(no_id          => 'its line has no valid id');
 expect_breach(no_op          => 'its line has no valid op');
 expect_breach(long_cursor    => 'its line has no valid cursor');
+expect_breach(store          => 'its line has args of more than 4 MiB', fill => 1_100_000, ops => [ map { op_put($_) } qw(a b c d) ]);
 
 # Calls agent.read_state by another body while the code runs.
 sub with_body {

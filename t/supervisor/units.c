@@ -97,6 +97,27 @@ static void a_request_is_parsed(void **state)
     assert_int_equal(line.cursor_length, 0);
 }
 
+/* A request; bytes: the length of its arguments. */
+static const char *read_long(const char *op, int bytes, apr_pool_t *pool)
+{
+    agent_line_t line;
+    const char *text = apr_psprintf(pool,
+                                    "{\"type\":\"request\"," RUN
+                                    ",\"id\":0,\"op\":\"%s\",\"args\":{%*s}}",
+                                    op, bytes - 2, "");
+
+    return agent_protocol_read(&line, text, strlen(text));
+}
+
+static void only_requests_to_the_store_have_long_arguments(void **state)
+{
+    assert_null(read_long("blob.get", 4096, *state));
+    assert_non_null(read_long("blob.get", 4097, *state));
+    assert_non_null(read_long("stores", 4097, *state));
+    assert_null(read_long("store", 4194304, *state));
+    assert_non_null(read_long("store", 4194305, *state));
+}
+
 static void an_event_with_values_has_data_and_a_path_or_neither(void **state)
 {
     agent_line_t line;
@@ -458,6 +479,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_line_of_each_type_is_parsed),
         CHECK_TEST(a_request_is_parsed),
+        CHECK_TEST(only_requests_to_the_store_have_long_arguments),
         CHECK_TEST(lines_that_break_the_protocol_are_refused),
         CHECK_TEST(an_event_with_values_has_data_and_a_path_or_neither),
         CHECK_TEST(members_of_nested_values_are_ignored),

@@ -18,7 +18,8 @@ static fixture_t *make_requests(apr_pool_t *pool)
 {
     fixture_t *fixture = make_fixture(pool);
 
-    agent_request_init(&fixture->runs->requests, pool);
+    agent_request_init(&fixture->runs->requests,
+                       &fixture->runs->batches.lane_bytes, pool);
     for (int i = 0; i < RUNS; i++) {
         agent_request_begin(fixture->leases[i], CHECKPOINT);
     }
@@ -60,9 +61,9 @@ static void get_state(const fixture_t *fixture, agent_lease_t *lease)
     assert_null(take(fixture, lease, "state.get", lease->request.state_cursor));
 }
 
-static bool has_room(void *baton, const agent_runner_t *runner)
+static bool has_room(void *baton, const agent_lease_t *lease)
 {
-    return runner != baton;
+    return lease->group->runner != baton || lease->request.long_bytes > 0;
 }
 
 /* full: a runner without room, or NULL. */
@@ -340,6 +341,75 @@ static void a_request_that_waits_for_records_can_be_dropped(void **state)
     assert_null(fixture->leases[1]->request.pool);
 }
 
+/* A request to the store; bytes: the length of its arguments. */
+static const char *use_store(const fixture_t *fixture, agent_lease_t *lease,
+                             apr_size_t bytes)
+{
+    agent_line_t line = {.type = AGENT_LINE_REQUEST,
+                         .request_id = 7,
+                         .op = "store",
+                         .op_length = 5,
+                         .args_length = bytes,
+                         .cursor = "",
+                         .cursor_length = 0};
+    char *args = apr_pcalloc(fixture->runs->requests.pool, bytes + 1);
+
+    memset(args, ' ', bytes);
+    line.args = args;
+    return agent_request_take(&fixture->runs->requests, lease, &line);
+}
+
+static void long_arguments_are_counted_until_the_reply(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_request_queue_t *queue = &fixture->runs->requests;
+    const apr_size_t *bytes = &fixture->runs->batches.lane_bytes;
+
+    assert_null(use_store(fixture, fixture->leases[0], AGENT_REQUEST_MAX_ARGS));
+    assert_int_equal(*bytes, 0);
+    assert_null(use_store(fixture, fixture->leases[1], 5000));
+    assert_null(use_store(fixture, fixture->leases[2], 6000));
+    assert_null(use_store(fixture, fixture->other, 7000));
+    assert_int_equal(*bytes, 18000);
+    agent_request_reply(queue, fixture->leases[1], "{}", NULL);
+    assert_int_equal(*bytes, 13000);
+    agent_run_end_set_state(fixture->runs, fixture->leases[2],
+                            AGENT_LEASE_ENDED);
+    assert_int_equal(*bytes, 7000);
+    agent_run_end_detach(fixture->runs, fixture->other);
+    assert_int_equal(*bytes, 0);
+    assert_ptr_equal(find(fixture, NULL), fixture->leases[0]);
+}
+
+static void long_arguments_do_not_wait_for_the_runner(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_request_queue_t *queue = &fixture->runs->requests;
+
+    get_state(fixture, fixture->leases[0]);
+    assert_null(use_store(fixture, fixture->leases[1], 100));
+    assert_null(find(fixture, fixture->runner));
+    assert_null(use_store(fixture, fixture->leases[2], 5000));
+    assert_null(use_store(fixture, fixture->leases[3], 5000));
+    assert_ptr_equal(find(fixture, fixture->runner), fixture->leases[2]);
+    agent_request_postpone(queue, fixture->leases[2]);
+    assert_ptr_equal(find(fixture, fixture->runner), fixture->leases[3]);
+    agent_request_reply(queue, fixture->leases[3], "{}", NULL);
+    agent_request_reply(queue, fixture->leases[2], "{}", NULL);
+    assert_null(find(fixture, fixture->runner));
+    assert_ptr_equal(find(fixture, NULL), fixture->leases[0]);
+}
+
+static void a_request_to_the_store_waits_for_no_record(void **state)
+{
+    fixture_t *fixture = make_requests(*state);
+    agent_lease_t *lease = fixture->leases[0];
+
+    lease->records.sent = 5;
+    assert_null(use_store(fixture, lease, 100));
+    assert_ptr_equal(find(fixture, NULL), lease);
+}
+
 static void sixteen_records_of_a_run_may_wait_for_their_reply(void **state)
 {
     fixture_t *fixture = make_requests(*state);
@@ -407,6 +477,9 @@ int main(void)
         CHECK_TEST(a_request_for_records_keeps_its_arguments),
         CHECK_TEST(a_request_for_records_waits_for_those_sent_before),
         CHECK_TEST(a_request_that_waits_for_records_can_be_dropped),
+        CHECK_TEST(long_arguments_are_counted_until_the_reply),
+        CHECK_TEST(long_arguments_do_not_wait_for_the_runner),
+        CHECK_TEST(a_request_to_the_store_waits_for_no_record),
         CHECK_TEST(sixteen_records_of_a_run_may_wait_for_their_reply),
         CHECK_TEST(replies_that_are_read_count_though_later_ones_are_not),
         CHECK_TEST(requests_that_the_database_refuses_are_counted),

@@ -99,7 +99,7 @@ typedef struct agent_batch_queue_t {
     agent_batch_ring_t waiting;
     /* Run id (36 bytes) -> the last batch of its lane. */
     apr_hash_t *lanes;
-    /* Bytes of the shared batches, and of the lanes. */
+    /* Bytes of the shared batches; of lanes and long arguments of requests. */
     apr_size_t shared_bytes;
     apr_size_t lane_bytes;
     /* When a shared batch was sent last (core/clock.h). */

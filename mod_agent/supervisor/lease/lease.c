@@ -27,7 +27,9 @@ void agent_lease_group_init(agent_lease_group_t *group, agent_runner_t *runner,
     for (int i = 0; i < AGENT_CREDIT_CLASSES; i++) {
         APR_RING_INIT(&group->classes[i].waiting, agent_lease_t, credit.link);
     }
-    APR_RING_INIT(&group->requests.waiting, agent_lease_t, request.link);
+    for (int i = 0; i < AGENT_REQUEST_CLASSES; i++) {
+        APR_RING_INIT(&group->requests[i].waiting, agent_lease_t, request.link);
+    }
 }
 
 static agent_lease_t *take_unused(agent_lease_table_t *table)

@@ -56,7 +56,7 @@ typedef struct agent_lease_group_t {
     apr_size_t started_bytes;
     bool is_used; /* a start line was ever handed over */
     agent_credit_class_t classes[AGENT_CREDIT_CLASSES];
-    agent_request_class_t requests;
+    agent_request_class_t requests[AGENT_REQUEST_CLASSES];
 } agent_lease_group_t;
 
 struct agent_lease_t {

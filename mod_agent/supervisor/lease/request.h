@@ -19,8 +19,10 @@
 #define AGENT_ACK_MAX 16
 /* The longest cursor, with its NUL. */
 #define AGENT_REQUEST_CURSOR_SIZE 128
-/* The longest text of arguments: a hundred digests. */
-#define AGENT_REQUEST_MAX_ARGS ((apr_size_t)4096)
+/* The longest text of arguments: a hundred digests; of a request to the store.
+ */
+#define AGENT_REQUEST_MAX_ARGS  ((apr_size_t)4096)
+#define AGENT_REQUEST_MAX_STORE ((apr_size_t)4 * 1024 * 1024)
 
 typedef enum agent_request_op_t {
     /* The state from which the run starts. */
@@ -30,6 +32,8 @@ typedef enum agent_request_op_t {
     AGENT_REQUEST_CHECKPOINTS,
     AGENT_REQUEST_DELTA,
     AGENT_REQUEST_BLOBS,
+    /* Items of the deployment's store. */
+    AGENT_REQUEST_STORE,
     AGENT_REQUEST_OPS
 } agent_request_op_t;
 
@@ -37,6 +41,10 @@ APR_RING_HEAD(agent_request_ring_t, agent_lease_t);
 typedef struct agent_request_ring_t agent_request_ring_t;
 
 /* The runs of one runner that wait for a reply, oldest request first. */
+/* Of a runner: requests that are answered when it has room for a part, and
+ * those with long arguments, which never wait for it. */
+#define AGENT_REQUEST_CLASSES 2
+
 typedef struct agent_request_class_t {
     /* In the queue, while a run waits. */
     APR_RING_ENTRY(agent_request_class_t) link;
@@ -59,6 +67,8 @@ typedef struct agent_request_t {
     /* JSON text, in pool, while the run waits; NULL: none. */
     const char *args;
     apr_pool_t *pool;
+    /* Bytes of arguments longer than AGENT_REQUEST_MAX_ARGS, else 0. */
+    apr_size_t long_bytes;
     /* Where the part begins; "": the first one. */
     char cursor[AGENT_REQUEST_CURSOR_SIZE];
     /* The value of runner->written at the end of the last reply: before that

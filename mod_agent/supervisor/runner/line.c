@@ -146,13 +146,17 @@ static void take_end(agent_runs_t *runs, agent_lease_t *lease,
 }
 
 static void take_request(agent_runner_io_t *io, agent_runner_t *runner,
-                         agent_lease_t *lease, const agent_line_t *line)
+                         agent_lease_t *lease, const agent_line_t *line,
+                         apr_size_t length)
 {
     agent_runs_t *runs = io->runs;
     const char *wrong = lease->is_started
         ? agent_request_take(&runs->requests, lease, line)
         : "it named a run that it was not given";
 
+    if (length > AGENT_BATCH_LONG_LINE) {
+        agent_credit_spend(&runs->credits, lease, length + 1);
+    }
     if (wrong != NULL) {
         agent_runner_breach(io->runners, runner, wrong);
     }
@@ -252,7 +256,7 @@ static void take_run_line(agent_runner_io_t *io, agent_runner_t *runner,
         return;
     }
     if (line->type == AGENT_LINE_REQUEST) {
-        take_request(io, runner, lease, line);
+        take_request(io, runner, lease, line, length);
         return;
     }
     wrong = find_breach(lease, line);
@@ -274,10 +278,12 @@ bool agent_runner_has_room(const agent_runs_t *runs,
         || agent_credit_allows(&runs->credits, lease, length);
 }
 
-/* Whether the line is output of a run: what it requests is not stored. */
-static bool is_stored(const agent_line_t *line)
+/* Whether the line is output of a run, or a long request, which is kept until
+ * its reply. */
+static bool needs_room(const agent_line_t *line, apr_size_t length)
 {
-    return line->type >= AGENT_LINE_EVENT;
+    return line->type >= AGENT_LINE_EVENT
+        || (line->type == AGENT_LINE_REQUEST && length > AGENT_BATCH_LONG_LINE);
 }
 
 /* wrong: what the line is or has, for the log. */
@@ -302,7 +308,7 @@ bool agent_runner_take_line(agent_runner_io_t *io, agent_runner_t *runner,
     if (wrong != NULL) {
         refuse_line(io, runner, wrong, length);
     }
-    else if (!is_last && is_stored(&line)
+    else if (!is_last && needs_room(&line, length)
              && !agent_runner_has_room(io->runs, runner, &line.key, length)) {
         runner->held_key = line.key;
         agent_credit_hold(&io->runs->credits,

@@ -73,11 +73,25 @@ static const char *read_want(agent_line_t *line,
     return agent_protocol_read_key(line, fields);
 }
 
-/* The arguments of a request, and its run. */
+/* Only those of a request to the store are long. */
+static const char *check_length(const agent_line_t *line)
+{
+    if (line->op_length == 5 && memcmp(line->op, "store", 5) == 0) {
+        return line->args_length > AGENT_REQUEST_MAX_STORE
+            ? "has args of more than 4 MiB"
+            : NULL;
+    }
+    return line->args_length > AGENT_REQUEST_MAX_ARGS
+        ? "has args of more than 4 KiB"
+        : NULL;
+}
+
+/* The arguments of a request, and its run. The operation was read. */
 static const char *read_args(agent_line_t *line,
                              const agent_protocol_fields_t *fields)
 {
     const agent_protocol_text_t *args = &fields->value[FIELD_ARGS];
+    const char *wrong;
 
     line->args = "";
     line->args_length = 0;
@@ -88,9 +102,8 @@ static const char *read_args(agent_line_t *line,
         line->args = args->at;
         line->args_length = args->length;
     }
-    return line->args_length > AGENT_REQUEST_MAX_ARGS
-        ? "has args of more than 4 KiB"
-        : agent_protocol_read_key(line, fields);
+    wrong = check_length(line);
+    return wrong == NULL ? agent_protocol_read_key(line, fields) : wrong;
 }
 
 static const char *read_request(agent_line_t *line,

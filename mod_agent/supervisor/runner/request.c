@@ -8,11 +8,13 @@
 
 /* The operations, in the order of agent_request_op_t. */
 static const char *const op_names[AGENT_REQUEST_OPS] = {
-    "state.get", "checkpoint.get", "checkpoint.list", "checkpoint.delta",
-    "blob.get"};
+    "state.get",        "checkpoint.get", "checkpoint.list",
+    "checkpoint.delta", "blob.get",       "store"};
 
-void agent_request_init(agent_request_queue_t *queue, apr_pool_t *pool)
+void agent_request_init(agent_request_queue_t *queue, apr_size_t *long_bytes,
+                        apr_pool_t *pool)
 {
+    queue->long_bytes = long_bytes;
     queue->pool = pool;
     APR_RING_INIT(&queue->classes, agent_request_class_t, link);
 }
@@ -31,7 +33,7 @@ void agent_request_begin(agent_lease_t *lease, const char *checkpoint_id)
 
 static agent_request_class_t *class_of(agent_lease_t *lease)
 {
-    return &lease->group->requests;
+    return &lease->group->requests[lease->request.long_bytes > 0];
 }
 
 static void enter_queue(agent_request_queue_t *queue, agent_lease_t *lease)
@@ -46,8 +48,30 @@ static void enter_queue(agent_request_queue_t *queue, agent_lease_t *lease)
     APR_RING_INSERT_TAIL(&class->waiting, lease, agent_lease_t, request.link);
 }
 
-/* Keeps the request: its line is not. Only a request for records waits for
- * those that the run sent before. */
+/* The line of the request is not kept. */
+static void keep_args(agent_request_queue_t *queue, agent_request_t *request,
+                      const agent_line_t *line)
+{
+    if (request->op == AGENT_REQUEST_STATE || line->args_length == 0) {
+        return;
+    }
+    apr_pool_create(&request->pool, queue->pool);
+    request->args = apr_pstrmemdup(request->pool, line->args,
+                                   line->args_length);
+    if (line->args_length > AGENT_REQUEST_MAX_ARGS) {
+        request->long_bytes = line->args_length;
+        *queue->long_bytes += request->long_bytes;
+    }
+}
+
+/* Whether the request is for records of the graph library, which may still be
+ * on their way to the database. */
+static bool reads_records(const agent_request_t *request)
+{
+    return request->op != AGENT_REQUEST_STATE
+        && request->op != AGENT_REQUEST_STORE;
+}
+
 static void start_waiting(agent_request_queue_t *queue, agent_lease_t *lease,
                           const agent_line_t *line)
 {
@@ -57,13 +81,8 @@ static void start_waiting(agent_request_queue_t *queue, agent_lease_t *lease,
     request->failures = 0;
     memcpy(request->cursor, line->cursor, line->cursor_length);
     request->cursor[line->cursor_length] = '\0';
-    request->after = request->op == AGENT_REQUEST_STATE ? 0
-                                                        : lease->records.sent;
-    if (request->op != AGENT_REQUEST_STATE && line->args_length > 0) {
-        apr_pool_create(&request->pool, queue->pool);
-        request->args = apr_pstrmemdup(request->pool, line->args,
-                                       line->args_length);
-    }
+    request->after = reads_records(request) ? lease->records.sent : 0;
+    keep_args(queue, request, line);
     agent_request_save(queue, lease);
 }
 
@@ -108,15 +127,18 @@ static void stop_waiting(agent_request_queue_t *queue, agent_lease_t *lease)
     if (request->pool != NULL) {
         apr_pool_destroy(request->pool);
     }
+    *queue->long_bytes -= request->long_bytes;
+    request->long_bytes = 0;
     request->pool = NULL;
     request->args = NULL;
     request->is_waiting = false;
     request->is_sent = false;
 }
 
-agent_lease_t *agent_request_find(
-    const agent_request_queue_t *queue,
-    bool (*has_room)(void *baton, const agent_runner_t *runner), void *baton)
+agent_lease_t *agent_request_find(const agent_request_queue_t *queue,
+                                  bool (*has_room)(void *baton,
+                                                   const agent_lease_t *lease),
+                                  void *baton)
 {
     agent_request_class_t *class;
 
@@ -124,7 +146,7 @@ agent_lease_t *agent_request_find(
     {
         agent_lease_t *lease = APR_RING_FIRST(&class->waiting);
 
-        if (has_room(baton, lease->group->runner)) {
+        if (has_room(baton, lease)) {
             return lease;
         }
     }

@@ -9,6 +9,10 @@
  * else: the checkpoint is that of its start, and a cursor is accepted only
  * where the last reply left off. A request for records of the graph library is
  * answered when those that the run sent before are committed.
+ *
+ * Only requests to the store have long arguments. These are counted as lines of
+ * output are, until the reply, and never wait for the runner: with them a
+ * runner that does not read would keep others from sending theirs.
  */
 #ifndef AGENT_SUPERVISOR_RUNNER_REQUEST_H
 #define AGENT_SUPERVISOR_RUNNER_REQUEST_H
@@ -26,11 +30,15 @@ typedef struct agent_request_classes_t agent_request_classes_t;
 typedef struct agent_request_queue_t {
     /* Runners of which a run waits; the next one to be served is first. */
     agent_request_classes_t classes;
+    /* The sum that long arguments are counted in. */
+    apr_size_t *long_bytes;
     apr_pool_t *pool;
 } agent_request_queue_t;
 
-/* pool: for the arguments of requests that wait, each in a pool below it. */
-void agent_request_init(agent_request_queue_t *queue, apr_pool_t *pool);
+/* long_bytes: of the lanes (../lease/batch.h). pool: for the arguments of
+ * requests that wait, each in a pool below it. */
+void agent_request_init(agent_request_queue_t *queue, apr_size_t *long_bytes,
+                        apr_pool_t *pool);
 
 /* The run starts from that checkpoint: borrowed, 36 bytes, or NULL for none. */
 void agent_request_begin(agent_lease_t *lease, const char *checkpoint_id);
@@ -45,11 +53,12 @@ const char *agent_request_take(agent_request_queue_t *queue,
  * sent after them no longer waits for them. */
 void agent_request_save(agent_request_queue_t *queue, agent_lease_t *lease);
 
-/* The first run, in the order of turns, that waits and whose runner has_room()
- * accepts; NULL: none. */
-agent_lease_t *agent_request_find(
-    const agent_request_queue_t *queue,
-    bool (*has_room)(void *baton, const agent_runner_t *runner), void *baton);
+/* The first run, in the order of turns, that waits and that has_room() accepts;
+ * NULL: none. */
+agent_lease_t *agent_request_find(const agent_request_queue_t *queue,
+                                  bool (*has_room)(void *baton,
+                                                   const agent_lease_t *lease),
+                                  void *baton);
 
 /* Replies with a part of the result. cursor: where the next one begins, NULL
  * after the last one; a longer one than AGENT_REQUEST_CURSOR_SIZE is refused.

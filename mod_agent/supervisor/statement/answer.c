@@ -17,12 +17,18 @@
 
 enum { COL_CODE, COL_BODY, COL_CURSOR };
 
-static bool has_room(void *baton, const agent_runner_t *runner)
+static bool fits(const agent_answer_t *answer, const agent_lease_t *lease)
 {
-    const agent_answer_t *answer = baton;
+    return agent_start_has_room(answer->runners, lease->group->runner,
+                                LINE_BYTES);
+}
 
-    return runner->state < AGENT_RUNNER_KILLED
-        && agent_start_has_room(answer->runners, runner, LINE_BYTES);
+/* Long arguments do not wait for the runner: without room for a part the reply
+ * has none, and says where to continue. */
+static bool has_room(void *baton, const agent_lease_t *lease)
+{
+    return lease->group->runner->state < AGENT_RUNNER_KILLED
+        && (lease->request.long_bytes > 0 || fits(baton, lease));
 }
 
 static agent_lease_t *find_next(agent_answer_t *answer)
@@ -43,6 +49,10 @@ static apr_time_t due_answer(void *part)
 /* Deployment, thread, the state's checkpoint or the arguments, cursor, bytes.
  */
 #define ANSWER_PARAMS 5
+
+/* Worker, deployment, run, epoch, arguments, cursor, bytes. When the connection
+ * is lost it may be executed twice: the puts are the same. */
+#define STORE_PARAMS 7
 
 /* In the order of agent_request_op_t. */
 static const agent_statement_t statements[AGENT_REQUEST_OPS] = {
@@ -71,6 +81,11 @@ static const agent_statement_t statements[AGENT_REQUEST_OPS] = {
      .is_repeatable = true,
      .sql =
          "select code, body, cursor from agent.read_blobs($1, $2, $3, $4, $5)"},
+    {.name = "agent_use_store",
+     .params = STORE_PARAMS,
+     .is_repeatable = true,
+     .sql = "select code, body, cursor from agent.use_store($1, $2, $3, $4, "
+            "$5, $6, $7)"},
 };
 
 static const char *third_param(const agent_request_t *request)
@@ -81,24 +96,44 @@ static const char *third_param(const agent_request_t *request)
     return request->args != NULL ? request->args : "{}";
 }
 
+/* Sets the parameters; those that are not borrowed are in scratch. */
+static void set_params(const char *params[STORE_PARAMS],
+                       const agent_answer_t *answer, const agent_lease_t *lease,
+                       apr_pool_t *scratch)
+{
+    const agent_request_t *request = &lease->request;
+    int at = 0;
+
+    if (request->op == AGENT_REQUEST_STORE) {
+        params[at++] = answer->worker->id;
+        params[at++] = lease->deployment_id;
+        params[at++] = apr_pstrmemdup(scratch, lease->key.run_id,
+                                      sizeof(lease->key.run_id));
+        params[at++] = apr_itoa(scratch, lease->key.epoch);
+    }
+    else {
+        params[at++] = lease->deployment_id;
+        params[at++] = lease->thread_id;
+    }
+    params[at++] = third_param(request);
+    params[at++] = request->cursor[0] != '\0' ? request->cursor : NULL;
+    params[at] = apr_itoa(scratch,
+                          fits(answer, lease) ? AGENT_ANSWER_BYTES : 0);
+}
+
 static apr_status_t send_answer(void *part, agent_database_t *database,
                                 agent_error_t **err)
 {
     agent_answer_t *answer = part;
     agent_lease_t *lease = find_next(answer);
-    const agent_request_t *request = &lease->request;
-    const char *params[ANSWER_PARAMS];
+    const char *params[STORE_PARAMS];
 
     /* due_answer() has found one. */
     lease->request.is_sent = true;
     answer->key = lease->key;
-    params[0] = lease->deployment_id;
-    params[1] = lease->thread_id;
-    params[2] = third_param(request);
-    params[3] = request->cursor[0] != '\0' ? request->cursor : NULL;
-    params[4] = apr_itoa(database->scratch, AGENT_ANSWER_BYTES);
-    return agent_db_send(database->db, &statements[request->op], params, err,
-                         database->scratch);
+    set_params(params, answer, lease, database->scratch);
+    return agent_db_send(database->db, &statements[lease->request.op], params,
+                         err, database->scratch);
 }
 
 /* The run of the statement in flight, unless it no longer waits for it. */
@@ -168,12 +203,16 @@ static void refuse(agent_runs_t *runs, agent_lease_t *lease, const char *code)
 {
     static const char *const refusals[][2] = {
         {"invalid_args", "The arguments are not those of the operation."},
-        {"invalid_cursor", "The cursor is not one of this result."}};
+        {"invalid_cursor", "The cursor is not one of this result."},
+        /* Not wrong. */
+        {"run_taken", "The run was taken from this runner."},
+        {"too_many_items", "It would examine more items than a request may."}};
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         if (strcmp(code, refusals[i][0]) == 0) {
-            lease->request.refused++;
-            agent_request_refuse(&runs->requests, lease, code, refusals[i][1]);
+            lease->request.refused += i < 2;
+            agent_request_refuse(&runs->requests, lease, refusals[i][0],
+                                 refusals[i][1]);
             return;
         }
     }
