@@ -36,13 +36,22 @@ sub python {
     flock $lock, LOCK_EX or die "$folder.lock: $!\n";
     return "$folder/bin/python" if slurp("$folder/installed") eq $wanted;
     remove_tree($folder);
-    my @steps = ([ qw(python3 -m venv), $folder ], [ "$folder/bin/python", qw(-m pip install --quiet --no-compile
+    my @steps = ([ interpreter(), qw(-m venv), $folder ], [ "$folder/bin/python", qw(-m pip install --quiet --no-compile
         --disable-pip-version-check --require-hashes --only-binary :all:), '-r', $requirements ]);
     for my $step (@steps) {
         system(@{$step}) == 0 or die "@{$step} failed\n";
     }
     write_file("$folder/installed", $wanted);
     return "$folder/bin/python";
+}
+
+# Debian's own, if it is there: that of the caller's PATH may be in a folder that the
+# user of the runners cannot read.
+sub interpreter {
+    for my $program ('/usr/bin/python3', 'python3') {
+        return $program if system("$program -c 'import ensurepip, venv' >/dev/null 2>&1") == 0;
+    }
+    die "no python3 has ensurepip and venv\n";
 }
 
 sub application { return root() . '/t/runner/fixtures/python' }

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+# An application in Python through httpd: runs, interrupts, state, updates,
+# subgraphs, errors, the store, with its records in PostgreSQL.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../runner";
+use AgentTest::Client;
+use AgentTest::Env qw(build_dir write_file);
+use AgentTest::Server;
+use File::Copy qw(copy);
+use File::Temp qw(tempdir);
+use PythonRunner qw(python application);
+use Test::More;
+
+my $dir = tempdir('/tmp/agent-test-python.XXXXXX', CLEANUP => 1);
+chmod 0755, $dir or die "$dir: $!\n";
+for my $name (qw(basic.py faults.py broken.py)) {
+    copy(application() . "/$name", "$dir/$name") or die "$name: $!\n";
+}
+write_file("$dir/langgraph.json", <<'JSON');
+{"dependencies": ["."], "env": {"GREETING": "hello"}, "graphs": {
+    "counter": {"path": "./basic.py:counter", "description": "counts"}, "chat": "./basic.py:chat",
+    "family": "./basic.py:family", "approve": "./basic.py:approve", "notes": "./basic.py:notes",
+    "faulty": "./faults.py:faulty", "waiter": "./faults.py:waiter", "broken": "./broken.py:graph"}}
+JSON
+
+my $python = python();
+my $server = AgentTest::Server->new(config => <<"CONF");
+AgentRunner "@{[ build_dir() ]}/agent-runner"
+AgentPythonProgram "$python"
+AgentApplication team $dir
+<Location "/">
+    SetHandler agent
+</Location>
+CONF
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
+
+sub expect_200 { my ($answer) = @_; return AgentTest::Client::expect_200('a request', $answer) }
+
+# The values that a run of a thread leaves.
+sub run_to_end {
+    my ($thread, $graph, %body) = @_;
+    return expect_200($client->post("/threads/$thread/runs/wait", { assistant_id => $graph, %body }));
+}
+
+sub steps { return [ map { $_->{node} // $_ } @{ $_[0]{steps} } ] }
+
+# --- Runs ---------------------------------------------------------------------
+
+my $thread = $client->new_thread;
+my $values = run_to_end($thread, 'counter', input => { n => 1, steps => [] });
+is_deeply $values, { n => 4, steps => [ { node => 'add_one' }, { node => 'double' } ] }, 'a run of an application returns its values';
+$values = run_to_end($thread, 'counter', input => { n => 10 });
+is_deeply [ $values->{n}, steps($values) ], [ 22, [ qw(add_one double) x 2 ] ], 'the next run goes on from the state';
+
+my $state = $client->get_state($thread);
+is $state->{values}{n}, 22, 'the state of the thread is that of the last step';
+my $before = expect_200($client->get("/threads/$thread/state/$state->{parent_checkpoint}{checkpoint_id}"));
+is_deeply [ $before->{values}{n}, $before->{next} ], [ 11, ['double'] ], 'the state before has the node that was next';
+is_deeply $before->{tasks}[0]{result}, { n => 22, steps => [ { node => 'double' } ] }, 'and the result of its task';
+
+# --- Interrupts ----------------------------------------------------------------
+
+my $asks = $client->new_thread;
+$values = run_to_end($asks, 'approve', input => { n => 0, steps => [] });
+is $values->{__interrupt__}[0]{value}{question}, 'How many?', 'an interrupt is in the values';
+$state = $client->get_state($asks);
+is_deeply $state->{next}, ['ask'], 'the node that asks is next';
+is $state->{tasks}[0]{interrupts}[0]{value}{question}, 'How many?', 'its task has the interrupt';
+$values = run_to_end($asks, 'approve', command => { resume => 7 });
+is_deeply [ $values->{n}, $values->{steps}[-1] ], [ 7, { used => 7 } ], 'a command resumes the run';
+
+# --- Updates, forks ---------------------------------------------------------------
+
+my $updated = expect_200($client->post("/threads/$thread/state",
+    { values => { n => 100 }, as_node => 'add_one' }));
+ok $updated->{checkpoint}{checkpoint_id}, 'the state is updated';
+$values = run_to_end($thread, 'counter', input => undef);
+is $values->{n}, 200, 'a run goes on from the update';
+
+# --- Subgraphs, errors -------------------------------------------------------------
+
+my $family = $client->new_thread;
+$values = run_to_end($family, 'family', input => { n => 1, steps => [] });
+is $values->{n}, 101, 'a subgraph has its own checkpoints';
+like expect_200($client->post('/runs/wait', { assistant_id => 'faulty', input => { do => 'raise' } }))->{__error__}{error},
+    qr/LookupError/, 'the error of a node is the error of the run';
+
+$values = run_to_end($client->new_thread, 'notes', input => { n => 3, steps => [] });
+is_deeply $values->{steps}[0], { value => { n => 3 }, found => ['last'], names => [ [ 'notes', 'shared' ] ] },
+    'a graph reads and writes the store';
+
+undef $server;
+done_testing;
