@@ -19,6 +19,7 @@ my %FLOOR = (
     'mod_agent'                         => 91,
     'mod_agent/config'                  => 89,
     'mod_agent/core'                    => 97,
+    'mod_agent/ctl'                     => 85,
     'mod_agent/db'                      => 94,
     'mod_agent/handlers'                => 96,
     'mod_agent/http'                    => 96,

@@ -59,7 +59,7 @@ only_in('json_object_put only in core/json.c',
 only_in('mod_dbd only in db/pool.c',
     qr/<(?:mod_dbd|apr_dbd)\.h>/, qr{\Amod_agent/db/pool\.c\z});
 only_in('no malloc, free or strdup', qr/\b(?:malloc|calloc|realloc|free|strdup)\s*\(/,
-    qr{\Amod_agent/runners/});
+    qr{\Amod_agent/(?:runners|ctl)/});
 only_in('no unchecked string functions',
     qr/\b(?:strcpy|strcat|sprintf|gets|atoi|atol|strtok)\s*\(/, qr{\A\z});
 
@@ -72,6 +72,7 @@ my %may = (
     config     => [qw(core)],
     supervisor => [qw(core db)],
     runners    => [qw(core)],
+    ctl        => [qw(core config)],
     http       => [qw(core db model config wait)],
     stream     => [qw(core db model config wait http)],
     handlers   => [qw(core db model config wait http stream)],

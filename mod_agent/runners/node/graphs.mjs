@@ -29,22 +29,23 @@ async function registerTsx(folder) {
     return true;
 }
 
-// Loads tsx, which lets this process import TypeScript: the runner's own copy, else
-// the application's. Without one, Node may be able to (from 22.18 on).
+// Loads tsx, which lets this process import TypeScript: the copy that `agentctl build`
+// has installed for the application, else the runner's own, else the application's.
+// Without one, Node may be able to (from 22.18 on).
 async function prepareTypeScript(directory) {
     if (isTypeScriptReady) {
         return;
     }
     isTypeScriptReady = true;
     const here = path.dirname(fileURLToPath(import.meta.url));
-    for (const folder of [here, directory]) {
+    for (const folder of [path.join(directory, '.agent', 'tsx'), here, directory]) {
         if (await registerTsx(folder)) {
             return;
         }
     }
     if (!process.features.typescript) {
         throw new RunnerError('ModuleNotFoundError',
-            `a graph in TypeScript needs tsx: run "npm ci" in ${here}, or add tsx to the application`);
+            `a graph in TypeScript needs tsx: run agentctl build, or add tsx to the application`);
     }
 }
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `agentctl build`: prepares a LangGraph application for its runners. */
+#ifndef AGENT_CTL_BUILD_H
+#define AGENT_CTL_BUILD_H
+
+#include <stdbool.h>
+
+#include <json-c/json.h>
+
+#include "../config/application.h"
+
+/* The folder, in that of the application, for all that is built, except Node's
+ * node_modules. */
+#define CTL_FOLDER ".agent"
+
+typedef struct ctl_build_t {
+    apr_pool_t *pool;
+    /* As given; NULL or false: not given. */
+    const char *user;
+    const char *python;
+    const char *node;
+    bool ignores_auth;
+    /* Where the programs of the runners are. */
+    const char *runners;
+    /* As langgraph.json has them; the directory is the working one. */
+    agent_application_t application;
+    json_object *manifest;
+    /* A graph is in TypeScript. */
+    bool has_typescript;
+} ctl_build_t;
+
+/*
+ * Builds application.directory, which is absolute: becomes the user, reads
+ * langgraph.json, installs the dependencies, imports every graph, and prints
+ * what it does and found. Returns the exit status: 0; 1, if something failed;
+ * 2, if langgraph.json cannot be used. Only the user's rights are used for what
+ * the application has a part in.
+ */
+int ctl_build(ctl_build_t *build);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs that agentctl executes, as the user that builds. */
+#ifndef AGENT_CTL_COMMAND_H
+#define AGENT_CTL_COMMAND_H
+
+#include <stdbool.h>
+
+#include <apr_pools.h>
+
+/* Bytes of output that ctl_command_read() takes. */
+#define CTL_OUTPUT_MAX ((apr_size_t)64 * 1024 * 1024)
+
+/* Both look for argv[0] in PATH, unless it has a slash; argv ends with NULL. */
+
+/* Executes a program with our output. Returns its exit status; -1, after
+ * printing why, if it could not be started or was killed. */
+int ctl_command_run(const char *const *argv);
+
+/*
+ * Executes a program, and sets *output to its standard output, in pool. Returns
+ * its exit status; -1, after printing why unless is_quiet, if it could not be
+ * started, was killed, wrote more than CTL_OUTPUT_MAX, or took longer than
+ * timeout_sec.
+ */
+int ctl_command_read(char **output, const char *const *argv, int timeout_sec,
+                     bool is_quiet, apr_pool_t *pool);
+
+/* Whether PATH has the program. */
+bool ctl_command_exists(const char *name, apr_pool_t *pool);
+
+#endif

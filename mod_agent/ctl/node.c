@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The packages of an application in JavaScript; see node.h. */
+#include "node.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <apr_strings.h>
+
+#include "command.h"
+#include "manifest.h"
+#include "say.h"
+
+#define PROBE_SEC 60
+#define TSX       ".agent/tsx"
+/* The oldest that the LangGraph packages support. */
+#define OLDEST_MAJOR 20
+
+/* A lock file, and the command that installs by it. */
+typedef struct manager_t {
+    const char *lock;
+    const char *const argv[8];
+} manager_t;
+
+static const manager_t managers[] = {
+    {"package-lock.json", {"npm", "ci", "--no-audit", "--no-fund", NULL}},
+    {"pnpm-lock.yaml",
+     {"npx", "--yes", "pnpm@10.34.8", "install", "--frozen-lockfile", NULL}},
+    {"yarn.lock",
+     {"npx", "--yes", "yarn@1.22.22", "install", "--frozen-lockfile",
+      "--non-interactive", NULL}},
+    {NULL,
+     {"npm", "install", "--no-package-lock", "--no-audit", "--no-fund", NULL}}};
+
+const char *ctl_node_program(const ctl_build_t *build)
+{
+    return build->node != NULL ? build->node : "node";
+}
+
+/* Returns 20 for v20.1.2; 0: it cannot be executed. */
+static long read_major(const char *node, apr_pool_t *pool)
+{
+    const char *const argv[] = {node, "--version", NULL};
+    char *text;
+
+    return ctl_command_read(&text, argv, PROBE_SEC, true, pool) == 0
+            && text[0] == 'v'
+        ? strtol(text + 1, NULL, 10)
+        : 0;
+}
+
+static bool check_version(const ctl_build_t *build)
+{
+    const char *node = ctl_node_program(build);
+    const char *text = ctl_manifest_text(build, "node_version");
+    long wanted = text != NULL ? strtol(text, NULL, 10) : 0;
+    long oldest = wanted > OLDEST_MAJOR ? wanted : OLDEST_MAJOR;
+    long found = read_major(node, build->pool);
+
+    if (found == 0) {
+        ctl_error("%s could not be executed: install Node, or give --node",
+                  node);
+        return false;
+    }
+    if (found < oldest) {
+        ctl_error("%s is Node %ld, and %ld is needed: give --node a newer one",
+                  node, found, oldest);
+        return false;
+    }
+    return true;
+}
+
+static const manager_t *find_manager(void)
+{
+    const manager_t *manager = managers;
+
+    while (manager->lock != NULL && access(manager->lock, F_OK) != 0) {
+        manager++;
+    }
+    return manager;
+}
+
+/* The runner's own package, by its lock file, with which it imports TypeScript.
+ * It does nothing if there is none. */
+static bool install_tsx(const ctl_build_t *build)
+{
+    const char *source = apr_pstrcat(build->pool, build->runners, "/node/",
+                                     NULL);
+    const char *const copy[] = {
+        "cp", apr_pstrcat(build->pool, source, "package.json", NULL),
+        apr_pstrcat(build->pool, source, "package-lock.json", NULL),
+        ".agent/tsx/", NULL};
+    const char *const make[] = {"mkdir", "-p", TSX, NULL};
+    const char *const install[] = {"npm",        "--prefix",  TSX, "ci",
+                                   "--no-audit", "--no-fund", NULL};
+
+    ctl_step("Installing tsx, for TypeScript, in " TSX);
+    if (ctl_command_run(make) == 0 && ctl_command_run(copy) == 0
+        && ctl_command_run(install) == 0) {
+        return true;
+    }
+    ctl_error("tsx could not be installed");
+    return false;
+}
+
+bool ctl_node_install(const ctl_build_t *build)
+{
+    const manager_t *manager = find_manager();
+
+    if (!check_version(build)) {
+        return false;
+    }
+    if (access("package.json", F_OK) != 0) {
+        ctl_error("%s has no package.json", build->application.directory);
+        return false;
+    }
+    if (manager->lock == NULL) {
+        ctl_warn("there is no lock file: another build may install other "
+                 "versions");
+    }
+    ctl_step("Installing the packages with %s%s%s", manager->argv[0],
+             manager->lock != NULL ? " by " : "",
+             manager->lock != NULL ? manager->lock : "");
+    if (ctl_command_run(manager->argv) != 0) {
+        ctl_error("the packages could not be installed");
+        return false;
+    }
+    return !build->has_typescript || install_tsx(build);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The virtual environment of an application in Python; see python.h. */
+#include "python.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+
+#include "../core/json.h"
+#include "command.h"
+#include "manifest.h"
+#include "say.h"
+
+#define VENV         ".agent/venv"
+#define PROBE_SEC    60
+#define OLDEST_MINOR 10
+
+/* ---- the interpreter ---- */
+
+/* Returns 311 for Python 3.11; 0: it cannot be executed. */
+static int read_version(const char *python, apr_pool_t *pool)
+{
+    const char *const argv[] = {
+        python, "-c",
+        "import sys; print(sys.version_info[0] * 100 + sys.version_info[1])",
+        NULL};
+    char *text;
+
+    return ctl_command_read(&text, argv, PROBE_SEC, true, pool) == 0
+        ? (int)strtol(text, NULL, 10)
+        : 0;
+}
+
+/* `python_version` as 311; 0: none. */
+static int wanted_version(const ctl_build_t *build)
+{
+    const char *text = ctl_manifest_text(build, "python_version");
+    char *end;
+    long major = text != NULL ? strtol(text, &end, 10) : 0;
+
+    return major == 3 && *end == '.' ? (int)(300 + strtol(end + 1, NULL, 10))
+                                     : 0;
+}
+
+/* The interpreter of that version, else any. */
+static const char *find_python(const ctl_build_t *build, int wanted)
+{
+    const char *exact = apr_psprintf(build->pool, "python3.%d", wanted - 300);
+
+    if (build->python != NULL) {
+        return build->python;
+    }
+    return wanted > 300 && ctl_command_exists(exact, build->pool) ? exact
+                                                                  : "python3";
+}
+
+static bool check_version(const char *python, int wanted, int found)
+{
+    int oldest = wanted > 0 ? wanted : 300 + OLDEST_MINOR;
+
+    if (found == 0) {
+        ctl_error("%s could not be executed: install Python, or give --python",
+                  python);
+        return false;
+    }
+    if (found < oldest) {
+        ctl_error("%s is Python 3.%d, and 3.%d is needed: give --python, or "
+                  "install uv, which finds or downloads it",
+                  python, found - 300, oldest - 300);
+        return false;
+    }
+    if (wanted > 0 && found != wanted) {
+        ctl_warn("langgraph.json has python_version 3.%d; this is 3.%d",
+                 wanted - 300, found - 300);
+    }
+    return true;
+}
+
+/* ---- the virtual environment ---- */
+
+static bool make_with_uv(const ctl_build_t *build, int wanted)
+{
+    const char *python = build->python != NULL ? build->python
+        : wanted > 0 ? apr_psprintf(build->pool, "3.%d", wanted - 300)
+                     : "3";
+    const char *const argv[] = {"uv", "venv", "-q", "--allow-existing",
+                                "-p", python, VENV, NULL};
+
+    ctl_step("Creating " VENV " with uv");
+    return ctl_command_run(argv) == 0;
+}
+
+static bool make_with_python(const ctl_build_t *build, int wanted)
+{
+    const char *python = find_python(build, wanted);
+    int found = read_version(python, build->pool);
+    const char *const argv[] = {python, "-m", "venv", VENV, NULL};
+
+    if (!check_version(python, wanted, found)) {
+        return false;
+    }
+    ctl_step("Creating " VENV " with Python 3.%d", found - 300);
+    return ctl_command_run(argv) == 0;
+}
+
+static bool make_venv(const ctl_build_t *build, bool with_uv)
+{
+    int wanted = wanted_version(build);
+
+    if (build->python == NULL && read_version(CTL_PYTHON, build->pool) > 0) {
+        return true;
+    }
+    return with_uv ? make_with_uv(build, wanted)
+                   : make_with_python(build, wanted);
+}
+
+/* ---- dependencies ---- */
+
+static bool has_file(const char *folder, const char *name, apr_pool_t *pool)
+{
+    return access(apr_pstrcat(pool, folder, "/", name, NULL), F_OK) == 0;
+}
+
+static const char copy_script[] =
+    "import shutil, sys; shutil.rmtree(sys.argv[2], ignore_errors=True); "
+    "shutil.copytree(sys.argv[1], sys.argv[2], symlinks=True, "
+    "ignore=shutil.ignore_patterns('.agent', '.venv', '.git', 'node_modules', "
+    "'__pycache__'))";
+
+/* Building a package writes to its folder. Returns the folder of a copy; NULL,
+ * after printing why, if there is none. */
+static const char *copy_folder(const char *folder, int number, apr_pool_t *pool)
+{
+    const char *copy = apr_psprintf(pool, ".agent/source/%d", number);
+    const char *const argv[] = {CTL_PYTHON, "-c", copy_script,
+                                folder,     copy, NULL};
+
+    if (ctl_command_run(argv) == 0) {
+        return apr_pstrcat(pool, "./", copy, NULL);
+    }
+    ctl_error("%s could not be copied", folder);
+    return NULL;
+}
+
+/* A folder is installed if it is a package: as it is, so that changes to it
+ * need no new build, if the user may write to it. Of others the runner adds the
+ * path. */
+static bool add_folder(apr_array_header_t *argv, const char *folder,
+                       apr_pool_t *pool)
+{
+    bool is_package = has_file(folder, "pyproject.toml", pool)
+        || has_file(folder, "setup.py", pool);
+
+    if (is_package && access(folder, W_OK) == 0) {
+        APR_ARRAY_PUSH(argv, const char *) = "-e";
+    }
+    else if (is_package) {
+        folder = copy_folder(folder, argv->nelts, pool);
+    }
+    else if (has_file(folder, "requirements.txt", pool)) {
+        APR_ARRAY_PUSH(argv, const char *) = "-r";
+        folder = apr_pstrcat(pool, folder, "/requirements.txt", NULL);
+    }
+    else {
+        return true;
+    }
+    APR_ARRAY_PUSH(argv, const char *) = folder;
+    return folder != NULL;
+}
+
+static bool add_dependency(apr_array_header_t *argv, const char *text,
+                           apr_pool_t *pool)
+{
+    if (text[0] == '.' || text[0] == '/') {
+        return add_folder(argv, text, pool);
+    }
+    APR_ARRAY_PUSH(argv, const char *) = text;
+    return true;
+}
+
+/* Adds what pip has to install. False: a dependency is none. */
+static bool add_dependencies(apr_array_header_t *argv, const ctl_build_t *build)
+{
+    json_object *list = ctl_manifest_get(build, "dependencies");
+
+    if (list != NULL && !json_object_is_type(list, json_type_array)) {
+        ctl_error("langgraph.json: expected a list as dependencies");
+        return false;
+    }
+    for (size_t i = 0; list != NULL && i < json_object_array_length(list);
+         i++) {
+        json_object *value = json_object_array_get_idx(list, i);
+        const char *text = json_object_get_string(value);
+
+        if (!json_object_is_type(value, json_type_string) || text[0] == '-'
+            || text[0] == '\0') {
+            ctl_error("langgraph.json: expected folders and requirements as "
+                      "dependencies, got %s",
+                      agent_json_print(value, build->pool));
+            return false;
+        }
+        if (!add_dependency(argv, text, build->pool)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool install(const ctl_build_t *build, bool with_uv)
+{
+    static const char *const uv[] = {"uv", "pip",      "install", "-q",
+                                     "-p", CTL_PYTHON, NULL};
+    static const char *const pip[] = {
+        CTL_PYTHON,   "-m", "pip",
+        "install",    "-q", "--disable-pip-version-check",
+        "--no-input", NULL};
+    apr_array_header_t *argv = apr_array_make(build->pool, 16,
+                                              sizeof(const char *));
+    int fixed;
+
+    for (const char *const *word = with_uv ? uv : pip; *word != NULL; word++) {
+        APR_ARRAY_PUSH(argv, const char *) = *word;
+    }
+    fixed = argv->nelts;
+    if (!add_dependencies(argv, build)) {
+        return false;
+    }
+    if (argv->nelts == fixed) {
+        ctl_warn(
+            "langgraph.json names no dependencies that could be installed");
+        return true;
+    }
+    APR_ARRAY_PUSH(argv, const char *) = NULL;
+    ctl_step("Installing the dependencies with %s", with_uv ? "uv" : "pip");
+    if (ctl_command_run((const char *const *)argv->elts) != 0) {
+        ctl_error("the dependencies could not be installed");
+        return false;
+    }
+    return true;
+}
+
+/* Ahead of the first start. Without effect on files that the user may not
+ * write, and of no consequence if one cannot be compiled: a graph that needs it
+ * fails. */
+static void compile(const ctl_build_t *build)
+{
+    const char *const argv[] = {
+        CTL_PYTHON, "-m", "compileall",
+        "-q",       "-x", "/(\\.agent|\\.venv|venv|node_modules|\\.git)/",
+        ".",        NULL};
+    char *text;
+
+    ctl_command_read(&text, argv, 10 * PROBE_SEC, true, build->pool);
+}
+
+bool ctl_python_install(const ctl_build_t *build)
+{
+    const char *installer = ctl_manifest_text(build, "pip_installer");
+    const char *config = ctl_manifest_text(build, "pip_config_file");
+    bool with_uv = ctl_command_exists("uv", build->pool)
+        && (installer == NULL || strcmp(installer, "pip") != 0);
+
+    if (config != NULL) {
+        setenv("PIP_CONFIG_FILE", config, 1);
+    }
+    if (!make_venv(build, with_uv) || !install(build, with_uv)) {
+        return false;
+    }
+    compile(build);
+    return true;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graphs as the runner reports them; see report.h. */
+#include "report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../core/json.h"
+#include "command.h"
+#include "manifest.h"
+#include "node.h"
+#include "python.h"
+#include "say.h"
+
+/* Time for all imports. */
+#define CHECK_SEC 300
+
+/* The report is the last line: libraries may write to standard output too. */
+static json_object *parse_report(char *text, apr_pool_t *pool)
+{
+    size_t length = strlen(text);
+    json_object *report = NULL;
+    agent_error_t *err;
+    const char *line;
+
+    while (length > 0 && text[length - 1] == '\n') {
+        text[--length] = '\0';
+    }
+    line = strrchr(text, '\n');
+    line = line != NULL ? line + 1 : text;
+    if (agent_json_parse(&report, line, strlen(line), &err, pool)
+        != APR_SUCCESS) {
+        return NULL;
+    }
+    return agent_json_get(report, "graphs");
+}
+
+static const char *find_path(const ctl_build_t *build, const char *name)
+{
+    json_object *graphs = ctl_manifest_get(build, "graphs");
+    json_object *graph = agent_json_get(graphs, name);
+
+    return json_object_is_type(graph, json_type_object)
+        ? agent_json_string(graph, "path", "?")
+        : json_object_get_string(graph);
+}
+
+static void print_schemas(json_object *schemas, apr_pool_t *pool)
+{
+    if (!json_object_is_type(schemas, json_type_object)) {
+        return;
+    }
+    json_object_object_foreach(schemas, name, schema)
+    {
+        if (schema != NULL) {
+            printf("    %s %s\n", name, agent_json_print(schema, pool));
+        }
+    }
+}
+
+/* Returns false for a graph that failed. */
+static bool print_graph(const ctl_build_t *build, const char *name,
+                        json_object *report)
+{
+    json_object *error = agent_json_get(report, "error");
+    const char *description = agent_json_string(report, "description", NULL);
+
+    if (error != NULL) {
+        ctl_error("graph %s (%s): %s: %s", name, find_path(build, name),
+                  agent_json_string(error, "error", "Error"),
+                  agent_json_string(error, "message", ""));
+        return false;
+    }
+    printf("graph %s (%s)%s%s\n", name, find_path(build, name),
+           description != NULL ? ": " : "",
+           description != NULL ? description : "");
+    print_schemas(agent_json_get(report, "schemas"), build->pool);
+    return true;
+}
+
+bool ctl_report_graphs(const ctl_build_t *build)
+{
+    bool is_node = build->application.is_node;
+    const char *const argv[] = {
+        is_node ? ctl_node_program(build) : CTL_PYTHON,
+        apr_pstrcat(build->pool, build->runners,
+                    is_node ? "/node/main.mjs" : "/python", NULL),
+        "--check", NULL};
+    json_object *graphs;
+    char *text;
+    bool done;
+    int status;
+
+    ctl_step("Importing the graphs");
+    status = ctl_command_read(&text, argv, CHECK_SEC, false, build->pool);
+    graphs = status >= 0 ? parse_report(text, build->pool) : NULL;
+    if (!json_object_is_type(graphs, json_type_object)) {
+        ctl_error("the runner reported no graphs (status %d)", status);
+        return false;
+    }
+    done = status == 0;
+    json_object_object_foreach(graphs, name, report)
+    {
+        done = print_graph(build, name, report) && done;
+    }
+    fflush(stdout);
+    return done;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The user that builds; see user.h. As root nothing is read of the application
+ * but the owner of its folder, and nothing is executed.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "user.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <apr_strings.h>
+
+#include "say.h"
+
+#define DEFAULT_PATH                                                           \
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* ---- whose folder ---- */
+
+static const struct passwd *find_user(const ctl_build_t *build,
+                                      const struct stat *info)
+{
+    const struct passwd *user = build->user != NULL ? getpwnam(build->user)
+                                                    : getpwuid(info->st_uid);
+
+    if (user == NULL) {
+        ctl_error(build->user != NULL ? "there is no user %s"
+                                      : "the owner of %s has no name",
+                  build->user != NULL ? build->user
+                                      : build->application.directory);
+    }
+    else if (user->pw_uid == 0) {
+        ctl_error("%s belongs to root, as whom nothing is installed: give "
+                  "--user NAME, the user of its runners (AgentRunnerUser)",
+                  build->application.directory);
+        return NULL;
+    }
+    return user;
+}
+
+/* Whether only root writes to the folder. */
+static bool is_of_root(const struct stat *info)
+{
+    return info->st_uid == 0 && (info->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* In a folder of root nobody else can exchange what was just created. */
+static bool make_folder(int folder, const char *name, const struct passwd *user)
+{
+    int fd;
+    bool done;
+
+    if (mkdirat(folder, name, 0755) != 0) {
+        return errno == EEXIST;
+    }
+    fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    done = fd >= 0 && fchown(fd, user->pw_uid, user->pw_gid) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return done;
+}
+
+static bool make_folders(const char *directory, int folder,
+                         const struct passwd *user)
+{
+    bool with_node = faccessat(folder, "package.json", F_OK, 0) == 0;
+
+    if (make_folder(folder, CTL_FOLDER, user)
+        && (!with_node || make_folder(folder, "node_modules", user))) {
+        return true;
+    }
+    ctl_error("no folder could be created in %s: %s", directory,
+              strerror(errno));
+    return false;
+}
+
+/* As root: the folder is the user's, or root's alone. */
+static bool prepare_folder(const ctl_build_t *build, const struct stat *info,
+                           int folder, const struct passwd *user)
+{
+    if (info->st_uid == user->pw_uid) {
+        return true;
+    }
+    if (!is_of_root(info)) {
+        ctl_error("%s belongs neither to %s nor to root alone",
+                  build->application.directory, user->pw_name);
+        return false;
+    }
+    return make_folders(build->application.directory, folder, user);
+}
+
+/* ---- the environment ---- */
+
+/* Where packages are, and how to get there. */
+static bool is_kept(const char *variable)
+{
+    static const char *const prefixes[] = {"PIP_",
+                                           "UV_",
+                                           "npm_config_",
+                                           "NPM_CONFIG_",
+                                           "YARN_",
+                                           "http_proxy=",
+                                           "HTTP_PROXY=",
+                                           "https_proxy=",
+                                           "HTTPS_PROXY=",
+                                           "no_proxy=",
+                                           "NO_PROXY=",
+                                           "all_proxy=",
+                                           "ALL_PROXY=",
+                                           "SSL_CERT_",
+                                           "NODE_EXTRA_CA_CERTS=",
+                                           "REQUESTS_CA_BUNDLE=",
+                                           "LANG=",
+                                           "LC_",
+                                           "TZ=",
+                                           "PATH=",
+                                           NULL};
+
+    for (const char *const *prefix = prefixes; *prefix != NULL; prefix++) {
+        if (strncmp(variable, *prefix, strlen(*prefix)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Folders that a package manager writes to, for users whose home is none. */
+static void set_environment(const ctl_build_t *build, const struct passwd *user,
+                            bool was_root)
+{
+    apr_array_header_t *kept = apr_array_make(build->pool, 16,
+                                              sizeof(const char *));
+    const char *own = apr_pstrcat(build->pool, build->application.directory,
+                                  "/" CTL_FOLDER, NULL);
+
+    for (char **variable = environ; *variable != NULL; variable++) {
+        if (is_kept(*variable)
+            && !(was_root && strncmp(*variable, "PATH=", 5) == 0)) {
+            APR_ARRAY_PUSH(kept, const char *) = apr_pstrdup(build->pool,
+                                                             *variable);
+        }
+    }
+    clearenv();
+    for (int i = 0; i < kept->nelts; i++) {
+        putenv(APR_ARRAY_IDX(kept, i, char *));
+    }
+    setenv("PATH", DEFAULT_PATH, 0);
+    setenv("npm_config_update_notifier", "false", 0);
+    setenv("USER", user->pw_name, 1);
+    setenv("LOGNAME", user->pw_name, 1);
+    setenv("HOME", access(user->pw_dir, W_OK) == 0 ? user->pw_dir : own, 1);
+}
+
+/* ---- the user ---- */
+
+static bool change_user(const struct passwd *user)
+{
+    if (initgroups(user->pw_name, user->pw_gid) == 0
+        && setgid(user->pw_gid) == 0 && setuid(user->pw_uid) == 0) {
+        return true;
+    }
+    ctl_error("cannot become %s: %s", user->pw_name, strerror(errno));
+    return false;
+}
+
+static bool check_same(const struct passwd *user)
+{
+    if (user->pw_uid == geteuid()) {
+        return true;
+    }
+    ctl_error("only root can build as %s", user->pw_name);
+    return false;
+}
+
+static const struct passwd *choose(const ctl_build_t *build,
+                                   const struct stat *info)
+{
+    const struct passwd *user;
+
+    if (geteuid() == 0 || build->user != NULL) {
+        return find_user(build, info);
+    }
+    user = getpwuid(geteuid());
+    if (user == NULL) {
+        ctl_error("the user %ld has no name", (long)geteuid());
+    }
+    return user;
+}
+
+static bool become(const ctl_build_t *build, int folder)
+{
+    bool was_root = geteuid() == 0;
+    const struct passwd *user;
+    struct stat info;
+
+    if (fstat(folder, &info) != 0) {
+        return false;
+    }
+    user = choose(build, &info);
+    if (user == NULL
+        || !(was_root ? prepare_folder(build, &info, folder, user)
+                     && change_user(user)
+                      : check_same(user))) {
+        return false;
+    }
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    umask(022);
+    if (fchdir(folder) != 0) {
+        ctl_error("%s cannot enter %s: %s", user->pw_name,
+                  build->application.directory, strerror(errno));
+        return false;
+    }
+    set_environment(build, user, was_root);
+    return true;
+}
+
+bool ctl_user_become(const ctl_build_t *build)
+{
+    int folder = open(build->application.directory,
+                      O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool done;
+
+    if (folder < 0) {
+        ctl_error("%s: %s", build->application.directory, strerror(errno));
+        return false;
+    }
+    done = become(build, folder);
+    close(folder);
+    return done;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The user that builds an application. */
+#ifndef AGENT_CTL_USER_H
+#define AGENT_CTL_USER_H
+
+#include <stdbool.h>
+
+#include "build.h"
+
+/*
+ * Root becomes the user that was given, or the owner of the application's
+ * folder; another user stays the same. Before, folders are created that the
+ * user may not: those in a folder of root. The environment is that of a login
+ * of the user, with the variables that tell package managers where to find
+ * packages. Returns false, after printing why, if that user is root or cannot
+ * build there.
+ */
+bool ctl_user_become(const ctl_build_t *build);
+
+#endif

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+# agentctl build, with an interpreter of its own that writes down what it is told to
+# do.
+use strict;
+use warnings;
+use AgentTest::Env qw(build_dir is_root server_user slurp write_file);
+use Cpanel::JSON::XS;
+use File::Path qw(make_path);
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $program = build_dir() . '/agentctl';
+my $top = tempdir('/tmp/agent-test-ctl.XXXXXX', CLEANUP => 1);
+chmod 0755, $top;
+my $user = server_user();
+my ($uid, $gid) = (getpwnam $user)[ 2, 3 ];
+my $number = 0;
+
+# An interpreter: a version, virtual environments, installations and reports. Writes
+# its arguments, user and environment to ./said.
+my $interpreter = "$top/interpreter";
+write_file($interpreter, <<'SH');
+#!/bin/sh
+printf '%s|%s\n' "$(id -u)" "$*" >>.agent/said
+env >>.agent/environment
+case "$*" in
+--version) echo "v$(cat version)" ;;
+-c*version_info*) cat version ;;
+-c*copytree*) for last; do :; done; mkdir -p "$last"; cp pyproject.toml "$last/" ;;
+"-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+"-m pip "*) test ! -e no_packages ;;
+*" --check") cat report; exit "$(cat status)" ;;
+esac
+SH
+chmod 0755, $interpreter;
+
+# A folder with these files, of the server's user.
+sub application {
+    my ($manifest, %files) = @_;
+    my $directory = "$top/application" . $number++;
+    make_path("$directory/.agent");
+    %files = (
+        version => 311, status => 0,
+        report => '{"type":"ready","graphs":{"g":{"description":"the text","schemas":{"input_schema":{"a":1}}}}}',
+        'langgraph.json' => ref $manifest ? encode_json({ graphs => { g => './g.py:graph' }, %{$manifest} }) : $manifest,
+        %files);
+    write_file("$directory/$_", $files{$_}) for keys %files;
+    chown $uid, $gid, $directory, "$directory/.agent", glob "$directory/*" if is_root();
+    return $directory;
+}
+
+# {status, output, said}: both outputs together, and the lines of the interpreter.
+sub build {
+    my ($directory, @options) = @_;
+    my $command = join ' ', map { "'$_'" } $program, 'build', '--runners', "$top/runners", @options, $directory;
+    my $output = qx($command 2>&1);
+    my $said = -e "$directory/.agent/said" ? slurp("$directory/.agent/said") : '';
+    return { status => $? >> 8, output => $output, said => $said };
+}
+
+sub build_python { my ($directory, @options) = @_; return build($directory, '--python', $interpreter, @options) }
+
+my $directory = application({ dependencies => ['.', './tools', './plain', 'pydantic>=2'], python_version => '3.11' },
+    'pyproject.toml' => '');
+make_path("$directory/$_") for qw(tools plain);
+write_file("$directory/tools/requirements.txt", '');
+my $built = build_python($directory);
+is $built->{status}, 0, "build: an application in Python is built: $built->{output}";
+like $built->{said}, qr/^$uid\|-m venv \.agent\/venv$/m, 'build: it makes a virtual environment, as the owner of the folder';
+like $built->{said}, qr/^$uid\|-m pip install .*--no-input -e \. -r \.\/tools\/requirements\.txt pydantic>=2$/m,
+    'build: it installs packages, requirements of folders, and those that langgraph.json names';
+like $built->{said}, qr/^$uid\|-m compileall /m, 'build: it compiles the sources';
+like $built->{said}, qr/^$uid\|\Q$top\E\/runners\/python --check$/m, 'build: the runner imports the graphs';
+like $built->{output}, qr/^graph g \(\.\/g\.py:graph\): the text\n    input_schema \{"a":1\}$/m,
+    'build: it prints each graph with its description and schemas';
+like $built->{output}, qr/^AgentApplication application0 \Q$directory\E$/m, 'build: it prints the directive of the application';
+
+my $before = () = $built->{said} =~ /-m venv/g;
+my $after = () = build_python($directory)->{said} =~ /-m venv/g;
+is $after, $before + 1, 'build: an interpreter that is given makes the virtual environment again';
+my $again = () = build($directory)->{said} =~ /-m venv/g;
+is $again, $after, 'build: otherwise the one that is there is used';
+
+{
+    local @ENV{qw(SECRET PIP_INDEX_URL HTTPS_PROXY)} = qw(secret http://packages http://proxy);
+    my $clean = application({});
+    build_python($clean);
+    my $environment = slurp("$clean/.agent/environment");
+    unlike $environment, qr/secret/, 'build: the environment of the caller is not passed on';
+    like $environment, qr/^PIP_INDEX_URL=http:\/\/packages$/m, 'build: but for the addresses of packages';
+    like $environment, qr/^HTTPS_PROXY=http:\/\/proxy$/m, 'build: and of proxies';
+}
+
+# ---- errors ----
+my $failed = build_python(application({}, status => 1, report => "noise\n"
+    . '{"graphs":{"g":{"error":{"error":"ModuleNotFoundError","message":"No module named x"}}}}' . "\n"));
+is $failed->{status}, 1, 'build: a graph that does not import fails the build';
+like $failed->{output}, qr/^agentctl: graph g \(\.\/g\.py:graph\): ModuleNotFoundError: No module named x$/m,
+    'build: graph, file and exception are named, whatever else was written before';
+unlike $failed->{output}, qr/AgentApplication/, 'build: and no directive is printed';
+for my $case (
+    [ 'a runner that reports nothing', {}, { report => '', status => 0 }, 1, qr/the runner reported no graphs/ ],
+    [ 'a runner that reports no JSON', {}, { report => '{"graphs":', status => 0 }, 1, qr/the runner reported no graphs/ ],
+    [ 'packages that cannot be installed', { dependencies => ['x'] }, { no_packages => 1 }, 1, qr/could not be installed/ ],
+    [ 'an option as dependency', { dependencies => ['--index-url=http://evil'] }, {}, 1, qr/expected folders and requirements.*--index-url/ ],
+    [ 'dependencies that are not a list', { dependencies => {} }, {}, 1, qr/expected a list as dependencies/ ],
+    [ 'a Python that is too old', { python_version => '3.12' }, {}, 1, qr/is Python 3\.11, and 3\.12 is needed/ ],
+    [ 'a Python older than the libraries want', {}, { version => 309 }, 1, qr/is Python 3\.9, and 3\.10 is needed/ ],
+    [ 'no graphs', { graphs => {} }, {}, 2, qr/expected an object with a graph as graphs/ ],
+    [ 'auth', { auth => { path => './auth.py:auth' } }, {}, 2, qr/auth/ ],
+    [ 'a langgraph.json that is not JSON', '{', {}, 2, qr/expected JSON.*line 1/ ],
+) {
+    my ($title, $manifest, $files, $status, $expected) = @{$case};
+    my $got = build_python(application($manifest, %{$files}));
+    is $got->{status}, $status, "build: $title: status $status";
+    like $got->{output}, $expected, "build: $title: the message says what was expected";
+}
+is build_python(application({ auth => {} }), '--ignore-auth')->{status}, 0, 'build: --ignore-auth builds an application with auth';
+like build_python(application({ auth => {} }), '--ignore-auth')->{output}, qr/^AgentApplication \S+ \S+ ignore-auth$/m,
+    'build: and the directive has ignore-auth';
+like build_python(application({ python_version => '3.10' }))->{output}, qr/python_version 3\.10; this is 3\.11/,
+    'build: a newer Python than that of langgraph.json is a warning';
+like build(application({}), '--python', "$top/nothing")->{output}, qr/\Q$top\E\/nothing could not be executed/,
+    'build: an interpreter that is not there is named';
+
+# ---- members that belong into httpd.conf ----
+my $served = build_python(application({
+    http => { cors => { allow_origins => [ 'https://a.example', 'https://b.example' ] }, mount_prefix => '/shop', app => './x.py:app' },
+    store => { index => {} }, webhooks => { url => { allowed_ports => [ 443, 8443 ] } } }));
+like $served->{output}, qr/^AgentPrefix \/shop\nAgentAllowOrigin https:\/\/a\.example https:\/\/b\.example\nAgentWebhookPorts 443 8443$/m,
+    'build: members with a meaning for httpd are printed as directives';
+like $served->{output}, qr/warning: langgraph\.json: \Q$_\E has no effect/, "build: $_ has no effect, and a warning" for qw(http.app store.index);
+
+# ---- JavaScript ----
+my $lock = encode_json({ name => 'a', lockfileVersion => 3, requires => \1, packages => { '' => { name => 'a' } } });
+my %node = (version => '22.1.0', 'package.json' => '{"name":"a"}');
+my $script = build(application({ graphs => { g => './g.mjs:graph' } }, %node, 'package-lock.json' => $lock), '--node', $interpreter);
+is $script->{status}, 0, "build: an application in JavaScript is built: $script->{output}";
+like $script->{output}, qr/with npm by package-lock\.json/, 'build: packages are installed by the lock file';
+like $script->{said}, qr/^$uid\|\Q$top\E\/runners\/node\/main\.mjs --check$/m, 'build: its runner imports the graphs';
+like $script->{output}, qr/^AgentNodeProgram \Q$interpreter\E$/m, 'build: the program that was given is printed as directive';
+like build(application({ graphs => { g => './g.mjs:graph' } }, %node), '--node', $interpreter)->{output},
+    qr/there is no lock file/, 'build: without a lock file it warns';
+like build(application({ graphs => { g => './g.mjs:graph' } }, version => '20.0.0'), '--node', $interpreter)->{output},
+    qr/has no package\.json/, 'build: without package.json it fails';
+like build(application({ graphs => { g => './g.mjs:graph' }, node_version => '24' }, %node), '--node', $interpreter)->{output},
+    qr/is Node 22, and 24 is needed/, 'build: a Node that is too old is refused';
+
+# ---- users ----
+SKIP: {
+    skip 'only root can become another user', 6 if !is_root();
+    my $own = application({ dependencies => ['.'] }, 'pyproject.toml' => '');
+    system('rm', '-r', "$own/.agent");
+    chown 0, 0, $own, glob "$own/*";
+    like build_python($own)->{output}, qr/belongs to root, as whom nothing is installed: give --user/,
+        'users: nothing is installed as root';
+    ok !-e "$own/.agent", 'users: and nothing is executed';
+    my $given = build_python($own, '--user', $user);
+    is $given->{status}, 0, "users: a folder of root is built by another user: $given->{output}";
+    like $given->{said}, qr/^$uid\|-m pip install .* \.\/\.agent\/source\/\d+$/m,
+        'users: a package in it is installed from a copy';
+    unlike $given->{said}, qr/^0\|/m, 'users: root executes nothing';
+    chown 1, 1, $own;
+    like build_python($own, '--user', $user)->{output}, qr/belongs neither to \Q$user\E nor to root alone/,
+        'users: a folder of somebody else is refused';
+}
+like build(application({}), '--user', 'no-such-user')->{output}, qr/there is no user no-such-user/, 'users: an unknown user is refused';
+
+# ---- usage ----
+for my $arguments ('', 'make .', 'build', 'build . .', 'build --wrong .') {
+    my $output = qx('$program' $arguments 2>&1);
+    is $? >> 8, 2, "usage: 'agentctl $arguments' has status 2";
+    like $output, qr/^usage: agentctl build/m, 'usage: and prints how to use it';
+}
+like qx('$program' --help), qr/\Ausage: /, 'usage: --help prints it too';
+like qx('$program' build '$top/nothing' 2>&1), qr/nothing: No such file/, 'usage: a folder that is not there is named';
+
+done_testing;
