@@ -10,7 +10,7 @@ import warnings
 from tap import play_all
 
 TOPICS = ["assistants", "threads", "runs", "streams", "ends", "cuts", "thread_streams", "waits",
-          "stateless"]
+          "stateless", "store"]
 
 for topic in sys.argv[1:] or TOPICS:
     importlib.import_module(topic)

@@ -9,3 +9,4 @@ import './cuts.mjs';
 import './thread_streams.mjs';
 import './waits.mjs';
 import './stateless.mjs';
+import './store.mjs';
