@@ -123,7 +123,7 @@ static int build_directory(ctl_build_t *build, const char *argument)
     build->python = make_absolute(build->python, build->pool);
     build->node = make_absolute(build->node, build->pool);
     build->runners = make_absolute(build->runners, build->pool);
-    build->application.name = "build";
+    build->application.name = strrchr(build->application.directory, '/') + 1;
     build->application.ignores_auth = build->ignores_auth;
     if (build->runners == NULL) {
         build->runners = find_runners(build->pool);

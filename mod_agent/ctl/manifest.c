@@ -162,10 +162,8 @@ static void print_translated(const ctl_build_t *build)
 
 void ctl_manifest_print(const ctl_build_t *build)
 {
-    const char *name = strrchr(build->application.directory, '/') + 1;
-
     ctl_step("For httpd.conf:");
-    printf("AgentApplication %s %s%s\n", name[0] != '\0' ? name : "application",
+    printf("AgentApplication %s %s%s\n", build->application.name,
            build->application.directory,
            build->application.ignores_auth ? " ignore-auth" : "");
     if (build->node != NULL) {

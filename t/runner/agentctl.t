@@ -106,7 +106,7 @@ for my $case (
     [ 'dependencies that are not a list', { dependencies => {} }, {}, 1, qr/expected a list as dependencies/ ],
     [ 'a Python that is too old', { python_version => '3.12' }, {}, 1, qr/is Python 3\.11, and 3\.12 is needed/ ],
     [ 'a Python older than the libraries want', {}, { version => 309 }, 1, qr/is Python 3\.9, and 3\.10 is needed/ ],
-    [ 'no graphs', { graphs => {} }, {}, 2, qr/expected an object with a graph as graphs/ ],
+    [ 'no graphs', { graphs => {} }, {}, 2, qr/expected an object with 1 to 200 graphs as graphs/ ],
     [ 'auth', { auth => { path => './auth.py:auth' } }, {}, 2, qr/auth/ ],
     [ 'a langgraph.json that is not JSON', '{', {}, 2, qr/expected JSON.*line 1/ ],
 ) {
