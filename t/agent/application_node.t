@@ -71,6 +71,7 @@ is_deeply [ @{ $client->get_state($thread) }{qw(next)}, $client->get_state($thre
 is $client->join_run($client->create_run($thread, undef, %steps, input => undef))->{count}, 122, 'application: a run goes on after the update';
 
 $thread = $client->new_thread;
+my @history;
 my $stream = $client->post("/threads/$thread/runs/stream", { assistant_id => 'nested', input => { count => 1 },
     stream_mode => [ 'values', 'updates' ], stream_subgraphs => \1 });
 like $stream->{body}, qr/^event: updates\|middle:[-\w]+\r?$/m, 'application: subgraphs stream with their namespace'
@@ -82,7 +83,15 @@ $run = $client->create_run($client->new_thread, undef, assistant_id => 'act', in
 $client->get("/threads/$run->{thread_id}/runs/$run->{run_id}/join");
 is $client->get_run($run)->{status}, 'error', 'application: an error of a node is that of the run';
 
-# --- A runner that is lost ---------------------------------------------------------
+$run = $client->create_run($client->new_thread, undef, assistant_id => 'act', input => { answer => 'store' });
+is_deeply $client->join_run($run)->{answer}, { item => { name => 'red' }, found => 1, names => [ [qw(users a)] ] },
+    'application: a node uses the store';
+is_deeply $client->get('/store/items?namespace=users.a&key=color')->{json}{value}, { name => 'red' }, 'application: clients read its items';
+@history = @{ $client->post("/threads/$thread/history", { limit => 100 })->{json} };
+is_deeply [ $history[0]{next}, $history[0]{values}{answer} ], [ [], 'x' ], 'application: the history begins with the last checkpoint';
+is $history[-1]{metadata}{source}, 'input', 'application: and ends with that before the input';
+
+# --- Cancel ---------------------------------------------------------
 
 $thread = $client->new_thread;
 $run = $client->create_run($thread, undef, assistant_id => 'act', input => { answer => 'ignore' });

@@ -52,7 +52,14 @@ sub reply_to {
 sub answer {
     my ($self, $request) = @_;
     my $thread_id = $self->{threads}{ $request->{run_id} };
+    push @{ $self->{requests}{ $request->{run_id} } }, $request;
     return $self->reply_to($request, $request->{id}, $self->{store}->answer($thread_id, $request));
+}
+
+# The requests of a run.
+sub requests_of {
+    my ($self, $run_id) = @_;
+    return @{ $self->{requests}{$run_id} || [] };
 }
 
 # The next line of that type; the others stay.

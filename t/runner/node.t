@@ -13,8 +13,8 @@ use Test::More;
 my $store = RecordStore->new(part_size => 2);
 my $runner = runner(
     store => $store, broken => './broken.mjs:graph', absent => './graphs.mjs:absent',
-    common => './common.cjs:graph', typed => './typed.ts:graph',
-    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat nested fans act loop factory mutates messages));
+    common => './common.cjs:graph', agent => './agent.mjs:agent', typed => './typed.ts:graph',
+    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat nested fans act loop factory messages));
 my $reports = $runner->{ready}{graphs};
 
 sub last_checkpoint {
@@ -72,6 +72,13 @@ is last_checkpoint(@lines)->{values}{count}, 31, 'thread: the next run continues
 is_deeply [ map { $_->{sent}{names} } grep { $_->{metadata}{source} eq 'input' } lines_of('checkpoint', @lines) ],
     [ { '$same' => Cpanel::JSON::XS::true } ], 'thread: what the run has read is not sent again';
 is scalar(grep { $_->{text} =~ /first|second/ } lines_of('blob', @lines)), 0, 'thread: elements that were read are not sent again';
+
+is scalar(grep { $_->{op} eq 'blob.get' } $runner->requests_of($lines[-1]{run_id})), 1,
+    'thread: elements that the last run has left are not read again';
+@lines = $runner->run(graph_id => 'steps', $runner->next_run($thread), input => { count => 4 }, durability => 'sync');
+is_deeply [ map { defined $_->{ack} } lines_of('put', @lines) ], [ (1) x 4 ], 'durability: with sync each checkpoint waits for its commit';
+is_deeply [ map { $_->{name} } @{ last_checkpoint(@lines)->{values}{names} } ], [ (qw(first second)) x 3 ],
+    'thread: a third run has the state of both';
 
 @lines = $runner->run(graph_id => 'chat', input => { messages => [ { role => 'user', content => 'hi' } ] },
     stream_modes => [qw(values messages messages-tuple events)]);
@@ -161,9 +168,8 @@ for my $name (qw(common typed)) {
 @lines = $runner->run(graph_id => 'act', input => { answer => 'store' });
 is_deeply last_checkpoint(@lines)->{values}{answer}, { item => { name => 'red' }, found => 1, names => [ [qw(users a)] ] },
     'store: items are put, read, searched and listed';
-@lines = $runner->run(graph_id => 'mutates', thread_id => $thread = new_uuid(), input => { count => 1 });
-@lines = $runner->run(graph_id => 'steps', $runner->next_run($thread), input => { count => 1 });
-ok last_checkpoint(@lines)->{values}{names}[0]{done}, 'list: an element that was changed in place is saved';
+is last_checkpoint($runner->run(graph_id => 'agent', input => { messages => [ { role => 'user', content => 'add 2 3' } ] }))
+    ->{values}{messages}[-1]{content}, 'sum: 5', 'createAgent: an agent with a tool runs';
 
 $runner->send({ type => 'drain' });
 is $runner->finish, 0, 'drain: the runner exits';

@@ -8,7 +8,7 @@ use NodeApplication qw(runner);
 use RunnerTest qw(start_line new_uuid lines_of events_of);
 use Test::More;
 
-my @names = qw(steps act loop asks);
+my @names = qw(steps act loop asks mutates);
 my $runner = runner(map { $_ => "./graphs.mjs:$_" } @names);
 
 sub last_checkpoint { return (grep { !length $_->{ns} } lines_of('checkpoint', @_))[-1] }
@@ -113,6 +113,13 @@ $runner->give_credit($lines[-1]);
 is $lines[-1]{status}, 'interrupted', 'credit: a cancelled run ends after it has its credit';
 cmp_ok scalar(events_of('custom', @lines)), '<', 200, 'credit: a cancelled run leaves out events';
 
+# --- Values that are changed in place --------------------------------------------
+
+@lines = $runner->run(graph_id => 'mutates', input => { count => 1 });
+my ($put) = grep { $_->{metadata}{step} == 2 } lines_of('put', @lines);
+is_deeply $put->{channels}{names}{list}{keep}, 0, 'values: an element that was changed deep inside is sent again';
+is_deeply last_checkpoint(@lines)->{values}{names}, [ { name => 'new', done => { by => ['me'] } } ], 'values: and shown';
+
 # --- The end of the process ------------------------------------------------------
 
 $runner->send({ type => 'drain' });
@@ -124,6 +131,10 @@ $runner = runner(steps => './graphs.mjs:steps');
 $runner->send_raw("no JSON\n");
 is $runner->finish >> 8, 2, 'breach: a line that is not JSON ends the runner';
 like $runner->log_text, qr/^protocol: a line is not JSON: no JSON$/m, 'breach: it is logged';
+$runner = runner(act => './graphs.mjs:act');
+$runner->send(my $last = start_line(graph_id => 'act', input => { answer => 'exit' }));
+is $runner->finish >> 8, 3, 'exit: a node can end the process';
+like $runner->log_text, qr/^run $last->{run_id}: the application ended the process with status 3$/m, 'exit: the log names its run';
 $runner = runner(steps => './graphs.mjs:steps', arguments => [ '--slots', '1' ]);
 is $runner->{ready}{slots}, 1, 'slots: --slots sets their number';
 

@@ -2,7 +2,7 @@
 // The rendered checkpoints of a run: what clients see of each step, with the
 // values that differ from those of the parent, and the tasks.
 import { render } from './json.mjs';
-import { stampOf } from './values.mjs';
+import { stampOf } from './known.mjs';
 
 // Members whose value would be taken for a difference.
 const MARKS = new Set(['$list', '$same', '$value']);

@@ -2,6 +2,7 @@
 // The log: what the process and the application print, with the id of the run
 // that prints it. `runs` holds the run in whose asynchronous calls code executes.
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { writeSync } from 'node:fs';
 
 export const runs = new AsyncLocalStorage();
 
@@ -33,6 +34,24 @@ export function installLog() {
             process.stderr.write(`an error that nothing handles: ${error?.stack ?? error}\n`);
         });
     }
+}
+
+let isLeaving = false;
+
+// Ends the process; any other end is the application's, which is logged with its run.
+export function leave(status) {
+    isLeaving = true;
+    process.exit(status);
+}
+
+export function watchExit() {
+    process.on('exit', (status) => {
+        if (!isLeaving) {
+            const run = runs.getStore();
+            const prefix = run ? `run ${run.runId}: ` : '';
+            writeSync(2, `${prefix}the application ended the process with status ${status}\n`);
+        }
+    });
 }
 
 export function log(text) {

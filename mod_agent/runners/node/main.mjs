@@ -12,6 +12,14 @@ const SLOTS = 100;
 const SOME_GRAPHS_FAIL = 1;
 const NO_CONFIG = 2;
 
+const LEAST_NODE = 20;
+const OLD_NODE = 78;
+
+if (Number.parseInt(process.versions.node, 10) < LEAST_NODE) {
+    log(`Node ${process.versions.node} is too old: the libraries need ${LEAST_NODE} or newer`);
+    process.exit(OLD_NODE);
+}
+
 const { values: options } = parseArgs({
     options: { slots: { type: 'string', default: String(SLOTS) }, check: { type: 'boolean', default: false } },
 });

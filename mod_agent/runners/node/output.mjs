@@ -16,6 +16,8 @@ export class Output {
     #queue = [];
     #sent = 0;
     #isWaiting = false;
+    // The number of lines for which credit is requested.
+    #granted = 0;
     #isClosed = false;
     #isCancelled = false;
     #replies = new Map();
@@ -45,15 +47,17 @@ export class Output {
         if (this.#isClosed) {
             return undefined;
         }
-        if (this.#queue.length === 0 && !this.#isWaiting && !this.#needsCredit(bytes)) {
-            this.#sent += bytes;
+        // A request of moderate length needs no credit, and does not count.
+        const cost = type === 'request' && bytes - 1 <= LONG_LINE ? 0 : bytes;
+        if (this.#queue.length === 0 && !this.#isWaiting && !this.#needsCredit(cost)) {
+            this.#sent += cost;
             return this.#wire.write(line);
         }
-        return this.#wait({ line, bytes, isEvent: type === 'event' && !mustStay(members) });
+        return this.#wait({ line, cost, isEvent: type === 'event' && !mustStay(members) });
     }
 
-    #needsCredit(bytes) {
-        return bytes - 1 > LONG_LINE || this.#sent + bytes > FREE_BYTES;
+    #needsCredit(cost) {
+        return cost > 0 && (cost - 1 > LONG_LINE || this.#sent + cost > FREE_BYTES);
     }
 
     #wait(entry) {
@@ -81,7 +85,7 @@ export class Output {
     // Writes what has credit, then requests it for the next lines.
     #pump() {
         while (!this.#isWaiting && this.#queue.length > 0) {
-            if (this.#needsCredit(this.#queue[0].bytes)) {
+            if (this.#needsCredit(this.#queue[0].cost)) {
                 this.#request();
             } else {
                 this.#write(this.#queue.shift());
@@ -90,24 +94,22 @@ export class Output {
     }
 
     #write(entry) {
-        this.#sent += entry.bytes;
+        this.#sent += entry.cost;
         const room = this.#wire.write(entry.line);
         entry.resolve(room);
     }
 
     #request() {
-        let bytes = this.#queue[0].bytes;
+        let bytes = this.#queue[0].cost;
         let count = 1;
-        while (count < this.#queue.length && bytes + this.#queue[count].bytes <= BATCH_BYTES) {
-            bytes += this.#queue[count].bytes;
+        while (count < this.#queue.length && bytes + this.#queue[count].cost <= BATCH_BYTES) {
+            bytes += this.#queue[count].cost;
             count += 1;
         }
         this.#isWaiting = true;
         this.#granted = count;
         this.#wire.write(JSON.stringify({ type: 'want', ...this.#key, bytes }));
     }
-
-    #granted = 0;
 
     // The message `go`.
     go() {

@@ -5,6 +5,7 @@ import { randomInt } from 'node:crypto';
 import { RunnerError } from './errors.mjs';
 import { render } from './json.mjs';
 import { Values } from './values.mjs';
+import { takeWarm } from './warm.mjs';
 
 // Writes whose index is negative replace earlier ones of their task.
 const INDEXES = { __error__: -1, __scheduled__: -2, __interrupt__: -3, __resume__: -4 };
@@ -33,6 +34,8 @@ export class Records {
     // Ids of checkpoints that were read; id -> function of who waits for its put.
     #read = new Set();
     #waiting = new Map();
+    // The values of the root checkpoint that was put last.
+    #state;
     // The tuple of the thread's head, until the library asks for it.
     #head;
     // The root checkpoint from which the run started, once it was read: {id, values,
@@ -44,7 +47,7 @@ export class Records {
     // start: the message; isSync: whether a put waits for its commit.
     constructor(output, serde, start, isSync) {
         this.#output = output;
-        this.#values = new Values(output, serde);
+        this.#values = new Values(output, serde, takeWarm(start.thread_id));
         this.#threadId = start.thread_id;
         this.#start = start;
         this.#isSync = isSync;
@@ -89,7 +92,8 @@ export class Records {
             this.#made.add(checkpoint.id);
             this.#waiting.get(checkpoint.id)?.(true);
             if (ns === '') {
-                this.lastRoot = { id: checkpoint.id, parent, step: metadata?.step };
+                this.lastRoot = { id: checkpoint.id, parent };
+                this.#state = checkpoint.channel_values;
             }
             if (this.#isSync) {
                 return { promise: this.#output.sendCommitted('put', members) };
@@ -116,9 +120,13 @@ export class Records {
         });
     }
 
-    // The run is over: no put follows.
-    close() {
+    // The run is over: no put follows. isKept: nothing of it executes any longer, so that
+    // the next run of the thread may have its values.
+    close(isKept) {
         this.#waiting.forEach((resolve) => resolve(false));
+        if (isKept && this.#state) {
+            this.#values.keep(this.#threadId, this.#state);
+        }
     }
 
     // The channels to send, and the references of all channels. With a parent that the

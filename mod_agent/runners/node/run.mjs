@@ -54,7 +54,7 @@ export class Run {
     execute() {
         return runs.run(this, async () => {
             const result = await Promise.race([this.#finish(), this.#giveUp()]);
-            this.records?.close();
+            this.records?.close(result.status === 'success');
             await this.#end(result);
         });
     }

@@ -2,7 +2,7 @@
 // The messages of the supervisor: which runs there are, and what reaches them.
 import { Call } from './call.mjs';
 import { Graph } from './graphs.mjs';
-import { log } from './log.mjs';
+import { leave, log, watchExit } from './log.mjs';
 import { Library } from './library.mjs';
 import { Run } from './run.mjs';
 import { Wire } from './wire.mjs';
@@ -40,7 +40,8 @@ export class Runner {
     constructor(directory, slots) {
         this.#directory = directory;
         this.#slots = slots;
-        this.#wire = new Wire({ take: (line) => this.#take(line), end: () => process.exit(0) });
+        watchExit();
+        this.#wire = new Wire({ take: (line) => this.#take(line), end: () => leave(0) });
     }
 
     // A line that is not a message of the protocol ends the process.
@@ -60,7 +61,7 @@ export class Runner {
 
     #breach(text) {
         log(`protocol: ${text}`);
-        process.exit(2);
+        leave(2);
     }
 
     #handlers = {
@@ -115,7 +116,7 @@ export class Runner {
     async #leaveIfDrained() {
         if (this.#isDraining && this.#runs.size === 0) {
             await this.#wire.flush();
-            process.exit(0);
+            leave(0);
         }
     }
 }

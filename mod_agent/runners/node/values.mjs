@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of the library as blobs: their digests, lists by element, parts. An
-// element that was sent or read before is found by its identity; one whose own
-// members were changed since is encoded again.
+// element that was sent or read before, and is as it was, is not encoded again.
 import { createHash } from 'node:crypto';
 import { RunnerError } from './errors.mjs';
+import { entryOf, knownEntry, remember } from './known.mjs';
+import { keepWarm } from './warm.mjs';
 
 const MOST_DIGESTS = 65536;
 // Bytes of a part: with all escapes its text is no longer than a line may be.
@@ -11,41 +12,6 @@ const PART_BYTES = 4190000;
 const MOST_PARTS = 16;
 // Digests of a request, whose arguments have at most 4,096 bytes.
 const DIGESTS_A_REQUEST = 100;
-// Members of an object whose changes are noticed; longer ones are always encoded.
-const MOST_MEMBERS = 64;
-
-// The digests of objects of all runs, with their members at that time.
-const known = new WeakMap();
-
-function membersOf(value) {
-    const names = Object.keys(value);
-    return names.length > MOST_MEMBERS ? undefined : names.flatMap((name) => [name, value[name]]);
-}
-
-function isSame(before, now) {
-    return now !== undefined && before.length === now.length
-        && before.every((member, i) => Object.is(member, now[i]));
-}
-
-// members: those that the digest is of.
-function remember(value, digest, members) {
-    if (!members) {
-        known.delete(value);
-    } else if (known.get(value)?.digest !== digest || !isSame(known.get(value).members, members)) {
-        known.set(value, { digest, members });
-    }
-}
-
-// Something that is the same for a value as long as neither it nor, as far as records
-// of it were made, its members change.
-export function stampOf(value) {
-    return value !== null && typeof value === 'object' ? known.get(value) ?? value : value;
-}
-
-function cachedDigest(value) {
-    const entry = known.get(value);
-    return entry && isSame(entry.members, membersOf(value)) ? entry.digest : undefined;
-}
 
 export function digestOf(type, bytes) {
     const hex = createHash('sha256').update(`${type}\n`).update(bytes).digest('hex');
@@ -78,10 +44,13 @@ export class Values {
     #serde;
     // Digests that this run has sent or read.
     #digests = new Set();
+    #warm;
 
-    constructor(output, serde) {
+    // warm: digest -> value of the last run of the thread.
+    constructor(output, serde, warm = new Map()) {
         this.#output = output;
         this.#serde = serde;
+        this.#warm = warm;
     }
 
     // The reference of a value: {digests: [...]} of a list, {digest} of another one.
@@ -91,7 +60,7 @@ export class Values {
         }
         const digests = [];
         for (const item of value) {
-            const digest = cachedDigest(item);
+            const digest = knownEntry(item)?.digest;
             digests.push(digest !== undefined && this.#digests.has(digest)
                 ? digest : await this.#digest(item));
         }
@@ -101,7 +70,7 @@ export class Values {
     async #digest(value) {
         const isObject = value !== null && typeof value === 'object';
         // Before the first pause, in which a reducer may set the id of a message.
-        const members = isObject ? membersOf(value) : undefined;
+        const entry = isObject ? entryOf(value) : undefined;
         const [type, data] = await this.#serde.dumpsTyped(value);
         const bytes = typeof data === 'string' ? Buffer.from(data) : data;
         if (type === 'json' && bytes.length === 0) {
@@ -113,7 +82,7 @@ export class Values {
             await this.#send(digest, type, bytes);
         }
         if (isObject) {
-            remember(value, digest, members);
+            remember(value, entry, digest, bytes.length);
         }
         return digest;
     }
@@ -136,12 +105,23 @@ export class Values {
     // The values of references as a reply has them, in their order; undefined for null.
     async load(references) {
         const wanted = new Set(references.flatMap(digestsOf));
-        const values = await this.#read([...wanted]);
+        const values = await this.#read([...wanted].filter((digest) => !this.#isWarm(digest)));
         const results = [];
         for (const reference of references) {
             results.push(await this.#build(reference, values));
         }
         return results;
+    }
+
+    // Whether a value of the last run is there, and as it was.
+    #isWarm(digest) {
+        const value = this.#warm.get(digest);
+        if (value === undefined || knownEntry(value)?.digest !== digest) {
+            this.#warm.delete(digest);
+            return false;
+        }
+        this.#digests.add(digest);
+        return true;
     }
 
     async #build(reference, blobs) {
@@ -158,13 +138,36 @@ export class Values {
         return list;
     }
 
+    // An element that an earlier run has left is taken once: two lists may have it.
     async #decode(digest, blobs) {
+        const warm = this.#warm.get(digest);
+        if (warm !== undefined) {
+            this.#warm.delete(digest);
+            return warm;
+        }
+        if (!blobs.has(digest)) {
+            (await this.#read([digest])).forEach((blob, name) => blobs.set(name, blob));
+        }
         const { type, bytes } = blobs.get(digest);
         const value = await this.#serde.loadsTyped(type, bytes);
         if (value !== null && typeof value === 'object') {
-            remember(value, digest, membersOf(value));
+            remember(value, entryOf(value), digest, bytes.length);
         }
         return value;
+    }
+
+    // Keeps the elements of the lists of a state for the next run of the thread.
+    keep(thread, values) {
+        const kept = new Map();
+        let size = 0;
+        for (const item of Object.values(values).filter(isList).flat()) {
+            const entry = knownEntry(item);
+            if (entry) {
+                kept.set(entry.digest, item);
+                size += entry.size;
+            }
+        }
+        keepWarm(thread, kept, size);
     }
 
     // The bytes of blobs, by digest.

@@ -2,6 +2,7 @@
 // Lines between the main thread and the supervisor, over wire_thread.mjs, and
 // the bound of the bytes that wait to be written.
 import { Worker } from 'node:worker_threads';
+import { leave } from './log.mjs';
 
 // Unwritten bytes beyond which runs wait.
 const MOST_BYTES = 1024 * 1024;
@@ -28,7 +29,7 @@ export class Wire {
         });
         this.#worker.on('error', (error) => {
             process.stderr.write(`the thread of the pipes ended: ${error.stack}\n`);
-            process.exit(70);
+            leave(70);
         });
     }
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects whose digest is known, of all runs, and whether they are as they were: the
+// members of an object, and theirs, are compared, which takes a fraction of the time in
+// which they are encoded.
+
+// Beyond it an object is always encoded.
+const MOST_LEAVES = 512;
+
+// value -> {digest, size, leaves}: size is that of its encoded bytes.
+const known = new WeakMap();
+
+function isOpaque(value) {
+    return value instanceof Map || value instanceof Set || value instanceof Date
+        || value instanceof RegExp || ArrayBuffer.isView(value);
+}
+
+// Adds the names and values of an object, depth first; false if there are too many.
+function addLeaves(leaves, value) {
+    if (value === null || typeof value !== 'object') {
+        leaves.push(value);
+        return leaves.length <= MOST_LEAVES;
+    }
+    if (isOpaque(value)) {
+        return false;
+    }
+    const names = Object.keys(value);
+    leaves.push(names.length);
+    for (const name of names) {
+        leaves.push(name);
+        if (!addLeaves(leaves, value[name])) {
+            return false;
+        }
+    }
+    return leaves.length <= MOST_LEAVES;
+}
+
+// The position after the leaves of a value, if they are those from `at` on; else -1.
+function match(leaves, at, value) {
+    if (value === null || typeof value !== 'object') {
+        return at < leaves.length && Object.is(leaves[at], value) ? at + 1 : -1;
+    }
+    const names = Object.keys(value);
+    if (leaves[at] !== names.length || isOpaque(value)) {
+        return -1;
+    }
+    let next = at + 1;
+    for (const name of names) {
+        if (leaves[next] !== name) {
+            return -1;
+        }
+        next = match(leaves, next + 1, value[name]);
+        if (next < 0) {
+            return -1;
+        }
+    }
+    return next;
+}
+
+function isUnchanged(entry, value) {
+    return match(entry.leaves, 0, value) === entry.leaves.length;
+}
+
+// A value as it is now, for remember(); undefined for one that is not remembered.
+export function entryOf(value) {
+    const leaves = [];
+    return addLeaves(leaves, value) ? { leaves } : undefined;
+}
+
+// Remembers the digest of a value: entry was made before the value was encoded.
+export function remember(value, entry, digest, size) {
+    const before = known.get(value);
+    if (!entry) {
+        known.delete(value);
+    } else if (before?.digest !== digest || !isUnchanged(before, value)) {
+        known.set(value, { ...entry, digest, size });
+    }
+}
+
+// {digest, size} of a value that is as it was; else undefined.
+export function knownEntry(value) {
+    const entry = known.get(value);
+    return entry && isUnchanged(entry, value) ? entry : undefined;
+}
+
+// Something that stays the same as long as the value, and what was last encoded of it,
+// do.
+export function stampOf(value) {
+    return value !== null && typeof value === 'object' ? known.get(value) ?? value : value;
+}
