@@ -227,8 +227,9 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 
 \ir functions/api/schema_version.sql
 \ir functions/api/get_assistant.sql
-\ir functions/api/get_schemas.sql
-\ir functions/api/get_drawing.sql
+\ir functions/internal/get_schemas.sql
+\ir functions/internal/get_drawing.sql
+\ir functions/api/describe_graph.sql
 \ir functions/api/count_assistants.sql
 \ir functions/api/search_assistants.sql
 \ir functions/api/create_assistant.sql

@@ -2,9 +2,13 @@
 /* /assistants: assistants, and the schemas and drawings of their graphs. */
 #include "handlers.h"
 
+#include <string.h>
+
 #include <apr_strings.h>
 
+#include "../core/json.h"
 #include "../core/uuid.h"
+#include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
@@ -12,36 +16,59 @@
 #include "../model/schema.h"
 #include "../stream/deletion.h"
 #include "../stream/page.h"
+#include "../stream/update.h"
 #include "creation.h"
 
 /* Of a search, a count or a list of versions: 64 keys of metadata with 576
  * bytes each, and more. It is kept while a search waits for its turn. */
 #define SEARCH_BYTES 65536
 
-static int send_view(agent_call_t *call, agent_assistant_view_t view)
+int agent_handle_assistant_get(agent_call_t *call)
 {
     const char *body;
 
     if (agent_assistant_get(&body, call->db, &call->ref, call->assistant_id,
-                            view, &call->err, call->pool)
+                            &call->err, call->pool)
         != APR_SUCCESS) {
         return agent_problem_send(call);
     }
     return agent_response_json(call, HTTP_OK, body);
 }
 
-int agent_handle_assistant_get(agent_call_t *call)
+/* arguments: of the call `describe`. */
+static int send_description(agent_call_t *call, const char *arguments)
 {
-    return send_view(call, AGENT_ASSISTANT_RECORD);
+    const agent_assistant_question_t question = {
+        .assistant_id = call->assistant_id,
+        .arguments = arguments,
+        .timeout = agent_config_call_timeout(call->dir)};
+    const char *body = NULL;
+    const char *changed;
+
+    /* The call's, and of no thread. */
+    call->ref.run_id = agent_creation_new_id(call);
+    call->ref.thread_id = call->ref.run_id;
+    if (agent_json_scan_request(arguments, strlen(arguments), &call->err,
+                                call->pool)
+            != APR_SUCCESS
+        || agent_assistant_describe(&body, &changed, call->db, &call->ref,
+                                    &question, &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    if (body != NULL) {
+        return agent_response_json(call, HTTP_OK, body);
+    }
+    agent_wake_ready(call->child->wake_fd, call->ref.deployment_id, changed);
+    return agent_update_await(call);
 }
 
 int agent_handle_assistant_schemas(agent_call_t *call)
 {
-    return send_view(call, AGENT_ASSISTANT_SCHEMAS);
+    return send_description(call, "{\"what\":\"schemas\"}");
 }
 
-/* xray: how deep subgraphs are drawn; true is any depth. Checked and otherwise
- * ignored: built-in graphs have no subgraphs. */
+/* xray: how deep subgraphs are drawn; true is any depth. */
 int agent_handle_assistant_graph(agent_call_t *call)
 {
     bool flag = false;
@@ -51,23 +78,31 @@ int agent_handle_assistant_graph(agent_call_t *call)
         && agent_request_number(&depth, call, "xray", 0, 1000) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return send_view(call, AGENT_ASSISTANT_DRAWING);
+    return send_description(
+        call,
+        apr_psprintf(call->pool, "{\"what\":\"graph\",\"xray\":%s}",
+                     flag            ? "true"
+                         : depth > 0 ? apr_itoa(call->pool, depth)
+                                     : "false"));
 }
 
-/* Built-in graphs have no subgraphs, of any namespace. */
+/* With a namespace in the path: of that subgraph. */
 int agent_handle_assistant_subgraphs(agent_call_t *call)
 {
     bool recurse = false;
-    const char *record;
 
-    if (agent_request_flag(&recurse, call, "recurse") != APR_SUCCESS
-        || agent_assistant_get(&record, call->db, &call->ref,
-                               call->assistant_id, AGENT_ASSISTANT_RECORD,
-                               &call->err, call->pool)
-            != APR_SUCCESS) {
+    if (agent_request_flag(&recurse, call, "recurse") != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return agent_response_json(call, HTTP_OK, "{}");
+    return send_description(
+        call,
+        apr_psprintf(call->pool,
+                     "{\"what\":\"subgraphs\",\"namespace\":%s,"
+                     "\"recurse\":%s}",
+                     call->namespace == NULL
+                         ? "null"
+                         : agent_json_quote(call->namespace, call->pool),
+                     recurse ? "true" : "false"));
 }
 
 /* Reads the body of a search, a count or a list of versions. */

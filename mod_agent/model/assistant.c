@@ -4,31 +4,42 @@
 
 #include <apr_strings.h>
 
-/* In the order of agent_assistant_view_t. */
-static const agent_statement_t get_assistant[] = {
-    {.name = "agent_get_assistant",
-     .params = 2,
-     .is_repeatable = true,
-     .sql = "select code, body from agent.get_assistant($1, $2)"},
-    {.name = "agent_get_schemas",
-     .params = 2,
-     .is_repeatable = true,
-     .sql = "select code, body from agent.get_schemas($1, $2)"},
-    {.name = "agent_get_drawing",
-     .params = 2,
-     .is_repeatable = true,
-     .sql = "select code, body from agent.get_drawing($1, $2)"}};
+#include "state.h"
+
+static const agent_statement_t get_assistant = {
+    .name = "agent_get_assistant",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.get_assistant($1, $2)"};
 
 apr_status_t agent_assistant_get(const char **body, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
-                                 const char *assistant_id,
-                                 agent_assistant_view_t view,
-                                 agent_error_t **err, apr_pool_t *pool)
+                                 const char *assistant_id, agent_error_t **err,
+                                 apr_pool_t *pool)
 {
     const char *params[] = {ref->deployment_id, assistant_id};
 
-    return agent_db_pool_call(body, db, &get_assistant[view], params, err,
-                              pool);
+    return agent_db_pool_call(body, db, &get_assistant, params, err, pool);
+}
+
+static const agent_statement_t describe_graph = {
+    .name = "agent_describe_graph",
+    .params = 5,
+    .sql = "select code, body, changed from agent.describe_graph($1, $2, $3, "
+           "$4, $5)"};
+
+apr_status_t agent_assistant_describe(
+    const char **body, const char **changed, agent_db_pool_t *db,
+    const agent_run_ref_t *ref, const agent_assistant_question_t *question,
+    agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, question->assistant_id,
+                            ref->run_id,
+                            agent_state_print_seconds(question->timeout, pool),
+                            question->arguments};
+
+    return agent_db_pool_call_extra(body, changed, db, &describe_graph, params,
+                                    err, pool);
 }
 
 static const agent_statement_t search_assistants = {

@@ -8,23 +8,29 @@
 #include "page.h"
 #include "ref.h"
 
-/* The part of an assistant that is shown. */
-typedef enum agent_assistant_view_t {
-    /* Its record. */
-    AGENT_ASSISTANT_RECORD,
-    /* The JSON schemas of its graph; null for those that were not reported. */
-    AGENT_ASSISTANT_SCHEMAS,
-    /* The nodes and edges of its graph; none if they were not reported. */
-    AGENT_ASSISTANT_DRAWING
-} agent_assistant_view_t;
-
-/* Returns what `view` names. assistant_id: a UUID in lower case. Error:
+/* Returns the record. assistant_id: a UUID in lower case. Error:
  * ASSISTANT_NOT_FOUND. */
 apr_status_t agent_assistant_get(const char **body, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
-                                 const char *assistant_id,
-                                 agent_assistant_view_t view,
-                                 agent_error_t **err, apr_pool_t *pool);
+                                 const char *assistant_id, agent_error_t **err,
+                                 apr_pool_t *pool);
+
+/* A question about the graph of an assistant. All borrowed. */
+typedef struct agent_assistant_question_t {
+    const char *assistant_id;
+    /* Of the call `describe` (runners/PROTOCOL.md). */
+    const char *arguments;
+    /* As in state.h. */
+    apr_interval_time_t timeout;
+} agent_assistant_question_t;
+
+/* Describes the graph of an assistant. *body NULL: its code must be asked, the
+ * call ref->run_id was created, of a thread of the same id; *changed: as in
+ * run.h. Errors: ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND. */
+apr_status_t agent_assistant_describe(
+    const char **body, const char **changed, agent_db_pool_t *db,
+    const agent_run_ref_t *ref, const agent_assistant_question_t *question,
+    agent_error_t **err, apr_pool_t *pool);
 
 /* A search of assistants, or a list of versions. All borrowed. */
 typedef struct agent_assistant_query_t {

@@ -4,6 +4,13 @@
 
 #include <apr_strings.h>
 
+const char *agent_state_print_seconds(apr_interval_time_t timeout,
+                                      apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%" APR_TIME_T_FMT ".%03d", apr_time_sec(timeout),
+                        (int)apr_time_msec(timeout));
+}
+
 static const agent_statement_t update_state = {
     .name = "agent_update_state",
     .params = 6,
@@ -20,9 +27,7 @@ apr_status_t agent_state_update(const char **changed, agent_db_pool_t *db,
                             ref->thread_id,
                             ref->run_id,
                             user_id,
-                            apr_psprintf(pool, "%" APR_TIME_T_FMT ".%03d",
-                                         apr_time_sec(timeout),
-                                         (int)apr_time_msec(timeout)),
+                            agent_state_print_seconds(timeout, pool),
                             request};
     const char *body;
 

@@ -10,6 +10,10 @@
 #include "../db/pool.h"
 #include "ref.h"
 
+/* A timeout as a parameter of a statement: in seconds. */
+const char *agent_state_print_seconds(apr_interval_time_t timeout,
+                                      apr_pool_t *pool);
+
 /* Creates the call. timeout: how long the request waits for it. request: the
  * body as sent. *changed: as in run.h. Errors: THREAD_NOT_FOUND, THREAD_BUSY,
  * NO_GRAPH, GRAPH_NOT_FOUND, CHECKPOINT_NOT_FOUND. */

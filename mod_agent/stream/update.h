@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The response to an update of a thread's state. */
+/* The responses to requests that a graph's code answers: updates of a thread's
+ * state, descriptions of graphs. */
 #ifndef AGENT_STREAM_UPDATE_H
 #define AGENT_STREAM_UPDATE_H
 

@@ -218,6 +218,7 @@ create table agent.calls (
     checkpoint_id  uuid,
     thread_status  text,
     context        json        not null default '{}',
+    description_key text,
     code           text,
     body           text,
     epoch          integer,
@@ -250,6 +251,9 @@ comment on column agent.calls.checkpoint_id is
 comment on column agent.calls.thread_status is
     'Status of the thread before the update; a failure restores error. Null for a call that changes nothing.';
 comment on column agent.calls.context is 'As runs.context.';
+comment on column agent.calls.description_key is
+    'MD5 of the assistant, its version and the arguments of a description, which serves the same request for a '
+    'minute.';
 comment on column agent.calls.code is
     'Word of the result, as the functions of the API return it; null while the call is unfinished.';
 comment on column agent.calls.body is 'The response, or the text of the error.';
@@ -264,6 +268,8 @@ create index calls_unfinished on agent.calls (deadline_at) where finished_at is 
 comment on index agent.calls_unfinished is 'Finds calls whose request did not end them.';
 create index calls_finished on agent.calls (finished_at) where finished_at is not null;
 comment on index agent.calls_finished is 'Finds calls to delete.';
+create index calls_description on agent.calls (deployment_id, description_key) where description_key is not null;
+comment on index agent.calls_description is 'Finds the description of a graph that was requested before.';
 
 create table agent.run_events (
     deployment_id  uuid    not null,

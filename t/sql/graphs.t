@@ -110,6 +110,71 @@ subtest 'get_drawing returns the reported drawing, without nodes when there is n
     is +($play->api('get_drawing', AgentSQL::uuid()))[0], 'assistant_not_found';
 };
 
+subtest 'describe_graph answers with the report where it says all, else by a call' => sub {
+    my $describe = sub {
+        my ($assistant, %arguments) = @_;
+        my $call = AgentSQL::uuid();
+        my ($code, $body) = $play->api('describe_graph', $assistant, $call, 10, AgentSQL::encode(\%arguments));
+        return ($code, ref $body ? $body : undef, $session->extra, $call);
+    };
+    my $is_stored = sub { my ($body) = (&$describe)[1]; return $body };
+    my %deep = (what => 'graph', xray => \1);
+    my $worker = register('describing', 'shop');
+    report({ %SHOP, schemas => { input_schema => {} }, drawing => { nodes => [ { id => 'a' } ], edges => [] }, has_subgraphs => \0 });
+    my $id = $SHOP{assistant_id};
+    is_deeply $is_stored->($id, %deep)->{nodes}, [ { id => 'a' } ], 'a graph without subgraphs has one drawing';
+    is_deeply $is_stored->($id, what => 'subgraphs', namespace => undef, recurse => \1), {}, 'and no subgraphs';
+    report({ %SHOP, schemas => { input_schema => {} }, drawing => { nodes => [ { id => 'a' } ], edges => [] } });
+    is_deeply $is_stored->($id, what => 'graph', xray => \0)->{nodes}, [ { id => 'a' } ], 'a drawing without subgraphs is stored';
+    is_deeply $is_stored->($id, what => 'graph', xray => 0)->{nodes}, [ { id => 'a' } ], 'depth 0 is the same';
+    is_deeply $is_stored->($id, what => 'schemas')->{input_schema}, {}, 'schemas are stored';
+    is +($describe->(AgentSQL::uuid(), %deep))[0], 'assistant_not_found', 'an unknown assistant';
+
+    my $made = AgentSQL::uuid();
+    $play->api('create_assistant', $made, ['shop'], AgentSQL::encode({ graph_id => 'shop', config => { tags => ['t'],
+        configurable => { model => 'm' } }, context => { c => 1 }, metadata => { x => 1 } }));
+    my ($code, $body, $changed, $call) = $describe->($made, %deep);
+    is_deeply [ $code, $body, $changed ], [ 'ok', undef, "$call $call" ], 'a drawing with subgraphs is a call of no thread';
+    is +($play->api('join_call', $call, $call))[0], 'waiting', 'it can be waited for';
+    my ($claim) = $play->claim($worker, graphs => '{shop}');
+    is $claim->{op}, 'describe', 'it is claimed';
+    my $start = AgentSQL::decode($claim->{start});
+    is_deeply [ @$start{qw(type run_id op thread_id graph_id arguments context checkpoint)} ],
+        [ 'call', $call, 'describe', undef, 'shop', { what => 'graph', xray => Cpanel::JSON::XS::true }, { c => 1 }, undef ],
+        'the message has the arguments, and no thread';
+    is_deeply $start->{config}, { tags => ['t'], metadata => { x => 1 },
+        configurable => { model => 'm', graph_id => 'shop', assistant_id => $made } }, 'and the config of the assistant';
+    my $value = { nodes => [ { id => 'deep' } ], edges => [] };
+    $play->save($worker, { %{ AgentSQL::Play::finish($claim) }, value => $value });
+    is_deeply [ $play->api('join_call', $call, $call) ], [ 'ok', $value ], 'its result is the value';
+    is_deeply +($describe->($made, %deep))[1], $value, 'the same request is answered with it';
+    is +($describe->($made, what => 'graph', xray => 1))[1], undef, 'another one is not';
+    is +($describe->($id, %deep))[1], undef, 'nor the same of another assistant';
+    $play->api('update_assistant', $made, ['shop'], '{}');
+    is +($describe->($made, %deep))[1], undef, 'nor of another version';
+    is +($play->api('set_assistant_version', $made, 1))[0], 'ok';
+    is_deeply +($describe->($made, %deep))[1], $value, 'the version has its own';
+    at('12:02:00');
+    is +($describe->($made, %deep))[1], undef, 'it is forgotten after a minute';
+
+    report({ %SHOP, factory => \1, schemas => { input_schema => {} } });
+    (undef, $body, undef, $call) = $describe->($made, what => 'schemas');
+    is $body, undef, 'schemas of a factory are a call';
+    ($claim) = grep { $_->{run_id} eq $call } $play->claim($worker, graphs => '{shop}');
+    $play->save($worker, { %{ AgentSQL::Play::finish($claim) }, value => { input_schema => { a => 1 }, other => 1 } });
+    is_deeply +($play->api('join_call', $call, $call))[1], { graph_id => 'shop', input_schema => { a => 1 },
+        map { $_ => undef } qw(output_schema state_schema config_schema context_schema) }, 'the response has the members of the API';
+    report({ %SHOP, factory => \1, error => { error => 'E', message => 'm' } });
+    is_deeply $is_stored->($made, what => 'subgraphs'), {}, 'a graph that could not be loaded has no code to ask';
+    report({%SHOP});
+    at('15:00:00');
+    $session->query("update agent.workers set state = 'dead', dead_at = agent.now()");
+    is +($describe->($made, what => 'subgraphs'))[0], 'graph_not_found', 'a graph that no supervisor executes';
+    report({ %SHOP, drawing => { nodes => [ { id => 'a' } ], edges => [] } });
+    $play->api('delete_assistant', $made, 'false', undef);
+    at('12:00:00');
+};
+
 subtest 'a run of a graph that another host executes is accepted' => sub {
     register('a', 'shop');
     is +($play->try_run($play->thread, assistant => $SHOP{assistant_id}, graph => 'shop', graphs => []))[0], 'ok', 'by its name';

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The result of a call that ends. p_call: its queue row; p_end: its end; p_head: the head of its thread if the call
--- has saved it, else null; p_is_whole: agent.is_saved_update.
+-- has saved it, else null; p_is_whole: agent.is_saved_update; p_what: of a
+-- description.
 -- Returns: the code and the text of the result: ok with the response; update_refused or call_refused with the error
 --          of the graph; call_timeout, no_runner or call_failed when the server ended it; checkpoint_not_found when
 --          there was nothing to view.
@@ -10,6 +11,7 @@ create or replace function agent.choose_call_result(
     p_end agent.run_end,
     p_head uuid,
     p_is_whole boolean,
+    p_what text,
     out code text,
     out body text
 )
@@ -32,7 +34,16 @@ begin
             'checkpoint_id', p_head);
     elsif v_word is null and p_call.op <> 'update' and p_end.value is not null then
         code := 'ok';
-        body := p_end.value::text;
+        body := case
+            when p_what = 'schemas' then json_build_object(
+                'graph_id', p_call.graph_id,
+                'input_schema', p_end.value -> 'input_schema',
+                'output_schema', p_end.value -> 'output_schema',
+                'state_schema', p_end.value -> 'state_schema',
+                'config_schema', p_end.value -> 'config_schema',
+                'context_schema', p_end.value -> 'context_schema')::text
+            else p_end.value::text
+        end;
     elsif v_word is null and p_call.op = 'view' then
         code := 'checkpoint_not_found';
     elsif v_word is null then
@@ -49,5 +60,5 @@ begin
 end
 $function$;
 
-comment on function agent.choose_call_result(agent.run_queue, agent.run_end, uuid, boolean) is
+comment on function agent.choose_call_result(agent.run_queue, agent.run_end, uuid, boolean, text) is
     'The result of a call that ends.';

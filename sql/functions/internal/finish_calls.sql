@@ -41,7 +41,11 @@ begin
            and t.thread_id = v_call.thread_id
            and t.head_run_id = v_call.run_id;
         select r.code, r.body into v_code, v_body
-          from agent.choose_call_result(v_call, v_end, v_head, agent.is_saved_update(v_call)) r;
+          from agent.choose_call_result(v_call, v_end, v_head, agent.is_saved_update(v_call), (
+                   select c.arguments ->> 'what'
+                     from agent.calls c
+                    where c.call_id = v_call.run_id
+                      and c.deployment_id is not distinct from v_call.deployment_id)) r;
 
         update agent.calls c
            set code = v_code,

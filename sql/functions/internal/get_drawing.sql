@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- GET /assistants/{assistant_id}/graph, as a runner reported it.
+-- The drawing of an assistant's graph, as a runner reported it.
 -- Returns: ok with an object of nodes and edges, both empty when none were reported; assistant_not_found.
 -- Locks:   none.
 create or replace function agent.get_drawing(
@@ -27,4 +27,4 @@ begin
 end
 $function$;
 
-comment on function agent.get_drawing(uuid, uuid) is 'GET /assistants/{assistant_id}/graph.';
+comment on function agent.get_drawing(uuid, uuid) is 'The reported drawing of an assistant''s graph.';

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- GET /assistants/{assistant_id}/schemas, as a runner reported them.
+-- The schemas of an assistant's graph, as a runner reported them.
 -- Returns: ok with the graph's name and its schemas, null for each that was not reported; assistant_not_found.
 -- Locks:   none.
 create or replace function agent.get_schemas(
@@ -33,4 +33,4 @@ begin
 end
 $function$;
 
-comment on function agent.get_schemas(uuid, uuid) is 'GET /assistants/{assistant_id}/schemas.';
+comment on function agent.get_schemas(uuid, uuid) is 'The reported schemas of an assistant''s graph.';
