@@ -8,6 +8,7 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
+use AgentTest::Wait;
 
 my $db = AgentSQL->new;
 my $session = $db->session;
@@ -169,6 +170,38 @@ subtest 'what is not valid is refused' => sub {
     is_deeply keys_of(namespace_prefix => [ ($label) x 32 ]), [ 'k' x 1024 ];
     is put([ map { substr(join('', map { chr 33 + ($_ * 7919) % 90 + ($_ % 3) * 200 } $_ .. $_ + 40), 0, 20) =~ tr/./x/r } 1 .. 25 ], 'k', {}), 'ok',
         'also one that does not compress';
+};
+
+sub wait_blocked {
+    my ($on, $by) = @_;
+    my $pid = $by->value('select pg_backend_pid()');
+    return wait_for('the other session to wait', sub {
+        $on->value("select count(*) from pg_stat_activity where $pid = any (pg_blocking_pids(pid))")
+    });
+}
+
+subtest 'puts of several items wait for each other without a deadlock, and reads wait for none' => sub {
+    clear();
+    my $other = $db->session;
+    my $puts = sub {
+        my (@keys) = @_;
+        return sprintf "select agent.put_items('%s', '%s')", $play->deployment,
+            AgentSQL::encode([ map { { namespace => ['d'], key => $_, value => { by => $keys[0] }, ttl => 10 } } @keys ]);
+    };
+    $session->query($puts->(qw(a b)));
+    $session->query('begin');
+    $session->query($puts->('a'));
+    $other->send($puts->(qw(b a)));
+    my $third = $db->session;
+    wait_blocked($third, $session);
+    my $found = AgentSQL::Play->new($third)->body('search_items', '{"namespace_prefix":["d"]}', undef)->{items};
+    is_deeply $found->[0]{value}, { by => 'a' },
+        'a search does not wait for a put of an item whose time it begins again';
+    $session->query($puts->('b'));
+    $session->query('commit');
+    $other->receive;
+    is_deeply [ map { get('d', $_)->{value}{by} } qw(a b) ], [qw(b b)], 'the second one has put both items after the first one';
+    $_->close for $other, $third;
 };
 
 subtest 'a search that would examine too much is refused' => sub {
