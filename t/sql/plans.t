@@ -11,7 +11,8 @@ use AgentSQL;
 use AgentSQL::Play;
 
 my @TABLES = qw(assistants threads runs run_queue calls run_events_default checkpoints checkpoint_items usage_events
-    checkpoint_snapshots checkpoint_writes checkpoint_blobs blob_sweeps item_sweeps inherited_items thread_expiries webhook_outbox);
+    checkpoint_snapshots checkpoint_writes checkpoint_blobs blob_sweeps item_sweeps inherited_items thread_expiries webhook_outbox
+    store_items);
 my $deployment = $AgentSQL::DEPLOYMENT;
 # A thread with 4,000 checkpoints and snapshots, each of which adds an element to a list.
 my $LONG = '00000000-0000-7000-8000-00000000cafe';
@@ -59,6 +60,9 @@ insert into agent.checkpoint_writes (deployment_id, thread_id, checkpoint_ns, ch
     task_path, channel, digests, is_list)
 select '$deployment', '$LONG', '', md5('l' || n)::uuid, 'task', 0, n, md5('l' || n)::uuid, '', 'messages', array[md5('b' || n - 1)::uuid], true
 from generate_series(1, 4000) n;
+insert into agent.store_items (deployment_id, namespace, key, value, value_bytes, ttl, expires_at, created_at, updated_at)
+select '$deployment', array['n', (n % 2000)::text], n::text, '{"n": 1}', 8, interval '1 hour', now() + interval '1 hour', now(), now()
+from generate_series(1, 20000) n;
 insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
 select '$deployment', md5('x' || n)::uuid, now() + interval '1 hour' from generate_series(1, 4000) n;
 insert into agent.usage_events (deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch,
@@ -207,6 +211,18 @@ sub life {
     $update->($calls[1]);
     $measure->('end_call', sub { $play->api('end_call', $called, $calls[1]) });
     $measure->('sweep_calls', sub { $session->value('select agent.sweep_calls()') });
+    my $item = '{"namespace":["n","7"],"key":"new","value":{"n":2},"ttl":10}';
+    $measure->('put_item', sub { $play->api('put_item', $item) }) for 1, 2;
+    $measure->('get_item', sub { $play->api('get_item', 'n.7', 'new', 'true') });
+    $measure->('search_items', sub { $play->api('search_items', '{"namespace_prefix":["n","7"],"filter":{"n":1},"limit":3}', undef) });
+    $measure->('list_namespaces', sub { $play->api('list_namespaces', '{"prefix":["n"],"suffix":["*","*"],"limit":5}') });
+    $measure->('use_store', sub {
+        $session->query("select * from agent.use_store($worker, '$deployment', '$long->{run_id}', 1,
+            '{\"ops\":[{\"op\":\"get\",\"namespace\":[\"n\",\"7\"],\"key\":\"new\"},{\"op\":\"search\",\"namespace_prefix\":[\"n\",\"8\"],\"limit\":2}]}', null, 1000)") });
+    $measure->('delete_item', sub { $play->api('delete_item', $item) });
+    $session->query("set agent.now = '" . $session->value("select now() + interval '59 minutes'") . "'");
+    $measure->('sweep_store', sub { $session->value('select agent.sweep_store()') });
+    $session->query('reset agent.now');
     return scalar @claims;
 }
 
