@@ -10,6 +10,7 @@ set -euo pipefail
 umask 022
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/server.sh"
+. "$(dirname "$0")/applications.sh"
 cd "$ROOT"
 
 # Not in the environment of the processes that this script starts.
@@ -133,10 +134,19 @@ give_up() {
     die "$*"
 }
 
+# talk PART [GRAPH]
 talk() {
     say
-    conf/quickstart/talk.pl "$(server_url)" "$RUN_DIR" "$(server_model)" ||
+    conf/quickstart/talk.pl "$(server_url)" "$RUN_DIR" "$(server_model)" "$@" ||
         die "The conversation did not end as it should; see $RUN_DIR/logs/error_log"
+}
+
+# The conversation needs no network; the examples need a package registry.
+hold_conversations() {
+    talk conversation
+    say
+    ! serve_examples || talk approval "$(served_graphs | head -n 1)"
+    talk next
 }
 
 resolve_run_dir() {
@@ -159,7 +169,7 @@ start() {
         say "Stop it first to give it another port or model: make -f Makefile.apxs stop"
         [ "${ASKED_PORT:-$(server_defined PORT)}" = "$(server_defined PORT)" ] ||
             exit 1
-        talk
+        hold_conversations
         return
     fi
     # Children whose parent was killed may still hold the port.
@@ -174,7 +184,7 @@ start() {
     flock -n 9 || die "Another run of this checkout is at work."
     start_database
     start_server
-    talk
+    hold_conversations
 }
 
 something_runs() {

@@ -51,6 +51,11 @@ launch_server() {
         -f "$RUN_DIR/httpd.conf" -k start
 }
 
+restart_server() {
+    detached "$(apxs_value SBINDIR)/$(apxs_value PROGNAME)" \
+        -f "$RUN_DIR/httpd.conf" -k graceful
+}
+
 # The processes that were started with this configuration, with children whose
 # parent was killed. grep reads the pattern from a file: on its command line it
 # would match grep itself.

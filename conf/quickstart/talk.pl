@@ -1,15 +1,18 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
-# One conversation with a running agent server, printed as it happens:
-#   talk.pl URL RUN_DIR MODEL
+# Conversations with a running agent server, printed as they happen:
+#   talk.pl URL RUN_DIR MODEL conversation     with the graph `agent`
+#   talk.pl URL RUN_DIR MODEL approval GRAPH   with an example application
+#   talk.pl URL RUN_DIR MODEL next             what the reader can try
 # Each step is a curl command that the reader can repeat. MESSAGE replaces the
 # question. RUN_DIR/thread stores the thread for the next start.
 use strict;
 use warnings;
 use JSON::PP;
 
-my ($url, $run_dir, $model) = @ARGV;
-die "usage: talk.pl URL RUN_DIR MODEL\n" if !defined $model;
+my ($url, $run_dir, $model, $part, $graph) = @ARGV;
+my %PARTS = (conversation => \&conversation, approval => \&approval, next => \&print_what_next);
+die "usage: talk.pl URL RUN_DIR MODEL conversation|approval GRAPH|next\n" if !$PARTS{ $part // '' };
 
 my $ASK = $ENV{MESSAGE} || 'What time is it? Please use clock {}';
 utf8::decode($ASK);
@@ -63,16 +66,41 @@ sub conversation {
     print "    The other region allows 20 of these:\n";
     print_limit("$host:" . ($port + 2)) for 1 .. 2;
 
-    print_what_next($id);
+    remember($id);
     exit($end->{json}{status} eq 'success' ? 0 : 1);
+}
+
+# An application stops, asks, and goes on.
+sub approval {
+    print "$style{bold}A LangGraph application: the graph `$graph`$style{off}\n",
+        "It is in conf/quickstart/examples; httpd.conf has one line for it.\n";
+
+    heading('A run calls a tool that asks a person before it orders.');
+    my $id = request('POST', '/threads', '{}')->{json}{thread_id};
+    $thread_url = "$url/threads/$id";
+    print "$style{dim}  \$ T=$thread_url$style{off}\n";
+    my $asked = request('POST', "/threads/$id/runs/wait", body('order 2 cups', '', $graph));
+    my $question = $asked->{json}{__interrupt__}[0]{value}{question} // die "The graph did not ask.\n";
+    print "    __interrupt__: $style{bold}$question$style{off}\n";
+
+    heading('The thread waits for the answer, for days if need be.');
+    my $thread = request('GET', "/threads/$id");
+    print "    status: $style{bold}$thread->{json}{status}$style{off}\n";
+
+    heading('The next run resumes it with the answer.');
+    my $end = request('POST', "/threads/$id/runs/wait",
+        qq({"assistant_id":"$graph","command":{"resume":"yes"}}));
+    my $last = $end->{json}{messages}[-1];
+    print "    $last->{type}: $style{bold}", plain_text($last->{content}), "$style{off}\n";
+    exit($last->{type} eq 'ai' && $thread->{json}{status} eq 'interrupted' ? 0 : 1);
 }
 
 # The body of a run, in the order in which a person would write it.
 sub body {
-    my ($text, @more) = @_;
+    my ($text, $more, $assistant) = @_;
     my $content = JSON::PP->new->allow_nonref->encode($text);
-    return '{' . join(',', '"assistant_id":"agent"', '"input":{"messages":'
-        . "[{\"role\":\"user\",\"content\":$content}]}", @more) . '}';
+    return '{' . join(',', sprintf('"assistant_id":"%s"', $assistant // 'agent'), '"input":{"messages":'
+        . "[{\"role\":\"user\",\"content\":$content}]}", $more || ()) . '}';
 }
 
 sub heading { print "\n$style{bold}", ++$number, ". $_[0]$style{off}\n"; return }
@@ -204,15 +232,15 @@ sub print_limit {
 }
 
 sub print_what_next {
-    my ($id) = @_;
-    my $earlier = remember($id);
+    my ($id, $earlier) = remembered();
     my $again = shell_quote(body('use calculator {"expression": "6 * 7"}'));
     my $long = shell_quote(body('sleep 20000'));
     my $interrupt = shell_quote(body($ASK, '"multitask_strategy":"interrupt"'));
     print <<"TEXT";
 
 $style{bold}The server keeps running on $url$style{off}
-  Try next, with T as above:
+  Try next:
+    T=$url/threads/$id
     curl -N \$T/runs/stream -d $again
     curl \$T/runs -d $long
     curl \$T/runs -d $interrupt
@@ -230,18 +258,22 @@ TEXT
     return;
 }
 
-# Stores this thread's id and returns the one stored before.
+# The ids of the last thread and of the one before, '' for none.
+sub remembered {
+    open my $in, '<', "$run_dir/thread" or return ('', '');
+    chomp(my @ids = <$in>);
+    return map { $ids[$_] // '' } 0, 1;
+}
+
+# Stores this thread's id, before that of the last start.
 sub remember {
     my ($id) = @_;
     my $file = "$run_dir/thread";
-    my $earlier = '';
-    if (open my $in, '<', $file) {
-        chomp($earlier = <$in> // '');
-    }
+    my ($earlier) = remembered();
     open my $out, '>', $file or die "$file: $!\n";
-    print {$out} "$id\n";
+    print {$out} "$id\n$earlier\n";
     close $out or die "$file: $!\n";
-    return $earlier;
+    return;
 }
 
-conversation();
+$PARTS{$part}->();

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The example applications in the quick start: copied, built and served, each if
+# its language is there and a package registry answers. Sourced by run.sh.
+
+# The graph `shop` of both, under two names, since one deployment serves them.
+example_graph() { if [ "$1" = python ]; then say shop; else say shop-js; fi; }
+
+example_program() { if [ "$1" = python ]; then say python3; else say node; fi; }
+
+# The user of runners in httpd.conf.
+runner_user() { if is_root; then say nobody; else id -un; fi; }
+
+# Changes of the examples appear at the next start; what was built is kept.
+copy_example() {
+    local target=$RUN_DIR/applications/$1
+    mkdir -p "$target"
+    cp -R "$ROOT/conf/quickstart/examples/$1/." "$target"
+    sed -i "s/^    \"shop\":/    \"$(example_graph "$1")\":/" \
+        "$target/langgraph.json"
+    ! is_root || chown -R "$(runner_user)" "$target"
+}
+
+# Tells within seconds that no registry answers.
+build_example() {
+    PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=15 UV_HTTP_TIMEOUT=15 \
+        npm_config_fetch_retries=1 npm_config_fetch_timeout=15000 \
+        quiet "$RUN_DIR/logs/build_$1" timeout 600 \
+        "$ROOT/.build/release/agentctl" build "$RUN_DIR/applications/$1"
+}
+
+# Prints the directives of the examples that could be built.
+examples_conf() {
+    local language
+    for language in python javascript; do
+        if ! have "$(example_program "$language")"; then
+            say "    No $(example_program "$language") here: the example in $language is left out." >&2
+        elif copy_example "$language" && build_example "$language"; then
+            say "AgentApplication $(example_graph "$language") \"$RUN_DIR/applications/$language\""
+        else
+            say "    The example in $language could not be built, and is left out:" \
+                "$RUN_DIR/logs/build_$language" >&2
+        fi
+    done
+}
+
+example_is_served() {
+    curl -fs --max-time 5 "$(server_url)/assistants/search" \
+        -d "{\"graph_id\":\"$1\"}" | grep -q assistant_id
+}
+
+# Fails if no example can be served.
+serve_examples() {
+    local conf=$RUN_DIR/applications.conf graph
+    step "Building the example applications (conf/quickstart/examples)"
+    examples_conf >"$conf.new"
+    if ! cmp -s "$conf.new" "$conf"; then
+        mv "$conf.new" "$conf"
+        quiet "$RUN_DIR/logs/httpd_restart" restart_server || return
+    fi
+    rm -f "$conf.new"
+    for graph in $(served_graphs); do
+        wait_until 60 example_is_served "$graph" || {
+            say "    The graph $graph is not served; see $RUN_DIR/logs/error_log"
+            return 1
+        }
+    done
+    [ -n "$(served_graphs)" ]
+}
+
+served_graphs() {
+    sed -n 's/^AgentApplication \([^ ]*\) .*/\1/p' "$RUN_DIR/applications.conf"
+}
