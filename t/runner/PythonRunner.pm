@@ -118,6 +118,7 @@ sub take_line {
     elsif ($line->{type} eq 'checkpoint') {
         my $space = $self->{records}{runs}{ $line->{run_id} }{thread}{ns}{ $line->{ns} // '' };
         die "a checkpoint without its put\n" if !$space->{checkpoints}{ $line->{checkpoint_id} };
+        $self->{records}->show($line);
     }
     return;
 }

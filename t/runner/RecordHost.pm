@@ -18,8 +18,15 @@ sub begin {
     my ($self, $start) = @_;
     $self->{runs}{ $start->{run_id} } = {
         thread => $self->{threads}{ $start->{thread_id} // '' } //= { blobs => {}, ns => {} },
-        head => ($start->{checkpoint} || {})->{checkpoint_id}, known => {}, put => {}, parts => {},
+        known => {}, put => {}, parts => {},
         last => $start->{last} };
+    return;
+}
+
+# A checkpoint of the root graph was shown: it is the head of the thread.
+sub show {
+    my ($self, $line) = @_;
+    $self->{runs}{ $line->{run_id} }{thread}{head} = $line->{checkpoint_id} if !defined $line->{ns};
     return;
 }
 
@@ -121,13 +128,18 @@ sub sorted_writes {
     return sort { $a->[4] cmp $b->[4] || $a->[0] cmp $b->[0] || $a->[1] <=> $b->[1] } @all;
 }
 
+# As the server has them in a checkpoint.
+sub writes_of {
+    return sort { $a->[0] cmp $b->[0] || $a->[1] <=> $b->[1] } sorted_writes(@_);
+}
+
 sub tuple_of {
     my ($run, $space, $found) = @_;
     return {
         tuple => { map { $_ => $found->{$_} } qw(ns checkpoint_id parent run_id checkpoint metadata) },
         channels => { map { $_ => reference($run, $found->{channels}{$_}) } keys %{ $found->{channels} } },
         writes => [ map { [ @{$_}[ 0 .. 2 ], reference($run, $_->[3]), $_->[4] ] }
-            sorted_writes($space, $found->{checkpoint_id}) ] };
+            writes_of($space, $found->{checkpoint_id}) ] };
 }
 
 # Half of each list and no writes, then the rest.
@@ -135,7 +147,7 @@ sub get {
     my ($run, $args, $cursor) = @_;
     my $space = $run->{thread}{ns}{ $args->{ns} } // { checkpoints => {} };
     my $last = $run->{last} ? undef : $run->{put}{ $args->{ns} };
-    $last //= ($args->{ns} eq '' && !$run->{last} ? $run->{head}
+    $last //= ($args->{ns} eq '' && !$run->{last} ? $run->{thread}{head}
         : (sort keys %{ $space->{checkpoints} })[-1]);
     my $found = $space->{checkpoints}{ $args->{checkpoint_id} // $last // '' } or return { tuple => undef };
     my $whole = tuple_of($run, $space, $found);

@@ -121,6 +121,25 @@ in_all_versions(sub {
     @stopped = $runner->run(graph_id => 'counter', input => { n => 1, steps => [] }, interrupt_after => '*');
     is_deeply +(lines_of('checkpoint', @stopped))[-1]{next}, ['double'], 'breakpoint: after each node';
 
+    # --- Earlier checkpoints -----------------------------------------------------------------
+
+    # From the checkpoint with that number of a run's: the head of the thread is a later one.
+    my $from = sub {
+        my ($number, $run_lines, @fields) = @_;
+        my $checkpoint = (lines_of('checkpoint', @{$run_lines}))[$number];
+        return $runner->run(graph_id => 'counter', @fields, $runner->next_of($start->{thread_id}, $checkpoint));
+    };
+    my @branch = $from->(2, \@lines, input => undef);
+    is_deeply [ map { "$_->{metadata}{source} $_->{values}{n}" } lines_of('checkpoint', @branch) ],
+        [ ('fork 2') x ($version eq 'newest'), 'loop 4' ], 'earlier checkpoint: its node is executed again, on a copy where the library makes one';
+    is +(lines_of('checkpoint', @branch))[0]{parent}, $checkpoints[2]{checkpoint_id}, 'earlier checkpoint: it is the parent';
+    @branch = $from->(3, \@lines, input => { n => 7 });
+    is +(lines_of('checkpoint', @branch))[0]{parent}, $checkpoints[3]{checkpoint_id}, 'earlier checkpoint: input goes on from it';
+    is scalar @{ (lines_of('checkpoint', @branch))[-1]{values}{steps} }, 4, 'earlier checkpoint: with its state';
+    my $first_id = $checkpoints[1]{checkpoint_id};
+    @branch = $from->(1, \@lines, input => undef, attempt => 2, config => { configurable => { checkpoint_id => $first_id } });
+    is scalar(lines_of('checkpoint', @branch)), 0, 'earlier checkpoint: a second attempt goes on from the head';
+
     # --- Commands, limits, context --------------------------------------------------------
 
     my @went = $runner->run(graph_id => 'counter', command => { update => { n => 50 }, goto => 'double' },
@@ -147,6 +166,22 @@ in_all_versions(sub {
     is $sync[-1]{status}, 'success';
     @exit = $runner->run(graph_id => 'approve', input => { n => 0, steps => [] }, durability => 'exit');
     ok +(grep { @{ $_->{task}{interrupts} } } lines_of('task', @exit)), 'durability exit: an interrupt is shown';
+
+    # --- Sizes ---------------------------------------------------------------------------------
+
+    my @deep = $runner->run(graph_id => 'deep', input => { n => 0 });
+    is +(lines_of('checkpoint', @deep))[-1]{values}{n}, 1, 'ten levels of subgraphs';
+    my %levels = map { ($_->{ns} // '') => 1 } lines_of('checkpoint', @deep);
+    is scalar keys %levels, 10, 'ten levels of subgraphs: each has checkpoints';
+    my @many = $runner->run(graph_id => 'fan', input => { n => 200, steps => [] });
+    is scalar @{ (lines_of('checkpoint', @many))[-1]{values}{steps} }, 200, '200 branches at once';
+    my $big = $runner->start_of('large', input => { n => 6000 });
+    $runner->send($big);
+    my @big = $runner->lines_of_run($big->{run_id});
+    is scalar @{ (lines_of('checkpoint', @big))[-1]{values}{items} }, 6000, 'a state of 6 MB';
+    is +(lines_of('checkpoint', @big))[-1]{values}{data}, 'AP8gYnl0ZXM=', 'bytes are shown in base64';
+    @big = $runner->run(graph_id => 'large', input => { n => 1 }, $runner->next_of($big->{thread_id}, @big));
+    is +(lines_of('checkpoint', @big))[-1]{sent}{items}{'$list'}{keep}, 6000, 'a state of 6 MB: the next run sends what it adds';
 
     # --- How graphs are made ------------------------------------------------------------------
 

@@ -70,6 +70,16 @@ in_all_versions(sub {
     ok +(grep { $_ eq "values|$child->{ns}" } $names->(@lines)), 'values: those of a subgraph have its name';
     is_deeply [ $names->($stream->('counter', { n => 1, steps => [] })) ], [], 'no mode: no events';
 
+    # --- Tools ---------------------------------------------------------------------------
+
+    @lines = $stream->('react', $human, qw(tools values));
+    is_deeply [ map { "$_->{type} $_->{content}" } @{ (lines_of('checkpoint', @lines))[-1]{values}{messages} } ],
+        [ 'human Hello', 'ai ', 'tool 5', 'ai It is 5.' ], 'tools: an agent calls one and answers';
+    is_deeply [ map { $_->{event} } events_of('tools', @lines) ], $version eq 'newest' ? [qw(on_tool_start on_tool_end)] : [],
+        'tools: the events of the call, where the library has them';
+    is_deeply [ map { [ @{$_}{qw(toolCallId name)} ] } events_of('tools', @lines) ],
+        $version eq 'newest' ? [ ([ 'call-1', 'add' ]) x 2 ] : [], 'tools: each names the call and the tool';
+
     # --- The call update -------------------------------------------------------------
 
     my $start = $runner->start_of('counter', input => { n => 1, steps => [] });

@@ -20,7 +20,8 @@ class Application:
     descriptions: dict[str, str | None] = field(default_factory=dict)
     env: Any = None
     dependencies: list[str] = field(default_factory=list)
-    allowed_modules: Any = None
+    # `checkpointer.serde`: how values of the library are read
+    serde: dict[str, Any] = field(default_factory=dict)
 
     def enter(self) -> None:
         """Makes this process one of the application: folder, environment, path."""
@@ -61,8 +62,7 @@ def read(directory: str) -> Application:
         application.descriptions[name] = value.get("description")
     application.env = config.get("env")
     application.dependencies = [name for name in config.get("dependencies") or [] if isinstance(name, str)]
-    serde = (config.get("checkpointer") or {}).get("serde") or {}
-    application.allowed_modules = serde.get("allowed_msgpack_modules")
+    application.serde = (config.get("checkpointer") or {}).get("serde") or {}
     return application
 
 

@@ -64,6 +64,7 @@ class Records:
         self._read: set[tuple[str, str]] = set()
         self._changed = asyncio.Condition()
         self._has_failed = False
+        self._first: Stored | None = None
         self.is_sync = False
         # The values of the head, as they were read.
         self.head_values: dict[str, Kept] = {}
@@ -130,7 +131,15 @@ class Records:
 
     # --- Reading -------------------------------------------------------------
 
+    async def find_thread_head(self) -> str | None:
+        """The id of the thread's last checkpoint, which is kept for the first get()."""
+        self._first = await self.get("", None)
+        return None if self._first is None else self._first.tuple["checkpoint_id"]
+
     async def get(self, ns: str, checkpoint_id: str | None) -> Stored | None:
+        first, self._first = self._first, None
+        if first is not None and ns == "" and checkpoint_id in (None, first.tuple["checkpoint_id"]) and not self._put:
+            return first
         if self._is_new_thread and not self._put and checkpoint_id is None:
             return None
         args = jsontext.dumps({"ns": ns, "checkpoint_id": checkpoint_id})
@@ -146,6 +155,7 @@ class Records:
 
     async def values(self, stored: Stored, serde: Any) -> tuple[dict[str, Any], list[tuple[str, str, Any]]]:
         """The values of the channels, and the writes."""
+        stored.writes.sort(key=lambda write: (write[4] or "", write[0], write[1]))
         references = [*stored.channels.values(), *(write[3] for write in stored.writes)]
         encoded = await self._blobs.load(digest for reference in references for digest in digests_of(reference))
         values, channels = {}, {}

@@ -15,6 +15,10 @@ from .state import States, configurable_of
 from .stream import Stream, library_modes
 
 
+# Names of a config that say where a run begins; the runner sets them itself.
+PLACE = {"checkpoint_id", "checkpoint_ns", "checkpoint_map"}
+
+
 class Drained(Exception):
     """The run stops after a checkpoint; another runner goes on."""
 
@@ -53,9 +57,9 @@ class Job:
         if "assistant_id" in self.message:
             ids["assistant_id"] = self.message["assistant_id"]
         configurable = {name: value for name, value in (given.get("configurable") or {}).items()
-                        if not name.startswith("__")}
+                        if not name.startswith("__") and name not in PLACE}
         config: dict[str, Any] = {
-            "configurable": {**configurable, **ids, "checkpoint_ns": configurable.get("checkpoint_ns", "")},
+            "configurable": {**configurable, **ids, "checkpoint_ns": ""},
             "metadata": {**(given.get("metadata") or {}), **ids},
             "tags": list(given.get("tags") or []),
         }
@@ -157,6 +161,8 @@ class Run(Job):
 
     async def _execute(self) -> None:
         config = self.config() | {"run_id": uuid.UUID(self.run_id), "run_name": self._graph.name}
+        if await self._is_addressed():
+            config["configurable"]["checkpoint_id"] = self.head
         context = self.message.get("context") or None
         async with self._graph.use(graphs.RUN, config, context) as graph:
             async for ns, mode, data in self._items(graph, config, context):
@@ -164,11 +170,19 @@ class Run(Job):
                 await self.lane.room()
             await self._show_last(graph, config)
 
+    async def _is_addressed(self) -> bool:
+        """Whether the client named the checkpoint from which the run starts, for the library to go back to it."""
+        if self.head is None or self.message["attempt"] > 1:
+            return False
+        named = ((self.message.get("config") or {}).get("configurable") or {}).get("checkpoint_id")
+        return str(named).lower() == self.head or await self.records.find_thread_head() != self.head
+
     async def _show_last(self, graph: Any, config: dict[str, Any]) -> None:
         """Old versions do not stream the checkpoint at which a breakpoint after a node stops."""
         last = self.records.last_put("")
         if last is not None and last != self.states.head and not self._is_exit:
             self._stream.flush_values()
+            config["configurable"].pop("checkpoint_id", None)
             self.states.send(payload_of(await graph.aget_state(config)), "")
 
     def _items(self, graph: Any, config: dict[str, Any], context: Any) -> AsyncIterator[tuple[Any, str, Any]]:

@@ -8,6 +8,7 @@ Blocking methods wait for the loop; on the loop itself they are refused.
 
 from __future__ import annotations
 
+import inspect
 import random
 from typing import Any, AsyncIterator, Callable, Iterator, Mapping, NoReturn, Sequence
 
@@ -17,6 +18,7 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     get_checkpoint_metadata,
 )
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from .bridge import Bridge
 from .records import Records, Stored
@@ -26,6 +28,16 @@ Config = Mapping[str, Any]
 
 def config_of(thread_id: str, ns: str, checkpoint_id: str) -> dict[str, Any]:
     return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns, "checkpoint_id": checkpoint_id}}
+
+
+def make_serde(options: Mapping[str, Any]) -> Any:
+    """The library's serializer with the options of `checkpointer.serde` that its version has."""
+    known = inspect.signature(JsonPlusSerializer).parameters
+    given = {name: value for name, value in options.items() if name in known}
+    for name in ("allowed_json_modules", "allowed_msgpack_modules"):
+        if isinstance(given.get(name), list):
+            given[name] = [tuple(item) if isinstance(item, list) else (item,) for item in given[name]]
+    return JsonPlusSerializer(**given)
 
 
 class PipeSaver(BaseCheckpointSaver[str]):

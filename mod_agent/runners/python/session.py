@@ -14,7 +14,7 @@ from .call import Call
 from .lane import Lane
 from .records import Records
 from .run import Job, Run
-from .saver import PipeSaver
+from .saver import PipeSaver, make_serde
 from .store import PipeStore
 from .wire import Wire
 
@@ -97,7 +97,7 @@ class Session:
         except application.ApplicationError as error:
             self._fail(str(error))
         self._limits |= message.get("limits") or {}
-        saver = PipeSaver(self.find_records, self._bridge)
+        saver = PipeSaver(self.find_records, self._bridge, make_serde(found.serde))
         store = PipeStore(self.find_lane, self._bridge)
         self._graphs, self._errors = graphs.load(found.graphs, found.directory, saver, store)
         reports = await report.of_all(self._graphs, self._errors, found.descriptions)

@@ -11,6 +11,7 @@ from . import jsontext
 from .lane import Lane
 from .messages import LegacyMessages
 from .state import configurable_of, task_form, values_of
+from .tools import ToolEvents
 
 # Modes of the protocol that are modes of the library.
 LIBRARY_MODES = {"values", "updates", "checkpoints", "tasks", "debug", "messages", "messages-tuple", "custom", "tools"}
@@ -30,6 +31,7 @@ class Stream:
         self._modes = modes
         self._with_subgraphs = with_subgraphs
         self._legacy = LegacyMessages()
+        self._tools = ToolEvents()
         # Whether the last checkpoint of the root was sent; `debug` shows it once more.
         self._is_saved = False
         # `values` of the root that wait for their checkpoint, which follows.
@@ -65,6 +67,8 @@ class Stream:
     def _form(self, mode: str, data: Any) -> Any:
         if mode == "tasks":
             return task_event(data)
+        if mode == "tools":
+            return self._tools.form(data)
         if mode == "debug":
             return {**data, "payload": task_event(data["payload"])}
         return data
