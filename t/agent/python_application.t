@@ -6,22 +6,24 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../runner";
 use AgentTest::Client;
-use AgentTest::Env qw(build_dir write_file);
+use AgentTest::Env qw(build_dir slurp write_file);
 use AgentTest::Server;
+use AgentTest::Wait;
 use File::Copy qw(copy);
+use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 use PythonRunner qw(python application);
 use Test::More;
 
 my $dir = tempdir('/tmp/agent-test-python.XXXXXX', CLEANUP => 1);
 chmod 0755, $dir or die "$dir: $!\n";
-for my $name (qw(basic.py faults.py broken.py)) {
+for my $name (qw(basic.py faults.py broken.py agent.py)) {
     copy(application() . "/$name", "$dir/$name") or die "$name: $!\n";
 }
 write_file("$dir/langgraph.json", <<'JSON');
 {"dependencies": ["."], "env": {"GREETING": "hello"}, "graphs": {
     "counter": {"path": "./basic.py:counter", "description": "counts"}, "chat": "./basic.py:chat",
-    "family": "./basic.py:family", "approve": "./basic.py:approve", "notes": "./basic.py:notes",
+    "family": "./basic.py:family", "approve": "./basic.py:approve", "notes": "./basic.py:notes", "lost": "./agent.py:lost",
     "faulty": "./faults.py:faulty", "waiter": "./faults.py:waiter", "broken": "./broken.py:graph"}}
 JSON
 
@@ -91,6 +93,37 @@ like expect_200($client->post('/runs/wait', { assistant_id => 'faulty', input =>
 $values = run_to_end($client->new_thread, 'notes', input => { n => 3, steps => [] });
 is_deeply $values->{steps}[0], { value => { n => 3 }, found => ['last'], names => [ [ 'notes', 'shared' ] ] },
     'a graph reads and writes the store';
+
+# --- Earlier checkpoints --------------------------------------------------------------
+
+my $again = expect_200($client->post("/threads/$asks/runs/wait",
+    { assistant_id => 'approve', checkpoint_id => $state->{checkpoint}{checkpoint_id}, input => undef }));
+is $again->{__interrupt__}[0]{value}{question}, 'How many?', 'a run goes back to an earlier checkpoint';
+$values = run_to_end($asks, 'approve', command => { resume => 8 });
+is_deeply $values->{steps}, [ { node => 'propose' }, { node => 'ask' }, { used => 8 } ], 'the branch goes on from there';
+
+# --- Assistants -------------------------------------------------------------------------
+
+my ($assistant) = @{ expect_200($client->post('/assistants/search', { graph_id => 'family' })) };
+my $drawing = expect_200($client->get("/assistants/$assistant->{assistant_id}/graph?xray=true"));
+ok +(grep { $_->{id} =~ /inner_step/ } @{ $drawing->{nodes} }), 'the drawing of an assistant has its subgraphs';
+is_deeply [ keys %{ expect_200($client->get("/assistants/$assistant->{assistant_id}/subgraphs")) } ], ['child'],
+    'the subgraphs of an assistant';
+
+# --- The loss of a runner ------------------------------------------------------------------
+
+my $notes = "$dir/notes/of_lost";
+make_path("$dir/notes");
+chmod 0777, "$dir/notes" or die "$dir/notes: $!\n";
+my $run = $client->create_run($client->new_thread, undef, assistant_id => 'lost', input => { items => [], path => $notes });
+my $process;
+wait_for('the slow node', sub { ($process) = slurp($notes) =~ /process (\d+)/ });
+wait_for('the result of the other', sub {
+    grep { $_->{name} eq 'quick' && $_->{result} } @{ $client->get_state($run->{thread_id})->{tasks} || [] };
+});
+kill 'KILL', $process;
+is $client->join_run($run)->{n}, 2, 'a run goes on after the loss of its runner';
+is_deeply [ grep { !/process/ } split /\n/, slurp($notes) ], [qw(quick slow slow)], 'tasks that had ended are not executed again';
 
 undef $server;
 done_testing;
