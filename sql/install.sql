@@ -72,6 +72,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/render_run.sql
 \ir functions/inline/stored_bytes.sql
 \ir functions/inline/stored_run_bytes.sql
+\ir functions/inline/value_bytes.sql
+\ir functions/inline/run_bytes.sql
 \ir functions/inline/append_values.sql
 \ir functions/inline/render_thread.sql
 \ir functions/inline/render_assistant.sql
@@ -250,6 +252,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/find_checkpoint_event.sql
 \ir functions/api/get_run.sql
 \ir functions/api/list_runs.sql
+\ir functions/api/read_page.sql
 \ir functions/api/delete_run.sql
 \ir functions/api/cancel_run.sql
 \ir functions/api/cancel_runs.sql

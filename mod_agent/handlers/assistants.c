@@ -149,9 +149,14 @@ static apr_status_t read_versions(agent_page_t *page, agent_call_t *call,
 
 int agent_handle_assistant_search(agent_call_t *call)
 {
-    return read_search(call) == APR_SUCCESS
-        ? agent_page_respond(call, read_assistants, NULL)
-        : agent_problem_send(call);
+    const agent_page_request_t request = {
+        .read = read_assistants,
+        .records = {.kind = "assistants",
+                    .deployment_id = call->ref.deployment_id,
+                    .request = call->body}};
+
+    return read_search(call) == APR_SUCCESS ? agent_page_respond(call, &request)
+                                            : agent_problem_send(call);
 }
 
 int agent_handle_assistant_count(agent_call_t *call)
@@ -169,9 +174,14 @@ int agent_handle_assistant_count(agent_call_t *call)
 
 int agent_handle_assistant_versions(agent_call_t *call)
 {
-    return read_search(call) == APR_SUCCESS
-        ? agent_page_respond(call, read_versions, NULL)
-        : agent_problem_send(call);
+    const agent_page_request_t request = {
+        .read = read_versions,
+        .records = {.kind = "versions",
+                    .deployment_id = call->ref.deployment_id,
+                    .parent_id = call->assistant_id}};
+
+    return read_search(call) == APR_SUCCESS ? agent_page_respond(call, &request)
+                                            : agent_problem_send(call);
 }
 
 static agent_assistant_write_t describe_write(const agent_call_t *call)

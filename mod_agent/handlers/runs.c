@@ -27,6 +27,21 @@ static apr_status_t read_list(agent_page_t *page, agent_call_t *call,
     return agent_run_list(page, db, &call->ref, &filter, &call->err, pool);
 }
 
+/* filter: NULL for a single run. */
+static int respond(agent_call_t *call, const char *kind,
+                   agent_page_read_fn_t read, const agent_run_filter_t *filter)
+{
+    const agent_page_request_t request = {
+        .read = read,
+        .filter = filter,
+        .records = {.kind = kind,
+                    .deployment_id = call->ref.deployment_id,
+                    .parent_id = call->ref.thread_id,
+                    .select = filter != NULL ? filter->select : NULL}};
+
+    return agent_page_respond(call, &request);
+}
+
 int agent_handle_run_list(agent_call_t *call)
 {
     agent_run_filter_t *filter = apr_pcalloc(call->pool, sizeof(*filter));
@@ -44,7 +59,7 @@ int agent_handle_run_list(agent_call_t *call)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return agent_page_respond(call, read_list, filter);
+    return respond(call, "runs", read_list, filter);
 }
 
 int agent_handle_run_create(agent_call_t *call)
@@ -79,7 +94,7 @@ static apr_status_t read_run(agent_page_t *page, agent_call_t *call,
 
 int agent_handle_run_get(agent_call_t *call)
 {
-    return agent_page_respond(call, read_run, NULL);
+    return respond(call, "run", read_run, NULL);
 }
 
 int agent_handle_run_delete(agent_call_t *call)

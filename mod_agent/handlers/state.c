@@ -120,6 +120,8 @@ static apr_status_t read_history(agent_page_t *page, agent_call_t *call,
                                     &call->err, pool);
 }
 
+static const agent_page_request_t history = {.read = read_history};
+
 /* The parameters of the query string, as a body has them. */
 int agent_handle_history_get(agent_call_t *call)
 {
@@ -136,13 +138,13 @@ int agent_handle_history_get(agent_call_t *call)
         call->pool, "{\"limit\":%d%s%s%s%s%s}", limit,
         before != NULL ? ",\"before\":\"" : "", before != NULL ? before : "",
         before != NULL ? "\"" : "", *select != '\0' ? "," : "", select);
-    return agent_page_respond(call, read_history, NULL);
+    return agent_page_respond(call, &history);
 }
 
 int agent_handle_history_post(agent_call_t *call)
 {
     return read_body(call, agent_schema_history) == APR_SUCCESS
-        ? agent_page_respond(call, read_history, NULL)
+        ? agent_page_respond(call, &history)
         : agent_problem_send(call);
 }
 

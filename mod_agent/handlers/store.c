@@ -109,6 +109,8 @@ static apr_status_t read_items(agent_page_t *page, agent_call_t *call,
 
 int agent_handle_item_search(agent_call_t *call)
 {
+    const agent_page_request_t request = {.read = read_items};
+
     if (call->body_length > SEARCH_BYTES) {
         agent_error_setf(&call->err, AGENT_E_TOO_LARGE, call->pool,
                          "The body of a search is larger than %d bytes.",
@@ -116,7 +118,7 @@ int agent_handle_item_search(agent_call_t *call)
         return agent_problem_send(call);
     }
     return read_body(call, AGENT_STORE_SEARCH) == APR_SUCCESS
-        ? agent_page_respond(call, read_items, NULL)
+        ? agent_page_respond(call, &request)
         : agent_problem_send(call);
 }
 

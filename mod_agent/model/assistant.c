@@ -44,17 +44,18 @@ apr_status_t agent_assistant_describe(
 
 static const agent_statement_t search_assistants = {
     .name = "agent_search_assistants",
-    .params = 3,
+    .params = 4,
     .is_repeatable = true,
     .sql = "select code, body, next, total "
-           "from agent.search_assistants($1, $2, $3)"};
+           "from agent.search_assistants($1, $2, $3, $4)"};
 
 apr_status_t agent_assistant_search(agent_page_t *page, agent_db_pool_t *db,
                                     const agent_assistant_query_t *query,
                                     agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {query->deployment_id, query->request,
-                            query->max_bytes};
+                            query->max_bytes,
+                            query->max_bytes == NULL ? "t" : "f"};
     agent_db_result_t *result = NULL;
     apr_status_t rv = agent_db_pool_query(&result, db, &search_assistants,
                                           params, err, pool);
@@ -142,10 +143,10 @@ apr_status_t agent_assistant_delete(const char **before, const char **changed,
 
 static const agent_statement_t list_versions = {
     .name = "agent_list_assistant_versions",
-    .params = 4,
+    .params = 5,
     .is_repeatable = true,
     .sql = "select code, body, next from agent.list_assistant_versions($1, $2, "
-           "$3, $4)"};
+           "$3, $4, $5)"};
 
 apr_status_t agent_assistant_list_versions(agent_page_t *page,
                                            agent_db_pool_t *db,
@@ -154,7 +155,8 @@ apr_status_t agent_assistant_list_versions(agent_page_t *page,
                                            apr_pool_t *pool)
 {
     const char *params[] = {query->deployment_id, query->assistant_id,
-                            query->request, query->max_bytes};
+                            query->request, query->max_bytes,
+                            query->max_bytes == NULL ? "t" : "f"};
 
     return agent_db_pool_call_extra(&page->body, &page->next, db,
                                     &list_versions, params, err, pool);

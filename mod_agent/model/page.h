@@ -3,18 +3,51 @@
 #ifndef AGENT_MODEL_PAGE_H
 #define AGENT_MODEL_PAGE_H
 
+#include "../db/pool.h"
+
 /* A parameter max_bytes: composing as much takes some milliseconds. */
 #define AGENT_PAGE_LIMIT "262144"
+
+/* Longer than a cursor of agent_page_read(): two numbers. */
+#define AGENT_PAGE_CURSOR_SIZE 32
 
 /* Borrowed from a result, or in pool. */
 typedef struct agent_page_t {
     /* JSON text; NULL: the records have more than max_bytes, and those beyond
-     * that were not read. max_bytes NULL: any number, of about 16 MB. */
+     * that were not read. max_bytes NULL: the keys of records of about 16 MB,
+     * as the text of an array. */
     const char *body;
     /* The offset of the next page; NULL after the last one. */
     const char *next;
     /* Number of the records on all pages; NULL where that is not counted. */
     const char *total;
 } agent_page_t;
+
+/* Which records agent_page_read() reads; borrowed. */
+typedef struct agent_page_records_t {
+    /* "runs", "assistants", "versions"; "run": a single one. */
+    const char *kind;
+    const char *deployment_id;
+    /* The thread of runs, the assistant of versions; else NULL. */
+    const char *parent_id;
+    /* NULL-terminated names of members; NULL: all. */
+    const char *const *select;
+    /* The body of a search, which may have the members instead; or NULL. */
+    const char *request;
+    /* The body of a page. */
+    const char *keys;
+} agent_page_records_t;
+
+/*
+ * Reads the next records, joined by commas and with one before them unless they
+ * are the first: `bytes` of them and one more. cursor: "1.0" for the first
+ * part. *next: the cursor of the part after it, NULL for the last one. Records
+ * that were deleted are missing. Error: RUN_NOT_FOUND, of a single run.
+ */
+apr_status_t agent_page_read(const char **part, const char **next,
+                             agent_db_pool_t *db,
+                             const agent_page_records_t *records,
+                             const char *cursor, apr_size_t bytes,
+                             agent_error_t **err, apr_pool_t *pool);
 
 #endif

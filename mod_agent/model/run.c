@@ -58,15 +58,19 @@ apr_status_t agent_run_get(agent_page_t *page, agent_db_pool_t *db,
     const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id,
                             max_bytes};
 
+    if (max_bytes == NULL) {
+        page->body = apr_pstrcat(pool, "{", ref->run_id, "}", NULL);
+        return APR_SUCCESS;
+    }
     return agent_db_pool_call(&page->body, db, &get_run, params, err, pool);
 }
 
 static const agent_statement_t list_runs = {
     .name = "agent_list_runs",
-    .params = 7,
+    .params = 8,
     .is_repeatable = true,
     .sql = "select code, body, next from agent.list_runs($1, $2, $3, $4, $5, "
-           "$6, $7)"};
+           "$6, $7, $8)"};
 
 apr_status_t agent_run_list(agent_page_t *page, agent_db_pool_t *db,
                             const agent_run_ref_t *ref,
@@ -79,7 +83,8 @@ apr_status_t agent_run_list(agent_page_t *page, agent_db_pool_t *db,
                             apr_itoa(pool, filter->offset),
                             filter->status,
                             agent_db_text_array(filter->select, pool),
-                            filter->max_bytes};
+                            filter->max_bytes,
+                            filter->max_bytes == NULL ? "t" : "f"};
 
     return agent_db_pool_call_extra(&page->body, &page->next, db, &list_runs,
                                     params, err, pool);

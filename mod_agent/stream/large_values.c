@@ -25,6 +25,9 @@
 
 struct agent_large_values_t {
     agent_call_t *call;
+    agent_large_read_fn_t read;
+    const void *baton;
+    /* Of a checkpoint's values: the thread. */
     agent_run_ref_t ref;
     /* The text before the values, in a pool of its own, and after them; the
      * first is "", and its pool NULL, when it was sent. */
@@ -34,6 +37,15 @@ struct agent_large_values_t {
     char cursor[AGENT_VALUES_CURSOR_SIZE];
     bool begun;
 };
+
+static apr_status_t read_values(const char **part, const char **next,
+                                agent_call_t *call, const void *ref,
+                                const char *cursor, apr_size_t bytes,
+                                apr_pool_t *pool)
+{
+    return agent_values_read(part, next, call->child->turn_db, ref, cursor,
+                             bytes, &call->err, pool);
+}
 
 static apr_size_t choose_bytes(void)
 {
@@ -67,9 +79,8 @@ static apr_status_t send_part(agent_large_values_t *values, apr_pool_t *pool)
     agent_call_t *call = values->call;
     const char *texts[] = {values->head, NULL, "", NULL};
     const char *next;
-    apr_status_t rv = agent_values_read(&texts[1], &next, call->child->turn_db,
-                                        &values->ref, values->cursor,
-                                        choose_bytes(), &call->err, pool);
+    apr_status_t rv = values->read(&texts[1], &next, call, values->baton,
+                                   values->cursor, choose_bytes(), pool);
 
     if (rv != APR_SUCCESS) {
         return rv;
@@ -167,7 +178,23 @@ static agent_large_values_t *make(agent_call_t *call,
     agent_large_values_t *values = apr_pcalloc(call->pool, sizeof(*values));
 
     values->call = call;
+    values->read = read_values;
+    values->baton = &values->ref;
     values->ref = *ref;
+    return values;
+}
+
+agent_large_values_t *agent_large_values_make(
+    agent_call_t *call, const agent_large_source_t *source)
+{
+    agent_large_values_t *values = apr_pcalloc(call->pool, sizeof(*values));
+
+    values->call = call;
+    values->read = source->read;
+    values->baton = source->baton;
+    values->head = source->head;
+    values->tail = source->tail;
+    apr_cpystrn(values->cursor, source->cursor, sizeof(values->cursor));
     return values;
 }
 

@@ -9,6 +9,28 @@
 
 typedef struct agent_large_values_t agent_large_values_t;
 
+/* Reads the next part of about `bytes`; *next: the cursor of the part after it,
+ * NULL for the last one. Errors are in call->err. */
+typedef apr_status_t (*agent_large_read_fn_t)(
+    const char **part, const char **next, agent_call_t *call, const void *baton,
+    const char *cursor, apr_size_t bytes, apr_pool_t *pool);
+
+/* Other texts that are sent in parts; borrowed. */
+typedef struct agent_large_source_t {
+    agent_large_read_fn_t read;
+    const void *baton;
+    /* The texts before and after the parts. */
+    const char *head;
+    const char *tail;
+    /* Of the first part; shorter than AGENT_VALUES_CURSOR_SIZE. */
+    const char *cursor;
+} agent_large_source_t;
+
+/* Makes the response of a request that waits already; its turns are those of
+ * agent_large_values_take_turn(). */
+agent_large_values_t *agent_large_values_make(
+    agent_call_t *call, const agent_large_source_t *source);
+
 /*
  * Responds with body, a JSON text in pool, and the values of the thread
  * call->ref from cursor (model/values.h); NULL: it is complete. pool: below

@@ -14,15 +14,24 @@ typedef apr_status_t (*agent_page_read_fn_t)(
     agent_page_t *page, agent_call_t *call, agent_db_pool_t *db,
     const void *request, const char *max_bytes, apr_pool_t *pool);
 
+typedef struct agent_page_request_t {
+    agent_page_read_fn_t read;
+    /* For read; in the call's pool, or NULL. */
+    const void *filter;
+    /* Without keys; all zero: read() returns the whole page, which is sent by
+     * the first turn. The texts are in the call's pool, but `request`, the body
+     * of the call, which may be freed. */
+    agent_page_records_t records;
+} agent_page_request_t;
+
 /*
- * Responds with the page that read(.., request, ..) returns: at once when it
- * has at most AGENT_PAGE_LIMIT bytes. A larger one is composed in a turn, so
- * that as few are at the same time as other large responses; 503 when no
- * further request may wait. The large ones of a deployment take their turns as
- * one. request: in the call's pool, or NULL. Returns what the handler returns
- * to httpd.
+ * Responds with the page that read() returns: at once when it has at most
+ * AGENT_PAGE_LIMIT bytes. A larger one is composed in turns, record by record
+ * as the client reads, so that a child has a part of each; 503 when no further
+ * request may wait. The large ones of a deployment take their turns as one.
+ * Returns what the handler returns to httpd.
  */
-int agent_page_respond(agent_call_t *call, agent_page_read_fn_t read,
-                       const void *request) __attribute__((warn_unused_result));
+int agent_page_respond(agent_call_t *call, const agent_page_request_t *request)
+    __attribute__((warn_unused_result));
 
 #endif

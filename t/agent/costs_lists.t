@@ -29,7 +29,7 @@ my $thread = $client->new_thread;
 
 sub backend_pids {
     return sql("select pid from pg_stat_activity where datname = current_database() and usename = 'agent'
-        and query like '%agent.list_runs%'");
+        and query like '%agent.read_page%'");
 }
 
 # Not AgentTest::Client, which would take minutes to decode these answers.
@@ -66,7 +66,7 @@ cmp_ok length $answer->{content}, '>', 10 * $MB, 'lists: a list of runs may have
 my $peak_bytes = max(map { $_->{peak_bytes} } @costs);
 my $cpu_sec = max(map { $_->{cpu_sec} } @costs);
 note sprintf 'peak of child and backend: %.0f MB, %.2f s', $peak_bytes / $MB, $cpu_sec;
-cmp_ok $peak_bytes, '<', 200 * $MB * memory_scale(), 'lists: the memory of a list of large runs is limited';
+cmp_ok $peak_bytes, '<', 60 * $MB * memory_scale(), 'lists: the memory of a list of large runs is limited';
 cmp_ok $cpu_sec, '<', $CPU_SEC, 'lists: the processor time of a list of large runs is limited';
 
 subtest 'lists: X-Pagination-Next leads through all runs' => sub {

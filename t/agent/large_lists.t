@@ -8,6 +8,8 @@ use AgentTest::Database;
 use AgentTest::Env qw(free_port);
 use AgentTest::Server;
 use AgentTest::Wait;
+use IO::Select;
+use Socket qw(MSG_PEEK SOL_SOCKET SO_RCVBUF);
 use Test::More;
 
 # Records of at least 256 KB each, or together.
@@ -40,12 +42,12 @@ sub make_runs {
     return ($thread, $run);
 }
 
-# Six assistants of 60 KB, of which the first has seven versions.
+# Six assistants of 60 KB, of which the first has seven versions; its id and that of the second.
 sub make_assistants {
     my @ids = map { $client->post('/assistants', { graph_id => 'agent', name => 'large', context => { x => noise(60_000) } })
         ->{json}{assistant_id} } 1 .. 6;
     $client->request('PATCH', "/assistants/$ids[0]", { context => { x => noise(60_000) } }) for 1 .. 6;
-    return $ids[0];
+    return @ids[ 0, 1 ];
 }
 
 # From here on records are composed while the gate is open; those for which the
@@ -79,13 +81,29 @@ sub count_composed {
 
 sub answers { return map { $client->finish($_) } @_ }
 
+# Lists that have begun, each with a small window, all read at the same time.
+sub read_slowly {
+    my ($count, $path) = @_;
+    my @sockets = map { $client->begin('GET', $path) } 1 .. $count;
+    setsockopt $_, SOL_SOCKET, SO_RCVBUF, pack 'i', 65_536 for @sockets;
+    recv $_, my $byte, 1, MSG_PEEK for @sockets;
+    my $select = IO::Select->new(@sockets);
+    my %read = map { $_ => '' } @sockets;
+    while (my @ready = $select->can_read) {
+        for my $socket (@ready) {
+            sysread($socket, $read{$socket}, 65_536, length $read{$socket}) or $select->remove($socket);
+        }
+    }
+    return map { AgentTest::Client::parse_response($read{$_}) } @sockets;
+}
+
 sub count_ok { return scalar grep { $_->{status} == 200 && @{ ref $_->{json} eq 'ARRAY' ? $_->{json} : [ $_->{json} ] } } @_ }
 
 start();
 my ($thread, $run) = make_runs($client, noise($BYTES), noise($BYTES));
 my ($compressed) = make_runs($client, 'a' x $BYTES);
 my ($small) = make_runs($client, 'small', 'too');
-my $assistant = make_assistants();
+my ($assistant, $second) = make_assistants();
 my %large = (
     'a list of runs'                     => [ 'GET', "/threads/$thread/runs" ],
     'a list of runs that are compressed' => [ 'GET', "/threads/$compressed/runs" ],
@@ -96,9 +114,10 @@ my %large = (
 my %whole = map { $_ => $client->request(@{ $large{$_} }) } keys %large;
 is count_ok($whole{$_}), 1, "large lists: $_ is read" for sort keys %large;
 build_gates($thread);
-# The last records of these lists: those before them are composed before it is known that the list is large.
-build_gate('render_assistant', 'assistants', 'assistant_id', "p_assistant.assistant_id = '$assistant'");
-build_gate('render_assistant_version', 'assistant_versions', 'assistant_id', 'p_version.version = 1');
+# The fifth records of these lists: those before them are composed before it is known that the list is large, and
+# those after them when clients have read them.
+build_gate('render_assistant', 'assistants', 'assistant_id', "p_assistant.assistant_id = '$second'");
+build_gate('render_assistant_version', 'assistant_versions', 'assistant_id', 'p_version.version = 3');
 
 # Without compressed records: they are composed before their length is known.
 for my $what (grep { !/compressed/ } sort keys %large) {
@@ -190,6 +209,16 @@ subtest 'large lists: those of a deployment take their turns as one' => sub {
     my ($last) = sort { $b <=> $a } map { $_->{json}[0]{error} } answers(@few);
     my @before = grep { $_->{json}[0]{error} < $last } answers(@many);
     cmp_ok scalar @before, '<', 9, 'large lists: four lists of a deployment do not wait for twelve of another one that came first';
+};
+
+subtest 'large lists: clients that read more than a child may hold' => sub {
+    start('AsyncRequestWorkerFactor 400');
+    my ($many) = make_runs($client, map { noise(1_000_000) } 1 .. 12);
+    my $whole = length $client->get("/threads/$many/runs?limit=12")->{body};
+    my @answers = read_slowly(16, "/threads/$many/runs?limit=12");
+    is scalar(grep { $_->{status} == 200 && length $_->{body} == $whole } @answers), 16,
+        'large lists: all clients receive the whole list when all lists together exceed what a child may hold';
+    unlike $server->error_log, qr/AGT0202/, 'large lists: no client that reads a list is cut';
 };
 
 undef $server;

@@ -85,6 +85,7 @@ my %calls = (
     end_call => [ [ $called, $call ], 'thread_not_found' ],
     get_state => [ [ $thread, undef ], 'thread_not_found' ],
     read_values => [ [ $thread, "$checkpoint.1.0.0", 1000 ], 'checkpoint_not_found' ],
+    read_page => [ [ 'run', $thread, "{$run}", undef, undef, '1.0', 1000 ], 'run_not_found' ],
     read_state => [ [ $thread, $checkpoint, undef, 1000 ], 'checkpoint_not_found' ],
     find_run_thread => [ [$run], 'run_not_found' ],
     read_blobs => [ [ $thread, qq({"digests":["$digest"]}), undef, 1000 ], 'blob_not_found' ],

@@ -103,7 +103,7 @@ sub life {
     $measure->($_->[0], sub { $play->api(@$_) }) for
         [ 'get_thread', $thread ], [ 'get_run', $thread, $run ], [ 'get_state', $thread, undef ],
         [ 'find_run_thread', $run ], [ 'join_run', $thread, $run ],
-        [ 'list_runs', $thread, 1, 0, undef, undef ];
+        [ 'list_runs', $thread, 1, 0, undef, undef ], [ 'read_page', 'runs', $thread, "{$run}", undef, undef, '1.0', 1000 ];
     $measure->('read_events', sub { $play->events($thread, $run) });
     $measure->('find_checkpoint_event', sub { $play->api('find_checkpoint_event', $thread, $run, AgentSQL::uuid()) });
     $measure->('read_events of a run whose events are gone', sub { $play->poll($thread, $run, -2) });

@@ -247,6 +247,43 @@ subtest 'runs that are larger than asked for are not read' => sub {
     is $is_read->('list', 262_144), 0, 'a compressed one of 400,000 bytes';
 };
 
+subtest 'a large list is read in parts' => sub {
+    my $session = $play->session;
+    my $thread = $play->thread;
+    my @runs = reverse map { $play->run($thread) } 1 .. 5;
+    my ($code, $keys) = $session->call('list_runs', $AgentSQL::DEPLOYMENT, $thread, 10, 0, undef, undef, undef, 'true');
+    is $keys, '{' . join(',', @runs) . '}', 'its keys are the ids of the runs, newest first';
+    my $part = sub { $session->call('read_page', $AgentSQL::DEPLOYMENT, $_[0], $thread, $_[1] // $keys, @_[ 2 .. 5 ]) };
+    my $bytes = length +($part->('runs', "{$runs[0]}", undef, undef, '1.0', 1))[1];
+    my ($cursor, @parts) = '1.0';
+    while ($cursor ne '') {
+        push @parts, ($part->('runs', undef, undef, undef, $cursor, 2 * $bytes))[1];
+        $cursor = $session->extra;
+        $session->query("delete from agent.runs where run_id = '$runs[3]'") if @parts == 1;
+    }
+    cmp_ok scalar @parts, '>', 1, 'there are several';
+    cmp_ok length $parts[0], '<', 4 * $bytes, 'a part has the bytes asked for and a record more';
+    is_deeply [ map { $_->{run_id} } @{ AgentSQL::decode('[' . join('', @parts) . ']') } ], [ @runs[ 0 .. 2, 4 ] ],
+        'together they are the list without a run that was deleted since';
+    is_deeply AgentSQL::decode(($part->('runs', "{$runs[0]}", '{status}', undef, '1.0', 1))[1]), { status => 'pending' }, 'of selected members';
+    is_deeply [ $part->('runs', "{$runs[3]}", undef, undef, '1.0', 1) ], [ 'ok', '' ], 'of none';
+    is +($part->('run', "{$runs[3]}", undef, undef, '1.0', 1))[0], 'run_not_found', 'a single run must exist';
+};
+
+subtest 'the page of a large list is chosen by the lengths of its records' => sub {
+    my $session = $play->session;
+    my $thread = $play->thread;
+    my @runs = reverse map { $play->run($thread) } 1 .. 6;
+    my $set = sub { $session->query("update agent.runs set input = to_json($_[0]::text) where thread_id = '$thread'") };
+    my $list = sub { $session->call('list_runs', $AgentSQL::DEPLOYMENT, $thread, 10, 0, undef, undef, undef, 'true') };
+    for my $text (q{repeat('a', 5000000)}, q{(select string_agg(md5(n::text), '') from generate_series(1, 156250) n)}) {
+        $set->($text);
+        my (undef, $keys) = $list->();
+        is $session->extra, 3, 'three of 5 MB';
+        is $keys, '{' . join(',', @runs[ 0 .. 2 ]) . '}', 'the first three';
+    }
+};
+
 subtest 'a run is found under its own thread only' => sub {
     my $run = $play->run($play->thread);
     my $other = $play->thread;

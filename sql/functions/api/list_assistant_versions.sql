@@ -4,6 +4,7 @@
 -- Returns: ok with an array of version records, [] for none, the newest first; next: the offset of the next page,
 --          null after the last; assistant_not_found. body null: the records have more than p_max_bytes, null = any
 --          number, and were not read beyond that.
+--          p_lists_keys: their numbers instead of the records, an array for agent.read_page.
 -- Bound:   16 MB of records, but at least one.
 --          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
 -- Locks:   none.
@@ -12,6 +13,7 @@ create or replace function agent.list_assistant_versions(
     p_assistant_id uuid,
     p_request json,
     p_max_bytes bigint default null,
+    p_lists_keys boolean default false,
     out code text,
     out body text,
     out next text
@@ -49,12 +51,17 @@ begin
          limit v_limit + 1 offset v_offset
     loop
         if v_count < v_limit then
-            if v_bytes + agent.stored_bytes(v_row.config) + agent.stored_bytes(v_row.context)
+            if p_lists_keys then
+                v_record := v_row.version;
+                v_bytes := v_bytes + agent.value_bytes(v_row.config) + agent.value_bytes(v_row.context)
+                    + agent.value_bytes(v_row.metadata);
+            elsif v_bytes + agent.stored_bytes(v_row.config) + agent.stored_bytes(v_row.context)
                 + agent.stored_bytes(v_row.metadata) > p_max_bytes then
                 return;
+            else
+                v_record := agent.render_assistant_version(v_row);
+                v_bytes := v_bytes + octet_length(v_record);
             end if;
-            v_record := agent.render_assistant_version(v_row);
-            v_bytes := v_bytes + octet_length(v_record);
         end if;
         if v_count = v_limit or v_count > 0 and v_bytes > c_bytes then
             next := v_offset + v_count;
@@ -63,9 +70,12 @@ begin
         v_records := array_append(v_records, v_record);
         v_count := v_count + 1;
     end loop;
-    body := case when v_bytes <= p_max_bytes is not false then '[' || array_to_string(v_records, ',') || ']' end;
+    body := case
+        when p_lists_keys then v_records::text
+        when v_bytes <= p_max_bytes is not false then '[' || array_to_string(v_records, ',') || ']'
+    end;
 end
 $function$;
 
-comment on function agent.list_assistant_versions(uuid, uuid, json, bigint) is
+comment on function agent.list_assistant_versions(uuid, uuid, json, bigint, boolean) is
     'POST /assistants/{assistant_id}/versions.';

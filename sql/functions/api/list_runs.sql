@@ -2,9 +2,10 @@
 -- GET /threads/{thread_id}/runs. p_status null = any; p_select null = whole records, else only these members.
 -- Returns: ok with an array of run records, newest first, [] for none; next: the offset of the next page,
 --          null after the last; thread_not_found. body null: its records have more than p_max_bytes, null = any
---          number, and were not read beyond that.
+--          number, and were not read beyond that. p_lists_keys: their ids instead, an array for agent.read_page.
 -- Bound:   16 MB of whole records, of which p_select takes a part, but at least one record. Records are read
---          one by one: values beyond the bound are not fetched from their storage.
+--          one by one: values beyond the bound are not fetched from their storage, and for p_lists_keys only
+--          compressed ones.
 --          Held by `c_bytes   constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
 -- Locks:   none.
 create or replace function agent.list_runs(
@@ -15,6 +16,7 @@ create or replace function agent.list_runs(
     p_status text,
     p_select text[],
     p_max_bytes bigint default null,
+    p_lists_keys boolean default false,
     out code text,
     out body text,
     out next text
@@ -53,25 +55,32 @@ begin
          limit p_limit + 1 offset p_offset
     loop
         if v_count < p_limit then
-            if v_bytes + agent.stored_run_bytes(v_run) > p_max_bytes then
+            if p_lists_keys then
+                v_record := v_run.run_id;
+                v_bytes := v_bytes + agent.run_bytes(v_run);
+            elsif v_bytes + agent.stored_run_bytes(v_run) > p_max_bytes then
                 return;
+            else
+                v_record := agent.render_run(v_run);
+                v_bytes := v_bytes + octet_length(v_record);
             end if;
-            v_record := agent.render_run(v_run);
-            v_bytes := v_bytes + octet_length(v_record);
         end if;
         if v_count = p_limit or v_count > 0 and v_bytes > c_bytes then
             next := p_offset + v_count;
             exit;
         end if;
-        if p_select is not null then
+        if p_select is not null and not p_lists_keys then
             v_record := agent.pick_members(v_record::json, p_select);
         end if;
         v_records := array_append(v_records, v_record);
         v_count := v_count + 1;
     end loop;
-    body := case when v_bytes <= p_max_bytes is not false then '[' || array_to_string(v_records, ',') || ']' end;
+    body := case
+        when p_lists_keys then v_records::text
+        when v_bytes <= p_max_bytes is not false then '[' || array_to_string(v_records, ',') || ']'
+    end;
 end
 $function$;
 
-comment on function agent.list_runs(uuid, uuid, integer, integer, text, text[], bigint) is
+comment on function agent.list_runs(uuid, uuid, integer, integer, text, text[], bigint, boolean) is
     'GET /threads/{thread_id}/runs.';

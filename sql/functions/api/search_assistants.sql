@@ -4,6 +4,7 @@
 -- Returns: ok with an array of assistant records, [] for none, the newest first unless the request says
 --          otherwise; next: the offset of the next page, null after the last; total: how many there are on all pages.
 --          body null: the records have more than p_max_bytes, null = any number, and were not read beyond that.
+--          p_lists_keys: their ids instead of the records, an array for agent.read_page.
 -- Bound:   16 MB of whole records, of which select takes a part, but at least one record.
 --          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
 -- Locks:   none.
@@ -11,6 +12,7 @@ create or replace function agent.search_assistants(
     p_deployment_id uuid,
     p_request json,
     p_max_bytes bigint default null,
+    p_lists_keys boolean default false,
     out code text,
     out body text,
     out next text,
@@ -59,18 +61,23 @@ begin
          limit v_limit + 1 offset v_offset
     loop
         if v_count < v_limit then
-            if v_bytes + agent.stored_bytes(v_row.config) + agent.stored_bytes(v_row.context)
+            if p_lists_keys then
+                v_record := v_row.assistant_id;
+                v_bytes := v_bytes + agent.value_bytes(v_row.config) + agent.value_bytes(v_row.context)
+                    + agent.value_bytes(v_row.metadata);
+            elsif v_bytes + agent.stored_bytes(v_row.config) + agent.stored_bytes(v_row.context)
                 + agent.stored_bytes(v_row.metadata) > p_max_bytes then
                 return;
+            else
+                v_record := agent.render_assistant(v_row);
+                v_bytes := v_bytes + octet_length(v_record);
             end if;
-            v_record := agent.render_assistant(v_row);
-            v_bytes := v_bytes + octet_length(v_record);
         end if;
         if v_count = v_limit or v_count > 0 and v_bytes > c_bytes then
             next := v_offset + v_count;
             exit;
         end if;
-        if v_select <> '{}' then
+        if v_select <> '{}' and not p_lists_keys then
             v_record := agent.pick_members(v_record::json, v_select);
         end if;
         v_records := array_append(v_records, v_record);
@@ -78,9 +85,9 @@ begin
     end loop;
     if v_bytes <= p_max_bytes is not false then
         select c.body::bigint into total from agent.count_assistants(p_deployment_id, p_request) c;
-        body := '[' || array_to_string(v_records, ',') || ']';
+        body := case when p_lists_keys then v_records::text else '[' || array_to_string(v_records, ',') || ']' end;
     end if;
 end
 $function$;
 
-comment on function agent.search_assistants(uuid, json, bigint) is 'POST /assistants/search.';
+comment on function agent.search_assistants(uuid, json, bigint, boolean) is 'POST /assistants/search.';
