@@ -7,6 +7,7 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { RunnerError } from './errors.mjs';
+import { Pace } from './pace.mjs';
 import { makeSaver } from './saver.mjs';
 import { makeStore } from './store.mjs';
 
@@ -33,7 +34,7 @@ function entryOf(description, condition) {
 
 // A copy for the runner: its classes, and a saver and a store of them.
 function wrap(module) {
-    return { ...module, saver: makeSaver(module), store: makeStore(module) };
+    return { ...module, saver: makeSaver(module), store: makeStore(module), pace: new Pace() };
 }
 
 export class Library {

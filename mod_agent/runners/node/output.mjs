@@ -70,6 +70,11 @@ export class Output {
         });
     }
 
+    // Hands the lines that have credit to the pipe now, not at the next turn of the loop.
+    post() {
+        this.#wire.post();
+    }
+
     // Resolves when no line waits for credit; undefined when none does.
     settled() {
         const last = this.#queue.at(-1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of one run, saved and read back: the library's checkpoints and the
 // writes of its tasks. saver.mjs calls it.
-import { randomInt } from 'node:crypto';
 import { RunnerError } from './errors.mjs';
 import { render } from './json.mjs';
+import { turn } from './pace.mjs';
 import { Values } from './values.mjs';
 import { takeWarm } from './warm.mjs';
 
@@ -26,6 +26,7 @@ export class Records {
     #threadId;
     #start;
     #isSync;
+    #pace;
     // Records are sent one after another: a blob precedes what names it.
     #turn = Promise.resolve();
     // ns -> {id, refs: name -> reference} of its last checkpoint.
@@ -44,8 +45,10 @@ export class Records {
     // The root checkpoint that was put last; undefined before it.
     lastRoot;
 
-    // start: the message; isSync: whether a put waits for its commit.
-    constructor(output, serde, start, isSync) {
+    // start: the message; isSync: whether a put waits for its commit; pace: that of the
+    // library.
+    constructor(output, serde, start, isSync, pace) {
+        this.#pace = pace;
         this.#output = output;
         this.#values = new Values(output, serde, takeWarm(start.thread_id));
         this.#threadId = start.thread_id;
@@ -77,6 +80,21 @@ export class Records {
     }
 
     async put(config, checkpoint, metadata, newVersions) {
+        const isStep = metadata?.source === 'loop' && !config.configurable?.checkpoint_ns;
+        const done = isStep ? this.#pace?.begin(this) : undefined;
+        const result = await this.#put(config, checkpoint, metadata, newVersions);
+        await turn(done && !this.#pace.isKnown);
+        this.#output.post();
+        done?.();
+        return result;
+    }
+
+    // The library goes on to the next step of a graph of this run.
+    step() {
+        this.#pace?.step(this);
+    }
+
+    async #put(config, checkpoint, metadata, newVersions) {
         const ns = this.#namespaceOf(config);
         const parent = config.configurable.checkpoint_id ?? null;
         const committed = await this.#inTurn(async () => {
@@ -349,7 +367,7 @@ export class Records {
 // so that two branches of a thread do not share versions.
 export function nextVersion(current) {
     const number = typeof current === 'string' ? Number.parseInt(current, 10) : current ?? 0;
-    const random = String(randomInt(2 ** 47)).padStart(16, '0');
+    const random = String(Math.floor(Math.random() * 1e16)).padStart(16, '0');
     return `${String(number + 1).padStart(32, '0')}.${random}`;
 }
 

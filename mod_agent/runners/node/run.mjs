@@ -5,7 +5,6 @@ import { Checkpoints } from './checkpoint.mjs';
 import { describeError, isDrained, RunnerError } from './errors.mjs';
 import { log, runs } from './log.mjs';
 import { Output } from './output.mjs';
-import { makePace } from './pace.mjs';
 import { Records } from './records.mjs';
 import { libraryModes, RunStream } from './stream.mjs';
 
@@ -115,7 +114,8 @@ export class Run {
         const { graph, library } = await this.#graph.instance(config, runtime);
         this.graph = graph;
         this.library = library;
-        this.records = new Records(this.output, library.saver.serde, this.start, this.start.durability === 'sync');
+        this.records = new Records(
+            this.output, library.saver.serde, this.start, this.start.durability === 'sync', library.pace);
         this.checkpoints = new Checkpoints(this.output);
         this.fork = await this.records.prepare();
     }
@@ -207,7 +207,7 @@ export class Run {
             context: context && Object.keys(context).length > 0 ? context : undefined,
             runId: this.runId,
             signal: this.signal,
-            callbacks: [makePace(this.output)],
+            callbacks: this.library.pace.handlers(this.output),
             control: this.#control,
             streamMode: libraryModes(this.start.stream_modes),
             subgraphs: true,

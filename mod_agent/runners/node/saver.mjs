@@ -41,6 +41,7 @@ export function makeSaver(library) {
         }
 
         getNextVersion(current) {
+            runs.getStore()?.records?.step();
             return nextVersion(current);
         }
     }

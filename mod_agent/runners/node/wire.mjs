@@ -12,6 +12,8 @@ export class Wire {
     #shared = new Int32Array(new SharedArrayBuffer(12));
     #waiting = [];
     #flushed;
+    // Lines that are handed to the thread when the loop turns.
+    #batch = [];
 
     // take(line): each line of the supervisor, as text. end(): the input is over.
     constructor({ take, end }) {
@@ -51,8 +53,18 @@ export class Wire {
         const text = `${line}\n`;
         const length = Buffer.byteLength(text);
         const left = Atomics.add(this.#shared, 0, length) + length;
-        this.#worker.postMessage(text);
+        this.#batch.push(text);
+        if (this.#batch.length === 1) {
+            setImmediate(() => this.post());
+        }
         return left > MOST_BYTES ? this.room() : undefined;
+    }
+
+    // Hands the lines to the thread now: before code that may not let the loop turn.
+    post() {
+        if (this.#batch.length > 0) {
+            this.#worker.postMessage(this.#batch.splice(0).join(''));
+        }
     }
 
     // Resolves when most of the bytes are written.
@@ -71,6 +83,7 @@ export class Wire {
     flush() {
         return new Promise((resolve) => {
             this.#flushed = resolve;
+            this.post();
             this.#worker.postMessage(null);
         });
     }
