@@ -2,7 +2,8 @@
 -- Compares a list that a runner sent whole with the parent's: as text when it begins with all of the parent's
 -- elements, else one by one.
 -- p_parent: the channel in the parent, a list. p_new: the same channel as sent, an array.
--- Returns: the number of elements with which both begin, or a smaller one where rows of short elements differ.
+-- Returns: the number of elements with which both begin, or a smaller one where rows of short elements differ; at most
+--          the length of p_new.
 -- Locks:   none.
 create or replace function agent.count_common(
     p_deployment_id uuid,
@@ -39,7 +40,9 @@ begin
                                p_deployment_id, p_thread_id, p_parent.list_ids, p_parent.ends, 0) i
                    ) o
              cross join lateral unnest(o.content, p_new.content) with ordinality d (parent, new, pos)
-             where d.parent is distinct from d.new
+             -- A row of several elements is null in the parent, as the end of the new list is.
+             where d.parent is null
+                or d.parent is distinct from d.new
              limit 1
         ), p_new.length);
 end
