@@ -6,8 +6,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../runner";
 use AgentTest::Client;
-use AgentTest::Env qw(build_dir root);
-use AgentTest::Process qw(supervisor_pid);
+use AgentTest::Env qw(build_dir root slurp write_file);
 use AgentTest::Server;
 use AgentTest::Wait;
 use File::Copy qw(copy);
@@ -98,6 +97,21 @@ $run = $client->create_run($thread, undef, assistant_id => 'act', input => { ans
 wait_for('the node', sub { $server->error_log =~ /run $run->{run_id}: waiting/ });
 is $client->post("/threads/$thread/runs/$run->{run_id}/cancel?wait=1", {})->{status}, 204, 'application: a run that ignores its signal is cancelled';
 is $client->get_run($run)->{status}, 'interrupted', 'application: its status says so';
+
+# --- A runner that is lost --------------------------------------------------------
+
+my $notes = write_file("$dir/notes", '');
+chmod 0666, $notes or die "$notes: $!\n";
+$thread = $client->new_thread;
+$run = $client->create_run($thread, undef, assistant_id => 'lost', input => { answer => $notes });
+wait_for('the slow node', sub { slurp($notes) =~ /slow/ });
+wait_for('the result of the other', sub {
+    grep { $_->{name} eq 'quick' && $_->{result} } @{ $client->get_state($thread)->{tasks} || [] };
+});
+my ($process) = slurp($notes) =~ /slow (\d+)/;
+kill 'KILL', $process;
+is $client->join_run($run)->{count}, 11, 'application: a run goes on after the loss of its runner';
+is_deeply [ slurp($notes) =~ /^(\w+)/gm ], [qw(quick slow slow)], 'application: tasks that had ended are not executed again';
 unlike $server->error_log, qr/breach|protocol/i, 'application: the runner keeps to the protocol';
 undef $server;
 done_testing;

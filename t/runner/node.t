@@ -183,7 +183,7 @@ my $output = qx(cd '$directory' && node '${\ program() }' --check 2>/dev/null);
 is $? >> 8, 1, 'check: the status tells that a graph fails';
 my $report = decode_json($output);
 is_deeply [ map { $report->{graphs}{$_}{error} ? "$_ fails" : $_ } sort keys %{ $report->{graphs} } ],
-    [ 'act', 'broken fails', qw(nested steps typed) ], 'check: all graphs are imported';
+    [ 'act', 'broken fails', qw(lost nested steps typed) ], 'check: all graphs are imported';
 is $report->{graphs}{typed}{description}, 'a graph in TypeScript', 'check: descriptions are those of langgraph.json';
 system "cd / && node '${\ program() }' --check 2>/dev/null";
 is $? >> 8, 2, 'check: without langgraph.json the status is 2';

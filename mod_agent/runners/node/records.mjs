@@ -252,6 +252,7 @@ export class Records {
             (result.writes ?? []).forEach((write) => addWrite(found.writes, write));
             cursor = reply.cursor;
         } while (cursor !== null);
+        found.writes.sort(byTask);
         return found;
     }
 
@@ -417,6 +418,16 @@ function addWrite(writes, write) {
     } else {
         writes.push(write);
     }
+}
+
+// The library's order of writes: by the path of their task, its id, their index.
+function byTask(a, b) {
+    for (const [left, right] of [[a[4] ?? '', b[4] ?? ''], [a[0], b[0]], [a[1], b[1]]]) {
+        if (left !== right) {
+            return left < right ? -1 : 1;
+        }
+    }
+    return 0;
 }
 
 // Names of channels in groups that a request may have.

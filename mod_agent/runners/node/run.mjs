@@ -117,7 +117,14 @@ export class Run {
         this.records = new Records(
             this.output, library.saver.serde, this.start, this.start.durability === 'sync', library.pace);
         this.checkpoints = new Checkpoints(this.output);
-        this.fork = await this.records.prepare();
+        this.fork = await this.records.prepare() ?? this.#named();
+    }
+
+    // The checkpoint from which the client wants the run to start, also if it is the last.
+    #named() {
+        const named = this.start.config?.configurable?.checkpoint_id;
+        const id = this.start.checkpoint?.checkpoint_id;
+        return named && id && this.start.attempt === 1 && String(named).toLowerCase() === id ? id : undefined;
     }
 
     // The purpose of the graph, for a factory.
