@@ -108,6 +108,12 @@ in_all_versions(sub {
     is_deeply $waits->{task}{interrupts}[0]{value}, { question => 'How many?' }, 'interrupt: its value is shown';
     my @resumed = $runner->run(graph_id => 'approve', command => { resume => 5 },
         $runner->next_of($ask->{thread_id}, @asked), %{$OPTIONS});
+    my ($shown) = reverse grep { $_->{event} eq 'values' } lines_of('event', @asked);
+    is_deeply [ $shown->{checkpoint_id}, $shown->{path}, $shown->{data}{steps} ],
+        [ $last->{checkpoint_id}, [], [ { node => 'propose' } ] ], 'interrupt: the values are shown once more, by their checkpoint'
+        if $version eq 'newest';
+    my ($first_values) = grep { $_->{event} eq 'values' } lines_of('event', @resumed);
+    is $first_values->{checkpoint_id}, $last->{checkpoint_id}, 'interrupt: the first values of the next run are those of its checkpoint';
     is steps_of((lines_of('checkpoint', @resumed))[-1]{values}), 'node propose node ask used 5',
         'interrupt: the run that answers it goes on';
     is +(lines_of('checkpoint', @resumed))[0]{parent}, $last->{checkpoint_id},

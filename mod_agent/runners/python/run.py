@@ -226,6 +226,8 @@ class Run(Job):
         is_sent = False
         if self.records.was_read(name, checkpoint_id):
             self.states.note(payload, name)
+            # The run was started from it, and nothing has changed it.
+            is_sent = not ns and checkpoint_id == self.head and not (self.message.get("command") or {}).get("update")
             self._held.pop(name, None)
         elif self._is_exit:
             self._held[name], self._held_tasks[name] = payload, []

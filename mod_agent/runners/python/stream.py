@@ -25,6 +25,9 @@ def library_modes(wanted: set[str], has_tools: bool) -> list[str]:
     return sorted(modes | {"checkpoints", "tasks"})
 
 
+INTERRUPT = "__interrupt__"
+
+
 class Stream:
     def __init__(self, lane: Lane, modes: set[str], with_subgraphs: bool) -> None:
         self._lane = lane
@@ -37,6 +40,8 @@ class Stream:
         # `values` of the root that wait for their checkpoint, which follows.
         self._values: Any = None
         self._has_values = False
+        # The values of the last checkpoint of the root that was sent, and its id.
+        self._shown: tuple[str, Mapping[str, Any]] | None = None
         # Ids of the tasks of which a subgraph has been seen, by namespace.
         self._subgraphs: set[str] = set()
 
@@ -81,10 +86,17 @@ class Stream:
             self._values, self._has_values = data, True
 
     def flush_values(self) -> None:
-        """Sends the values that no checkpoint shows."""
-        if self._has_values:
-            data, self._values, self._has_values = self._values, None, False
-            self.event("values", jsontext.dumps(data))
+        """Sends the values that no later checkpoint shows: at an interrupt those of the last one once more."""
+        if not self._has_values:
+            return
+        data, self._values, self._has_values = self._values, None, False
+        if isinstance(data, dict) and INTERRUPT in data and self._shown is not None:
+            rest = {name: value for name, value in data.items() if name != INTERRUPT}
+            if are_same(rest, self._shown[1]):
+                self.event("values", jsontext.dumps({INTERRUPT: data[INTERRUPT]}),
+                           [("checkpoint_id", jsontext.dumps(self._shown[0])), ("path", b"[]")])
+                return
+        self.event("values", jsontext.dumps(data))
 
     def take_checkpoint(self, ns: tuple[str, ...], payload: Mapping[str, Any], is_saved: bool) -> None:
         """After the line `checkpoint` of the root graph if `is_saved`, whose values events may name."""
@@ -93,6 +105,9 @@ class Stream:
         if self._has_values and not ns:
             self._values_of_checkpoint(checkpoint_id, payload, is_saved)
         self.flush_values()
+        if not ns:
+            is_object = isinstance(payload["values"], dict)
+            self._shown = (checkpoint_id, payload["values"]) if is_saved and is_object else None
         self._note_subgraph(ns)
         if ns and not self._with_subgraphs:
             return
@@ -109,9 +124,7 @@ class Stream:
                               not ns and self._is_saved)
 
     def _values_of_checkpoint(self, checkpoint_id: str, payload: Mapping[str, Any], is_saved: bool) -> None:
-        shown, held = payload["values"], self._values
-        if is_saved and isinstance(shown, dict) and isinstance(held, dict) and shown.keys() == held.keys() and \
-                all(shown[name] is held[name] for name in shown):
+        if is_saved and are_same(self._values, payload["values"]):
             self._values, self._has_values = None, False
             self.event("values", None, [("checkpoint_id", jsontext.dumps(checkpoint_id))])
 
@@ -171,6 +184,12 @@ class Stream:
         if "events" in self._modes and "langsmith:hidden" not in (event.get("tags") or []):
             self.flush_values()
             self.event("events", jsontext.dumps(event, lenient=True))
+
+
+def are_same(left: Any, right: Any) -> bool:
+    """Whether both are objects with the same members, and the same values in them."""
+    return isinstance(left, dict) and isinstance(right, dict) and left.keys() == right.keys() and \
+        all(left[name] is right[name] for name in left)
 
 
 def task_event(data: Mapping[str, Any]) -> dict[str, Any]:
