@@ -125,9 +125,6 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/next_receiver.sql
 \ir functions/inline/find_ready_graphs.sql
 \ir functions/inline/next_webhook_deployment.sql
-\ir functions/inline/has_operators.sql
-\ir functions/inline/matches_filter.sql
-\ir functions/inline/matches_labels.sql
 \ir functions/inline/namespace_end.sql
 \ir functions/inline/render_item.sql
 
@@ -220,6 +217,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/save_events.sql
 \ir functions/internal/save_tasks.sql
 \ir functions/internal/read_namespace.sql
+\ir functions/internal/split_filter.sql
 \ir functions/internal/find_items.sql
 \ir functions/internal/find_namespaces.sql
 \ir functions/internal/read_item.sql

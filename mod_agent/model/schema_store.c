@@ -13,6 +13,10 @@
 #define NAMESPACE_BYTES  1024
 #define KEY_BYTES        1024
 #define VALUE_BYTES      1048576
+/* Of a filter, which is applied to each item that a search examines;
+ * agent.split_filter checks the same. */
+#define FILTER_BYTES      16384
+#define FILTER_CONDITIONS 32
 /* Ten years, in minutes. */
 #define MOST_TTL 5256000
 
@@ -105,21 +109,24 @@ static bool is_operator(const agent_member_t *member)
 }
 
 /* A member of a filter is a value, or an object of operators: then all of its
- * names are operators. */
-static apr_status_t check_operators(agent_raw_t value,
+ * names are operators. Adds its conditions to *count. */
+static apr_status_t check_condition(int *count, agent_raw_t value,
                                     const agent_json_path_t *path)
 {
     const char *at = value.text;
     agent_member_t member;
     bool has_dollar = false;
     bool has_other = false;
+    int members = 0;
 
-    while (agent_member_next(&member, &at)) {
-        const char *key = agent_member_key(&member, path->pool);
-
-        has_dollar = has_dollar || *key == '$';
+    while (agent_raw_kind(value) == AGENT_RAW_OBJECT
+           && agent_member_next(&member, &at)) {
+        has_dollar = has_dollar
+            || *agent_member_key(&member, path->pool) == '$';
         has_other = has_other || !is_operator(&member);
+        members++;
     }
+    *count += has_dollar ? members : 1;
     return !has_dollar || !has_other
         ? APR_SUCCESS
         : agent_check_refuse(path,
@@ -132,21 +139,24 @@ static apr_status_t check_filter(const agent_check_t *check, agent_raw_t value,
 {
     const char *at = value.text;
     agent_member_t member;
+    int count = 0;
 
-    if (agent_raw_kind(value) != AGENT_RAW_OBJECT) {
-        return agent_check_refuse(path, "an object");
+    if (agent_raw_kind(value) != AGENT_RAW_OBJECT
+        || value.length > FILTER_BYTES) {
+        return agent_check_refuse(path, "an object of at most 16384 bytes");
     }
     while (agent_member_next(&member, &at)) {
         agent_raw_t raw = {member.value, member.value_length};
         agent_json_path_t below = agent_json_path_below(
             path, agent_member_key(&member, path->pool));
 
-        if (agent_raw_kind(raw) == AGENT_RAW_OBJECT
-            && check_operators(raw, &below) != APR_SUCCESS) {
+        if (check_condition(&count, raw, &below) != APR_SUCCESS) {
             return APR_EGENERAL;
         }
     }
-    return APR_SUCCESS;
+    return count <= FILTER_CONDITIONS
+        ? APR_SUCCESS
+        : agent_check_refuse(path, "at most 32 conditions");
 }
 
 /* The members that name an item. */

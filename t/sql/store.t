@@ -78,6 +78,7 @@ subtest 'filters' => sub {
     put(['f'], 'one', { n => 1, s => 'apple', o => { p => 1 }, l => [ 1, 2 ], z => undef });
     put(['f'], 'two', { n => 10, s => 'Banana' });
     put(['f'], 'text', { n => '5' });
+    put(['f'], 'names', { n => undef, s => undef, l => undef, qq(a "b" \\ \t'c' \x{1F600}) => 2 });
     my @cases = (
         [ { n => 1 }, ['one'], 'a value equals' ],
         [ { n => 1, s => 'Banana' }, [], 'all members must match' ],
@@ -85,14 +86,24 @@ subtest 'filters' => sub {
         [ { l => [ 1, 2 ] }, ['one'], 'an array equals' ],
         [ { z => undef }, ['one'], 'null equals null, and not an absent member' ],
         [ { n => { '$eq' => 10 } }, ['two'], '$eq' ],
-        [ { n => { '$ne' => 10 } }, [qw(one text)], '$ne' ],
-        [ { s => { '$ne' => 'apple' } }, [qw(text two)], '$ne holds for an absent member' ],
+        [ { n => { '$ne' => 10 } }, [qw(names one text)], '$ne' ],
+        [ { s => { '$ne' => 'apple' } }, [qw(names text two)], '$ne holds for an absent member' ],
         [ { n => { '$gt' => 1 } }, ['two'], '$gt compares numbers as numbers, and not with a string' ],
         [ { n => { '$gte' => 1 } }, [qw(one two)], '$gte' ],
         [ { n => { '$lt' => 10 } }, ['one'], '$lt' ],
         [ { n => { '$lte' => 10, '$gt' => 1 } }, ['two'], 'several operators' ],
         [ { s => { '$gt' => 'Z' } }, ['one'], 'strings are compared byte by byte' ],
         [ { x => { '$lt' => 1 } }, [], 'an absent member is not less' ],
+        [ { o => { p => 1, q => 1 } }, [], 'an object equals as a whole' ],
+        [ { o => {} }, [], 'and not in part' ],
+        [ { l => [1] }, [], 'so does an array' ],
+        [ { l => { '$gt' => 0 } }, [], 'an array is not compared element by element' ],
+        [ { l => { '$ne' => [ 1, 2 ] } }, [qw(names text two)], '$ne of an array' ],
+        [ { n => { '$gt' => -1.5, '$lt' => 1e3 } }, [qw(one two)], 'negative numbers, fractions and exponents' ],
+        [ { s => { '$gte' => qq("\\'\n) } }, [qw(one two)], 'strings with quotes and escapes' ],
+        [ { qq(a "b" \\ \t'c' \x{1F600}) => { '$gt' => 1 } }, ['names'], 'names with quotes and escapes' ],
+        [ { n => { '$gt' => undef } }, [], 'an operand that is neither a number nor a string' ],
+        [ {}, [qw(names one text two)], 'an empty filter' ],
     );
     for my $case (@cases) {
         my ($filter, $expected, $title) = @$case;
@@ -211,6 +222,9 @@ subtest 'a search that would examine too much is refused' => sub {
     is +($play->api('search_items', '{"namespace_prefix":["big"]}', undef))[0], 'too_many_items', 'of more than 50,000 items';
     is scalar @{ keys_of(namespace_prefix => [qw(big 1)], limit => 3) }, 3, 'a longer prefix finds some';
     is_deeply namespaces(max_depth => 1), [ ['big'] ], 'namespaces are found without reading their items';
+    $session->query("update agent.store_items set namespace = array['big', key] where key::integer <= 20001");
+    is +($play->api('list_namespaces', '{"suffix":["x"]}'))[0], 'too_many_items', 'a list of more than 20,000 namespaces';
+    is_deeply namespaces(prefix => [qw(big 7)]), [ [qw(big 7)] ], 'a longer prefix finds some';
     clear();
     put(['f'], "$_", { n => 0 + $_, text => 'x' x 1_000_000 }) for 1 .. 5;
     $session->query('update agent.store_items set value_bytes = 20000000');

@@ -109,7 +109,9 @@ subtest 'a request is one transaction' => sub {
 subtest 'wrong arguments are refused' => sub {
     for my $args ('{}', '{"ops":{}}', '{"ops":[]}', '{"ops":[1]}', '{"ops":[{"op":"drop"}]}', '{"ops":[{"op":"get","namespace":"a","key":"k"}]}',
         '{"ops":[{"op":"search","limit":1001}]}', '{"ops":[{"op":"search","limit":"x"}]}', '{"ops":[{"op":"search","offset":-1}]}',
-        '{"ops":[{"op":"search","filter":[]}]}', '{"ops":[{"op":"list","max_depth":0}]}', '{"ops":[{"op":"list","prefix":[null]}]}',
+        '{"ops":[{"op":"search","filter":[]}]}', '{"ops":[{"op":"search","filter":{"a":{"$in":[1]}}}]}',
+        '{"ops":[{"op":"search","filter":{' . join(',', map { qq("a$_":1) } 1 .. 33) . '}}]}',
+        '{"ops":[{"op":"search","filter":{"a":"' . 'x' x 16_384 . '"}}]}', '{"ops":[{"op":"list","max_depth":0}]}', '{"ops":[{"op":"list","prefix":[null]}]}',
         '{"ops":[' . join(',', ('{"op":"get","namespace":["a"],"key":"k"}') x 1001) . ']}') {
         like $session->error("select agent.use_store($worker, '@{[ $play->deployment ]}', '$claim->{run_id}', $claim->{epoch}, '$args', null, 1000)"),
             qr/\A22/, substr $args, 0, 60;

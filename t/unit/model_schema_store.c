@@ -147,7 +147,37 @@ static void a_filter_has_values_and_operators(void **state)
                               *state),
                         expected);
     assert_string_equal(check(AGENT_STORE_SEARCH, "{\"filter\":[]}", *state),
-                        "/filter: expected an object.");
+                        "/filter: expected an object of at most 16384 bytes.");
+}
+
+/* A filter of count members with one operator each. */
+static const char *check_conditions(int count, apr_pool_t *pool)
+{
+    const char *filter = "";
+
+    /* Bounded: 33. */
+    for (int i = 0; i < count; i++) {
+        filter = apr_psprintf(pool, "%s%s\"m%d\":{\"$gt\":1}", filter,
+                              i > 0 ? "," : "", i);
+    }
+    return check(AGENT_STORE_SEARCH,
+                 apr_psprintf(pool, "{\"filter\":{%s}}", filter), pool);
+}
+
+static void a_filter_is_limited(void **state)
+{
+    char *text = apr_pcalloc(*state, 16384 + 1);
+
+    assert_null(check_conditions(32, *state));
+    assert_string_equal(check_conditions(33, *state),
+                        "/filter: expected at most 32 conditions.");
+    memset(text, ' ', 16384);
+    assert_null(check(
+        AGENT_STORE_SEARCH,
+        apr_pstrcat(*state, "{\"filter\":{", text + 2, "}}", NULL), *state));
+    assert_non_null(check(
+        AGENT_STORE_SEARCH,
+        apr_pstrcat(*state, "{\"filter\":{", text + 1, "}}", NULL), *state));
 }
 
 static void a_search_and_a_list_select_a_part(void **state)
@@ -203,6 +233,7 @@ int main(void)
         CHECK_TEST(a_value_is_an_object_of_a_mebibyte),
         CHECK_TEST(index_and_ttl_are_checked),
         CHECK_TEST(a_filter_has_values_and_operators),
+        CHECK_TEST(a_filter_is_limited),
         CHECK_TEST(a_search_and_a_list_select_a_part),
         CHECK_TEST(labels_are_joined_by_periods),
     };

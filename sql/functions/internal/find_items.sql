@@ -26,6 +26,7 @@ declare
     v_offset bigint := coalesce((p_request ->> 'offset')::bigint, 0) + p_skip;
     v_filter jsonb := nullif((p_request -> 'filter')::jsonb, 'null');
     v_end    text[] := agent.namespace_end(p_prefix);
+    v_where  record;
     v_count  bigint;
     v_bytes  bigint;
 begin
@@ -51,6 +52,7 @@ begin
         return;
     end if;
     cost := v_count * 20 + case when v_filter is null then 0 else coalesce(v_bytes, 0) / 64 end;
+    select f.* into v_where from agent.split_filter(coalesce(v_filter, '{}')) f;
     select coalesce(json_agg(json_build_array(i.namespace, i.key)), '[]') into items
       from (
             select x.namespace, x.key
@@ -59,7 +61,12 @@ begin
                and x.namespace >= p_prefix
                and x.namespace < v_end
                and (x.expires_at is null or x.expires_at > v_now)
-               and (v_filter is null or agent.matches_filter(x.value, v_filter))
+               and (v_where.equal is null or x.value @> v_where.equal)
+               and (v_where.path is null or x.value @@ v_where.path)
+               and (v_where.exact is null or not exists (
+                    select from jsonb_each(v_where.exact) e where x.value -> e.key is distinct from e.value))
+               and (v_where.differ is null or not exists (
+                    select from jsonb_each(v_where.differ) e where x.value -> e.key = e.value))
              order by x.updated_at desc, x.namespace, x.key
              limit v_limit offset v_offset
            ) i;
