@@ -42,6 +42,12 @@ in_all_versions(sub {
     $runner->send({ type => $_, run_id => $start->{run_id}, epoch => 1 }) for qw(cancel stop go);
     is $result->(fault($runner, 'after')), 'after', 'cancel: messages about a run that has ended are ignored';
 
+    my @starts = map { $runner->start_of('counter', input => { n => 1, steps => [] }) } 1 .. 20;
+    my %ended = map { $_->{run_id} => 1 } @starts;
+    $runner->send(map { ($_, { type => 'cancel', run_id => $_->{run_id}, epoch => 1 }) } @starts);
+    $runner->lines_until(sub { delete $ended{ $_[0]{run_id} } if $_[0]{type} eq 'end'; return !%ended });
+    pass 'cancel: runs that have not begun end too';
+
     my $stopped = $runner->start_of('counter', input => { n => 1, steps => [] });
     $runner->send($stopped, { type => 'stop', run_id => $stopped->{run_id}, epoch => 1, reason => 'drain', deadline_ms => 1000 });
     my @drained = $runner->lines_of_run($stopped->{run_id});

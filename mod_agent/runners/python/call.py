@@ -23,6 +23,7 @@ class Call(Job):
     async def execute(self) -> None:
         status, error, value = "success", None, None
         try:
+            self.begin()
             value = await self._operate(self.message["op"], self.message.get("arguments") or {})
         except BaseException as caught:  # pylint: disable=broad-except
             is_cancel = isinstance(caught, asyncio.CancelledError) and self.is_cancelled

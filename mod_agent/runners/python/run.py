@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import functools
 import importlib.util
 import uuid
 from typing import Any, AsyncIterator, Mapping
@@ -39,13 +40,21 @@ class Job:
         self.states = States(lane, self.head, self.records.head_values)
         self.task: asyncio.Task[None] | None = None
         self.is_cancelled = False
+        self.has_begun = False
         self.is_ending = False
 
     def cancel(self) -> None:
         self.is_cancelled = True
         self.lane.drop_events()
-        if self.task is not None and not self.is_ending:
+        # A task that is cancelled before its first step would never send `end`.
+        if self.task is not None and self.has_begun and not self.is_ending:
             self.task.cancel()
+
+    def begin(self) -> None:
+        """The first step of execute(); raises CancelledError."""
+        self.has_begun = True
+        if self.is_cancelled:
+            raise asyncio.CancelledError
 
     def stop(self) -> None:
         """Asked to stop at the next checkpoint; a call is short."""
@@ -109,6 +118,7 @@ def to_command(form: Mapping[str, Any]) -> Any:
                    goto=[target(value) for value in goto] if isinstance(goto, list) else target(goto))
 
 
+@functools.cache
 def has_module(name: str) -> bool:
     with contextlib.suppress(ImportError, ValueError):
         return importlib.util.find_spec(name) is not None
@@ -139,6 +149,7 @@ class Run(Job):
     async def execute(self) -> None:
         status, error = "success", None
         try:
+            self.begin()
             await self._execute()
         except Drained:
             status = "drained"
