@@ -3,12 +3,11 @@
 -- Affects:  agent.threads, agent.thread_expiries, agent.checkpoints, agent.checkpoint_tasks, agent.checkpoint_items,
 --           agent.inherited_items, agent.item_sweeps, agent.checkpoint_snapshots, agent.checkpoint_writes,
 --           agent.checkpoint_blobs, agent.blob_sweeps, agent.copied_runs, agent.thread_copies, agent.copy_lists,
---           agent.copy_blobs, agent.write_sweeps.
+--           agent.copy_blobs.
 -- Locks:    ACCESS EXCLUSIVE on these tables.
 -- Breaking: yes, all threads and their state are lost.
 set local lock_timeout = '2s';
 
-drop table agent.write_sweeps;
 drop table agent.copy_blobs;
 drop table agent.copy_lists;
 drop table agent.thread_copies;

@@ -234,11 +234,12 @@ comment on column agent.inherited_items.first is 'Position of the first element.
 comment on column agent.inherited_items.until is 'Position after the last element.';
 
 create table agent.item_sweeps (
-    deployment_id  uuid    not null,
-    thread_id      uuid    not null,
-    list_id        bigint  not null,
-    first          integer not null,
-    is_snapshot    boolean not null default false,
+    deployment_id  uuid        not null,
+    thread_id      uuid        not null,
+    list_id        bigint      not null,
+    first          integer     not null,
+    is_snapshot    boolean     not null default false,
+    due_at         timestamptz not null default clock_timestamp(),
     constraint item_sweeps_pkey primary key (deployment_id, thread_id, list_id)
 );
 comment on table agent.item_sweeps is
@@ -251,6 +252,10 @@ comment on column agent.item_sweeps.is_snapshot is
     'Whether the list is of snapshots: its deletion changes the uses of blobs, which only the holder of the thread '
     'does.';
 comment on column agent.item_sweeps.first is 'Position of the first element to delete; all after it are deleted too.';
+comment on column agent.item_sweeps.due_at is 'Its turn, in this order; a piece of it moves it behind all others.';
+
+create index item_sweeps_due on agent.item_sweeps (due_at);
+comment on index agent.item_sweeps_due is 'Scanned by agent.sweep_state.';
 
 create table agent.copied_runs (
     deployment_id  uuid  not null,
@@ -478,22 +483,5 @@ comment on column agent.blob_sweeps.due_at is 'Not examined before.';
 
 create index blob_sweeps_due on agent.blob_sweeps (due_at);
 comment on index agent.blob_sweeps_due is 'Scanned by agent.sweep_blobs.';
-
-create table agent.write_sweeps (
-    deployment_id  uuid   not null,
-    thread_id      uuid   not null,
-    checkpoint_ns  text   not null,
-    checkpoint_id  uuid   not null,
-    deletions      bigint not null,
-    constraint write_sweeps_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id)
-);
-comment on table agent.write_sweeps is
-    'Deleted snapshots to which other runs wrote more than one statement deletes: agent.sweep_state deletes the rest.';
-comment on column agent.write_sweeps.deployment_id is 'Its deployment.';
-comment on column agent.write_sweeps.thread_id is 'The thread.';
-comment on column agent.write_sweeps.checkpoint_ns is 'Namespace of the snapshot.';
-comment on column agent.write_sweeps.checkpoint_id is 'The snapshot.';
-comment on column agent.write_sweeps.deletions is
-    'threads.state_deletions when it was deleted: later writes to it stay.';
 
 insert into agent.schema_version (version, name) values (2, 'create_threads');

@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Purpose:  undo 0003.
 -- Affects:  agent.runs, agent.run_queue, agent.calls, agent.run_events with its partitions,
---           agent.event_sweeps, agent.run_sweeps, agent.usage_events.
+--           agent.event_sweeps, agent.run_sweeps, agent.write_sweeps, agent.usage_events.
 -- Locks:    ACCESS EXCLUSIVE on these tables.
 -- Breaking: yes, all runs, their events, and usage that was not billed are lost.
 set local lock_timeout = '2s';
 
 drop table agent.usage_events;
+drop table agent.write_sweeps;
 drop table agent.run_sweeps;
 drop table agent.event_sweeps;
 drop table agent.run_events;

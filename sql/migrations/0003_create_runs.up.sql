@@ -317,10 +317,11 @@ comment on column agent.event_sweeps.bucket is 'Partition of the events.';
 comment on column agent.event_sweeps.run_id is 'The run, which no longer has a record.';
 
 create table agent.run_sweeps (
-    deployment_id  uuid not null,
-    thread_id      uuid not null,
-    run_id         uuid not null,
-    is_divided     boolean not null default false,
+    deployment_id  uuid        not null,
+    thread_id      uuid        not null,
+    run_id         uuid        not null,
+    is_divided     boolean     not null default false,
+    due_at         timestamptz not null default clock_timestamp(),
     constraint run_sweeps_pkey primary key (deployment_id, thread_id, run_id)
 );
 comment on table agent.run_sweeps is
@@ -331,6 +332,32 @@ comment on column agent.run_sweeps.thread_id is 'The thread.';
 comment on column agent.run_sweeps.run_id is 'The run, which no longer has a record.';
 comment on column agent.run_sweeps.is_divided is
     'Of what continued one of its checkpoints, some are attached to another one: it is deleted before other runs.';
+comment on column agent.run_sweeps.due_at is 'Its turn, in this order; a piece of it moves it behind all others.';
+
+create index run_sweeps_due on agent.run_sweeps (due_at);
+comment on index agent.run_sweeps_due is 'Scanned by agent.sweep_state.';
+
+create table agent.write_sweeps (
+    deployment_id  uuid        not null,
+    thread_id      uuid        not null,
+    checkpoint_ns  text        not null,
+    checkpoint_id  uuid        not null,
+    deletions      bigint      not null,
+    due_at         timestamptz not null default clock_timestamp(),
+    constraint write_sweeps_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id)
+);
+comment on table agent.write_sweeps is
+    'Deleted snapshots to which other runs wrote more than one statement deletes: agent.sweep_state deletes the rest.';
+comment on column agent.write_sweeps.deployment_id is 'Its deployment.';
+comment on column agent.write_sweeps.thread_id is 'The thread.';
+comment on column agent.write_sweeps.checkpoint_ns is 'Namespace of the snapshot.';
+comment on column agent.write_sweeps.checkpoint_id is 'The snapshot.';
+comment on column agent.write_sweeps.deletions is
+    'threads.state_deletions when it was deleted: later writes to it stay.';
+comment on column agent.write_sweeps.due_at is 'Its turn, in this order; a piece of it moves it behind all others.';
+
+create index write_sweeps_due on agent.write_sweeps (due_at);
+comment on index agent.write_sweeps_due is 'Scanned by agent.sweep_state.';
 
 create table agent.usage_events (
     deployment_id  uuid        not null,

@@ -51,6 +51,38 @@ subtest 'sweep_state deletes at most 4 MB in a call' => sub {
     is +(positions($thread))[0], 0;
 };
 
+subtest 'what is left of one thread, however much is added to it, keeps none from its turn' => sub {
+    my $play = AgentSQL::Play->new($session);
+    # The one that always has ten rows is the first by id.
+    my ($first, $victim) = sort $play->thread, $play->thread;
+    my $key = "'@{[ $play->deployment ]}', '$first'";
+    my %add = (
+        run_sweeps => "(deployment_id, thread_id, run_id) select $key, lpad(n::text, 32, '0')::uuid",
+        write_sweeps => "(deployment_id, thread_id, checkpoint_ns, checkpoint_id, deletions)
+            select $key, '', lpad(n::text, 32, '0')::uuid, 1",
+        item_sweeps => "(deployment_id, thread_id, list_id, first) select $key, n, 0",
+    );
+    my %key_of = (%add, blob_sweeps => "(deployment_id, thread_id, due_at) select $key, now()");
+    for my $kind (sort keys %add) {
+        my $fill = "insert into agent.$kind $add{$kind} from generate_series(1, 10) n on conflict do nothing";
+        $session->query($fill);
+        for my $other (sort keys %key_of) {
+            my $insert = $key_of{$other} =~ s/\Q$key\E/'@{[ $play->deployment ]}', '$victim'/r;
+            $session->query("insert into agent.$other $insert from generate_series(11, 11) n");
+        }
+        my @left = sort keys %key_of;
+        # One of ten at random: none is left with a probability of 1 - 1e-20.
+        for (1 .. 500) {
+            $session->value('select agent.sweep_state()');
+            $session->query($fill);
+            @left = grep { $session->value("select count(*) from agent.$_ where thread_id = '$victim'") } @left;
+            last if !@left;
+        }
+        is "@left", '', "ten rows in $kind";
+        $session->query("delete from agent.$_") for keys %key_of;
+    }
+};
+
 subtest 'two sweeps do not wait for each other, nor a deletion for a sweep' => sub {
     my $thread = list_to_sweep(3, 10, 0, q('1'));
     my $other = AgentSQL::Play->new($db->session)->session;

@@ -1,9 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes up to agent.deletion_bytes() of what deletions have left of one thread, chosen at random from ten:
+-- Deletes up to agent.deletion_bytes() of what deletions have left of one thread:
 -- 1. writes, snapshots and checkpoints of a deleted run;
--- 2. when there are none, writes of other runs to deleted snapshots;
--- 3. then elements of a list that no checkpoint contains;
--- 4. then blobs without uses (agent.sweep_blobs).
+-- 2. writes of other runs to deleted snapshots;
+-- 3. elements of a list that no checkpoint contains;
+-- 4. blobs without uses (agent.sweep_blobs).
+-- Of the four the one whose first row has waited longest, then, when all rows that it would take are locked, the next
+-- one. Of its rows one of the ten that have waited longest, at random, which then waits behind all others: nothing that
+-- is left of some threads, however much is added to it, keeps another thread from its turn.
 -- Returns: number of runs, threads or lists examined, 0 or 1: call again while it is 1.
 -- Locks:   the thread, unless it is a list of checkpoints, of which it locks ten rows in agent.item_sweeps. Locked ones
 --          are passed over.
@@ -13,87 +16,111 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_row  record;
-    v_list agent.item_sweeps;
+    v_now   timestamptz := agent.now();
+    v_stage text;
+    v_row   record;
+    v_list  agent.item_sweeps;
 begin
-    select d.* into v_row
-      from (
-            select c.*
+    for v_stage in
+        select s.stage
+          from (
+                (select 'run', r.due_at from agent.run_sweeps r order by r.due_at limit 1)
+                union all
+                (select 'write', w.due_at from agent.write_sweeps w order by w.due_at limit 1)
+                union all
+                (select 'item', i.due_at from agent.item_sweeps i order by i.due_at limit 1)
+                union all
+                (select 'blob', b.due_at from agent.blob_sweeps b order by b.due_at limit 1)
+               ) s (stage, due_at)
+         order by s.due_at
+    loop
+        if v_stage in ('run', 'write') then
+            select d.* into v_row
               from (
-                    select s.*
-                      from agent.run_sweeps s
-                     order by s.deployment_id, s.thread_id, s.run_id
-                     limit 10
-                   ) c
-             order by random()
-            offset 0
-           ) d
-     cross join lateral (
-            select from agent.threads x
-             where x.deployment_id = d.deployment_id
-               and x.thread_id = d.thread_id
-               for no key update skip locked
-           ) t
-     limit 1;
-    if found then
-        perform agent.delete_run_state(
-            v_row.deployment_id, v_row.thread_id, coalesce((
-                select s.run_id
-                  from agent.run_sweeps s
+                    select c.*
+                      from (
+                            (select s.deployment_id, s.thread_id, s.run_id, null as checkpoint_ns,
+                                    null::uuid as checkpoint_id
+                               from agent.run_sweeps s
+                              where v_stage = 'run'
+                              order by s.due_at
+                              limit 10)
+                            union all
+                            (select s.deployment_id, s.thread_id, null, s.checkpoint_ns, s.checkpoint_id
+                               from agent.write_sweeps s
+                              where v_stage = 'write'
+                              order by s.due_at
+                              limit 10)
+                           ) c
+                     order by random()
+                    offset 0
+                   ) d
+             cross join lateral (
+                    select from agent.threads x
+                     where x.deployment_id = d.deployment_id
+                       and x.thread_id = d.thread_id
+                       for no key update skip locked
+                   ) t
+             limit 1;
+            continue when not found;
+            if v_stage = 'run' then
+                perform agent.delete_run_state(
+                    v_row.deployment_id, v_row.thread_id, coalesce((
+                        select s.run_id
+                          from agent.run_sweeps s
+                         where s.deployment_id = v_row.deployment_id
+                           and s.thread_id = v_row.thread_id
+                           and s.is_divided), v_row.run_id), agent.deletion_bytes());
+                update agent.run_sweeps s
+                   set due_at = v_now
                  where s.deployment_id = v_row.deployment_id
                    and s.thread_id = v_row.thread_id
-                   and s.is_divided), v_row.run_id), agent.deletion_bytes());
-        return 1;
-    end if;
-    select d.* into v_row
-      from (
-            select c.*
+                   and s.run_id = v_row.run_id;
+            else
+                perform agent.delete_writes(v_row.deployment_id, v_row.thread_id, null, agent.deletion_bytes());
+                update agent.write_sweeps s
+                   set due_at = v_now
+                 where s.deployment_id = v_row.deployment_id
+                   and s.thread_id = v_row.thread_id
+                   and s.checkpoint_ns = v_row.checkpoint_ns
+                   and s.checkpoint_id = v_row.checkpoint_id;
+            end if;
+            return 1;
+        elsif v_stage = 'item' then
+            select d.* into v_list
               from (
-                    select s.deployment_id, s.thread_id
-                      from agent.write_sweeps s
-                     order by s.deployment_id, s.thread_id, s.checkpoint_ns, s.checkpoint_id
+                    select w.*
+                      from agent.item_sweeps w
+                      left join lateral (
+                            select x.thread_id
+                              from agent.threads x
+                             where w.is_snapshot
+                               and x.deployment_id = w.deployment_id
+                               and x.thread_id = w.thread_id
+                               for no key update skip locked
+                           ) t on true
+                     where not w.is_snapshot
+                        or t.thread_id is not null
+                     order by w.due_at
                      limit 10
-                   ) c
+                       for update of w skip locked
+                   ) d
              order by random()
-            offset 0
-           ) d
-     cross join lateral (
-            select from agent.threads x
-             where x.deployment_id = d.deployment_id
-               and x.thread_id = d.thread_id
-               for no key update skip locked
-           ) t
-     limit 1;
-    if found then
-        perform agent.delete_writes(v_row.deployment_id, v_row.thread_id, null, agent.deletion_bytes());
-        return 1;
-    end if;
-    select d.* into v_list
-      from (
-            select w.*
-              from agent.item_sweeps w
-              left join lateral (
-                    select x.thread_id
-                      from agent.threads x
-                     where w.is_snapshot
-                       and x.deployment_id = w.deployment_id
-                       and x.thread_id = w.thread_id
-                       for no key update skip locked
-                   ) t on true
-             where not w.is_snapshot
-                or t.thread_id is not null
-             order by w.deployment_id, w.thread_id, w.list_id
-             limit 10
-               for update of w skip locked
-           ) d
-     order by random()
-     limit 1;
-    if found then
-        perform agent.delete_items(
-            v_list.deployment_id, v_list.thread_id, agent.deletion_bytes(), v_list.list_id);
-        return 1;
-    end if;
-    return agent.sweep_blobs();
+             limit 1;
+            continue when not found;
+            perform agent.delete_items(
+                v_list.deployment_id, v_list.thread_id, agent.deletion_bytes(), v_list.list_id);
+            update agent.item_sweeps w
+               set due_at = v_now
+             where w.deployment_id = v_list.deployment_id
+               and w.thread_id = v_list.thread_id
+               and w.list_id = v_list.list_id;
+            return 1;
+        elsif agent.sweep_blobs() > 0 then
+            return 1;
+        end if;
+    end loop;
+    return 0;
 end
 $function$;
 
