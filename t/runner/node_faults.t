@@ -89,6 +89,27 @@ delete @{ $thread->{snapshots}{''} }{ grep { $_ ne $first->{checkpoint_id} } key
 is last_checkpoint(@lines)->{values}{count}, 12, 'restart: an attempt goes on from the checkpoint before the input';
 is_deeply [ map { $_->{metadata}{step} } lines_of('checkpoint', @lines) ], [ 0, 1, 2 ], 'restart: that checkpoint is not sent again';
 
+# --- Values --------------------------------------------------------------------------
+
+@lines = $runner->run(graph_id => 'mutates', input => { count => 1 });
+my ($put) = grep { $_->{metadata}{step} == 2 } lines_of('put', @lines);
+is_deeply $put->{channels}{names}{list}{keep}, 0, 'values: an element that was changed deep inside is sent again';
+is_deeply last_checkpoint(@lines)->{values}{names}, [ { name => 'new', done => { by => ['me'] } } ], 'values: and shown';
+
+my $bytes = new_uuid();
+@lines = act('bytes', thread_id => $bytes);
+is_deeply last_checkpoint(@lines)->{values}, { answer => 'AP8B', count => 0, names => [ { name => 'Bw==' } ] },
+    'values: bytes are shown in base64';
+@lines = act('kind', $runner->next_run($bytes));
+is last_checkpoint(@lines)->{values}{answer}, 'Uint8Array', 'values: the next run has bytes';
+
+my $pile = new_uuid();
+@lines = act('pile', thread_id => $pile);
+is scalar @{ last_checkpoint(@lines)->{values}{names} }, 6000, 'values: a state of 6 MB';
+my $sent = 0;
+$sent += length $_->{' text'} for act('print', $runner->next_run($pile), stream_modes => [qw(values checkpoints)]);
+cmp_ok $sent, '<', 100_000, 'values: the next run sends none of it';
+
 # --- Blocking, credit ------------------------------------------------------------
 
 $start = start_act('block', 'blocked');
@@ -112,13 +133,6 @@ $runner->give_credit($lines[-1]);
 @lines = $runner->lines_of_run($start->{run_id});
 is $lines[-1]{status}, 'interrupted', 'credit: a cancelled run ends after it has its credit';
 cmp_ok scalar(events_of('custom', @lines)), '<', 200, 'credit: a cancelled run leaves out events';
-
-# --- Values that are changed in place --------------------------------------------
-
-@lines = $runner->run(graph_id => 'mutates', input => { count => 1 });
-my ($put) = grep { $_->{metadata}{step} == 2 } lines_of('put', @lines);
-is_deeply $put->{channels}{names}{list}{keep}, 0, 'values: an element that was changed deep inside is sent again';
-is_deeply last_checkpoint(@lines)->{values}{names}, [ { name => 'new', done => { by => ['me'] } } ], 'values: and shown';
 
 # --- The end of the process ------------------------------------------------------
 
