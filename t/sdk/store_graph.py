@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph that uses the store: it tells what is there, then puts what its input says."""
+
+from typing import Any, TypedDict
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.store.base import BaseStore, PutOp
+
+
+class State(TypedDict, total=False):
+    key: str
+    size: int
+    seen: dict[str, Any]
+
+
+async def remember(state: State, *, store: BaseStore) -> State:
+    namespace = ("notes", "python")
+    item = await store.aget(namespace, state["key"])
+    found = await store.asearch(("notes",), filter={"n": {"$gte": 1}}, limit=5)
+    seen = {
+        "value": item.value["n"] if item else None,
+        "found": sorted(one.key for one in found),
+        "sizes": [len(one.value.get("text", "")) for one in found],
+        "namespaces": [list(one) for one in await store.alist_namespaces(prefix=("notes",))],
+    }
+    value = {"n": 1, "text": "x" * state["size"]}
+    await store.abatch([PutOp(namespace, f"{state['key']}{suffix}", value) for suffix in ("", "-b", "-c")])
+    return {"seen": seen}
+
+
+graph = StateGraph(State).add_node("remember", remember).add_edge(START, "remember").add_edge("remember", END).compile()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# The store of a deployment, used by graphs in Python and JavaScript and by clients.
+use strict;
+use warnings;
+use AgentTest::Env qw(slurp write_file);
+use AgentTest::Wait;
+use File::Temp qw(tempdir);
+use FindBin;
+use lib $FindBin::Bin;
+use SdkTest;
+use Test::More;
+
+my %file_of = (python => 'store_graph.py', javascript => 'store_graph.mjs');
+
+# The folder of an application with one graph, beside the packages of the example of its language.
+sub application {
+    my ($language) = @_;
+    my $packages = SdkTest::application($language);
+    my $folder = tempdir("agent-test-XXXXXX", TMPDIR => 1, CLEANUP => 1);
+    chmod 0755, $folder;
+    symlink "$packages/$_", "$folder/$_" for grep { -e "$packages/$_" } qw(.agent node_modules);
+    write_file("$folder/$file_of{$language}", slurp("$FindBin::Bin/$file_of{$language}"));
+    write_file("$folder/langgraph.json", qq({"dependencies":["."],"graphs":{"notes":"./$file_of{$language}:graph"}}));
+    return ($folder, $packages);
+}
+
+for my $language (sort keys %file_of) {
+    my ($folder, $packages) = application($language);
+    subtest $language => sub {
+        plan skip_all => "the user of runners may not read $packages" if !SdkTest::is_readable($packages);
+        my $sdk = SdkTest->new(config => <<"CONF");
+AgentApplication notes $folder
+AgentNodeProgram "@{[SdkTest::node()]}"
+CONF
+        my $client = $sdk->client;
+        wait_for('the report', sub { @{ $client->post('/assistants/search', { graph_id => 'notes' })->{json} } });
+        my $run = sub {
+            my (%input) = @_;
+            my $values = $client->post('/runs/wait', { assistant_id => 'notes', input => \%input })->{json};
+            return $values->{seen} // $values;
+        };
+        my $seen = $run->(key => 'k', size => 10);
+        is_deeply [ @{$seen}{qw(value found)} ], [ undef, [] ], "$language: a store is empty at first";
+        is_deeply $client->get("/store/items?namespace=notes.$language&key=k-b")->{json}{value}, { n => 1, text => 'x' x 10 },
+            "$language: a client reads what a run has put";
+        $client->request('PUT', '/store/items', { namespace => [ 'notes', $language ], key => 'k', value => { n => 7 } });
+        $seen = $run->(key => 'k', size => 900_000);
+        is_deeply [ @{$seen}{qw(value found)} ], [ 7, [qw(k k-b k-c)] ], "$language: a run reads what a client has put";
+        is_deeply $seen->{namespaces} // [ [ 'notes', $language ] ], [ [ 'notes', $language ] ], "$language: namespaces";
+        $seen = $run->(key => 'l', size => 1);
+        is_deeply $seen->{sizes}, [ (900_000) x 3 ], "$language: large values are put and read in several parts";
+        my $items = $client->post('/store/items/search', { namespace_prefix => ['notes'], filter => { text => 'x' } })->{json}{items};
+        is_deeply [ sort map { $_->{key} } @$items ], [qw(l l-b l-c)], "$language: a search of a client finds items of runs";
+        $sdk->finish;
+    };
+}
+done_testing;
