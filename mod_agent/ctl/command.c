@@ -20,9 +20,11 @@
 
 #include "say.h"
 
-/* output: what becomes standard output; -1: ours. The program is the leader of
- * a process group if its output is read, so that all of it can be killed. */
-static int start(pid_t *pid, const char *const *argv, int output)
+/* output: what becomes standard output, and of a relayed program standard
+ * error. The program is the leader of a process group, so that all of it can be
+ * killed. */
+static int start(pid_t *pid, const char *const *argv, int output,
+                 bool is_relayed)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -32,10 +34,11 @@ static int start(pid_t *pid, const char *const *argv, int output)
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
                                      O_RDONLY, 0);
-    if (output >= 0) {
-        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    if (is_relayed) {
+        posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
     }
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     error = posix_spawnp(pid, argv[0], &actions, &attributes,
                          (char *const *)(const void *)argv, environ);
     posix_spawnattr_destroy(&attributes);
@@ -58,16 +61,39 @@ static int wait_for(pid_t pid, const char *name, bool is_quiet)
     return -1;
 }
 
-int ctl_command_run(const char *const *argv)
+static int relay(const char *const *argv, const int *ends)
 {
+    char bytes[4096];
+    ssize_t count;
     pid_t pid;
-    int error = start(&pid, argv, -1);
+    int error = start(&pid, argv, ends[1], true);
 
+    close(ends[1]);
     if (error != 0) {
         ctl_error("%s could not be started: %s", argv[0], strerror(error));
         return -1;
     }
+    do {
+        count = read(ends[0], bytes, sizeof(bytes));
+        if (count > 0) {
+            ctl_relay(bytes, (apr_size_t)count);
+        }
+    } while (count > 0 || (count < 0 && errno == EINTR));
     return wait_for(pid, argv[0], false);
+}
+
+int ctl_command_run(const char *const *argv)
+{
+    int ends[2];
+    int status;
+
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        ctl_error("pipe: %s", strerror(errno));
+        return -1;
+    }
+    status = relay(argv, ends);
+    close(ends[0]);
+    return status;
 }
 
 /* ---- output ---- */
@@ -127,7 +153,7 @@ static int read_program(output_t *output, const char *const *argv,
     apr_time_t end = apr_time_now() + apr_time_from_sec(timeout_sec);
     const char *problem;
     pid_t pid;
-    int error = start(&pid, argv, ends[1]);
+    int error = start(&pid, argv, ends[1], false);
 
     close(ends[1]);
     if (error != 0) {

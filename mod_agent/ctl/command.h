@@ -12,7 +12,7 @@
 
 /* Both look for argv[0] in PATH, unless it has a slash; argv ends with NULL. */
 
-/* Executes a program with our output. Returns its exit status; -1, after
+/* Executes a program, and prints its output. Returns its exit status; -1, after
  * printing why, if it could not be started or was killed. */
 int ctl_command_run(const char *const *argv);
 

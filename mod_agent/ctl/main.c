@@ -6,13 +6,17 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <apr_file_info.h>
 #include <apr_general.h>
+#include <apr_lib.h>
 #include <apr_strings.h>
 
 #include "build.h"
@@ -98,6 +102,38 @@ static bool read_options(ctl_build_t *build, int argc, char **argv)
     return optind == argc - 1;
 }
 
+static volatile sig_atomic_t building;
+
+static void pass_on(int signal)
+{
+    kill(-(pid_t)building, signal);
+}
+
+/* In a session of its own, without root's terminal: a process of the user that
+ * has the same one can type commands into it (TIOCSTI). This process stays
+ * root's, so that the user cannot use it for that. */
+static int build_apart(ctl_build_t *build)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid < 0) {
+        ctl_error("fork: %s", strerror(errno));
+        return 1;
+    }
+    if (pid == 0) {
+        setsid();
+        return ctl_build(build);
+    }
+    building = pid;
+    signal(SIGINT, pass_on);
+    signal(SIGTERM, pass_on);
+    signal(SIGHUP, pass_on);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 /* The build has another working directory. A name is looked for in PATH. */
 static const char *make_absolute(const char *path, apr_pool_t *pool)
 {
@@ -108,6 +144,20 @@ static const char *make_absolute(const char *path, apr_pool_t *pool)
 
     free(absolute);
     return copy;
+}
+
+/* A name as AgentApplication takes it, from that of the folder. */
+static const char *make_name(const char *folder, apr_pool_t *pool)
+{
+    char *name = apr_pstrndup(pool, folder[0] != '\0' ? folder : "application",
+                              AGENT_APPLICATION_NAME_MAX);
+
+    for (char *c = name; *c != '\0'; c++) {
+        if (!apr_isalnum(*c) && strchr("_-.", *c) == NULL) {
+            *c = '-';
+        }
+    }
+    return name;
 }
 
 static int build_directory(ctl_build_t *build, const char *argument)
@@ -123,12 +173,13 @@ static int build_directory(ctl_build_t *build, const char *argument)
     build->python = make_absolute(build->python, build->pool);
     build->node = make_absolute(build->node, build->pool);
     build->runners = make_absolute(build->runners, build->pool);
-    build->application.name = strrchr(build->application.directory, '/') + 1;
+    build->application.name = make_name(
+        strrchr(build->application.directory, '/') + 1, build->pool);
     build->application.ignores_auth = build->ignores_auth;
     if (build->runners == NULL) {
         build->runners = find_runners(build->pool);
     }
-    status = ctl_build(build);
+    status = geteuid() == 0 ? build_apart(build) : ctl_build(build);
     free(directory);
     return status;
 }

@@ -2,7 +2,6 @@
 /* The graphs as the runner reports them; see report.h. */
 #include "report.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <apr_strings.h>
@@ -55,7 +54,7 @@ static void print_schemas(json_object *schemas, apr_pool_t *pool)
     json_object_object_foreach(schemas, name, schema)
     {
         if (schema != NULL) {
-            printf("    %s %s\n", name, agent_json_print(schema, pool));
+            ctl_print("    %s %s", name, agent_json_print(schema, pool));
         }
     }
 }
@@ -73,9 +72,9 @@ static bool print_graph(const ctl_build_t *build, const char *name,
                   agent_json_string(error, "message", ""));
         return false;
     }
-    printf("graph %s (%s)%s%s\n", name, find_path(build, name),
-           description != NULL ? ": " : "",
-           description != NULL ? description : "");
+    ctl_print("graph %s (%s)%s%s", name, find_path(build, name),
+              description != NULL ? ": " : "",
+              description != NULL ? description : "");
     print_schemas(agent_json_get(report, "schemas"), build->pool);
     return true;
 }
@@ -105,6 +104,5 @@ bool ctl_report_graphs(const ctl_build_t *build)
     {
         done = print_graph(build, name, report) && done;
     }
-    fflush(stdout);
     return done;
 }

@@ -3,15 +3,41 @@
 #include "say.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+
+/* The longest message; what is longer is cut. */
+#define MESSAGE_BYTES 65536
+
+/* C0 and DEL, and of UTF-8 C1, whose second byte follows 0xC2. */
+static void replace_controls(char *bytes, apr_size_t length, const char *kept)
+{
+    for (apr_size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+        bool is_c1 = byte >= 0x80 && byte < 0xA0 && i > 0
+            && (unsigned char)bytes[i - 1] == 0xC2;
+
+        if (is_c1 || byte == 0x7F
+            || (byte < 0x20 && (byte == 0 || strchr(kept, byte) == NULL))) {
+            bytes[i] = '?';
+            bytes[is_c1 ? i - 1 : i] = '?';
+        }
+    }
+}
 
 static void print(FILE *stream, const char *prefix, const char *format,
                   va_list arguments)
 {
+    char message[MESSAGE_BYTES];
+    int length = vsnprintf(message, sizeof(message), format, arguments);
+
+    if (length >= (int)sizeof(message)) {
+        length = (int)sizeof(message) - 1;
+    }
+    replace_controls(message, length > 0 ? (apr_size_t)length : 0, "");
     fflush(stdout);
-    fputs(prefix, stream);
-    vfprintf(stream, format, arguments);
-    fputc('\n', stream);
+    fprintf(stream, "%s%s\n", prefix, message);
     fflush(stream);
 }
 
@@ -40,4 +66,20 @@ void ctl_step(const char *format, ...)
     va_start(arguments, format);
     print(stdout, "==> ", format, arguments);
     va_end(arguments);
+}
+
+void ctl_print(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    print(stdout, "", format, arguments);
+    va_end(arguments);
+}
+
+void ctl_relay(char *bytes, apr_size_t length)
+{
+    replace_controls(bytes, length, "\n\t");
+    fwrite(bytes, 1, length, stdout);
+    fflush(stdout);
 }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The output of agentctl. */
+/*
+ * The output of agentctl. Much of it quotes the folder of somebody whom the
+ * administrator need not trust: control characters, with which a terminal can
+ * be made to hide or to change text, are replaced by `?`.
+ */
 #ifndef AGENT_CTL_SAY_H
 #define AGENT_CTL_SAY_H
+
+#include <apr.h>
 
 /* Prints `agentctl: ` and the message to standard error. */
 void ctl_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -12,5 +18,12 @@ void ctl_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints what is done next to standard output, before the output of commands.
  */
 void ctl_step(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints a line to standard output. */
+void ctl_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints the output of a program to standard output, with its lines and tabs.
+ */
+void ctl_relay(char *bytes, apr_size_t length);
 
 #endif

@@ -22,6 +22,7 @@ my $interpreter = "$top/interpreter";
 write_file($interpreter, <<'SH');
 #!/bin/sh
 printf '%s|%s\n' "$(id -u)" "$*" >>.agent/said
+cut -d" " -f6 /proc/self/stat >>.agent/session
 env >>.agent/environment
 case "$*" in
 --version) echo "v$(cat version)" ;;
@@ -49,6 +50,9 @@ sub application {
     return $directory;
 }
 
+# The session of this process.
+sub getsid { return (slurp('/proc/self/stat') =~ /\) \S+ \d+ \d+ (\d+)/)[0] }
+
 # {status, output, said}: both outputs together, and the lines of the interpreter.
 sub build {
     my ($directory, @options) = @_;
@@ -73,7 +77,7 @@ like $built->{said}, qr/^$uid\|-m compileall /m, 'build: it compiles the sources
 like $built->{said}, qr/^$uid\|\Q$top\E\/runners\/python --check$/m, 'build: the runner imports the graphs';
 like $built->{output}, qr/^graph g \(\.\/g\.py:graph\): the text\n    input_schema \{"a":1\}$/m,
     'build: it prints each graph with its description and schemas';
-like $built->{output}, qr/^AgentApplication application0 \Q$directory\E$/m, 'build: it prints the directive of the application';
+like $built->{output}, qr/^AgentApplication application0 "\Q$directory\E"$/m, 'build: it prints the directive of the application';
 
 my $before = () = $built->{said} =~ /-m venv/g;
 my $after = () = build_python($directory)->{said} =~ /-m venv/g;
@@ -131,6 +135,14 @@ like $served->{output}, qr/^AgentPrefix \/shop\nAgentAllowOrigin https:\/\/a\.ex
     'build: members with a meaning for httpd are printed as directives';
 like $served->{output}, qr/warning: langgraph\.json: \Q$_\E has no effect/, "build: $_ has no effect, and a warning" for qw(http.app store.index);
 
+my $evil = build_python(application({ http => { mount_prefix => "/x\nLoadModule own /srv/own.so" },
+    webhooks => { url => { allowed_ports => [ 443, '80"', "1\n2" ] } } },
+    report => '{"graphs":{"g":{"description":"\\u001b[2Kclean\\u009b2K","schemas":{"input_schema":{"title":"\\u001b[2K"}}}}}'));
+unlike $evil->{output}, qr/^LoadModule|AgentPrefix \/x|AgentWebhookPorts 443/m, 'build: a text that is not one word does not become a directive';
+like $evil->{output}, qr/warning: langgraph\.json: http\.mount_prefix is left out/, 'build: and a warning says so';
+unlike $evil->{output}, qr/[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]/, 'build: no control characters of the application are printed';
+like $evil->{output}, qr/\?\[2Kclean\?/, 'build: but a question mark for each';
+
 # ---- JavaScript ----
 my $lock = encode_json({ name => 'a', lockfileVersion => 3, requires => \1, packages => { '' => { name => 'a' } } });
 my %node = (version => '22.1.0', 'package.json' => '{"name":"a"}');
@@ -138,7 +150,7 @@ my $script = build(application({ graphs => { g => './g.mjs:graph' } }, %node, 'p
 is $script->{status}, 0, "build: an application in JavaScript is built: $script->{output}";
 like $script->{output}, qr/with npm by package-lock\.json/, 'build: packages are installed by the lock file';
 like $script->{said}, qr/^$uid\|\Q$top\E\/runners\/node\/main\.mjs --check$/m, 'build: its runner imports the graphs';
-like $script->{output}, qr/^AgentNodeProgram \Q$interpreter\E$/m, 'build: the program that was given is printed as directive';
+like $script->{output}, qr/^AgentNodeProgram "\Q$interpreter\E"$/m, 'build: the program that was given is printed as directive';
 like build(application({ graphs => { g => './g.mjs:graph' } }, %node), '--node', $interpreter)->{output},
     qr/there is no lock file/, 'build: without a lock file it warns';
 like build(application({ graphs => { g => './g.mjs:graph' } }, version => '20.0.0'), '--node', $interpreter)->{output},
@@ -148,7 +160,10 @@ like build(application({ graphs => { g => './g.mjs:graph' }, node_version => '24
 
 # ---- users ----
 SKIP: {
-    skip 'only root can become another user', 6 if !is_root();
+    skip 'only root can become another user', 7 if !is_root();
+    my $terminal = application({}, report => '{"graphs":{"g":{}}}');
+    build_python($terminal);
+    isnt +(slurp("$terminal/.agent/session") =~ /^(\d+)/)[0], getsid(), 'users: what root starts has a session of its own, without its terminal';
     my $own = application({ dependencies => ['.'] }, 'pyproject.toml' => '');
     system('rm', '-r', "$own/.agent");
     chown 0, 0, $own, glob "$own/*";
