@@ -259,7 +259,9 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/get_state.sql
 \ir functions/api/get_history.sql
 \ir functions/api/read_values.sql
+\ir functions/internal/enqueue_update.sql
 \ir functions/api/update_state.sql
+\ir functions/api/create_thread_state.sql
 \ir functions/api/join_call.sql
 \ir functions/api/end_call.sql
 \ir functions/api/read_events.sql

@@ -5,15 +5,20 @@
 #include <apr_strings.h>
 
 #include "../core/uuid.h"
+#include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
 #include "../model/schema.h"
+#include "../model/state.h"
 #include "../model/thread.h"
 #include "../stream/deletion.h"
 #include "../stream/large_values.h"
 #include "../stream/thread_copy.h"
 #include "../stream/thread_stream.h"
+#include "../stream/update.h"
+#include "../wait/park.h"
+#include "creation.h"
 
 /* The client's id in lower case, or a new one. */
 static const char *choose_thread_id(const agent_call_t *call)
@@ -27,6 +32,46 @@ static const char *choose_thread_id(const agent_call_t *call)
     return apr_pstrdup(call->pool, id);
 }
 
+static bool has_supersteps(const agent_call_t *call)
+{
+    agent_raw_t value = agent_field_raw(call->fields, "supersteps");
+
+    return agent_raw_kind(value) == AGENT_RAW_ARRAY
+        && *agent_element_find(value.text) != '\0';
+}
+
+/* A new thread whose state its graph makes. */
+static int create_with_state(agent_call_t *call)
+{
+    agent_run_creation_t headers = {0};
+    agent_state_creation_t creation = {
+        .ref = &call->ref,
+        .if_exists = agent_field_string(call->fields, "if_exists", "raise"),
+        .timeout = agent_config_call_timeout(call->dir),
+        .request = call->body};
+    const char *body;
+    const char *changed;
+
+    call->ref.run_id = agent_creation_new_id(call);
+    if (agent_park_check(call->r, call->child->waiters, call->ref.deployment_id,
+                         &call->err)
+            != APR_SUCCESS
+        || agent_creation_read_headers(&headers, call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    creation.user_id = headers.user_id;
+    if (agent_state_create(&body, &changed, call->db, &creation, &call->err,
+                           call->pool)
+        != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    if (changed == NULL) {
+        return agent_response_json(call, HTTP_OK, body);
+    }
+    agent_wake_ready(call->child->wake_fd, call->ref.deployment_id, changed);
+    return agent_update_await(call);
+}
+
 int agent_handle_thread_create(agent_call_t *call)
 {
     const char *body;
@@ -38,6 +83,9 @@ int agent_handle_thread_create(agent_call_t *call)
         return agent_problem_send(call);
     }
     call->ref.thread_id = choose_thread_id(call);
+    if (has_supersteps(call)) {
+        return create_with_state(call);
+    }
     if (agent_thread_create(
             &body, call->db, &call->ref,
             agent_field_string(call->fields, "if_exists", "raise"), call->body,

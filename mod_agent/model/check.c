@@ -277,6 +277,21 @@ static apr_status_t check_elements(const agent_check_t *check,
     return APR_SUCCESS;
 }
 
+apr_status_t agent_check_objects(const agent_check_t *check, agent_raw_t value,
+                                 const agent_json_path_t *path)
+{
+    const agent_check_t object = {.check = agent_check_object,
+                                  .members = check->members};
+    const char *expected = apr_psprintf(path->pool, "%d to %d objects",
+                                        (int)check->low, (int)check->high);
+
+    if (agent_raw_kind(value) != AGENT_RAW_ARRAY
+        || (check->low > 0 && *agent_element_find(value.text) == '\0')) {
+        return agent_check_refuse(path, expected);
+    }
+    return check_elements(&object, value, (int)check->high, expected, path);
+}
+
 /* The React hook sends an empty array for a page that reads no event. */
 apr_status_t agent_check_words(const agent_check_t *check, agent_raw_t value,
                                const agent_json_path_t *path)

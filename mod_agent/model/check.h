@@ -82,6 +82,10 @@ apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_values(const agent_check_t *check, agent_raw_t value,
                                 const agent_json_path_t *path);
 
+/* Accepts an array of low to high objects with check->members. */
+apr_status_t agent_check_objects(const agent_check_t *check, agent_raw_t value,
+                                 const agent_json_path_t *path);
+
 /* Accepts a string of low to high bytes. */
 apr_status_t agent_check_text(const agent_check_t *check, agent_raw_t value,
                               const agent_json_path_t *path);

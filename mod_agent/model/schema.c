@@ -106,11 +106,29 @@ static const agent_check_t run_members[] = {
     {.key = "strict_resume", .check = agent_check_unsupported},
     {.key = NULL}};
 
+static const agent_check_t superstep_update_members[] = {
+    {.key = "values", .check = agent_check_values},
+    {.key = "command", .check = agent_check_object},
+    {.key = "as_node", .check = agent_check_text, .low = 1, .high = 128},
+    {.key = NULL}};
+
+static const agent_check_t superstep_members[] = {
+    {.key = "updates",
+     .required = true,
+     .check = agent_check_objects,
+     .members = superstep_update_members,
+     .low = 1,
+     .high = AGENT_SUPERSTEPS},
+    {.key = NULL}};
+
 static const agent_check_t thread_members[] = {
     {.key = "thread_id", .check = agent_check_uuid},
     {.key = "metadata", .check = agent_check_metadata},
     {.key = "if_exists", .check = agent_check_word, .words = agent_if_exists},
-    {.key = "supersteps", .check = agent_check_unsupported},
+    {.key = "supersteps",
+     .check = agent_check_objects,
+     .members = superstep_members,
+     .high = AGENT_SUPERSTEPS},
     {.key = "ttl", .check = agent_check_unsupported},
     {.key = NULL}};
 

@@ -33,6 +33,9 @@ apr_status_t agent_schema_assistant(agent_raw_t body, agent_error_t **err,
 apr_status_t agent_schema_version(int *version, agent_raw_t body,
                                   agent_error_t **err, apr_pool_t *pool);
 
+/* Supersteps of a new thread, and updates of each. */
+#define AGENT_SUPERSTEPS 1000
+
 /* The body of POST /threads. */
 apr_status_t agent_schema_thread(const agent_fields_t **fields,
                                  agent_raw_t body, agent_error_t **err,

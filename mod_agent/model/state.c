@@ -35,6 +35,29 @@ apr_status_t agent_state_update(const char **changed, agent_db_pool_t *db,
                                     err, pool);
 }
 
+static const agent_statement_t create_thread_state = {
+    .name = "agent_create_thread_state",
+    .params = 7,
+    .sql = "select code, body, changed from agent.create_thread_state($1, $2, "
+           "$3, $4, $5, $6, $7)"};
+
+apr_status_t agent_state_create(const char **body, const char **changed,
+                                agent_db_pool_t *db,
+                                const agent_state_creation_t *creation,
+                                agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {creation->ref->deployment_id,
+                            creation->ref->thread_id,
+                            creation->ref->run_id,
+                            creation->user_id,
+                            creation->if_exists,
+                            agent_state_print_seconds(creation->timeout, pool),
+                            creation->request};
+
+    return agent_db_pool_call_extra(body, changed, db, &create_thread_state,
+                                    params, err, pool);
+}
+
 static const agent_statement_t join_call = {
     .name = "agent_join_call",
     .params = 3,

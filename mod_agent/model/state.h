@@ -14,6 +14,15 @@
 const char *agent_state_print_seconds(apr_interval_time_t timeout,
                                       apr_pool_t *pool);
 
+/* A new thread with its state. All borrowed. */
+typedef struct agent_state_creation_t {
+    const agent_run_ref_t *ref;
+    const char *user_id;
+    const char *if_exists;
+    apr_interval_time_t timeout;
+    const char *request;
+} agent_state_creation_t;
+
 /* Creates the call. timeout: how long the request waits for it. request: the
  * body as sent. *changed: as in run.h. Errors: THREAD_NOT_FOUND, THREAD_BUSY,
  * NO_GRAPH, GRAPH_NOT_FOUND, CHECKPOINT_NOT_FOUND. */
@@ -22,6 +31,15 @@ apr_status_t agent_state_update(const char **changed, agent_db_pool_t *db,
                                 apr_interval_time_t timeout,
                                 const char *request, agent_error_t **err,
                                 apr_pool_t *pool);
+
+/* The same for a new thread; request: of POST /threads, with supersteps;
+ * if_exists: as in thread.h. *changed NULL: the thread exists, *body is its
+ * record. The call's response is the record of the thread. Errors:
+ * THREAD_EXISTS, NO_GRAPH, GRAPH_NOT_FOUND. */
+apr_status_t agent_state_create(const char **body, const char **changed,
+                                agent_db_pool_t *db,
+                                const agent_state_creation_t *creation,
+                                agent_error_t **err, apr_pool_t *pool);
 
 /* Polls the call: APR_EAGAIN while it is unfinished, else *body is the response
  * or the error is its result: UPDATE_REFUSED, CALL_FAILED, or THREAD_NOT_FOUND

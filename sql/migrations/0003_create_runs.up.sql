@@ -249,7 +249,8 @@ comment on column agent.calls.config is 'As runs.config.';
 comment on column agent.calls.checkpoint_id is
     'Checkpoint that the request names as its start, or null for the head.';
 comment on column agent.calls.thread_status is
-    'Status of the thread before the update; a failure restores error. Null for a call that changes nothing.';
+    'Status of the thread before the update; a failure restores error. Null for a call that creates the '
+    'thread, and for one that changes nothing.';
 comment on column agent.calls.context is 'As runs.context.';
 comment on column agent.calls.description_key is
     'MD5 of the assistant, its version and the arguments of a description, which serves the same request for a '

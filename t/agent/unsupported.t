@@ -144,7 +144,6 @@ is create($runs[0], config => { configurable => { thread_id => $OTHER } })->{jso
 
 # ---- threads ----
 for my $case (
-    [ supersteps => [ [ { updates => [ { values => {}, as_node => 'agent' } ] } ] ], [ [], undef ] ],
     [ ttl => [ 5, { ttl => 5, strategy => 'delete' }, { strategy => 'keep_latest' } ], [ {}, undef ] ],
 ) {
     my ($key, $refused, $accepted) = @$case;

@@ -71,6 +71,21 @@ scenario('history', async (t) => {
     t.is(await client.threads.getState(threadId, states[1].checkpoint), states[1], 'the state at a checkpoint can be read');
 });
 
+scenario('supersteps', async (t) => {
+    const source = await newThread(client);
+    const run = await client.runs.create(source, 'agent', { input: say('Hello') });
+    await client.runs.join(source, run.run_id);
+    const states = (await client.threads.getHistory(source)).reverse();
+    const { __start__: input } = states[0].metadata.writes;
+    const thread = await client.threads.create({ graphId: 'agent', supersteps: [
+        { updates: [{ values: input, asNode: '__input__' }] },
+        { updates: [{ values: input, asNode: '__start__' }] },
+        { updates: Object.entries(states[2].metadata.writes).map(([asNode, values]) => ({ values, asNode })) }] });
+    t.is(thread.values.messages.map(({ content }) => content), states[2].values.messages.map(({ content }) => content),
+        'a history is replayed on a new thread');
+    t.is((await client.threads.getHistory(thread.thread_id)).length, 3, 'each superstep makes a state');
+});
+
 scenario('update state', async (t) => {
     const threadId = await newThread(client);
     const bare = await t.errorOf(client.threads.updateState(threadId, { values: { messages: [] } }));

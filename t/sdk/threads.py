@@ -88,6 +88,24 @@ async def history(t):
             "the state at a checkpoint can be read")
 
 
+@scenario("supersteps")
+async def supersteps(t):
+    client = connect()
+    source = await new_thread(client)
+    run = await client.runs.create(source, "agent", input=say("Hello"))
+    await client.runs.join(source, run["run_id"])
+    states = list(reversed(await client.threads.get_history(source)))
+    start = states[0]["metadata"]["writes"]["__start__"]
+    thread = await client.threads.create(graph_id="agent", supersteps=[
+        {"updates": [{"values": start, "as_node": "__input__"}]},
+        {"updates": [{"values": start, "as_node": "__start__"}]},
+        {"updates": [{"values": values, "as_node": node} for node, values in states[2]["metadata"]["writes"].items()]}])
+    t.equal([message["content"] for message in thread["values"]["messages"]],
+            [message["content"] for message in states[2]["values"]["messages"]],
+            "a history is replayed on a new thread")
+    t.equal(len(await client.threads.get_history(thread["thread_id"])), 3, "each superstep makes a state")
+
+
 @scenario("update state")
 async def update_state(t):
     client = connect()

@@ -215,6 +215,61 @@ subtest 'what an update writes stays apart from the writes of the last run' => s
     is_deeply $writes->(), [$old], 'the run wrote it, and the call is undone';
 };
 
+# A thread that a call creates: [code, body, thread, call].
+sub create {
+    my (%request) = @_;
+    my ($thread, $call) = ($request{thread_id} // AgentSQL::uuid(), AgentSQL::uuid());
+    my @result = $play->api('create_thread_state', $thread, $call, 'u1', $request{if_exists} // 'raise', 10,
+        AgentSQL::encode({ metadata => { graph_id => 'agent', x => 1 }, supersteps => [ map { { updates => $_ } } [ { values => { messages => ['a'] }, as_node => '__input__' } ],
+            [ { values => { messages => ['a'] }, as_node => '__start__' }, { command => { update => {} } } ] ], %request }));
+    return (@result, $thread, $call);
+}
+
+subtest 'a thread is created with the state that its graph makes of supersteps' => sub {
+    my ($code, $body, $thread, $call) = create();
+    is $code, 'ok', 'the thread is created';
+    is $session->extra, "$thread $call", 'the thread and the call have changed';
+    is $play->thread_status($thread), 'busy', 'it is busy until its state is made';
+    my $claim = only_call();
+    my $message = AgentSQL::decode($claim->{start});
+    is_deeply $message->{arguments}, { supersteps => [ [ { values => { messages => ['a'] }, as_node => '__input__' } ],
+        [ { values => { messages => ['a'] }, as_node => '__start__' }, { command => { update => {} } } ] ] },
+        'the runner has the updates of the supersteps';
+    is $message->{checkpoint}, undef, 'it begins without a state';
+    my @states = (saved($claim, undef, 'a'));
+    push @states, saved($claim, $states[0]{checkpoint_id}, 'a', 'b');
+    $play->save($worker, @states, AgentSQL::Play::finish($claim));
+    ($code, $body) = result($thread, $call);
+    is_deeply [ $code, @$body{qw(thread_id status)}, [ map { $_->{content} } @{ $body->{values}{messages} } ] ],
+        [ 'ok', $thread, 'interrupted', [qw(a b)] ], 'the result is the record of the thread with its values';
+    my $history = $play->body('get_history', $thread, '{}');
+    is_deeply [ map { $_->{metadata}{user_id} } @$history ], [ 'u1', 'u1' ], 'each superstep has the metadata of an update';
+    is +(create(thread_id => $thread))[0], 'thread_exists', 'an id that is taken';
+    ($code, $body) = create(thread_id => $thread, if_exists => 'do_nothing');
+    is_deeply [ $code, $body->{thread_id} ], [ 'ok', $thread ], 'do_nothing returns the thread as it is';
+    is $session->extra // '', '', 'and makes no call';
+    is +(create(metadata => {}))[0], 'no_graph', 'supersteps need a graph';
+    my ($wrong, undef, $none) = create(metadata => { graph_id => 'nobody' });
+    is $wrong, 'graph_not_found', 'a graph that nobody executes';
+    is +($play->api('get_thread', $none))[0], 'thread_not_found', 'and no thread is left';
+};
+
+subtest 'a thread whose supersteps fail is not created' => sub {
+    my (undef, undef, $thread, $call) = create();
+    my $claim = only_call();
+    $play->save($worker, saved($claim, undef, 'a'), AgentSQL::Play::finish($claim, 'error', { error => 'E', message => 'm' }));
+    is_deeply [ result($thread, $call) ], [ 'update_refused', 'E: m' ], 'the result is the refusal';
+    is +($play->api('get_thread', $thread))[0], 'thread_not_found', 'the thread is deleted';
+    (undef, undef, $thread, $call) = create();
+    is +($play->api('end_call', $thread, $call))[0], 'no_runner', 'one whose time is over';
+    is +($play->api('get_thread', $thread))[0], 'thread_not_found', 'is deleted too';
+    (undef, undef, $thread, $call) = create();
+    my $run = $play->run($thread);
+    $play->api('end_call', $thread, $call);
+    is $play->queue($run)->{state}, 'ready', 'one that a run waits on is kept for it';
+    $play->finish_all($worker);
+};
+
 subtest 'an error that the server gives a call is not a refusal of its graph, whatever its name' => sub {
     my ($thread, $head) = chat('Hello');
     my %failure = (error => 'StateUnavailableError', message => 'm');

@@ -225,7 +225,7 @@ subtest 'claim_runs: a pool gets runs for its own free slots only' => sub {
 };
 
 subtest 'every function that takes a deployment was tried' => sub {
-    my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_run create_stateless_run create_stateless_runs read_events
+    my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_thread_state create_run create_stateless_run create_stateless_runs read_events
         read_thread_events search_assistants count_assistants create_assistant read_checkpoint read_checkpoints read_delta
         put_item get_item delete_item search_items list_namespaces);
     my @api = map { $_->[0] } $session->query("select distinct p.proname from pg_proc p

@@ -200,6 +200,35 @@ static void an_unsupported_member_may_have_its_default(void **state)
     }
 }
 
+static void supersteps_are_lists_of_updates(void **state)
+{
+    static const char *const cases[][2] = {
+        {"[]", NULL},
+        {"[{\"updates\":[{}]}]", NULL},
+        {"[{\"updates\":[{\"values\":[[\"a\",1]],\"as_node\":\"n\"},"
+         "{\"command\":{}}]},{\"updates\":[{}]}]",
+         NULL},
+        {"{}", "/supersteps: expected 0 to 1000 objects."},
+        {"[{}]", "/supersteps/0/updates: "},
+        {"[{\"updates\":[]}]",
+         "/supersteps/0/updates: expected 1 to 1000 objects."},
+        {"[{\"updates\":[{\"as_node\":1}]}]",
+         "/supersteps/0/updates/0/as_node: "}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        const char *detail = check(
+            agent_schema_thread,
+            apr_psprintf(*state, "{\"supersteps\":%s}", cases[i][0]), *state);
+
+        if (cases[i][1] == NULL) {
+            assert_null(detail);
+        }
+        else {
+            assert_memory_equal(detail, cases[i][1], strlen(cases[i][1]));
+        }
+    }
+}
+
 /* The detail of agent_schema_endpoint() for a run with these members; NULL if
  * it is accepted. */
 static const char *check_endpoint(const char *members, const char *thread_id,
@@ -440,6 +469,7 @@ static void lengths_are_those_of_the_decoded_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CHECK_TEST(supersteps_are_lists_of_updates),
         CHECK_TEST(a_run_needs_an_assistant),
         CHECK_TEST(a_body_is_an_object),
         CHECK_TEST(good_members_of_a_run_are_accepted),

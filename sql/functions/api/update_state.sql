@@ -78,27 +78,11 @@ begin
         return;
     end if;
 
-    insert into agent.calls (
-        deployment_id, call_id, thread_id, graph_id, op, arguments, config, checkpoint_id, thread_status, created_at,
-        deadline_at)
-    values (
-        p_deployment_id, p_call_id, p_thread_id, v_graph_id, 'update',
-        json_build_object('supersteps', json_build_array(json_build_array(json_build_object(
+    perform agent.enqueue_update(
+        v_thread, p_call_id, p_user_id, p_seconds,
+        json_build_array(json_build_object('updates', json_build_array(json_build_object(
             'values', p_request -> 'values', 'as_node', p_request -> 'as_node')))),
-        jsonb_build_object(
-            'metadata', v_thread.metadata || jsonb_build_object(
-                'graph_id', v_graph_id, 'thread_id', p_thread_id, 'user_id', p_user_id),
-            'configurable', jsonb_build_object(
-                'graph_id', v_graph_id, 'thread_id', p_thread_id, 'user_id', p_user_id,
-                'checkpoint_id', v_checkpoint)),
-        v_checkpoint, v_before, v_now, v_now + p_seconds * interval '1 second');
-    insert into agent.run_queue (
-        deployment_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, events_bucket, base_checkpoint_id,
-        request_bytes, op)
-    values (
-        p_deployment_id, p_call_id, p_thread_id, v_thread.run_seq, v_graph_id, 'ready',
-        nextval('agent.run_ready_seq'), (v_now at time zone 'UTC')::date, v_thread.head_checkpoint_id,
-        octet_length(p_request::text) + octet_length(v_thread.metadata::text), 'update');
+        v_checkpoint, v_before);
     code := 'ok';
     changed := p_thread_id || ' ' || p_call_id;
 end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Gives calls that end their results. An update is saved as a whole or not at all: one that a graph refuses is undone,
 -- as are the supersteps of one that lost its runner; one of one superstep that was saved has succeeded, also when its
--- end did not arrive.
+-- end did not arrive. A thread that the call was to create is deleted when it fails, unless runs wait on it.
 -- p_worker_id: as in agent.finalize_runs. p_calls: their queue rows, which the caller has deleted. p_ends: the ends, of
 -- runs too.
 -- Returns: p_ends, each end of a call with the status that its thread gets: error when it had that before a failure.
@@ -74,6 +74,14 @@ begin
                 v_call.deployment_id, v_call.thread_id, v_call.run_id,
                 agent.deletion_bytes() / cardinality(p_calls));
             perform agent.move_head(v_call.deployment_id, v_call.thread_id, v_call.base_checkpoint_id);
+        end if;
+        if v_code <> 'ok' and v_call.op = 'update' and v_before is null and not exists (
+            select from agent.run_queue q
+             where q.deployment_id = v_call.deployment_id
+               and q.thread_id = v_call.thread_id
+               and q.state = 'blocked')
+        then
+            perform agent.delete_thread(v_call.deployment_id, v_call.thread_id);
         end if;
         v_end.status := case when v_code <> 'ok' and v_before = 'error' then 'error' else 'success' end;
         v_ends[v_number] := v_end;
