@@ -98,6 +98,9 @@ sub send {    ## no critic (Subroutines::ProhibitBuiltinHomonyms)
 # The host takes records and answers requests; a test sees blobs not at all.
 sub take_line {
     my ($self, $line) = @_;
+    my $run_id = $line->{run_id} // '';
+    die "a line of a run that has ended: $line->{' text'}\n" if $self->{ended}{$run_id};
+    $self->{ended}{$run_id} = 1 if $line->{type} eq 'end';
     if ($line->{type} eq 'request' && $line->{op} eq 'store' && $self->{store}) {
         $self->send_raw($self->{store}->($line));
         return;
@@ -113,13 +116,20 @@ sub take_line {
     if ($line->{type} =~ /\A(?:blob|put|put_writes)\z/) {
         $self->{records}->take($line);
         splice @{ $self->{lines} }, $count if $line->{type} eq 'blob';
-        $self->acknowledge($line) if defined $line->{ack};
+        $self->acknowledge($line) if defined $line->{ack} && !$self->{is_withholding_acks};
     }
     elsif ($line->{type} eq 'checkpoint') {
         my $space = $self->{records}{runs}{ $line->{run_id} }{thread}{ns}{ $line->{ns} // '' };
         die "a checkpoint without its put\n" if !$space->{checkpoints}{ $line->{checkpoint_id} };
         $self->{records}->show($line);
     }
+    return;
+}
+
+# Records are no longer acknowledged.
+sub withhold_acks {
+    my ($self) = @_;
+    $self->{is_withholding_acks} = 1;
     return;
 }
 

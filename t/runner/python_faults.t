@@ -118,6 +118,17 @@ in_all_versions(sub {
     close $end;
     is +($runner->lines_of_run($blocks->{run_id}))[-1]{status}, 'success', 'blocking node: then its run goes on';
 
+    my $lingers = $runner->start_of('lingerer', input => { do => $pipe }, %{$CUSTOM});
+    $runner->send($lingers);
+    $runner->lines_until(sub { $_[0]{type} eq 'event' });
+    open $end, '>', $pipe or die "$pipe: $!\n";
+    $runner->send({ type => 'cancel', run_id => $lingers->{run_id}, epoch => 1 });
+    is +($runner->lines_of_run($lingers->{run_id}))[-1]{status}, 'interrupted', 'thread of a cancelled run: the run ends without it';
+    syswrite $end, 'x';
+    close $end;
+    $runner->wait_for_io while $runner->log_text !~ /^run $lingers->{run_id}: late: (\w+)$/m;
+    like $runner->log_text, qr/late: RunEndedError/, 'thread of a cancelled run: it can save nothing afterwards';
+
     # --- Flow control ---------------------------------------------------------------------
 
     my @text = ({ text => 'x' x 50_000 }) x 20;
@@ -140,6 +151,14 @@ in_all_versions(sub {
         return $_[0]{type} eq 'end';
     });
     ok $ended, 'credit: a run that is cancelled while it waits ends';
+
+    $runner->withhold_acks;
+    my $sync = $runner->start_of('counter', input => { n => 1, steps => [] }, durability => 'sync');
+    $runner->send($sync);
+    $runner->lines_until(sub { $_[0]{type} eq 'put' && defined $_[0]{ack} });
+    $runner->send({ type => 'cancel', run_id => $sync->{run_id}, epoch => 1 });
+    my @ends = $runner->lines_until(sub { $runner->give_credit($_[0]) if $_[0]{type} eq 'want'; return $_[0]{type} eq 'end' });
+    is $ends[-1]{status}, 'interrupted', 'cancel: a run ends without the acknowledgement of its records';
 
     # --- Breaches of the supervisor ----------------------------------------------------------
 

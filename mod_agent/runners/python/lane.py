@@ -21,6 +21,10 @@ class LineTooLongError(Exception):
     """A line that the protocol does not admit."""
 
 
+class RunEndedError(Exception):
+    """Code of a run that has ended, in a thread or a task that goes on, wants to send a line."""
+
+
 class RequestError(Exception):
     """A request that the server refused; `code` is a word of the protocol."""
 
@@ -45,6 +49,8 @@ class Lane:
         self._replies: dict[int, asyncio.Future[Any]] = {}
         self._one_request = asyncio.Lock()
         self._acks = asyncio.Semaphore(16)
+        self._unacknowledged: set[asyncio.Future[Any]] = set()
+        self._is_cancelled = False
         self._end: asyncio.Future[None] | None = None
 
     # --- Lines ---------------------------------------------------------------
@@ -61,6 +67,8 @@ class Lane:
         self._put(self.line(kind, members), False)
 
     def _put(self, line: bytes, is_free: bool) -> None:
+        if self._end is not None:
+            raise RunEndedError("the run has ended")
         self._queue.append((line, is_free))
         self.pump()
 
@@ -109,8 +117,12 @@ class Lane:
         while not self._room.is_set():
             await self._room.wait()
 
-    def drop_events(self) -> None:
-        """Of a run that was cancelled: the events for which it has not requested credit."""
+    def cancel(self) -> None:
+        """Of a run that was cancelled: drops the events without credit, and waits for no acknowledgement."""
+        self._is_cancelled = True
+        for reply in self._unacknowledged:
+            if not reply.done():
+                reply.set_result((None, None))
         kept: deque[tuple[bytes, bool]] = deque()
         granted = self._wanted or self._credit
         for line, is_free in self._queue:
@@ -122,9 +134,11 @@ class Lane:
         self.pump()
 
     async def finish(self, members: list[tuple[str, bytes]]) -> None:
-        """Sends `end`, and returns when it is written."""
-        self._end = asyncio.get_running_loop().create_future()
+        """Sends `end`, and returns when it is written. No line follows it."""
+        end = asyncio.get_running_loop().create_future()
         self.send("end", members)
+        self._end = end
+        self.pump()
         await self._end
 
     # --- Requests ------------------------------------------------------------
@@ -148,9 +162,14 @@ class Lane:
     async def send_acknowledged(self, kind: str, members: list[tuple[str, bytes]]) -> None:
         """Sends a record and waits until it is committed."""
         async with self._acks:
+            if self._is_cancelled:
+                self.send(kind, members)
+                return
             number, reply = self._new_reply()
+            self._unacknowledged.add(reply)
             self.send(kind, [*members, ("ack", b"%d" % number)])
             await reply
+            self._unacknowledged.discard(reply)
 
     def take_reply(self, message: dict[str, Any]) -> None:
         reply = self._replies.pop(message["id"], None)

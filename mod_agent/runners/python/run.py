@@ -45,7 +45,7 @@ class Job:
 
     def cancel(self) -> None:
         self.is_cancelled = True
-        self.lane.drop_events()
+        self.lane.cancel()
         # A task that is cancelled before its first step would never send `end`.
         if self.task is not None and self.has_begun and not self.is_ending:
             self.task.cancel()
