@@ -290,6 +290,25 @@ subtest 'an assistant with the id of a graph becomes its system assistant when t
     is +(remove($id))[0], 'assistant_is_system';
 };
 
+subtest 'a system assistant has the description of the last report, until a client changes it' => sub {
+    my $id = AgentSQL::uuid();
+    my $report = sub {
+        my $graphs = AgentSQL::encode([ { graph_id => 'kiosk', assistant_id => $id, description => $_[0] } ]);
+        return $session->query("select agent.save_graphs('$deployment', '$graphs')");
+    };
+    $play->run($play->thread, assistant => $id, graph => 'kiosk', graphs => ['kiosk']);
+    is record($id)->{description}, undef, 'its first run is earlier than the report';
+    $report->('sells papers');
+    is record($id)->{description}, 'sells papers';
+    is_deeply [ map { $_->{description} } @{ versions($id) } ], ['sells papers'], 'its version too';
+    is numbers($id), '1';
+    $report->('sells books');
+    is record($id)->{description}, 'sells books';
+    update($id, description => 'of a client');
+    $report->('sells pens');
+    is record($id)->{description}, 'of a client';
+};
+
 subtest 'an assistant with the id of a graph becomes its system assistant at the first run of the graph' => sub {
     my $id = AgentSQL::uuid();
     try_create($id);

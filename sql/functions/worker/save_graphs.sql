@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Stores what a runner reported about graphs when it started, and creates the system assistants of graphs that
--- are reported for the first time. A report that is stored already is not written again, so that a supervisor
--- may call it at each start, and several may at the same time.
+-- are reported for the first time, or sets their descriptions. A report that is stored already is not written
+-- again, so that a supervisor may call it at each start, and several may at the same time.
 -- p_graphs: an array of objects with graph_id, assistant_id (of the system assistant), description, schemas,
 -- drawing, error, runtime, factory and has_subgraphs.
 -- Returns: the number of graphs that are new or have changed.
--- Locks:   the rows of these graphs in the order of their keys, then the new assistants.
+-- Locks:   the rows of these graphs in the order of their keys, then the assistants in theirs.
 create or replace function agent.save_graphs(
     p_deployment_id uuid,
     p_graphs json
@@ -63,6 +63,34 @@ begin
               where x.deployment_id = p_deployment_id
                 and x.assistant_id = r.assistant_id
                 and x.is_system);
+
+    -- As long as no client has changed the assistant: it may be older than the report.
+    with stale as (
+         select a.assistant_id, r.description
+           from json_to_recordset(p_graphs) as r (assistant_id uuid, description text)
+           join agent.assistants a
+             on a.deployment_id = p_deployment_id
+            and a.assistant_id = r.assistant_id
+          where a.is_system
+            and a.last_version = 1
+            and a.description is distinct from r.description
+          order by a.assistant_id
+            for no key update of a
+    ), described as (
+         update agent.assistants a
+            set description = s.description,
+                updated_at = v_now
+           from stale s
+          where a.deployment_id = p_deployment_id
+            and a.assistant_id = s.assistant_id
+      returning a.assistant_id, a.description
+    )
+    update agent.assistant_versions v
+       set description = d.description
+      from described d
+     where v.deployment_id = p_deployment_id
+       and v.assistant_id = d.assistant_id
+       and v.version = 1;
     return v_count;
 end
 $function$;
