@@ -7,7 +7,6 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { RunnerError } from './errors.mjs';
-import { Pace } from './pace.mjs';
 import { makeSaver } from './saver.mjs';
 import { makeStore } from './store.mjs';
 
@@ -32,9 +31,10 @@ function entryOf(description, condition) {
     return typeof entry === 'string' ? entry : entry?.default ?? description.main;
 }
 
-// A copy for the runner: its classes, and a saver and a store of them.
-function wrap(module) {
-    return { ...module, saver: makeSaver(module), store: makeStore(module), pace: new Pace() };
+// A copy for the runner: its classes, a saver and a store of them; waits: whether it waits
+// for the checkpoint of each step with durability sync.
+function wrap(module, waits) {
+    return { ...module, saver: makeSaver(module), store: makeStore(module), waits };
 }
 
 export class Library {
@@ -52,12 +52,22 @@ export class Library {
         return this.#description?.version ?? null;
     }
 
+    // Newer versions have this method, which no version number tells.
+    #waits() {
+        try {
+            const file = path.join(this.#folder, 'dist', 'pregel', 'loop.js');
+            return readFileSync(file, 'utf8').includes('_awaitCheckpointerPromises');
+        } catch {
+            return false;
+        }
+    }
+
     async #load(condition) {
         if (!this.#copies.has(condition)) {
             const file = path.join(this.#folder, entryOf(this.#description, condition));
             const module = condition === 'import'
                 ? await import(pathToFileURL(file).href) : createRequire(file)(file);
-            this.#copies.set(condition, wrap(module));
+            this.#copies.set(condition, wrap(module, this.#waits()));
         }
         return this.#copies.get(condition);
     }

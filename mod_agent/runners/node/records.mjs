@@ -26,7 +26,6 @@ export class Records {
     #threadId;
     #start;
     #isSync;
-    #pace;
     // Records are sent one after another: a blob precedes what names it.
     #turn = Promise.resolve();
     // ns -> {id, refs: name -> reference} of its last checkpoint.
@@ -45,10 +44,8 @@ export class Records {
     // The root checkpoint that was put last; undefined before it.
     lastRoot;
 
-    // start: the message; isSync: whether a put waits for its commit; pace: that of the
-    // library.
-    constructor(output, serde, start, isSync, pace) {
-        this.#pace = pace;
+    // start: the message; isSync: whether a put waits for its commit.
+    constructor(output, serde, start, isSync) {
         this.#output = output;
         this.#values = new Values(output, serde, takeWarm(start.thread_id));
         this.#threadId = start.thread_id;
@@ -80,18 +77,10 @@ export class Records {
     }
 
     async put(config, checkpoint, metadata, newVersions) {
-        const isStep = metadata?.source === 'loop' && !config.configurable?.checkpoint_ns;
-        const done = isStep ? this.#pace?.begin(this) : undefined;
         const result = await this.#put(config, checkpoint, metadata, newVersions);
-        await turn(done && !this.#pace.isKnown);
+        await turn();
         this.#output.post();
-        done?.();
         return result;
-    }
-
-    // The library goes on to the next step of a graph of this run.
-    step() {
-        this.#pace?.step(this);
     }
 
     async #put(config, checkpoint, metadata, newVersions) {

@@ -5,6 +5,7 @@ import { Checkpoints } from './checkpoint.mjs';
 import { describeError, isDrained, RunnerError } from './errors.mjs';
 import { log, runs } from './log.mjs';
 import { Output } from './output.mjs';
+import { makeHandlers } from './pace.mjs';
 import { Records } from './records.mjs';
 import { libraryModes, RunStream } from './stream.mjs';
 
@@ -115,7 +116,7 @@ export class Run {
         this.graph = graph;
         this.library = library;
         this.records = new Records(
-            this.output, library.saver.serde, this.start, this.start.durability === 'sync', library.pace);
+            this.output, library.saver.serde, this.start, this.start.durability === 'sync');
         this.checkpoints = new Checkpoints(this.output);
         this.fork = await this.records.prepare() ?? this.#named();
     }
@@ -214,7 +215,7 @@ export class Run {
             context: context && Object.keys(context).length > 0 ? context : undefined,
             runId: this.runId,
             signal: this.signal,
-            callbacks: this.library.pace.handlers(this.output),
+            callbacks: this.library.waits ? undefined : makeHandlers(this.output),
             control: this.#control,
             streamMode: libraryModes(this.start.stream_modes),
             subgraphs: true,

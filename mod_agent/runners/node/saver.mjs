@@ -41,7 +41,6 @@ export function makeSaver(library) {
         }
 
         getNextVersion(current) {
-            runs.getStore()?.records?.step();
             return nextVersion(current);
         }
     }
