@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use AgentTest::Cost;
 use AgentTest::Database;
 use AgentTest::Wait;
 use Test::More;
@@ -209,5 +210,29 @@ subtest 'a runner that does not read its replies delays no other runner' => sub 
 };
 
 is $sv->stop, 0, 'the supervisor exits with status 0';
+
+subtest 'store: 240 MB of arguments take a part of it in memory, and other runs execute' => sub {
+    my $many = start_supervisor(lease_sec => 240);
+    sql("delete from agent.store_items");
+    sql("insert into agent.store_items select deployment_id, '{t}', 'lock', '{}', 2, null, null, now(), now() from agent.deployments");
+    my $lock = hold_lock("select from agent.store_items where key = 'lock' for update");
+    my $before = resident_bytes($many->pid);
+    my @runs;
+    my $cost = cost_of([ $many->pid ], sub {
+        @runs = create_all(map { my $n = $_; [ { do => 'store', fill => 1_000_000, ops => [ map { op_put($_) } 'lock', map { "$n-$_" } 1 .. 3 ] } ] } 1 .. 60);
+        $many->wake;
+        wait_events('all runs to begin', 2, @runs);
+        wait_blocked('use_store');
+        my $small = create_run({ do => 'noop' });
+        $many->wake;
+        wait_status($small, 'success');
+        release_lock($lock);
+        wait_all_final('success', @runs);
+    });
+    is sql("select count(*) from agent.store_items where key like '%-%'"), 180, 'all items are stored';
+    is attempts_of(@runs), 1, 'each run ends at its first attempt';
+    cmp_ok(($before + $cost->{peak_bytes}) / $MB, '<', 192 * memory_scale(), 'the supervisor has only a part of the arguments in memory');
+    is $many->stop, 0, 'the supervisor exits with status 0';
+};
 
 done_testing;
