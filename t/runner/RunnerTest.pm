@@ -53,6 +53,7 @@ sub new {
 
 sub exec_runner {
     my ($in, $out, $log, @command) = @_;
+    @command = program() if !@command;
     # High first: a pipe may already be descriptor 3 or 4.
     my @high = map { fcntl($_, F_DUPFD, 64) // die "dup: $!\n" } $in, $out, $log;
     POSIX::dup2($high[0], 3);
