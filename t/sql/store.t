@@ -165,6 +165,15 @@ subtest 'a sweep deletes 4 MB at most' => sub {
     $session->query('reset agent.now');
 };
 
+subtest 'items that expire together are deleted, also one that is larger than 4 MB' => sub {
+    clear();
+    put(['t'], "$_", { a => 'x' x 900_000 }, ttl => 1) for 1 .. 6;
+    $session->query("update agent.store_items set expires_at = '2000-01-01', value_bytes = case key when '1' then 4200000 else value_bytes end");
+    my ($deleted, $rounds) = (0, 0);
+    while ($rounds++ < 10 && (my $count = $session->value('select agent.sweep_store()'))) { $deleted += $count }
+    is $deleted, 6;
+};
+
 subtest 'what is not valid is refused' => sub {
     for my $case ([ [], 'k', {} ], [ ['a.b'], 'k', {} ], [ [''], 'k', {} ], [ 'a', 'k', {} ], [ [1], 'k', {} ], [ [ ('a') x 33 ], 'k', {} ],
         [ ['a' x 1025], 'k', {} ], [ ['a'], '', {} ], [ ['a'], 1, {} ], [ ['a'], 'a' x 1025, {} ], [ ['a'], 'k', [] ], [ ['a'], 'k', 'x' ],

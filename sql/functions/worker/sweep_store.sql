@@ -15,7 +15,10 @@ begin
      where i.ctid = any (array(
             select e.ctid
               from (
-                    select l.ctid, sum(l.value_bytes + 2000) over (order by l.expires_at) as bytes
+                    -- Those that expire together are counted one after the other.
+                    select l.ctid,
+                           row_number() over w as pos,
+                           sum(l.value_bytes + 2000) over w as bytes
                       from (
                             select x.ctid, x.expires_at, x.value_bytes
                               from agent.store_items x
@@ -24,8 +27,11 @@ begin
                              limit 1000
                                for update skip locked
                            ) l
+                    window w as (order by l.expires_at, l.ctid rows unbounded preceding)
                    ) e
-             where e.bytes <= agent.deletion_bytes()));
+             -- The first one whatever its length.
+             where e.pos = 1
+                or e.bytes <= agent.deletion_bytes()));
     get diagnostics v_count = row_count;
     return v_count;
 end
