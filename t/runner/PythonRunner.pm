@@ -68,14 +68,16 @@ sub in_all_versions {
     return;
 }
 
-# new(version => '1.0', directory => folder, graphs => [names], slots => N, records => those of another runner,
+# new(version => '1.0', directory => folder, graphs => [names], slots => N, memory => bytes, records => those of another runner,
 #     store => sub { my ($request) = @_; ...; return the line of the reply })
 sub new {
     my ($class, %args) = @_;
     my $directory = $args{directory} // application();
-    local $ENV{AGENT_TEST_RUNNER} = python($args{version});
+    # As RLIMIT_DATA of the spawner.
+    my @limit = $args{memory} ? ("--data=$args{memory}", python($args{version})) : ();
+    local $ENV{AGENT_TEST_RUNNER} = @limit ? '/usr/bin/prlimit' : python($args{version});
     local $ENV{PYTHONPYCACHEPREFIX} = root() . '/.build/runner-packages/pycache';
-    my $self = $class->SUPER::new(arguments => [ $FOLDER, $args{slots} ? ('--slots', $args{slots}) : () ]);
+    my $self = $class->SUPER::new(arguments => [ @limit, $FOLDER, $args{slots} ? ('--slots', $args{slots}) : () ]);
     $self->{records} = $args{records} // RecordHost->new;
     $self->{store} = $args{store};
     my $config = $json->decode(slurp("$directory/langgraph.json"));

@@ -168,6 +168,24 @@ in_all_versions(sub {
 });
 
 {
+    my $runner = PythonRunner->new(graphs => ['lingerer'], memory => 512 * 1024 * 1024);
+    my $fifo = tempdir(CLEANUP => 1) . '/pipe';
+    mkfifo $fifo, 0600 or die "mkfifo: $!\n";
+    my @starts = map { $runner->start_of('lingerer', input => { do => $fifo }, %{$CUSTOM}) } 1 .. 100;
+    my $waiting = 0;
+    $runner->send(@starts);
+    $runner->lines_until(sub { $waiting++ if $_[0]{type} eq 'event' && $_[0]{data} eq 'waiting'; return $waiting == @starts });
+    pass 'threads: a hundred runs that block in threads take less than 512 MB of data';
+    open my $pipe, '>', $fifo or die "$fifo: $!\n";
+    close $pipe;
+    my @ends;
+    $runner->lines_until(sub {
+        push @ends, $_[0] if $_[0]{type} eq 'end';
+        return @ends == @starts;
+    });
+    is scalar(@ends), 100, 'threads: and all of them end';
+}
+{
     my $runner = PythonRunner->new(graphs => ['counter'], slots => 3);
     is $runner->{ready}{slots}, 3, '--slots: the number of runs at a time';
     $runner->close_input;

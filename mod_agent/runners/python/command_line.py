@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import threading
 from typing import NoReturn
 
 from . import application, graphs, jsontext, log, report
@@ -14,6 +15,9 @@ from .saver import PipeSaver
 from .store import PipeStore
 
 DEFAULT_SLOTS = 100
+# Stacks count as data, of which AgentRunnerMemory allows a runner 1 GB: with the 8 MB of most systems the threads of
+# 100 slots would exceed it. Frames of Python take none of it.
+THREAD_STACK_BYTES = 1024 * 1024
 
 
 def main(arguments: list[str]) -> int:
@@ -52,6 +56,7 @@ def check() -> int:
 def serve(slots: int) -> int:
     from .session import Session
 
+    threading.stack_size(THREAD_STACK_BYTES)
     log.install()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     loop = asyncio.new_event_loop()
