@@ -27,6 +27,9 @@ static void replace_controls(char *bytes, apr_size_t length, const char *kept)
 }
 
 static void print(FILE *stream, const char *prefix, const char *format,
+                  va_list arguments) __attribute__((format(printf, 3, 0)));
+
+static void print(FILE *stream, const char *prefix, const char *format,
                   va_list arguments)
 {
     char message[MESSAGE_BYTES];

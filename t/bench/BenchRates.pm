@@ -96,7 +96,7 @@ sub get_state_case {
         '{"assistant_id":"agent","input":{"messages":'
             . '[{"role":"user","content":"hello"}]}}')), 'run_id');
     $client->call(request('GET', "/threads/$thread/runs/$run/join"));
-    my $script = statement('get_state', ':deployment', ':thread', 'null', '262144');
+    my $script = statement('get_state', ':deployment', ':thread', 'null', '262144', 'null');
     check_state($work->{server}, $client, $thread, $script);
     return {
         name => 'get_state',
