@@ -37,6 +37,7 @@ examples_conf() {
             say "    No $(example_program "$language") here: the example in $language is left out." >&2
         elif copy_example "$language" && build_example "$language"; then
             say "AgentApplication $(example_graph "$language") \"$RUN_DIR/applications/$language\""
+            grep '^AgentNodeProgram ' "$RUN_DIR/logs/build_$language" || true
         else
             say "    The example in $language could not be built, and is left out:" \
                 "$RUN_DIR/logs/build_$language" >&2
@@ -49,16 +50,35 @@ example_is_served() {
         -d "{\"graph_id\":\"$1\"}" | grep -q assistant_id
 }
 
+# Serves what examples_conf has printed, or what was served before if httpd refuses
+# that.
+replace_examples() {
+    local conf=$RUN_DIR/applications.conf
+    ! cmp -s "$conf.new" "$conf" || return 0
+    [ ! -e "$conf" ] || cp "$conf" "$conf.old"
+    mv "$conf.new" "$conf"
+    if quiet "$RUN_DIR/logs/httpd_check" check_server_conf; then
+        quiet "$RUN_DIR/logs/httpd_restart" restart_server
+        return
+    fi
+    say "    httpd does not serve the examples; see $RUN_DIR/logs/httpd_check" >&2
+    if [ -e "$conf.old" ]; then mv "$conf.old" "$conf"; else rm "$conf"; fi
+    return 1
+}
+
+# Those of an earlier start may be gone.
+drop_broken_examples() {
+    [ ! -e "$RUN_DIR/applications.conf" ] ||
+        quiet "$RUN_DIR/logs/httpd_check" check_server_conf ||
+        rm "$RUN_DIR/applications.conf"
+}
+
 # Fails if no example can be served.
 serve_examples() {
-    local conf=$RUN_DIR/applications.conf graph
+    local graph
     step "Building the example applications (conf/quickstart/examples)"
-    examples_conf >"$conf.new"
-    if ! cmp -s "$conf.new" "$conf"; then
-        mv "$conf.new" "$conf"
-        quiet "$RUN_DIR/logs/httpd_restart" restart_server || return
-    fi
-    rm -f "$conf.new"
+    examples_conf >"$RUN_DIR/applications.conf.new"
+    replace_examples || return
     for graph in $(served_graphs); do
         wait_until 60 example_is_served "$graph" || {
             say "    The graph $graph is not served; see $RUN_DIR/logs/error_log"

@@ -122,6 +122,7 @@ start_database() {
 start_server() {
     step "Starting httpd on http://127.0.0.1:$PORT"
     write_server_conf
+    drop_broken_examples
     quiet "$RUN_DIR/logs/httpd_start" launch_server ||
         give_up "httpd did not start; see $RUN_DIR/logs/httpd_start and $RUN_DIR/logs/error_log"
     wait_until 30 server_is_healthy ||

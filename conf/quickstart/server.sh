@@ -51,6 +51,10 @@ launch_server() {
         -f "$RUN_DIR/httpd.conf" -k start
 }
 
+check_server_conf() {
+    "$(apxs_value SBINDIR)/$(apxs_value PROGNAME)" -f "$RUN_DIR/httpd.conf" -t
+}
+
 restart_server() {
     detached "$(apxs_value SBINDIR)/$(apxs_value PROGNAME)" \
         -f "$RUN_DIR/httpd.conf" -k graceful

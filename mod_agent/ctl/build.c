@@ -2,6 +2,7 @@
 /* The steps of a build; see build.h. */
 #include "build.h"
 
+#include "directives.h"
 #include "manifest.h"
 #include "node.h"
 #include "python.h"
@@ -24,6 +25,6 @@ int ctl_build(ctl_build_t *build)
     if (!done || !ctl_report_graphs(build)) {
         return 1;
     }
-    ctl_manifest_print(build);
+    ctl_directives_print(build);
     return 0;
 }

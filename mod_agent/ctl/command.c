@@ -195,7 +195,7 @@ int ctl_command_read(char **output, const char *const *argv, int timeout_sec,
     return status;
 }
 
-bool ctl_command_exists(const char *name, apr_pool_t *pool)
+const char *ctl_command_find(const char *name, apr_pool_t *pool)
 {
     const char *path = getenv("PATH");
     char *rest = apr_pstrdup(pool, path != NULL ? path : "");
@@ -204,9 +204,11 @@ bool ctl_command_exists(const char *name, apr_pool_t *pool)
     for (const char *folder = apr_strtok(rest, ":", &state); folder != NULL;
          folder = apr_strtok(NULL, ":", &state)) {
         /* Bounded: the folders of PATH. */
-        if (access(apr_pstrcat(pool, folder, "/", name, NULL), X_OK) == 0) {
-            return true;
+        const char *found = apr_pstrcat(pool, folder, "/", name, NULL);
+
+        if (access(found, X_OK) == 0) {
+            return found;
         }
     }
-    return false;
+    return NULL;
 }

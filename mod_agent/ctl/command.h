@@ -25,7 +25,7 @@ int ctl_command_run(const char *const *argv);
 int ctl_command_read(char **output, const char *const *argv, int timeout_sec,
                      bool is_quiet, apr_pool_t *pool);
 
-/* Whether PATH has the program. */
-bool ctl_command_exists(const char *name, apr_pool_t *pool);
+/* Returns the path of a program that PATH has, in pool; NULL: it has none. */
+const char *ctl_command_find(const char *name, apr_pool_t *pool);
 
 #endif

@@ -10,10 +10,6 @@
  * served. Prints a warning for each member without effect. */
 bool ctl_manifest_read(ctl_build_t *build);
 
-/* Prints the directives of httpd.conf that serve the application, with those
- * that stand for members of langgraph.json. */
-void ctl_manifest_print(const ctl_build_t *build);
-
 /* Returns the value of a member below others, given as `http.cors`; NULL:
  * absent or null. */
 json_object *ctl_manifest_get(const ctl_build_t *build, const char *path);

@@ -34,7 +34,11 @@ static const manager_t managers[] = {
 
 const char *ctl_node_program(const ctl_build_t *build)
 {
-    return build->node != NULL ? build->node : "node";
+    const char *found = build->node != NULL
+        ? build->node
+        : ctl_command_find("node", build->pool);
+
+    return found != NULL ? found : "node";
 }
 
 /* Returns 20 for v20.1.2; 0: it cannot be executed. */

@@ -10,7 +10,8 @@
  * is too old or something failed. */
 bool ctl_node_install(const ctl_build_t *build);
 
-/* Returns the program that executes JavaScript: the given one, else `node`. */
+/* Returns the program that executes JavaScript: the given one, else the first
+ * `node` in PATH, else `node`. */
 const char *ctl_node_program(const ctl_build_t *build);
 
 #endif

@@ -53,8 +53,9 @@ static const char *find_python(const ctl_build_t *build, int wanted)
     if (build->python != NULL) {
         return build->python;
     }
-    return wanted > 300 && ctl_command_exists(exact, build->pool) ? exact
-                                                                  : "python3";
+    return wanted > 300 && ctl_command_find(exact, build->pool) != NULL
+        ? exact
+        : "python3";
 }
 
 static bool check_version(const char *python, int wanted, int found)
@@ -260,7 +261,7 @@ bool ctl_python_install(const ctl_build_t *build)
 {
     const char *installer = ctl_manifest_text(build, "pip_installer");
     const char *config = ctl_manifest_text(build, "pip_config_file");
-    bool with_uv = ctl_command_exists("uv", build->pool)
+    bool with_uv = ctl_command_find("uv", build->pool) != NULL
         && (installer == NULL || strcmp(installer, "pip") != 0);
 
     if (config != NULL) {

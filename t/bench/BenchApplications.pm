@@ -4,6 +4,7 @@ package BenchApplications;
 use strict;
 use warnings;
 use AgentTest::Env qw(build_dir root);
+use lib root() . '/t/sdk';
 use BenchRuns qw(timed_ms);
 use Exporter 'import';
 use File::Temp qw(tempdir);

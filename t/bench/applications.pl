@@ -6,7 +6,7 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../lib", "$FindBin::Bin/../sdk", $FindBin::Bin;
+use lib "$FindBin::Bin/../lib", $FindBin::Bin;
 use AgentTest::Cost qw(cpu_sec);
 use AgentTest::Env qw(build_dir root slurp);
 use AgentTest::Wait;
