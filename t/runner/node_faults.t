@@ -35,6 +35,9 @@ like $runner->log_text, qr/^run $lines[-1]{run_id}: RangeError: out of range\n.*
 @lines = $runner->run(graph_id => 'loop', input => { count => 1 }, config => { recursion_limit => 3 });
 is $lines[-1]{error}{error}, 'GraphRecursionError', 'error: the recursion limit';
 is last_checkpoint(@lines)->{values}{count}, 3, 'error: the steps before it are saved';
+is_deeply +(act('nul'))[-1]{error}, { error => 'Error', message => "a\x{fffd}b\x{fffd}" }, 'error: what lines may not have is replaced';
+is +(act('cut'))[-1]{error}{message}, 'x' x 1998 . "\x{fffd}\x{2026}", 'error: a pair of surrogates that the limit parts too';
+is +(act('bare'))[-1]{error}{message}, 'an error without a message', 'error: an object without a prototype ends the run';
 @lines = act('bigint');
 like "$lines[-1]{error}{error} $lines[-1]{error}{message}", qr/\ATypeError .*BigInt/, 'error: a value that JSON cannot hold';
 @lines = act('deep');

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errors as the protocol has them: the name of the class and the message.
+import { cleanText } from './text.mjs';
 
 const MAX_MESSAGE = 2000;
 
@@ -18,12 +19,22 @@ function nameOf(error) {
     return error?.constructor?.name && error instanceof Error ? error.constructor.name : 'Error';
 }
 
-// {error, message} of anything that was thrown.
+function messageOf(error) {
+    try {
+        return String(error instanceof Error ? error.message : error?.message ?? error);
+    } catch {
+        // An object without a prototype, or one whose toString() throws.
+        return 'an error without a message';
+    }
+}
+
+// {error, message} of anything that was thrown, as lines may have it.
 export function describeError(error) {
-    const message = String(error instanceof Error ? error.message : error?.message ?? error);
+    const message = messageOf(error);
+    // Cleaned last: the cut may part a pair of surrogates.
     return {
-        error: nameOf(error).slice(0, 200),
-        message: message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 1)}…` : message,
+        error: cleanText(nameOf(error).slice(0, 200)),
+        message: cleanText(message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 1)}…` : message),
     };
 }
 

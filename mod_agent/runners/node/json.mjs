@@ -3,15 +3,11 @@
 // errors as objects, bytes in base64, no U+0000, no unpaired surrogates, at most
 // LEVELS levels. The library's own encoding of values is in values.mjs.
 import { RunnerError } from './errors.mjs';
+import { cleanText } from './text.mjs';
 
 // A line has some levels around a value.
 const LEVELS = 110;
-const BAD_TEXT = /[\0\ud800-\udfff]/;
 const SMALLEST = 1e-307;
-
-function cleanText(text) {
-    return BAD_TEXT.test(text) ? text.replaceAll('\0', '\ufffd').toWellFormed() : text;
-}
 
 function renderNumber(value) {
     if (!Number.isFinite(value)) {

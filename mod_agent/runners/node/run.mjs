@@ -94,7 +94,7 @@ export class Run {
             return { status: 'drained', error: null };
         }
         const described = describeError(error);
-        log(`${error?.stack ?? error}`);
+        log(String(error?.stack ?? described.message));
         await this.sendError(described);
         return { status: 'error', error: described };
     }
