@@ -74,6 +74,20 @@ in_all_versions(sub {
     is scalar @{ (lines_of('checkpoint', @third))[-1]{values}{steps} }, 6, 'other runner: it reads the state from its values';
     is +(lines_of('checkpoint', @third))[0]{sent}{steps}{'$same'}, 1, 'other runner: it does not send the state again';
 
+    # --- Objects that a node changes in their place ------------------------------------
+
+    my $change_start = $runner->start_of('in_place', input => { seen => [] });
+    $runner->send($change_start);
+    my @changed = $runner->lines_of_run($change_start->{run_id});
+    my $change = (lines_of('checkpoint', @changed))[-1]{values};
+    ok $change->{plan}{steps}[0]{done}, 'changed in place: the state shows it';
+    is $change->{notes}[0]{content}[0]{text}, 'changed', 'changed in place: also in a message';
+    my $reader = PythonRunner->new(version => $version eq 'newest' ? undef : $version, records => $runner->records,
+        graphs => ['in_place']);
+    my @read = $reader->run(graph_id => 'in_place', input => { seen => [] }, $runner->next_of($change_start->{thread_id}, @changed));
+    is_deeply +(lines_of('checkpoint', @read))[-1]{values}{seen}, [ Cpanel::JSON::XS::true, 'changed' ],
+        'changed in place: another runner reads it';
+
     # --- Branches and subgraphs --------------------------------------------------------
 
     my @fan = $runner->run(graph_id => 'fan', input => { n => 20, steps => [] });

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from typing import Any, Iterable
 
 from . import jsontext
-from .kept import Kept, Snapshot, _is_unchanged, snapshot
+from .kept import Kept, Snapshot, is_unchanged, snapshot
 from .lane import Lane
 
 CACHE_BYTES = 64 << 20
@@ -85,7 +85,7 @@ class Blobs:
         # Digests that this run has sent or read.
         self._known: set[str] = set()
         # Objects that were encoded last, by identity: a task's writes become values.
-        self._memo: OrderedDict[int, tuple[Any, Snapshot, str]] = OrderedDict()
+        self._memo: OrderedDict[int, tuple[Snapshot, str]] = OrderedDict()
 
     # --- Writing -------------------------------------------------------------
 
@@ -103,15 +103,17 @@ class Blobs:
 
     def _send_value(self, value: Any, serde: Any) -> str:
         found = self._memo.get(id(value))
-        if found is not None and found[0] is value and _is_unchanged(value, found[1]):
-            return found[2]
+        if found is not None and is_unchanged(value, found[0]):
+            return found[1]
+        saved = snapshot(value)
         encoded = serde.dumps_typed(value)
         digest = digest_of(encoded)
         if digest not in self._known:
             self._send_parts(digest, encoded)
             self._known.add(digest)
             self._cache.add(digest, encoded)
-        self._memo[id(value)] = (value, snapshot(value), digest)
+        # The snapshot has the object itself, so that the id stays its own.
+        self._memo[id(value)] = (saved, digest)
         if len(self._memo) > MEMO_VALUES:
             self._memo.popitem(last=False)
         return digest
