@@ -8,7 +8,7 @@ use NodeApplication qw(runner);
 use RunnerTest qw(start_line new_uuid lines_of events_of);
 use Test::More;
 
-my @names = qw(steps act loop asks mutates);
+my @names = qw(steps act loop asks mutates quoted);
 my $runner = runner(map { $_ => "./graphs.mjs:$_" } @names);
 
 sub last_checkpoint { return (grep { !length $_->{ns} } lines_of('checkpoint', @_))[-1] }
@@ -48,6 +48,9 @@ is $lines[-1]{error}{error}, 'ValueTooLargeError', 'error: a value that is longe
 is_deeply last_checkpoint(@lines)->{values}{answer},
     { text => "a\x{fffd}b\x{fffd}", tiny => 0, when => '1970-01-01T00:00:00.000Z', nan => undef },
     'values: what lines may not have is replaced';
+@lines = $runner->run(graph_id => 'quoted', input => { count => 1 });
+like $lines[-1]{error}{message}, qr/a node with a subgraph has no quotes/, 'error: the name of a subgraph that lines cannot have';
+is_deeply [ grep { ($_->{ns} // '') =~ /["\\\\]/ } @lines ], [], 'error: no line has it';
 @lines = act('reject');
 is $lines[-1]{status}, 'success', 'error: a rejection that nothing handles does not end the run';
 like $runner->log_text, qr/^run $lines[-1]{run_id}: an error that nothing handles: Error: nobody waits/m, 'error: it is logged';

@@ -15,6 +15,8 @@ const TASKS = '__pregel_tasks';
 // The version of checkpoints that have their tasks in a channel.
 const PENDING_SENDS_UNTIL = 4;
 const MOST_NS_BYTES = 2048;
+// The namespace of a line has no escapes (PROTOCOL.md, `checkpoint`).
+const BAD_NS = /["\\\p{Cc}\p{Cs}\u2028\u2029]/u;
 const DELTA_CHANNELS = 64;
 const DELTA_BYTES = 3000;
 // Namespaces whose last references are kept, so that a put sends what differs.
@@ -187,6 +189,10 @@ export class Records {
         }
         if (Buffer.byteLength(ns) > MOST_NS_BYTES) {
             throw new RunnerError('ValueError', `the namespace of a subgraph has more than ${MOST_NS_BYTES} bytes`);
+        }
+        if (BAD_NS.test(ns)) {
+            throw new RunnerError('ValueError',
+                `the name of a node with a subgraph has no quotes, backslashes or control characters: ${ns}`);
         }
         return ns;
     }
