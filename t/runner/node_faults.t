@@ -140,6 +140,23 @@ $runner->give_credit($lines[-1]);
 is $lines[-1]{status}, 'interrupted', 'credit: a cancelled run ends after it has its credit';
 cmp_ok scalar(events_of('custom', @lines)), '<', 200, 'credit: a cancelled run leaves out events';
 
+# --- Records -------------------------------------------------------------------------
+
+# The stream reaches a checkpoint whose put has failed, or one after it.
+my $module = NodeApplication::program() =~ s/main\.mjs\z/records.mjs/r;
+my $script = <<"END";
+import { Records } from '$module';
+const refuse = { dumpsTyped: () => { throw new TypeError('no'); } };
+const records = new Records({ send() {}, post() {} }, refuse, { thread_id: 't' }, false);
+const later = records.isPut('', 'second');
+const config = { configurable: { thread_id: 't' } };
+await records.put(config, { id: 'first', channel_values: { a: 1 } }, {}, { a: 1 }).catch(() => {});
+console.log([await records.isPut('', 'first'), await later].join(' '));
+END
+open my $node, '-|', 'node', '--input-type=module', '-e', $script or die "node: $!\n";
+is join('', <$node>), "false false\n", 'records: nobody waits for a put after one that failed';
+close $node or diag "node ended with $?";
+
 # --- The end of the process ------------------------------------------------------
 
 $runner->send({ type => 'drain' });

@@ -33,9 +33,12 @@ export class Records {
     // ns -> {id, refs: name -> reference} of its last checkpoint.
     #last = new Map();
     #made = new Set();
-    // Ids of checkpoints that were read; id -> function of who waits for its put.
+    // Ids of checkpoints that were read.
     #read = new Set();
+    // id -> {ns, resolve} of who waits for the put of a checkpoint.
     #waiting = new Map();
+    // Namespaces of which a put has failed: the library makes no others there.
+    #failed = new Set();
     // The values of the root checkpoint that was put last.
     #state;
     // The tuple of the thread's head, until the library asks for it.
@@ -79,7 +82,13 @@ export class Records {
     }
 
     async put(config, checkpoint, metadata, newVersions) {
-        const result = await this.#put(config, checkpoint, metadata, newVersions);
+        let result;
+        try {
+            result = await this.#put(config, checkpoint, metadata, newVersions);
+        } catch (error) {
+            this.#failPuts(config.configurable?.checkpoint_ns ?? '');
+            throw error;
+        }
         await turn();
         this.#output.post();
         return result;
@@ -89,25 +98,26 @@ export class Records {
         const ns = this.#namespaceOf(config);
         const parent = config.configurable.checkpoint_id ?? null;
         const committed = await this.#inTurn(async () => {
-            const changes = this.#changes(ns, parent, checkpoint, newVersions);
-            changes.catch(() => this.#waiting.get(checkpoint.id)?.(false));
-            const { channels, refs } = await changes;
+            const { channels, refs } = await this.#changes(ns, parent, checkpoint, newVersions);
             const { channel_values: _, ...plain } = checkpoint;
             const members = {
                 ns, checkpoint_id: checkpoint.id, parent, checkpoint: render(plain),
                 metadata: render(metadata), channels,
             };
+            // Throws for a line that is too long: then nothing was put.
+            const sent = this.#isSync ? this.#output.sendCommitted('put', members) : this.#output.send('put', members);
             this.#remember(ns, checkpoint.id, refs);
             this.#made.add(checkpoint.id);
-            this.#waiting.get(checkpoint.id)?.(true);
+            this.#waiting.get(checkpoint.id)?.resolve(true);
+            this.#waiting.delete(checkpoint.id);
             if (ns === '') {
                 this.lastRoot = { id: checkpoint.id, parent };
                 this.#state = checkpoint.channel_values;
             }
             if (this.#isSync) {
-                return { promise: this.#output.sendCommitted('put', members) };
+                return { promise: sent };
             }
-            await this.#output.send('put', members);
+            await sent;
             return {};
         });
         await committed.promise;
@@ -115,24 +125,35 @@ export class Records {
             ...config.configurable, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
     }
 
-    // Whether the run puts the checkpoint; resolves when it has. With durability `exit`
-    // the library puts at the end only, and shows earlier steps with another id.
-    async isPut(id) {
+    #failPuts(ns) {
+        this.#failed.add(ns);
+        for (const [id, waiting] of this.#waiting) {
+            if (waiting.ns === ns) {
+                this.#waiting.delete(id);
+                waiting.resolve(false);
+            }
+        }
+    }
+
+    // Whether the run puts the checkpoint; resolves when it has, or when a put of the
+    // namespace fails. With durability `exit` the library puts at the end only, and
+    // shows earlier steps with another id.
+    async isPut(ns, id) {
         if (id === undefined || this.#made.has(id)) {
             return id !== undefined;
         }
-        if (this.#read.has(id) || this.#start.durability === 'exit') {
+        if (this.#read.has(id) || this.#failed.has(ns) || this.#start.durability === 'exit') {
             return false;
         }
         return new Promise((resolve) => {
-            this.#waiting.set(id, resolve);
+            this.#waiting.set(id, { ns, resolve });
         });
     }
 
     // The run is over: no put follows. isKept: nothing of it executes any longer, so that
     // the next run of the thread may have its values.
     close(isKept) {
-        this.#waiting.forEach((resolve) => resolve(false));
+        this.#waiting.forEach(({ resolve }) => resolve(false));
         if (isKept && this.#state) {
             this.#values.keep(this.#threadId, this.#state);
         }

@@ -130,7 +130,7 @@ export class RunStream {
                 this.#checkpoints.remember(id, payload.values);
             }
             this.#current.set(namespace.join('|'), { ns, id });
-        } else if (await this.#run.records.isPut(id)) {
+        } else if (await this.#run.records.isPut(ns, id)) {
             await this.#checkpoints.send({
                 ns, id, parent: payload.parentConfig?.configurable?.checkpoint_id ?? null,
                 values: payload.values, next: payload.next, tasks: payload.tasks, metadata: payload.metadata });
