@@ -135,6 +135,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/render_tasks.sql
 \ir functions/inline/describe_origin.sql
 \ir functions/internal/render_state.sql
+\ir functions/internal/add_subgraphs.sql
 \ir functions/internal/find_stored_run.sql
 \ir functions/internal/check_assistant.sql
 \ir functions/internal/add_assistant_version.sql

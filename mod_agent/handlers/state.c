@@ -4,6 +4,7 @@
 
 #include <apr_strings.h>
 
+#include "../core/raw.h"
 #include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
@@ -59,16 +60,41 @@ static int send_state(agent_call_t *call, const char *checkpoint_id,
     return agent_large_values_respond(call, body, cursor, pool);
 }
 
+/* request: the id of a checkpoint, or NULL; the rest is the body. */
+static apr_status_t read_deep_state(agent_page_t *page, agent_call_t *call,
+                                    agent_db_pool_t *db, const void *request,
+                                    const char *max_bytes, apr_pool_t *pool)
+{
+    return agent_thread_get_deep_state(page, db, &call->ref, request,
+                                       call->body, max_bytes, &call->err, pool);
+}
+
+/* The same with the states of subgraphs, which request asks for. */
+static int send_deep_state(agent_call_t *call, const char *checkpoint_id,
+                           const char *request)
+{
+    const agent_page_request_t page = {.read = read_deep_state,
+                                       .filter = checkpoint_id};
+
+    call->body = request;
+    return agent_page_respond(call, &page);
+}
+
 /* checkpoint_id NULL: the newest state. */
 static int get_state(agent_call_t *call, const char *checkpoint_id)
 {
     const char *select;
     bool subgraphs = false;
 
-    /* Checked and otherwise ignored: built-in graphs have no subgraphs. */
     if (agent_request_flag(&subgraphs, call, "subgraphs") != APR_SUCCESS
         || read_select(&select, call) != APR_SUCCESS) {
         return agent_problem_send(call);
+    }
+    if (subgraphs) {
+        return send_deep_state(
+            call, checkpoint_id,
+            apr_psprintf(call->pool, "{\"subgraphs\":true%s%s}",
+                         *select != '\0' ? "," : "", select));
     }
     return send_state(
         call, checkpoint_id,
@@ -107,9 +133,15 @@ static apr_status_t read_body(agent_call_t *call,
 
 int agent_handle_state_checkpoint(agent_call_t *call)
 {
-    return read_body(call, agent_schema_state_at) == APR_SUCCESS
-        ? send_state(call, NULL, call->body)
-        : agent_problem_send(call);
+    agent_raw_t flag;
+
+    if (read_body(call, agent_schema_state_at) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    flag = agent_raw_get(agent_raw_read(call->body), "subgraphs");
+    return flag.length > 0 && *flag.text == 't'
+        ? send_deep_state(call, NULL, call->body)
+        : send_state(call, NULL, call->body);
 }
 
 static apr_status_t read_history(agent_page_t *page, agent_call_t *call,

@@ -100,6 +100,19 @@ apr_status_t agent_thread_get_state(const char **body, const char **cursor,
                                     pool);
 }
 
+apr_status_t agent_thread_get_deep_state(
+    agent_page_t *page, agent_db_pool_t *db, const agent_run_ref_t *ref,
+    const char *checkpoint_id, const char *request, const char *max_bytes,
+    agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, ref->thread_id, checkpoint_id,
+                            max_bytes, request};
+    const char *cursor;
+
+    return agent_db_pool_call_extra(&page->body, &cursor, db, &get_state,
+                                    params, err, pool);
+}
+
 static const agent_statement_t get_history = {
     .name = "agent_get_history",
     .params = 4,

@@ -53,6 +53,13 @@ apr_status_t agent_thread_get_state(const char **body, const char **cursor,
                                     const char *request, agent_error_t **err,
                                     apr_pool_t *pool);
 
+/* The same with the states of subgraphs, which request has asked for.
+ * max_bytes: as in page.h. */
+apr_status_t agent_thread_get_deep_state(
+    agent_page_t *page, agent_db_pool_t *db, const agent_run_ref_t *ref,
+    const char *checkpoint_id, const char *request, const char *max_bytes,
+    agent_error_t **err, apr_pool_t *pool);
+
 /* Returns a page of states, newest first. request: a body of POST
  * /threads/{thread_id}/history. max_bytes: as in page.h. Error:
  * THREAD_NOT_FOUND. */

@@ -72,6 +72,17 @@ subtest 'history: select' => sub {
         'state/checkpoint: select';
 };
 
+subtest 'state: with subgraphs a built-in graph has the same state' => sub {
+    my $state = $client->get_state($thread);
+    is_deeply $client->get("/threads/$thread/state?subgraphs=true")->{json}, $state, 'state: subgraphs of the newest state';
+    is_deeply $client->get("/threads/$thread/state/$ids[2]?subgraphs=1")->{json}, $all->[2], 'state: subgraphs of an older state';
+    is_deeply $client->post("/threads/$thread/state/checkpoint", { checkpoint => {}, subgraphs => \1 })->{json}, $state,
+        'state/checkpoint: subgraphs';
+    is_deeply $client->get("/threads/$thread/state?subgraphs=true&select=next")->{json}, { next => [] }, 'state: subgraphs and select';
+    is $client->get("/threads/$thread/state/$missing?subgraphs=true")->{json}{code}, 'checkpoint_not_found', 'state: subgraphs of an unknown checkpoint';
+    is $client->get("/threads/$thread/state?subgraphs=x")->{status}, 422, 'state: subgraphs is a flag';
+};
+
 subtest 'history: wrong requests' => sub {
     is $client->get("/threads/$missing/history")->{json}{code}, 'thread_not_found', 'history: an unknown thread';
     is $client->post("/threads/$missing/state/checkpoint", { checkpoint => {} })->{json}{code}, 'thread_not_found',
@@ -96,6 +107,8 @@ subtest 'history: a large one is composed in a turn, in pages' => sub {
     for (1 .. 2) {
         $client->join_run($client->create_run($large, $text));
     }
+    is_deeply $client->get("/threads/$large/state?subgraphs=true")->{json}, $client->get_state($large),
+        'state: a large one with subgraphs is composed in a turn';
     my ($pages, $before, %seen) = (0, '');
     for (;; $pages++) {
         my $answer = $client->get("/threads/$large/history?limit=100$before");

@@ -112,6 +112,40 @@ subtest 'a state has the members that are selected' => sub {
     is_deeply $select->([]), $play->body('get_state', $thread, undef), 'an empty list is all';
 };
 
+subtest 'tasks show the states of their subgraphs' => sub {
+    my $claim = leased($play->thread);
+    my $thread = $claim->{thread_id};
+    my $task = sub { my ($ns) = @_; return { id => "t$ns", name => 'x', interrupts => [], checkpoint => { checkpoint_ns => $ns }, state => undef } };
+    my $save = sub {
+        my ($ns, @below) = @_;
+        my $id = AgentSQL::uuid();
+        $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $id, ns => $ns, messages => ["in $ns"],
+            tasks => [ (map { $task->($_) } @below), { id => 'plain', name => 'p', checkpoint => undef } ]));
+        return $id;
+    };
+    $save->('a:1|b:2');
+    my $inner = $save->('a:1|b:2', 'a:1', 'x:9', 'a:1|b:2');
+    my $middle = $save->('a:1', 'a:1|b:2');
+    my $root = $save->('', 'a:1', 'gone:1');
+    my $deep = sub { return $play->api('get_state', $thread, $_[0], $_[1], AgentSQL::encode({ subgraphs => \1, @_[ 2 .. $#_ ] })) };
+    my $state = ($deep->(undef))[1];
+    is_deeply [ map { $_->{id} } @{ $state->{tasks} } ], [qw(ta:1 tgone:1 plain)], 'the tasks keep their order';
+    is_deeply [ map { $_->{state} } @{ $state->{tasks} }[ 1, 2 ] ], [ undef, undef ], 'one without a state has none';
+    my $first = $state->{tasks}[0]{state};
+    is_deeply [ $first->{checkpoint}{checkpoint_ns}, $first->{checkpoint_id} ], [ 'a:1', $middle ], 'a task has the state of its subgraph';
+    is_deeply $first->{values}{messages}[0]{content}, 'in a:1', 'with its values';
+    my $second = $first->{tasks}[0]{state};
+    is $second->{checkpoint_id}, $inner, 'whose tasks have theirs, the last ones';
+    is_deeply [ map { $_->{state} } @{ $second->{tasks} } ], [ (undef) x 4 ], 'names that lead back are not followed';
+    is_deeply +($deep->($root))[1], $state, 'at a checkpoint too';
+    is_deeply +($deep->(undef, 100_000))[1], $state, 'a small one is composed at once';
+    is +($deep->(undef, 600))[1] // '', '', 'a larger one is not';
+    is +($deep->(undef, 10))[1] // '', '', 'nor one whose own values are larger';
+    is_deeply +($deep->(undef, undef, select => ['next']))[1], { next => [] }, 'select';
+    ok !defined $play->body('get_state', $thread, undef)->{tasks}[0]{state}, 'without subgraphs a task has no state';
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
 subtest 'the history of a thread has its checkpoints, newest first' => sub {
     my ($thread, $root, $below) = with_subgraph();
     my $history = sub { my (%request) = @_; return $play->api('get_history', $thread, AgentSQL::encode(\%request)) };

@@ -1,11 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- GET /threads/{thread_id}/state and /state/{checkpoint_id}, POST /threads/{thread_id}/state/checkpoint.
--- p_request: null, or an object: checkpoint (checkpoint_ns, checkpoint_id, checkpoint_map), select.
+-- p_request: null, or an object: checkpoint (checkpoint_ns, checkpoint_id, checkpoint_map), select, subgraphs: the
+-- tasks show the states of subgraphs, of 16 MB together.
 -- Returns: ok with the state at p_checkpoint_id, or at the checkpoint of the request: without an id the last one of
 --          the namespace, of the root graph the head. A thread without checkpoints has an empty state;
 --          thread_not_found; checkpoint_not_found.
 --          cursor: of values of more than p_max_bytes, null = any size, which are not in body: agent.read_values
---          returns them from there, and U+0001, which JSON text cannot contain, stands for them.
+--          returns them from there, and U+0001, which JSON text cannot contain, stands for them. With subgraphs body
+--          is null instead when the whole state has more than p_max_bytes.
 -- Locks:   none.
 create or replace function agent.get_state(
     p_deployment_id uuid,
@@ -22,6 +24,9 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    c_bytes constant bigint := 16777216;
+    v_deep  boolean := coalesce((p_request ->> 'subgraphs')::boolean, false);
+    v_left  bigint;
     v_ns    text := coalesce(p_request #>> '{checkpoint,checkpoint_ns}', '');
     v_named uuid := coalesce(
         p_checkpoint_id, (p_request #>> '{checkpoint,checkpoint_id}')::uuid,
@@ -57,12 +62,19 @@ begin
         end if;
     end if;
     code := 'ok';
-    select s.body, s.cursor into body, cursor
+    if v_deep and v_row.state_bytes > p_max_bytes then
+        return;
+    end if;
+    select s.body, s.cursor, s.left_bytes into body, cursor, v_left
       from agent.render_state(
                v_row,
                agent.describe_origin(
                    p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata),
-               agent.read_words(p_request -> 'select'), p_max_bytes) s;
+               agent.read_words(p_request -> 'select'), p_max_bytes,
+               case when v_deep then coalesce(p_max_bytes, c_bytes) end, 10) s;
+    if v_deep and (v_left < 0 and p_max_bytes is not null or octet_length(body) > p_max_bytes) then
+        body := null;
+    end if;
 end
 $function$;
 

@@ -1,15 +1,20 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A checkpoint as the API shows the state of a thread. p_row: a row of nulls for a thread without a state. p_metadata:
 -- of agent.describe_origin. p_select: the members to show; null or {} for all. p_max_bytes: as in agent.get_state.
--- Returns: the text of the state; cursor: of values that are not in it, as in agent.get_state.
+-- p_subgraph_bytes, p_depth: of agent.add_subgraphs; null: the tasks show no states of subgraphs.
+-- Returns: the text of the state; cursor: of values that are not in it, as in agent.get_state; left_bytes: as in
+--          agent.add_subgraphs.
 -- Locks:   none.
 create or replace function agent.render_state(
     p_row agent.checkpoints,
     p_metadata json,
     p_select text[],
     p_max_bytes bigint,
+    p_subgraph_bytes bigint default null,
+    p_depth integer default 0,
     out body text,
-    out cursor text
+    out cursor text,
+    out left_bytes bigint
 )
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
@@ -22,6 +27,12 @@ declare
 begin
     v_tasks := agent.render_tasks(
         p_row.deployment_id, p_row.thread_id, p_row.checkpoint_ns, p_row.checkpoint_id, p_row.tasks);
+    left_bytes := p_subgraph_bytes;
+    if p_subgraph_bytes is not null and json_array_length(coalesce(v_tasks, '[]')) > 0 then
+        select s.tasks, s.left_bytes into v_tasks, left_bytes
+          from agent.add_subgraphs(
+                   p_row.deployment_id, p_row.thread_id, p_row.checkpoint_ns, v_tasks, p_subgraph_bytes, p_depth) s;
+    end if;
     v_object := json_build_object(
         'next', coalesce(p_row.next, '[]'),
         'tasks', coalesce(v_tasks, '[]'),
@@ -53,5 +64,5 @@ begin
 end
 $function$;
 
-comment on function agent.render_state(agent.checkpoints, json, text[], bigint) is
+comment on function agent.render_state(agent.checkpoints, json, text[], bigint, bigint, integer) is
     'A checkpoint as the API shows the state of a thread.';

@@ -1,0 +1,64 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Puts the states of subgraphs into the tasks that execute them: a task whose checkpoint names a namespace below p_ns
+-- gets as its state the last one of that namespace, whose tasks get theirs, to a depth of 10.
+-- p_bytes: of the states together; those beyond it are left out.
+-- Returns: the tasks; left_bytes: the rest of p_bytes, negative when a state was left out.
+-- Locks:   none.
+create or replace function agent.add_subgraphs(
+    p_deployment_id uuid,
+    p_thread_id uuid,
+    p_ns text,
+    p_tasks json,
+    p_bytes bigint,
+    p_depth integer,
+    out tasks json,
+    out left_bytes bigint
+)
+language plpgsql stable security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_task  json;
+    v_ns    text;
+    v_row   agent.checkpoints;
+    v_state text;
+    v_all   text[] := '{}';
+begin
+    left_bytes := p_bytes;
+    for v_task in select t.task from json_array_elements(p_tasks) t (task)
+    loop
+        v_ns := case when json_typeof(v_task) = 'object' then v_task #>> '{checkpoint,checkpoint_ns}' end;
+        -- A longer name each time: names that a runner chose cannot lead back.
+        if p_depth > 0 and length(v_ns) > length(p_ns) then
+            select k.* into v_row
+              from agent.checkpoints k
+             where k.deployment_id = p_deployment_id
+               and k.thread_id = p_thread_id
+               and k.checkpoint_ns = v_ns
+               and (k.run_id in (
+                    select s.run_id
+                      from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
+             order by k.checkpoint_id desc
+             limit 1;
+            if found and v_row.state_bytes > left_bytes then
+                left_bytes := -1;
+            elsif found then
+                select s.body, s.left_bytes into v_state, left_bytes
+                  from agent.render_state(
+                           v_row,
+                           agent.describe_origin(
+                               p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata),
+                           null, null, left_bytes, p_depth - 1) s;
+                v_task := agent.concat_objects(v_task, json_build_object('state', v_state::json));
+                left_bytes := left_bytes - octet_length(v_state);
+            end if;
+        end if;
+        v_all := array_append(v_all, v_task::text);
+    end loop;
+    tasks := '[' || array_to_string(v_all, ',') || ']';
+end
+$function$;
+
+comment on function agent.add_subgraphs(uuid, uuid, text, json, bigint, integer) is
+    'Puts the states of subgraphs into the tasks that execute them.';
