@@ -240,6 +240,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/open_deployment.sql
 \ir functions/api/retire_node.sql
 \ir functions/api/get_thread.sql
+\ir functions/api/update_thread.sql
 \ir functions/api/create_thread.sql
 \ir functions/api/delete_thread.sql
 \ir functions/api/copy_thread.sql

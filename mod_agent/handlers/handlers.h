@@ -24,6 +24,7 @@ int agent_handle_assistant_latest(agent_call_t *call);
 
 int agent_handle_thread_create(agent_call_t *call);
 int agent_handle_thread_get(agent_call_t *call);
+int agent_handle_thread_update(agent_call_t *call);
 int agent_handle_thread_delete(agent_call_t *call);
 int agent_handle_thread_copy(agent_call_t *call);
 int agent_handle_state_get(agent_call_t *call);

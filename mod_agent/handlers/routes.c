@@ -26,6 +26,7 @@ static const agent_route_t server_routes[] = {
      agent_handle_assistant_subgraphs, true},
     {"POST", "/threads", agent_handle_thread_create, true},
     {"GET", "/threads/{thread_id}", agent_handle_thread_get, true},
+    {"PATCH", "/threads/{thread_id}", agent_handle_thread_update, true},
     {"DELETE", "/threads/{thread_id}", agent_handle_thread_delete, true},
     {"POST", "/threads/{thread_id}/copy", agent_handle_thread_copy, true},
     {"GET", "/threads/{thread_id}/stream", agent_handle_thread_stream, true},

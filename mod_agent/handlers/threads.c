@@ -115,6 +115,36 @@ int agent_handle_thread_get(agent_call_t *call)
     return agent_large_values_respond(call, body, cursor, pool);
 }
 
+/* Whether the client wants no representation in the response (RFC 7240). */
+static bool prefers_minimal(const agent_call_t *call)
+{
+    const char *prefer = apr_table_get(call->r->headers_in, "Prefer");
+
+    return prefer != NULL
+        && ap_find_list_item(call->pool, prefer, "return=minimal") != 0;
+}
+
+int agent_handle_thread_update(agent_call_t *call)
+{
+    const char *body;
+    const char *cursor;
+    agent_raw_t value;
+    apr_pool_t *pool;
+
+    apr_pool_create(&pool, call->pool);
+    if (agent_request_body(&value, call) != APR_SUCCESS
+        || agent_schema_thread_update(value, &call->err, call->pool)
+            != APR_SUCCESS
+        || agent_thread_update(&body, &cursor, call->db, &call->ref, call->body,
+                               &call->err, pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return prefers_minimal(call)
+        ? agent_response_empty(call, HTTP_NO_CONTENT)
+        : agent_large_values_respond(call, body, cursor, pool);
+}
+
 int agent_handle_thread_delete(agent_call_t *call)
 {
     return agent_deletion_delete_thread(call);

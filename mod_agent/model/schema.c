@@ -132,6 +132,11 @@ static const agent_check_t thread_members[] = {
     {.key = "ttl", .check = agent_check_unsupported},
     {.key = NULL}};
 
+static const agent_check_t thread_update_members[] = {
+    {.key = "metadata", .check = agent_check_metadata},
+    {.key = "ttl", .check = agent_check_unsupported},
+    {.key = NULL}};
+
 /* The server sets the identifiers of configurable for each run. */
 static const agent_check_t assistant_configurable_members[] = {
     {.key = "checkpoint_id", .check = agent_check_unsupported},
@@ -236,6 +241,15 @@ apr_status_t agent_schema_version(int *version, agent_raw_t body,
     return *version > 0
         ? APR_SUCCESS
         : agent_schema_refuse(&path, "version", "a value: it is required");
+}
+
+apr_status_t agent_schema_thread_update(agent_raw_t body, agent_error_t **err,
+                                        apr_pool_t *pool)
+{
+    const agent_json_path_t path = {.err = err, .pool = pool};
+    const agent_fields_t *fields;
+
+    return agent_schema_check_body(&fields, thread_update_members, body, &path);
 }
 
 apr_status_t agent_schema_thread(const agent_fields_t **fields,

@@ -39,6 +39,25 @@ apr_status_t agent_thread_get(const char **body, const char **cursor,
                                     pool);
 }
 
+static const agent_statement_t update_thread = {
+    .name = "agent_update_thread",
+    .params = 4,
+    .sql = "select code, body, cursor from agent.update_thread($1, $2, $3, "
+           "$4)"};
+
+apr_status_t agent_thread_update(const char **body, const char **cursor,
+                                 agent_db_pool_t *db,
+                                 const agent_run_ref_t *ref,
+                                 const char *request, agent_error_t **err,
+                                 apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, ref->thread_id, request,
+                            AGENT_VALUES_LIMIT};
+
+    return agent_db_pool_call_extra(body, cursor, db, &update_thread, params,
+                                    err, pool);
+}
+
 static const agent_statement_t delete_thread = {
     .name = "agent_delete_thread",
     .params = 3,

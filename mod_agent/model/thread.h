@@ -23,6 +23,15 @@ apr_status_t agent_thread_get(const char **body, const char **cursor,
                               agent_db_pool_t *db, const agent_run_ref_t *ref,
                               agent_error_t **err, apr_pool_t *pool);
 
+/* Merges metadata into those of a thread, and returns the record as
+ * agent_thread_get(). request: the body as sent. Further error: INVALID, for
+ * too many members. */
+apr_status_t agent_thread_update(const char **body, const char **cursor,
+                                 agent_db_pool_t *db,
+                                 const agent_run_ref_t *ref,
+                                 const char *request, agent_error_t **err,
+                                 apr_pool_t *pool);
+
 /* Deletes a piece of a thread with its runs, also one that executes. *more:
  * set to false for the first call; true on return: call again. Error:
  * THREAD_NOT_FOUND, at the first call. */

@@ -155,6 +155,7 @@ sub rows_for {
             is $me->delete("/threads/$done->{thread_id}")->{status}, 204, "$what creates a thread that can be deleted";
         } ],
         'GET /threads/{thread_id}'                        => [ undef, $unseen ],
+        'PATCH /threads/{thread_id}'                      => [ { metadata => { x => 1 } }, $unseen ],
         'DELETE /threads/{thread_id}'                     => [ undef, $unseen ],
         'POST /threads/{thread_id}/copy' => [ undef, sub {
             is $_[0]{status}, 409, $_[1];

@@ -58,6 +58,23 @@ is $same->{status}, 200, 'create thread: if_exists "do_nothing" accepts an exist
 is_deeply $same->{json}{metadata}, $given->{json}{metadata},
     'create thread: if_exists "do_nothing" returns the existing thread';
 
+{
+    my $path = "/threads/$given->{json}{thread_id}";
+    my $update = sub { my ($body, %headers) = @_; return $client->request('PATCH', $path, $body, \%headers) };
+    my $changed = $update->({ metadata => { purpose => 'changed', more => 1 } });
+    is $changed->{status}, 200, 'update thread: an update is answered 200';
+    is_deeply $changed->{json}{metadata}, { purpose => 'changed', nested => { a => [ 1, 2 ] }, more => 1 }, 'update thread: metadata is merged';
+    is_deeply $client->get($path)->{json}, $changed->{json}, 'update thread: the response is the record';
+    my $empty = $update->({ metadata => { more => 2 } }, Prefer => 'return=minimal');
+    is_deeply [ $empty->{status}, $empty->{body} // '' ], [ 204, '' ], 'update thread: with return=minimal it is answered 204';
+    is $client->get($path)->{json}{metadata}{more}, 2, 'update thread: with return=minimal it is applied';
+    is $update->({})->{status}, 200, 'update thread: a body without metadata is accepted';
+    is $update->({ metadata => [] })->{status}, 422, 'update thread: metadata that is not an object is 422';
+    is $update->({ ttl => 5 })->{status}, 422, 'update thread: ttl is 422';
+    is $update->({ metadata => { map { ("k$_" => 1) } 1 .. 64 } })->{json}{code}, 'invalid_value', 'update thread: more than 64 members are 422';
+    is $client->request('PATCH', "/threads/$UNKNOWN", {})->{json}{code}, 'thread_not_found', 'update thread: an unknown thread is 404';
+}
+
 is $client->delete("/threads/$thread->{thread_id}")->{status}, 204,
     'delete thread: a thread is deleted with 204';
 my $gone = $client->get("/threads/$thread->{thread_id}");

@@ -12,6 +12,10 @@ scenario('threads', async (t) => {
     t.is(await client.threads.get(threadId), thread, 'get returns the record of create');
     t.is(await client.threads.create({ threadId, ifExists: 'do_nothing' }), thread,
         'with do_nothing, create returns the existing thread');
+    t.is((await client.threads.update(threadId, { metadata: { size: 1 } })).metadata, { colour: 'red', size: 1 },
+        'update merges metadata');
+    t.is(await client.threads.update(threadId, { metadata: { size: 2 }, returnMinimal: true }), undefined,
+        'update may return nothing');
     const error = await t.errorOf(client.threads.create({ threadId }));
     t.is(error && error.status, 409, 'an existing id is a conflict');
     const run = await client.runs.create(threadId, 'agent', { input: say('Hello') });

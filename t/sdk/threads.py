@@ -19,6 +19,10 @@ async def threads(t):
     t.equal(await client.threads.get(thread_id), thread, "get returns the record of create")
     t.equal(await client.threads.create(thread_id=thread_id, if_exists="do_nothing"), thread,
             "with do_nothing, create returns the existing thread")
+    t.equal((await client.threads.update(thread_id, metadata={"size": 1}))["metadata"], {"colour": "red", "size": 1},
+            "update merges metadata")
+    t.equal(await client.threads.update(thread_id, metadata={"size": 2}, return_minimal=True), None,
+            "update may return nothing")
     error = await t.raises(ConflictError, client.threads.create(thread_id=thread_id),
                            "an existing id is a ConflictError")
     t.equal([error.status_code, error.code], [409, "thread_exists"],

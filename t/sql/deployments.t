@@ -70,6 +70,7 @@ my %calls = (
     set_assistant_version => [ [ $mine, 1 ], 'assistant_not_found' ],
     delete_assistant => [ [ $mine, 'true', undef ], 'assistant_not_found' ],
     get_thread => [ [$thread], 'thread_not_found' ],
+    update_thread => [ [ $thread, '{"metadata":{"x":1}}' ], 'thread_not_found' ],
     find_thread_end => [ [$thread], 'thread_not_found' ],
     delete_thread => [ [$thread], 'thread_not_found' ],
     copy_thread => [ [ $thread, $run, 'false' ], 'source_not_found' ],

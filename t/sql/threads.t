@@ -40,6 +40,23 @@ subtest 'an id that is taken is refused; with do_nothing the existing thread is 
     is_deeply $play->body('create_thread', @again)->{metadata}, { first => 1 };
 };
 
+subtest 'metadata are merged' => sub {
+    my $session = $play->session;
+    my $thread = $play->thread(metadata => { a => 1, b => { c => 1 } });
+    my $update = sub { return $play->api('update_thread', $thread, AgentSQL::encode({ metadata => $_[0] })) };
+    my ($code, $record) = $update->({ b => 2, d => undef });
+    is_deeply [ $code, $record->{metadata} ], [ 'ok', { a => 1, b => 2, d => undef } ], 'members replace those of the thread';
+    is_deeply $play->body('get_thread', $thread), $record, 'the result is the record';
+    is_deeply +($play->api('update_thread', $thread, '{}'))[1]{metadata}, $record->{metadata}, 'without metadata nothing is changed';
+    is_deeply +($update->(undef))[1]{metadata}, $record->{metadata}, 'null is the same';
+    is +($update->({ map { ("k$_" => 1) } 1 .. 61 }))[0], 'ok', '64 members';
+    is_deeply [ $update->({ e => 1 }) ], [ 'invalid_value', '/metadata: expected at most 64 keys, those of the thread included.' ],
+        'one more is refused';
+    is +($update->({ graph_id => 'agent', a => 3 }))[0], 'ok', 'those of the server do not count';
+    is $session->value("select metadata ->> 'a' from agent.threads where thread_id = '$thread'"), 3, 'a member is changed at the limit';
+    is +($play->api('update_thread', AgentSQL::uuid(), '{}'))[0], 'thread_not_found', 'an unknown thread';
+};
+
 subtest 'an unknown thread is thread_not_found' => sub {
     my $id = AgentSQL::uuid();
     is +($play->api('get_thread', $id))[0], 'thread_not_found';

@@ -1,0 +1,46 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- PATCH /threads/{thread_id}: members of metadata replace those of the thread, which keeps the others.
+-- Returns: ok with the thread record and its cursor, as agent.get_thread; thread_not_found; invalid_value when the
+--          metadata would have more than 64 members of clients.
+-- Locks:   the thread.
+create or replace function agent.update_thread(
+    p_deployment_id uuid,
+    p_thread_id uuid,
+    p_request json,
+    p_max_bytes bigint default null,
+    out code text,
+    out body text,
+    out cursor text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    -- A JSON null counts as absent.
+    v_given jsonb := coalesce(nullif((p_request -> 'metadata')::jsonb, 'null'), '{}');
+begin
+    update agent.threads t
+       set metadata = t.metadata || v_given,
+           updated_at = agent.now()
+     where t.deployment_id = p_deployment_id
+       and t.thread_id = p_thread_id
+       and not t.is_deleted
+       and (
+            select count(*)
+              from jsonb_object_keys((t.metadata || v_given) - array['graph_id', 'assistant_id', 'thread_id'])) <= 64;
+    if not found and exists (
+        select from agent.threads t
+         where t.deployment_id = p_deployment_id
+           and t.thread_id = p_thread_id
+           and not t.is_deleted)
+    then
+        code := 'invalid_value';
+        body := '/metadata: expected at most 64 keys, those of the thread included.';
+        return;
+    end if;
+    select g.code, g.body, g.cursor into code, body, cursor
+      from agent.get_thread(p_deployment_id, p_thread_id, p_max_bytes) g;
+end
+$function$;
+
+comment on function agent.update_thread(uuid, uuid, json, bigint) is 'PATCH /threads/{thread_id}.';
