@@ -45,9 +45,7 @@ static int send_description(agent_call_t *call, const char *arguments)
     const char *body = NULL;
     const char *changed;
 
-    /* The call's, and of no thread. */
     call->ref.run_id = agent_creation_new_id(call);
-    call->ref.thread_id = call->ref.run_id;
     if (agent_json_scan_request(arguments, strlen(arguments), &call->err,
                                 call->pool)
             != APR_SUCCESS
@@ -59,6 +57,8 @@ static int send_description(agent_call_t *call, const char *arguments)
     if (body != NULL) {
         return agent_response_json(call, HTTP_OK, body);
     }
+    call->ref.run_id = apr_pstrmemdup(call->pool, changed, AGENT_UUID_SIZE - 1);
+    call->ref.thread_id = call->ref.run_id;
     agent_wake_ready(call->child->wake_fd, call->ref.deployment_id, changed);
     return agent_update_await(call);
 }

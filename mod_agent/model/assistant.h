@@ -24,9 +24,10 @@ typedef struct agent_assistant_question_t {
     apr_interval_time_t timeout;
 } agent_assistant_question_t;
 
-/* Describes the graph of an assistant. *body NULL: its code must be asked, the
- * call ref->run_id was created, of a thread of the same id; *changed: as in
- * run.h. Errors: ASSISTANT_NOT_FOUND, GRAPH_NOT_FOUND. */
+/* Describes the graph of an assistant. *body NULL: the result of a call is the
+ * response, of ref->run_id or an earlier one, and of a thread of the same id;
+ * *changed: as in run.h, twice the id of the call. Errors: ASSISTANT_NOT_FOUND,
+ * GRAPH_NOT_FOUND. */
 apr_status_t agent_assistant_describe(
     const char **body, const char **changed, agent_db_pool_t *db,
     const agent_run_ref_t *ref, const agent_assistant_question_t *question,

@@ -269,7 +269,7 @@ create index calls_unfinished on agent.calls (deadline_at) where finished_at is 
 comment on index agent.calls_unfinished is 'Finds calls whose request did not end them.';
 create index calls_finished on agent.calls (finished_at) where finished_at is not null;
 comment on index agent.calls_finished is 'Finds calls to delete.';
-create index calls_description on agent.calls (deployment_id, description_key) where description_key is not null;
+create index calls_description on agent.calls (description_key, deployment_id) where description_key is not null;
 comment on index agent.calls_description is 'Finds the description of a graph that was requested before.';
 
 create table agent.run_events (

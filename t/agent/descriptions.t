@@ -65,6 +65,9 @@ subtest 'descriptions: a graph that fails, and a runner that does not answer' =>
         'descriptions: an end without a value is call_failed';
     $answer = $client->get('/assistants/' . assistant('large_value') . '/subgraphs');
     is length $answer->{json}, 8_200_000, 'descriptions: a value of 8 MB is sent whole';
+    my $large = assistant('large_value', name => 'twice');
+    is length $client->get("/assistants/$large/subgraphs")->{json}, 8_200_000, 'descriptions: a large value is sent when it was asked'
+        for 1, 2;
     my @sockets = map { $client->begin('GET', '/assistants/' . assistant('silent') . '/subgraphs') } 1, 2;
     wait_for('the runner to have them', sub { sql("select count(*) from agent.run_queue where op = 'describe' and state = 'leased'") == 2 });
     $server->graceful;

@@ -211,6 +211,20 @@ sub life {
     $update->($calls[1]);
     $measure->('end_call', sub { $play->api('end_call', $called, $calls[1]) });
     $measure->('sweep_calls', sub { $session->value('select agent.sweep_calls()') });
+    $measure->('update_thread', sub { $play->api('update_thread', $called, '{"metadata":{"x":1}}') });
+    $measure->('get_history of a long chat', sub { $play->api('get_history', $LONG, '{"limit":5,"select":["next"]}') });
+    my $asked = AgentSQL::uuid();
+    my $describe = sub { $play->api('describe_graph', $AgentSQL::ASSISTANT, $_[0], 10, '{"what":"graph","xray":true}') };
+    $measure->('describe_graph', sub { $describe->($asked) });
+    $session->query("update agent.run_queue set ready_seq = 0 where run_id = '$asked'");
+    my ($question) = $measure->('claim_runs of a call of no thread', sub { $play->claim($worker, min => -1, limit => 1) });
+    $measure->('save_batch with the value of a call', sub {
+        $play->save($worker, { %{ AgentSQL::Play::finish($question) }, value => { nodes => [] } }) });
+    $measure->('describe_graph again', sub { $describe->(AgentSQL::uuid()) });
+    my @made = map { AgentSQL::uuid() } 1, 2;
+    $measure->('create_thread_state', sub { $play->api('create_thread_state', @made, 'u1', 'raise', 10,
+        '{"metadata":{"graph_id":"agent"},"supersteps":[{"updates":[{}]}]}') });
+    $measure->('end_call of a new thread', sub { $play->api('end_call', @made) });
     my $item = '{"namespace":["n","7"],"key":"new","value":{"n":2},"ttl":10}';
     $measure->('put_item', sub { $play->api('put_item', $item) }) for 1, 2;
     $measure->('get_item', sub { $play->api('get_item', 'n.7', 'new', 'true') });

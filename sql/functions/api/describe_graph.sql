@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- GET /assistants/{assistant_id}/schemas, /graph and /subgraphs. The report of a runner is returned at once where it
 -- says all; else a call asks the graph's code, made with the assistant's settings, unless it was asked the same of this
--- version of the assistant within the last minute.
+-- version of the assistant within the last 50 seconds.
 -- p_call_id: of the call; p_seconds: how long the request waits for it (agent.end_call). p_arguments: those of the call
 -- (describe in PROTOCOL.md).
 -- Returns: ok with the response; or without body, and changed: the call, twice, whose result agent.join_call returns
---          for a thread of the same id; assistant_not_found; graph_not_found when no supervisor executes the graph.
+--          for a thread of the same id, at once for a finished one with more than 256 KB; assistant_not_found;
+--          graph_not_found when no supervisor executes the graph.
 -- Locks:   none.
 create or replace function agent.describe_graph(
     p_deployment_id uuid,
@@ -22,6 +23,8 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    c_bytes     constant integer := 262144;
+    v_call_id   uuid;
     v_now       timestamptz := agent.now();
     v_what      text := p_arguments ->> 'what';
     v_is_deep   boolean := coalesce(p_arguments ->> 'xray', 'false') not in ('false', '0');
@@ -57,15 +60,20 @@ begin
     end if;
 
     v_key := concat_ws(' ', p_assistant_id, v_assistant.version, p_arguments::jsonb);
-    select c.code, c.body into code, body
+    select c.call_id, c.code, c.body into v_call_id, code, body
       from agent.calls c
-     where c.deployment_id = p_deployment_id
-       and c.description_key = md5(v_key)
+     where c.description_key = md5(v_key)
+       and c.deployment_id is not distinct from p_deployment_id
        and c.code = 'ok'
        and c.created_at >= v_graph.reported_at
-       and c.created_at > v_now - interval '1 minute'
+       -- Before agent.sweep_calls deletes it.
+       and c.created_at > v_now - interval '50 seconds'
      limit 1;
     if found then
+        if octet_length(body) > c_bytes then
+            body := null;
+            changed := v_call_id || ' ' || v_call_id;
+        end if;
         return;
     end if;
     if not agent.is_graph_served(p_deployment_id, v_assistant.graph_id) then

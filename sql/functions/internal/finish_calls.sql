@@ -13,7 +13,7 @@ create or replace function agent.finish_calls(
 ) returns agent.run_end[]
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
-set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+set enable_mergejoin = off set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_ends    agent.run_end[] := p_ends;
@@ -65,10 +65,11 @@ begin
                            (v_config -> 'metadata')
                            - array['source', 'step', 'writes', 'parents', 'run_id', 'thread_id']
                        )::json)
-             where c.deployment_id = v_call.deployment_id
-               and c.thread_id = v_call.thread_id
-               and c.run_id = v_call.run_id
-               and uuid_hash_extended(c.thread_id, 0) = uuid_hash_extended(v_call.thread_id, 0);
+             -- Conditions that match only one index, as in agent.find_run_checkpoints.
+             where c.run_id = v_call.run_id
+               and uuid_hash_extended(c.thread_id, 0) = uuid_hash_extended(v_call.thread_id, 0)
+               and c.deployment_id is not distinct from v_call.deployment_id
+               and c.thread_id is not distinct from v_call.thread_id;
         elsif v_head is not null then
             perform agent.discard_run(
                 v_call.deployment_id, v_call.thread_id, v_call.run_id,
@@ -76,10 +77,16 @@ begin
             perform agent.move_head(v_call.deployment_id, v_call.thread_id, v_call.base_checkpoint_id);
         end if;
         if v_code <> 'ok' and v_call.op = 'update' and v_before is null and not exists (
-            select from agent.run_queue q
-             where q.deployment_id = v_call.deployment_id
-               and q.thread_id = v_call.thread_id
-               and q.state = 'blocked')
+            select
+              from (
+                    select q.run_id
+                      from agent.run_queue q
+                     where q.deployment_id = v_call.deployment_id
+                       and q.thread_id = v_call.thread_id
+                       and q.state = 'blocked'
+                     order by q.thread_seq
+                     limit 1
+                   ) b)
         then
             perform agent.delete_thread(v_call.deployment_id, v_call.thread_id);
         end if;
