@@ -46,6 +46,8 @@ my $own = application('own', '{"graphs": {"own": "./own.py:graph"}}');
 make_path("$own/.agent/venv/bin");
 symlink '/usr/bin/perl', "$own/.agent/venv/bin/python" or die "symlink: $!\n";
 
+my $apart = application('apart', '{"graphs": {"apart": "./apart.py:graph"}}');
+
 my $port = free_port();
 my ($shared_user, $own_user) = is_root() ? map { "AgentRunnerUser $_" } qw(nobody daemon) : ('', '');
 my $BASE = qq(AgentRunner "$dir/lib/agent-runner"\nAgentPythonProgram /usr/bin/perl\n);
@@ -70,6 +72,11 @@ Listen 127.0.0.1:$port
     AgentRunnerSlots 3
     $own_user
     AgentApplication tools $shop
+</VirtualHost>
+<VirtualHost 127.0.0.1:$port>
+    ServerName apart.invalid
+    $own_user
+    AgentApplication apart $apart
 </VirtualHost>
 CONF
 $server->start;
@@ -108,9 +115,11 @@ is_deeply $shopping->{arguments}, [ $runner[1] ], 'applications: JavaScript has 
 is report_of($client, 'own')->{program}, "$own/.agent/venv/bin/python", 'applications: the virtual environment of an application comes first';
 
 SKIP: {
-    skip 'runners have a user of their own where httpd is started by root', 3 if !is_root();
+    skip 'runners have a user of their own where httpd is started by root', 4 if !is_root();
     is $report->{user}, scalar getpwnam('nobody'), 'applications: AgentRunnerUser is that of the main server';
     is $shopping->{user}, scalar getpwnam('daemon'), 'applications: a virtual host has its own AgentRunnerUser';
+    is report_of($client, 'apart')->{user}, scalar getpwnam('daemon'),
+        'applications: so has an application of the same deployment that another virtual host declares';
     is $report->{environment}{HOME}, $tools, 'applications: HOME is the directory for a user without a home';
 }
 

@@ -79,7 +79,7 @@ subtest 'held responses: an output filter that keeps a response until its end' =
     }
 };
 
-subtest 'held responses: a full budget' => sub {
+subtest 'held responses: lists that together are larger than a child may hold' => sub {
     start();
     my $steady = begin('list');
     my $read = 1;
@@ -89,9 +89,9 @@ subtest 'held responses: a full budget' => sub {
         # More than the kernel holds: the server has to send some of it for that.
         $read += read_bytes($steady, 200_000);
     }
-    ok scalar($server->error_log =~ /AGT0202/), 'held responses: clients that do not read are cut';
+    unlike $server->error_log, qr/AGT0202/, 'held responses: nobody is cut, since a list is composed as its client reads';
     $read += read_bytes($steady);
-    cmp_ok $read, '>', $LARGE, 'held responses: a client that reads steadily is not cut';
+    cmp_ok $read, '>', $LARGE, 'held responses: a client that reads steadily gets the whole list';
 };
 
 undef $server;
