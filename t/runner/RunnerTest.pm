@@ -253,7 +253,7 @@ sub check_line {
     die "a surrogate in $text\n"
         if $text =~ /(?<!\\)(?:\\\\)*\\u[dD][89abAB]..(?!\\u[dD][c-fC-F])/;
     (my $bare = $text) =~ s/"(?:[^"\\]++|\\.)*+"//g;
-    die "a number in $text\n" if $bare =~ /[eE][+-]?\d{3}|\d{41}/;
+    die "a number in $text\n" if $bare =~ /[eE][+-]?(?:309|3[1-9]\d|[4-9]\d\d|\d{4})|\d{41}/;
     my $message = $json->decode($text);
     die "no type in $text\n" if ref $message ne 'HASH' || !defined $message->{type};
     $message->{' text'} = $text;

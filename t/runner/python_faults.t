@@ -63,7 +63,7 @@ in_all_versions(sub {
     is_deeply $raised[-1]{error}, { error => 'LookupError', message => 'there is no such thing' }, 'error: it has the name of the exception';
     is_deeply [ events_of('error', @raised) ], [ $raised[-1]{error} ], 'error: it is the last event';
     my ($failed) = grep { defined $_->{task}{error} } lines_of('task', @raised);
-    is $failed->{task}{error}, "LookupError('there is no such thing')", 'error: the task has it'
+    is $failed->{task}{error}, 'LookupError: there is no such thing', 'error: the task has it'
         if $version eq 'newest';
     like $runner->log_text, qr/^run $raised[-1]{run_id}: LookupError: there is no such thing$/m, 'error: the traceback is logged';
     is $error->(fault($runner, 'exit')), 'error SystemExit', 'exit(): it ends the run alone';

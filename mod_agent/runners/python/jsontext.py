@@ -3,7 +3,7 @@
 
 `dumps` renders what graphs have: messages and pydantic models flat, dataclasses
 and named tuples as objects, sets as arrays, dates in ISO 8601, bytes in base64,
-NaN as null, keys as text. A value without a form in JSON is refused
+NaN as null, numbers below 1e-308 as 0, keys as text. A value without a form in JSON is refused
 (`NotRenderedError`), or becomes its text with `lenient`. LangGraph itself
 depends on orjson.
 """
@@ -29,6 +29,9 @@ DIGITS_MAX = 300
 
 _NUL = re.compile("\0|[\ud800-\udfff]")
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# Numbers with an exponent beyond 308, which the protocol does not admit: all are almost 0.
+_TINY = re.compile(rb"e-3(?:09|[1-9][0-9])")
+_STRING_OR_TINY = re.compile(rb'("(?:[^"\\]|\\.)*")|-?[0-9][0-9.]*e-3(?:09|[1-9][0-9])', re.DOTALL)
 _BRACKETS_ONLY = bytes(c for c in range(256) if c not in b"[]{}")
 
 
@@ -86,7 +89,7 @@ def dumps(value: Any, lenient: bool = False) -> bytes:
     try:
         text = orjson.dumps(value, default=_lenient if lenient else _default)
         if b"\\u0000" not in text:
-            return _check_levels(text)
+            return _check_levels(_without_tiny(text))
     except NotRenderedError:
         raise
     except (TypeError, ValueError) as error:
@@ -98,7 +101,11 @@ def dumps(value: Any, lenient: bool = False) -> bytes:
         text = json.dumps(_plain(value, lenient, 0), ensure_ascii=False, separators=(",", ":")).encode()
     except RecursionError:
         raise NotRenderedError("a value refers to itself or has too many levels") from None
-    return _check_levels(text)
+    return _check_levels(_without_tiny(text))
+
+
+def _without_tiny(text: bytes) -> bytes:
+    return _STRING_OR_TINY.sub(lambda found: found[1] or b"0", text) if _TINY.search(text) else text
 
 
 def _plain(value: Any, lenient: bool, level: int) -> Any:

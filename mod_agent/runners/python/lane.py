@@ -118,7 +118,7 @@ class Lane:
             await self._room.wait()
 
     def cancel(self) -> None:
-        """Of a run that was cancelled: drops the events without credit, and waits for no acknowledgement."""
+        """Of a run that was cancelled: drops events without credit, and waits for no acknowledgement."""
         self._is_cancelled = True
         for reply in self._unacknowledged:
             if not reply.done():
@@ -128,10 +128,19 @@ class Lane:
         for line, is_free in self._queue:
             is_covered = granted > 0 and not is_free
             granted -= len(line) if is_covered else 0
-            if is_covered or not line.startswith(b'{"type":"event"'):
+            if is_covered or not self._may_be_dropped(line):
                 kept.append((line, is_free))
         self._queue = kept
         self.pump()
+
+    def _may_be_dropped(self, line: bytes) -> bool:
+        """An event, but not `error`, and not `values` of a checkpoint."""
+        start = b'{"type":"event",%s,"event":"' % self._tail
+        if not line.startswith(start) or line.startswith(b'error"', len(start)):
+            return False
+        is_by_checkpoint = line.startswith(b'values","checkpoint_id":', len(start)) or (
+            line.startswith(b'values"', len(start)) and line.endswith(b',"path":[]}\n'))
+        return not is_by_checkpoint
 
     async def finish(self, members: list[tuple[str, bytes]]) -> None:
         """Sends `end`, and returns when it is written. No line follows it."""

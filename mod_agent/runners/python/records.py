@@ -51,6 +51,12 @@ def digests_of(reference: Any) -> list[str]:
     return reference["list"]["items"] if isinstance(reference, dict) else [reference]
 
 
+def check_namespace(ns: str) -> None:
+    """Raises NotRenderedError for one with names of nodes that the protocol does not admit."""
+    if ns:
+        jsontext.name_of(ns, 2048)
+
+
 class Records:
     def __init__(self, lane: Lane, blobs: Blobs, head: str | None, is_new_thread: bool) -> None:
         self._lane = lane
@@ -74,6 +80,7 @@ class Records:
     async def put(self, ns: str, checkpoint_id: str, parent: str | None, checkpoint: dict[str, Any],
                   metadata: Mapping[str, Any], values: Mapping[str, Any], names: Sequence[str], serde: Any) -> None:
         try:
+            check_namespace(ns)
             last = self._last.get(ns)
             channels = dict(last[1]) if last is not None and last[0] == parent else {}
             texts = []
@@ -102,6 +109,7 @@ class Records:
 
     async def put_writes(self, ns: str, checkpoint_id: str, task_id: str, task_path: str,
                          writes: Sequence[tuple[int, str, Any]], serde: Any) -> None:
+        check_namespace(ns)
         texts = [jsontext.array([b"%d" % index, jsontext.dumps(channel), self._blobs.reference(value, serde)[0]])
                  for index, channel, value in writes]
         self._lane.send("put_writes", [

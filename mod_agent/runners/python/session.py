@@ -121,7 +121,8 @@ class Session:
         name = message["graph_id"]
         graph = self._graphs.get(name)
         if graph is None:
-            self._loop.create_task(self._refuse(Job(message, lane, 0, self._cache), name))
+            refused = self._jobs[message["run_id"]] = Job(message, lane, 0, self._cache)
+            refused.task = self._loop.create_task(self._refuse(refused, name))
             return
         job = kind(message, lane, self._limits["blob_part"], self._cache, graph)
         self._jobs[job.run_id] = job
@@ -138,7 +139,11 @@ class Session:
 
     async def _refuse(self, job: Job, name: str) -> None:
         error = self._errors.get(name) or graphs.GraphError("KeyError", f"the application has no graph {name}")
-        await job.finish("error", error)
+        try:
+            await job.finish("error", error)
+        finally:
+            del self._jobs[job.run_id]
+            self._end_if_drained()
 
     # --- The process ---------------------------------------------------------
 

@@ -103,12 +103,17 @@ def task_line(task: Mapping[str, Any]) -> dict[str, Any]:
     return task_form(task) | {"name": task["name"], "path": list(task.get("path") or ["__pregel_pull", task["name"]])}
 
 
+def error_text(error: Any) -> str:
+    message = jsontext.text_of(error)
+    return f"{type(error).__name__}: {message}" if isinstance(error, BaseException) else message
+
+
 def task_form(task: Mapping[str, Any]) -> dict[str, Any]:
     """A task as the API shows it."""
     error, state = task.get("error"), task.get("state")
     return {
         "id": task["id"],
-        "error": None if error is None else repr(error) if isinstance(error, BaseException) else str(error),
+        "error": None if error is None else error_text(error),
         "interrupts": list(task.get("interrupts") or []),
         "checkpoint": configurable_of(state) or None if isinstance(state, dict) else None,
         "state": None,

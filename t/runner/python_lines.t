@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Python runner: lines that the protocol would not admit are not sent, and those
+# that it demands are.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Env qw(root);
+use PythonRunner qw(in_all_versions python);
+use RunnerTest qw(lines_of);
+use Test::More;
+
+in_all_versions(sub {
+    my ($runner, $version) = @_;
+    my @tiny = $runner->run(graph_id => 'faulty', input => { do => 'tiny numbers' }, stream_modes => ['custom']);
+    is $tiny[-1]{status}, 'success', 'tiny numbers: the run succeeds';
+    my ($event) = lines_of('event', @tiny);
+    like $event->{' text'}, qr/"data":\[0,0,1e-308,"5e-324",\{"1e-310":1\.5e\+?308\},\{"7":0\}\]/,
+        'tiny numbers: those beyond an exponent of 308 are 0, texts stay';
+
+    my @quoted = $runner->run(graph_id => 'quoted', input => { do => 'x' });
+    is "$quoted[-1]{status} $quoted[-1]{error}{error}", 'error NotRenderedError', 'names with quotes: the run ends with an error';
+    is scalar(grep { ($_->{ns} // '') ne '' } lines_of('put', @quoted)), 0, 'names with quotes: nothing is put';
+
+    my $refused = $runner->start_of('broken', input => {});
+    $runner->send($refused, { type => 'drain' });
+    is +($runner->lines_of_run($refused->{run_id}))[-1]{status}, 'error', 'drain: a run that was refused ends before the process does';
+    is $runner->finish, 0, 'drain: then the process ends';
+});
+
+# What waits without credit when a run is cancelled.
+my $program = <<'END';
+import asyncio, sys
+sys.path.insert(0, sys.argv[1])
+from python.lane import Lane
+
+class Wire:
+    def is_full(self): return False
+    def write(self, line): print(line.decode(), end="")
+
+async def main():
+    lane = Lane(Wire(), "r", 1, 1 << 20)
+    lane.send("event", [("event", b'"updates"'), ("data", b'"%s"' % (b"x" * 70000))])
+    lane.send("event", [("event", b'"updates"'), ("data", b"2")])
+    lane.send("event", [("event", b'"values"'), ("data", b"3")])
+    lane.send("event", [("event", b'"values"'), ("checkpoint_id", b'"four"')])
+    lane.send("event", [("event", b'"values"'), ("data", b"{}"), ("checkpoint_id", b'"five"'), ("path", b"[]")])
+    lane.send("event", [("event", b'"error"'), ("data", b'"six"')])
+    lane.cancel()
+    lane.take_go()
+
+asyncio.run(main())
+END
+open my $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or die "python: $!\n";
+my @sent = grep { /"event"/ } <$output>;
+close $output;
+is_deeply [ map { /"(four|five|six)"/ ? $1 : 'other' } grep { !/x{9}/ } @sent ], [qw(four five six)],
+    'cancel: `error` and `values` of a checkpoint are sent, other events that wait are not' or diag map { substr $_, 0, 200 } @sent;
+
+done_testing;
