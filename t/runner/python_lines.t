@@ -28,11 +28,12 @@ in_all_versions(sub {
     is $runner->finish, 0, 'drain: then the process ends';
 });
 
-# What waits without credit when a run is cancelled.
+# The lines that wait without credit when a run is cancelled.
 my $program = <<'END';
 import asyncio, sys
 sys.path.insert(0, sys.argv[1])
 from python.lane import Lane
+from python.records import delta_groups
 
 class Wire:
     def is_full(self): return False
@@ -48,12 +49,22 @@ async def main():
     lane.send("event", [("event", b'"error"'), ("data", b'"six"')])
     lane.cancel()
     lane.take_go()
+    for op, length in ("checkpoint.list", 4097), ("store", (4 << 20) + 1):
+        task = asyncio.ensure_future(lane.request(op, b"x" * length))
+        await asyncio.sleep(0)
+        print("request:", op, type(task.exception()).__name__ if task.done() else "waits")
+        task.cancel()
+    print("groups:", [len(names) for names in delta_groups("", ["x" * 100] * 64)], len(delta_groups("", ["x"] * 65)))
 
 asyncio.run(main())
 END
 open my $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or die "python: $!\n";
-my @sent = grep { /"event"/ } <$output>;
+my @printed = <$output>;
 close $output;
+is_deeply [ map { /^request: (.*)/ } @printed ], [ 'checkpoint.list ValueError', 'store ValueError' ],
+    'requests: arguments that are too long are not sent';
+is_deeply [ map { /^groups: (.*)/ } @printed ], ['[37, 27] 2'], 'requests: names of delta channels are divided';
+my @sent = grep { /"event"/ } @printed;
 is_deeply [ map { /"(four|five|six)"/ ? $1 : 'other' } grep { !/x{9}/ } @sent ], [qw(four five six)],
     'cancel: `error` and `values` of a checkpoint are sent, other events that wait are not' or diag map { substr $_, 0, 200 } @sent;
 

@@ -42,7 +42,7 @@ sub answer {
 
 in_all_versions(sub {
     my ($version) = ($_[1]);
-    my $runner = PythonRunner->new(version => $version eq 'newest' ? undef : $version, graphs => ['notes'], store => \&answer);
+    my $runner = PythonRunner->new(version => $version eq 'newest' ? undef : $version, graphs => [qw(notes careless)], store => \&answer);
     @ops = ();
     my @lines = $runner->run(graph_id => 'notes', input => { n => 3, steps => [] });
     is $lines[-1]{status}, 'success', 'store: a run uses it';
@@ -57,6 +57,11 @@ in_all_versions(sub {
     is_deeply [ @{ $ops[3] }{qw(prefix suffix limit)} ], [ ['notes'], undef, 100 ], 'store: a list of namespaces';
     is $ops[4]{value}, undef, 'store: an item is deleted by putting null';
 
+    @ops = ();
+    my @wrong = $runner->run(graph_id => 'careless', input => { n => 0, steps => [] });
+    is_deeply +(lines_of('checkpoint', @wrong))[-1]{values}{steps}, [ { admitted => [] } ],
+        'store: operations that the server would refuse are errors of the node';
+    is scalar(@ops), 0, 'store: no request is sent for them';
 });
 
 done_testing;

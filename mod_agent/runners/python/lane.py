@@ -15,6 +15,8 @@ from .wire import Wire
 
 LONG_LINE = 65_536
 FREE_BYTES = 262_144
+ARGS_BYTES = 4096
+STORE_ARGS_BYTES = 4 << 20
 
 
 class LineTooLongError(Exception):
@@ -153,7 +155,10 @@ class Lane:
     # --- Requests ------------------------------------------------------------
 
     async def request(self, op: str, args: bytes, cursor: str | None = None) -> tuple[Any, str | None]:
-        """One part of a result, and the cursor of the next; raises RequestError."""
+        """One part of a result, and the cursor of the next; raises RequestError, and ValueError for too long args."""
+        most = STORE_ARGS_BYTES if op == "store" else ARGS_BYTES
+        if len(args) > most:
+            raise ValueError(f"{op}: arguments of {len(args)} bytes, at most {most}")
         async with self._one_request:
             number, reply = self._new_reply()
             # A long request needs credit, as output does.

@@ -13,9 +13,12 @@ from typing import Any, AsyncIterator, Mapping, Sequence
 from . import jsontext
 from .blobs import Blobs, Encoded, Reference
 from .kept import Kept
-from .lane import Lane
+from .lane import ARGS_BYTES, Lane
 
 Channels = dict[str, Reference]
+
+# A request names at most so many.
+DELTA_CHANNELS = 64
 
 
 class Stored:
@@ -55,6 +58,22 @@ def check_namespace(ns: str) -> None:
     """Raises NotRenderedError for one with names of nodes that the protocol does not admit."""
     if ns:
         jsontext.name_of(ns, 2048)
+
+
+def delta_groups(ns: str, channels: Sequence[str]) -> list[list[str]]:
+    """The channels in requests of legal length: of at most 64 names."""
+    # The rest of the request is shorter than 200 bytes.
+    most = ARGS_BYTES - len(jsontext.dumps(ns)) - 200
+    groups: list[list[str]] = []
+    size = 0
+    for name in channels:
+        length = len(jsontext.dumps(name)) + 1
+        if not groups or len(groups[-1]) == DELTA_CHANNELS or size + length > most:
+            groups.append([])
+            size = 0
+        groups[-1].append(name)
+        size += length
+    return groups
 
 
 class Records:

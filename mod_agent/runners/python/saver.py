@@ -21,7 +21,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from .bridge import Bridge
-from .records import Records, Stored
+from .records import Records, Stored, delta_groups
 
 Config = Mapping[str, Any]
 
@@ -90,8 +90,8 @@ class PipeSaver(BaseCheckpointSaver[str]):
                 return {name: {"writes": []} for name in channels}
             checkpoint_id = stored.tuple["checkpoint_id"]
         history: dict[str, Any] = {}
-        for start in range(0, len(channels), 64):
-            history |= await records.delta(ns, checkpoint_id, list(channels)[start:start + 64], self.serde)
+        for names in delta_groups(ns, channels):
+            history |= await records.delta(ns, checkpoint_id, names, self.serde)
         return history
 
     # --- Writing -------------------------------------------------------------

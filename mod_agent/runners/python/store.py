@@ -10,33 +10,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Callable, Iterable
 
-from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp
+from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, SearchItem, SearchOp
 
 from . import jsontext
 from .bridge import Bridge
 from .lane import Lane
+from .store_forms import PAGE, text_of
 
 OPS_MAX = 1000
 # A request's arguments have at most 4 MiB, one value 1 MiB.
 BATCH_BYTES = 2 << 20
-PAGE = 1000
-
-
-def form_of(op: Any) -> dict[str, Any]:
-    if isinstance(op, GetOp):
-        return {"op": "get", "namespace": list(op.namespace), "key": str(op.key),
-                "refresh_ttl": getattr(op, "refresh_ttl", True)}
-    if isinstance(op, PutOp):
-        return {"op": "put", "namespace": list(op.namespace), "key": str(op.key), "value": op.value,
-                "ttl": getattr(op, "ttl", None)}
-    if isinstance(op, SearchOp):
-        return {"op": "search", "namespace_prefix": list(op.namespace_prefix), "filter": op.filter or None,
-                "limit": min(op.limit, PAGE), "offset": op.offset, "refresh_ttl": getattr(op, "refresh_ttl", True)}
-    if isinstance(op, ListNamespacesOp):
-        conditions = {condition.match_type: list(condition.path) for condition in op.match_conditions or ()}
-        return {"op": "list", "prefix": conditions.get("prefix"), "suffix": conditions.get("suffix"),
-                "max_depth": op.max_depth, "limit": min(op.limit, PAGE), "offset": op.offset}
-    raise ValueError(f"an operation that the store does not know: {type(op).__name__}")
 
 
 def _item(form: dict[str, Any], kind: type[Item], **more: Any) -> Item:
@@ -81,11 +64,11 @@ class PipeStore(BaseStore):
 
 
 def groups(ops: list[Any]) -> list[list[tuple[Any, bytes]]]:
-    """The operations with their text, in requests of legal size."""
+    """The operations with their text, in requests of legal size; raises ValueError before the first is sent."""
     found: list[list[tuple[Any, bytes]]] = []
     size = 0
     for op in ops:
-        text = jsontext.dumps(form_of(op))
+        text = text_of(op)
         if not found or len(found[-1]) == OPS_MAX or size + len(text) > BATCH_BYTES:
             found.append([])
             size = 0
