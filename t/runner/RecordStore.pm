@@ -262,6 +262,7 @@ sub blobs {
 
 sub store {
     my ($self, $thread, $args) = @_;
+    die "more than 1,000 operations or results\n" if grep { $_ > 1000 } scalar @{ $args->{ops} }, map { $_->{limit} // 0 } @{ $args->{ops} };
     my @results = map { $_->{op} eq 'put' ? undef : $self->can("store_$_->{op}")->($self, $_) } @{ $args->{ops} };
     for my $op (grep { $_->{op} eq 'put' } @{ $args->{ops} }) {
         my $key = $json->encode([ @{$op}{qw(namespace key)} ]);

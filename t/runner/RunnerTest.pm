@@ -137,6 +137,20 @@ sub go_lines {
     return join '', map { go_line($json->decode($_)) } $lines =~ /^(\{"type":"want"[^\n]*)/gm;
 }
 
+# Takes the credit that a line needs.
+sub spend {
+    my ($self, $run, $length) = @_;
+    my $left = $self->{credit}{$run} // 0;
+    if ($length > $left) {
+        die "a long line without credit: $length bytes, $left left\n" if $length > 64 * 1024 + 1;
+        die "the run has sent $self->{sent}{$run} bytes without credit\n"
+            if ($self->{sent}{$run} // 0) + $length > 256 * 1024 + 1;
+    }
+    $self->{credit}{$run} = $left > $length ? $left - $length : 0;
+    $self->{sent}{$run} += $length;
+    return;
+}
+
 # Takes a line: dies when its run has no credit for it; grants credit, unless the
 # test does (withhold_credit()).
 sub take_line {
@@ -145,19 +159,13 @@ sub take_line {
     my $length = 1 + length $line->{' text'};
     resolve($line) if $line->{type} eq 'checkpoint';
     place_values($line) if $line->{path};
+    $self->spend($run, $length) if $line->{type} eq 'request' && $length > 64 * 1024 + 1;
     if ($line->{type} eq 'request' && !$self->{is_withholding_state}) {
         $self->send_raw($self->answer($line));
         return;
     }
     if ($line->{type} ne 'want' && $line->{type} ne 'request') {
-        my $left = $self->{credit}{$run} // 0;
-        if ($length > $left) {
-            die "a long line without credit: $length bytes, $left left\n" if $length > 64 * 1024 + 1;
-            die "the run has sent $self->{sent}{$run} bytes without credit\n"
-                if ($self->{sent}{$run} // 0) + $length > 256 * 1024 + 1;
-        }
-        $self->{credit}{$run} = $left > $length ? $left - $length : 0;
-        $self->{sent}{$run} += $length;
+        $self->spend($run, $length);
         push @{ $self->{lines} }, $line;
         return;
     }

@@ -116,6 +116,18 @@ my $sent = 0;
 $sent += length $_->{' text'} for act('print', $runner->next_run($pile), stream_modes => [qw(values checkpoints)]);
 cmp_ok $sent, '<', 100_000, 'values: the next run sends none of it';
 
+# --- The store -----------------------------------------------------------------------
+
+@lines = act('bounds');
+my $answer = last_checkpoint(@lines)->{values}{answer};
+is_deeply $answer->{item}, { text => 'found' }, 'store: what lines may not have is replaced in labels and keys';
+is_deeply $answer->{told}, [
+    'a value of the store is an object', 'a key of the store has 1 to 1024 bytes',
+    'a filter is an object, its operators are $eq $ne $gt $gte $lt $lte',
+    'a filter has at most 32 conditions and 16384 bytes', 'limit is an integer of at least 0', ('done') x 3 ],
+    'store: what the server would refuse is refused; a batch of 6 MB is put';
+is_deeply [ @{$answer}{qw(items names)} ], [ 1100, 1050 ], 'store: more than 1,000 results are read in pages';
+
 # --- Blocking, credit ------------------------------------------------------------
 
 $start = start_act('block', 'blocked');

@@ -4,33 +4,81 @@
 import { RunnerError } from './errors.mjs';
 import { render } from './json.mjs';
 import { runs } from './log.mjs';
+import { cleanText } from './text.mjs';
 
 const MOST_OPS = 1000;
-const MOST_BYTES = 4194304;
+// Of a request, which may have 4 MiB; one value has a quarter of that at most.
+const BATCH_BYTES = 2097152;
 const MOST_VALUE_BYTES = 1048576;
 const MOST_KEY_BYTES = 1024;
 const MOST_LABELS = 32;
+const MOST_CONDITIONS = 32;
+const MOST_FILTER_BYTES = 16384;
+// Results of a search or a list; more are read page by page.
+const PAGE = 1000;
+const MOST_NUMBER = 2147483647;
+const OPERATORS = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte']);
 
+function isObject(value) {
+    return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
+
+// The checks of the server are made here first: a run that goes on failing them
+// ends its process.
 function checkNamespace(namespace, least) {
-    const bytes = namespace.reduce((sum, label) => sum + Buffer.byteLength(String(label)), 0);
-    if (namespace.length < least || namespace.length > MOST_LABELS || bytes > MOST_KEY_BYTES
-        || namespace.some((label) => typeof label !== 'string' || label === '' || label.includes('.'))) {
+    const isValid = Array.isArray(namespace) && namespace.length >= least && namespace.length <= MOST_LABELS
+        && namespace.every((label) => typeof label === 'string' && label !== '' && !label.includes('.'));
+    const labels = isValid ? namespace.map(cleanText) : [];
+    if (!isValid || labels.reduce((sum, label) => sum + Buffer.byteLength(label), 0) > MOST_KEY_BYTES) {
         throw new RunnerError('InvalidNamespaceError',
             `a namespace has ${least} to ${MOST_LABELS} labels without periods, ${MOST_KEY_BYTES} bytes together`);
     }
-    return namespace;
+    return labels;
 }
 
 function checkKey(key) {
-    const bytes = Buffer.byteLength(String(key));
-    if (bytes === 0 || bytes > MOST_KEY_BYTES) {
+    const text = cleanText(String(key));
+    if (text === '' || Buffer.byteLength(text) > MOST_KEY_BYTES) {
         throw new RunnerError('ValueError', `a key of the store has 1 to ${MOST_KEY_BYTES} bytes`);
     }
-    return String(key);
+    return text;
+}
+
+function checkNumber(number, least, name) {
+    const isValid = Number.isInteger(number) && number >= least && number <= MOST_NUMBER;
+    if (number !== undefined && number !== null && !isValid) {
+        throw new RunnerError('ValueError', `${name} is an integer of at least ${least}`);
+    }
+    return number ?? undefined;
+}
+
+// The operators of a condition, of which there is one if it is a value.
+function operatorsOf(condition) {
+    const names = isObject(condition) ? Object.keys(condition) : [];
+    return names.some((name) => name.startsWith('$')) ? names : ['$eq'];
+}
+
+function checkFilter(filter) {
+    const plain = filter ? render(filter) : null;
+    if (plain === null) {
+        return null;
+    }
+    const operators = isObject(plain) ? Object.values(plain).flatMap(operatorsOf) : [undefined];
+    if (!operators.every((name) => OPERATORS.has(name))) {
+        throw new RunnerError('ValueError', `a filter is an object, its operators are ${[...OPERATORS].join(' ')}`);
+    }
+    if (operators.length > MOST_CONDITIONS || Buffer.byteLength(JSON.stringify(plain)) > MOST_FILTER_BYTES) {
+        throw new RunnerError('ValueError',
+            `a filter has at most ${MOST_CONDITIONS} conditions and ${MOST_FILTER_BYTES} bytes`);
+    }
+    return plain;
 }
 
 function putOp({ namespace, key, value }) {
     const plain = value === null || value === undefined ? null : render(value);
+    if (plain !== null && !isObject(plain)) {
+        throw new RunnerError('ValueError', 'a value of the store is an object');
+    }
     if (Buffer.byteLength(JSON.stringify(plain)) > MOST_VALUE_BYTES) {
         throw new RunnerError('ValueError', `a value of the store has at most ${MOST_VALUE_BYTES} bytes`);
     }
@@ -42,23 +90,25 @@ function conditionOf(conditions, type) {
     if (found.length > 1) {
         throw new RunnerError('ValueError', `namespaces are listed with one ${type} at most`);
     }
-    return found[0]?.path ?? null;
+    return found.length === 1 ? checkNamespace(found[0].path, 0) : null;
 }
 
-function listOp({ matchConditions = [], maxDepth, limit, offset }) {
+function listOp({ matchConditions, maxDepth, limit, offset }) {
+    const conditions = matchConditions ?? [];
     return {
-        op: 'list', prefix: conditionOf(matchConditions, 'prefix'), suffix: conditionOf(matchConditions, 'suffix'),
-        max_depth: maxDepth ?? null, limit, offset,
+        op: 'list', prefix: conditionOf(conditions, 'prefix'), suffix: conditionOf(conditions, 'suffix'),
+        max_depth: checkNumber(maxDepth, 1, 'maxDepth'),
+        limit: checkNumber(limit, 0, 'limit'), offset: checkNumber(offset, 0, 'offset'),
     };
 }
 
 // An operation of the library as the protocol has it; the shapes tell them apart.
 function toOp(operation) {
     if ('namespacePrefix' in operation) {
-        const { namespacePrefix, filter, limit, offset, query } = operation;
+        const { namespacePrefix, filter, limit, offset } = operation;
         return {
-            op: 'search', namespace_prefix: checkNamespace(namespacePrefix, 0),
-            filter: filter ? render(filter) : null, limit, offset, query: query ?? null,
+            op: 'search', namespace_prefix: checkNamespace(namespacePrefix, 0), filter: checkFilter(filter),
+            limit: checkNumber(limit, 0, 'limit'), offset: checkNumber(offset, 0, 'offset'),
         };
     }
     if ('value' in operation) {
@@ -68,6 +118,28 @@ function toOp(operation) {
         return { op: 'get', namespace: checkNamespace(operation.namespace, 1), key: checkKey(operation.key) };
     }
     return listOp(operation);
+}
+
+// The operation for the page of a search or a list that begins after so many results.
+function pageOf(op, count) {
+    return op.limit > PAGE
+        ? { ...op, limit: Math.min(op.limit - count, PAGE), offset: (op.offset ?? 0) + count } : op;
+}
+
+// Operations in requests of legal length.
+function groups(ops) {
+    const found = [];
+    let bytes = 0;
+    for (const op of ops) {
+        const length = Buffer.byteLength(JSON.stringify(op)) + 1;
+        if (found.length === 0 || found.at(-1).length === MOST_OPS || bytes + length > BATCH_BYTES) {
+            found.push([]);
+            bytes = 0;
+        }
+        found.at(-1).push(op);
+        bytes += length;
+    }
+    return found;
 }
 
 function toItem(item) {
@@ -93,9 +165,6 @@ function fromResult(operation, result) {
 // The results of all parts of a reply; a search whose items did not fit goes on.
 async function request(output, ops) {
     const args = { ops };
-    if (Buffer.byteLength(JSON.stringify(args)) > MOST_BYTES) {
-        throw new RunnerError('ValueError', `operations of the store have at most ${MOST_BYTES} bytes together`);
-    }
     const results = [];
     let isOpen = false;
     let cursor = null;
@@ -114,6 +183,15 @@ async function request(output, ops) {
     return results;
 }
 
+// Adds the pages after the first one to the result of a search or a list.
+async function readPages(output, op, result) {
+    const found = result?.items ?? result?.namespaces;
+    for (let count = PAGE; op.limit > count && found.length === count; count += PAGE) {
+        const [next] = await request(output, [pageOf(op, count)]);
+        found.push(...(next.items ?? next.namespaces));
+    }
+}
+
 // A store of a copy of the library.
 export function makeStore(library) {
     class Store extends library.BaseStore {
@@ -124,8 +202,11 @@ export function makeStore(library) {
             }
             const ops = operations.map(toOp);
             const results = [];
-            for (let from = 0; from < ops.length; from += MOST_OPS) {
-                results.push(...await request(run.output, ops.slice(from, from + MOST_OPS)));
+            for (const group of groups(ops.map((op) => pageOf(op, 0)))) {
+                results.push(...await request(run.output, group));
+            }
+            for (const [i, op] of ops.entries()) {
+                await readPages(run.output, op, results[i]);
             }
             return results.map((result, i) => fromResult(ops[i], result));
         }
