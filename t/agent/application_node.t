@@ -55,7 +55,9 @@ is $client->get("/threads/$thread")->{json}{status}, 'interrupted', 'application
 $values = $client->join_run($client->create_run($thread, undef, assistant_id => 'shop', command => { resume => 'yes' }));
 is scalar @{ $values->{messages} }, 8, 'application: the next run goes on with the conversation';
 like texts_of($values)->[-1], qr/\Aai: \S/, 'application: the answer reached the tool';
-my $graph = $client->get('/assistants/shop/graph')->{json};
+# The report of the runner is saved beside its first runs.
+my $graph;
+wait_for('the report of the runner', sub { $graph = $client->get('/assistants/shop/graph')->{json}; return @{ $graph->{nodes} // [] } });
 is_deeply [ map { $_->{id} } @{ $graph->{nodes} } ], [qw(__start__ agent tools __end__)], 'application: the assistant has a drawing';
 
 # --- State operations --------------------------------------------------------------
