@@ -401,8 +401,8 @@ sub limit_memory {
     my $pid = $backend->value('select pg_backend_pid()');
     my ($kb) = slurp("/proc/$pid/status") =~ /^VmData:\s+(\d+) kB/m;
     my $most = 1024 * $kb + $bytes;
-    # Set by a process of the same user.
-    AgentSQL::admin("copy (select 1) to program 'prlimit --pid=$pid --data=$most:'");
+    # Set by a process of the same user. It reads nothing, so it is sent nothing: it may have ended by then.
+    AgentSQL::admin("copy (select where false) to program 'prlimit --pid=$pid --data=$most:'");
     return;
 }
 
