@@ -26,8 +26,9 @@ typedef struct language_t {
 
 static const language_t python = {"AgentPythonProgram", "python3", "python",
                                   "/.agent/venv/bin/python"};
+/* That which `agentctl build` installs where no other is new enough. */
 static const language_t node = {"AgentNodeProgram", "node", "node/main.mjs",
-                                NULL};
+                                "/.agent/node/bin/node"};
 
 static bool exists(const char *path, apr_pool_t *pool)
 {
@@ -60,12 +61,10 @@ static const char *find_program(const language_t *language,
                                 const agent_runner_settings_t *settings,
                                 const char *directory, apr_pool_t *pool)
 {
-    const char *own = language->own_program != NULL
-        ? apr_pstrcat(pool, directory, language->own_program, NULL)
-        : NULL;
+    const char *own = apr_pstrcat(pool, directory, language->own_program, NULL);
     const char *named = language == &node ? settings->node : settings->python;
 
-    if (own != NULL && exists(own, pool)) {
+    if (exists(own, pool)) {
         return own;
     }
     return named != NULL ? named : search(language->program, pool);

@@ -18,6 +18,7 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use AgentTest::Env qw(root variant build_dir slurp);
 use AgentTest::Harness qw(run_group command_for add_to_tally read_tally);
+use AgentTest::Node qw(use_node);
 use AgentTest::Postgres;
 use AgentTest::Process qw(children_of);
 use AgentTest::ServerPool;
@@ -53,6 +54,7 @@ delete @ENV{ grep { /\A(?:ANTHROPIC|OPENAI)_/ } keys %ENV };
 (my $handle, $ENV{AGENT_TEST_TALLY}) = tempfile(UNLINK => 1);
 $SIG{$_} = \&end_early for qw(INT TERM HUP);
 $| = 1;
+use_node();
 
 # Clusters and servers that the tests share while they run, by variant.
 my (%cluster, %pool);

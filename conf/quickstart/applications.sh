@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # The example applications in the quick start: copied, built and served, each if
-# its language is there and a package registry answers. Sourced by run.sh.
+# agentctl can build it, which needs Python and a package registry. Sourced by
+# run.sh.
 
 # The graph `shop` of both, under two names, since one deployment serves them.
 example_graph() { if [ "$1" = python ]; then say shop; else say shop-js; fi; }
-
-example_program() { if [ "$1" = python ]; then say python3; else say node; fi; }
 
 # The user of runners in httpd.conf.
 runner_user() { if is_root; then say nobody; else id -un; fi; }
@@ -29,20 +28,28 @@ build_example() {
         "$ROOT/.build/release/agentctl" build "$RUN_DIR/applications/$1"
 }
 
-# Prints the directives of the examples that could be built.
+# Prints the directives of the examples that could be built; to the terminal, why
+# one could not, and which Node was taken.
 examples_conf() {
-    local language
+    local language log
     for language in python javascript; do
-        if ! have "$(example_program "$language")"; then
-            say "    No $(example_program "$language") here: the example in $language is left out." >&2
-        elif copy_example "$language" && build_example "$language"; then
+        log=$RUN_DIR/logs/build_$language
+        if copy_example "$language" && build_example "$language"; then
             say "AgentApplication $(example_graph "$language") \"$RUN_DIR/applications/$language\""
-            grep '^AgentNodeProgram ' "$RUN_DIR/logs/build_$language" || true
+            grep '^AgentNodeProgram ' "$log" || true
+            sed -n 's/^==> Node /    The example in JavaScript has Node /p' "$log" >&2
         else
-            say "    The example in $language could not be built, and is left out:" \
-                "$RUN_DIR/logs/build_$language" >&2
+            say "    The example in $language is left out: $(build_problem "$log")" \
+                "($log)" >&2
         fi
     done
+}
+
+# The last error of a build.
+build_problem() {
+    local line
+    line=$(sed -n '/^agentctl: warning: /d; s/^agentctl: //p' "$1" | tail -n 1)
+    say "${line:-it was not built in 600 s}"
 }
 
 example_is_served() {

@@ -18,6 +18,8 @@ typedef struct ctl_build_t {
     /* As given; NULL or false: not given. */
     const char *user;
     const char *python;
+    /* As given; of an application in JavaScript, when it was chosen, its path.
+     */
     const char *node;
     bool ignores_auth;
     /* Where the programs of the runners are. */

@@ -195,8 +195,9 @@ int ctl_command_read(char **output, const char *const *argv, int timeout_sec,
     return status;
 }
 
-const char *ctl_command_find(const char *name, apr_pool_t *pool)
+apr_array_header_t *ctl_command_list(const char *name, apr_pool_t *pool)
 {
+    apr_array_header_t *list = apr_array_make(pool, 2, sizeof(const char *));
     const char *path = getenv("PATH");
     char *rest = apr_pstrdup(pool, path != NULL ? path : "");
     char *state;
@@ -207,8 +208,15 @@ const char *ctl_command_find(const char *name, apr_pool_t *pool)
         const char *found = apr_pstrcat(pool, folder, "/", name, NULL);
 
         if (access(found, X_OK) == 0) {
-            return found;
+            APR_ARRAY_PUSH(list, const char *) = found;
         }
     }
-    return NULL;
+    return list;
+}
+
+const char *ctl_command_find(const char *name, apr_pool_t *pool)
+{
+    const apr_array_header_t *list = ctl_command_list(name, pool);
+
+    return list->nelts > 0 ? APR_ARRAY_IDX(list, 0, const char *) : NULL;
 }

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include <apr_pools.h>
+#include <apr_tables.h>
 
 /* Bytes of output that ctl_command_read() takes. */
 #define CTL_OUTPUT_MAX ((apr_size_t)64 * 1024 * 1024)
@@ -25,7 +25,11 @@ int ctl_command_run(const char *const *argv);
 int ctl_command_read(char **output, const char *const *argv, int timeout_sec,
                      bool is_quiet, apr_pool_t *pool);
 
-/* Returns the path of a program that PATH has, in pool; NULL: it has none. */
+/* Returns the paths of all programs of a name that PATH has, in its order, in
+ * pool. */
+apr_array_header_t *ctl_command_list(const char *name, apr_pool_t *pool);
+
+/* Returns the first of them; NULL: PATH has none. */
 const char *ctl_command_find(const char *name, apr_pool_t *pool);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "../core/json.h"
 #include "manifest.h"
-#include "node.h"
+#include "node_program.h"
 #include "say.h"
 
 /* A member of langgraph.json, and the directive that stands for it. */
@@ -98,9 +98,8 @@ void ctl_directives_print(const ctl_build_t *build)
     ctl_print("AgentApplication %s %s%s", build->application.name,
               quote(build->application.directory, build->pool),
               build->application.ignores_auth ? " ignore-auth" : "");
-    if (build->application.is_node) {
-        ctl_print("AgentNodeProgram %s",
-                  quote(ctl_node_program(build), build->pool));
+    if (build->application.is_node && !ctl_node_program_is_own(build)) {
+        ctl_print("AgentNodeProgram %s", quote(build->node, build->pool));
     }
     print_translated(build);
 }

@@ -2,19 +2,15 @@
 /* The packages of an application in JavaScript; see node.h. */
 #include "node.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <apr_strings.h>
 
 #include "command.h"
-#include "manifest.h"
+#include "node_program.h"
 #include "say.h"
 
-#define PROBE_SEC 60
-#define TSX       ".agent/tsx"
-/* The oldest that the LangGraph packages support. */
-#define OLDEST_MAJOR 20
+#define TSX ".agent/tsx"
 
 /* A lock file, and the command that installs by it. */
 typedef struct manager_t {
@@ -31,48 +27,6 @@ static const manager_t managers[] = {
       "--non-interactive", NULL}},
     {NULL,
      {"npm", "install", "--no-package-lock", "--no-audit", "--no-fund", NULL}}};
-
-const char *ctl_node_program(const ctl_build_t *build)
-{
-    const char *found = build->node != NULL
-        ? build->node
-        : ctl_command_find("node", build->pool);
-
-    return found != NULL ? found : "node";
-}
-
-/* Returns 20 for v20.1.2; 0: it cannot be executed. */
-static long read_major(const char *node, apr_pool_t *pool)
-{
-    const char *const argv[] = {node, "--version", NULL};
-    char *text;
-
-    return ctl_command_read(&text, argv, PROBE_SEC, true, pool) == 0
-            && text[0] == 'v'
-        ? strtol(text + 1, NULL, 10)
-        : 0;
-}
-
-static bool check_version(const ctl_build_t *build)
-{
-    const char *node = ctl_node_program(build);
-    const char *text = ctl_manifest_text(build, "node_version");
-    long wanted = text != NULL ? strtol(text, NULL, 10) : 0;
-    long oldest = wanted > OLDEST_MAJOR ? wanted : OLDEST_MAJOR;
-    long found = read_major(node, build->pool);
-
-    if (found == 0) {
-        ctl_error("%s could not be executed: install Node, or give --node",
-                  node);
-        return false;
-    }
-    if (found < oldest) {
-        ctl_error("%s is Node %ld, and %ld is needed: give --node a newer one",
-                  node, found, oldest);
-        return false;
-    }
-    return true;
-}
 
 static const manager_t *find_manager(void)
 {
@@ -107,11 +61,11 @@ static bool install_tsx(const ctl_build_t *build)
     return false;
 }
 
-bool ctl_node_install(const ctl_build_t *build)
+bool ctl_node_install(ctl_build_t *build)
 {
     const manager_t *manager = find_manager();
 
-    if (!check_version(build)) {
+    if (!ctl_node_program_choose(build)) {
         return false;
     }
     if (access("package.json", F_OK) != 0) {

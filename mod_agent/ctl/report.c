@@ -9,7 +9,6 @@
 #include "../core/json.h"
 #include "command.h"
 #include "manifest.h"
-#include "node.h"
 #include "python.h"
 #include "say.h"
 
@@ -83,7 +82,7 @@ bool ctl_report_graphs(const ctl_build_t *build)
 {
     bool is_node = build->application.is_node;
     const char *const argv[] = {
-        is_node ? ctl_node_program(build) : CTL_PYTHON,
+        is_node ? build->node : CTL_PYTHON,
         apr_pstrcat(build->pool, build->runners,
                     is_node ? "/node/main.mjs" : "/python", NULL),
         "--check", NULL};

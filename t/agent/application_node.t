@@ -116,4 +116,29 @@ is $client->join_run($run)->{count}, 11, 'application: a run goes on after the l
 is_deeply [ slurp($notes) =~ /^(\w+)/gm ], [qw(quick slow slow)], 'application: tasks that had ended are not executed again';
 unlike $server->error_log, qr/breach|protocol/i, 'application: the runner keeps to the protocol';
 undef $server;
+
+# --- A Node that is too old ------------------------------------------------------
+
+chomp(my $real = qx(node -p process.execPath));
+write_file("$dir/old.cjs", "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.4' } });\n");
+my $old = write_file("$dir/old-node", qq(#!/bin/sh\nexec '$real' --require '$dir/old.cjs' "\$\@"\n));
+chmod 0755, $old or die "$old: $!\n";
+$server = AgentTest::Server->new(config => <<"CONF");
+AgentRunner "${\ build_dir() }/agent-runner"
+AgentApplication shop $dir/shop
+AgentNodeProgram $old
+<AgentGraph agent>
+    AgentModel demo
+</AgentGraph>
+<Location "/">
+    SetHandler agent
+</Location>
+CONF
+$server->start;
+$client = AgentTest::Client->new(url => $server->url);
+wait_for('the end of its runner', sub { $server->error_log =~ /AGT0331: runner \d+ ended/ });
+like $server->error_log, qr/Node 18\.20\.4 \(\S+\) is too old: 20 or newer is needed \(AgentNodeProgram/, 'application: a Node that is too old is named in the log';
+unlike $server->error_log, qr/SyntaxError|file:\/\//, 'application: without a stack trace';
+is $client->join_run($client->start_run('hello'))->{messages}[0]{content}, 'hello', 'application: other graphs are served';
+undef $server;
 done_testing;

@@ -1,61 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process: node main.mjs [--slots N] [--check], in the folder of an application.
-// Without --check it speaks the protocol on descriptors 3 and 4; with it, it imports
-// all graphs and prints their reports as one line of JSON.
-import { parseArgs } from 'node:util';
-import { pathOf, readConfig, setEnvironment } from './application.mjs';
-import { installLog, log } from './log.mjs';
-import { loadGraphs, Runner } from './runner.mjs';
-
-const SLOTS = 100;
-// Exit status with --check.
-const SOME_GRAPHS_FAIL = 1;
-const NO_CONFIG = 2;
-
+// It imports nothing before it knows that Node is new enough: an older one could fail
+// to load a file, without a word of the reason. Node 14 can execute this one.
 const LEAST_NODE = 20;
 const OLD_NODE = 78;
 
 if (Number.parseInt(process.versions.node, 10) < LEAST_NODE) {
-    log(`Node ${process.versions.node} is too old: the libraries need ${LEAST_NODE} or newer`);
+    process.stderr.write(`agent runner: Node ${process.versions.node} (${process.execPath}) is too old: `
+        + `${LEAST_NODE} or newer is needed (AgentNodeProgram; agentctl build installs one)\n`);
     process.exit(OLD_NODE);
 }
-
-const { values: options } = parseArgs({
-    options: { slots: { type: 'string', default: String(SLOTS) }, check: { type: 'boolean', default: false } },
-});
-const directory = process.cwd();
-
-// The configuration, with its environment set; undefined if it cannot be used.
-function prepare() {
-    try {
-        const config = readConfig(directory);
-        setEnvironment(directory, config.env);
-        return config;
-    } catch (error) {
-        log(`${error.message}`);
-        return undefined;
-    }
-}
-
-async function check(config) {
-    const print = process.stdout.write.bind(process.stdout);
-    // Output of the application is not the report.
-    process.stdout.write = process.stderr.write.bind(process.stderr);
-    const definitions = Object.fromEntries(Object.entries(config.graphs).map(
-        ([name, graph]) => [name, { path: pathOf(graph), description: graph?.description ?? null }]));
-    const { reports, runtime } = await loadGraphs(directory, definitions);
-    const hasFailed = Object.values(reports).some((report) => report.error);
-    print(`${JSON.stringify({ type: 'ready', graphs: reports, runtime })}\n`,
-        () => process.exit(hasFailed ? SOME_GRAPHS_FAIL : 0));
-}
-
-const config = prepare();
-if (options.check) {
-    if (!config) {
-        process.exit(NO_CONFIG);
-    }
-    await check(config);
-} else {
-    installLog();
-    new Runner(directory, Number(options.slots));
-}
+await import('./command_line.mjs');

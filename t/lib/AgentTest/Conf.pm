@@ -28,7 +28,10 @@ sub write_conf {
     return write_file($file,
         (map { qq(Define $_ "$define{$_}"\n) } sort keys %define),
         is_root() ? "Define AS_ROOT\n" : (),
-        qq(Include "\${ROOT}/t/conf/httpd.conf"\n), $args{config});
+        qq(Include "\${ROOT}/t/conf/httpd.conf"\n),
+        # Where the system's Node is too old (AgentTest::Node).
+        $ENV{AGENT_TEST_NODE} && $args{config} =~ /AgentApplication/ ? qq(AgentNodeProgram "$ENV{AGENT_TEST_NODE}"\n) : (),
+        $args{config});
 }
 
 1;

