@@ -66,7 +66,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \endif
 \ir migrations/next_up.sql
 
--- A function comes after those that it inlines.
+-- A function comes after those that it inlines, and one in SQL after all that it calls.
 \ir functions/inline/now.sql
 \ir functions/inline/render_time.sql
 \ir functions/inline/render_run.sql
@@ -82,16 +82,15 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/settings_bytes.sql
 \ir functions/inline/explain_no_assistant.sql
 \ir functions/inline/render_checkpoint.sql
-\ir functions/inline/read_words.sql
+\ir functions/internal/has_notation_name.sql
 \ir functions/inline/is_notation.sql
-\ir functions/inline/cut_elements.sql
+\ir functions/internal/cut_elements.sql
 \ir functions/inline/read_items.sql
 \ir functions/inline/find_children.sql
 \ir functions/inline/find_origin.sql
 \ir functions/inline/find_run.sql
 \ir functions/inline/find_swept_runs.sql
 \ir functions/inline/find_run_checkpoints.sql
-\ir functions/inline/find_snapshot.sql
 \ir functions/inline/find_channels.sql
 \ir functions/inline/compose_values.sql
 \ir functions/inline/compose_bounded_values.sql
@@ -121,13 +120,15 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/make_end.sql
 \ir functions/inline/make_leased_run.sql
 \ir functions/inline/make_event.sql
-\ir functions/inline/is_saved_update.sql
 \ir functions/inline/next_receiver.sql
 \ir functions/inline/find_ready_graphs.sql
 \ir functions/inline/next_webhook_deployment.sql
 \ir functions/inline/namespace_end.sql
 \ir functions/inline/render_item.sql
 
+\ir functions/internal/find_snapshot.sql
+\ir functions/internal/is_saved_update.sql
+\ir functions/internal/read_words.sql
 \ir functions/internal/render_interrupts.sql
 \ir functions/internal/concat_objects.sql
 \ir functions/internal/pick_members.sql

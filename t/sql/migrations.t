@@ -140,6 +140,26 @@ subtest 'every function file has a header, and a search path unless it is inline
     }
 };
 
+# A call whose arguments are columns, so that nothing is a constant. What is not inlined
+# is a call in the plan; the function would be parsed and planned by each statement.
+subtest 'the planner inlines the functions of inline/' => sub {
+    my $session = $db->session;
+    for my $name (map { s{.*/|\.sql$}{}gr } glob "$AgentSQL::ROOT/sql/functions/inline/*.sql") {
+        my ($row) = $session->query("select p.proretset or p.proargmodes is not null, p.pronargs,
+                (select string_agg(format('c%s %s', a.n, replace(a.type::regtype::text, 'anyelement', 'text')), ', ')
+                   from unnest(p.proargtypes) with ordinality a (type, n))
+            from pg_proc p where p.pronamespace = 'agent'::regnamespace and p.proname = '$name'");
+        my ($is_table, $count, $columns) = @$row;
+        my $call = "agent.$name(" . join(', ', map { "a.c$_" } 1 .. $count) . ')';
+        $session->query('create temporary table a (' . ($columns // '') . ')');
+        my $plan = join "\n", map { $_->[0] } $session->query('explain (verbose, costs off) '
+            . ($is_table eq 't' ? "select r.* from a cross join lateral $call r" : "select $call from a"));
+        unlike $plan, qr/\bagent\.$name\(/, $name;
+        $session->query('drop table a');
+    }
+    $session->close;
+};
+
 subtest 'every migration has a header in both directions' => sub {
     for my $name (@migrations) {
         for my $direction (qw(up down)) {

@@ -80,8 +80,9 @@ begin
             return;
         end if;
         v_last := v_row.checkpoint_id;
-        v_metadata := agent.describe_origin(
-            p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata);
+        select o.metadata into v_metadata
+          from agent.describe_origin(
+                   p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata) o;
         if v_metadata::jsonb @> v_filter is false then
             v_others := v_others + 1;
             v_passed := v_passed + octet_length(v_metadata::text);

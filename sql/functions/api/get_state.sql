@@ -66,11 +66,10 @@ begin
         return;
     end if;
     select s.body, s.cursor, s.left_bytes into body, cursor, v_left
-      from agent.render_state(
-               v_row,
-               agent.describe_origin(
-                   p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata),
-               agent.read_words(p_request -> 'select'), p_max_bytes,
+      from agent.describe_origin(
+               p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata) o
+     cross join lateral agent.render_state(
+               v_row, o.metadata, agent.read_words(p_request -> 'select'), p_max_bytes,
                case when v_deep then coalesce(p_max_bytes, c_bytes) end, 10) s;
     if v_deep and (v_left < 0 and p_max_bytes is not null or octet_length(body) > p_max_bytes) then
         body := null;

@@ -8,7 +8,7 @@ create or replace function agent.describe_origin(
     p_checkpoint_id uuid,
     p_run_id uuid,
     p_metadata json
-) returns json
+) returns table (metadata json)
 language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined.
 as $function$

@@ -9,9 +9,7 @@ language sql immutable parallel safe
 as $function$
     select case
                -- A name may be written with an escape.
-               when left(p_value::text, 200) ~ '^\s*(\{\s*("[$\\]|$)|$)' then (
-                   select count(*) = 1 and bool_and(k.name in ('$list', '$same', '$value'))
-                     from json_object_keys(p_value) k (name))
+               when left(p_value::text, 200) ~ '^\s*(\{\s*("[$\\]|$)|$)' then agent.has_notation_name(p_value)
                else false
            end
 $function$;

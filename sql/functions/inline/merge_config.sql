@@ -10,7 +10,7 @@ create or replace function agent.merge_config(
     p_run_metadata jsonb,
     p_identifiers jsonb
 ) returns jsonb
-language sql immutable parallel safe
+language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined.
 as $function$
     select p_base

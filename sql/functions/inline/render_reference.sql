@@ -3,7 +3,7 @@
 -- Returns: a digest, null, or {"list": {"keep": 0, "items": [...]}}.
 -- Locks:   none.
 create or replace function agent.render_reference(p_digests uuid[], p_is_list boolean) returns json
-language sql immutable parallel safe
+language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined.
 as $function$
     select case

@@ -45,11 +45,9 @@ begin
                 left_bytes := -1;
             elsif found then
                 select s.body, s.left_bytes into v_state, left_bytes
-                  from agent.render_state(
-                           v_row,
-                           agent.describe_origin(
-                               p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata),
-                           null, null, left_bytes, p_depth - 1) s;
+                  from agent.describe_origin(
+                           p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata) o
+                 cross join lateral agent.render_state(v_row, o.metadata, null, null, left_bytes, p_depth - 1) s;
                 v_task := agent.concat_objects(v_task, json_build_object('state', v_state::json));
                 left_bytes := left_bytes - octet_length(v_state);
             end if;

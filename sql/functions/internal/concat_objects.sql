@@ -7,15 +7,13 @@ create or replace function agent.concat_objects(p_base json, p_over json) return
 language plpgsql immutable parallel safe security invoker
 set search_path = ''
 as $function$
-declare
-    v_names text[] := array(select json_object_keys(p_over));
 begin
     return (
         select coalesce(json_object_agg(m.key, m.value), '{}')
           from (
                 select b.key, b.value
                   from json_each(p_base) b
-                 where b.key <> all (v_names)
+                 where b.key <> all (array(select json_object_keys(p_over)))
                  union all
                 select o.key, o.value
                   from json_each(p_over) o

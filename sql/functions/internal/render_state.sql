@@ -25,8 +25,11 @@ declare
     v_object json;
     v_values text;
 begin
-    v_tasks := agent.render_tasks(
-        p_row.deployment_id, p_row.thread_id, p_row.checkpoint_ns, p_row.checkpoint_id, p_row.tasks);
+    v_tasks := p_row.tasks;
+    if v_tasks::text <> '[]' then
+        v_tasks := agent.render_tasks(
+            p_row.deployment_id, p_row.thread_id, p_row.checkpoint_ns, p_row.checkpoint_id, v_tasks);
+    end if;
     left_bytes := p_subgraph_bytes;
     if p_subgraph_bytes is not null and json_array_length(coalesce(v_tasks, '[]')) > 0 then
         select s.tasks, s.left_bytes into v_tasks, left_bytes
@@ -43,7 +46,7 @@ begin
         'checkpoint', agent.render_checkpoint(p_row.thread_id, p_row.checkpoint_id, p_row.checkpoint_ns),
         'parent_checkpoint', agent.render_checkpoint(
             p_row.thread_id, p_row.parent_checkpoint_id, p_row.checkpoint_ns),
-        'interrupts', (select i.flat from agent.render_interrupts(v_tasks) i));
+        'interrupts', (agent.render_interrupts(v_tasks)).flat);
     if p_select <> '{}' then
         v_object := agent.pick_members(v_object, p_select);
         if 'values' <> all (p_select) then

@@ -4,10 +4,12 @@
 -- Returns: false also for any other call.
 -- Locks:   none; the caller holds the thread.
 create or replace function agent.is_saved_update(p_call agent.run_queue) returns boolean
-language sql stable parallel safe
--- No SET clause: it would keep the body from being inlined.
+language plpgsql stable parallel safe security invoker
+set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
+set plan_cache_mode = force_generic_plan
 as $function$
-    select exists (
+begin
+    return exists (
         select
           from (
                 select x.arguments
@@ -25,7 +27,8 @@ as $function$
                  limit 1
                ) t
          where t.head_run_id = (p_call).run_id
-           and json_array_length(c.arguments -> 'supersteps') = 1)
+           and json_array_length(c.arguments -> 'supersteps') = 1);
+end
 $function$;
 
 comment on function agent.is_saved_update(agent.run_queue) is
