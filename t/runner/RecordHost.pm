@@ -13,13 +13,12 @@ my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 
 sub new { return bless { threads => {}, runs => {} }, shift }
 
-# A run reads and writes the records of its thread; with `last` the last checkpoint is always that of the thread.
+# A run reads and writes the records of its thread.
 sub begin {
     my ($self, $start) = @_;
     $self->{runs}{ $start->{run_id} } = {
         thread => $self->{threads}{ $start->{thread_id} // '' } //= { blobs => {}, ns => {} },
-        known => {}, put => {}, parts => {},
-        last => $start->{last} };
+        known => {}, put => {}, parts => {} };
     return;
 }
 
@@ -146,9 +145,8 @@ sub tuple_of {
 sub get {
     my ($run, $args, $cursor) = @_;
     my $space = $run->{thread}{ns}{ $args->{ns} } // { checkpoints => {} };
-    my $last = $run->{last} ? undef : $run->{put}{ $args->{ns} };
-    $last //= ($args->{ns} eq '' && !$run->{last} ? $run->{thread}{head}
-        : (sort keys %{ $space->{checkpoints} })[-1]);
+    my $last = $run->{put}{ $args->{ns} }
+        // ($args->{ns} eq '' ? $run->{thread}{head} : (sort keys %{ $space->{checkpoints} })[-1]);
     my $found = $space->{checkpoints}{ $args->{checkpoint_id} // $last // '' } or return { tuple => undef };
     my $whole = tuple_of($run, $space, $found);
     my (%first, %second);
@@ -180,13 +178,13 @@ sub list {
             next if $args->{after} && ($ns gt $args->{after}{ns}
                 || $ns eq $args->{after}{ns} && $id ge $args->{after}{checkpoint_id});
             next if $args->{filter} && !contains($space->{checkpoints}{$id}{metadata}, $args->{filter});
-            push @found, tuple_of($run, $space, $space->{checkpoints}{$id});
+            push @found, tuple_of($run, $space, $space->{checkpoints}{$id})->{tuple};
         }
     }
     my $limit = $args->{limit} // @found;
     my $has_more = @found > 2 && $limit > 2;
     @found = splice @found, 0, $limit < 2 ? $limit : 2;
-    my $last = $has_more ? $found[-1]{tuple} : undef;
+    my $last = $has_more ? $found[-1] : undef;
     return { tuples => \@found, next => $last && { ns => $last->{ns}, checkpoint_id => $last->{checkpoint_id} } };
 }
 
@@ -230,41 +228,6 @@ sub blobs {
             base64 => MIME::Base64::encode_base64($parts[$_], '') } } 0 .. $#parts;
     }
     return ({ blobs => \@blobs }, $half && !defined $cursor ? '1' : undef);
-}
-
-# --- Operations of the server ----------------------------------------------------
-
-sub delete_thread { my ($self, $id) = @_; $self->{threads}{$id}{ns} = {}; return }
-
-sub delete_runs {
-    my ($self, @runs) = @_;
-    my %gone = map { $_ => 1 } @runs;
-    for my $space (map { values %{ $_->{ns} } } values %{ $self->{threads} }) {
-        for my $id (keys %{ $space->{checkpoints} }) {
-            next if !$gone{ $space->{checkpoints}{$id}{metadata}{run_id} // '' };
-            delete $space->{$_}{$id} for qw(checkpoints writes);
-        }
-    }
-    return;
-}
-
-sub copy {
-    my ($self, $source, $target) = @_;
-    my $from = $self->{threads}{$source};
-    $self->{threads}{$target} //= {};
-    %{ $self->{threads}{$target} } = (blobs => $from->{blobs}, ns => $json->decode($json->encode($from->{ns})));
-    return;
-}
-
-# keep_latest: the last checkpoint of each namespace.
-sub prune {
-    my ($self, $id, $strategy) = @_;
-    return $self->delete_thread($id) if $strategy eq 'delete';
-    for my $space (values %{ $self->{threads}{$id}{ns} }) {
-        my ($last, @others) = reverse sort keys %{ $space->{checkpoints} };
-        delete @{ $space->{$_} }{@others} for qw(checkpoints writes);
-    }
-    return;
 }
 
 1;

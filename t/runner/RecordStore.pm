@@ -14,7 +14,6 @@ use MIME::Base64 qw(decode_base64);
 my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 
 # part_size: channels, writes and digests of a part of a reply; by default all.
-# is_unordered: ids of checkpoints may come in any order, and again.
 sub new {
     my ($class, %args) = @_;
     return bless { part_size => 1_000_000, threads => {}, items => {}, %args }, $class;
@@ -23,13 +22,6 @@ sub new {
 sub thread {
     my ($self, $id) = @_;
     return $self->{threads}{$id} ||= { blobs => {}, snapshots => {}, writes => {}, head => undef };
-}
-
-# Deletes all records of a thread.
-sub delete_thread {
-    my ($self, $id) = @_;
-    delete $self->{threads}{$id};
-    return;
 }
 
 # --- Lines of a runner -------------------------------------------------------
@@ -86,7 +78,7 @@ sub take_put {
         ? $snapshots->{ $line->{parent} } || die "the parent $line->{parent} was not put\n" : undef;
     my ($last) = reverse sort keys %{$snapshots};
     die "the id $line->{checkpoint_id} is not greater than $last\n"
-        if !$self->{is_unordered} && defined $last && $line->{checkpoint_id} le $last;
+        if defined $last && $line->{checkpoint_id} le $last;
     my %channels = $parent ? %{ $parent->{channels} } : ();
     while (my ($name, $reference) = each %{ $line->{channels} }) {
         $channels{$name} = defined $reference ? digests_of($thread, $reference, $channels{$name}) : undef;

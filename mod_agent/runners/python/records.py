@@ -86,6 +86,8 @@ class Records:
         # Of each namespace the channels of the last checkpoint that was put or read.
         self._last: dict[str, tuple[str, Channels]] = {}
         self._put: set[tuple[str, str]] = set()
+        # Of each namespace the checkpoint that was put last, whatever was read since.
+        self._last_put: dict[str, str] = {}
         self._read: set[tuple[str, str]] = set()
         self._changed = asyncio.Condition()
         self._has_failed = False
@@ -119,6 +121,7 @@ class Records:
                 self._lane.send("put", members)
                 await self._lane.room()
             self._last[ns] = (checkpoint_id, channels)
+            self._last_put[ns] = checkpoint_id
         except BaseException:
             self._has_failed = True
             await self._notify()
@@ -145,7 +148,7 @@ class Records:
         return (ns, checkpoint_id) in self._put
 
     def last_put(self, ns: str) -> str | None:
-        return self._last[ns][0] if ns in self._last and (ns, self._last[ns][0]) in self._put else None
+        return self._last_put.get(ns)
 
     def was_read(self, ns: str, checkpoint_id: str) -> bool:
         """An earlier run has put it."""
@@ -215,12 +218,13 @@ class Records:
         while left is None or left > 0:
             args = jsontext.dumps({"ns": ns, "before": before, "filter": filter_, "limit": left, "after": after})
             result, _ = await self._lane.request("checkpoint.list", args)
-            for item in result["tuples"]:
-                stored = Stored(item["tuple"])
-                stored.add(item)
-                if left is not None:
-                    left -= 1
-                yield stored
+            for found in result["tuples"]:
+                # The list has neither channels nor writes. One that was deleted since is left out.
+                stored = await self.get(found["ns"], found["checkpoint_id"])
+                if stored is not None:
+                    if left is not None:
+                        left -= 1
+                    yield stored
             after = result["next"]
             if after is None:
                 return
