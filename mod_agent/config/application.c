@@ -22,6 +22,7 @@
 
 #include "../core/json.h"
 #include "../core/scan.h"
+#include "member.h"
 
 #define FILE_NAME "langgraph.json"
 #define MAX_BYTES ((apr_size_t)256 * 1024)
@@ -295,32 +296,37 @@ static const char *find_language(const reading_t *reading, json_object *file)
     static const char *const of_node[] = {".js",  ".mjs", ".cjs", ".ts", ".mts",
                                           ".cts", ".jsx", ".tsx", NULL};
     static const char *const of_python[] = {".py", NULL};
-    bool is_node = agent_json_get(file, "node_version") != NULL;
-    const char *other = NULL;
+    const char *in_python = NULL;
+    bool is_node = false;
 
     for (int i = 0; i < reading->graphs->nelts; i++) {
-        is_node = is_node
-            || has_ending(APR_ARRAY_IDX(reading->graphs, i,
-                                        agent_application_graph_t)
-                              .path,
-                          of_node);
-    }
-    for (int i = 0; is_node && i < reading->graphs->nelts; i++) {
         const agent_application_graph_t *graph = &APR_ARRAY_IDX(
             reading->graphs, i, const agent_application_graph_t);
 
+        is_node = is_node || has_ending(graph->path, of_node);
         if (has_ending(graph->path, of_python)) {
-            other = graph->name;
+            in_python = graph->name;
         }
     }
-    reading->application->is_node = is_node;
-    return other == NULL ? NULL
-                         : refuse(reading,
-                                  apr_pstrcat(reading->temp_pool,
-                                              "graphs of one language as "
-                                              "graphs.",
-                                              other, NULL),
-                                  "Python beside JavaScript");
+    if (is_node && in_python != NULL) {
+        return refuse(reading,
+                      apr_pstrcat(reading->temp_pool,
+                                  "graphs of one language as graphs.",
+                                  in_python, NULL),
+                      "Python beside JavaScript");
+    }
+    /* Of an application in Python it is for the pages of `ui`. */
+    reading->application->is_node = is_node
+        || (in_python == NULL && agent_json_get(file, "node_version") != NULL);
+    return NULL;
+}
+
+static const char *check_types(const reading_t *reading, json_object *file)
+{
+    const char *got;
+    const char *expected = agent_member_check(&got, file, reading->temp_pool);
+
+    return expected != NULL ? refuse(reading, expected, got) : NULL;
 }
 
 /* Members without which the application would be less protected than its author
@@ -357,6 +363,9 @@ const char *agent_application_read(agent_application_t *application,
     }
     if (problem == NULL) {
         problem = find_language(&reading, file);
+    }
+    if (problem == NULL) {
+        problem = check_types(&reading, file);
     }
     return problem != NULL ? problem : check_protection(&reading, file);
 }

@@ -155,9 +155,12 @@ const agent_graph_t *agent_graph_find_assistant(
     return NULL;
 }
 
-const char *const *agent_graph_list_names(const agent_server_config_t *config,
-                                          const char *deployment,
-                                          apr_pool_t *pool)
+/* Returns the names of the graphs of a deployment, or of a pool of it if key is
+ * not NULL. */
+static const char *const *list_names(const agent_server_config_t *config,
+                                     const char *deployment,
+                                     const agent_graph_pool_t *key,
+                                     apr_pool_t *pool)
 {
     const char **names = apr_pcalloc(
         pool, sizeof(char *) * (apr_size_t)(config->graphs->nelts + 1));
@@ -166,29 +169,26 @@ const char *const *agent_graph_list_names(const agent_server_config_t *config,
     for (int i = 0; i < config->graphs->nelts; i++) {
         const agent_graph_t *graph = agent_graph_get(config, i);
 
-        if (strcmp(graph->deployment, deployment) == 0) {
+        if (key != NULL ? agent_graph_is_of(graph, key)
+                        : strcmp(graph->deployment, deployment) == 0) {
             names[count++] = graph->name;
         }
     }
     return names;
 }
 
+const char *const *agent_graph_list_names(const agent_server_config_t *config,
+                                          const char *deployment,
+                                          apr_pool_t *pool)
+{
+    return list_names(config, deployment, NULL, pool);
+}
+
 const char *const *agent_graph_list_of_pool(const agent_server_config_t *config,
                                             const agent_graph_pool_t *key,
                                             apr_pool_t *pool)
 {
-    const char **names = apr_pcalloc(
-        pool, sizeof(char *) * (apr_size_t)(config->graphs->nelts + 1));
-    int count = 0;
-
-    for (int i = 0; i < config->graphs->nelts; i++) {
-        const agent_graph_t *graph = agent_graph_get(config, i);
-
-        if (agent_graph_is_of(graph, key)) {
-            names[count++] = graph->name;
-        }
-    }
-    return names;
+    return list_names(config, key->deployment, key, pool);
 }
 
 static const char *print_tool(const agent_tool_t *tool, apr_pool_t *pool)

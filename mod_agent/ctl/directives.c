@@ -86,6 +86,30 @@ static void print_translated(const ctl_build_t *build)
     }
 }
 
+/* Paths below http.mount_prefix that a member closes. */
+static void print_closed(const ctl_build_t *build, const char *prefix)
+{
+    static const member_t closed[] = {
+        {"http.disable_assistants", "/assistants(/|$)"},
+        {"http.disable_threads", "/threads(/|$)"},
+        {"http.disable_runs", "(/threads/[^/]+)?/runs(/|$)"},
+        {"http.disable_store", "/store(/|$)"},
+        {"http.disable_meta", "/(info|metrics|docs|openapi\\.json)(/|$)"},
+        {NULL, NULL}};
+
+    for (const member_t *member = closed; member->path != NULL; member++) {
+        if (json_object_get_boolean(ctl_manifest_get(build, member->path))) {
+            ctl_print("<LocationMatch \"^%s%s\">", prefix, member->text);
+            ctl_print("    Require all denied");
+            ctl_print("</LocationMatch>");
+        }
+    }
+    if (json_object_get_boolean(
+            ctl_manifest_get(build, "http.disable_webhooks"))) {
+        ctl_print("AgentWebhooks Off");
+    }
+}
+
 /* As an argument in quotes. */
 static const char *quote(const char *text, apr_pool_t *pool)
 {
@@ -94,6 +118,8 @@ static const char *quote(const char *text, apr_pool_t *pool)
 
 void ctl_directives_print(const ctl_build_t *build)
 {
+    json_object *prefix = ctl_manifest_get(build, "http.mount_prefix");
+
     ctl_step("For httpd.conf:");
     ctl_print("AgentApplication %s %s%s", build->application.name,
               quote(build->application.directory, build->pool),
@@ -102,4 +128,5 @@ void ctl_directives_print(const ctl_build_t *build)
         ctl_print("AgentNodeProgram %s", quote(build->node, build->pool));
     }
     print_translated(build);
+    print_closed(build, is_word(prefix) ? json_object_get_string(prefix) : "");
 }

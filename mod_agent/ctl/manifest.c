@@ -5,51 +5,110 @@
 #include <string.h>
 
 #include <apr_file_io.h>
+#include <apr_lib.h>
 #include <apr_strings.h>
 
+#include "../config/member.h"
 #include "../core/json.h"
 #include "say.h"
 
 #define FILE_NAME "langgraph.json"
 /* As agent_application_read() has it. */
 #define MAX_BYTES ((apr_size_t)256 * 1024)
+/* Warnings about unknown members. */
+#define UNKNOWN_MAX 20
+
+/* SERVED: by httpd, the runner or this program, or as a directive. PARENT: its
+ * members have rows. PYTHON: SERVED there, without effect in JavaScript. */
+typedef enum effect_t { SERVED, PARENT, PYTHON, NONE } effect_t;
 
 typedef struct member_t {
     const char *path;
+    effect_t effect;
+    /* Advice, if it has no effect. */
     const char *text;
 } member_t;
 
-/* Members that have no effect, and what to do instead. */
-static const member_t ignored[] = {
-    {"checkpointer.path",
+#define OF_PYTHON "it is one of applications in Python"
+#define OF_APP    "it belongs to http.app"
+#define OF_IMAGE  "no image is built: install on this host what it installs"
+#define OF_CORS   "AgentAllowOrigin allows what the SDKs send"
+#define OF_UI     "serve its files with httpd"
+
+static const member_t members[] = {
+    {"$schema", SERVED, NULL},
+    {"graphs", SERVED, NULL},
+    {"dependencies", SERVED, NULL},
+    {"env", SERVED, NULL},
+    {"node_version", SERVED, NULL},
+    {"python_version", SERVED, NULL},
+    {"pip_config_file", PYTHON, OF_PYTHON},
+    {"pip_installer", PYTHON, OF_PYTHON},
+    {"source", PYTHON, OF_PYTHON},
+    {"auth", NONE, "httpd decides who may send requests"},
+    {"priority", NONE, "runs of a thread are executed in their order"},
+    {"checkpointer", PARENT, NULL},
+    {"checkpointer.serde", PYTHON, "JavaScript has no such lists"},
+    {"checkpointer.path", NONE,
      "checkpoints are stored in PostgreSQL, whatever a graph was compiled "
      "with"},
-    {"checkpointer.ttl", "threads do not expire"},
-    {"http.app",
+    {"checkpointer.ttl", NONE, "threads do not expire"},
+    {"store", PARENT, NULL},
+    {"store.index", NONE,
+     "items are searched by their members, not by meaning"},
+    {"store.ttl", NONE, "items expire by the ttl that they are written with"},
+    {"http", PARENT, NULL},
+    {"http.app", NONE,
      "run the application beside httpd, and mount it with ProxyPass"},
-    {"ui", "serve its files with httpd"},
-    {"priority", "runs of a thread are executed in their order"},
-    {"store.index", "items are searched by their members, not by meaning"},
-    {"dockerfile_lines", "install what they install on this host"},
-    {"webhooks.headers",
+    {"http.middleware_order", NONE, OF_APP},
+    {"http.enable_custom_route_auth", NONE, OF_APP},
+    {"http.mount_prefix", SERVED, NULL},
+    {"http.disable_assistants", SERVED, NULL},
+    {"http.disable_threads", SERVED, NULL},
+    {"http.disable_runs", SERVED, NULL},
+    {"http.disable_store", SERVED, NULL},
+    {"http.disable_meta", SERVED, NULL},
+    {"http.disable_webhooks", SERVED, NULL},
+    {"http.disable_mcp", NONE, "there is no MCP endpoint"},
+    {"http.disable_a2a", NONE, "there is no A2A endpoint"},
+    {"http.disable_ui", NONE, "no page is served"},
+    {"http.configurable_headers", NONE,
+     "send their values as config.configurable"},
+    {"http.logging_headers", NONE, "log headers with CustomLog"},
+    {"http.cors", PARENT, NULL},
+    {"http.cors.allow_origins", SERVED, NULL},
+    {"http.cors.allow_origin_regex", NONE, "name the origins"},
+    {"http.cors.allow_methods", NONE, OF_CORS},
+    {"http.cors.allow_headers", NONE, OF_CORS},
+    {"http.cors.allow_credentials", NONE, OF_CORS},
+    {"http.cors.expose_headers", NONE, OF_CORS},
+    {"http.cors.max_age", NONE, OF_CORS},
+    {"webhooks", PARENT, NULL},
+    {"webhooks.env_prefix", NONE, "it belongs to webhooks.headers"},
+    {"webhooks.headers", NONE,
      "webhooks are signed instead (AgentWebhookSecretFile)"},
-    {NULL, NULL}};
+    {"webhooks.url", PARENT, NULL},
+    {"webhooks.url.allowed_ports", SERVED, NULL},
+    {"webhooks.url.require_https", NONE, "see AgentWebhookPorts"},
+    {"webhooks.url.allowed_domains", NONE,
+     "see AgentWebhookAllow and AgentWebhookDeny, which have addresses"},
+    {"webhooks.url.disable_loopback", NONE,
+     "addresses of this host need AgentWebhookAllow"},
+    {"webhooks.url.max_url_length", NONE, "the API has a limit"},
+    {"ui", NONE, OF_UI},
+    {"ui_config", NONE, OF_UI},
+    {"api_version", NONE, "the version is that of the installed module"},
+    {"node_loader", NONE, "TypeScript is imported with tsx"},
+    {"dockerfile_lines", NONE, OF_IMAGE},
+    {"base_image", NONE, OF_IMAGE},
+    {"image_distro", NONE, OF_IMAGE},
+    {"keep_pkg_tools", NONE, OF_IMAGE},
+    {"docker_compose_file", NONE, OF_IMAGE},
+    {NULL, NONE, NULL}};
 
 json_object *ctl_manifest_get(const ctl_build_t *build, const char *path)
 {
-    char *rest = apr_pstrdup(build->pool, path);
-    json_object *value = build->manifest;
-    char *state;
-
-    for (const char *name = apr_strtok(rest, ".", &state);
-         name != NULL && json_object_is_type(value, json_type_object);
-         name = apr_strtok(NULL, ".", &state)) {
-        value = agent_json_get(value, name);
-        if (*state == '\0') {
-            return value;
-        }
-    }
-    return NULL;
+    return agent_member_get(build->manifest, path);
 }
 
 const char *ctl_manifest_text(const ctl_build_t *build, const char *name)
@@ -82,25 +141,123 @@ static bool read_file(ctl_build_t *build)
     return true;
 }
 
-static void warn_of_ignored(const ctl_build_t *build)
+/* ---- warnings ---- */
+
+static const member_t *find_member(const char *path)
 {
-    for (const member_t *member = ignored; member->path != NULL; member++) {
-        if (ctl_manifest_get(build, member->path) != NULL) {
-            ctl_warn(FILE_NAME ": %s has no effect: %s", member->path,
-                     member->text);
+    const member_t *member = members;
+
+    while (member->path != NULL && strcmp(member->path, path) != 0) {
+        member++;
+    }
+    return member->path != NULL ? member : NULL;
+}
+
+static bool has_effect(const ctl_build_t *build, const member_t *member)
+{
+    return member->effect == SERVED || member->effect == PARENT
+        || (member->effect == PYTHON && !build->application.is_node);
+}
+
+/* At most UNKNOWN_MAX times. */
+static void warn_of_unknown(const char *path, int *count)
+{
+    if (++*count <= UNKNOWN_MAX) {
+        ctl_warn(FILE_NAME ": %s has no effect: it is unknown", path);
+    }
+}
+
+/* prefix: of the paths of the object's members, "" or one that ends with a dot.
+ */
+static void warn_of_members(const ctl_build_t *build, json_object *object,
+                            const char *prefix, int *unknown)
+{
+    json_object_object_foreach(object, name, value)
+    {
+        /* Bounded: the members of a file of 256 KB, each in one object. */
+        const char *path = apr_pstrcat(build->pool, prefix, name, NULL);
+        const member_t *member = find_member(path);
+
+        if (value == NULL) {
+            continue;
+        }
+        if (member == NULL) {
+            warn_of_unknown(path, unknown);
+        }
+        else if (!has_effect(build, member)) {
+            ctl_warn(FILE_NAME ": %s has no effect: %s", path, member->text);
+        }
+        else if (member->effect == PARENT) {
+            /* Bounded: two levels. */
+            warn_of_members(build, value,
+                            apr_pstrcat(build->pool, path, ".", NULL), unknown);
         }
     }
 }
 
+static void warn(const ctl_build_t *build)
+{
+    int unknown = 0;
+
+    warn_of_members(build, build->manifest, "", &unknown);
+    if (unknown > UNKNOWN_MAX) {
+        ctl_warn(FILE_NAME ": %d more members are unknown",
+                 unknown - UNKNOWN_MAX);
+    }
+    if (json_object_is_type(ctl_manifest_get(build, "env"), json_type_array)) {
+        ctl_warn(FILE_NAME ": env names variables, and runners have none of "
+                           "httpd's: give it a file or an object");
+    }
+}
+
+/* ---- values ---- */
+
+/* A number, and more after dots: 20, 3.12. */
+static bool is_version(const char *text)
+{
+    bool has_digit = false;
+
+    for (; apr_isdigit(*text) || (*text == '.' && has_digit); text++) {
+        has_digit = *text != '.';
+    }
+    return has_digit && *text == '\0';
+}
+
+/* Returns false, after printing why, if the member is not a version. */
+static bool check_version(const ctl_build_t *build, const char *name)
+{
+    const char *text = ctl_manifest_text(build, name);
+
+    if (text == NULL || is_version(text)) {
+        return true;
+    }
+    ctl_error(FILE_NAME ": expected a version as %s, got %s", name,
+              agent_json_quote(text, build->pool));
+    return false;
+}
+
+static bool has_ending(const char *path, const char *ending)
+{
+    size_t length = (size_t)(strrchr(path, ':') - path);
+    size_t size = strlen(ending);
+
+    return length > size && strncmp(path + length - size, ending, size) == 0;
+}
+
+/* The files that the runner imports with tsx. */
 static bool has_typescript(const apr_array_header_t *graphs)
 {
+    static const char *const endings[] = {".ts",  ".tsx", ".mts",
+                                          ".cts", ".jsx", NULL};
+
     for (int i = 0; i < graphs->nelts; i++) {
         const char *path =
             APR_ARRAY_IDX(graphs, i, const agent_application_graph_t).path;
 
-        if (strstr(path, ".ts:") != NULL || strstr(path, ".tsx:") != NULL
-            || strstr(path, ".mts:") != NULL || strstr(path, ".cts:") != NULL) {
-            return true;
+        for (const char *const *ending = endings; *ending != NULL; ending++) {
+            if (has_ending(path, *ending)) {
+                return true;
+            }
         }
     }
     return false;
@@ -116,10 +273,11 @@ bool ctl_manifest_read(ctl_build_t *build)
         ctl_error("%s", problem);
         return false;
     }
-    if (!read_file(build)) {
+    if (!read_file(build) || !check_version(build, "python_version")
+        || !check_version(build, "node_version")) {
         return false;
     }
     build->has_typescript = has_typescript(graphs);
-    warn_of_ignored(build);
+    warn(build);
     return true;
 }

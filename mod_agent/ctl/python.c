@@ -107,11 +107,23 @@ static bool make_with_python(const ctl_build_t *build, int wanted)
     return ctl_command_run(argv) == 0;
 }
 
+/* One that uv made has no pip. */
+static bool is_usable(bool with_uv, apr_pool_t *pool)
+{
+    static const char *const argv[] = {CTL_PYTHON, "-m", "pip", "--version",
+                                       NULL};
+    char *text;
+
+    return read_version(CTL_PYTHON, pool) > 0
+        && (with_uv
+            || ctl_command_read(&text, argv, PROBE_SEC, true, pool) == 0);
+}
+
 static bool make_venv(const ctl_build_t *build, bool with_uv)
 {
     int wanted = wanted_version(build);
 
-    if (build->python == NULL && read_version(CTL_PYTHON, build->pool) > 0) {
+    if (build->python == NULL && is_usable(with_uv, build->pool)) {
         return true;
     }
     return with_uv ? make_with_uv(build, wanted)
@@ -187,17 +199,12 @@ static bool add_dependencies(apr_array_header_t *argv, const ctl_build_t *build)
 {
     json_object *list = ctl_manifest_get(build, "dependencies");
 
-    if (list != NULL && !json_object_is_type(list, json_type_array)) {
-        ctl_error("langgraph.json: expected a list as dependencies");
-        return false;
-    }
     for (size_t i = 0; list != NULL && i < json_object_array_length(list);
          i++) {
         json_object *value = json_object_array_get_idx(list, i);
         const char *text = json_object_get_string(value);
 
-        if (!json_object_is_type(value, json_type_string) || text[0] == '-'
-            || text[0] == '\0') {
+        if (text[0] == '-' || text[0] == '\0') {
             ctl_error("langgraph.json: expected folders and requirements as "
                       "dependencies, got %s",
                       agent_json_print(value, build->pool));
@@ -208,6 +215,72 @@ static bool add_dependencies(apr_array_header_t *argv, const ctl_build_t *build)
         }
     }
     return true;
+}
+
+/* ---- source ---- */
+
+static const char *source_text(const ctl_build_t *build, const char *name,
+                               const char *fallback)
+{
+    return agent_json_string(ctl_manifest_get(build, "source"), name, fallback);
+}
+
+/* By the lock file of the project, exactly. */
+static bool synchronize(const ctl_build_t *build, const char *root,
+                        const char *package)
+{
+    const char *argv[] = {"uv",        "sync", "-q", "--frozen", "--no-dev",
+                          "--project", root,   NULL, NULL,       NULL};
+
+    if (package != NULL) {
+        argv[7] = "--package";
+        argv[8] = package;
+    }
+    setenv(
+        "UV_PROJECT_ENVIRONMENT",
+        apr_pstrcat(build->pool, build->application.directory, "/" VENV, NULL),
+        1);
+    ctl_step("Installing the project %s by its uv.lock", root);
+    if (ctl_command_run(argv) == 0) {
+        return true;
+    }
+    ctl_error("the project %s could not be installed", root);
+    return false;
+}
+
+static bool refuse_source(const char *expected, const char *got)
+{
+    ctl_error("langgraph.json: expected %s, got %s", expected, got);
+    return false;
+}
+
+/* A project of uv: installed by uv with its lock file, else added to argv, as
+ * dependencies are. */
+static bool install_source(apr_array_header_t *argv, const ctl_build_t *build,
+                           bool with_uv)
+{
+    const char *root = source_text(build, "root", ".");
+    const char *package = source_text(build, "package", NULL);
+
+    if (ctl_manifest_get(build, "source") == NULL) {
+        return true;
+    }
+    if (strcmp(source_text(build, "kind", ""), "uv") != 0 || root[0] == '-'
+        || (package != NULL && package[0] == '-')) {
+        return refuse_source(
+            "uv as source.kind, a folder as source.root and "
+            "a name as source.package",
+            agent_json_print(ctl_manifest_get(build, "source"), build->pool));
+    }
+    if (with_uv && has_file(root, "uv.lock", build->pool)) {
+        return synchronize(build, root, package);
+    }
+    if (package != NULL || !has_file(root, "pyproject.toml", build->pool)) {
+        return refuse_source("uv in PATH and a uv.lock, or a pyproject.toml "
+                             "without source.package, in source.root",
+                             root);
+    }
+    return add_folder(argv, root, build->pool);
 }
 
 static bool install(const ctl_build_t *build, bool with_uv)
@@ -226,12 +299,15 @@ static bool install(const ctl_build_t *build, bool with_uv)
         APR_ARRAY_PUSH(argv, const char *) = *word;
     }
     fixed = argv->nelts;
-    if (!add_dependencies(argv, build)) {
+    if (!install_source(argv, build, with_uv)
+        || !add_dependencies(argv, build)) {
         return false;
     }
     if (argv->nelts == fixed) {
-        ctl_warn(
-            "langgraph.json names no dependencies that could be installed");
+        if (ctl_manifest_get(build, "source") == NULL) {
+            ctl_warn("langgraph.json names no dependencies that could be "
+                     "installed");
+        }
         return true;
     }
     APR_ARRAY_PUSH(argv, const char *) = NULL;
@@ -257,17 +333,43 @@ static void compile(const ctl_build_t *build)
     ctl_command_read(&text, argv, 10 * PROBE_SEC, true, build->pool);
 }
 
-bool ctl_python_install(const ctl_build_t *build)
+/* Sets *with_uv: uv installs if it is there, unless pip is named, or
+ * configured, which uv does not read. */
+static bool choose_installer(bool *with_uv, const ctl_build_t *build)
 {
-    const char *installer = ctl_manifest_text(build, "pip_installer");
+    const char *named = ctl_manifest_text(build, "pip_installer");
     const char *config = ctl_manifest_text(build, "pip_config_file");
-    bool with_uv = ctl_command_find("uv", build->pool) != NULL
-        && (installer == NULL || strcmp(installer, "pip") != 0);
+    bool has_uv = ctl_command_find("uv", build->pool) != NULL;
+    bool is_uv = named != NULL && strcmp(named, "uv") == 0;
+    bool is_pip = named != NULL && strcmp(named, "pip") == 0;
 
-    if (config != NULL) {
+    if (named != NULL && !is_uv && !is_pip && strcmp(named, "auto") != 0) {
+        ctl_error("langgraph.json: expected auto, pip or uv as pip_installer, "
+                  "got %s",
+                  named);
+        return false;
+    }
+    if (is_uv && !has_uv) {
+        ctl_warn("langgraph.json: pip_installer: uv is not in PATH: pip "
+                 "installs");
+    }
+    *with_uv = has_uv && !is_pip && (is_uv || config == NULL);
+    if (config != NULL && *with_uv) {
+        ctl_warn("langgraph.json: pip_config_file has no effect: uv does not "
+                 "read it");
+    }
+    else if (config != NULL) {
         setenv("PIP_CONFIG_FILE", config, 1);
     }
-    if (!make_venv(build, with_uv) || !install(build, with_uv)) {
+    return true;
+}
+
+bool ctl_python_install(const ctl_build_t *build)
+{
+    bool with_uv;
+
+    if (!choose_installer(&with_uv, build) || !make_venv(build, with_uv)
+        || !install(build, with_uv)) {
         return false;
     }
     compile(build);

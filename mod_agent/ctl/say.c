@@ -26,6 +26,15 @@ static void replace_controls(char *bytes, apr_size_t length, const char *kept)
     }
 }
 
+/* Prints the arguments of its caller, which end with the format. */
+#define PRINT(stream, prefix, format)                                          \
+    do {                                                                       \
+        va_list arguments;                                                     \
+        va_start(arguments, format);                                           \
+        print(stream, prefix, format, arguments);                              \
+        va_end(arguments);                                                     \
+    } while (0)
+
 static void print(FILE *stream, const char *prefix, const char *format,
                   va_list arguments) __attribute__((format(printf, 3, 0)));
 
@@ -46,38 +55,22 @@ static void print(FILE *stream, const char *prefix, const char *format,
 
 void ctl_error(const char *format, ...)
 {
-    va_list arguments;
-
-    va_start(arguments, format);
-    print(stderr, "agentctl: ", format, arguments);
-    va_end(arguments);
+    PRINT(stderr, "agentctl: ", format);
 }
 
 void ctl_warn(const char *format, ...)
 {
-    va_list arguments;
-
-    va_start(arguments, format);
-    print(stderr, "agentctl: warning: ", format, arguments);
-    va_end(arguments);
+    PRINT(stderr, "agentctl: warning: ", format);
 }
 
 void ctl_step(const char *format, ...)
 {
-    va_list arguments;
-
-    va_start(arguments, format);
-    print(stdout, "==> ", format, arguments);
-    va_end(arguments);
+    PRINT(stdout, "==> ", format);
 }
 
 void ctl_print(const char *format, ...)
 {
-    va_list arguments;
-
-    va_start(arguments, format);
-    print(stdout, "", format, arguments);
-    va_end(arguments);
+    PRINT(stdout, "", format);
 }
 
 void ctl_relay(char *bytes, apr_size_t length)

@@ -3,66 +3,19 @@
 # do.
 use strict;
 use warnings;
-use AgentTest::Env qw(build_dir is_root server_user slurp write_file);
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Env qw(is_root server_user slurp write_file);
 use Cpanel::JSON::XS;
+use CtlTest qw($top $interpreter $program application build build_python);
 use File::Path qw(make_path);
-use File::Temp qw(tempdir);
 use Test::More;
 
-my $program = build_dir() . '/agentctl';
-my $top = tempdir('/tmp/agent-test-ctl.XXXXXX', CLEANUP => 1);
-chmod 0755, $top;
 my $user = server_user();
-my ($uid, $gid) = (getpwnam $user)[ 2, 3 ];
-my $number = 0;
-
-# An interpreter: a version, virtual environments, installations and reports. Writes
-# its arguments, user and environment to ./said.
-my $interpreter = "$top/interpreter";
-write_file($interpreter, <<'SH');
-#!/bin/sh
-printf '%s|%s\n' "$(id -u)" "$*" >>.agent/said
-cut -d" " -f6 /proc/self/stat >>.agent/session
-env >>.agent/environment
-case "$*" in
---version) echo "v$(cat version)" ;;
--c*version_info*) cat version ;;
--c*copytree*) for last; do :; done; mkdir -p "$last"; cp pyproject.toml "$last/" ;;
-"-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
-"-m pip "*) test ! -e no_packages ;;
-*" --check") cat report; exit "$(cat status)" ;;
-esac
-SH
-chmod 0755, $interpreter;
-
-# A folder with these files, of the server's user.
-sub application {
-    my ($manifest, %files) = @_;
-    my $directory = "$top/application" . $number++;
-    make_path("$directory/.agent");
-    %files = (
-        version => 311, status => 0,
-        report => '{"type":"ready","graphs":{"g":{"description":"the text","schemas":{"input_schema":{"a":1}}}}}',
-        'langgraph.json' => ref $manifest ? encode_json({ graphs => { g => './g.py:graph' }, %{$manifest} }) : $manifest,
-        %files);
-    write_file("$directory/$_", $files{$_}) for keys %files;
-    chown $uid, $gid, $directory, "$directory/.agent", glob "$directory/*" if is_root();
-    return $directory;
-}
+my $uid = getpwnam $user;
 
 # The session of this process.
 sub getsid { return (slurp('/proc/self/stat') =~ /\) \S+ \d+ \d+ (\d+)/)[0] }
-
-# {status, output, said}: both outputs together, and the lines of the interpreter.
-sub build {
-    my ($directory, @options) = @_;
-    my $command = join ' ', map { "'$_'" } $program, 'build', '--runners', "$top/runners", @options, $directory;
-    my $output = qx($command 2>&1);
-    my $said = -e "$directory/.agent/said" ? slurp("$directory/.agent/said") : '';
-    return { status => $? >> 8, output => $output, said => $said };
-}
-
-sub build_python { my ($directory, @options) = @_; return build($directory, '--python', $interpreter, @options) }
 
 my $directory = application({ dependencies => ['.', './tools', './plain', 'pydantic>=2'], python_version => '3.11' },
     'pyproject.toml' => '');
@@ -107,7 +60,7 @@ for my $case (
     [ 'a runner that reports no JSON', {}, { report => '{"graphs":', status => 0 }, 1, qr/the runner reported no graphs/ ],
     [ 'packages that cannot be installed', { dependencies => ['x'] }, { no_packages => 1 }, 1, qr/could not be installed/ ],
     [ 'an option as dependency', { dependencies => ['--index-url=http://evil'] }, {}, 1, qr/expected folders and requirements.*--index-url/ ],
-    [ 'dependencies that are not a list', { dependencies => {} }, {}, 1, qr/expected a list as dependencies/ ],
+    [ 'dependencies that are not a list', { dependencies => {} }, {}, 2, qr/expected a list of texts as dependencies/ ],
     [ 'a Python that is too old', { python_version => '3.12' }, {}, 1, qr/is Python 3\.11, and 3\.12 is needed/ ],
     [ 'a Python older than the libraries want', {}, { version => 309 }, 1, qr/is Python 3\.9, and 3\.10 is needed/ ],
     [ 'no graphs', { graphs => {} }, {}, 2, qr/expected an object with 1 to 200 graphs as graphs/ ],

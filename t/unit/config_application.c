@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: config/application.c core/json.c core/scan.c core/scan_error.c */
-/* OBJECTS: core/scan_key.c core/error.c core/unescape.c */
+/* OBJECTS: config/application.c config/member.c core/json.c core/scan.c */
+/* OBJECTS: core/scan_error.c core/scan_key.c core/error.c core/unescape.c */
 /* langgraph.json as httpd reads it; see config/application.h. */
 #include "check.h"
 
@@ -102,6 +102,8 @@ static void the_language_follows_from_the_files(void **state)
         {"{\"graphs\":{\"a\":\"./a.tsx:g\",\"b\":\"./b.cjs:g\"}}", true},
         {"{\"graphs\":{\"a\":\"./a:g\"},\"node_version\":\"20\"}", true},
         {"{\"graphs\":{\"a\":\"./a:g\"},\"node_version\":null}", false},
+        /* For the pages of `ui`. */
+        {"{\"graphs\":{\"a\":\"./a.py:g\"},\"node_version\":\"20\"}", false},
     };
     folder_t folder;
 
@@ -113,13 +115,60 @@ static void the_language_follows_from_the_files(void **state)
     remove_folder(&folder);
 }
 
+typedef struct refusal_t {
+    const char *text;
+    const char *expected;
+    const char *got;
+} refusal_t;
+
+static void expect_refusals(const refusal_t *rows, size_t count)
+{
+    folder_t folder;
+
+    make_folder(&folder);
+    for (size_t i = 0; i < count; i++) {
+        const char *problem = read_text(&folder, rows[i].text);
+
+        assert_non_null(problem);
+        assert_non_null(strstr(problem, "AgentApplication shop: expected "));
+        assert_non_null(strstr(problem, rows[i].expected));
+        assert_non_null(strstr(problem, folder.file));
+        assert_non_null(strstr(strstr(problem, ", got "), rows[i].got));
+    }
+    remove_folder(&folder);
+}
+
+static void a_member_of_another_type_is_refused(void **state)
+{
+    static const refusal_t rows[] = {
+        {"{\"graphs\":{\"b\":\"b.py:g\"},\"env\":5}",
+         "a file name, a list of texts or an object as env", "int"},
+        {"{\"graphs\":{\"b\":\"b.py:g\"},\"dependencies\":[\".\",1]}",
+         "a list of texts as dependencies", "other values in it"},
+        {"{\"graphs\":{\"b\":\"b.py:g\"},\"dependencies\":\".\"}",
+         "a list of texts as dependencies", "string"},
+        {"{\"graphs\":{\"b\":\"b.mjs:g\"},\"node_version\":20}",
+         "a text as node_version", "int"},
+        {"{\"graphs\":{\"b\":\"b.py:g\"},\"python_version\":3.12}",
+         "a text as python_version", "double"},
+        {"{\"graphs\":{\"b\":\"b.py:g\"},\"checkpointer\":[]}",
+         "an object as checkpointer", "array"},
+        {"{\"graphs\":{\"b\":\"b.py:g\"},\"checkpointer\":"
+         "{\"serde\":{\"allowed_json_modules\":{}}}}",
+         "a list, true or false as checkpointer.serde.allowed_json_modules",
+         "object"},
+        {"{\"graphs\":{\"b\":\"b.py:g\"},\"http\":{\"disable_store\":\"no\"}}",
+         "true or false as http.disable_store", "string"},
+        {"{\"graphs\":{\"b\":\"b.py:g\"},\"webhooks\":{\"url\":true}}",
+         "an object as webhooks.url", "boolean"},
+    };
+
+    expect_refusals(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
 static void an_error_names_the_line_or_the_member(void **state)
 {
-    static const struct {
-        const char *text;
-        const char *expected;
-        const char *got;
-    } rows[] = {
+    static const refusal_t rows[] = {
         {"", "JSON", "line 1: it is not JSON"},
         {"{\n\"graphs\": {\n,}}", "JSON", "line 3: it is not JSON"},
         {"{\n\"graphs\": {\"a\":\"a.py:g\",\n\"a\":\"a.py:g\"}}", "JSON",
@@ -152,26 +201,12 @@ static void an_error_names_the_line_or_the_member(void **state)
          "names of graphs of 1 to 64 bytes", "0123456789012345\""},
         {"{\"graphs\":{\"a\":\"a.ts:g\",\"b\":\"b.py:g\"}}",
          "graphs of one language as graphs.b", "Python beside JavaScript"},
-        {"{\"graphs\":{\"b\":\"b.py:g\"},\"node_version\":\"20\"}",
-         "graphs of one language as graphs.b", "Python beside JavaScript"},
         {"{\"graphs\":{\"b\":\"b.py:g\"},\"encryption\":{}}", "no encryption",
          "it"},
         {"{\"graphs\":{\"b\":\"b.py:g\"},\"auth\":{\"path\":\"x\"}}",
          "no auth, unless a third argument ignore-auth", "it"},
     };
-    folder_t folder;
-
-    make_folder(&folder);
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const char *problem = read_text(&folder, rows[i].text);
-
-        assert_non_null(problem);
-        assert_non_null(strstr(problem, "AgentApplication shop: expected "));
-        assert_non_null(strstr(problem, rows[i].expected));
-        assert_non_null(strstr(problem, folder.file));
-        assert_non_null(strstr(strstr(problem, ", got "), rows[i].got));
-    }
-    remove_folder(&folder);
+    expect_refusals(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 static void auth_can_be_left_to_httpd(void **state)
@@ -269,6 +304,7 @@ int main(void)
         CHECK_TEST(graphs_are_read_with_paths_and_descriptions),
         CHECK_TEST(the_language_follows_from_the_files),
         CHECK_TEST(an_error_names_the_line_or_the_member),
+        CHECK_TEST(a_member_of_another_type_is_refused),
         CHECK_TEST(auth_can_be_left_to_httpd),
         CHECK_TEST(only_a_regular_file_is_opened),
         CHECK_TEST(a_file_of_256_KB_is_refused),

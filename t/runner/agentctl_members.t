@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every published member of langgraph.json in agentctl build, in both languages: served
+# without a word, a directive, a warning that says what to do instead, or refused.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Env qw(root slurp write_file);
+use Cpanel::JSON::XS;
+use CtlTest qw($top $interpreter application build);
+use Test::More;
+
+my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
+
+# The result of a build with these members in a language, 'python' or 'javascript'.
+sub build_with {
+    my ($language, $members, %files) = @_;
+    my $is_node = $language eq 'javascript';
+    my $graph = $is_node ? './g.mjs:graph' : './g.py:graph';
+    my $directory = application({ graphs => { g => $graph }, %{$members} }, 'package.json' => '{"name":"a"}',
+        'package-lock.json' => $json->encode({ name => 'a', lockfileVersion => 3, requires => \1, packages => { '' => { name => 'a' } } }),
+        ($is_node ? (version => '24.1.0') : ()), %files);
+    return build($directory, ($is_node ? '--node' : '--python'), $interpreter, '--ignore-auth');
+}
+
+# The object with a value at a path with dots.
+sub nest { my ($path, $value) = @_; $value = { $_ => $value } for reverse split /\./, $path; return $value }
+
+# [path, value, how: served | warned | python (warned in JavaScript) | refused, a pattern
+# of the directive, the warning or the reason]
+my @MEMBERS = (
+    [ '$schema', 'https://langgra.ph/schema.json', 'served' ],
+    [ 'dependencies', ['.'], 'served' ],
+    [ 'env', '.env', 'served' ],
+    [ 'env', { A => 'b', N => 1 }, 'served' ],
+    [ 'env', ['A'], 'warned', qr/env names variables, and runners have none of httpd's/ ],
+    [ 'python_version', '3.11', 'served' ],
+    [ 'python_version', '3.x', 'refused', qr/expected a version as python_version, got "3\.x"/ ],
+    [ 'node_version', '22', 'served' ],
+    [ 'node_version', 'lts', 'refused', qr/expected a version as node_version, got "lts"/ ],
+    [ 'pip_config_file', './pip.conf', 'python', qr/pip_config_file has no effect: it is one of applications in Python/ ],
+    [ 'pip_installer', 'pip', 'python', qr/pip_installer has no effect: it is one/ ],
+    [ 'source', { kind => 'uv', root => '.' }, 'python', qr/source has no effect: it is one/ ],
+    [ 'checkpointer.serde', { allowed_msgpack_modules => [ [ 'a', 'B' ] ] }, 'python', qr/checkpointer\.serde has no effect: JavaScript has no such lists/ ],
+    [ 'checkpointer.path', './c.py:make', 'warned', qr/checkpointer\.path has no effect: checkpoints are stored in PostgreSQL/ ],
+    [ 'checkpointer.ttl', { strategy => 'delete' }, 'warned', qr/threads do not expire/ ],
+    [ 'store.index', { dims => 3, embed => 'x' }, 'warned', qr/items are searched by their members/ ],
+    [ 'store.ttl', { default_ttl => 60 }, 'warned', qr/items expire by the ttl/ ],
+    [ 'auth', { path => './a.py:auth' }, 'warned', qr/auth has no effect: httpd decides/ ],
+    [ 'encryption', { path => './e.py:e' }, 'refused', qr/expected no encryption, which is not supported/ ],
+    [ 'priority', { path => './p.py:p' }, 'warned', qr/priority has no effect/ ],
+    [ 'http.app', './x.py:app', 'warned', qr/mount it with ProxyPass/ ],
+    [ 'http.middleware_order', 'auth_first', 'warned', qr/belongs to http\.app/ ],
+    [ 'http.enable_custom_route_auth', \1, 'warned', qr/belongs to http\.app/ ],
+    [ 'http.mount_prefix', '/shop', 'served', qr{^AgentPrefix /shop$}m ],
+    [ 'http.disable_assistants', \1, 'served', qr{^<LocationMatch "\^/assistants\(/\|\$\)">\n    Require all denied\n</LocationMatch>$}m ],
+    [ 'http.disable_threads', \1, 'served', qr{^<LocationMatch "\^/threads\(}m ],
+    [ 'http.disable_runs', \1, 'served', qr{^<LocationMatch "\^\(/threads/\[\^/\]\+\)\?/runs\(}m ],
+    [ 'http.disable_store', \1, 'served', qr{^<LocationMatch "\^/store\(}m ],
+    [ 'http.disable_meta', \1, 'served', qr{^<LocationMatch "\^/\(info\|metrics\|docs\|openapi\\\.json\)\(}m ],
+    [ 'http.disable_webhooks', \1, 'served', qr/^AgentWebhooks Off$/m ],
+    (map { [ "http.disable_$_", \1, 'warned', qr/http\.disable_\w+ has no effect/ ] } qw(mcp a2a ui)),
+    [ 'http.configurable_headers', { includes => ['x-*'] }, 'warned', qr/send their values as config\.configurable/ ],
+    [ 'http.logging_headers', { excludes => ['*'] }, 'warned', qr/CustomLog/ ],
+    [ 'http.cors.allow_origins', [ 'https://a.example', '*' ], 'served', qr{^AgentAllowOrigin https://a\.example \*$}m ],
+    [ 'http.cors.allow_origin_regex', '.*', 'warned', qr/name the origins/ ],
+    (map { [ "http.cors.$_", ['x'], 'warned', qr/http\.cors\.$_ has no effect: AgentAllowOrigin/ ] }
+        qw(allow_methods allow_headers allow_credentials expose_headers max_age)),
+    [ 'webhooks.url.allowed_ports', [ 443, 8443 ], 'served', qr/^AgentWebhookPorts 443 8443$/m ],
+    (map { [ "webhooks.url.$_", 'x', 'warned', qr/webhooks\.url\.$_ has no effect/ ] }
+        qw(require_https allowed_domains disable_loopback max_url_length)),
+    [ 'webhooks.env_prefix', 'HOOK_', 'warned', qr/belongs to webhooks\.headers/ ],
+    [ 'webhooks.headers', { a => 'b' }, 'warned', qr/AgentWebhookSecretFile/ ],
+    [ 'ui', { g => './ui.tsx' }, 'warned', qr/ui has no effect: serve its files with httpd/ ],
+    [ 'ui_config', { shared => [] }, 'warned', qr/ui_config has no effect/ ],
+    [ 'api_version', '0.3', 'warned', qr/the version is that of the installed module/ ],
+    [ 'node_loader', 'tsx', 'warned', qr/imported with tsx/ ],
+    (map { [ $_, 'x', 'warned', qr/\Q$_\E has no effect: no image is built/ ] }
+        qw(dockerfile_lines base_image image_distro keep_pkg_tools docker_compose_file)),
+    [ 'graph', { g => 'x' }, 'warned', qr/graph has no effect: it is unknown/ ],
+    [ 'http.cros', { allow_origins => [] }, 'warned', qr/http\.cros has no effect: it is unknown/ ],
+);
+
+for my $language (qw(python javascript)) {
+    for my $member (@MEMBERS) {
+        my ($path, $value, $how, $pattern) = @{$member};
+        next if $language eq 'python' && $path eq 'node_version' && $how eq 'served';
+        my $built = build_with($language, nest($path, $value), 'pyproject.toml' => '');
+        my ($title, $output) = ("$language: $path", $built->{output});
+        $how = $how ne 'python' ? $how : $language eq 'python' ? 'served' : 'warned';
+        $pattern = undef if $how eq 'served' && $member->[2] eq 'python';
+        is $built->{status}, $how eq 'refused' ? 2 : 0, "$title: " . ($how eq 'refused' ? 'it is refused' : 'the application is built') or diag $output;
+        if ($how eq 'served') {
+            unlike $output, qr/warning: langgraph\.json: /, "$title: there is nothing to warn of";
+        } else {
+            like $output, $how eq 'warned' ? qr/^agentctl: warning: langgraph\.json: /m : qr/^agentctl: /m, "$title: it is said";
+        }
+        like $output, $pattern, "$title: the output says what becomes of it" if $pattern;
+    }
+}
+
+# ---- values ----
+like build_with('python', nest('http', { mount_prefix => '/shop', disable_store => \1 }))->{output},
+    qr{^<LocationMatch "\^/shop/store\(}m, 'http: closed paths are below the prefix';
+like build_with('python', { map { ("unknown$_" => 1) } 1 .. 25 })->{output}, qr/warning: langgraph\.json: 5 more members are unknown/,
+    'unknown: twenty are named, the others are counted';
+my $quiet = build_with('javascript', { ui => undef, priority => undef });
+unlike $quiet->{output}, qr/warning/, 'null: it is as if the member were absent';
+
+# ---- installers ----
+like build_with('python', { pip_installer => 'conda' })->{output}, qr/^agentctl: langgraph\.json: expected auto, pip or uv as pip_installer, got conda$/m,
+    'pip_installer: another word is refused';
+SKIP: {
+    skip 'uv is on this machine', 2 if grep { -x "$_/uv" } split(/:/, $ENV{PATH}), '/usr/local/bin', '/usr/bin';
+    my $missing = build_with('python', { pip_installer => 'uv', dependencies => ['x'] });
+    like $missing->{output}, qr/pip_installer: uv is not in PATH: pip installs/, 'pip_installer: uv that is missing is a warning';
+    like $missing->{said}, qr/-m pip install .* x$/m, 'pip_installer: pip installs then';
+}
+my $source = build_with('python', { source => { kind => 'uv', root => './project' } });
+like $source->{output}, qr/^agentctl: langgraph\.json: expected uv in PATH and a uv\.lock, or a pyproject\.toml .* got \.\/project$/m,
+    'source: a folder without a project is refused';
+like build_with('python', { source => { kind => 'uv' } }, 'pyproject.toml' => '')->{said}, qr/-m pip install .* -e \.$/m,
+    'source: pip installs a project that it can build';
+like build_with('python', { source => { kind => 'uv', package => 'x' } }, 'pyproject.toml' => '')->{output},
+    qr/or a pyproject\.toml without source\.package/, 'source: one package of a workspace needs uv';
+like build_with('python', { source => { kind => 'poetry' } })->{output}, qr/expected uv as source\.kind/, 'source: another kind is refused';
+like build_with('python', { source => { kind => 'uv', root => '--index-url=x' } })->{output}, qr/expected uv as source\.kind/,
+    'source: an option as folder is refused';
+my $config = build_with('python', { pip_config_file => './pip.conf', dependencies => ['x'] });
+like $config->{environment}, qr/^PIP_CONFIG_FILE=\.\/pip\.conf$/m, 'pip_config_file: pip gets it';
+
+# ---- TypeScript ----
+for my $ending (qw(ts tsx mts cts jsx)) {
+    my $built = build_with('javascript', { graphs => { g => "./g.$ending:graph" } });
+    like $built->{output}, qr/^==> Installing tsx/m, "graphs: a file .$ending gets tsx";
+}
+unlike build_with('javascript', { graphs => { g => './a.ts.mjs:graph' } })->{output}, qr/tsx/, 'graphs: another does not';
+
+# ---- the table ----
+my $table = slurp(root() . '/mod_agent/ctl/README.md');
+for my $path (grep { !/^(?:graph|http\.cros)$/ } map { $_->[0] } @MEMBERS) {
+    ok index($table, "`$path`") >= 0, "README: the table has $path";
+}
+
+done_testing;
