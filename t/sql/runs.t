@@ -61,7 +61,7 @@ subtest 'request fields arrive in the record and in the start message' => sub {
     $play->session->query("delete from agent.run_queue where state = 'ready'");
     my $run = $play->run($thread, user => 'u1', strategy => 'interrupt', request => {
         input => { x => 1 }, command => { resume => 1 }, metadata => { m => 1 },
-        config => { tags => ['t'], recursion_limit => 7, configurable => { run_id => 'forged', own => 2 } },
+        config => { tags => ['t'], recursion_limit => 7, configurable => { run_id => 'forged', user_id => 'forged', own => 2 } },
         context => { c => 1 }, webhook => 'http://x/', interrupt_before => ['tools'], interrupt_after => '*',
         stream_mode => [ 'updates', 'custom' ], stream_subgraphs => Cpanel::JSON::XS::true,
         stream_resumable => Cpanel::JSON::XS::true, feedback_keys => ['k'], durability => 'sync',
@@ -90,6 +90,12 @@ subtest 'request fields arrive in the record and in the start message' => sub {
     is_deeply $start->{config}, $kwargs->{config};
     is $start->{checkpoint}, undef;
     unlike $claim->{start}, qr/[\r\n]/, 'the start message is one line';
+};
+
+subtest 'without a user a run may name one in its configuration' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread, request => { config => { configurable => { user_id => 'theirs' } } });
+    is $play->body('get_run', $thread, $run)->{kwargs}{config}{configurable}{user_id}, 'theirs';
 };
 
 subtest 'a stream mode given as a string becomes an array' => sub {

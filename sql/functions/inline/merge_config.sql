@@ -23,7 +23,8 @@ as $function$
             || coalesce(nullif(p_over -> 'metadata', 'null'), '{}')
             || coalesce(p_run_metadata, '{}'),
             'configurable',
-            coalesce(nullif(p_base -> 'configurable', 'null'), '{}')
+            '{"user_id": ""}'
+            || coalesce(nullif(p_base -> 'configurable', 'null'), '{}')
             || coalesce(nullif(p_over -> 'configurable', 'null'), '{}')
             || p_identifiers)
 $function$;

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The values that a final run left, with __interrupt__ added when the run succeeded and stopped before the
 -- end of the graph: at a breakpoint or an interrupt.
--- p_checkpoint_id: null = the last one of the run; the values of another one have no __interrupt__.
+-- p_checkpoint_id: null = the last one of the run.
 -- Returns: content: the JSON object; null when there is no such checkpoint.
 --          cursor: of values of more than p_max_bytes, null = any size, for which U+0001 stands (agent.read_values).
 -- Locks:   none.
@@ -31,7 +31,7 @@ begin
        and c.thread_id = p_run.thread_id
        and c.checkpoint_ns = ''
        and c.checkpoint_id = coalesce(p_checkpoint_id, p_run.last_checkpoint_id);
-    if p_checkpoint_id is null and json_array_length(v_next) > 0 and p_run.status = 'success' then
+    if json_array_length(v_next) > 0 and p_run.status = 'success' then
         content := agent.add_to_values(content, '__interrupt__', v_interrupts);
     end if;
 end

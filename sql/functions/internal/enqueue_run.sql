@@ -39,11 +39,12 @@ begin
             p_request.metadata,
             jsonb_build_object(
                 'run_id', p_run_id,
-                'user_id', p_user_id,
                 'graph_id', p_assistant.graph_id,
                 'thread_id', p_thread.thread_id,
                 'assistant_id', p_assistant.assistant_id,
-                'checkpoint_id', p_checkpoint_id)),
+                'checkpoint_id', p_checkpoint_id)
+            -- Without a user the client may name one: applications keep what they remember by it.
+            || case when p_user_id = '' then '{}' else jsonb_build_object('user_id', p_user_id) end),
         agent.merge_context(p_assistant.context, p_request.context), p_request.webhook,
         case
             when p_request.stream_mode is null then '["values"]'
