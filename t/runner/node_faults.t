@@ -34,7 +34,13 @@ like $runner->log_text, qr/^run $lines[-1]{run_id}: RangeError: out of range\n.*
     'error: the log has the stack';
 @lines = $runner->run(graph_id => 'loop', input => { count => 1 }, config => { recursion_limit => 3 });
 is $lines[-1]{error}{error}, 'GraphRecursionError', 'error: the recursion limit';
-is last_checkpoint(@lines)->{values}{count}, 3, 'error: the steps before it are saved';
+is last_checkpoint(@lines)->{values}{count}, 4, 'error: all steps before it are saved';
+# The stream comes later than the steps of the library.
+@lines = $runner->run(graph_id => 'loop', input => { count => 0 }, config => { recursion_limit => 40 },
+    stream_modes => [qw(events values)]);
+my @ids = map { $_->{checkpoint_id} } lines_of('checkpoint', @lines);
+my %once = map { $_ => 1 } @ids;
+is_deeply \@ids, [ sort keys %once ], 'events: each checkpoint is sent once, in order';
 is_deeply +(act('nul'))[-1]{error}, { error => 'Error', message => "a\x{fffd}b\x{fffd}" }, 'error: what lines may not have is replaced';
 is +(act('cut'))[-1]{error}{message}, 'x' x 1998 . "\x{fffd}\x{2026}", 'error: a pair of surrogates that the limit parts too';
 is +(act('bare'))[-1]{error}{message}, 'an error without a message', 'error: an object without a prototype ends the run';

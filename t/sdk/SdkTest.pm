@@ -16,6 +16,7 @@ use Digest::SHA qw(sha256_hex);
 use Fcntl qw(LOCK_EX);
 use File::Copy qw(copy);
 use File::Path qw(make_path remove_tree);
+use File::Temp qw(tempdir);
 use IO::Handle;
 use POSIX ();
 use Test::More;
@@ -117,6 +118,18 @@ sub node_application {
         }
         command('cp', '-R', "$new/.agent/tsx/node_modules/.", "$new/node_modules");
     });
+}
+
+# beside('python', folder): a copy of an application that uses the packages of the
+# example of its language.
+sub beside {
+    my ($language, $source) = @_;
+    my $packages = application($language);
+    my $folder = tempdir('agent-test-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+    chmod 0755, $folder;
+    symlink "$packages/$_", "$folder/$_" for grep { -e "$packages/$_" } qw(.agent node_modules);
+    command('cp', '-R', "$source/.", $folder);
+    return $folder;
 }
 
 # The path of Node: that of its own, not a link to a version manager.

@@ -39,6 +39,7 @@ export class Call extends Run {
             const step = { updates: updates.map((update) => this.#toUpdate(update)) };
             config = await this.graph.bulkUpdateState(config, [step]);
             const id = config.configurable.checkpoint_id;
+            this.records.reuse();
             const state = await this.snapshot(id);
             await this.checkpoints.send({
                 ns: '', id, parent, values: state.values, next: state.next, tasks: state.tasks,

@@ -75,6 +75,15 @@ export function renderTask(task) {
     });
 }
 
+export function isObject(value) {
+    return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
+
+// A state without names, as the functional API has it, is shown under one.
+function membersOf(values) {
+    return isObject(values) ? values : values === null || values === undefined ? {} : { __root__: values };
+}
+
 export class Checkpoints {
     #output;
     // ns -> {id, values: name -> snapshot} of the checkpoint that was sent last.
@@ -98,7 +107,7 @@ export class Checkpoints {
     #keep(ns, id, values, hasMore = false) {
         this.#last.delete(ns);
         this.#last.set(ns, { id, hasMore, values: Object.fromEntries(
-            Object.entries(values).map(([name, value]) => [name, snapshot(value)])) });
+            Object.entries(membersOf(values)).map(([name, value]) => [name, snapshot(value)])) });
         if (this.#last.size > MOST_NAMESPACES) {
             const oldest = [...this.#last.keys()].find((name) => name !== '');
             this.#last.delete(oldest);
@@ -118,7 +127,7 @@ export class Checkpoints {
         const last = this.#last.get(ns);
         const before = last && last.id === parent ? last.values : {};
         const differences = {};
-        for (const [name, value] of Object.entries(values)) {
+        for (const [name, value] of Object.entries(membersOf(values))) {
             if (value !== undefined) {
                 differences[name] = difference(before[name], value);
             }

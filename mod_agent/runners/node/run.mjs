@@ -134,7 +134,9 @@ export class Run {
     }
 
     configurable() {
-        const given = Object.entries(this.start.config?.configurable ?? {}).filter(([name]) => !OWN.has(name));
+        // The members of the context too, for code that reads the older `configurable`.
+        const members = { ...this.start.context, ...this.#given() };
+        const given = Object.entries(members).filter(([name]) => !OWN.has(name));
         return {
             ...Object.fromEntries(given), thread_id: this.start.thread_id ?? undefined, run_id: this.start.run_id,
             graph_id: this.start.graph_id,
@@ -143,16 +145,31 @@ export class Run {
         };
     }
 
+    // The client's `configurable`, without the server's word for no user: code of applications
+    // has a default for one that is absent.
+    #given() {
+        const { user_id: user, ...rest } = this.start.config?.configurable ?? {};
+        return user === undefined || user === '' ? rest : { user_id: user, ...rest };
+    }
+
     async perform() {
         await this.open();
         const stream = new RunStream(this);
-        for await (const chunk of await this.#chunks()) {
-            if (this.#isCancelled) {
-                break;
+        try {
+            for await (const chunk of await this.#chunks()) {
+                if (this.#isCancelled) {
+                    break;
+                }
+                this.#learn();
+                await stream.take(chunk);
+                this.#stopBetweenSteps(chunk);
             }
-            this.#learn();
-            await stream.take(chunk);
-            this.#stopBetweenSteps(chunk);
+        } catch (error) {
+            // The library saves the step at whose end it fails, and does not stream it.
+            if (!this.signal.aborted) {
+                await stream.ensureHead();
+            }
+            throw error;
         }
         await stream.finish();
     }
@@ -196,8 +213,21 @@ export class Run {
         }
     }
 
+    // The client's context. A graph with a schema for it gets one without, of what
+    // `configurable` has of it, as clients of older libraries send it.
+    #context() {
+        const given = this.start.context ?? {};
+        const names = Object.keys(this.graph.builder?._configRuntimeSchema?.shape ?? {});
+        if (names.length === 0 || Object.keys(given).length > 0) {
+            return Object.keys(given).length > 0 ? given : undefined;
+        }
+        const configurable = this.#given();
+        return Object.fromEntries(names.filter((name) => Object.hasOwn(configurable, name))
+            .map((name) => [name, configurable[name]]));
+    }
+
     #options() {
-        const { config = {}, context, durability } = this.start;
+        const { config = {}, durability } = this.start;
         if (this.library.RunControl) {
             this.#control = new this.library.RunControl();
             if (this.#isStopped) {
@@ -212,7 +242,7 @@ export class Run {
             },
             tags: config.tags ?? undefined,
             recursionLimit: config.recursion_limit ?? undefined,
-            context: context && Object.keys(context).length > 0 ? context : undefined,
+            context: this.#context(),
             runId: this.runId,
             signal: this.signal,
             callbacks: this.library.waits ? undefined : makeHandlers(this.output),

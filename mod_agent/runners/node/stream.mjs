@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's stream of a run as checkpoints, reports about tasks, and
 // events of the modes that clients requested.
-import { positionOf, renderTask } from './checkpoint.mjs';
+import { isObject, positionOf, renderTask } from './checkpoint.mjs';
 import { RunnerError } from './errors.mjs';
 import { render } from './json.mjs';
 import { Messages } from './messages.mjs';
@@ -9,6 +9,10 @@ import { Messages } from './messages.mjs';
 const MOST_NAME_BYTES = 4096;
 // Modes of the library; the others are made of these.
 const LIBRARY_MODES = ['values', 'updates', 'custom', 'debug', 'tools'];
+
+// Modes of chunks that follow the checkpoint of a step; others of the root graph may come between
+// its values and its checkpoint, while the library is steps ahead.
+const STEP_MODES = new Set(['tasks', 'updates', 'debug']);
 
 // The modes with which the library streams for those that clients requested.
 export function libraryModes(requested) {
@@ -81,7 +85,7 @@ export class RunStream {
     async take([namespace, mode, payload]) {
         if (namespace.length > 0) {
             await this.#begin(namespace);
-        } else if (this.#values && mode !== 'checkpoints') {
+        } else if (this.#values && STEP_MODES.has(mode)) {
             await this.#sendValues();
         }
         switch (mode) {
@@ -155,7 +159,7 @@ export class RunStream {
 
     #isReferable(namespace, id, values) {
         return namespace.length === 0 && id !== undefined && id === this.#checkpoints.lastOf('')
-            && values !== null && typeof values === 'object' && this.#checkpoints.has(values);
+            && isObject(values) && this.#checkpoints.has(values);
     }
 
     async #takeValues(namespace, payload) {
@@ -202,6 +206,7 @@ export class RunStream {
     async #sendHead() {
         const head = this.#run.records.lastRoot;
         if (head && head.id !== this.#checkpoints.lastOf('')) {
+            this.#run.records.reuse();
             const state = await this.#run.snapshot(head.id);
             await this.#checkpoints.send({
                 ns: '', id: head.id, parent: head.parent, values: state.values, next: state.next,

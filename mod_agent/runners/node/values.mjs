@@ -156,6 +156,16 @@ export class Values {
         return value;
     }
 
+    // The elements of the lists of a state that was put are not decoded when it is read.
+    reuse(values) {
+        for (const item of Object.values(values).filter(isList).flat()) {
+            const entry = knownEntry(item);
+            if (entry) {
+                this.#warm.set(entry.digest, item);
+            }
+        }
+    }
+
     // Keeps the elements of the lists of a state for the next run of the thread.
     keep(thread, values) {
         const kept = new Map();

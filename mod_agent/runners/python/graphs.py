@@ -162,6 +162,22 @@ def make_runtime(access: str, context: Any, store: Any) -> Any:
     return runtime._ReadRuntime(access_context=access, store=store)
 
 
+def context_of(graph: Any, given: Any, config: dict[str, Any]) -> Any:
+    """The context of a run: the client's. A graph with a schema for it gets one without, of the schema's defaults
+    and what `configurable` has of it, as clients of older libraries send it; None if that makes none."""
+    schema = getattr(graph, "context_schema", None)
+    if given or schema is None:
+        return given
+    is_class = hasattr(schema, "model_fields") or hasattr(schema, "__dataclass_fields__")
+    names = getattr(schema, "model_fields", None) or getattr(schema, "__dataclass_fields__", None) or getattr(
+        schema, "__annotations__", {})
+    found = {name: config["configurable"][name] for name in names if name in config["configurable"]}
+    try:
+        return schema(**found) if is_class else found
+    except Exception:  # pylint: disable=broad-except
+        return None
+
+
 def load(paths: dict[str, str], directory: str, saver: Any, store: Any) -> tuple[dict[str, Graph], dict[str, GraphError]]:
     """All graphs that can be imported, and the reasons of the others."""
     graphs: dict[str, Graph] = {}

@@ -65,8 +65,13 @@ class Job:
         ids = {"run_id": self.run_id, "thread_id": self.thread_id, "graph_id": self.message["graph_id"]}
         if "assistant_id" in self.message:
             ids["assistant_id"] = self.message["assistant_id"]
-        configurable = {name: value for name, value in (given.get("configurable") or {}).items()
-                        if not name.startswith("__") and name not in PLACE}
+        # The members of the context too, for code that reads the older `configurable`.
+        own = given.get("configurable") or {}
+        if own.get("user_id") == "":
+            # The server's word for no user; code of applications has a default for one that is absent.
+            own = {name: value for name, value in own.items() if name != "user_id"}
+        members = {**(self.message.get("context") or {}), **own}
+        configurable = {name: value for name, value in members.items() if not name.startswith("__") and name not in PLACE}
         config: dict[str, Any] = {
             "configurable": {**configurable, **ids, "checkpoint_ns": ""},
             "metadata": {**(given.get("metadata") or {}), **ids},
@@ -116,6 +121,11 @@ def to_command(form: Mapping[str, Any]) -> Any:
         update = [tuple(pair) for pair in update]
     return Command(update=update, resume=form.get("resume"),
                    goto=[target(value) for value in goto] if isinstance(goto, list) else target(goto))
+
+
+def is_parent_command(error: BaseException) -> bool:
+    """Whether a node of the root graph has given a command to the parent, which is the caller's graph (RemoteGraph)."""
+    return type(error).__name__ == "ParentCommand" and bool(error.args)
 
 
 @functools.cache
@@ -176,9 +186,15 @@ class Run(Job):
             config["configurable"]["checkpoint_id"] = self.head
         context = self.message.get("context") or None
         async with self._graph.use(graphs.RUN, config, context) as graph:
-            async for ns, mode, data in self._items(graph, config, context):
-                await self._take(ns, mode, data)
-                await self.lane.room()
+            try:
+                async for ns, mode, data in self._items(graph, config, graphs.context_of(graph, context, config)):
+                    await self._take(ns, mode, data)
+                    await self.lane.room()
+            except Exception as error:
+                if not is_parent_command(error):
+                    raise
+                self._stream.flush_values()
+                self._stream.command(error.args[0])
             await self._show_last(graph, config)
 
     async def _is_addressed(self) -> bool:

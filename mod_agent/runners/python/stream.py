@@ -52,6 +52,14 @@ class Stream:
     def error(self, name: str, message: str) -> None:
         self.event("error", jsontext.dumps({"error": name, "message": message}))
 
+    def command(self, command: Any) -> None:
+        """That of a node to the parent of the graph; events that clients get in any mode."""
+        goto = command.goto if isinstance(command.goto, (list, tuple)) else [command.goto]
+        targets = [{"node": target.node, "arg": target.arg} if hasattr(target, "node") else target for target in goto]
+        self.event("command", jsontext.dumps({
+            "graph": "__parent__", "update": command.update, "resume": command.resume,
+            "goto": targets if isinstance(command.goto, (list, tuple)) else targets[0]}))
+
     def take(self, ns: tuple[str, ...], mode: str, data: Any) -> None:
         """One item of the library. Checkpoints are taken by take_checkpoint()."""
         if mode == "tasks":

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The features of the libraries of both languages, through the API: the graphs `features` of `library/`."""
+
+import base64
+from collections import Counter
+
+from languages import client, each, modes, notes, stream
+from tap import kinds, new_thread, of_kind, say
+
+# --- Streams -------------------------------------------------------------------
+
+@each("streams")
+async def _(t, graph):
+    wanted = ["values", "updates", "messages-tuple", "custom", "debug", "checkpoints", "tasks", "tools", "lifecycle"]
+    parts = await stream(graph("stream"), input=say("Look!"), stream_mode=wanted, stream_subgraphs=True)
+    own, below = modes(parts)
+    t.equal(own, ["checkpoints", "custom", "debug", "metadata", "tasks", "updates", "values"], "all modes of the graph")
+    t.equal(below, ["checkpoints", "custom", "debug", "lifecycle", "messages", "tasks", "tools", "updates", "values"],
+            "all modes of its subgraph")
+    texts = [part.data[0]["content"] for part in parts
+             if part.event.startswith("messages") and part.data[1]["langgraph_node"] == "answer"]
+    t.equal("".join(texts), "It is empty.", "tokens of a model in a subgraph")
+    t.equal([part.data for part in parts if part.event.startswith("custom")],
+            [{"looks at": "the shelf"}, {"counts": 4}], "writers of a tool and of a node")
+    t.equal([part.data["event"] for part in parts if part.event.startswith("tools")],
+            ["on_tool_start", "on_tool_end"], "the call of a tool")
+    t.equal([part.data["event"] for part in parts if part.event.startswith("lifecycle|inner")],
+            ["started", "completed"], "the life of a subgraph")
+
+
+@each("streams of the graph alone")
+async def _(t, graph):
+    parts = await stream(graph("stream"), input=say("Look!"), stream_mode=["values", "updates", "custom", "tasks"])
+    t.equal(modes(parts)[1], [], "no events of the subgraph")
+    t.equal(of_kind(parts, "custom"), [{"counts": 4}], "no writers of the subgraph")
+    t.equal([list(update) for update in of_kind(parts, "updates")], [["inner"], ["count"]], "an update for each node")
+
+
+@each("streams of messages and events")
+async def _(t, graph):
+    parts = await stream(graph("stream"), input=say("Look!"), stream_mode=["messages", "events"], stream_subgraphs=True)
+    names = Counter(part.event.partition("|")[0] for part in parts)
+    t.ok(names["messages/metadata"] and names["messages/partial"] and names["messages/complete"],
+         "messages as they come, and complete", names)
+    events = {event["event"] for event in of_kind(parts, "events")}
+    t.equal(of_kind(parts, "error"), [], "no error")
+    t.ok({"on_chain_start", "on_chat_model_stream", "on_tool_start", "on_tool_end", "on_chain_end"} <= events,
+         "events of the model, the tool and the nodes", events)
+
+
+# --- Interrupts, Send, commands --------------------------------------------------
+
+@each("several interrupts")
+async def _(t, graph):
+    thread_id = await new_thread(client)
+    parts = await stream(graph("questions"), thread_id, input={"notes": []}, stream_mode="updates")
+    asked = [one for update in of_kind(parts, "updates") for one in update.get("__interrupt__", [])]
+    t.equal(sorted(one["value"]["for"] for one in asked), ["blue", "green", "red"], "three branches ask at once")
+    thread = await client.threads.get(thread_id)
+    t.equal([thread["status"], sum(map(len, thread["interrupts"].values()))], ["interrupted", 3], "the thread has all three")
+    some = {one["id"]: "yes" for one in asked if one["value"]["for"] != "green"}
+    values = await client.runs.wait(thread_id, graph("questions"), command={"resume": some})
+    t.equal([one["value"]["for"] for one in values["__interrupt__"]], ["green"], "the one without an answer asks again")
+    rest = {one["id"]: "no" for one in asked if one["value"]["for"] == "green"}
+    found = await notes(graph("questions"), thread_id, command={"resume": rest})
+    t.equal(sorted(found), ["blue: yes", "green: no", "red: yes"], "each branch gets its answer")
+    t.equal((await client.threads.get(thread_id))["status"], "idle", "the thread is idle")
+
+
+@each("two hundred branches")
+async def _(t, graph):
+    found = await notes(graph("spread"), input={"n": 200, "notes": []})
+    t.equal(found, [n * n for n in range(200)], "their results in order")
+
+
+@each("commands of nodes")
+async def _(t, graph):
+    t.equal(await notes(graph("handoff"), input={"notes": []}), ["from the child", "second"],
+            "a subgraph goes on in its parent")
+
+
+@each("a command to the caller", languages=["python"])
+async def _(t, graph):
+    thread_id = await new_thread(client)
+    parts = await stream(graph("leave"), thread_id, input={"notes": []}, stream_mode=["updates", "values"])
+    command = of_kind(parts, "command")
+    t.equal([(one["graph"], one["update"], one["goto"]) for one in command],
+            [("__parent__", {"notes": ["from afar"]}, "second")], "one to the parent of the graph itself is an event")
+    runs = await client.runs.list(thread_id)
+    t.equal([run["status"] for run in runs], ["success"], "with which the run ends")
+
+
+@each("commands of clients")
+async def _(t, graph):
+    thread_id = await new_thread(client)
+    t.equal(await notes(graph("steps"), thread_id, input={"notes": []}), ["one", "two"], "a graph's own breakpoint stops a run")
+    found = await notes(graph("steps"), thread_id, command={"update": {"notes": ["by a client"]}, "goto": "two"})
+    t.equal(found, ["one", "two", "by a client", "three", "two"], "an update, the nodes that were next, and one to go to")
+    thread_id = await new_thread(client)
+    await notes(graph("spread"), thread_id, input={"n": 1, "notes": []})
+    found = await notes(graph("spread"), thread_id, command={
+        "goto": [{"node": "square", "input": {"n": 3}}, {"node": "square", "input": {"n": 4}}]})
+    t.equal(found, [0, 9, 16], "several Sends")
+
+
+# --- Retries, caches, limits, errors ---------------------------------------------
+
+@each("retries and caches")
+async def _(t, graph):
+    first, second, third = [await notes(graph("attempts"), input={"n": n, "notes": []}) for n in (1, 1, 2)]
+    t.equal(first, ["attempt 3", "computed 1"], "a node is tried again")
+    t.equal(second, ["attempt 3", "computed 1"], "a node's result is cached")
+    t.equal(third, ["attempt 3", "computed 2"], "for its input alone")
+
+
+@each("limits and errors")
+async def _(t, graph):
+    thread_id = await new_thread(client)
+    parts = await stream(graph("endless"), thread_id, input={"n": 0}, config={"recursion_limit": 7})
+    t.equal([error["error"] for error in of_kind(parts, "error")], ["GraphRecursionError"], "the limit of steps")
+    state = await client.threads.get_state(thread_id)
+    t.equal([state["values"]["n"], state["next"]], [7, ["again"]], "the steps before it are saved")
+    thread_id = await new_thread(client)
+    parts = await stream(graph("fail"), thread_id, input={"n": 0})
+    t.equal(of_kind(parts, "error"), [{"error": "OutOfStockError", "message": "no more cups"}], "an error by its name")
+    thread = await client.threads.get(thread_id)
+    state = await client.threads.get_state(thread_id)
+    t.equal([thread["status"], state["next"], "OutOfStockError" in str(state["tasks"][0]["error"])], ["error", ["sell"], True],
+            "the thread has it, and the node")
+
+
+# --- Context, configuration, durability -------------------------------------------
+
+@each("context")
+async def _(t, graph):
+    run = {"input": {"notes": []}}
+    t.equal(await notes(graph("settings"), **run), ["small", "nobody", None], "a run without a context has the defaults")
+    t.equal(await notes(graph("settings"), **run, context={"user_id": "ann"}), ["small", "ann", "ann"],
+            "a context, which is in the configuration too")
+    t.equal(await notes(graph("settings"), **run, config={"configurable": {"user_id": "bob"}}), ["small", "bob", "bob"],
+            "a configuration is the context of a graph that has one")
+    t.equal(await notes(graph("strict"), **run, context={"user_id": "ann"}), ["ann"], "and is there when it can")
+
+
+@each("a context that cannot be made", languages=["python"])
+async def _(t, graph):
+    t.equal(await notes(graph("strict"), input={"notes": []}), [None], "is none, as without the server")
+
+
+@each("durability")
+async def _(t, graph):
+    for durability, count in (("async", 4), ("exit", 1)):
+        thread_id = await new_thread(client)
+        await notes(graph("steps"), thread_id, input={"notes": []}, durability=durability)
+        history = await client.threads.get_history(thread_id)
+        t.equal([len(history), history[0]["values"]["notes"]], [count, ["one", "two"]], f"{durability}: its checkpoints")
+        t.equal(await notes(graph("steps"), thread_id, input=None), ["one", "two", "three"], f"{durability}: a run goes on")
+
+
+# --- Sizes and values --------------------------------------------------------------
+
+@each("eleven levels")
+async def _(t, graph):
+    thread_id = await new_thread(client)
+    await client.runs.wait(thread_id, graph("deep"), input={"n": 1})
+    state = await client.threads.get_state(thread_id, subgraphs=True)
+    levels = 0
+    while state and state["tasks"]:
+        levels, last, state = levels + 1, state, state["tasks"][0]["state"]
+    t.equal([levels, last["tasks"][0]["interrupts"][0]["value"]], [11, "how many?"], "the state of each is in that above")
+    values = await client.runs.wait(thread_id, graph("deep"), command={"resume": 6})
+    t.equal(values["n"], 7, "an answer gets to the last")
+    drawing = await client.assistants.get_graph(graph("deep"), xray=True)
+    if graph("deep").startswith("python"):  # The library for JavaScript draws no subgraph whose name is that of its parent.
+        t.ok(any(node["id"].count(":") == 10 for node in drawing["nodes"]), "the drawing has all", drawing["nodes"])
+
+
+@each("large and binary values")
+async def _(t, graph):
+    thread_id = await new_thread(client)
+    values = await client.runs.wait(thread_id, graph("values"), input={"notes": []})
+    t.equal(len(values["text"]), 6_000_000, "a state of 6 MB")
+    t.equal(base64.b64decode(values["data"]), bytes(range(256)), "bytes are shown in base64")
+    t.equal(values["notes"], [6_000_000, "40aff2e9"], "and are bytes for the next node")
+
+
+@each("a blocking node", languages=["python"])
+async def _(t, graph):
+    t.equal(sorted(await notes(graph("beside"), input={"notes": []})), ["blocked", "opened"],
+            "a node in a thread waits for one on the loop")
+
+
+@each("a chat of two thousand turns")
+async def _(t, graph):
+    thread_id = (await client.threads.create(graph_id=graph("chat")))["thread_id"]
+    said = [{"type": kind, "content": f"{kind} {turn}", "id": f"{kind}-{turn}"} for turn in range(2000) for kind in ("human", "ai")]
+    await client.threads.update_state(thread_id, {"messages": said}, as_node="reply")
+    for turn in range(3):
+        parts = await stream(graph("chat"), thread_id, input=say(f"turn {turn}"), stream_mode="updates")
+        t.equal(of_kind(parts, "updates")[0]["reply"]["messages"][0]["content"], f"reply to turn {turn}", f"turn {turn}")
+    messages = (await client.threads.get_state(thread_id))["values"]["messages"]
+    t.equal([len(messages), messages[3999]["id"], messages[-1]["content"]], [4006, "ai-1999", "reply to turn 2"],
+            "the messages keep their places and ids")
+
+
+@each("functional")
+async def _(t, graph):
+    thread_id = await new_thread(client)
+    for number, wanted in ((1, [2, 4, 6, None]), (5, [10, 12, 14, 1])):
+        parts = await stream(graph("functional"), thread_id, input=number, stream_mode=["updates", "values"])
+        t.equal(of_kind(parts, "values")[-1:], [wanted], f"the result for {number}")
+        t.ok({"double", "functional"} <= {name for update in of_kind(parts, "updates") for name in update},
+             f"the updates of its tasks for {number}", kinds(parts))
