@@ -13,4 +13,5 @@ begin
 end
 $function$;
 
-comment on function agent.has_notation_name(json) is 'Whether an object''s only member is notation of the runner protocol.';
+comment on function agent.has_notation_name(json) is
+    'Whether an object''s only member is notation of the runner protocol.';
