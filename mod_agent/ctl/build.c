@@ -2,6 +2,15 @@
 /* The steps of a build; see build.h. */
 #include "build.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
 #include "directives.h"
 #include "manifest.h"
 #include "node.h"
@@ -10,21 +19,60 @@
 #include "say.h"
 #include "user.h"
 
+#define LOCK ".agent/build.lock"
+
+/* Two builds of one folder at once would write the same packages. Returns the
+ * lock, which the end of the process releases; -1 after printing why. */
+static int lock_folder(const ctl_build_t *build)
+{
+    int lock = -1;
+
+    if (mkdir(".agent", 0755) == 0 || errno == EEXIST) {
+        lock = open(LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+    }
+    if (lock < 0) {
+        ctl_error("%s/" LOCK ": %s", build->application.directory,
+                  strerror(errno));
+        return -1;
+    }
+    if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+        ctl_error("%s: another build of it is running",
+                  build->application.directory);
+        close(lock);
+        return -1;
+    }
+    return lock;
+}
+
+static int build_locked(ctl_build_t *build)
+{
+    bool done = build->application.is_node ? ctl_node_install(build)
+                                           : ctl_python_install(build);
+
+    if (!done || !ctl_report_graphs(build)) {
+        return 1;
+    }
+    ctl_directives_print(build);
+    return 0;
+}
+
 int ctl_build(ctl_build_t *build)
 {
-    bool done;
+    int lock;
+    int status;
 
+    ctl_command_catch_signals();
     if (!ctl_user_become(build)) {
         return 1;
     }
     if (!ctl_manifest_read(build)) {
         return 2;
     }
-    done = build->application.is_node ? ctl_node_install(build)
-                                      : ctl_python_install(build);
-    if (!done || !ctl_report_graphs(build)) {
+    lock = lock_folder(build);
+    if (lock < 0) {
         return 1;
     }
-    ctl_directives_print(build);
-    return 0;
+    status = build_locked(build);
+    close(lock);
+    return status;
 }

@@ -10,8 +10,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,83 +22,18 @@
 
 #include "say.h"
 
-/* output: what becomes standard output, and of a relayed program standard
- * error. The program is the leader of a process group, so that all of it can be
- * killed. */
-static int start(pid_t *pid, const char *const *argv, int output,
-                 bool is_relayed)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int error;
+/* The most that a pipe holds, if nobody has changed its size. */
+#define PIPE_BYTES 65536
 
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
-                                     O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-    if (is_relayed) {
-        posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
-    }
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    error = posix_spawnp(pid, argv[0], &actions, &attributes,
-                         (char *const *)(const void *)argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
-}
-
-static int wait_for(pid_t pid, const char *name, bool is_quiet)
-{
-    int status = 0;
-
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (WIFEXITED(status)) {
-        return WEXITSTATUS(status);
-    }
-    if (!is_quiet) {
-        ctl_error("%s was ended by signal %d", name, WTERMSIG(status));
-    }
-    return -1;
-}
-
-static int relay(const char *const *argv, const int *ends)
-{
-    char bytes[4096];
-    ssize_t count;
+/* ended: a descriptor that is readable when the program has ended. errors: -1
+ * where standard error is the same pipe as standard output. */
+typedef struct program_t {
+    const char *name;
     pid_t pid;
-    int error = start(&pid, argv, ends[1], true);
-
-    close(ends[1]);
-    if (error != 0) {
-        ctl_error("%s could not be started: %s", argv[0], strerror(error));
-        return -1;
-    }
-    do {
-        count = read(ends[0], bytes, sizeof(bytes));
-        if (count > 0) {
-            ctl_relay(bytes, (apr_size_t)count);
-        }
-    } while (count > 0 || (count < 0 && errno == EINTR));
-    return wait_for(pid, argv[0], false);
-}
-
-int ctl_command_run(const char *const *argv)
-{
-    int ends[2];
-    int status;
-
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        ctl_error("pipe: %s", strerror(errno));
-        return -1;
-    }
-    status = relay(argv, ends);
-    close(ends[0]);
-    return status;
-}
-
-/* ---- output ---- */
+    int ended;
+    int output;
+    int errors;
+} program_t;
 
 typedef struct output_t {
     char *bytes;
@@ -104,6 +41,114 @@ typedef struct output_t {
     apr_size_t size;
     apr_pool_t *pool;
 } output_t;
+
+/* ---- signals ---- */
+
+/* The signal that ends this process; it ends its program first, which is in a
+ * process group of its own. */
+static volatile sig_atomic_t ending;
+
+static void note_end(int number)
+{
+    ending = number;
+}
+
+void ctl_command_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = note_end};
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+static void block_signals(int how)
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(how, &signals, NULL);
+}
+
+/* ---- start ---- */
+
+/* The program is the leader of a process group, so that all of it can be
+ * killed, and has no descriptor of this process: one of a terminal could be
+ * read from. */
+static int spawn(program_t *program, const char *const *argv, int output,
+                 int errors)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int error;
+
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
+                                     O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    error = posix_spawnp(&program->pid, argv[0], &actions, &attributes,
+                         (char *const *)(const void *)argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+static void close_pipe(int *ends)
+{
+    for (int i = 0; i < 2; i++) {
+        if (ends[i] >= 0) {
+            close(ends[i]);
+        }
+    }
+}
+
+/* Only the reading end, which this process keeps, does not block. */
+static bool open_pipe(int *ends)
+{
+    return pipe2(ends, O_CLOEXEC) == 0
+        && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+}
+
+/* errors: whether standard error has a pipe of its own. */
+static bool start(program_t *program, const char *const *argv, bool errors,
+                  bool is_quiet)
+{
+    int out[2] = {-1, -1};
+    int err[2] = {-1, -1};
+    bool opened = open_pipe(out) && (!errors || open_pipe(err));
+    int error = opened ? spawn(program, argv, out[1], errors ? err[1] : out[1])
+                       : errno;
+
+    if (!opened || error != 0) {
+        close_pipe(out);
+        close_pipe(err);
+        if (!is_quiet) {
+            ctl_error("%s could not be started: %s", argv[0], strerror(error));
+        }
+        return false;
+    }
+    close(out[1]);
+    if (errors) {
+        close(err[1]);
+    }
+    program->name = argv[0];
+    program->output = out[0];
+    program->errors = err[0];
+    program->ended = (int)syscall(SYS_pidfd_open, program->pid, 0);
+    return true;
+}
+
+/* ---- output ---- */
 
 /* Doubled, so that the copies are together as long as the text. */
 static void grow(output_t *output)
@@ -118,76 +163,157 @@ static void grow(output_t *output)
     output->size = size;
 }
 
-/* Returns what went wrong; NULL at the end of the file. */
-static const char *read_output(output_t *output, int fd, apr_time_t end)
-{
-    for (;;) {
-        struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-        apr_time_t left = end - apr_time_now();
-        ssize_t count;
+/* Both read once: the bytes read; 0 at the end; -1 when there is nothing now.
+ */
 
-        if (left <= 0) {
-            return "took too long";
-        }
-        if (poll(&poll_fd, 1, (int)apr_time_as_msec(left) + 1) <= 0) {
-            continue;
-        }
-        if (output->length + 1 >= output->size) {
-            if (output->size > CTL_OUTPUT_MAX) {
-                return "wrote more than 64 MB";
-            }
-            grow(output);
-        }
-        count = read(fd, output->bytes + output->length,
-                     output->size - output->length - 1);
-        if (count == 0) {
-            return NULL;
-        }
-        output->length += count > 0 ? (apr_size_t)count : 0;
+static ssize_t keep(output_t *output, int fd)
+{
+    ssize_t count;
+
+    if (output->length + 1 >= output->size) {
+        grow(output);
+    }
+    count = read(fd, output->bytes + output->length,
+                 output->size - output->length - 1);
+    output->length += count > 0 ? (apr_size_t)count : 0;
+    return count;
+}
+
+static ssize_t relay(FILE *stream, int fd)
+{
+    char bytes[4096];
+    ssize_t count = read(fd, bytes, sizeof(bytes));
+
+    if (count > 0 && stream != NULL) {
+        ctl_relay(stream, bytes, (apr_size_t)count);
+    }
+    return count;
+}
+
+/* output: NULL to print it. errors: NULL to drop them. */
+static ssize_t read_pipe(program_t *program, int fd, output_t *output,
+                         FILE *errors)
+{
+    if (fd == program->errors) {
+        return relay(errors, fd);
+    }
+    return output != NULL ? keep(output, fd) : relay(stdout, fd);
+}
+
+/* After the end of the program. A process that it has left may still write, so
+ * no more is read than a pipe holds. */
+static void read_rest(program_t *program, int fd, output_t *output,
+                      FILE *errors)
+{
+    apr_size_t total = 0;
+    ssize_t count;
+
+    while (fd >= 0 && total < PIPE_BYTES
+           && (count = read_pipe(program, fd, output, errors)) > 0) {
+        total += (apr_size_t)count;
     }
 }
 
-static int read_program(output_t *output, const char *const *argv,
-                        int timeout_sec, const int *ends, bool is_quiet)
+/* Until the program has ended. Returns why it should not go on; NULL when it
+ * has ended by itself. */
+static const char *follow(program_t *program, output_t *output, FILE *errors,
+                          apr_time_t end)
 {
-    apr_time_t end = apr_time_now() + apr_time_from_sec(timeout_sec);
-    const char *problem;
-    pid_t pid;
-    int error = start(&pid, argv, ends[1], false);
+    struct pollfd fds[] = {{.fd = program->output, .events = POLLIN},
+                           {.fd = program->errors, .events = POLLIN},
+                           {.fd = program->ended, .events = POLLIN}};
 
-    close(ends[1]);
-    if (error != 0) {
-        if (!is_quiet) {
-            ctl_error("%s could not be started: %s", argv[0], strerror(error));
+    while (fds[2].revents == 0) {
+        apr_time_t left = end - apr_time_now();
+        struct timespec timeout = {.tv_sec = apr_time_sec(left) + 1};
+        sigset_t none;
+
+        sigemptyset(&none);
+        if (ending != 0) {
+            return "was interrupted";
         }
-        return -1;
+        if (left <= 0) {
+            return "took too long";
+        }
+        if (output != NULL && output->length > CTL_OUTPUT_MAX) {
+            return "wrote more than 64 MB";
+        }
+        if (ppoll(fds, 3, &timeout, &none) <= 0) {
+            continue;
+        }
+        for (int i = 0; i < 2; i++) {
+            if (fds[i].revents != 0
+                && read_pipe(program, fds[i].fd, output, errors) == 0) {
+                fds[i].fd = -1;
+            }
+        }
     }
-    problem = read_output(output, ends[0], end);
-    if (problem == NULL) {
-        return wait_for(pid, argv[0], is_quiet);
+    read_rest(program, program->output, output, errors);
+    read_rest(program, program->errors, output, errors);
+    return NULL;
+}
+
+/* Kills what is left of its group, too. Returns the exit status; -1 if a signal
+ * ended it. */
+static int finish(program_t *program, bool is_quiet)
+{
+    int status = 0;
+
+    kill(-program->pid, SIGKILL);
+    while (waitpid(program->pid, &status, 0) < 0 && errno == EINTR) {
     }
-    kill(-pid, SIGKILL);
-    wait_for(pid, argv[0], true);
+    close(program->output);
+    close(program->ended);
+    if (program->errors >= 0) {
+        close(program->errors);
+    }
+    if (WIFEXITED(status)) {
+        return WEXITSTATUS(status);
+    }
     if (!is_quiet) {
-        ctl_error("%s %s", argv[0], problem);
+        ctl_error("%s was ended by signal %d", program->name, WTERMSIG(status));
     }
     return -1;
+}
+
+static int execute(const char *const *argv, output_t *output, apr_time_t end,
+                   bool is_quiet)
+{
+    program_t program;
+    const char *problem;
+    int status = -1;
+
+    block_signals(SIG_BLOCK);
+    if (start(&program, argv, output != NULL, is_quiet)) {
+        problem = follow(&program, output, is_quiet ? NULL : stderr, end);
+        status = finish(&program, is_quiet || problem != NULL);
+        if (problem != NULL) {
+            status = -1;
+            if (!is_quiet) {
+                ctl_error("%s %s", argv[0], problem);
+            }
+        }
+    }
+    if (ending != 0) {
+        exit(128 + ending);
+    }
+    block_signals(SIG_UNBLOCK);
+    return status;
+}
+
+int ctl_command_run(const char *const *argv)
+{
+    return execute(argv, NULL, APR_INT64_MAX, false);
 }
 
 int ctl_command_read(char **output, const char *const *argv, int timeout_sec,
                      bool is_quiet, apr_pool_t *pool)
 {
     output_t text = {.pool = pool};
-    int ends[2];
-    int status;
+    int status = execute(
+        argv, &text, apr_time_now() + apr_time_from_sec(timeout_sec), is_quiet);
 
     *output = apr_pstrdup(pool, "");
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        ctl_error("pipe: %s", strerror(errno));
-        return -1;
-    }
-    status = read_program(&text, argv, timeout_sec, ends, is_quiet);
-    close(ends[0]);
     if (text.length > 0) {
         text.bytes[text.length] = '\0';
         *output = text.bytes;

@@ -10,15 +10,26 @@
 /* Bytes of output that ctl_command_read() takes. */
 #define CTL_OUTPUT_MAX ((apr_size_t)64 * 1024 * 1024)
 
-/* Both look for argv[0] in PATH, unless it has a slash; argv ends with NULL. */
+/* On SIGINT, SIGTERM and SIGHUP a program that is being executed is killed,
+ * with its process group, before this process ends. */
+void ctl_command_catch_signals(void);
 
-/* Executes a program, and prints its output. Returns its exit status; -1, after
- * printing why, if it could not be started or was killed. */
+/*
+ * Both look for argv[0] in PATH, unless it has a slash; argv ends with NULL.
+ * The program has no descriptor of this process, and control characters in what
+ * is printed of it are replaced. When it has ended, the rest of its process
+ * group is killed, and nobody waits for a process that has left the group.
+ */
+
+/* Executes a program, and prints both its outputs to standard output. Returns
+ * its exit status; -1, after printing why, if it could not be started or was
+ * killed. */
 int ctl_command_run(const char *const *argv);
 
 /*
- * Executes a program, and sets *output to its standard output, in pool. Returns
- * its exit status; -1, after printing why unless is_quiet, if it could not be
+ * Executes a program, and sets *output to its standard output, in pool;
+ * standard error is printed to standard error, unless is_quiet. Returns its
+ * exit status; -1, after printing why unless is_quiet, if it could not be
  * started, was killed, wrote more than CTL_OUTPUT_MAX, or took longer than
  * timeout_sec.
  */

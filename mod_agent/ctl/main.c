@@ -187,11 +187,22 @@ static int build_directory(ctl_build_t *build, const char *argument)
     return status;
 }
 
+/* A caller's log, lock or socket is none of the programs' that are executed. */
+static void close_inherited(void)
+{
+    if (close_range(STDERR_FILENO + 1, UINT_MAX, 0) != 0) {
+        for (int fd = STDERR_FILENO + 1; fd < sysconf(_SC_OPEN_MAX); fd++) {
+            close(fd);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     ctl_build_t build = {0};
     int status = 2;
 
+    close_inherited();
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         fputs(usage, stdout);
         return 0;

@@ -10,18 +10,20 @@
 /* The longest message; what is longer is cut. */
 #define MESSAGE_BYTES 65536
 
-/* C0 and DEL, and of UTF-8 C1, whose second byte follows 0xC2. */
-static void replace_controls(char *bytes, apr_size_t length, const char *kept)
+/* C0 and DEL, and of UTF-8 C1, whose second byte follows 0xC2. before: the byte
+ * before the first one. */
+static void replace_controls(char *bytes, apr_size_t length, const char *kept,
+                             unsigned char before)
 {
     for (apr_size_t i = 0; i < length; i++) {
         unsigned char byte = (unsigned char)bytes[i];
-        bool is_c1 = byte >= 0x80 && byte < 0xA0 && i > 0
-            && (unsigned char)bytes[i - 1] == 0xC2;
+        bool is_c1 = byte >= 0x80 && byte < 0xA0 && before == 0xC2;
 
+        before = byte;
         if (is_c1 || byte == 0x7F
             || (byte < 0x20 && (byte == 0 || strchr(kept, byte) == NULL))) {
             bytes[i] = '?';
-            bytes[is_c1 ? i - 1 : i] = '?';
+            bytes[is_c1 && i > 0 ? i - 1 : i] = '?';
         }
     }
 }
@@ -47,7 +49,7 @@ static void print(FILE *stream, const char *prefix, const char *format,
     if (length >= (int)sizeof(message)) {
         length = (int)sizeof(message) - 1;
     }
-    replace_controls(message, length > 0 ? (apr_size_t)length : 0, "");
+    replace_controls(message, length > 0 ? (apr_size_t)length : 0, "", 0);
     fflush(stdout);
     fprintf(stream, "%s%s\n", prefix, message);
     fflush(stream);
@@ -73,9 +75,14 @@ void ctl_print(const char *format, ...)
     PRINT(stdout, "", format);
 }
 
-void ctl_relay(char *bytes, apr_size_t length)
+void ctl_relay(FILE *stream, char *bytes, apr_size_t length)
 {
-    replace_controls(bytes, length, "\n\t");
-    fwrite(bytes, 1, length, stdout);
-    fflush(stdout);
+    static unsigned char last[2];
+    unsigned char *before = &last[stream == stderr];
+    unsigned char end = (unsigned char)bytes[length - 1];
+
+    replace_controls(bytes, length, "\n\t", *before);
+    *before = end;
+    fwrite(bytes, 1, length, stream);
+    fflush(stream);
 }

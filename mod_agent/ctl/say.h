@@ -7,6 +7,8 @@
 #ifndef AGENT_CTL_SAY_H
 #define AGENT_CTL_SAY_H
 
+#include <stdio.h>
+
 #include <apr.h>
 
 /* Prints `agentctl: ` and the message to standard error. */
@@ -22,8 +24,8 @@ void ctl_step(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints a line to standard output. */
 void ctl_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints the output of a program to standard output, with its lines and tabs.
- */
-void ctl_relay(char *bytes, apr_size_t length);
+/* Prints output of a program, length > 0 bytes, to stdout or stderr, with its
+ * lines and tabs. Changes bytes. */
+void ctl_relay(FILE *stream, char *bytes, apr_size_t length);
 
 #endif

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# The programs that agentctl build executes, which are the application's: what they
+# have of the caller, and how they end.
+use strict;
+use warnings;
+use AgentTest::Env qw(build_dir is_root server_user slurp write_file);
+use AgentTest::Process qw(is_alive);
+use AgentTest::Wait;
+use Fcntl qw(F_SETFD);
+use File::Path qw(make_path);
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $program = build_dir() . '/agentctl';
+my $top = tempdir('/tmp/agent-test-ctl.XXXXXX', CLEANUP => 1);
+chmod 0755, $top;
+my ($uid, $gid) = (getpwnam server_user())[ 2, 3 ];
+my $number = 0;
+
+# An interpreter that executes ./pip when packages are installed, and ./check when
+# graphs are imported.
+my $interpreter = "$top/interpreter";
+write_file($interpreter, <<'SH');
+#!/bin/sh
+case "$*" in
+-c*version_info*) echo 311 ;;
+"-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+"-m pip "*) if test -e pip; then . ./pip; fi ;;
+*" --check") if test -e check; then . ./check; fi; echo '{"type":"ready","graphs":{"g":{}}}' ;;
+esac
+SH
+chmod 0755, $interpreter;
+
+sub application {
+    my (%scripts) = @_;
+    my $directory = "$top/application" . $number++;
+    make_path("$directory/.agent");
+    write_file("$directory/langgraph.json", '{"graphs":{"g":"./g.py:graph"},"dependencies":["x"]}');
+    write_file("$directory/$_", $scripts{$_}) for keys %scripts;
+    chown $uid, $gid, $directory, "$directory/.agent", glob "$directory/*" if is_root();
+    return $directory;
+}
+
+# Begins a build; both its outputs go to ./output. The caller's third descriptor is a
+# file of its own, which programs inherit.
+sub begin {
+    my ($directory) = @_;
+    open my $own, '>', "$top/own" or die "$top/own: $!";
+    my $pid = fork // die "fork: $!";
+    return $pid if $pid;
+    fcntl $own, F_SETFD, 0 or die "fcntl: $!";
+    open STDOUT, '>', "$directory/output" or die "output: $!";
+    open STDERR, '>&', \*STDOUT or die "stderr: $!";
+    exec $program, 'build', '--runners', "$top/runners", '--python', $interpreter, $directory or die "exec: $!";
+}
+
+sub end_of { my ($pid) = @_; waitpid $pid, 0; return $? >> 8 }
+
+sub said { my ($directory, $name) = @_; return -e "$directory/.agent/$name" ? slurp("$directory/.agent/$name") : '' }
+
+my $list = "for fd in /proc/\$\$/fd/*; do readlink \$fd; done >>.agent/descriptors\n";
+my $title = 'printf "\033]0;title\007\302\233x\n" >&2' . "\n";
+my $directory = application(pip => $list . $title, check => $list . $title);
+is end_of(begin($directory)), 0, 'programs: the build succeeds';
+my @descriptors = grep { !m{^/dev/null$|^pipe:|\.agent/descriptors$|/(?:pip|check|python|interpreter)$} }
+    split /\n/, said($directory, 'descriptors');
+is_deeply \@descriptors, [], 'programs: they have no descriptor of the caller, not even of its terminal';
+my $output = slurp("$directory/output");
+is scalar(() = $output =~ /\?\]0;title\?\?\?x/g), 2, 'programs: control characters on standard error are replaced';
+unlike $output, qr/[\033\007\233]/, 'programs: none is printed';
+
+# ---- their end ----
+my $daemons = 'setsid sleep 1000 & echo $! >>.agent/daemons; sleep 1000 & echo $! >>.agent/children' . "\n";
+$directory = application(pip => $daemons, check => $daemons);
+is end_of(begin($directory)), 0, 'programs: nobody waits for a daemon that they leave';
+my @daemons = split /\n/, said($directory, 'daemons');
+is scalar(grep { is_alive($_) } @daemons), 2, 'programs: it can have a group of its own';
+kill KILL => @daemons;
+for my $child (split /\n/, said($directory, 'children')) {
+    wait_for("the end of $child", sub { !is_alive($child) });
+    pass 'programs: a process of their group ends with them';
+}
+
+for my $name (qw(pip check)) {
+    $directory = application($name => "echo \$\$ >.agent/$name; exec sleep 1000\n");
+    my $pid = begin($directory);
+    wait_for("$name", sub { said($directory, $name) =~ /\n/ });
+    is end_of(begin($directory)), 1, 'programs: a second build of the folder is refused';
+    like slurp("$directory/output"), qr/another build of it is running/, 'programs: the message says why';
+    kill INT => $pid;
+    is end_of($pid), 130, 'programs: SIGINT ends the build';
+    my $sleeper = said($directory, $name) + 0;
+    wait_for('the end of the program', sub { !is_alive($sleeper) });
+    pass "programs: SIGINT ends what is executed ($name)";
+    unlink "$directory/$name";
+    is end_of(begin($directory)), 0, 'programs: the folder can be built after that';
+}
+
+done_testing;
