@@ -188,10 +188,10 @@ apr_status_t agent_run_join(const char **body, const char **cursor,
 
 static const agent_statement_t read_events = {
     .name = "agent_read_events",
-    .params = 6,
+    .params = 7,
     .is_repeatable = true,
-    .sql = "select seq, event, data, status, more from agent.read_events($1, "
-           "$2, $3, $4, $5, $6)"};
+    .sql = "select seq, event, data, status, more, cursor from "
+           "agent.read_events($1, $2, $3, $4, $5, $6, $7)"};
 
 apr_status_t agent_run_read_events(agent_db_result_t **events,
                                    agent_db_pool_t *db,
@@ -203,7 +203,8 @@ apr_status_t agent_run_read_events(agent_db_result_t **events,
     const char *params[] = {
         ref->deployment_id,    ref->thread_id,
         ref->run_id,           apr_psprintf(pool, "%" APR_INT64_T_FMT, after),
-        apr_itoa(pool, limit), agent_db_text_array(names, pool)};
+        apr_itoa(pool, limit), agent_db_text_array(names, pool),
+        AGENT_VALUES_LIMIT};
     apr_status_t rv = agent_db_pool_query(events, db, &read_events, params, err,
                                           pool);
 

@@ -101,7 +101,8 @@ enum {
     AGENT_RUN_EVENT_NAME,
     AGENT_RUN_EVENT_DATA,
     AGENT_RUN_EVENT_STATUS,
-    AGENT_RUN_EVENT_MORE
+    AGENT_RUN_EVENT_MORE,
+    AGENT_RUN_EVENT_CURSOR
 };
 
 /*
@@ -110,7 +111,9 @@ enum {
  * Rows in order, each with its number SEQ. NAME and DATA: an event to send.
  * NAME and STATUS NULL: nothing to send, the cursor moves to SEQ. STATUS set:
  * the run is final and all events are sent; the last row. MORE "t" (last row
- * only): more events can be read at once. No rows: no events yet.
+ * only): more events can be read at once. CURSOR: of values in DATA that are
+ * sent in parts (values.h); of several rows only one has it. No rows: no
+ * events yet.
  *
  * names: NULL-terminated names of the events to return, NULL for all; others
  * take no memory, and the cursor moves past them. limit: events read; a result

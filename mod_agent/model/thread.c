@@ -181,10 +181,11 @@ static const char *print_number(apr_int64_t number, apr_pool_t *pool)
 
 static const agent_statement_t read_thread_events = {
     .name = "agent_read_thread_events",
-    .params = 6,
+    .params = 7,
     .is_repeatable = true,
-    .sql = "select id, run_id, event, data, status, checkpoint_id, more from "
-           "agent.read_thread_events($1, $2, $3, $4, $5, $6)"};
+    .sql = "select id, run_id, event, data, status, checkpoint_id, more, "
+           "cursor from agent.read_thread_events($1, $2, $3, $4, $5, $6, "
+           "$7)"};
 
 apr_status_t agent_thread_read_events(agent_db_result_t **events,
                                       agent_db_pool_t *db,
@@ -198,7 +199,8 @@ apr_status_t agent_thread_read_events(agent_db_result_t **events,
                             print_number(after->run, pool),
                             print_number(after->seq, pool),
                             apr_itoa(pool, limit),
-                            agent_db_text_array(names, pool)};
+                            agent_db_text_array(names, pool),
+                            AGENT_VALUES_LIMIT};
     apr_status_t rv = agent_db_pool_query(events, db, &read_thread_events,
                                           params, err, pool);
 

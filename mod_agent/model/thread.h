@@ -94,7 +94,8 @@ enum {
     AGENT_THREAD_EVENT_DATA,
     AGENT_THREAD_EVENT_STATUS,
     AGENT_THREAD_EVENT_CHECKPOINT,
-    AGENT_THREAD_EVENT_MORE
+    AGENT_THREAD_EVENT_MORE,
+    AGENT_THREAD_EVENT_CURSOR
 };
 
 /*
@@ -111,6 +112,8 @@ enum {
  *     after the run, for mode state_update, if it left one.
  *   Both NULL: nothing to send, the cursor moves.
  *   MORE "t" (last row only): more events can be read at once.
+ *   CURSOR: of values in DATA that are sent in parts (values.h); of several
+ *     rows only one has it.
  * names: NULL-terminated names of the events to return ({"metadata"} for
  * lifecycle, {} for state_update alone), NULL for all (run_modes). limit, gaps
  * and the bound of 64 KB: as agent_run_read_events().

@@ -7,9 +7,14 @@
  */
 #include "event_stream.h"
 
+#include <string.h>
+
+#include <apr_strings.h>
+
 #include "../http/body.h"
 #include "../http/problem.h"
 #include "../http/response.h"
+#include "../model/values.h"
 #include "../wait/park.h"
 #include "disconnect.h"
 #include "sse.h"
@@ -21,6 +26,93 @@ apr_status_t agent_event_stream_begin(agent_event_stream_t *stream)
     }
     stream->begun = true;
     return agent_sse_begin(stream->call);
+}
+
+apr_status_t agent_event_page_add(agent_event_page_t *page, agent_call_t *call,
+                                  const char *id, const char *event,
+                                  const char *data, const char *cursor,
+                                  apr_pool_t *pool)
+{
+    const char *mark = cursor != NULL ? strchr(data, AGENT_VALUES_MARK) : NULL;
+
+    if (cursor == NULL) {
+        agent_sse_add(page->texts, id, event, data, pool);
+        return APR_SUCCESS;
+    }
+    if (mark == NULL || page->cursor != NULL
+        || strlen(cursor) >= AGENT_VALUES_CURSOR_SIZE) {
+        return agent_error_set(&call->err, AGENT_E_INTERNAL, NULL,
+                               "a function returned an invalid cursor, or no "
+                               "mark for the values",
+                               call->pool);
+    }
+    agent_sse_add_halves(page->texts, id, event,
+                         apr_pstrmemdup(pool, data, (apr_size_t)(mark - data)),
+                         mark + 1, pool);
+    page->cursor = cursor;
+    page->before = page->texts->nelts - 1;
+    return APR_SUCCESS;
+}
+
+static apr_status_t read_part(const char **part, const char **next,
+                              agent_call_t *call, const void *ref,
+                              const char *cursor, apr_size_t bytes,
+                              apr_pool_t *pool)
+{
+    apr_status_t rv = agent_values_read(part, next, call->child->turn_db, ref,
+                                        cursor, bytes, &call->err, pool);
+
+    if (rv == APR_SUCCESS) {
+        *part = agent_sse_one_line(*part, pool);
+    }
+    return rv;
+}
+
+static void prepare_parts(agent_event_stream_t *stream,
+                          const agent_event_page_t *page)
+{
+    apr_array_header_t head = *page->texts;
+    apr_array_header_t tail = *page->texts;
+    agent_large_source_t source = {.read = read_part,
+                                   .baton = &stream->call->ref,
+                                   .cursor = page->cursor,
+                                   .begun = true};
+
+    head.nelts = page->before;
+    tail.nelts -= page->before;
+    tail.elts += page->before * tail.elt_size;
+    apr_pool_create(&stream->parts_pool, stream->call->pool);
+    source.head = apr_array_pstrcat(stream->parts_pool, &head, 0);
+    source.tail = apr_array_pstrcat(stream->parts_pool, &tail, 0);
+    stream->parts = agent_large_values_make(stream->call, &source,
+                                            stream->parts_pool);
+}
+
+/* Returns as poll() does, but APR_SUCCESS also for a part that is not the last
+ * one. */
+static apr_status_t send_part(agent_event_stream_t *stream, apr_pool_t *scratch)
+{
+    apr_status_t rv = agent_large_values_send(stream->parts, scratch);
+
+    if (rv != APR_EOF) {
+        return rv == APR_EAGAIN ? APR_SUCCESS : rv;
+    }
+    stream->parts = NULL;
+    apr_pool_destroy(stream->parts_pool);
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_event_stream_send(agent_event_stream_t *stream,
+                                     const agent_event_page_t *page,
+                                     apr_pool_t *scratch)
+{
+    if (page->cursor == NULL) {
+        return agent_sse_send(stream->call, page->texts, scratch);
+    }
+    prepare_parts(stream, page);
+    /* The next turn tries again to read a part, and handles an error. */
+    return send_part(stream, scratch) == APR_ECONNABORTED ? APR_ECONNABORTED
+                                                          : APR_SUCCESS;
 }
 
 /* A run or thread that was rolled back or deleted ends the stream, unless
@@ -100,10 +192,15 @@ static apr_status_t send_or_heartbeat(agent_event_stream_t *stream,
                                       agent_waiter_t *waiter,
                                       apr_pool_t *scratch)
 {
-    apr_status_t rv = reason == AGENT_REASON_HEARTBEAT
+    apr_status_t rv;
+
+    /* Nothing comes between the parts of an event. */
+    if (stream->parts != NULL) {
+        return send_part(stream, scratch);
+    }
+    rv = reason == AGENT_REASON_HEARTBEAT
         ? APR_EAGAIN
         : send_all(stream, reason, waiter, scratch);
-
     if (rv != APR_EAGAIN
         || (reason != AGENT_REASON_HEARTBEAT_QUERY
             && reason != AGENT_REASON_HEARTBEAT)) {

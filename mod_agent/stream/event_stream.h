@@ -5,11 +5,22 @@
 #define AGENT_STREAM_EVENT_STREAM_H
 
 #include "../http/call.h"
+#include "large_values.h"
 
 typedef struct agent_event_stream_t agent_event_stream_t;
 
 /* Events of one query. */
 #define AGENT_EVENT_STREAM_BATCH 200
+
+/* Events that are sent together. */
+typedef struct agent_event_page_t {
+    /* const char *, for agent_sse_send(). */
+    apr_array_header_t *texts;
+    /* Of an event whose values are sent in parts (../model/values.h): the
+     * cursor of the first one, and the number of texts before it; else NULL. */
+    const char *cursor;
+    int before;
+} agent_event_page_t;
 
 /* In the call's pool. */
 struct agent_event_stream_t {
@@ -44,11 +55,29 @@ struct agent_event_stream_t {
     bool begun;
     /* The last poll returned APR_SUCCESS. */
     bool has_more;
+    /* Values that are being sent, in a pool of their own; else NULL. */
+    agent_large_values_t *parts;
+    apr_pool_t *parts_pool;
 };
 
 /* Sends the headers unless they are sent. APR_ECONNABORTED: the client has
  * disconnected. */
 apr_status_t agent_event_stream_begin(agent_event_stream_t *stream);
+
+/* Adds an event; id NULL: without an id. cursor: of its values, of which data
+ * has the mark; NULL: they are in data. Of the events of a page one may have a
+ * cursor. Error: INTERNAL, data without the mark. */
+apr_status_t agent_event_page_add(agent_event_page_t *page, agent_call_t *call,
+                                  const char *id, const char *event,
+                                  const char *data, const char *cursor,
+                                  apr_pool_t *pool);
+
+/* Sends a page, for poll(); what follows the first part of values is sent by
+ * the next turns, before the next poll. APR_ECONNABORTED: the client has
+ * disconnected. */
+apr_status_t agent_event_stream_send(agent_event_stream_t *stream,
+                                     const agent_event_page_t *page,
+                                     apr_pool_t *scratch);
 
 /* Streams until the end. Returns what the handler returns to httpd. */
 int agent_event_stream_run(agent_event_stream_t *stream);

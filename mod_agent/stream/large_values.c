@@ -73,14 +73,14 @@ static void drop_head(agent_large_values_t *values)
     }
 }
 
-/* APR_EAGAIN: more parts follow; APR_EOF: all was sent. */
-static apr_status_t send_part(agent_large_values_t *values, apr_pool_t *pool)
+apr_status_t agent_large_values_send(agent_large_values_t *values,
+                                     apr_pool_t *scratch)
 {
     agent_call_t *call = values->call;
     const char *texts[] = {values->head, NULL, "", NULL};
     const char *next;
     apr_status_t rv = values->read(&texts[1], &next, call, values->baton,
-                                   values->cursor, choose_bytes(), pool);
+                                   values->cursor, choose_bytes(), scratch);
 
     if (rv != APR_SUCCESS) {
         return rv;
@@ -136,7 +136,7 @@ agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
         apr_pool_t *pool;
 
         apr_pool_create(&pool, scratch);
-        rv = send_part(values, pool);
+        rv = agent_large_values_send(values, pool);
         apr_pool_destroy(pool);
     } while (rv == APR_EAGAIN && reason == AGENT_REASON_STOPPING);
     if (rv == APR_EAGAIN) {
@@ -185,15 +185,16 @@ static agent_large_values_t *make(agent_call_t *call,
 }
 
 agent_large_values_t *agent_large_values_make(
-    agent_call_t *call, const agent_large_source_t *source)
+    agent_call_t *call, const agent_large_source_t *source, apr_pool_t *pool)
 {
-    agent_large_values_t *values = apr_pcalloc(call->pool, sizeof(*values));
+    agent_large_values_t *values = apr_pcalloc(pool, sizeof(*values));
 
     values->call = call;
     values->read = source->read;
     values->baton = source->baton;
     values->head = source->head;
     values->tail = source->tail;
+    values->begun = source->begun;
     apr_cpystrn(values->cursor, source->cursor, sizeof(values->cursor));
     return values;
 }

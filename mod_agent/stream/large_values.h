@@ -24,12 +24,15 @@ typedef struct agent_large_source_t {
     const char *tail;
     /* Of the first part; shorter than AGENT_VALUES_CURSOR_SIZE. */
     const char *cursor;
+    /* The headers were sent, as in the middle of an event stream. */
+    bool begun;
 } agent_large_source_t;
 
-/* Makes the response of a request that waits already; its turns are those of
- * agent_large_values_take_turn(). */
+/* Makes, in pool, the response of a request that waits already, or a part of
+ * it; its turns are those of agent_large_values_take_turn(), or call
+ * agent_large_values_send(). */
 agent_large_values_t *agent_large_values_make(
-    agent_call_t *call, const agent_large_source_t *source);
+    agent_call_t *call, const agent_large_source_t *source, apr_pool_t *pool);
 
 /*
  * Responds with body, a JSON text in pool, and the values of the thread
@@ -64,5 +67,12 @@ agent_turn_t agent_large_values_begin(agent_large_values_t **out,
 agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
                                           agent_wake_reason_t reason,
                                           apr_pool_t *scratch);
+
+/* Sends the next part of values that are not all of the response. APR_EAGAIN:
+ * to be called again when the client has read it; APR_EOF: all was sent;
+ * APR_ECONNABORTED: the client has disconnected; otherwise call->err is set,
+ * and the call may be repeated. */
+apr_status_t agent_large_values_send(agent_large_values_t *values,
+                                     apr_pool_t *scratch);
 
 #endif

@@ -51,7 +51,8 @@ static void prepare_parts(reading_t *reading, const agent_page_t *page)
                                 .baton = records,
                                 .head = is_list ? "[" : "",
                                 .tail = is_list ? "]" : "",
-                                .cursor = "1.0"});
+                                .cursor = "1.0"},
+        call->pool);
 }
 
 /* The headers are sent after the turn. */

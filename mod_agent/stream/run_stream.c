@@ -25,51 +25,54 @@ typedef struct stream_t {
     const char *const *namespaces;
 } stream_t;
 
-static void add_event(apr_array_header_t *texts, const stream_t *stream,
-                      const agent_run_event_t *event, apr_pool_t *scratch)
+static bool is_wanted(const stream_t *stream, const char *event)
 {
-    if (agent_sse_is_wanted(stream->modes, stream->namespaces, event->name)) {
-        agent_sse_add(texts,
-                      apr_psprintf(scratch, "%" APR_INT64_T_FMT, event->seq),
-                      event->name, event->data, scratch);
-    }
+    return agent_sse_is_wanted(stream->modes, stream->namespaces, event);
 }
 
-static apr_status_t send_events(stream_t *stream,
-                                const agent_db_result_t *events,
-                                apr_pool_t *scratch)
+/* The events of the page that clients asked for; *last: the number of the last
+ * row. */
+static apr_status_t make_page(agent_event_page_t *page, apr_int64_t *last,
+                              const stream_t *stream,
+                              const agent_db_result_t *events,
+                              apr_pool_t *scratch)
 {
-    int rows = agent_db_rows(events);
-    apr_array_header_t *texts = apr_array_make(scratch, rows,
-                                               sizeof(const char *));
     bool in_gap = false;
 
-    for (int row = 0; row < rows; row++) {
+    for (int row = 0; row < agent_db_rows(events); row++) {
         const char *id = agent_db_value(events, row, AGENT_RUN_EVENT_SEQ);
-        const agent_run_event_t event = {
-            apr_atoi64(id), agent_db_value(events, row, AGENT_RUN_EVENT_NAME),
-            agent_db_value(events, row, AGENT_RUN_EVENT_DATA)};
+        const char *name = agent_db_value(events, row, AGENT_RUN_EVENT_NAME);
+        apr_status_t rv = APR_SUCCESS;
 
-        stream->sent = event.seq;
-        if (event.name == NULL) {
+        *last = apr_atoi64(id);
+        if (name == NULL) {
             continue;
         }
         /* The events in place of expired ones are sent in any mode. */
-        in_gap = in_gap || strcmp(event.name, "gap") == 0;
-        if (in_gap) {
-            agent_sse_add(texts, id, event.name, event.data, scratch);
+        in_gap = in_gap || strcmp(name, "gap") == 0;
+        if (in_gap || is_wanted(stream, name)) {
+            rv = agent_event_page_add(
+                page, stream->base.call, id, name,
+                agent_db_value(events, row, AGENT_RUN_EVENT_DATA),
+                agent_db_value(events, row, AGENT_RUN_EVENT_CURSOR), scratch);
         }
-        else {
-            add_event(texts, stream, &event, scratch);
+        if (rv != APR_SUCCESS) {
+            return rv;
         }
     }
-    return agent_sse_send(stream->base.call, texts, scratch);
+    return APR_SUCCESS;
 }
 
-/* The last row's status and `more` as the result of a poll. */
-static apr_status_t read_progress(const agent_db_result_t *events)
+/* The last row's status and `more` as the result of a poll. After values in
+ * parts the end is read again. */
+static apr_status_t read_progress(const agent_db_result_t *events,
+                                  const agent_event_page_t *page)
 {
     int last = agent_db_rows(events) - 1;
+
+    if (page->cursor != NULL) {
+        return APR_SUCCESS;
+    }
 
     if (last < 0) {
         return APR_EAGAIN;
@@ -86,6 +89,9 @@ static apr_status_t poll_events(agent_event_stream_t *base, apr_pool_t *scratch)
 {
     stream_t *stream = base->baton;
     agent_call_t *call = base->call;
+    agent_event_page_t page = {
+        .texts = apr_array_make(scratch, 16, sizeof(const char *))};
+    apr_int64_t last = stream->sent;
     agent_db_result_t *events;
     apr_status_t rv = agent_run_read_events(
         &events, call->child->turn_db, &call->ref, stream->sent,
@@ -94,13 +100,27 @@ static apr_status_t poll_events(agent_event_stream_t *base, apr_pool_t *scratch)
     if (rv == APR_SUCCESS) {
         rv = agent_event_stream_begin(base);
     }
+    if (rv == APR_SUCCESS) {
+        rv = make_page(&page, &last, stream, events, scratch);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = agent_event_stream_send(base, &page, scratch);
+    }
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    if (send_events(stream, events, scratch) != APR_SUCCESS) {
-        return APR_ECONNABORTED;
+    stream->sent = last;
+    return read_progress(events, &page);
+}
+
+static void add_event(apr_array_header_t *texts, const stream_t *stream,
+                      const agent_run_event_t *event, apr_pool_t *scratch)
+{
+    if (is_wanted(stream, event->name)) {
+        agent_sse_add(texts,
+                      apr_psprintf(scratch, "%" APR_INT64_T_FMT, event->seq),
+                      event->name, event->data, scratch);
     }
-    return read_progress(events);
 }
 
 /* Skips events that a poll has sent since they were read. */

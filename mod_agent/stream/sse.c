@@ -17,6 +17,27 @@ apr_status_t agent_sse_begin(agent_call_t *call)
     return agent_response_begin(call, "text/event-stream");
 }
 
+static void replace_line_ends(char *text, const char *end)
+{
+    for (; text < end; text++) {
+        if (*text == '\n' || *text == '\r') {
+            *text = ' ';
+        }
+    }
+}
+
+const char *agent_sse_one_line(const char *text, apr_pool_t *pool)
+{
+    char *copy;
+
+    if (strpbrk(text, "\r\n") == NULL) {
+        return text;
+    }
+    copy = apr_pstrdup(pool, text);
+    replace_line_ends(copy, copy + strlen(copy));
+    return copy;
+}
+
 const char *agent_sse_event(const char *id, const char *event, const char *data,
                             apr_pool_t *pool)
 {
@@ -26,11 +47,7 @@ const char *agent_sse_event(const char *id, const char *event, const char *data,
     char *end = text + strlen("event: ") + strlen(event) + strlen("\ndata: ")
         + strlen(data);
 
-    for (char *p = end - strlen(data); p < end; p++) {
-        if (*p == '\n' || *p == '\r') {
-            *p = ' ';
-        }
-    }
+    replace_line_ends(end - strlen(data), end);
     return text;
 }
 
@@ -47,6 +64,18 @@ void agent_sse_add(apr_array_header_t *texts, const char *id, const char *event,
     APR_ARRAY_PUSH(texts, const char *) = data;
     APR_ARRAY_PUSH(texts, const char *) = apr_pstrcat(
         pool, id ? "\nid: " : "", id ? id : "", "\n\n", NULL);
+}
+
+void agent_sse_add_halves(apr_array_header_t *texts, const char *id,
+                          const char *event, const char *before,
+                          const char *after, apr_pool_t *pool)
+{
+    APR_ARRAY_PUSH(texts, const char *) = apr_pstrcat(
+        pool, "event: ", event, "\ndata: ", agent_sse_one_line(before, pool),
+        NULL);
+    APR_ARRAY_PUSH(texts, const char *) = apr_pstrcat(
+        pool, agent_sse_one_line(after, pool), id ? "\nid: " : "", id ? id : "",
+        "\n\n", NULL);
 }
 
 static bool has_large(const apr_array_header_t *texts)

@@ -24,6 +24,16 @@ const char *agent_sse_event(const char *id, const char *event, const char *data,
 void agent_sse_add(apr_array_header_t *texts, const char *id, const char *event,
                    const char *data, apr_pool_t *pool);
 
+/* Adds an event of which only the beginning and the end of the data are texts:
+ * one text that ends with `before`, and one that begins with `after`. */
+void agent_sse_add_halves(apr_array_header_t *texts, const char *id,
+                          const char *event, const char *before,
+                          const char *after, apr_pool_t *pool);
+
+/* Makes line ends in a part of the data of an event spaces: either text, or a
+ * copy in pool. */
+const char *agent_sse_one_line(const char *text, apr_pool_t *pool);
+
 /* Sends texts. APR_ECONNABORTED: the client has disconnected. */
 apr_status_t agent_sse_send(agent_call_t *call, apr_array_header_t *texts,
                             apr_pool_t *pool);

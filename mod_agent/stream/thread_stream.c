@@ -64,26 +64,30 @@ static const char *print_end(const thread_stream_t *stream, const char *status,
                        "\",\"status\":\"", status, "\"}", NULL);
 }
 
-/* The state after a run, as GET .../state returns it. */
-static apr_status_t add_state(apr_array_header_t *texts,
+/* The state after a run, as GET .../state returns it. APR_INCOMPLETE: the page
+ * has other values that are sent in parts. */
+static apr_status_t add_state(agent_event_page_t *page,
                               const thread_stream_t *stream, const char *id,
                               const char *checkpoint_id, apr_pool_t *scratch)
 {
     agent_call_t *call = stream->base.call;
     const char *state;
-    apr_status_t rv = agent_thread_get_state(&state, NULL, call->child->turn_db,
-                                             &call->ref, checkpoint_id, NULL,
-                                             &call->err, scratch);
+    const char *cursor;
+    apr_status_t rv = agent_thread_get_state(
+        &state, &cursor, call->child->turn_db, &call->ref, checkpoint_id, NULL,
+        &call->err, scratch);
 
     if (rv == APR_SUCCESS) {
-        agent_sse_add(texts, id, "state_update", state, scratch);
-        return APR_SUCCESS;
+        return cursor != NULL && page->cursor != NULL
+            ? APR_INCOMPLETE
+            : agent_event_page_add(page, call, id, "state_update", state,
+                                   cursor, scratch);
     }
     /* Rolled back since. */
     return call->err->id == AGENT_E_CHECKPOINT_NOT_FOUND ? APR_SUCCESS : rv;
 }
 
-static apr_status_t add_end(apr_array_header_t *texts,
+static apr_status_t add_end(agent_event_page_t *page,
                             const thread_stream_t *stream,
                             const agent_db_result_t *events, int row,
                             apr_pool_t *scratch)
@@ -96,12 +100,12 @@ static apr_status_t add_end(apr_array_header_t *texts,
     /* Only the last event of a row carries its id: a client that reconnects
      * after the first gets both again. */
     if (stream->sends_states && checkpoint_id != NULL) {
-        rv = add_state(texts, stream, stream->sends_ends ? NULL : id,
+        rv = add_state(page, stream, stream->sends_ends ? NULL : id,
                        checkpoint_id, scratch);
     }
     if (rv == APR_SUCCESS && stream->sends_ends) {
         agent_sse_add(
-            texts, id, "run_done",
+            page->texts, id, "run_done",
             print_end(stream,
                       agent_db_value(events, row, AGENT_THREAD_EVENT_STATUS),
                       scratch),
@@ -110,7 +114,7 @@ static apr_status_t add_end(apr_array_header_t *texts,
     return rv;
 }
 
-static apr_status_t add_row(apr_array_header_t *texts, thread_stream_t *stream,
+static apr_status_t add_row(agent_event_page_t *page, thread_stream_t *stream,
                             const agent_db_result_t *events, int row,
                             apr_pool_t *scratch)
 {
@@ -124,10 +128,12 @@ static apr_status_t add_row(apr_array_header_t *texts, thread_stream_t *stream,
         apr_cpystrn(stream->run_id, run_id, sizeof(stream->run_id));
     }
     if (name != NULL) {
-        agent_sse_add(texts, id, name, data, scratch);
+        rv = agent_event_page_add(
+            page, stream->base.call, id, name, data,
+            agent_db_value(events, row, AGENT_THREAD_EVENT_CURSOR), scratch);
     }
     else if (agent_db_value(events, row, AGENT_THREAD_EVENT_STATUS) != NULL) {
-        rv = add_end(texts, stream, events, row, scratch);
+        rv = add_end(page, stream, events, row, scratch);
     }
     return rv;
 }
@@ -142,24 +148,42 @@ static apr_size_t count_bytes(const apr_array_header_t *texts, int from)
     return bytes;
 }
 
+/* Whether the stream can go on after a row: of the events in place of dropped
+ * ones only the last moves the cursor. */
+static bool moves_cursor(const thread_stream_t *stream,
+                         const agent_db_result_t *events, int row)
+{
+    const char *id = agent_db_value(events, row, AGENT_THREAD_EVENT_ID);
+    agent_thread_cursor_t cursor;
+
+    if (row > 0) {
+        return strcmp(id,
+                      agent_db_value(events, row - 1, AGENT_THREAD_EVENT_ID))
+            != 0;
+    }
+    return !agent_thread_cursor_read(&cursor, id)
+        || cursor.run != stream->cursor.run || cursor.seq != stream->cursor.seq;
+}
+
 /* Adds the events of the first rows up to TURN_BYTES: states can be of any
  * size. *rows: the number of rows added. */
-static apr_status_t add_rows(apr_array_header_t *texts, int *rows,
+static apr_status_t add_rows(agent_event_page_t *page, int *rows,
                              thread_stream_t *stream,
                              const agent_db_result_t *events,
                              apr_pool_t *scratch)
 {
     apr_size_t bytes = 0;
 
-    for (*rows = 0; *rows < agent_db_rows(events) && bytes < TURN_BYTES;
+    for (*rows = 0; *rows < agent_db_rows(events)
+         && (bytes < TURN_BYTES || !moves_cursor(stream, events, *rows - 1));
          ++*rows) {
-        int texts_before = texts->nelts;
-        apr_status_t rv = add_row(texts, stream, events, *rows, scratch);
+        int texts_before = page->texts->nelts;
+        apr_status_t rv = add_row(page, stream, events, *rows, scratch);
 
         if (rv != APR_SUCCESS) {
-            return rv;
+            return rv == APR_INCOMPLETE ? APR_SUCCESS : rv;
         }
-        bytes += count_bytes(texts, texts_before);
+        bytes += count_bytes(page->texts, texts_before);
     }
     return APR_SUCCESS;
 }
@@ -169,15 +193,16 @@ static apr_status_t send_rows(int *rows, thread_stream_t *stream,
                               const agent_db_result_t *events,
                               apr_pool_t *scratch)
 {
-    apr_array_header_t *texts = apr_array_make(
-        scratch, agent_db_rows(events) + 1, sizeof(const char *));
-    apr_status_t rv = add_rows(texts, rows, stream, events, scratch);
+    agent_event_page_t page = {
+        .texts = apr_array_make(scratch, agent_db_rows(events) + 1,
+                                sizeof(const char *))};
+    apr_status_t rv = add_rows(&page, rows, stream, events, scratch);
 
+    if (rv == APR_SUCCESS) {
+        rv = agent_event_stream_send(&stream->base, &page, scratch);
+    }
     if (rv != APR_SUCCESS) {
         return rv;
-    }
-    if (agent_sse_send(stream->base.call, texts, scratch) != APR_SUCCESS) {
-        return APR_ECONNABORTED;
     }
     if (*rows > 0) {
         agent_thread_cursor_read(

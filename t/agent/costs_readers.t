@@ -50,18 +50,17 @@ for (1 .. 2) {
 my ($child) = httpd_children($server->httpd_pid);
 
 # Returns when the budget is exhausted and many clients were cut, or when the
-# child exceeds its limit. It holds one record of each list. A join is sent in
-# parts, which fit into the budget: then when all clients have received something.
+# child exceeds its limit. It holds one record of each list. A join or an event is
+# sent in parts, which fit into the budget: then when all clients have received something.
 sub stall_all {
     my ($path, $most) = @_;
     my $cut = count_cut($server);
     my @stalled = map { stall($client, $path) } 1 .. $READERS;
-    if ($path =~ /join\z/) {
+    if ($path !~ /runs\z/) {
         sysread $_, my $byte, 1 for @stalled;
         return @stalled;
     }
-    my $held = $path =~ /runs\z/ ? $TEXT : $EVENT;
-    for my $count (1 .. $READERS - $BUDGET / $held - 15) {
+    for my $count (1 .. $READERS - $BUDGET / $TEXT - 15) {
         wait_for("$count to be cut", sub {
             count_cut($server) - $cut >= $count || resident_bytes($child) > $most });
     }

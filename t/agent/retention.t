@@ -25,6 +25,9 @@ my $values = $client->join_run($run);
 my $failed = $client->create_run($thread, 'fail');
 $client->join_run($failed);
 my @whole = stream($run);
+# Its state exceeds what a turn sends.
+my $large = $client->new_thread;
+$client->join_run($client->create_run($large, $_)) for 'x' x 150_000, 'fail';
 my $last = $whole[-1]{id};
 
 # As the supervisor does when AgentEventRetention is over.
@@ -44,6 +47,11 @@ is_deeply [ map { $_->{event} } stream($run, undef, '?stream_mode=updates') ], [
 my @failure = stream($failed);
 is_deeply [ map { $_->{event} } grep { $_->{event} ne 'values' } @failure ], [qw(gap error)],
     'gap: a failed run has its error event';
+my $socket = $client->connection;
+syswrite $socket, "GET /threads/$large/stream HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 2-0\r\n\r\n";
+my $sent = '';
+sysread $socket, $sent, 65_536, length $sent while $sent !~ /^event: run_done/m && 3 > (() = $sent =~ /^event: gap/mg);
+is_deeply [ $sent =~ /^event: (.*)$/mg ], [qw(gap values error run_done)], 'gap: in the stream of a thread a large state is sent once';
 is_deeply $client->join_run($run), $values, 'gap: join returns the values without events';
 
 undef $server;

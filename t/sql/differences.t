@@ -57,20 +57,26 @@ sub checkpoints {
         from agent.checkpoints where thread_id = '$thread'");
 }
 
-# The answer of a function of the API that is sent in parts: (the answer, number of parts).
-sub send_parts {
-    my ($bytes, $thread, @call) = @_;
-    my ($code, $answer) = $session->call(shift @call, $AgentSQL::DEPLOYMENT, $thread, @call, 0);
-    is $code, 'ok';
-    my $cursor = $session->extra;
+# The members of values from a cursor on: (the members, number of parts).
+sub read_members {
+    my ($bytes, $thread, $cursor) = @_;
     my ($members, $parts) = ('', 0);
     while ($cursor ne '') {
-        ($code, my $part) = $session->call('read_values', $AgentSQL::DEPLOYMENT, $thread, $cursor, $bytes);
+        my ($code, $part) = $session->call('read_values', $AgentSQL::DEPLOYMENT, $thread, $cursor, $bytes);
         die "read_values: $code" if $code ne 'ok';
         $cursor = $session->extra;
         $members .= $part;
         $parts++;
     }
+    return ($members, $parts);
+}
+
+# The answer of a function of the API that is sent in parts: (the answer, number of parts).
+sub send_parts {
+    my ($bytes, $thread, @call) = @_;
+    my ($code, $answer) = $session->call(shift @call, $AgentSQL::DEPLOYMENT, $thread, @call, 0);
+    is $code, 'ok';
+    my ($members, $parts) = read_members($bytes, $thread, $session->extra);
     is $answer =~ s/\x01/$members/, 1, 'the place of the values is marked';
     return (AgentSQL::decode($answer), $parts);
 }
@@ -426,11 +432,10 @@ subtest 'large values take little memory of a backend' => sub {
     my @calls = ([ 'get_state', undef ], ['get_thread'], [ 'join_run', $run ]);
     # With all code loaded and all plans made.
     $send->($thread, 262_144, @$_) for @calls;
-    # Ten times the text.
-    limit_memory($backend, 200 << 20);
-    my ($data) = $backend->query("select data from agent.read_events('$AgentSQL::DEPLOYMENT', '$thread', '$run', -1, 1)");
-    cmp_ok length $data->[0], '>', 20_000_000, 'read_events: an event of 20 MB with 200 MB of memory';
+    my $poll = "select data, cursor from agent.read_events('$AgentSQL::DEPLOYMENT', '$thread', '$run', -1, 1, null, 262144)";
+    $backend->query($poll);
     limit_memory($backend, 8 << 20);
+    is_deeply [ $backend->query($poll) ], [ [ "{\x01}", "$id.1.0.0" ] ], 'read_events: an event of 20 MB with 8 MB of memory, without its values';
     cmp_ok $send->($thread, 262_144, @$_), '>', 20_000_000, "$_->[0]: 20 MB with 8 MB of memory" for @calls;
     is $backend->error("select length(body) from agent.get_state('$AgentSQL::DEPLOYMENT', '$thread', null)"), '53200',
         'the whole state does not fit';
@@ -445,6 +450,44 @@ subtest 'members that a join adds follow large values' => sub {
         AgentSQL::Play::finish($claim));
     is_deeply +(send_parts(1, $claim->{thread_id}, 'join_run', $claim->{run_id}))[0],
         { a => [ 1, 2 ], __interrupt__ => [$interrupt] };
+};
+
+# Rows of read_events with values of more than $most bytes left out: seq, data, status, more, cursor.
+sub poll_large {
+    my ($claim, $after, $most, %with) = @_;
+    return $session->query(sprintf "select seq, data, status, more, cursor from agent.read_events('%s', '%s', '%s', %d, 10, %s, %d)",
+        $AgentSQL::DEPLOYMENT, @$claim{qw(thread_id run_id)}, $after, AgentSQL::Session::literal($with{events}), $most);
+}
+
+subtest 'events with large values: one row has a cursor, and the parts make the same event' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my ($thread, $run) = @$claim{qw(thread_id run_id)};
+    my $id = saved($claim, undef, messages => [ map { human($_) } 1 .. 9 ], note => 'x' x 200);
+    my $placed = sub {
+        my ($seq, $path, $data) = @_;
+        return AgentSQL::Play::item($claim, s => $seq, type => 'event', event => 'checkpoints', checkpoint_id => $id, path => $path, data => $data);
+    };
+    $play->save($worker, AgentSQL::Play::event($claim, 0, 'custom', 0), AgentSQL::Play::values_event($claim, 1, $id),
+        $placed->(2, ['values'], { values => undef, next => ['a'] }), $placed->(3, [], { __interrupt__ => [] }),
+        AgentSQL::Play::event($claim, 4, 'custom', 4), AgentSQL::Play::finish($claim));
+    my %whole = map { $_->[0] => $_->[2] } $play->events($thread, $run);
+    is_deeply [ map { [ @$_[ 0, 3, 4 ] ] } poll_large($claim, -1, 100) ], [ [ 0, 'f', '' ], [ 1, 't', "$id.1.0.0" ] ],
+        'the rows end with the first event that has large values';
+    for my $seq (1 .. 3) {
+        my ($row, @more) = poll_large($claim, $seq - 1, 100);
+        is_deeply [ @$row[ 0, 3 ], scalar @more ], [ $seq, 't', 0 ];
+        my ($members, $parts) = read_members(50, $thread, $row->[4]);
+        cmp_ok $parts, '>', 9;
+        is $row->[1] =~ s/\x01/$members/, 1;
+        is $row->[1], $whole{$seq}, "event $seq is the same in parts";
+    }
+    is_deeply [ map { [ @$_[ 0, 2 .. 4 ] ] } poll_large($claim, 3, 100) ], [ [ 4, '', 'f', '' ], [ 4, 'success', 'f', '' ] ], 'the end follows';
+    my ($bytes) = $session->value("select state_bytes from agent.checkpoints where checkpoint_id = '$id'");
+    is scalar(grep { $_->[4] ne '' } poll_large($claim, -1, $bytes)), 0, 'values of the limit are in the event';
+    is_deeply [ map { [ @$_[ 0, 4 ] ] } poll_large($claim, -1, 100, events => '{custom}') ], [ [ 0, '' ], [ 4, '' ], [ 4, '' ] ],
+        'those of events that are not requested are not read';
+    is_deeply [ $session->query("select id, status, more, cursor from agent.read_thread_events('$AgentSQL::DEPLOYMENT', '$thread', 1, 0, 10, null, 100)") ],
+        [ [ '1-1', '', 't', "$id.1.0.0" ] ], 'the same in the stream of a thread';
 };
 
 subtest 'a part is as long as it may be, or hardly less, whatever the lengths of the elements' => sub {

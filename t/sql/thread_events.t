@@ -301,6 +301,10 @@ subtest 'events dropped by retention are replaced by a gap event and the state' 
         [ 'gap 1-0', 'values 1-0', 'feedback 1-2', 'end 1 success', 'gap 2--1', 'error 2-0', 'end 2 error',
             'custom 3-0', 'end 3 success' ], 'a poll of a thread returns the same rows';
     is_deeply reader($thread, '0--1')->(), [ 'custom 3-0', 'end 3 success' ], 'from the oldest stored event';
+    is_deeply [ map { [ @$_[ 0, 1 ], $_->[2] =~ s/\A[^.]+//r ] } $session->query("select id, data, cursor
+        from agent.read_thread_events('$AgentSQL::DEPLOYMENT', '$thread', 1, 0, 10, null, 1) where event is distinct from 'gap'") ],
+        [ [ '1-0', "{\x01}", '.1.0.0' ], [ '1-2', $rows[2][2], '' ], [ '2--1', '', '' ] ],
+        'a large state in a gap is left out, and the rows end with its run';
     my $other = $play->thread;
     is_deeply reader($other, '0--1')->(), [];
     $session->query('reset agent.now');

@@ -1,15 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The stored events of a run after a cursor, and its end: one poll of a stream. p_after -1 = from the first
--- event; p_events null = all, else only these. An event that refers to a checkpoint contains its values.
+-- event; p_events null = all, else only these. An event that refers to a checkpoint contains its values; in those of
+-- more than p_max_bytes, null = any size, U+0001 stands for their members.
 -- When retention has dropped events after the cursor, agent.compose_gap substitutes for them.
 -- Returns: rows in order of seq.
 --          event set: an event.
 --          event null, status null: nothing to send, but the cursor moved to seq (events not in p_events).
 --          event null, status set: the run is final and all events were sent.
 --          seq null: the run does not exist.
---          more: the rows were cut off at p_limit, or near 64 KB of data; call again.
--- Bound:   64 KB of data and one event, or composed state, more. Held by `v_bytes  integer := agent.page_bytes()`,
---          `more := v_left <= 0 or v_bytes <= 0` and `select 65536` in sql/functions/inline/page_bytes.sql.
+--          cursor: of such values (agent.read_values), else null; of several rows only one has it.
+--          more: the rows were cut off at p_limit, after such values, or near 64 KB of data; call again.
+-- Bound:   64 KB of data and one event, or values of p_max_bytes, more. Held by
+--          `v_bytes  integer := agent.page_bytes()`, `more := v_left <= 0 or v_bytes <= 0 or v_row.cursor is not null`
+--          and `select 65536` in sql/functions/inline/page_bytes.sql.
 -- Locks:   none.
 create or replace function agent.read_events(
     p_deployment_id uuid,
@@ -17,8 +20,9 @@ create or replace function agent.read_events(
     p_run_id uuid,
     p_after bigint,
     p_limit integer,
-    p_events text[] default null
-) returns table (seq bigint, event text, data text, status text, more boolean)
+    p_events text[] default null,
+    p_max_bytes bigint default null
+) returns table (seq bigint, event text, data text, status text, more boolean, cursor text)
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
@@ -35,7 +39,8 @@ declare
     c_events cursor for
         select x.seq, x.event, x.wanted,
                case when x.checkpoint_id is null then x.data
-                    else agent.compose_event(x.data, v.content) end as data
+                    else agent.compose_event(x.data, v.content) end as data,
+               v.cursor
           from (
                 select y.seq, y.event, y.data,
                        p_events is null or y.event = any (p_events) as wanted,
@@ -51,7 +56,7 @@ declare
                  limit p_limit
                ) x
           left join lateral (
-                select k.channels
+                select k.channels, k.state_bytes
                   from agent.checkpoints k
                  where k.deployment_id = p_deployment_id
                    and k.thread_id = p_thread_id
@@ -59,7 +64,8 @@ declare
                    and k.checkpoint_id = x.checkpoint_id
                  limit 1
                ) c on true
-         cross join lateral agent.compose_values(p_deployment_id, p_thread_id, c.channels) v;
+         cross join lateral agent.compose_bounded_values(
+                p_deployment_id, p_thread_id, x.checkpoint_id, c.channels, c.state_bytes, p_max_bytes) v;
 begin
     more := false;
     select r.events_bucket, r.status, r.finished_at is not null, r.last_event_seq
@@ -78,11 +84,12 @@ begin
             when v_row.wanted then octet_length(v_row.event) + octet_length(v_row.data)
             else 0
         end;
-        more := v_left <= 0 or v_bytes <= 0;
+        more := v_left <= 0 or v_bytes <= 0 or v_row.cursor is not null;
         if v_row.wanted or more then
             seq := v_seq;
             event := case when v_row.wanted then v_row.event end;
             data := case when v_row.wanted then v_row.data end;
+            cursor := v_row.cursor;
             return next;
         end if;
         if more then
@@ -91,10 +98,10 @@ begin
     end loop;
 
     if v_final and v_seq < v_last then
-        for seq, event, data in
-            select g.seq, g.event, g.data
+        for seq, event, data, cursor in
+            select g.seq, g.event, g.data, g.cursor
               from agent.runs r
-             cross join lateral agent.compose_gap(r, v_seq) g
+             cross join lateral agent.compose_gap(r, v_seq, p_max_bytes) g
              where r.run_id = p_run_id
                and r.deployment_id is not distinct from p_deployment_id
         loop
@@ -106,11 +113,12 @@ begin
         seq := v_seq;
         event := null;
         data := null;
+        cursor := null;
         status := case when v_final then v_status end;
         return next;
     end if;
 end
 $function$;
 
-comment on function agent.read_events(uuid, uuid, uuid, bigint, integer, text[]) is
+comment on function agent.read_events(uuid, uuid, uuid, bigint, integer, text[], bigint) is
     'The stored events of a run after a cursor, and its end.';

@@ -12,12 +12,13 @@
 --          status deleted: the run at the cursor was rolled back or deleted, run_id is null.
 --          event null, status null: nothing to send, but the cursor has moved.
 --          id null: the thread does not exist.
---          more: the rows were cut off at p_limit, or near 64 KB of data; call again.
+--          cursor: as agent.read_events; of several rows only one has it.
+--          more: the rows were cut off at p_limit, after the run with such values, or near 64 KB of data; call again.
 --          When retention has dropped events after the cursor, agent.compose_gap substitutes for them; from
 --          (0, -1) such runs are skipped.
 -- Bound:   64 KB of data and what agent.read_events returns for one run. Held by
---          `v_bytes  integer := agent.page_bytes()`, `more := v_left <= 0 or v_bytes <= 0`, `exit when more`
---          and `select 65536` in sql/functions/inline/page_bytes.sql.
+--          `v_bytes  integer := agent.page_bytes()`, `more := v_left <= 0 or v_bytes <= 0 or v_is_large`,
+--          `exit when more` and `select 65536` in sql/functions/inline/page_bytes.sql.
 -- Locks:   none.
 create or replace function agent.read_thread_events(
     p_deployment_id uuid,
@@ -25,7 +26,8 @@ create or replace function agent.read_thread_events(
     p_after_run bigint,
     p_after_seq bigint,
     p_limit integer,
-    p_events text[] default null
+    p_events text[] default null,
+    p_max_bytes bigint default null
 ) returns table (
     id text,
     run_id uuid,
@@ -33,7 +35,8 @@ create or replace function agent.read_thread_events(
     data text,
     status text,
     checkpoint_id uuid,
-    more boolean
+    more boolean,
+    cursor text
 )
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -46,6 +49,7 @@ declare
     v_left   integer := p_limit;
     v_bytes  integer := agent.page_bytes();
     v_run    agent.runs;
+    v_is_large boolean := false;
     c_runs cursor for
         select r.*
           from agent.runs r
@@ -88,18 +92,19 @@ begin
                   and agent.last_event_seq(p_deployment_id, v_run.events_bucket, v_run.run_id) < 0;
 
         run_id := v_run.run_id;
-        for v_seq, event, data, status, more in
-            select e.seq, e.event, e.data, e.status, e.more
+        for v_seq, event, data, status, more, cursor in
+            select e.seq, e.event, e.data, e.status, e.more, e.cursor
               from agent.read_events(
-                       p_deployment_id, p_thread_id, v_run.run_id, v_seq, v_left, p_events) e
+                       p_deployment_id, p_thread_id, v_run.run_id, v_seq, v_left, p_events, p_max_bytes) e
         loop
+            v_is_large := v_is_large or cursor is not null;
             v_left := v_left - 1;
             v_bytes := v_bytes - coalesce(octet_length(event) + octet_length(data), 0);
             if status is not null then
                 v_number := v_number + 1;
                 v_seq := -1;
                 checkpoint_id := v_run.last_checkpoint_id;
-                more := v_left <= 0 or v_bytes <= 0;
+                more := v_left <= 0 or v_bytes <= 0 or v_is_large;
             end if;
             continue when event is null and status is null and not more;
             id := v_number || '-' || v_seq;
@@ -115,10 +120,11 @@ begin
         event := null;
         data := null;
         status := null;
+        cursor := null;
         return next;
     end if;
 end
 $function$;
 
-comment on function agent.read_thread_events(uuid, uuid, bigint, bigint, integer, text[]) is
+comment on function agent.read_thread_events(uuid, uuid, bigint, bigint, integer, text[], bigint) is
     'The events of all runs of a thread after a cursor.';

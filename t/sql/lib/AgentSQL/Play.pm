@@ -131,7 +131,7 @@ sub events {
 sub poll {
     my ($self, $thread, $run, $after, %with) = @_;
     return $self->{session}->query(sprintf(
-        "select * from agent.read_events('%s', '%s', '%s', %d, %d, %s)",
+        "select seq, event, data, status, more from agent.read_events('%s', '%s', '%s', %d, %d, %s)",
         $self->{deployment}, $thread, $run, $after, $with{limit} || 1000,
         AgentSQL::Session::literal($with{events})));
 }
@@ -141,7 +141,7 @@ sub thread_events {
     my ($self, $thread, $after, %with) = @_;
     my ($run, $seq) = ($after || '0--1') =~ /^(\d+)-(-?\d+)$/;
     return $self->{session}->query(sprintf(
-        "select * from agent.read_thread_events('%s', '%s', %d, %d, %d, %s)",
+        "select id, run_id, event, data, status, checkpoint_id, more from agent.read_thread_events('%s', '%s', %d, %d, %d, %s)",
         $self->{deployment}, $thread, $run, $seq, $with{limit} || 1000,
         AgentSQL::Session::literal($with{events})));
 }
