@@ -12,6 +12,7 @@
 #include "../model/run.h"
 #include "../model/schema.h"
 #include "../stream/await.h"
+#include "../stream/deletion.h"
 #include "../stream/disconnect.h"
 #include "../stream/page.h"
 #include "../stream/run_stream.h"
@@ -99,14 +100,7 @@ int agent_handle_run_get(agent_call_t *call)
 
 int agent_handle_run_delete(agent_call_t *call)
 {
-    const char *changed;
-
-    if (agent_run_delete(&changed, call->db, &call->ref, &call->err, call->pool)
-        != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    agent_wake_changed(call->child->wake_fd, call->ref.deployment_id, changed);
-    return agent_response_empty(call, HTTP_NO_CONTENT);
+    return agent_deletion_delete_run(call);
 }
 
 int agent_handle_run_cancel(agent_call_t *call)

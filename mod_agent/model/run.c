@@ -92,17 +92,17 @@ apr_status_t agent_run_list(agent_page_t *page, agent_db_pool_t *db,
 
 static const agent_statement_t delete_run = {
     .name = "agent_delete_run",
-    .params = 3,
-    .sql = "select code, body, changed from agent.delete_run($1, $2, $3)"};
+    .params = 4,
+    .sql = "select code, body, changed from agent.delete_run($1, $2, $3, $4)"};
 
-apr_status_t agent_run_delete(const char **changed, agent_db_pool_t *db,
-                              const agent_run_ref_t *ref, agent_error_t **err,
-                              apr_pool_t *pool)
+apr_status_t agent_run_delete(const char **cursor, const char **changed,
+                              agent_db_pool_t *db, const agent_run_ref_t *ref,
+                              agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id};
-    const char *body;
+    const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id,
+                            *cursor};
 
-    return agent_db_pool_call_extra(&body, changed, db, &delete_run, params,
+    return agent_db_pool_call_extra(cursor, changed, db, &delete_run, params,
                                     err, pool);
 }
 

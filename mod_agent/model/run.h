@@ -53,11 +53,17 @@ apr_status_t agent_run_list(agent_page_t *page, agent_db_pool_t *db,
                             const agent_run_filter_t *filter,
                             agent_error_t **err, apr_pool_t *pool);
 
-/* Deletes a final run with its events and checkpoints. Errors: RUN_NOT_FOUND,
- * RUN_ACTIVE. */
-apr_status_t agent_run_delete(const char **changed, agent_db_pool_t *db,
-                              const agent_run_ref_t *ref, agent_error_t **err,
-                              apr_pool_t *pool);
+/* Bytes of a cursor of agent_run_delete(), with the final NUL. */
+#define AGENT_RUN_DELETE_CURSOR_SIZE 141
+
+/*
+ * Deletes a final run with its events and checkpoints. *cursor: NULL at the
+ * first call. APR_EAGAIN: nothing is deleted yet, call again with the *cursor
+ * that the call set, in pool. Errors: RUN_NOT_FOUND, RUN_ACTIVE.
+ */
+apr_status_t agent_run_delete(const char **cursor, const char **changed,
+                              agent_db_pool_t *db, const agent_run_ref_t *ref,
+                              agent_error_t **err, apr_pool_t *pool);
 
 /* Cancels an unfinished run; one that executes ends later. action: interrupt or
  * rollback. Errors: RUN_NOT_FOUND, RUN_FINISHED. */

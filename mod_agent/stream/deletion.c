@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deletions of threads and assistants; see deletion.h. */
+/* Deletions of threads, runs and assistants; see deletion.h. */
 #include "deletion.h"
 
 #include <apr_strings.h>
@@ -9,6 +9,7 @@
 #include "../http/problem.h"
 #include "../http/response.h"
 #include "../model/assistant.h"
+#include "../model/run.h"
 #include "../model/thread.h"
 #include "../wait/park.h"
 
@@ -22,6 +23,8 @@ typedef struct deletion_t {
     bool with_threads;
     /* Of an assistant: as in agent_assistant_delete(), in the call's pool. */
     const char *before;
+    /* Of a run: as in agent_run_delete(), empty at first. */
+    char cursor[AGENT_RUN_DELETE_CURSOR_SIZE];
 } deletion_t;
 
 static apr_status_t delete_thread(deletion_t *deletion, agent_db_pool_t *db,
@@ -40,6 +43,25 @@ static apr_status_t delete_thread(deletion_t *deletion, agent_db_pool_t *db,
     agent_wake_cancel(call->child->wake_fd, call->ref.deployment_id, changed);
     deletion->begun = true;
     return more ? APR_EAGAIN : APR_SUCCESS;
+}
+
+static apr_status_t delete_run(deletion_t *deletion, agent_db_pool_t *db,
+                               apr_pool_t *scratch)
+{
+    agent_call_t *call = deletion->call;
+    const char *cursor = deletion->cursor[0] != '\0' ? deletion->cursor : NULL;
+    const char *changed;
+    apr_status_t rv = agent_run_delete(&cursor, &changed, db, &call->ref,
+                                       &call->err, scratch);
+
+    if (rv == APR_SUCCESS) {
+        agent_wake_changed(call->child->wake_fd, call->ref.deployment_id,
+                           changed);
+    }
+    else if (APR_STATUS_IS_EAGAIN(rv)) {
+        apr_cpystrn(deletion->cursor, cursor, sizeof(deletion->cursor));
+    }
+    return rv;
 }
 
 static apr_status_t delete_assistant(deletion_t *deletion, agent_db_pool_t *db,
@@ -122,6 +144,15 @@ int agent_deletion_delete_thread(agent_call_t *call)
     deletion->call = call;
     deletion->delete_piece = delete_thread;
     return delete_all(deletion, call->ref.thread_id);
+}
+
+int agent_deletion_delete_run(agent_call_t *call)
+{
+    deletion_t *deletion = apr_pcalloc(call->pool, sizeof(*deletion));
+
+    deletion->call = call;
+    deletion->delete_piece = delete_run;
+    return delete_all(deletion, call->ref.run_id);
 }
 
 int agent_deletion_delete_assistant(agent_call_t *call, bool with_threads)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deletions of threads and assistants, a piece in each turn. */
+/* Deletions of threads, runs and assistants, a piece in each turn. */
 #ifndef AGENT_STREAM_DELETION_H
 #define AGENT_STREAM_DELETION_H
 
@@ -13,12 +13,17 @@
  * After its first piece a thread does not exist for clients: when too many
  * requests wait, or the child stops, the response is 204 too; then, and when
  * the client disconnects, the supervisor deletes the rest. An assistant stays
- * in these cases, with the threads that were not deleted yet: 503. Returns what
- * the handler returns to httpd.
+ * in these cases, with the threads that were not deleted yet: 503. So does a
+ * run, as it was: its last piece deletes it, after the others have found the
+ * checkpoint that becomes the thread's head. Returns what the handler returns
+ * to httpd.
  */
 
 /* The thread call->ref. */
 int agent_deletion_delete_thread(agent_call_t *call);
+
+/* The run call->ref, which is final. */
+int agent_deletion_delete_run(agent_call_t *call);
 
 /* The assistant call->assistant_id; with_threads: after the threads whose last
  * run it was. */

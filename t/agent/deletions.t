@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# DELETE of threads and assistants that takes more than one piece: what it holds, and what becomes of it when its client
+# DELETE of threads, runs and assistants that takes more than one piece: what it holds, and what becomes of it when its client
 # leaves.
 use strict;
 use warnings;
@@ -109,6 +109,90 @@ subtest 'delete thread: the server deletes the rest of a long one when too many 
     is $client->get("/threads/$long")->{status}, 404;
     ok wait_for('the server to delete the rest', sub { !is_stored($long) });
     close $_ for @streams;
+};
+
+# A thread with a run whose 9,000 checkpoints lead from that of another run to the head: (thread, run, the first head). Its deletion
+# takes three pieces.
+sub thread_with_long_run {
+    my $thread = $client->new_thread;
+    my @runs = map { $client->create_run($thread, "hello $_", multitask_strategy => 'enqueue')->{run_id} } 1, 2;
+    is $client->get("/threads/$thread/runs/$runs[1]/join")->{status}, 200;
+    my $head = sql("select c.checkpoint_id from agent.checkpoints c where c.thread_id = '$thread' and c.run_id = '$runs[0]'
+        and exists (select from agent.checkpoints x where x.thread_id = '$thread' and x.run_id = '$runs[1]'
+                       and x.parent_checkpoint_id = c.checkpoint_id)");
+    my $id = "md5('$runs[1]' || n)::uuid";
+    sql("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id, channels, next,
+                tasks, metadata, state_bytes, created_at)
+        select deployment_id, thread_id, '', $id, case n when 1 then head_checkpoint_id else ${\($id =~ s/\|\| n/|| n - 1/r)} end, head_run_id,
+               '{}', '[]', '[]', '{}', 2, now()
+          from agent.threads, generate_series(1, 9000) n where thread_id = '$thread'");
+    sql("update agent.threads set head_checkpoint_id = ${\($id =~ s/\bn\b/9000/r)} where thread_id = '$thread'");
+    return ($thread, $runs[1], $head);
+}
+
+sub head_of { return $client->get("/threads/$_[0]/state")->{json}{checkpoint}{checkpoint_id} }
+
+# Deletions of runs do not get beyond their first pieces until the lock is let go: their calls return the same cursor.
+sub hold_ways {
+    return hold_lock("alter function agent.skip_checkpoints(uuid, uuid, uuid, uuid, text, bigint) rename to pass_checkpoints;
+        create sequence agent.held;
+        create function agent.skip_checkpoints(p1 uuid, p2 uuid, p3 uuid, p4 uuid, p5 text, p6 bigint,
+            out checkpoint_id uuid, out cursor text, out steps bigint) language plpgsql security definer as \$\$ begin
+            if p5 is not null and not pg_try_advisory_xact_lock_shared(17) then
+                perform nextval('agent.held'); cursor := p5; steps := 0; return; end if;
+            select p.* into checkpoint_id, cursor, steps from agent.pass_checkpoints(p1, p2, p3, p4, p5, p6) p; end \$\$;
+        commit; begin; select pg_advisory_xact_lock(17)");
+}
+
+sub wait_second_piece { wait_for('a second piece', sub { sql('select is_called from agent.held') eq 't' }); return }
+
+sub let_ways_go {
+    my ($lock) = @_;
+    close $lock;
+    sql('drop function agent.skip_checkpoints(uuid, uuid, uuid, uuid, text, bigint); drop sequence agent.held;
+        alter function agent.pass_checkpoints(uuid, uuid, uuid, uuid, text, bigint) rename to skip_checkpoints');
+    return;
+}
+
+subtest 'delete run: one with many checkpoints exists until the state before it is found' => sub {
+    my ($thread, $run, $head) = thread_with_long_run();
+    my $last = head_of($thread);
+    isnt $last, $head;
+    my $lock = hold_ways();
+    my $connection = $client->begin('DELETE', "/threads/$thread/runs/$run");
+    wait_second_piece();
+    is $client->get("/threads/$thread/runs/$run")->{status}, 200, 'delete run: it exists';
+    is head_of($thread), $last, 'delete run: the state is its last one';
+    let_ways_go($lock);
+    is $client->finish($connection)->{status}, 204;
+    is $client->get("/threads/$thread/runs/$run")->{status}, 404;
+    is head_of($thread), $head, 'delete run: then the state is the one before it';
+    ok wait_for('the server to delete its checkpoints', sub { sql("select count(*) from agent.checkpoints where run_id = '$run'") == 0 });
+};
+
+subtest 'delete run: one with many checkpoints stays as it was when too many requests wait' => sub {
+    my ($thread, $run, $head) = thread_with_long_run();
+    my $last = head_of($thread);
+    my @streams = map { $client->begin('GET', "/threads/$thread/stream") } 1 .. 12;
+    read_until($_, qr/\r\n\r\n/) for @streams;
+    is $client->delete("/threads/$thread/runs/$run")->{status}, 503, 'delete run: refused';
+    is $client->get("/threads/$thread/runs/$run")->{status}, 200;
+    is head_of($thread), $last, 'delete run: the run and its state stay';
+    close $_ for @streams;
+    ok wait_for('the streams to be gone', sub { $client->delete("/threads/$thread/runs/$run")->{status} == 204 });
+    is head_of($thread), $head;
+};
+
+subtest 'delete run: its thread may be deleted at the same time' => sub {
+    my ($thread, $run) = thread_with_long_run();
+    my $lock = hold_ways();
+    my $connection = $client->begin('DELETE', "/threads/$thread/runs/$run");
+    wait_second_piece();
+    is $client->delete("/threads/$thread")->{status}, 204;
+    is $client->finish($connection)->{status}, 404, 'delete run: the run is not found';
+    let_ways_go($lock);
+    is $client->get("/threads/$thread")->{status}, 404;
+    is rows_of($thread), 0;
 };
 
 subtest 'delete assistant: with threads, one after the other, and its runs end' => sub {

@@ -605,19 +605,30 @@ sub set_deletion_bytes {
     return $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select ${bytes}::bigint'");
 }
 
+# The deletion of a run in as many calls as it takes: (code, number of calls).
+sub delete_run {
+    my ($thread, $run) = @_;
+    my ($code, $cursor, $calls) = ('waiting', undef, 0);
+    while ($code eq 'waiting' && $calls < 100) {
+        ($code, $cursor) = $play->api('delete_run', $thread, $run, $cursor);
+        $calls++;
+    }
+    return ($code, $calls);
+}
+
 subtest 'random chats with forks and deletions keep all states, and no other element' => sub {
     for my $round (0 .. 7) {
         # The random numbers that other subtests take change nothing.
         my $seed = srand($SEED + $round);
         my $thread = $play->thread;
         my (%state, %run, %of);
-        # In every second round a statement deletes one or two checkpoints, so that deletions overlap.
-        my $bytes = $round % 2 ? 13_000 : 4_000_000;
+        # In some rounds a statement deletes one or two checkpoints, so that deletions overlap, and passes 12 or 2.
+        my $bytes = (4_000_000, 13_000, 2_500)[ $round % 3 ];
         set_deletion_bytes($bytes);
         for my $turn (1 .. 40) {
             if (rand() < 0.35 && %run) {
                 my $run = (sort keys %run)[ rand keys %run ];
-                is +($play->api('delete_run', $thread, $run))[0], 'ok' or diag "seed $seed, turn $turn";
+                is +(delete_run($thread, $run))[0], 'ok' or diag "seed $seed, turn $turn";
                 delete $state{$_} for @{ delete $run{$run} };
                 $session->value('select agent.sweep_state()') for 1 .. rand 4;
             } else {
@@ -718,6 +729,140 @@ subtest 'checkpoints that are their own ancestors are deleted, whatever continue
         and not exists (select from agent.checkpoints p where p.thread_id = c.thread_id and p.checkpoint_id = c.parent_checkpoint_id)"), 0,
         'none continues a deleted one';
     set_deletion_bytes(4_000_000);
+};
+
+# Runs of a thread, each with that number of checkpoints, which continue those of the run before: their ids and their last checkpoints.
+sub run_chain {
+    my ($thread, @counts) = @_;
+    my (@runs, @heads);
+    for my $count (@counts) {
+        my ($run, @ids) = run_steps($thread, $heads[-1], map { { n => $_ } } 1 .. $count);
+        push @runs, $run;
+        push @heads, $ids[-1];
+    }
+    return (\@runs, \@heads);
+}
+
+sub head_of { return $session->value("select head_checkpoint_id from agent.threads where thread_id = '$_[0]'") }
+
+subtest 'a run that saved the head is deleted when the one before is found, in calls of a bounded number of steps' => sub {
+    my $thread = $play->thread;
+    my ($runs, $heads) = run_chain($thread, 1, 100);
+    # 12 checkpoints are passed, or one or two deleted.
+    set_deletion_bytes(13_000);
+    my ($code, $cursor) = $play->api('delete_run', $thread, $runs->[1]);
+    my $calls = 1;
+    while ($code eq 'waiting' && $calls < 20) {
+        cmp_ok length $cursor, '<=', 140, 'the cursor is short';
+        is head_of($thread), $heads->[1], 'until then nothing changes: the head';
+        is $play->status($thread, $runs->[1]), 'success', 'the run';
+        ($code, $cursor) = $play->api('delete_run', $thread, $runs->[1], $cursor);
+        $calls++;
+    }
+    is "$code $calls", 'ok 9', '12 in each of the first 8 calls, the others in the last';
+    is head_of($thread), $heads->[0], 'then the head is that of the run before';
+    is $play->status($thread, $runs->[1]), 'run_not_found', 'and the run does not exist';
+    cmp_ok $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), '>', 90, 'sweeps delete its checkpoints';
+    1 while $session->value('select agent.sweep_state()');
+    is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 1, 'to the last';
+    set_deletion_bytes(4_000_000);
+};
+
+subtest 'a deletion whose caller leaves before the head is found changes nothing' => sub {
+    my $thread = $play->thread;
+    my ($runs, $heads) = run_chain($thread, 1, 40);
+    set_deletion_bytes(13_000);
+    my $row = "select t::text from agent.threads t where thread_id = '$thread'";
+    my $before = $session->value($row);
+    my ($code, $cursor) = $play->api('delete_run', $thread, $runs->[1]);
+    is $code, 'waiting';
+    is $session->value($row), $before, 'the thread';
+    is $session->value("select count(*) from agent.run_sweeps where thread_id = '$thread'"), 0, 'nothing is to be swept';
+    is +(delete_run($thread, $runs->[1]))[0], 'ok', 'another call begins again';
+    is +($play->api('delete_run', $thread, $runs->[1], $cursor))[0], 'run_not_found', 'the cursor of the first one finds no run';
+    is head_of($thread), $heads->[0];
+    set_deletion_bytes(4_000_000);
+};
+
+subtest 'a run that is claimed while the head is looked for' => sub {
+    for my $how ('has saved nothing', 'has saved a state') {
+        my $thread = $play->thread;
+        my ($runs, $heads) = run_chain($thread, 1, 40);
+        set_deletion_bytes(13_000);
+        my ($code, $cursor) = $play->api('delete_run', $thread, $runs->[1]);
+        my $claim = $play->leased($worker, $thread);
+        my $saved = $how eq 'has saved a state' && saved($claim, $heads->[1], n => 'new');
+        my $calls = 1;
+        while ($code eq 'waiting' && $calls < 20) {
+            ($code, $cursor) = $play->api('delete_run', $thread, $runs->[1], $cursor);
+            $calls++;
+        }
+        is "$code $calls", 'ok 4', "$how: the calls go on where they were";
+        is head_of($thread), $saved || $heads->[0], "$how: the head";
+        my ($again) = $saved ? $claim : $play->claim($worker);
+        is $again->{run_id}, $claim->{run_id}, "$how: begins again, if it began with the deleted state";
+        is AgentSQL::decode($again->{start})->{checkpoint}{checkpoint_id}, $heads->[0], 'from the state before' if !$saved;
+        is +($play->api('cancel_run', $thread, $claim->{run_id}, 'rollback'))[0], 'ok';
+        $play->save($worker, AgentSQL::Play::finish($again));
+        is head_of($thread), $heads->[0], "$how: its rollback restores the state before";
+        set_deletion_bytes(4_000_000);
+    }
+};
+
+subtest 'checkpoints that a sweep deletes while the head is looked for' => sub {
+    my $thread = $play->thread;
+    my ($runs, $heads) = run_chain($thread, 1, 30, 30);
+    set_deletion_bytes(13_000);
+    is +(delete_run($thread, $runs->[1]))[0], 'ok', 'a run is deleted, all but some of its checkpoints';
+    my ($code, $cursor);
+    ($code, $cursor) = $play->api('delete_run', $thread, $runs->[2], $cursor) for 1 .. 3;
+    is $code, 'waiting';
+    my ($place) = $cursor =~ /\A[^.]+\.([^.]+)/;
+    is $session->value("select run_id from agent.checkpoints where thread_id = '$thread' and checkpoint_id = '$place'"), $runs->[1],
+        'the cursor is at one of these';
+    1 while $session->value('select agent.sweep_state()');
+    is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 31, 'sweeps delete it';
+    my $calls = 0;
+    while ($code eq 'waiting' && $calls < 20) {
+        ($code, $cursor) = $play->api('delete_run', $thread, $runs->[2], $cursor);
+        $calls++;
+    }
+    is "$code $calls", 'ok 3', 'the way begins again';
+    is head_of($thread), $heads->[0], 'to the same head';
+    set_deletion_bytes(4_000_000);
+};
+
+subtest 'a thread that is deleted, and created again, while the head is looked for' => sub {
+    my $thread = $play->thread;
+    my ($runs) = run_chain($thread, 1, 40);
+    set_deletion_bytes(13_000);
+    my ($code, $cursor) = $play->api('delete_run', $thread, $runs->[1]);
+    is $code, 'waiting';
+    is join(' ', ($play->api('delete_thread', $thread))[ 0, 1 ]), 'ok more', 'a piece of the thread is deleted';
+    is +($play->api('delete_run', $thread, $runs->[1], $cursor))[0], 'run_not_found';
+    1 while ($play->api('delete_thread', $thread, 'true'))[1];
+    is +($play->api('create_thread', $thread, 'raise', '{}'))[0], 'ok';
+    is +($play->api('delete_run', $thread, $runs->[1], $cursor))[0], 'run_not_found';
+    is head_of($thread), undef, 'the new one is empty';
+    set_deletion_bytes(4_000_000);
+};
+
+# A hostile runner can send these.
+subtest 'a head that is its own ancestor is left for none, in calls of a bounded number of steps' => sub {
+    for my $length (1, 2, 40) {
+        my $thread = $play->thread;
+        my $claim = $play->leased($worker, $thread);
+        my @ids = map { AgentSQL::uuid() } 1 .. $length;
+        $play->save($worker, map { AgentSQL::Play::checkpoint($claim, id => $ids[$_], parent => $ids[ $_ - 1 ], values => { n => 1 }) } 0 .. $#ids);
+        $play->save($worker, AgentSQL::Play::finish($claim));
+        set_deletion_bytes(13_000);
+        my ($code, $calls) = delete_run($thread, $claim->{run_id});
+        is $code, 'ok', "$length checkpoints, $calls calls";
+        cmp_ok $calls, '<=', 12;
+        is head_of($thread), undef, 'there is no state';
+        set_deletion_bytes(4_000_000);
+        1 while $session->value('select agent.sweep_state()');
+    }
 };
 
 done_testing;

@@ -1,19 +1,30 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Follows the parents of a checkpoint of the root graph past those that a run, or one that is being deleted, saved. A
--- loop, since a step of a recursive query costs three times as much.
--- Returns: the given checkpoint, or its nearest ancestor that another run saved; null for none.
--- Locks:   none.
+-- Follows the parents of a checkpoint of the root graph past those that a run, or one that is being deleted, saved:
+-- p_steps of them in a call. A loop, since a step of a recursive query costs three times as much.
+-- p_cursor: null, or what a call before returned. A place that a sweep has deleted since, or one on the way from
+-- another checkpoint, is none: the way begins again.
+-- Returns: checkpoint_id: the given one, or its nearest ancestor that another run saved; null for none;
+--          cursor: null, or where the next call goes on: then checkpoint_id is null. It is at most 140 bytes long;
+--          steps: number of checkpoints that were passed.
+-- Locks:   none. Between two calls the thread may change: what is left of the ancestors of a checkpoint stays in its
+--          order.
 create or replace function agent.skip_checkpoints(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid,
-    p_checkpoint_id uuid
-) returns uuid
+    p_checkpoint_id uuid,
+    p_cursor text,
+    p_steps bigint,
+    out checkpoint_id uuid,
+    out cursor text,
+    out steps bigint
+)
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    v_cursor  text[] := string_to_array(p_cursor, '.');
     v_skipped uuid[] := p_run_id || array(
         select s.run_id
           from agent.find_swept_runs(p_deployment_id, p_thread_id) s);
@@ -22,10 +33,24 @@ declare
     v_parent  uuid;
     -- A runner may send a checkpoint that is its own ancestor: an earlier one is compared with, at growing distances.
     v_earlier uuid;
-    v_steps   integer := 0;
-    v_until   integer := 1;
+    v_before  bigint := 0;
+    v_until   bigint := 1;
 begin
+    if v_cursor[1] = p_checkpoint_id::text and exists (
+        select from agent.checkpoints x
+         where x.deployment_id = p_deployment_id
+           and x.thread_id = p_thread_id
+           and x.checkpoint_ns = ''
+           and x.checkpoint_id = v_cursor[2]::uuid)
+    then
+        v_id := v_cursor[2];
+        v_earlier := nullif(v_cursor[3], '');
+        v_before := v_cursor[4];
+        v_until := v_before;
+    end if;
+    for v_step in 0 .. p_steps::integer
     loop
+        steps := v_step;
         select x.run_id, x.parent_checkpoint_id into v_run_id, v_parent
           from agent.checkpoints x
          where x.deployment_id = p_deployment_id
@@ -33,13 +58,16 @@ begin
            and x.checkpoint_ns = ''
            and x.checkpoint_id = v_id;
         if not found or v_id = v_earlier then
-            return null;
+            return;
         elsif (v_run_id = any (v_skipped)) is not true then
-            return v_id;
-        end if;
-        v_steps := v_steps + 1;
-        if v_steps = v_until then
-            v_until := 2 * v_until;
+            checkpoint_id := v_id;
+            return;
+        elsif v_step = p_steps then
+            cursor := array_to_string(
+                array[p_checkpoint_id, v_id, v_earlier]::text[] || (v_before + p_steps)::text, '.', '');
+            return;
+        elsif v_step = v_until then
+            v_until := 2 * v_until + v_before;
             v_earlier := v_id;
         end if;
         v_id := v_parent;
@@ -47,5 +75,5 @@ begin
 end
 $function$;
 
-comment on function agent.skip_checkpoints(uuid, uuid, uuid, uuid) is
+comment on function agent.skip_checkpoints(uuid, uuid, uuid, uuid, text, bigint) is
     'The nearest ancestor of a checkpoint that another run saved.';
