@@ -34,7 +34,7 @@ subtest 'a server role can call the functions of server and supervisor' => sub {
     is +($play->api('cancel_run', $thread, $third, 'rollback'))[0], 'ok';
     is +($play->api('delete_run', $thread, $run))[0], 'ok';
     is $session->value("select agent.renew_worker($worker, 20, false)"), 'ok';
-    is $session->value('select count(*) from agent.sweep_workers()'), 0;
+    is $session->value('select count(*) from agent.sweep_workers(5)'), 0;
     is $session->value("select count(*) from agent.mark_worker_dead($worker, true, 100)"), 0;
     is +($play->api('delete_thread', $thread))[0], 'ok';
     $session->query("select agent.notify_runs(array['$run']::uuid[])");

@@ -19,7 +19,7 @@ sub mark_dead { return scalar $session->query("select * from agent.mark_worker_d
 # How many runs of the workers it found.
 sub sweep {
     my $released = 0;
-    $released += mark_dead($_->[0], 'true') for $session->query('select agent.sweep_workers()');
+    $released += mark_dead($_->[0], 'true') for $session->query('select agent.sweep_workers(5)');
     return $released;
 }
 

@@ -106,6 +106,25 @@ subtest 'kill -9 of the supervisor: its processes end, the next supervisor execu
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+subtest 'kill -9 of the supervisor: another host executes its runs when the lease has ended' => sub {
+    my %lease = (lease_sec => 4, timing_ms => fast_timing());
+    my $lost = TestSupervisor->start($pg, %lease, node => 'lost');
+    $lost->wait_ready;
+    my $gate = make_gate();
+    my $run = $lost->start_run({ do => 'gate', path => $gate });
+    my $worker = sql("select worker_id from agent.run_queue where run_id = '$run'");
+    my $left = TestSupervisor->start($pg, %lease, node => 'left');
+    $left->wait_ready;
+    $lost->stop('KILL');
+    wait_events('the run to begin again', 4, $run);
+    is sql("select state || ' ' || (dead_at >= lease_until + interval '5 seconds') from agent.workers where worker_id = $worker"), 'dead true',
+        'the worker of the killed one is dead 5 s after its lease has ended, and not before';
+    open_gate($gate);
+    wait_status($run, 'success');
+    is attempts_of($run), 2, 'the run succeeds at its second attempt';
+    is $left->stop, 0, 'the supervisor exits with status 0';
+};
+
 subtest 'processes that a runner started end with it' => sub {
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;

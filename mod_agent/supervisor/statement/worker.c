@@ -234,17 +234,19 @@ static apr_time_t due_sweep(void *part)
 
 static const agent_statement_t sweep_workers = {
     .name = "agent_sweep_workers",
+    .params = 1,
     .is_repeatable = true,
-    .sql = "select agent.sweep_workers()"};
+    .sql = "select agent.sweep_workers($1)"};
 
 static apr_status_t send_sweep(void *part, agent_database_t *database,
                                agent_error_t **err)
 {
     agent_worker_t *worker = part;
+    const char *late_sec = apr_itoa(database->scratch, AGENT_SWEEP_LATE_SEC);
 
     worker->sweep_at = agent_database_after(worker->context,
                                             AGENT_SWEEP_INTERVAL);
-    return agent_db_send(database->db, &sweep_workers, NULL, err,
+    return agent_db_send(database->db, &sweep_workers, &late_sec, err,
                          database->scratch);
 }
 

@@ -20,11 +20,12 @@
 /*
  * Between two sweeps of workers whose lease has expired, up to 20 % sooner or
  * later. The runs of a host that dies begin again on another one within 30 s:
- * AGENT_SUPERVISOR_LEASE_SEC, 5 s in which a late renewal still succeeds
- * (agent.sweep_workers), a sweep, and a claim of the other host
+ * AGENT_SUPERVISOR_LEASE_SEC, the seconds after it in which a late renewal
+ * still succeeds, a sweep, and a claim of the other host
  * (AGENT_CLAIM_INTERVAL).
  */
 #define AGENT_SWEEP_INTERVAL apr_time_from_sec(2)
+#define AGENT_SWEEP_LATE_SEC 5
 
 typedef enum agent_worker_state_t {
     /* Not registered; predecessors were not listed yet. */

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Marks workers of any host dead whose lease ended more than 5 seconds ago, and makes the webhooks that they
--- were delivering due. Concurrent callers do not wait for each other.
+-- Marks workers of any host dead whose lease ended more than p_late_sec seconds ago, and makes the webhooks that they
+-- were delivering due. Until then a late renewal succeeds. Concurrent callers do not wait for each other.
 -- Returns: dead workers that still have runs; the caller calls agent.mark_worker_dead for each.
 -- Locks:   the workers that it marks, skipping locked ones, then rows of the outbox.
-create or replace function agent.sweep_workers() returns setof bigint
+create or replace function agent.sweep_workers(p_late_sec integer) returns setof bigint
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
@@ -17,7 +17,7 @@ begin
                 select x.worker_id
                   from agent.workers x
                  where x.state <> 'dead'
-                   and x.lease_until < v_now - interval '5 seconds'
+                   and x.lease_until < v_now - p_late_sec * interval '1 second'
                  order by x.worker_id
                    for no key update skip locked))
         returning w.worker_id
@@ -44,5 +44,5 @@ begin
 end
 $function$;
 
-comment on function agent.sweep_workers() is
+comment on function agent.sweep_workers(integer) is
     'Marks workers dead whose lease has ended; returns those that still have runs.';
