@@ -268,10 +268,6 @@ static apr_status_t check_durability(const agent_fields_t *run,
     agent_raw_t durability = agent_field_raw(run, "durability");
     agent_raw_t during = agent_field_raw(run, "checkpoint_during");
 
-    if (agent_raw_equals(durability, "sync")) {
-        return agent_schema_refuse(path, "durability",
-                                   "async or exit: sync is not supported yet");
-    }
     if (durability.length > 0 && during.length > 0
         && agent_raw_equals(durability, "exit") == (*during.text == 't')) {
         return agent_schema_refuse(path, "checkpoint_during",

@@ -129,11 +129,11 @@ void agent_run_end_fail(agent_runs_t *runs, agent_lease_t *lease,
     if (!lease->is_call) {
         line = agent_protocol_error(&lease->key, error, message, pool);
         agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, line,
-                        strlen(line));
+                        strlen(line), -1);
     }
     line = agent_protocol_end(&lease->key, status, error, message, pool);
     agent_batch_add(&runs->batches, lease, AGENT_ITEM_FAILURE, line,
-                    strlen(line));
+                    strlen(line), -1);
     apr_pool_destroy(pool);
     agent_run_end_set_state(runs, lease, AGENT_LEASE_ENDED);
 }

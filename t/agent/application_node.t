@@ -6,6 +6,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../runner";
 use AgentTest::Client;
+use AgentTest::Database;
 use AgentTest::Env qw(build_dir root slurp write_file);
 use AgentTest::Server;
 use AgentTest::Wait;
@@ -114,6 +115,18 @@ my ($process) = slurp($notes) =~ /slow (\d+)/;
 kill 'KILL', $process;
 is $client->join_run($run)->{count}, 11, 'application: a run goes on after the loss of its runner';
 is_deeply [ slurp($notes) =~ /^(\w+)/gm ], [qw(quick slow slow)], 'application: tasks that had ended are not executed again';
+# --- Durability -------------------------------------------------------------------
+
+# Its slow node does not block again.
+write_file($notes, "slow\n");
+my $lock = AgentTest::Database::hold_lock('lock table agent.checkpoint_snapshots in share mode');
+$run = $client->create_run($client->new_thread, undef, assistant_id => 'lost', durability => 'sync', input => { answer => $notes });
+wait_for('a checkpoint that cannot be saved', sub {
+    AgentTest::Database::sql("select count(*) from pg_locks where relation = 'agent.checkpoint_snapshots'::regclass and not granted") > 0;
+});
+is slurp($notes), "slow\n", 'application: with durability sync no node begins before the checkpoint before it is saved';
+close $lock;
+is $client->join_run($run)->{count}, 11, 'application: then the run goes on';
 unlike $server->error_log, qr/breach|protocol/i, 'application: the runner keeps to the protocol';
 undef $server;
 

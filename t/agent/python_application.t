@@ -6,6 +6,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../runner";
 use AgentTest::Client;
+use AgentTest::Database;
 use AgentTest::Env qw(build_dir slurp write_file);
 use AgentTest::Server;
 use AgentTest::Wait;
@@ -124,6 +125,21 @@ wait_for('the result of the other', sub {
 kill 'KILL', $process;
 is $client->join_run($run)->{n}, 2, 'a run goes on after the loss of its runner';
 is_deeply [ grep { !/process/ } split /\n/, slurp($notes) ], [qw(quick slow slow)], 'tasks that had ended are not executed again';
+
+# --- Durability ------------------------------------------------------------------------------
+
+# Its slow node does not block again.
+my $synced = write_file("$dir/notes/of_sync", "slow\n");
+chmod 0666, $synced or die "$synced: $!\n";
+my $lock = AgentTest::Database::hold_lock('lock table agent.checkpoint_snapshots in share mode');
+$run = $client->create_run($client->new_thread, undef, assistant_id => 'lost', durability => 'sync',
+    input => { items => [], path => $synced });
+wait_for('a checkpoint that cannot be saved', sub {
+    AgentTest::Database::sql("select count(*) from pg_locks where relation = 'agent.checkpoint_snapshots'::regclass and not granted") > 0;
+});
+is slurp($synced), "slow\n", 'with durability sync no node begins before the checkpoint before it is saved';
+close $lock;
+is $client->join_run($run)->{n}, 2, 'then the run goes on';
 
 undef $server;
 done_testing;

@@ -74,17 +74,15 @@ for my $case ([ $TRUE, 'async' ], [ $FALSE, 'exit' ], [ undef, undef ]) {
 }
 is create('/runs', checkpoint_during => $FALSE)->{json}{kwargs}{durability}, 'exit',
     'checkpoint_during: false is durability "exit" of a stateless run too';
-for my $case ([ 'async', $TRUE ], [ 'exit', $FALSE ]) {
+for my $case ([ 'async', $TRUE ], [ 'sync', $TRUE ], [ 'exit', $FALSE ]) {
     is create($runs[0], durability => $case->[0], checkpoint_during => $case->[1])->{json}{kwargs}{durability}, $case->[0],
         "checkpoint_during: it may be beside the same durability, $case->[0]";
 }
-for my $case ([ 'async', $FALSE ], [ 'exit', $TRUE ]) {
+for my $case ([ 'async', $FALSE ], [ 'sync', $FALSE ], [ 'exit', $TRUE ]) {
     is_refused(create($runs[0], durability => $case->[0], checkpoint_during => $case->[1]),
         '/checkpoint_during: expected the same as durability says, or none.',
         "checkpoint_during: another meaning than durability $case->[0]");
 }
-is_refused(create($runs[0], durability => 'sync'), '/durability: expected async or exit: sync is not supported yet.',
-    'durability: "sync"');
 
 # ---- the checkpoint to start from ----
 my %names = (

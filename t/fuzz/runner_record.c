@@ -88,7 +88,8 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
             && line.type == AGENT_LINE_RECORD) {
             must(line.ack >= -1);
             check_record(copy, pool);
-            agent_batch_add_record(queue, lease, copy, strlen(copy), line.ack);
+            agent_batch_add(queue, lease, AGENT_ITEM_RECORD, copy, strlen(copy),
+                            line.ack);
             check_batch(queue, pool);
         }
         text = newline != NULL ? newline + 1 : end;

@@ -38,10 +38,20 @@ sub take_line {
     $self->SUPER::take_line($line);
     my $thread_id = $self->{threads}{ $line->{run_id} // '' } or return;
     $self->{store}->take($thread_id, $line);
-    if (defined $line->{ack}) {
-        $self->send_raw($self->reply_to($line, $line->{ack}, { ok => \1, result => undef, cursor => undef }));
-    }
+    $self->acknowledge($line) if defined $line->{ack} && !$self->{is_withholding_acks};
     return;
+}
+
+# Records are acknowledged by the test.
+sub withhold_acks {
+    my ($self) = @_;
+    $self->{is_withholding_acks} = 1;
+    return;
+}
+
+sub acknowledge {
+    my ($self, $line) = @_;
+    return $self->send_raw($self->reply_to($line, $line->{ack}, { ok => \1, result => undef, cursor => undef }));
 }
 
 sub reply_to {

@@ -57,6 +57,19 @@ is_deeply last_checkpoint(@lines)->{values}{answer}{context}, { user => 'u' }, '
 @lines = $runner->run(graph_id => 'common', input => {}, durability => 'exit');
 is scalar(lines_of('checkpoint', @lines)), 1, 'version: durability exit';
 
+my $sync = start_line(graph_id => 'steps', input => { count => 1 }, durability => 'sync', stream_modes => ['tasks']);
+$runner->withhold_acks;
+$runner->send($sync);
+my @puts;
+@lines = $runner->lines_until(sub { push @puts, $_[0] if defined $_[0]{ack}; return @puts == 1 });
+push @lines, $runner->run(graph_id => 'steps', input => { count => 1 });
+is_deeply [ grep { $_->{event} eq 'tasks' && $_->{data}{name} ne '__start__' } lines_of('event', @lines) ], [],
+    'version: with durability sync no node begins before the checkpoint is committed';
+$runner->acknowledge($_) for @puts;
+@lines = $runner->lines_until(sub { $runner->acknowledge($_[0]) if defined $_[0]{ack}; return $_[0]{type} eq 'end' });
+is $lines[-1]{status}, 'success', 'version: then it goes on';
+delete $runner->{is_withholding_acks};
+
 my $start = start_line(graph_id => 'loop', input => { count => 1 }, config => { recursion_limit => 100_000 });
 $runner->send($start);
 $runner->lines_until(sub { $_[0]{type} eq 'checkpoint' && $_[0]{metadata}{step} == 3 });

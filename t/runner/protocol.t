@@ -24,6 +24,40 @@ sub breaks {
 
 sub line_of { return encode_json(shift) . "\n" }
 
+# --- Durability -------------------------------------------------------------
+
+{
+    my $runner = fresh();
+    my $start = start_line(input => human('use clock {}'), durability => 'sync', stream_modes => ['tasks']);
+    my $commit = sub { $runner->send({ type => 'reply', ok => \1, result => undef, cursor => undef, id => $_[0],
+        map { $_ => $start->{$_} } qw(run_id epoch) }) };
+    $runner->send($start);
+    for my $node (qw(agent tools agent)) {
+        my @lines = $runner->lines_until(sub { $_[0]{type} eq 'checkpoint' && $_[0]{metadata}{source} eq 'loop' });
+        my $ack = $lines[-1]{ack};
+        # An earlier one is not enough.
+        $commit->($ack - 1);
+        for my $id (1, 2) {
+            $runner->send({ type => 'ping', id => $id });
+            is $runner->expect('pong')->{id}, $id, "durability sync: $node does not begin before the checkpoint is committed";
+        }
+        $commit->($ack);
+        is $runner->expect('event')->{data}{name}, $node, "durability sync: then $node begins";
+    }
+    my @lines = $runner->lines_of_run($start->{run_id});
+    is $lines[-1]{status}, 'success', 'durability sync: the end waits for nothing';
+    is_deeply [ map { $_->{ack} } lines_of('checkpoint', $runner->run(input => human('Hello'))) ], [ (undef) x 3 ],
+        'durability: another run asks for no reply';
+}
+{
+    my $runner = fresh();
+    my $start = start_line(input => human('Hello'), durability => 'sync');
+    $runner->send($start);
+    $runner->lines_until(sub { $_[0]{type} eq 'checkpoint' && $_[0]{metadata}{step} == 0 });
+    $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 1 });
+    is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'interrupted', 'durability sync: a run that waits can be cancelled';
+}
+
 # --- Greeting ----------------------------------------------------------------
 
 {

@@ -167,9 +167,12 @@ static void checkpoint_during_agrees_with_durability(void **state)
     const char *during = "/checkpoint_during: expected the same as durability "
                          "says, or none.";
 
+    assert_null(check_run("\"durability\":\"sync\",\"checkpoint_during\":true",
+                          *state));
     assert_string_equal(
-        check_run("\"durability\":\"sync\"", *state),
-        "/durability: expected async or exit: sync is not supported yet.");
+        check_run("\"durability\":\"sync\",\"checkpoint_during\":false",
+                  *state),
+        during);
     assert_string_equal(
         check_run("\"durability\":\"exit\",\"checkpoint_during\":true", *state),
         during);

@@ -15,7 +15,7 @@ static void add(const fixture_t *fixture, int run, apr_size_t length)
     line[0] = '{';
     line[length - 1] = '}';
     agent_batch_add(&fixture->runs->batches, fixture->leases[run],
-                    AGENT_ITEM_CHECKPOINT, line, length);
+                    AGENT_ITEM_CHECKPOINT, line, length, -1);
 }
 
 static void add_long(const fixture_t *fixture, int run)
@@ -67,7 +67,7 @@ static void a_lane_makes_earlier_lines_of_its_run_due_at_once(void **state)
     runs->context->now = apr_time_from_sec(1);
     runs->batches.sent_at = runs->context->now;
     agent_batch_add(&runs->batches, fixture->leases[0], AGENT_ITEM_EVENT,
-                    "{\"x\":1}", 7);
+                    "{\"x\":1}", 7, -1);
     assert_true(APR_RING_FIRST(&runs->batches.waiting)->due_at
                 > runs->context->now);
     add_long(fixture, 0);
@@ -170,6 +170,12 @@ static void dropped_batches_are_not_counted(void **state)
     assert_int_equal(apr_hash_count(batches->lanes), 0);
 }
 
+static void add_record(agent_batch_queue_t *queue, agent_lease_t *lease,
+                       apr_int64_t ack)
+{
+    agent_batch_add(queue, lease, AGENT_ITEM_RECORD, "{\"x\":1}", 7, ack);
+}
+
 static void records_are_numbered_and_those_with_an_ack_due_now(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
@@ -179,13 +185,14 @@ static void records_are_numbered_and_those_with_an_ack_due_now(void **state)
 
     runs->context->now = apr_time_from_sec(1);
     runs->batches.sent_at = runs->context->now;
-    agent_batch_add_record(&runs->batches, lease, "{\"x\":1}", 7, -1);
-    agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, "{\"x\":1}", 7);
+    add_record(&runs->batches, lease, -1);
+    agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, "{\"x\":1}", 7,
+                    -1);
     batch = APR_RING_FIRST(&runs->batches.waiting);
     assert_true(batch->due_at > runs->context->now);
     agent_batch_hurry(&runs->batches, fixture->leases[1]->key.run_id);
     assert_true(batch->due_at > runs->context->now);
-    agent_batch_add_record(&runs->batches, lease, "{\"x\":1}", 7, 0);
+    add_record(&runs->batches, lease, 0);
     assert_int_equal(batch->due_at, runs->context->now);
     assert_int_equal(lease->records.sent, 2);
     assert_int_equal(
@@ -201,8 +208,7 @@ static void a_request_for_records_makes_them_due_now(void **state)
 
     runs->context->now = apr_time_from_sec(1);
     runs->batches.sent_at = runs->context->now;
-    agent_batch_add_record(&runs->batches, fixture->leases[0], "{\"x\":1}", 7,
-                           -1);
+    add_record(&runs->batches, fixture->leases[0], -1);
     agent_batch_hurry(&runs->batches, fixture->leases[0]->key.run_id);
     assert_int_equal(APR_RING_FIRST(&runs->batches.waiting)->due_at,
                      runs->context->now);
@@ -215,8 +221,8 @@ static void a_split_keeps_the_replies_that_records_get(void **state)
     const agent_batch_t *lane;
 
     add(fixture, 1, 100);
-    agent_batch_add_record(batches, fixture->leases[0], "{\"x\":1}", 7, 5);
-    agent_batch_add_record(batches, fixture->leases[0], "{\"x\":1}", 7, -1);
+    add_record(batches, fixture->leases[0], 5);
+    add_record(batches, fixture->leases[0], -1);
     agent_batch_split_all(batches);
     lane = APR_RING_LAST(&batches->waiting);
     assert_int_equal(APR_ARRAY_IDX(lane->items, 0, agent_item_t).ack, 5);

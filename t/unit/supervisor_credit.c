@@ -149,7 +149,7 @@ static void add_lines(const fixture_t *fixture, agent_lease_t *lease,
     line[sizeof(line) - 1] = '}';
     for (apr_size_t at = 0; at < bytes; at += sizeof(line)) {
         agent_batch_add(&fixture->runs->batches, lease, AGENT_ITEM_EVENT, line,
-                        sizeof(line));
+                        sizeof(line), -1);
     }
 }
 
@@ -225,7 +225,7 @@ static void short_lines_into_a_lane_are_bounded_for_each_run(void **state)
     memset(line, ' ', length);
     line[0] = '{';
     line[length - 1] = '}';
-    agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, line, length);
+    agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, line, length, -1);
     add_lines(fixture, lease, AGENT_BATCH_MAX_LANES);
     assert_true(runs->batches.lane_bytes > AGENT_BATCH_MAX_LANES);
     assert_false(agent_credit_allows(&runs->credits, lease, 1000));
@@ -284,7 +284,7 @@ static void a_run_that_requests_credit_in_time_is_never_held(void **state)
         assert_true(
             agent_credit_allows(&runs->credits, fixture->leases[0], length));
         agent_batch_add(&runs->batches, fixture->leases[0], AGENT_ITEM_EVENT,
-                        line, length);
+                        line, length, -1);
     }
 }
 

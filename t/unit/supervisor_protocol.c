@@ -104,6 +104,21 @@ static const char *make_checkpoint(const char *ns, apr_pool_t *pool)
                        NULL);
 }
 
+static void a_checkpoint_may_ask_for_a_reply(void **state)
+{
+    agent_line_t line;
+
+    assert_null(read_line(&line, make_checkpoint("", *state)));
+    assert_int_equal(line.ack, -1);
+    assert_null(read_line(&line, make_checkpoint(",\"ack\":null", *state)));
+    assert_int_equal(line.ack, -1);
+    assert_null(read_line(&line, make_checkpoint(",\"ack\":7", *state)));
+    assert_int_equal(line.ack, 7);
+    assert_string_equal(
+        read_line(&line, make_checkpoint(",\"ack\":-7", *state)),
+        "has no valid ack");
+}
+
 static void a_checkpoint_may_have_a_namespace(void **state)
 {
     static const char *const good[] = {"", ",\"ns\":null", ",\"ns\":\"\"",
@@ -227,6 +242,7 @@ int main(void)
         CHECK_TEST(a_pong_may_say_how_long_the_runner_is_busy),
         CHECK_TEST(ready_has_no_reserved_name),
         CHECK_TEST(names_of_events_are_a_line_of_an_event_stream),
+        CHECK_TEST(a_checkpoint_may_ask_for_a_reply),
         CHECK_TEST(a_checkpoint_may_have_a_namespace),
         CHECK_TEST(a_task_names_its_checkpoint_and_has_an_id),
     };

@@ -203,9 +203,16 @@ static void take_reply(runner_t *runner, json_object *message)
         &runner->runs, agent_json_string(message, "run_id", ""));
     const char *wrong = NULL;
 
-    if (run != NULL && run->phase == RUNNER_PHASE_LOAD
-        && run->epoch == agent_json_integer(message, "epoch", -1)) {
+    if (run == NULL || run->epoch != agent_json_integer(message, "epoch", -1)) {
+        return;
+    }
+    if (run->phase == RUNNER_PHASE_LOAD) {
         wrong = runner_load_take(run, message, runner->weight);
+    }
+    else if (agent_json_integer(message, "id", -1) == run->uncommitted) {
+        /* Also those before it: the run goes on. */
+        run->uncommitted = 0;
+        run->wake_at = 0;
     }
     if (wrong != NULL) {
         runner_command_refuse(runner, wrong);

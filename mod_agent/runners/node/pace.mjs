@@ -21,8 +21,9 @@ export async function turn() {
 }
 
 // The handlers of a run of a library that does not wait.
-export function makeHandlers(output) {
+export function makeHandlers(output, records) {
     const handleChainStart = async () => {
+        await records.committed();
         await output.settled();
         await turn();
         output.post();

@@ -30,6 +30,8 @@ export class Records {
     #isSync;
     // Records are sent one after another: a blob precedes what names it.
     #turn = Promise.resolve();
+    // The commit of the last checkpoint, with durability `sync`.
+    #commit;
     // ns -> {id, refs: name -> reference} of its last checkpoint.
     #last = new Map();
     #made = new Set();
@@ -115,6 +117,7 @@ export class Records {
                 this.#state = checkpoint.channel_values;
             }
             if (this.#isSync) {
+                this.#commit = sent.catch(() => {});
                 return { promise: sent };
             }
             await sent;
@@ -132,6 +135,14 @@ export class Records {
                 this.#waiting.delete(id);
                 waiting.resolve(false);
             }
+        }
+    }
+
+    // With durability `sync`: resolves when all that was put is committed.
+    async committed() {
+        if (this.#isSync) {
+            await this.#turn;
+            await this.#commit;
         }
     }
 

@@ -245,7 +245,7 @@ export class Run {
             context: this.#context(),
             runId: this.runId,
             signal: this.signal,
-            callbacks: this.library.waits ? undefined : makeHandlers(this.output),
+            callbacks: this.library.waits ? undefined : makeHandlers(this.output, this.records),
             control: this.#control,
             streamMode: libraryModes(this.start.stream_modes),
             subgraphs: true,

@@ -291,9 +291,9 @@ static void append_item(agent_batch_t *batch, const agent_lease_t *lease,
         kind == AGENT_ITEM_FAILURE ? "true" : "false");
 }
 
-static void add(agent_batch_queue_t *queue, agent_lease_t *lease,
-                agent_item_kind_t kind, const char *line, apr_size_t length,
-                apr_int64_t ack)
+void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
+                     agent_item_kind_t kind, const char *line,
+                     apr_size_t length, apr_int64_t ack)
 {
     bool is_event = kind == AGENT_ITEM_EVENT || kind == AGENT_ITEM_METADATA;
     bool is_end = kind == AGENT_ITEM_END || kind == AGENT_ITEM_FAILURE;
@@ -318,20 +318,6 @@ static void add(agent_batch_queue_t *queue, agent_lease_t *lease,
         due = queue->context->now;
     }
     batch->due_at = due < batch->due_at ? due : batch->due_at;
-}
-
-void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
-                     agent_item_kind_t kind, const char *line,
-                     apr_size_t length)
-{
-    add(queue, lease, kind, line, length, -1);
-}
-
-void agent_batch_add_record(agent_batch_queue_t *queue, agent_lease_t *lease,
-                            const char *line, apr_size_t length,
-                            apr_int64_t ack)
-{
-    add(queue, lease, AGENT_ITEM_RECORD, line, length, ack);
 }
 
 static void drop_if_dead(agent_batch_queue_t *queue, agent_batch_t *batch)

@@ -109,16 +109,11 @@ typedef struct agent_batch_queue_t {
 void agent_batch_init(agent_batch_queue_t *queue,
                       const agent_context_t *context);
 
-/* Adds a line of the run (copied); numbers it when it is an event. */
+/* Adds a line of the run (copied); numbers it when it is an event. With an ack,
+ * which is not negative, the batch is due now; -1: it has none. */
 void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
                      agent_item_kind_t kind, const char *line,
-                     apr_size_t length);
-
-/* Adds a record of the graph library (blob, put, put_writes); with an ack,
- * which is not negative, the batch is due now. */
-void agent_batch_add_record(agent_batch_queue_t *queue, agent_lease_t *lease,
-                            const char *line, apr_size_t length,
-                            apr_int64_t ack);
+                     apr_size_t length, apr_int64_t ack);
 
 /* Makes all batches due now; those with output of the run. */
 void agent_batch_flush(agent_batch_queue_t *queue);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replies to records of the graph library (`put`, `put_writes` with `ack`) when
- * they are committed. Few of a run may be open or unread: this limits the
- * unread input of its runner.
+ * Replies to checkpoints and records of the graph library (`checkpoint`, `put`,
+ * `put_writes` with `ack`) when they are committed. Few of a run may be open or
+ * unread: this limits the unread input of its runner.
  */
 #ifndef AGENT_SUPERVISOR_RUNNER_ACK_H
 #define AGENT_SUPERVISOR_RUNNER_ACK_H

@@ -139,7 +139,8 @@ static void take_end(agent_runs_t *runs, agent_lease_t *lease,
     }
     else {
         report_failure(runs->context, lease, line);
-        agent_batch_add(&runs->batches, lease, AGENT_ITEM_END, text, length);
+        agent_batch_add(&runs->batches, lease, AGENT_ITEM_END, text, length,
+                        -1);
         agent_run_end_set_state(runs, lease, AGENT_LEASE_ENDED);
     }
     agent_run_end_detach(runs, lease);
@@ -166,20 +167,7 @@ static void take_request(agent_runner_io_t *io, agent_runner_t *runner,
     }
 }
 
-static void take_record(agent_runner_io_t *io, agent_runner_t *runner,
-                        agent_lease_t *lease, const agent_line_t *line,
-                        const char *text, apr_size_t length)
-{
-    const char *wrong = line->ack >= 0 ? agent_ack_take(lease) : NULL;
-
-    if (wrong != NULL) {
-        agent_runner_breach(io->runners, runner, wrong);
-        return;
-    }
-    agent_batch_add_record(&io->runs->batches, lease, text, length, line->ack);
-}
-
-/* The kind of output that an event, a checkpoint or a task is. */
+/* The kind of output that an event, a checkpoint, a task or a record is. */
 static agent_item_kind_t kind_of(const agent_line_t *line)
 {
     switch (line->type) {
@@ -187,9 +175,25 @@ static agent_item_kind_t kind_of(const agent_line_t *line)
         return AGENT_ITEM_EVENT;
     case AGENT_LINE_TASK:
         return AGENT_ITEM_TASK;
+    case AGENT_LINE_RECORD:
+        return AGENT_ITEM_RECORD;
     default:
         return AGENT_ITEM_CHECKPOINT;
     }
+}
+
+static void take_item(agent_runner_io_t *io, agent_runner_t *runner,
+                      agent_lease_t *lease, const agent_line_t *line,
+                      const char *text, apr_size_t length)
+{
+    const char *wrong = line->ack >= 0 ? agent_ack_take(lease) : NULL;
+
+    if (wrong != NULL) {
+        agent_runner_breach(io->runners, runner, wrong);
+        return;
+    }
+    agent_batch_add(&io->runs->batches, lease, kind_of(line), text, length,
+                    line->ack);
 }
 
 /* Output of the run, which is stored. */
@@ -206,11 +210,8 @@ static void take_output(agent_runner_io_t *io, agent_runner_t *runner,
     else if (lease->state != AGENT_LEASE_HELD) {
         /* Ignored: the run was taken from the runner. */
     }
-    else if (line->type == AGENT_LINE_RECORD) {
-        take_record(io, runner, lease, line, text, length);
-    }
     else {
-        agent_batch_add(&runs->batches, lease, kind_of(line), text, length);
+        take_item(io, runner, lease, line, text, length);
     }
 }
 

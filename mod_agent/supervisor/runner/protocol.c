@@ -211,7 +211,7 @@ static const char *read_checkpoint(agent_line_t *line,
         || agent_protocol_kind(fields, FIELD_TASKS) != '[') {
         return "has no next or no tasks";
     }
-    return agent_protocol_read_key(line, fields);
+    return agent_protocol_read_acked(line, fields);
 }
 
 /* Whether a task has an id. Of equal members the last one counts, as in the
@@ -349,6 +349,7 @@ const char *agent_protocol_read(agent_line_t *line, const char *text,
     if (*start != '{') {
         return "is not an object";
     }
+    line->ack = -1;
     wrong = agent_protocol_collect(&fields, start);
     return wrong != NULL ? wrong : read_by_type(line, &fields);
 }

@@ -72,7 +72,8 @@ typedef struct agent_line_t {
     apr_size_t args_length;
     const char *cursor;
     apr_size_t cursor_length;
-    /* RECORD: the runner's number for the reply to it; -1: it wants none. */
+    /* CHECKPOINT, RECORD: the runner's number for the reply to it; -1: it wants
+     * none. */
     apr_int64_t ack;
     /* END: whether its status is success, or drained. */
     bool success;

@@ -214,3 +214,15 @@ const char *agent_protocol_read_key(agent_line_t *line,
     line->key.epoch = (apr_int32_t)epoch;
     return NULL;
 }
+
+const char *agent_protocol_read_acked(agent_line_t *line,
+                                      const agent_protocol_fields_t *fields)
+{
+    const agent_protocol_text_t *ack = &fields->value[FIELD_ACK];
+
+    if (ack->at != NULL && !agent_protocol_equals(ack, "null")
+        && !agent_protocol_number(&line->ack, ack, APR_INT64_MAX)) {
+        return "has no valid ack";
+    }
+    return agent_protocol_read_key(line, fields);
+}

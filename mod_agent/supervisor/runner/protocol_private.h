@@ -106,6 +106,10 @@ bool agent_protocol_is_text(const agent_protocol_text_t *value, apr_size_t min,
 const char *agent_protocol_read_key(agent_line_t *line,
                                     const agent_protocol_fields_t *fields);
 
+/* The same, and its ack. */
+const char *agent_protocol_read_acked(agent_line_t *line,
+                                      const agent_protocol_fields_t *fields);
+
 /* Lines of type RECORD. */
 const char *agent_protocol_read_blob(agent_line_t *line,
                                      const agent_protocol_fields_t *fields);

@@ -67,15 +67,6 @@ static bool is_part(const agent_protocol_fields_t *fields)
         && agent_protocol_number(&number, part, count - 1);
 }
 
-static bool read_ack(agent_line_t *line, const agent_protocol_fields_t *fields)
-{
-    const agent_protocol_text_t *ack = &fields->value[FIELD_ACK];
-
-    line->ack = -1;
-    return ack->at == NULL || agent_protocol_equals(ack, "null")
-        || agent_protocol_number(&line->ack, ack, APR_INT64_MAX);
-}
-
 const char *agent_protocol_read_blob(agent_line_t *line,
                                      const agent_protocol_fields_t *fields)
 {
@@ -84,7 +75,6 @@ const char *agent_protocol_read_blob(agent_line_t *line,
     agent_protocol_text_t type;
 
     line->type = AGENT_LINE_RECORD;
-    line->ack = -1;
     if (!agent_protocol_is_uuid(&fields->value[FIELD_DIGEST])) {
         return "has no valid digest";
     }
@@ -116,8 +106,7 @@ static const char *read_common(agent_line_t *line,
     if (!agent_protocol_is_uuid(&fields->value[FIELD_CHECKPOINT_ID])) {
         return "has no valid checkpoint_id";
     }
-    return read_ack(line, fields) ? agent_protocol_read_key(line, fields)
-                                  : "has no valid ack";
+    return agent_protocol_read_acked(line, fields);
 }
 
 const char *agent_protocol_read_put(agent_line_t *line,

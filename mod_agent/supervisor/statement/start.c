@@ -360,7 +360,7 @@ static void announce(agent_runs_t *runs, agent_lease_t *lease)
     apr_pool_create(&pool, runs->context->pool);
     line = agent_protocol_metadata(&lease->key, lease->attempt, pool);
     agent_batch_add(&runs->batches, lease, AGENT_ITEM_METADATA, line,
-                    strlen(line));
+                    strlen(line), -1);
     apr_pool_destroy(pool);
 }
 

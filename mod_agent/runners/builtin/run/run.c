@@ -358,14 +358,14 @@ static void choose_next(runner_run_t *run)
     else if (run->is_call) {
         advance_call(run);
     }
-    else if (run->next == RUNNER_NODE_NONE) {
-        end_run(run, SUCCESS, NULL);
-    }
-    else if (run->is_stopping) {
-        end_run(run, DRAINED, NULL);
+    else if (run->next == RUNNER_NODE_NONE || run->is_stopping) {
+        end_run(run, run->next == RUNNER_NODE_NONE ? SUCCESS : DRAINED, NULL);
     }
     else if (run->steps_left <= 0) {
         fail_steps(run);
+    }
+    else if (run->uncommitted > 0) {
+        wait_for(run, AGENT_CLOCK_NEVER);
     }
     else {
         start_node(run);

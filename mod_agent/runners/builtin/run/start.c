@@ -137,6 +137,8 @@ apr_status_t runner_start_read(runner_run_t **out, json_object *start,
         agent_json_get(start, "interrupt_before"));
     run->interrupt_after = read_breakpoints(
         agent_json_get(start, "interrupt_after"));
+    run->is_sync = strcmp(agent_json_string(start, "durability", ""), "sync")
+        == 0;
     run->steps_left = read_steps(start, graph);
     run->step = RUNNER_STEP_NONE;
     return APR_SUCCESS;

@@ -63,6 +63,7 @@ struct runner_run_t {
     /* From `start` or `call`; belongs to pool, as do its texts. */
     json_object *start;
     bool is_call;      /* it has no events, and executes no node */
+    bool is_sync;      /* durability: a node waits for the commit before it */
     size_t supersteps; /* of the call `update`, which were applied */
     /* The result of another call, which may be null; belongs to pool. */
     json_object *value;
@@ -76,8 +77,10 @@ struct runner_run_t {
     unsigned interrupt_after;
 
     runner_phase_t phase;
-    /* The last request, 0: none; where the next part begins, "" at first. */
+    /* The last request or checkpoint with `ack`; the one that the next node
+     * waits for; 0: none. Where the next part begins, "" at first. */
     int64_t request_id;
+    int64_t uncommitted;
     char cursor[RUNNER_CURSOR_SIZE];
     /* Why the state cannot be read; NULL otherwise. */
     runner_problem_t *load_problem;
@@ -93,8 +96,7 @@ struct runner_run_t {
     runner_tally_t tally;
     /* The state of the last checkpoint has been read. */
     bool is_loaded;
-    /* All messages have an id and a type. */
-    bool is_checked;
+    bool is_checked; /* all messages have an id and a type */
     /* The last checkpoint is one of this run. */
     bool has_saved;
     /* values are those of the checkpoint checkpoint_id. */
@@ -105,8 +107,7 @@ struct runner_run_t {
     char checkpoint_id[AGENT_UUID_SIZE];
     char parent_id[AGENT_UUID_SIZE];
     int64_t step;
-    /* The number of nodes that the run may still execute. */
-    int64_t steps_left;
+    int64_t steps_left; /* nodes that the run may still execute */
     /* The next node; while a node executes, that node. */
     runner_node_t next;
     /* The node that wrote the last checkpoint, as far as it is known. */
@@ -115,8 +116,7 @@ struct runner_run_t {
     bool is_stopping;
     /* A client continues after a breakpoint, which is not applied again. */
     bool is_resuming;
-    /* A line is longer than the protocol allows, or the state larger than its
-     * limits. */
+    /* A line is longer than the protocol allows, or the state too large. */
     bool has_overflown;
 
     /* The memory of the state in bytes (weight.h); before the first checkpoint
