@@ -120,16 +120,38 @@ sub node_application {
     });
 }
 
-# beside('python', folder): a copy of an application that uses the packages of the
-# example of its language.
-sub beside {
-    my ($language, $source) = @_;
-    my $packages = application($language);
+# library('python'): a copy of an application of t/sdk/library, whose packages are
+# installed once: those of langchain and deepagents too. (folder, its packages)
+sub library {
+    my ($language) = @_;
+    my $source = "$HERE/library/$language";
+    my $packages = $language eq 'python' ? library_of_python($source) : library_of_node($source);
     my $folder = tempdir('agent-test-XXXXXX', TMPDIR => 1, CLEANUP => 1);
     chmod 0755, $folder;
     symlink "$packages/$_", "$folder/$_" for grep { -e "$packages/$_" } qw(.agent node_modules);
     command('cp', '-R', "$source/.", $folder);
-    return $folder;
+    return ($folder, $packages);
+}
+
+sub library_of_python {
+    my ($source) = @_;
+    return install('library-python', 'library/python/requirements.txt', sub {
+        my ($new) = @_;
+        command(qw(/usr/bin/python3 -m venv), "$new/.agent/venv");
+        command("$new/.agent/venv/bin/python", qw(-m pip install --quiet --no-compile),
+            qw(--disable-pip-version-check --require-hashes --only-binary :all:), '-r', "$source/requirements.txt");
+    });
+}
+
+sub library_of_node {
+    my ($source) = @_;
+    return install('library-javascript', 'library/javascript/package-lock.json', sub {
+        my ($new) = @_;
+        for my $file (qw(package.json package-lock.json)) {
+            copy("$source/$file", "$new/$file") or die "$file: $!\n";
+        }
+        command(qw(npm ci --ignore-scripts --no-audit --no-fund --prefix), $new);
+    });
 }
 
 # The path of Node: that of its own, not a link to a version manager.

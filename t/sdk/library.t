@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The features of the libraries of both languages through httpd: applications in Python
-# and JavaScript with the same graphs, one server for both.
+# and JavaScript with the same graphs, one server for both; and the graphs as nodes of
+# graphs elsewhere.
 use strict;
 use warnings;
 use AgentTest::Wait;
@@ -9,19 +10,20 @@ use lib $FindBin::Bin;
 use SdkTest;
 use Test::More;
 
-my @languages = qw(python javascript);
-my %folder = map { $_ => SdkTest::beside($_, "$FindBin::Bin/library/$_") } @languages;
-for my $packages (map { SdkTest::application($_) } @languages) {
+my ($python_folder, $python) = SdkTest::library('python');
+my ($node_folder,   $node)   = SdkTest::library('javascript');
+for my $packages ($python, $node) {
     plan skip_all => "the user of runners may not read $packages" if !SdkTest::is_readable($packages);
 }
 my $sdk = SdkTest->new(config => <<"CONF");
-AgentApplication python $folder{python}
-AgentApplication javascript $folder{javascript}
+AgentApplication python $python_folder
+AgentApplication javascript $node_folder
 AgentNodeProgram "@{[SdkTest::node()]}"
 AgentCallTimeout 120s
 CONF
-wait_for('the reports', sub { @{ $sdk->client->post('/assistants/search', { graph_id => "$_-steps" })->{json} } }) for @languages;
-my ($python, $node) = map { SdkTest::application($_) } @languages;
-$sdk->run_script("$python/.agent/venv/bin/python", 'python_sdk.py', 'library');
-$sdk->run_script(node => 'javascript.mjs', "$node/node_modules", 'library');
+for my $language (qw(python javascript)) {
+    wait_for('the reports', sub { @{ $sdk->client->post('/assistants/search', { graph_id => "$language-steps" })->{json} } });
+}
+$sdk->run_script("$python/.agent/venv/bin/python", 'python_sdk.py', qw(library agents remote));
+$sdk->run_script(node => 'javascript.mjs', "$node/node_modules", $_) for qw(library remote);
 $sdk->finish;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// RemoteGraph of the library: the graphs of `library/` as nodes of a graph of this process.
+import { randomUUID } from 'node:crypto';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { collect, say, scenario } from './tap.mjs';
+
+// Those of the application.
+const require = createRequire(path.join(process.argv[2], 'remote.cjs'));
+const { Annotation, Command, MemorySaver, MessagesAnnotation, START, StateGraph } = require('@langchain/langgraph');
+const { RemoteGraph } = require('@langchain/langgraph/remote');
+
+const Notes = Annotation.Root({
+    n: Annotation(),
+    notes: Annotation({ reducer: (left, right) => [...left, ...right], default: () => [] }),
+});
+
+function each(name, body) {
+    for (const language of ['python', 'javascript']) {
+        scenario(`${language}: RemoteGraph: ${name}`, (t) => body(t, (graph) => `${language}-${graph}`));
+    }
+}
+
+// A graph with the remote one as a node, the remote graph, a config.
+function parentOf(graphId, schema = Notes) {
+    const remote = new RemoteGraph({ graphId, url: process.env.AGENT_TEST_URL });
+    const parent = new StateGraph(schema).addNode('remote', remote).addEdge(START, 'remote')
+        .compile({ checkpointer: new MemorySaver() });
+    return { parent, remote, config: { configurable: { thread_id: randomUUID() } } };
+}
+
+each('streams', async (t, graph) => {
+    const { parent, config } = parentOf(graph('stream'), MessagesAnnotation);
+    const parts = await collect(await parent.stream(say('Look!'), {
+        ...config, streamMode: ['updates', 'custom', 'messages', 'values'], subgraphs: true }));
+    const names = new Set(parts.map(([place, mode]) => [...place.map((name) => name.split(':')[0]), mode].join(' ')));
+    for (const name of ['updates', 'remote updates', 'remote inner updates', 'remote inner custom']) {
+        t.ok(names.has(name), `events of the remote graph: ${name}`, [...names]);
+    }
+    t.is(parts.filter(([, mode]) => mode === 'custom').map(([, , data]) => data), [{ 'looks at': 'the shelf' }, { counts: 4 }],
+        'what its nodes write');
+    t.is(parts.at(-1)[2].messages.length, 4, 'the result is in the state');
+});
+
+each('interrupts', async (t, graph) => {
+    const { parent, remote, config } = parentOf(graph('deep'));
+    await parent.invoke({ n: 1 }, config);
+    const state = await parent.getState(config);
+    t.is([state.next, state.tasks[0].interrupts[0].value], [['remote'], 'how many?'], 'the graph stops at the node');
+    const inside = await remote.getState(config, { subgraphs: true });
+    t.is([inside.next, inside.tasks[0].interrupts[0].value], [['level'], 'how many?'], "as the remote graph's state says");
+    t.is((await remote.invoke(new Command({ resume: 6 }), config)).n, 7, 'an answer resumes it');
+});
+
+each('states', async (t, graph) => {
+    const { remote, config } = parentOf(graph('steps'));
+    t.is((await t.errorOf(remote.invoke({ notes: [] }, config)))?.name, 'GraphInterrupt', 'a breakpoint is one of the caller');
+    const state = await remote.getState(config);
+    t.is([state.values.notes, state.next], [['one', 'two'], ['three']], 'its state at a breakpoint');
+    await remote.updateState(config, { notes: ['by hand'] }, 'two');
+    t.is((await remote.invoke(null, config)).notes, ['one', 'two', 'by hand', 'three'], 'a run goes on from an update');
+    const history = await collect(remote.getStateHistory(config));
+    t.is([history.length, history[0].next], [6, []], 'its history');
+    t.is(Object.keys((await remote.getGraphAsync()).nodes).sort(), ['__end__', '__start__', 'one', 'three', 'two'], 'its drawing');
+    const error = await t.errorOf(parentOf(graph('fail')).parent.invoke({ n: 0 }, config));
+    t.ok(String(error?.message).includes('OutOfStockError'), 'an error is the caller\'s, by its name', String(error));
+});
