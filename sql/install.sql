@@ -125,10 +125,12 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/next_webhook_deployment.sql
 \ir functions/inline/namespace_end.sql
 \ir functions/inline/render_item.sql
+\ir functions/inline/find_threads.sql
 
 \ir functions/internal/find_snapshot.sql
 \ir functions/internal/is_saved_update.sql
 \ir functions/internal/read_words.sql
+\ir functions/internal/read_thread_filter.sql
 \ir functions/internal/render_interrupts.sql
 \ir functions/internal/concat_objects.sql
 \ir functions/internal/pick_members.sql
@@ -241,6 +243,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/open_deployment.sql
 \ir functions/api/retire_node.sql
 \ir functions/api/get_thread.sql
+\ir functions/api/search_threads.sql
+\ir functions/api/count_threads.sql
 \ir functions/api/update_thread.sql
 \ir functions/api/create_thread.sql
 \ir functions/api/delete_thread.sql

@@ -23,6 +23,9 @@ int agent_handle_assistant_versions(agent_call_t *call);
 int agent_handle_assistant_latest(agent_call_t *call);
 
 int agent_handle_thread_create(agent_call_t *call);
+int agent_handle_thread_search(agent_call_t *call);
+int agent_handle_thread_count(agent_call_t *call);
+int agent_handle_thread_prune(agent_call_t *call);
 int agent_handle_thread_get(agent_call_t *call);
 int agent_handle_thread_update(agent_call_t *call);
 int agent_handle_thread_delete(agent_call_t *call);

@@ -14,11 +14,15 @@
 #include "../model/thread.h"
 #include "../stream/deletion.h"
 #include "../stream/large_values.h"
+#include "../stream/page.h"
 #include "../stream/thread_copy.h"
 #include "../stream/thread_stream.h"
 #include "../stream/update.h"
 #include "../wait/park.h"
 #include "creation.h"
+
+/* Of a search, which is kept while it waits for its turn. */
+#define SEARCH_BYTES 65536
 
 /* The client's id in lower case, or a new one. */
 static const char *choose_thread_id(const agent_call_t *call)
@@ -115,6 +119,51 @@ int agent_handle_thread_get(agent_call_t *call)
     return agent_large_values_respond(call, body, cursor, pool);
 }
 
+static apr_status_t read_search(agent_call_t *call)
+{
+    agent_raw_t value;
+
+    if (call->body_length > SEARCH_BYTES) {
+        return agent_error_setf(&call->err, AGENT_E_TOO_LARGE, call->pool,
+                                "The body of a search is larger than %d bytes.",
+                                SEARCH_BYTES);
+    }
+    return agent_request_body(&value, call) == APR_SUCCESS
+        ? agent_schema_threads(value, &call->err, call->pool)
+        : APR_EGENERAL;
+}
+
+static apr_status_t read_threads(agent_page_t *page, agent_call_t *call,
+                                 agent_db_pool_t *db, const void *request,
+                                 const char *max_bytes, apr_pool_t *pool)
+{
+    return agent_thread_search(page, db, call->ref.deployment_id, call->body,
+                               max_bytes, &call->err, pool);
+}
+
+static apr_status_t read_count(agent_page_t *page, agent_call_t *call,
+                               agent_db_pool_t *db, const void *request,
+                               const char *max_bytes, apr_pool_t *pool)
+{
+    return agent_thread_count(page, db, call->ref.deployment_id, call->body,
+                              max_bytes, &call->err, pool);
+}
+
+static const agent_page_request_t search = {.read = read_threads};
+static const agent_page_request_t count = {.read = read_count};
+
+int agent_handle_thread_search(agent_call_t *call)
+{
+    return read_search(call) == APR_SUCCESS ? agent_page_respond(call, &search)
+                                            : agent_problem_send(call);
+}
+
+int agent_handle_thread_count(agent_call_t *call)
+{
+    return read_search(call) == APR_SUCCESS ? agent_page_respond(call, &count)
+                                            : agent_problem_send(call);
+}
+
 /* Whether the client wants no representation in the response (RFC 7240). */
 static bool prefers_minimal(const agent_call_t *call)
 {
@@ -148,6 +197,37 @@ int agent_handle_thread_update(agent_call_t *call)
 int agent_handle_thread_delete(agent_call_t *call)
 {
     return agent_deletion_delete_thread(call);
+}
+
+/* UUIDs that the schema has checked, in lower case. */
+static const apr_array_header_t *read_ids(const agent_call_t *call,
+                                          agent_raw_t array)
+{
+    apr_array_header_t *ids = apr_array_make(call->pool, 16,
+                                             sizeof(const char *));
+    const char *at = array.text;
+    agent_raw_t value;
+
+    while (agent_element_next(&value, &at)) {
+        char id[AGENT_UUID_SIZE];
+
+        agent_uuid_parse(id, agent_raw_string(value, call->pool));
+        APR_ARRAY_PUSH(ids, const char *) = apr_pstrdup(call->pool, id);
+    }
+    return ids;
+}
+
+int agent_handle_thread_prune(agent_call_t *call)
+{
+    agent_raw_t value;
+
+    if (agent_request_body(&value, call) != APR_SUCCESS
+        || agent_schema_prune(&call->fields, value, &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_deletion_prune_threads(
+        call, read_ids(call, agent_field_raw(call->fields, "thread_ids")));
 }
 
 int agent_handle_thread_copy(agent_call_t *call)

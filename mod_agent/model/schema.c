@@ -30,6 +30,15 @@ static const char *const assistant_fields[] = {
     "assistant_id", "graph_id", "name",     "description",
     "config",       "context",  "metadata", "created_at",
     "updated_at",   "version",  NULL};
+static const char *const prunings[] = {"delete", NULL};
+static const char *const thread_statuses[] = {"idle", "busy", "interrupted",
+                                              "error", NULL};
+static const char *const thread_orders[] = {"thread_id",        "status",
+                                            "created_at",       "updated_at",
+                                            "state_updated_at", NULL};
+static const char *const thread_record_fields[] = {
+    "thread_id", "created_at", "updated_at", "state_updated_at", "metadata",
+    "config",    "status",     "values",     "interrupts",       NULL};
 
 const char *const agent_if_exists[] = {"raise", "do_nothing", NULL};
 const char *const agent_cancel_actions[] = {"interrupt", "rollback", NULL};
@@ -184,6 +193,44 @@ static const agent_check_t assistants_members[] = {
     {.key = "select", .check = agent_check_words, .words = assistant_fields},
     {.key = NULL}};
 
+/* An object, or an array of objects. */
+static apr_status_t check_excluded(const agent_check_t *check,
+                                   agent_raw_t value,
+                                   const agent_json_path_t *path)
+{
+    return agent_raw_kind(value) == AGENT_RAW_ARRAY
+        ? agent_check_objects(check, value, path)
+        : agent_check_metadata(check, value, path);
+}
+
+/* Also of a count, in which the last ones have no meaning. */
+static const agent_check_t threads_members[] = {
+    {.key = "ids", .check = agent_check_uuids, .high = 1000},
+    {.key = "metadata", .check = agent_check_metadata},
+    {.key = "exclude_metadata", .check = check_excluded, .low = 1, .high = 16},
+    {.key = "status", .check = agent_check_word, .words = thread_statuses},
+    {.key = "values", .check = agent_check_unsupported},
+    {.key = "extract", .check = agent_check_unsupported},
+    {.key = "limit", .check = agent_check_integer, .low = 1, .high = 1000},
+    {.key = "offset",
+     .check = agent_check_integer,
+     .low = 0,
+     .high = 2147480000},
+    {.key = "sort_by", .check = agent_check_word, .words = thread_orders},
+    {.key = "sort_order", .check = agent_check_word, .words = sort_orders},
+    {.key = "select",
+     .check = agent_check_words,
+     .words = thread_record_fields},
+    {.key = NULL}};
+
+static const agent_check_t prune_members[] = {
+    {.key = "thread_ids",
+     .required = true,
+     .check = agent_check_uuids,
+     .high = 1000},
+    {.key = "strategy", .check = agent_check_word, .words = prunings},
+    {.key = NULL}};
+
 static const agent_check_t cancel_members[] = {
     {.key = "status", .check = agent_check_word, .words = cancel_statuses},
     {.key = "thread_id", .check = agent_check_uuid},
@@ -250,6 +297,23 @@ apr_status_t agent_schema_thread_update(agent_raw_t body, agent_error_t **err,
     const agent_fields_t *fields;
 
     return agent_schema_check_body(&fields, thread_update_members, body, &path);
+}
+
+apr_status_t agent_schema_threads(agent_raw_t body, agent_error_t **err,
+                                  apr_pool_t *pool)
+{
+    const agent_json_path_t path = {.err = err, .pool = pool};
+    const agent_fields_t *fields;
+
+    return agent_schema_check_body(&fields, threads_members, body, &path);
+}
+
+apr_status_t agent_schema_prune(const agent_fields_t **fields, agent_raw_t body,
+                                agent_error_t **err, apr_pool_t *pool)
+{
+    agent_json_path_t path = {.err = err, .pool = pool};
+
+    return agent_schema_check_body(fields, prune_members, body, &path);
 }
 
 apr_status_t agent_schema_thread(const agent_fields_t **fields,

@@ -45,6 +45,14 @@ apr_status_t agent_schema_thread(const agent_fields_t **fields,
 apr_status_t agent_schema_thread_update(agent_raw_t body, agent_error_t **err,
                                         apr_pool_t *pool);
 
+/* The bodies of POST /threads/search and /threads/count. */
+apr_status_t agent_schema_threads(agent_raw_t body, agent_error_t **err,
+                                  apr_pool_t *pool);
+
+/* The body of POST /threads/prune. */
+apr_status_t agent_schema_prune(const agent_fields_t **fields, agent_raw_t body,
+                                agent_error_t **err, apr_pool_t *pool);
+
 /* The body of POST /threads/{thread_id}/runs. */
 apr_status_t agent_schema_run(const agent_fields_t **fields, agent_raw_t body,
                               agent_error_t **err, apr_pool_t *pool);

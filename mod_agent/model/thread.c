@@ -39,6 +39,50 @@ apr_status_t agent_thread_get(const char **body, const char **cursor,
                                     pool);
 }
 
+static const agent_statement_t search_threads = {
+    .name = "agent_search_threads",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select code, body, next, total from agent.search_threads($1, $2, "
+           "$3)"};
+
+apr_status_t agent_thread_search(agent_page_t *page, agent_db_pool_t *db,
+                                 const char *deployment_id, const char *request,
+                                 const char *max_bytes, agent_error_t **err,
+                                 apr_pool_t *pool)
+{
+    const char *params[] = {deployment_id, request, max_bytes};
+    agent_db_result_t *result = NULL;
+    apr_status_t rv = agent_db_pool_query(&result, db, &search_threads, params,
+                                          err, pool);
+
+    if (rv == APR_SUCCESS) {
+        rv = agent_db_read_code(&page->body, result, err, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        page->next = agent_db_value(result, 0, 2);
+        page->total = agent_db_value(result, 0, 3);
+    }
+    return rv;
+}
+
+static const agent_statement_t count_threads = {
+    .name = "agent_count_threads",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.count_threads($1, $2, $3)"};
+
+apr_status_t agent_thread_count(agent_page_t *page, agent_db_pool_t *db,
+                                const char *deployment_id, const char *request,
+                                const char *max_bytes, agent_error_t **err,
+                                apr_pool_t *pool)
+{
+    const char *params[] = {deployment_id, request, max_bytes};
+
+    return agent_db_pool_call(&page->body, db, &count_threads, params, err,
+                              pool);
+}
+
 static const agent_statement_t update_thread = {
     .name = "agent_update_thread",
     .params = 4,

@@ -23,6 +23,20 @@ apr_status_t agent_thread_get(const char **body, const char **cursor,
                               agent_db_pool_t *db, const agent_run_ref_t *ref,
                               agent_error_t **err, apr_pool_t *pool);
 
+/* Lists threads: up to the limit of the request, or as many as fit into about
+ * 16 MB, but at least one; counts those that a search would find: page->body is
+ * the number. request: the body as sent, checked by agent_schema_threads().
+ * page->body NULL, without a result if max_bytes is set: the work is left for a
+ * turn, see page.h. */
+apr_status_t agent_thread_search(agent_page_t *page, agent_db_pool_t *db,
+                                 const char *deployment_id, const char *request,
+                                 const char *max_bytes, agent_error_t **err,
+                                 apr_pool_t *pool);
+apr_status_t agent_thread_count(agent_page_t *page, agent_db_pool_t *db,
+                                const char *deployment_id, const char *request,
+                                const char *max_bytes, agent_error_t **err,
+                                apr_pool_t *pool);
+
 /* Merges metadata into those of a thread, and returns the record as
  * agent_thread_get(). request: the body as sent. Further error: INVALID, for
  * too many members. */

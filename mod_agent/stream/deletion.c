@@ -21,6 +21,10 @@ typedef struct deletion_t {
     /* Of a thread: a piece was deleted. */
     bool begun;
     bool with_threads;
+    /* Of several threads: the next one, and those that were deleted. */
+    const apr_array_header_t *thread_ids;
+    int index;
+    int pruned;
     /* Of an assistant: as in agent_assistant_delete(), in the call's pool. */
     const char *before;
     /* Of a run: as in agent_run_delete(), empty at first. */
@@ -84,16 +88,44 @@ static apr_status_t delete_assistant(deletion_t *deletion, agent_db_pool_t *db,
     return rv;
 }
 
-static int respond(agent_call_t *call, apr_status_t rv)
+static apr_status_t prune_threads(deletion_t *deletion, agent_db_pool_t *db,
+                                  apr_pool_t *scratch)
 {
-    return rv == APR_SUCCESS ? agent_response_empty(call, HTTP_NO_CONTENT)
-                             : agent_problem_send(call);
+    agent_call_t *call = deletion->call;
+    apr_status_t rv;
+
+    call->ref.thread_id = APR_ARRAY_IDX(deletion->thread_ids, deletion->index,
+                                        const char *);
+    rv = delete_thread(deletion, db, scratch);
+    if (APR_STATUS_IS_EAGAIN(rv)
+        || (rv != APR_SUCCESS && call->err->id != AGENT_E_THREAD_NOT_FOUND)) {
+        return rv;
+    }
+    deletion->pruned += rv == APR_SUCCESS;
+    deletion->index++;
+    deletion->begun = false;
+    return deletion->index < deletion->thread_ids->nelts ? APR_EAGAIN
+                                                         : APR_SUCCESS;
+}
+
+static int respond(const deletion_t *deletion, apr_status_t rv)
+{
+    agent_call_t *call = deletion->call;
+
+    if (rv != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return deletion->thread_ids == NULL
+        ? agent_response_empty(call, HTTP_NO_CONTENT)
+        : agent_response_json(call, HTTP_OK,
+                              apr_psprintf(call->pool, "{\"pruned_count\":%d}",
+                                           deletion->pruned));
 }
 
 /* Of a deletion that takes no more turns; see deletion.h. */
 static apr_status_t leave_rest(const deletion_t *deletion, apr_status_t rv)
 {
-    return deletion->begun ? APR_SUCCESS : rv;
+    return deletion->begun && deletion->thread_ids == NULL ? APR_SUCCESS : rv;
 }
 
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
@@ -114,7 +146,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         || (rv != APR_SUCCESS && call->err->id == AGENT_E_POOL_EXHAUSTED)) {
         return AGENT_TURN_MORE;
     }
-    (void)!respond(call, leave_rest(deletion, rv));
+    (void)!respond(deletion, leave_rest(deletion, rv));
     return AGENT_TURN_DONE;
 }
 
@@ -130,11 +162,12 @@ static int delete_all(deletion_t *deletion, const char *key)
     int result;
 
     if (!APR_STATUS_IS_EAGAIN(rv)) {
-        return respond(call, rv);
+        return respond(deletion, rv);
     }
     agent_body_release(call);
     rv = agent_park(&result, call->r, &parking, &call->err);
-    return rv == APR_SUCCESS ? result : respond(call, leave_rest(deletion, rv));
+    return rv == APR_SUCCESS ? result
+                             : respond(deletion, leave_rest(deletion, rv));
 }
 
 int agent_deletion_delete_thread(agent_call_t *call)
@@ -163,4 +196,15 @@ int agent_deletion_delete_assistant(agent_call_t *call, bool with_threads)
     deletion->delete_piece = delete_assistant;
     deletion->with_threads = with_threads;
     return delete_all(deletion, call->assistant_id);
+}
+
+int agent_deletion_prune_threads(agent_call_t *call,
+                                 const apr_array_header_t *thread_ids)
+{
+    deletion_t *deletion = apr_pcalloc(call->pool, sizeof(*deletion));
+
+    deletion->call = call;
+    deletion->delete_piece = prune_threads;
+    deletion->thread_ids = thread_ids;
+    return delete_all(deletion, call->ref.deployment_id);
 }

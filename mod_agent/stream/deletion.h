@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include <apr_tables.h>
+
 #include "../http/call.h"
 
 /*
@@ -24,6 +26,14 @@ int agent_deletion_delete_thread(agent_call_t *call);
 
 /* The run call->ref, which is final. */
 int agent_deletion_delete_run(agent_call_t *call);
+
+/*
+ * Deletes these threads (texts in the call's pool, at least one), and responds
+ * with the number of those that existed. In turns, as above; when it is left,
+ * threads that have not been reached are left as they are: 503.
+ */
+int agent_deletion_prune_threads(agent_call_t *call,
+                                 const apr_array_header_t *thread_ids);
 
 /* The assistant call->assistant_id; with_threads: after the threads whose last
  * run it was. */

@@ -24,6 +24,7 @@ create table agent.threads (
     created_at          timestamptz not null,
     updated_at          timestamptz not null,
     state_updated_at    timestamptz,
+    updated_hour timestamp not null generated always as (date_trunc('hour', updated_at at time zone 'UTC')) stored,
     constraint threads_pkey primary key (deployment_id, thread_id),
     constraint threads_status_check
         check (status in ('idle', 'busy', 'interrupted', 'error')),
@@ -57,11 +58,23 @@ comment on column agent.threads.is_deleted is
 comment on column agent.threads.created_at is 'When it was created.';
 comment on column agent.threads.updated_at is 'When it was last changed.';
 comment on column agent.threads.state_updated_at is 'When the head last moved.';
+comment on column agent.threads.updated_hour is
+    'The hour of updated_at: an index of it orders searches, and changes once an hour, not with each change.';
 
 create index threads_assistant on agent.threads (deployment_id, assistant_id, thread_id)
     where assistant_id is not null;
 comment on index agent.threads_assistant is
     'Finds the threads to delete with an assistant; without those of system assistants, which most runs use.';
+
+create index threads_updated on agent.threads (deployment_id, updated_hour)
+    where not temporary and not is_deleted;
+comment on index agent.threads_updated is 'Finds the threads of a search that were changed last.';
+
+-- The hash of each path begins with the deployment: others with the same metadata are not found.
+create index threads_metadata on agent.threads
+    using gin (jsonb_set('{}', array[deployment_id::text], metadata) jsonb_path_ops)
+    where not temporary and not is_deleted;
+comment on index agent.threads_metadata is 'Finds the threads of a search by their metadata, below their deployment.';
 
 create table agent.thread_expiries (
     deployment_id  uuid        not null,

@@ -154,6 +154,11 @@ sub rows_for {
             is $me->get(run_path($done))->{status}, 404, "$what creates a thread without the other one's runs";
             is $me->delete("/threads/$done->{thread_id}")->{status}, 204, "$what creates a thread that can be deleted";
         } ],
+        'POST /threads/search' => [ { ids => [ $done->{thread_id} ] }, sub { is_deeply $_[0]{json}, [], "$_[1] finds no thread of the other deployment" } ],
+        'POST /threads/count' => [ { ids => [ $done->{thread_id} ] }, sub { is $_[0]{json}, 0, "$_[1] counts the own ones only" } ],
+        'POST /threads/prune' => [ { thread_ids => [ $done->{thread_id} ] }, sub {
+            is_deeply $_[0]{json}, { pruned_count => 0 }, "$_[1] deletes no thread of the other deployment";
+        } ],
         'GET /threads/{thread_id}'                        => [ undef, $unseen ],
         'PATCH /threads/{thread_id}'                      => [ { metadata => { x => 1 } }, $unseen ],
         'DELETE /threads/{thread_id}'                     => [ undef, $unseen ],

@@ -26,7 +26,7 @@ subtest 'unknown operations: the detail names method and path' => sub {
     is $root->{status}, 404, 'unknown operations: GET / is 404';
     like $root->{json}{detail}, qr{GET /ok and /info}, 'unknown operations: the detail of GET / names /ok and /info';
     is $client->post("/$_", {})->{json}{detail}, "This server has no POST /$_.",
-        "unknown operations: the detail names POST /$_" for qw(threads/search crons);
+        "unknown operations: the detail names POST /$_" for qw(threads/crons crons);
     my %not_uuid = ('/threads/xyz' => 'thread_id', '/threads/01900000-0000-7000-8000-000000000000x/state' => 'thread_id',
         '/threads/01900000-0000-7000-8000-000000000000/runs/7/join' => 'run_id');
     for my $path (sort keys %not_uuid) {

@@ -102,4 +102,51 @@ is $client->delete("/threads/$long")->{status}, 204, 'delete thread: a long one 
 is sql("select count(*) from agent.checkpoint_items where thread_id = '$long'"), 0, 'delete thread: in as many pieces as it needs';
 is $client->get("/threads/$long")->{status}, 404, 'delete thread: the thread is gone with the last piece';
 
+# --- Search -------------------------------------------------------------------
+
+{
+    my @ids = map { $client->create_thread(metadata => { topic => "search-$$", number => $_ })->{thread_id} } 1 .. 3;
+    my %about = (metadata => { topic => "search-$$" });
+    my $found = $client->post('/threads/search', {%about});
+    is $found->{status}, 200, 'search threads: a search is answered 200';
+    is_deeply [ map { $_->{thread_id} } @{ $found->{json} } ], [ reverse @ids ], 'search threads: the last changed is first';
+    is $found->{headers}{'x-pagination-total'}, 3, 'search threads: X-Pagination-Total has the number of all';
+    is_deeply $found->{json}[0], $client->get("/threads/$ids[2]")->{json}, 'search threads: it has the records of the threads';
+    my $page = $client->post('/threads/search', { %about, limit => 2, sort_by => 'created_at', sort_order => 'asc', select => ['metadata'] });
+    is_deeply $page->{json}, [ map { { metadata => { topic => "search-$$", number => $_ } } } 1, 2 ], 'search threads: select limits the members';
+    is $page->{headers}{'x-pagination-next'}, 2, 'search threads: X-Pagination-Next has the offset of the next page';
+    is_deeply [ map { $_->{thread_id} } @{ $client->post('/threads/search', { %about, ids => [ $ids[1] ], status => 'idle' })->{json} } ],
+        [ $ids[1] ], 'search threads: ids and a status limit it further';
+    is_deeply [ @{ $client->post('/threads/count', {%about}) }{qw(status body)} ], [ 200, '3' ], 'count threads: the number is the body';
+    $client->join_run($client->create_run($ids[0], 'Hello'));
+    my ($record) = @{ $client->post('/threads/search', {%about})->{json} };
+    is_deeply [ $record->{thread_id}, scalar @{ $record->{values}{messages} } ], [ $ids[0], 2 ], 'search threads: a run changes its thread';
+    for (sort { $a->[0] cmp $b->[0] } [ '/values', values => { a => 1 } ], [ '/extract', extract => { a => 'values.b' } ], [ '/status', status => 'x' ],
+        [ '/ids/0', ids => ['x'] ], [ '/limit', limit => 0 ], [ '/sort_by', sort_by => 'x' ], [ '/select/0', select => ['x'] ],
+        [ '/metadata', metadata => 1 ], [ '/exclude_metadata/0', exclude_metadata => [1] ], [ '/exclude_metadata', exclude_metadata => 1 ])
+    {
+        my ($pointer, %body) = @$_;
+        my $answer = $client->post('/threads/search', \%body);
+        is $answer->{status}, 422, "search threads: $pointer is refused";
+        like $answer->{json}{detail}, qr{\A\Q$pointer\E: }, "search threads: the detail names $pointer";
+    }
+    is $client->post('/threads/count', { %about, metadata => { text => 'x' x 70_000 } })->{status}, 413, 'count threads: a long body is refused';
+}
+
+# --- Prune --------------------------------------------------------------------
+
+{
+    my ($kept, $large, @small) = map { $client->new_thread } 1 .. 4;
+    sql("insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
+        select deployment_id, thread_id, 1, n, 1, n, '1' from agent.threads, generate_series(0, 9999) n where thread_id = '$large'");
+    my $pruned = $client->post('/threads/prune', { thread_ids => [ $small[0], $UNKNOWN, $large, uc $small[1] ] });
+    is_deeply [ @{$pruned}{qw(status json)} ], [ 200, { pruned_count => 3 } ], 'prune threads: the answer is the number of those that existed';
+    is $client->get("/threads/$_")->{status}, 404, 'prune threads: a thread is deleted' for $large, @small;
+    is sql("select count(*) from agent.checkpoint_items where thread_id = '$large'"), 0, 'prune threads: a large one in as many pieces as it needs';
+    is $client->get("/threads/$kept")->{status}, 200, 'prune threads: others stay';
+    is $client->post('/threads/prune', { thread_ids => [$kept], strategy => 'keep_latest' })->{status}, 422,
+        'prune threads: another strategy than delete is refused';
+    is $client->post('/threads/prune', $_)->{status}, 422, 'prune threads: ids are required' for {}, { thread_ids => [] };
+}
+
 done_testing;

@@ -111,6 +111,8 @@ is_deeply $guest->body('search_items', '{}', undef), { items => [] }, 'search_it
 is_deeply $guest->body('list_namespaces', '{}'), { namespaces => [] }, 'list_namespaces finds nothing of another deployment';
 is +($guest->api('put_item', '{"namespace":["a"],"key":"k","value":{"own":1}}'))[0], 'ok', 'put_item changes nothing of another deployment';
 is +($guest->api('delete_item', '{"namespace":["a"],"key":"k"}'))[0], 'ok', 'delete_item deletes nothing of another deployment';
+is_deeply $guest->body('search_threads', qq({"ids":["$thread"]})), [], 'search_threads finds nothing of another deployment';
+is $guest->body('count_threads', qq({"ids":["$thread"]})), 0, 'count_threads finds nothing of another deployment';
 is $guest->body('count_assistants', '{}'), 0, 'count_assistants finds nothing of another deployment';
 is +($guest->try_run($guest->thread, assistant => $mine, graph => undef))[0], 'assistant_not_found', 'an assistant of another deployment accepts no run';
 is +($guest->try_run($guest->thread, graphs => []))[0], 'assistant_not_found', 'a graph of another deployment accepts no run';
@@ -227,7 +229,7 @@ subtest 'claim_runs: a pool gets runs for its own free slots only' => sub {
 
 subtest 'every function that takes a deployment was tried' => sub {
     my %covered = map { $_ => 1 } keys %calls, qw(create_thread create_thread_state create_run create_stateless_run create_stateless_runs read_events
-        read_thread_events search_assistants count_assistants create_assistant read_checkpoint read_checkpoints read_delta
+        read_thread_events search_threads count_threads search_assistants count_assistants create_assistant read_checkpoint read_checkpoints read_delta
         put_item get_item delete_item search_items list_namespaces);
     my @api = map { $_->[0] } $session->query("select distinct p.proname from pg_proc p
         where p.pronamespace = 'agent'::regnamespace and p.proargnames[1] = 'p_deployment_id'

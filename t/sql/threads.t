@@ -109,4 +109,95 @@ subtest 'the worker of a run whose thread was deleted is fenced' => sub {
     is_deeply $play->release($worker, 'true', $claim), { $claim->{run_id} => 'gone' };
 };
 
+# A search among the threads with that member of metadata: the ids, then next and total.
+sub search {
+    my ($kind, %request) = @_;
+    my ($row) = $play->session->query("select body, next, total from agent.search_threads('$AgentSQL::DEPLOYMENT', '"
+        . AgentSQL::encode({ metadata => { kind => $kind }, %request }) . "')");
+    return ([ map { $_->{thread_id} } @{ AgentSQL::decode($row->[0]) } ], @{$row}[ 1, 2 ]);
+}
+
+sub count {
+    my ($kind, %request) = @_;
+    return $play->body('count_threads', AgentSQL::encode({ metadata => { kind => $kind }, %request }));
+}
+
+subtest 'search_threads returns those that were changed last first, in pages' => sub {
+    my @threads = map {
+        $play->session->query("set agent.now = '2031-01-01T0$_:00:00Z'");
+        $play->thread(metadata => { kind => 'page' });
+    } 1 .. 3;
+    $play->session->query("set agent.now = '2031-01-01T04:00:00Z'");
+    $play->api('update_thread', $threads[0], '{"metadata":{"more":1}}');
+    is_deeply [ search('page') ], [ [ @threads[ 0, 2, 1 ] ], '', 3 ];
+    is_deeply [ search('page', limit => 2) ], [ [ @threads[ 0, 2 ] ], 2, 3 ], 'next is the offset of the next page';
+    is_deeply [ search('page', limit => 2, offset => 2) ], [ [ $threads[1] ], '', 3 ], 'the last page has none';
+    is_deeply +(search('page', sort_order => 'asc'))[0], [ @threads[ 1, 2, 0 ] ], 'ascending';
+    is_deeply +(search('page', sort_by => 'created_at'))[0], [ reverse @threads ], 'sorted by creation';
+    is_deeply +(search('page', sort_by => 'thread_id', sort_order => 'asc'))[0], [ sort @threads ], 'sorted by id';
+    is_deeply +(search('page', sort_by => 'state_updated_at'))[0], [ sort @threads ], 'equal ones are sorted by id';
+};
+
+subtest 'search_threads finds by metadata, ids and status' => sub {
+    my ($red, $blue) = map { $play->thread(metadata => { kind => 'find', color => $_, tags => [ 'a', $_ ] }) } qw(red blue);
+    my $run = $play->run($blue);
+    my $is = sub {
+        my ($title, $ids, @request) = @_;
+        my ($found) = search('find', @request);
+        is_deeply [ sort @$found ], [ sort @$ids ], $title;
+        is count('find', @request), @$ids, "$title: the count";
+        return;
+    };
+    $is->('members that the metadata contains', [$red], metadata => { color => 'red' , kind => 'find' });
+    $is->('elements too', [$blue], metadata => { kind => 'find', tags => ['blue'] });
+    $is->('the status', [$blue], status => 'busy');
+    $is->('ids', [$red], ids => [ $red, AgentSQL::uuid() ]);
+    $is->('all of the conditions', [], ids => [$red], status => 'busy');
+    $is->('excluded ones', [$red], exclude_metadata => { color => 'blue' });
+    $is->('several of them', [], exclude_metadata => [ { color => 'blue' }, { tags => ['red'] } ]);
+    $is->('null is not a condition', [ $red, $blue ], map { $_ => undef } qw(ids status exclude_metadata));
+    $play->api('delete_thread', $red);
+    $is->('a deleted thread is not found', [$blue]);
+};
+
+subtest 'search_threads shows the records of get_thread, or some members' => sub {
+    my $thread = $play->thread(metadata => { kind => 'record' });
+    my $request = { metadata => { kind => 'record' } };
+    is_deeply $play->body('search_threads', AgentSQL::encode($request)), [ $play->body('get_thread', $thread) ];
+    is_deeply $play->body('search_threads', AgentSQL::encode({ %$request, select => [ 'thread_id', 'values' ] })),
+        [ { thread_id => $thread, values => undef } ];
+};
+
+subtest 'threads of stateless runs are not found' => sub {
+    $play->session->query("update agent.threads set temporary = true where thread_id = '" . $play->thread(metadata => { kind => 'hidden' }) . "'");
+    is_deeply [ search('hidden') ], [ [], '', 0 ];
+    is count('hidden'), 0;
+};
+
+subtest 'a page of more than p_max_bytes is not composed; one chosen among more than 10,000 threads waits for its turn' => sub {
+    my $session = $play->session;
+    $play->thread(metadata => { kind => 'long', text => 'x' x 400 });
+    my $is_left = sub {
+        my ($function, $bytes, %request) = @_;
+        return $session->value("select body is null from agent.$function('$AgentSQL::DEPLOYMENT', '" . AgentSQL::encode(\%request) . "', $bytes)");
+    };
+    my %long = (metadata => { kind => 'long' });
+    is_deeply [ map { $is_left->('search_threads', $_, %long) } 300, 3000 ], [ 't', 'f' ];
+    $session->query("insert into agent.threads (deployment_id, thread_id, metadata, created_at, updated_at)
+        select '$AgentSQL::DEPLOYMENT', gen_random_uuid(), '{\"kind\": \"long\"}', agent.now(), agent.now() from generate_series(1, 10000)");
+    is $is_left->('search_threads', 30_000), 'f', 'the last ones are found by an index';
+    is_deeply [ map { $is_left->('search_threads', 30_000, %{$_}) } \%long, { status => 'idle' }, { sort_by => 'created_at' } ], [ ('t') x 3 ];
+    is_deeply [ map { $is_left->('search_threads', $_, %long) } 'null' ], ['f'], 'without a limit it is composed';
+    is +(search('long'))[2], '', 'its total is not counted';
+    is_deeply [ map { $is_left->('count_threads', $_, %long) } 1, 'null' ], [ 't', 'f' ], 'so is a count';
+    is count('long'), 10_001;
+    # As in the functions.
+    $session->query("set $_ = off") for qw(enable_seqscan enable_sort);
+    my $cost = join "\n", map { @$_ } $session->query("explain select t.* from
+        agent.find_threads('$AgentSQL::DEPLOYMENT', null, null, null, null) t order by t.updated_hour desc, t.updated_at desc limit 11");
+    like $cost, qr/Index Scan Backward using threads_updated/, 'the order of the last change is that of an index';
+    like join("\n", map { @$_ } $session->query("explain select count(*) from
+        agent.find_threads('$AgentSQL::DEPLOYMENT', null, '{\"kind\": \"find\"}', null, null) t")), qr/on threads_metadata/, 'metadata is found by an index';
+};
+
 done_testing;

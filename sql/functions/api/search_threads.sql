@@ -1,0 +1,117 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- POST /threads/search. p_request: the body. ids, metadata (members that the thread's metadata contains), status and
+-- exclude_metadata limit the result; threads of stateless runs are not found.
+-- Returns: ok with an array of thread records, [] for none, the last changed first unless the request says otherwise;
+--          next: the offset of the next page, null after the last; total: how many there are on all pages, null when
+--          they were chosen among more than 10,000. body null: the records have more than p_max_bytes, null = any
+--          number, or are chosen or sorted among more than 10,000, and were not read beyond that.
+-- Bound:   16 MB of whole records, of which select takes a part, but at least one record.
+--          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
+-- Locks:   none.
+create or replace function agent.search_threads(
+    p_deployment_id uuid,
+    p_request json,
+    p_max_bytes bigint default null,
+    out code text,
+    out body text,
+    out next text,
+    out total bigint
+)
+language plpgsql stable security invoker
+-- Planned with the arguments: the conditions that are null vanish, and the order may be that of an index.
+set search_path = '' set jit = off set enable_seqscan = off set enable_sort = off
+set plan_cache_mode = force_custom_plan
+as $function$
+declare
+    c_bytes    constant integer := 16777216;
+    c_threads  constant integer := 10000;
+    v_limit    integer := coalesce((p_request ->> 'limit')::integer, 10);
+    v_offset   integer := coalesce((p_request ->> 'offset')::integer, 0);
+    v_sort_by  text := coalesce(p_request ->> 'sort_by', 'updated_at');
+    v_is_asc   boolean := coalesce(p_request ->> 'sort_order' = 'asc', false);
+    v_select   text[] := agent.read_words(p_request -> 'select');
+    v_has_values boolean := coalesce(v_select = '{}' or 'values' = any (v_select), true);
+    v_filter   record;
+    v_among    integer;
+    v_row      agent.threads;
+    v_head     agent.checkpoints;
+    v_record   text;
+    v_records  text[] := '{}';
+    v_bytes    bigint := 0;
+    v_count    integer := 0;
+begin
+    code := 'ok';
+    select f.* into v_filter
+      from agent.read_thread_filter(p_request) f;
+    select count(*) into v_among
+      from (
+            select from agent.find_threads(p_deployment_id, v_filter.ids, v_filter.metadata, null, null)
+             limit c_threads + 1
+           ) t;
+    -- Only the order of the last change has an index, which finds the first ones without the others.
+    if v_among > c_threads and p_max_bytes is not null
+       and (v_sort_by <> 'updated_at' or v_offset > c_threads
+            or coalesce(v_filter.metadata::text, v_filter.status, v_filter.excluded::text) is not null)
+    then
+        return;
+    end if;
+    for v_row in
+        -- Columns, not a row as one value: that would be sorted with all that it contains.
+        select t.*
+          from agent.find_threads(
+                    p_deployment_id, v_filter.ids, v_filter.metadata, v_filter.status, v_filter.excluded) t
+         cross join lateral (
+                select case v_sort_by
+                           when 'thread_id' then t.thread_id::text
+                           when 'status' then t.status
+                           when 'created_at' then agent.render_time(t.created_at)
+                           when 'state_updated_at' then agent.render_time(t.state_updated_at)
+                           else agent.render_time(t.updated_at)
+                       end as value
+               ) k
+         order by case when v_sort_by = 'updated_at' and v_is_asc then t.updated_hour end,
+                  case when v_sort_by = 'updated_at' and not v_is_asc then t.updated_hour end desc,
+                  case when v_is_asc then k.value end,
+                  case when not v_is_asc then k.value end desc nulls last,
+                  t.thread_id
+         limit v_limit + 1 offset v_offset
+    loop
+        if v_count = v_limit or v_count > 0 and v_bytes > c_bytes then
+            next := v_offset + v_count;
+            exit;
+        end if;
+        select k.* into v_head
+          from agent.checkpoints k
+         where k.deployment_id = p_deployment_id
+           and k.thread_id = v_row.thread_id
+           and k.checkpoint_ns = ''
+           and k.checkpoint_id = v_row.head_checkpoint_id;
+        if v_bytes + agent.stored_bytes(v_row.metadata) + agent.stored_bytes(v_head.tasks)
+            + (case when v_has_values then coalesce(v_head.state_bytes, 0) else 0 end) > p_max_bytes
+        then
+            return;
+        end if;
+        select agent.render_thread(v_row, v.content, i.by_task) into v_record
+          from agent.render_interrupts(agent.render_tasks(
+                    p_deployment_id, v_row.thread_id, '', v_head.checkpoint_id, v_head.tasks)) i
+         cross join lateral agent.compose_bounded_values(
+                p_deployment_id, v_row.thread_id, v_head.checkpoint_id,
+                case when v_has_values then v_head.channels end, v_head.state_bytes, null) v;
+        v_bytes := v_bytes + octet_length(v_record);
+        if v_select <> '{}' then
+            v_record := agent.pick_members(v_record::json, v_select);
+        end if;
+        v_records := array_append(v_records, v_record);
+        v_count := v_count + 1;
+    end loop;
+    if v_bytes <= p_max_bytes is not false then
+        total := case when v_among <= c_threads then (
+            select count(*)
+              from agent.find_threads(
+                        p_deployment_id, v_filter.ids, v_filter.metadata, v_filter.status, v_filter.excluded)) end;
+        body := '[' || array_to_string(v_records, ',') || ']';
+    end if;
+end
+$function$;
+
+comment on function agent.search_threads(uuid, json, bigint) is 'POST /threads/search.';

@@ -1,0 +1,31 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The threads that a search or a count includes, without those of stateless runs; null arguments include all.
+-- p_metadata: members that the thread's metadata contains; p_excluded: not all members of any of these.
+-- Returns: rows of agent.threads.
+-- Locks:   none.
+create or replace function agent.find_threads(
+    p_deployment_id uuid,
+    p_ids uuid[],
+    p_metadata jsonb,
+    p_status text,
+    p_excluded jsonb[]
+) returns setof agent.threads
+language sql stable parallel safe
+-- No SET clause: it would keep the body from being inlined into FROM.
+as $function$
+    select t.*
+      from agent.threads t
+     where not t.temporary
+       and not t.is_deleted
+       -- Metadata are found below their deployment; without this condition the planner has no other index for them.
+       and (t.deployment_id = p_deployment_id or p_metadata is not null and p_ids is null)
+       and (p_ids is null or t.thread_id = any (p_ids))
+       and (p_metadata is null
+            or jsonb_set('{}', array[t.deployment_id::text], t.metadata)
+                @> jsonb_set('{}', array[p_deployment_id::text], p_metadata))
+       and (p_status is null or t.status = p_status)
+       and (p_excluded is null or not t.metadata @> any (p_excluded))
+$function$;
+
+comment on function agent.find_threads(uuid, uuid[], jsonb, text, jsonb[]) is
+    'The threads that a search includes.';
