@@ -13,7 +13,7 @@ my @strangers = grep { !$top{$_} && !/\A\./ } map { m{([^/]+)\z} } glob root() .
 is "@strangers", '', 'the top level has only the entries of the README';
 
 # Folders whose files belong to the folder above.
-my $data = qr{/(?:corpus|fixtures|specs|expected|(?:examples|applications)(?=/))(?:/|\z)|\A\.|\At/lib/|\At/\w+/lib(?:/|\z)};
+my $data = qr{/(?:corpus|fixtures|specs|expected|(?:examples|applications|templates)(?=/))(?:/|\z)|\A\.|\At/lib/|\At/\w+/lib(?:/|\z)};
 for my $folder (grep { !/$data/ } source_folders()) {
     ok -s root() . "/$folder/README.md", "$folder has a README.md";
 }
