@@ -28,7 +28,7 @@ sub application {
     open my $lock, '>', "$target.lock" or die "$target.lock: $!\n";
     flock $lock, LOCK_EX or die "$target.lock: $!\n";
     my @files = sort glob "$source/*";
-    push @files, map { root() . "/t/runner/fixtures/node/$_" } qw(graphs.mjs common.cjs) if $name ne 'node';
+    push @files, map { root() . "/t/runner/fixtures/node/$_" } qw(graphs.mjs common.cjs langgraph.json) if $name ne 'node';
     my $state = sha256_hex(join '', map { slurp($_) } @files);
     my $is_new = slurp("$target/installed") ne $state;
     copy_files($target, @files) if $is_new;
