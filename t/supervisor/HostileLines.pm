@@ -7,7 +7,7 @@ use strict;
 use warnings;
 use Exporter 'import';
 
-our @EXPORT_OK = qw(odd_lines refused_line breaches forms sequences);
+our @EXPORT_OK = qw(odd_lines refused_line breaches forms store_forms call_forms sequences);
 
 my $ID = '"01890000-0000-7000-8000-00000000000f"';
 
@@ -32,6 +32,9 @@ my %valid = (
 );
 
 sub valid_line { my ($type, %members) = @_; return line_of("\"$type\"", %{ $valid{$type} }, %members) }
+
+# A request to the store, with these operations.
+sub store_line { my (@ops) = @_; return valid_line('request', op => '"store"', args => '{"ops":[' . join(',', @ops) . ']}') }
 
 # ---- odd lines ----
 
@@ -119,18 +122,76 @@ sub forms_of_member {
     );
 }
 
-# Each type of line with each of its members left out, repeated, of each other type and of each invalid text:
-# [line, whether it is a breach, undef where that depends, whether it may end the run].
+# A line of that type with each of its members left out, repeated, of each other type and of each invalid text, as
+# forms_of_member().
+sub forms_of_type {
+    my ($type, %more) = @_;
+    my %members = (%{ $valid{$type} }, %{ $optional{$type} }, %more);
+    my @members = ([ type => "\"$type\"" ], [ run_id => '"@RUN@"' ], [ epoch => '@EPOCH@' ],
+        map { [ $_ => $members{$_} ] } sort keys %members);
+    my %seen;
+    return grep { !$seen{ $_->[0] }++ } map { forms_of_member($_, @members) } 0 .. $#members;
+}
+
+# The forms of each type: [line, whether it is a breach, undef where that depends, whether it may end the run].
 sub forms {
-    my @forms;
-    for my $type (sort keys %valid) {
-        my %members = (%{ $valid{$type} }, %{ $optional{$type} });
-        my @members = ([ type => "\"$type\"" ], [ run_id => '"@RUN@"' ], [ epoch => '@EPOCH@' ],
-            map { [ $_ => $members{$_} ] } sort keys %members);
-        my %seen;
-        push @forms, map { [ @{$_}[ 0, 1 ], $type eq 'end' ] } grep { !$seen{ $_->[0] }++ }
-            map { forms_of_member($_, @members) } 0 .. $#members;
+    return map { my $type = $_; map { [ @{$_}[ 0, 1 ], $type eq 'end' ] } forms_of_type($type) } sort keys %valid;
+}
+
+# Operations of the store, with all their members.
+my %store = (
+    get => { namespace => '["n"]', key => '"k"', refresh_ttl => 'true' },
+    put => { namespace => '["n"]', key => '"k"', value => '{"a":1}', ttl => '5', index => 'null' },
+    search => { namespace_prefix => '["n"]', filter => '{"a":{"$gt":0}}', limit => '10', offset => '0', query => 'null', refresh_ttl => 'false' },
+    list => { prefix => '["n"]', suffix => '["*"]', max_depth => '1', limit => '10', offset => '0' },
+);
+
+# The forms of an operation that differ in its member $at, each [JSON text, whether a line with it is a breach]: the
+# supervisor reads the line, and only the database the operation.
+sub forms_of_operation {
+    my ($at, @members) = @_;
+    my ($name, $value) = @{ $members[$at] };
+    my $with = sub { return ordered_line(@members[ 0 .. $at - 1 ], @_, @members[ $at + 1 .. $#members ]) };
+    return (
+        [ $with->(), 0 ], [ $with->([ uc $name, $value ]), 0 ], [ $with->([ $name, "[$value]" ]), 0 ],
+        [ $with->([ $name, $value ], [ $name, 'null' ]), undef ], [ $with->([ $name, $value ]) =~ s/\}\z//r, 1 ],
+        (map { [ $with->([ $name, $_ ]), 1 ] } @invalid),
+        map { [ $with->([ $name, $_ ]), 0 ] } @other, @values, '["a.b"]', '["*"]', '[""]', '["n","n"]', '["n",1]', '[' . join(',', ('"n"') x 33) . ']',
+        '{"$in":[1]}', '{"a":{"$eq":{"b":[]}}}', '{"a":{"$gt":"x","$lt":1}}', '{"":""}',
+    );
+}
+
+# Requests to the store: [line, whether it is a breach, undef where that depends, false, true: a reply follows one that
+# is none].
+sub store_forms {
+    my @lines = forms_of_type('request', op => '"store"', args => '{"ops":[' . ordered_line([ op => '"list"' ]) . ']}');
+    my @all;
+    for my $op (sort keys %store) {
+        my @members = ([ op => "\"$op\"" ], map { [ $_ => $store{$op}{$_} ] } sort keys %{ $store{$op} });
+        push @all, ordered_line(@members);
+        push @lines, map { [ store_line($_->[0]), $_->[1] ] } map { forms_of_operation($_, @members) } 0 .. $#members;
     }
+    push @lines, map { [ store_line(@{$_}), 0 ] } \@all, [ (@all) x 20 ], [], ['1'], ['null', @all], [ ($all[0]) x 1000 ], [ ($all[1]) x 1001 ], [ ($all[2]) x 5000 ];
+    my %seen;
+    return map { [ @{$_}[ 0, 1 ], 0, 1 ] } grep { !$seen{ $_->[0] }++ } @lines;
+}
+
+# Lines of calls: [operation, line, whether it is a breach, undef where that depends, whether it may end the call].
+sub call_forms {
+    my @forms;
+    for my $op (qw(describe view update)) {
+        for my $type (sort keys %valid) {
+            my $is_refused = $type eq 'event' || $op ne 'update' && $type !~ /\A(?:want|request|end)\z/;
+            push @forms, [ $op, valid_line($type), $is_refused ? 1 : 0, $type eq 'end' ];
+        }
+        push @forms, [ $op, store_line('{"op":"list"}'), 0, 0 ], [ $op, valid_line('end', value => '1'), $op eq 'update' ? 1 : 0, 1 ];
+    }
+    push @forms, map { [ 'describe', @{$_}[ 0, 1 ], 1 ] } forms_of_type('end', value => '{"a":1}');
+    for my $wrap (@wraps) {
+        push @forms, map { [ 'view', valid_line('end', value => sprintf $wrap, $_), 0, 1 ] } @values;
+    }
+    push @forms, map { [ 'view', valid_line('end', value => $_), 1, 1 ] } @invalid;
+    push @forms, map { [ 'update', @{$_}[ 0, 1 ], 0 ] } map { forms_of_type($_) } qw(checkpoint put);
     return @forms;
 }
 
@@ -138,10 +199,12 @@ sub forms {
 sub sequences {
     my ($event, $checkpoint, $put, $end) = map { valid_line($_) } qw(event checkpoint put end);
     my $request = valid_line('request');
+    my $store = store_line('{"op":"put","namespace":["n"],"key":"k","value":{}}');
     return (
         [ [ $end, $event ], 1 ], [ [ $end, $end ], 1 ], [ [ $end, $checkpoint ], 1 ], [ [ $end, valid_line('want') ], 1 ], [ [ $end, $request ], 1 ],
         [ [ (valid_line('want')) x 2 ] ], [ [ ($request) x 2 ] ], [ [ map { valid_line('request', id => $_, op => '"none"') } 1 .. 17 ] ],
         [ [ map { valid_line('put', ack => $_) } 1 .. 17 ] ], [ [ ($put) x 2 ] ], [ [ ($checkpoint) x 2 ] ],
+        [ [ ($store) x 2 ] ], [ [ $end, $store ], 1 ], [ [ valid_line('want'), $store ] ], [ [ $put, $store, $put ] ],
         [ [ valid_line('put_writes'), $put ] ], [ [ valid_line('task'), $checkpoint ] ],
         [ [ valid_line('event', checkpoint_id => $ID, data => '{}', path => '["a"]'), $checkpoint ] ],
         [ [ map { valid_line('blob', part => $_, parts => 3) } 2, 0, 0, 1 ] ], [ [ map { valid_line('blob', parts => $_, part => 0) } 2, 3 ] ],
@@ -193,6 +256,7 @@ my @states = (
     [ valid_line('end', error => '[]'), qr/an error that is not an object/ ],
     [ valid_line('want', bytes => 8_388_610), qr/no valid bytes/ ], [ valid_line('want', bytes => 0), qr/no valid bytes/ ],
     [ valid_line('request', op => '"' . 'o' x 65 . '"'), qr/no valid op/ ], [ valid_line('request', args => '{"a":"' . 'x' x 4096 . '"}'), qr/4 KiB/ ],
+    [ valid_line('request', op => '"store"', args => '{"ops":"' . 'x' x 4_194_304 . '"}'), qr/4 MiB/ ], [ valid_line('end', value => 'null'), qr/with a value/ ],
     [ valid_line('blob', parts => 17, part => 0), qr/no valid part/ ], [ valid_line('blob', base64 => '"AAAA"'), qr/not one of text/ ],
     [ valid_line('put', ack => -1), qr/no valid ack/ ], [ valid_line('event', event => '"a\\nb"'), qr/no valid event name/ ],
     [ valid_line('event', checkpoint_id => $ID), qr/data but no path/ ],

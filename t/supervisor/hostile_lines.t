@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runners that send lines by the thousand, odd ones and then a breach of the protocol: each is ended, the supervisor and
-# an honest run continue. Others send one line each that differs from a valid one in a member. AGENT_TEST_LONG=1 (make
-# faults-long) sends a million lines, each breach with each message, and all of these forms.
+# an honest run continue. Others send one line each that differs from a valid one in a member: of runs, of their requests to
+# the store, and of calls. AGENT_TEST_LONG=1 (make faults-long) sends a million lines, each breach with each message, and
+# all of these forms.
 use strict;
 use warnings;
 use FindBin;
@@ -9,8 +10,9 @@ use lib $FindBin::Bin;
 use AgentTest::Database;
 use AgentTest::Env qw(is_sanitized);
 use AgentTest::Wait;
+use Cpanel::JSON::XS qw(encode_json);
 use File::Temp qw(tempdir);
-use HostileLines qw(odd_lines refused_line breaches forms sequences);
+use HostileLines qw(odd_lines refused_line breaches forms store_forms call_forms sequences);
 use List::Util qw(max min);
 use Test::More;
 use TestSupervisor;
@@ -118,12 +120,13 @@ sub wait_all_over {
     }, 600);
 }
 
-my @all = forms();
+my @all = (forms(), store_forms());
 my @forms = map { $all[ $_ * STEP ] } 0 .. $#all / STEP;
 my (@runs, @broken);
 for (my $from = 0; $from < @forms; $from += 1000) {
     my $to = min($from + 999, $#forms);
-    @runs = create_all(map { hostile_run($names[ $_ % POOLS ], [ $forms[$_][0] ], is_end => $forms[$_][2] ? \1 : \0) } $from .. $to);
+    @runs = create_all(map { hostile_run($names[ $_ % POOLS ], [ $forms[$_][0] ], is_end => $forms[$_][2] ? \1 : \0,
+        awaits => $forms[$_][3] ? \1 : \0) } $from .. $to);
     $sv->wake;
     wait_all_over(@runs);
     push @broken, broken_of(@runs);
@@ -135,14 +138,61 @@ my $ended = grep { $_ } @broken;
 cmp_ok $ended, '>', @forms / 2, 'most forms are breaches';
 cmp_ok $ended, '<', @forms, 'some forms are none';
 
+# ---- calls ----
+
+# The leases under which they ended: their rows are deleted a minute later.
+sql('create table ended_calls (call_id uuid primary key, epoch integer);
+    create function note_end() returns trigger language plpgsql security definer set search_path = public as $$ begin
+        insert into ended_calls values (new.call_id, new.epoch); return null; end $$;
+    create trigger note_end after update of finished_at on agent.calls for each row execute function note_end();
+    create function create_call(uuid, uuid, text, jsonb) returns text language sql as $$
+        insert into agent.calls (deployment_id, call_id, thread_id, graph_id, op, arguments, config, created_at, deadline_at)
+        values ($1, $2, $2, \'agent\', $3, \'{}\', $4, now(), now() + interval \'1 hour\');
+        insert into agent.run_queue (deployment_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, events_bucket, op)
+        values ($1, $2, $2, 0, \'agent\', \'ready\', nextval(\'agent.run_ready_seq\'), current_date, $3) returning \'ok\' $$');
+
+# A call whose runner sends this line: (its id, the statement that creates it).
+sub hostile_call {
+    my ($deployment, $op, $line, $is_end) = @_;
+    my ($call, $id, $thread) = (uuid(), $ids{$deployment}, uuid());
+    my $input = { path => lines_file($line), is_end => $is_end ? \1 : \0 };
+    $sent++;
+    return [ $call, "select create_call('$id', '$call', '$op', " . literal(encode_json({ configurable => $input })) . ')' ] if $op ne 'update';
+    return [ $call, "select code from agent.create_thread('$id', '$thread', 'raise', '{\"metadata\":{\"graph_id\":\"agent\"}}'); "
+        . "select code from agent.update_state('$id', '$thread', '$call', 'u1', 3600, " . literal(encode_json({ values => $input })) . ')' ];
+}
+
+# Of the suite, one line of each type too.
+my @all_calls = call_forms();
+my @calls = map { $all_calls[$_] } STEP == 1 ? () : (0 .. 32), grep { $_ % STEP == 0 } 0 .. $#all_calls;
+my %ended_calls;
+while (my @wave = splice @calls, 0, 1000) {
+    my @made = map { hostile_call($names[ $_ % POOLS ], @{ $wave[$_] }[ 0, 1, 3 ]) } 0 .. $#wave;
+    my @statements = map { "begin; $_->[1]; commit;" } @made;
+    my @wrong;
+    while (my @some = splice @statements, 0, 100) { push @wrong, grep { $_ ne 'ok' } sql("@some") }
+    is "@wrong", '', 'the calls are created';
+    $sv->wake;
+    wait_for('all calls to end', sub { poll('select count(*) from agent.run_queue where op is not null') == 0 }, 600);
+    my %epochs = map { split /\t/ } sql('select call_id, epoch from ended_calls where call_id in (' . quoted(map { $_->[0] } @made) . ')');
+    is scalar keys %epochs, scalar @made, 'each has a result';
+    $ended_calls{ $wave[$_][0] . ' ' . $wave[$_][1] } = [ $wave[$_][2], $epochs{ $made[$_][0] } > 1 ? 1 : 0 ] for 0 .. $#wave;
+}
+@other = grep { defined $ended_calls{$_}[0] && $ended_calls{$_}[0] != $ended_calls{$_}[1] } sort keys %ended_calls;
+is_deeply [ map { ($ended_calls{$_}[1] ? 'ended: ' : 'taken: ') . substr $_, 0, 300 } @other ], [],
+    'a line of a call ends its runner or is taken, as the protocol says';
+my $ended_by_calls = grep { $_->[1] } values %ended_calls;
+
 # One of each runner: a breach after the end of a run would count for the next one.
 my @sequences = sequences();
-@runs = create_all(map { hostile_run($names[$_], $sequences[$_][0], is_end => $sequences[$_][1] ? \1 : \0) } 0 .. $#sequences);
-$sv->wake;
-wait_all_over(@runs);
+while (my @wave = splice @sequences, 0, POOLS) {
+    @runs = create_all(map { hostile_run($names[$_], $wave[$_][0], is_end => $wave[$_][1] ? \1 : \0) } 0 .. $#wave);
+    $sv->wake;
+    wait_all_over(@runs);
+}
 pass 'runs whose lines have a wrong order end';
-note "$sent lines, ", scalar keys %distinct, " distinct ones, $total runners and $ended more of ", scalar @forms, ' forms of ', scalar @all,
-    "; private memory of the supervisor: @kb KB";
+note "$sent lines, ", scalar keys %distinct, " distinct ones; $total runners ended by breaches, $ended by ", scalar @forms, ' forms of ', scalar @all,
+    ", $ended_by_calls by ", scalar keys %ended_calls, ' lines of calls of ', scalar @all_calls, "; private memory of the supervisor: @kb KB";
 
 open_gate($gate);
 wait_status($honest, 'success');

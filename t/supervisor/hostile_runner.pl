@@ -7,6 +7,8 @@
 # else it ends the run, unless "is_end" says that the lines do. @RUN@, @EPOCH@
 # and @LAST@ (the epoch before) stand for the lease, @LONG@ for 8 MiB. A later
 # attempt succeeds. "odd": a file of further lines, sent after the first one.
+# "awaits": it ends the run when it has read a reply. A call has such an input
+# as the values of its update, else in its config.
 use strict;
 use warnings;
 use Cpanel::JSON::XS ();
@@ -33,9 +35,10 @@ sub lines_of {
     return @lines;
 }
 
+my %waiting;
+
 sub attack {
-    my ($run) = @_;
-    my $input = $run->{input};
+    my ($run, $input) = @_;
     my ($first, @odd) = lines_of($run, $input->{path});
     my $last = pop(@odd) // '';
     my $all = join '', @odd, $input->{odd} ? lines_of($run, $input->{odd}) : ();
@@ -48,18 +51,26 @@ sub attack {
 
 sub put_end {
     my ($run) = @_;
-    return put_message(type => 'end', run_id => $run->{run_id}, epoch => $run->{epoch}, status => 'success', error => undef);
+    my %value = ($run->{op} // 'update') ne 'update' ? (value => {}) : ();
+    return put_message(type => 'end', run_id => $run->{run_id}, epoch => $run->{epoch}, status => 'success', error => undef, %value);
+}
+
+sub take {
+    my ($run, $input) = @_;
+    return put_end($run) if $run->{attempt} > 1;
+    attack($run, $input);
+    $waiting{ $run->{run_id} } = $run if $input->{awaits};
+    put_end($run) if !$input->{is_end} && !$input->{awaits};
+    return;
 }
 
 my %messages = (
     hello => sub { put_message(type => 'ready', graphs => { map { $_ => {} } keys %{ $_[0]{graphs} } }, slots => 1) },
-    start => sub {
-        my ($run) = @_;
-        attack($run) if $run->{attempt} == 1;
-        put_end($run) if $run->{attempt} > 1 || !$run->{input}{is_end};
-    },
+    start => sub { take($_[0], $_[0]{input}) },
+    call => sub { take($_[0], $_[0]{op} eq 'update' ? $_[0]{arguments}{supersteps}[0][0]{values} : $_[0]{config}{configurable}) },
+    reply => sub { my $run = delete $waiting{ $_[0]{run_id} }; put_end($run) if $run },
     ping => sub { put_message(type => 'pong', id => $_[0]{id}) },
-    (map { $_ => sub { } } qw(cancel go reply)),
+    (map { $_ => sub { } } qw(cancel go)),
     drain => sub { },
 );
 
