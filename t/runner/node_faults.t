@@ -48,8 +48,16 @@ is +(act('bare'))[-1]{error}{message}, 'an error without a message', 'error: an 
 like "$lines[-1]{error}{error} $lines[-1]{error}{message}", qr/\ATypeError .*BigInt/, 'error: a value that JSON cannot hold';
 @lines = act('deep');
 is $lines[-1]{error}{message}, 'a value has more than 110 levels', 'error: a value with too many levels';
-@lines = act('huge');
-is $lines[-1]{error}{error}, 'ValueTooLargeError', 'error: a value that is longer than a line';
+my %huge = (huge => '(?:the result of a task|what a step changes in the state)', shout => 'an event "custom"');
+for my $name (sort keys %huge) {
+    @lines = act($name, stream_modes => ['custom']);
+    is $lines[-1]{error}{error}, 'ValueTooLargeError', "error: $name, longer than a line";
+    like $lines[-1]{error}{message}, qr/\A$huge{$name} has 900\d{4} bytes in a line to the server, more than 8388608\z/,
+        "error: that of $name names the limit";
+    is_deeply [ events_of('error', @lines) ], [ $lines[-1]{error} ], "error: the event of $name has it";
+    like $runner->log_text, qr/^run $lines[-1]{run_id}: ValueTooLargeError: $huge{$name}/m, "error: the log says which run had $name";
+}
+is +(act('print'))[-1]{status}, 'success', 'error: other runs go on';
 @lines = act('odd');
 is_deeply last_checkpoint(@lines)->{values}{answer},
     { text => "a\x{fffd}b\x{fffd}", tiny => 0, when => '1970-01-01T00:00:00.000Z', nan => undef },

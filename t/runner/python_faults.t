@@ -78,7 +78,15 @@ in_all_versions(sub {
     is $error->(fault($runner, 'strange value')), 'error TypeError', 'values: one that cannot be stored ends the run';
     is $error->(fault($runner, 'strange event')), 'error NotRenderedError', 'values: an event that JSON cannot hold ends the run';
     is $error->(fault($runner, 'deep')), 'error NotRenderedError', 'values: an event of too many levels ends the run';
-    is $error->(fault($runner, 'large event')), 'error LineTooLongError', 'values: an event longer than a line ends the run';
+    my %large = ('large event' => 'an event "custom"', 'large value' => '(?:the result of a task|what a step changes in the state)');
+    for my $do (sort keys %large) {
+        my @large = fault($runner, $do);
+        is $error->(@large), 'error ValueTooLargeError', "values: a $do, longer than a line, ends the run";
+        like $large[-1]{error}{message}, qr/\A$large{$do} has 900\d{4} bytes in a line to the server, more than 8388608\z/,
+            "values: the error of a $do names the limit";
+        is_deeply [ events_of('error', @large) ], [ $large[-1]{error} ], "values: the event of a $do has it";
+        like $runner->log_text, qr/^run $large[-1]{run_id}: .*ValueTooLargeError: $large{$do}/m, "values: the log says which run had a $do";
+    }
     my @odd = fault($runner, 'odd texts');
     is_deeply [ events_of('custom', @odd) ], [ { nul => "a\x{fffd}b", surrogate => "\x{fffd}", nan => undef, 7 => 'number', large => '1' . '0' x 30 } ],
         'values: characters that PostgreSQL refuses are replaced';

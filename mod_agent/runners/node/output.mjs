@@ -7,6 +7,11 @@ import { RunnerError } from './errors.mjs';
 const LONG_LINE = 65536;
 const FREE_BYTES = 262144;
 const BATCH_BYTES = 65536;
+// The contents of a line of each type, for a message to the author of the graph.
+const CONTENTS = {
+    checkpoint: 'what a step changes in the state', event: 'an event', task: 'the result of a task',
+    put: 'a checkpoint of the library', put_writes: 'what a task wrote', end: 'the value of a call',
+};
 
 export class Output {
     #wire;
@@ -42,7 +47,8 @@ export class Output {
         const bytes = Buffer.byteLength(line) + 1;
         if (bytes - 1 > this.#limits.line) {
             throw new RunnerError('ValueTooLargeError',
-                `a line "${type}" has ${bytes - 1} bytes, more than ${this.#limits.line}`);
+                `${CONTENTS[type] ?? type}${members.event ? ` "${members.event}"` : ''} has ${bytes - 1} bytes `
+                + `in a line to the server, more than ${this.#limits.line}`);
         }
         if (this.#isClosed) {
             return undefined;

@@ -91,7 +91,7 @@ export class Values {
         const parts = partsOf(bytes);
         if (parts.length > MOST_PARTS) {
             throw new RunnerError('ValueTooLargeError',
-                `a value has ${bytes.length} bytes, more than ${MOST_PARTS} parts of a line`);
+                `a value of the library has ${bytes.length} bytes, more than ${MOST_PARTS * PART_BYTES}`);
         }
         for (const [part, piece] of parts.entries()) {
             const buffer = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);

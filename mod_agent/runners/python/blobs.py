@@ -12,7 +12,7 @@ from typing import Any, Iterable
 
 from . import jsontext
 from .kept import Kept, Snapshot, is_unchanged, snapshot
-from .lane import Lane
+from .lane import Lane, ValueTooLargeError
 
 CACHE_BYTES = 64 << 20
 # A request names at most 100 digests, a reference 65,536.
@@ -25,10 +25,6 @@ Encoded = tuple[str, bytes]
 
 # Lists of these are stored whole: a value of its own costs more than they do.
 _SMALL = (int, float, bool, type(None))
-
-
-class ValueTooLargeError(ValueError):
-    """A value that exceeds the parts which the protocol admits."""
 
 
 class Cache:
@@ -122,7 +118,7 @@ class Blobs:
         kind, data = encoded
         parts = max(1, -(-len(data) // self._part_max))
         if parts > PARTS_MAX:
-            raise ValueTooLargeError(f"a value of {len(data)} bytes, at most {PARTS_MAX * self._part_max}")
+            raise ValueTooLargeError(f"a value of the library has {len(data)} bytes, more than {PARTS_MAX * self._part_max}")
         for part in range(parts):
             piece = data[part * self._part_max:(part + 1) * self._part_max]
             members = [("digest", jsontext.dumps(digest)), ("value_type", jsontext.dumps(kind)),

@@ -19,8 +19,14 @@ ARGS_BYTES = 4096
 STORE_ARGS_BYTES = 4 << 20
 
 
-class LineTooLongError(Exception):
-    """A line that the protocol does not admit."""
+# The contents of a line of each type, for a message to the author of the graph.
+CONTENTS = {
+    "checkpoint": "what a step changes in the state", "event": "an event", "task": "the result of a task",
+    "put": "a checkpoint of the library", "put_writes": "what a task wrote", "end": "the value of a call"}
+
+
+class ValueTooLargeError(ValueError):
+    """What the protocol does not admit in one line, or in the parts of a value."""
 
 
 class RunEndedError(Exception):
@@ -58,11 +64,13 @@ class Lane:
     # --- Lines ---------------------------------------------------------------
 
     def line(self, kind: str, members: list[tuple[str, bytes]]) -> bytes:
-        """Raises LineTooLongError."""
+        """Raises ValueTooLargeError."""
         body = jsontext.members(members)[1:]
         line = b'{"type":"%s",%s%s%s\n' % (kind.encode(), self._tail, b"," if members else b"", body)
         if len(line) - 1 > self._line_max:
-            raise LineTooLongError(f"{kind}: {len(line)} bytes in one line, at most {self._line_max}")
+            name = next((f" {text.decode()}" for member, text in members if member == "event"), "")
+            raise ValueTooLargeError(f"{CONTENTS.get(kind, kind)}{name} has {len(line) - 1} bytes in a line to the "
+                                     f"server, more than {self._line_max}")
         return line
 
     def send(self, kind: str, members: list[tuple[str, bytes]]) -> None:

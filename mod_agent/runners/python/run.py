@@ -10,7 +10,7 @@ from typing import Any, AsyncIterator, Mapping
 
 from . import graphs, jsontext, log
 from .blobs import Blobs, Cache
-from .lane import Lane, LineTooLongError
+from .lane import Lane, ValueTooLargeError
 from .records import Records
 from .state import States, configurable_of
 from .stream import Stream, library_modes
@@ -89,8 +89,8 @@ class Job:
         log.end_run(self.run_id)
         try:
             await self.lane.finish([("status", jsontext.dumps(status)), ("error", shown), *(extra or [])])
-        except LineTooLongError as too_long:
-            await self.finish("error", too_long)
+        except ValueTooLargeError as too_large:
+            await self.finish("error", too_large)
 
 
 def payload_of(snapshot: Any) -> dict[str, Any]:

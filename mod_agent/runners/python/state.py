@@ -55,7 +55,7 @@ class States:
         self.next: list[str] | None = None
 
     def send(self, payload: Mapping[str, Any], ns: str) -> None:
-        """`payload` is that of the library's mode `checkpoints`. Raises NotRenderedError, LineTooLongError."""
+        """`payload` is that of the library's mode `checkpoints`. Raises NotRenderedError, ValueTooLargeError."""
         checkpoint_id = configurable_of(payload["config"])["checkpoint_id"]
         parent = configurable_of(payload.get("parent_config")).get("checkpoint_id")
         known = self._known(ns, parent)
