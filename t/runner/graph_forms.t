@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+# The published forms of `graphs`, `env` and `dependencies` of langgraph.json, imported by
+# the real runner of each language (--check).
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Env qw(root slurp write_file);
+use Cpanel::JSON::XS qw(decode_json encode_json);
+use File::Path qw(make_path);
+use File::Temp qw(tempdir);
+use NodeApplication;
+use PythonRunner qw(python);
+use Test::More;
+
+local $ENV{PYTHONPYCACHEPREFIX} = root() . '/.build/runner-packages/pycache';
+my %runner = (
+    python     => "'" . python() . "' '" . root() . "/mod_agent/runners/python'",
+    javascript => "node '" . NodeApplication::program() . "'",
+);
+my $modules = NodeApplication::application('node') . '/node_modules';
+
+# {graphs of the report, status, errors} of a folder with these files.
+sub check {
+    my ($language, $manifest, %files) = @_;
+    my $folder = tempdir('/tmp/agent-test-forms.XXXXXX', CLEANUP => 1);
+    $files{'langgraph.json'} = encode_json($manifest);
+    for my $name (keys %files) {
+        make_path("$folder/$name" =~ s{/[^/]+\z}{}r);
+        write_file("$folder/$name", $files{$name});
+    }
+    symlink $modules, "$folder/node_modules" or die "symlink: $!\n" if $language eq 'javascript';
+    my $output = qx(cd '$folder' && $runner{$language} --check 2>errors);
+    my $status = $? >> 8;
+    return { status => $status, errors => slurp("$folder/errors"), graphs => $output ? decode_json($output)->{graphs} : {} };
+}
+
+# ---- graphs ----
+my $PYTHON = <<'PY';
+import contextlib
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import START, MessagesState, StateGraph
+
+builder = StateGraph(MessagesState).add_node("a", lambda state: {}).add_edge(START, "a")
+compiled = builder.compile()
+
+def plain(): return compiled
+def with_config(config: RunnableConfig): return builder
+def with_runtime(runtime: "ServerRuntime"): return compiled
+def with_both(config: RunnableConfig, runtime: "ServerRuntime"): return compiled
+async def later(config: RunnableConfig): return builder
+
+@contextlib.asynccontextmanager
+async def in_context(config: RunnableConfig): yield compiled
+
+@contextlib.contextmanager
+def in_plain_context(): yield builder
+PY
+my @python_names = qw(compiled builder plain with_config with_runtime with_both later in_context in_plain_context);
+my $python = check('python', { dependencies => ['.'], graphs => {
+    (map { $_ => "./forms.py:$_" } @python_names), bare => 'forms.py:compiled', module => 'pkg.mod:graph', nested => './pkg/mod.py:graph',
+    source => './src/shop/graph.py:graph', sourced => 'shop.graph:graph',
+    described => { path => './forms.py:compiled', description => 'The text' } } },
+    'forms.py' => $PYTHON, 'pkg/__init__.py' => '', 'pkg/mod.py' => "from .other import graph\n", 'pkg/other.py' => "from forms import compiled as graph\n",
+    'src/shop/__init__.py' => '', 'src/shop/graph.py' => "from forms import compiled as graph\n");
+is $python->{status}, 0, 'python: all forms can be used' or diag $python->{errors};
+ok $python->{graphs}{$_}{schemas}{input_schema}, "python: a graph that is given as $_ has schemas"
+    for @python_names, qw(bare module nested source sourced described);
+is $python->{graphs}{described}{description}, 'The text', 'python: a description is kept';
+
+my $NODE = <<'JS';
+import { Annotation, START, StateGraph } from '@langchain/langgraph';
+const State = Annotation.Root({ count: Annotation() });
+export const builder = new StateGraph(State).addNode('a', () => ({})).addEdge(START, 'a');
+export const compiled = builder.compile();
+export const plain = () => compiled;
+export const withConfig = (config) => (config.configurable ? builder : undefined);
+export const withRuntime = async (config, { accessContext }) => (accessContext === 'assistants.read' ? compiled : undefined);
+export const agent = { graph: compiled, invoke() {} };
+export const promised = Promise.resolve(compiled);
+export default compiled;
+JS
+my @node_names = qw(builder compiled plain withConfig withRuntime agent promised default);
+my $node = check('javascript', { node_version => '20', dependencies => ['.'], graphs => {
+    (map { $_ => "./forms.mjs:$_" } @node_names), bare => 'forms.mjs:compiled', described => { path => './forms.mjs:compiled', description => 'The text' },
+    (map { ($_ => "./as.$_:graph") } qw(js cjs ts mts cts tsx jsx)) } },
+    'package.json' => '{"type":"module"}', 'forms.mjs' => $NODE,
+    (map { ("as.$_" => "import { compiled } from './forms.mjs';\nexport const graph" . (/ts/ ? ': object' : '') . " = compiled;\n") } qw(js ts mts tsx jsx)),
+    (map { ("as.$_" => <<'JS') } qw(cjs cts)));
+const { Annotation, START, StateGraph } = require('@langchain/langgraph');
+exports.graph = new StateGraph(Annotation.Root({ count: Annotation() })).addNode('a', () => ({})).addEdge(START, 'a').compile();
+JS
+is $node->{status}, 0, 'javascript: all forms can be used' or diag $node->{errors};
+is_deeply [ map { $_->{id} } @{ $node->{graphs}{$_}{drawing}{nodes} || [] } ], [qw(__start__ a __end__)], "javascript: a graph that is given as $_ has a drawing"
+    for @node_names, qw(bare described js cjs ts mts cts tsx jsx);
+is $node->{graphs}{described}{description}, 'The text', 'javascript: a description is kept';
+
+# ---- env ----
+my %reader = (
+    python => [ './e.py:graph', 'e.py' => $PYTHON . "import os\ndef graph(): return compiled\nassert os.environ['A_NAME'] == 'its value', os.environ['A_NAME']\n" ],
+    javascript => [ './e.mjs:compiled', 'e.mjs' => "$NODE\nif (process.env.A_NAME !== 'its value') throw new Error(`A_NAME is \${process.env.A_NAME}`);\n" ],
+);
+for my $language (sort keys %reader) {
+    my ($path, %files) = @{ $reader{$language} };
+    my $with = sub { my ($env, %more) = @_; return check($language, { graphs => { g => $path }, env => $env }, %files, %more) };
+    is $with->({ A_NAME => 'its value' })->{status}, 0, "$language: env can be an object";
+    is $with->('.env', '.env' => "# text\nexport A_NAME=\"its value\" # text\n")->{status}, 0, "$language: env can be a file";
+    {
+        local $ENV{A_NAME} = 'its value';
+        is $with->(['A_NAME'])->{status}, 0, "$language: env can be a list of names that are set";
+        is $with->({ A_NAME => 'another' })->{status}, 0, "$language: a variable that is set stays";
+    }
+    my $missing = $with->('.env');
+    is $missing->{status}, 2, "$language: a missing file of env ends the runner";
+    like $missing->{errors}, qr/\.env\b.*(?:No such file|ENOENT)|ENOENT.*\.env/i, "$language: its message names the file";
+}
+done_testing;
