@@ -243,6 +243,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/open_deployment.sql
 \ir functions/api/retire_node.sql
 \ir functions/api/get_thread.sql
+\ir functions/api/get_thread_storage.sql
 \ir functions/api/search_threads.sql
 \ir functions/api/count_threads.sql
 \ir functions/api/update_thread.sql

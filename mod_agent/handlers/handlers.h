@@ -23,6 +23,7 @@ int agent_handle_assistant_versions(agent_call_t *call);
 int agent_handle_assistant_latest(agent_call_t *call);
 
 int agent_handle_thread_create(agent_call_t *call);
+int agent_handle_thread_storage(agent_call_t *call);
 int agent_handle_thread_search(agent_call_t *call);
 int agent_handle_thread_count(agent_call_t *call);
 int agent_handle_thread_prune(agent_call_t *call);

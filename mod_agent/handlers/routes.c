@@ -32,6 +32,7 @@ static const agent_route_t server_routes[] = {
     {"PATCH", "/threads/{thread_id}", agent_handle_thread_update, true},
     {"DELETE", "/threads/{thread_id}", agent_handle_thread_delete, true},
     {"POST", "/threads/{thread_id}/copy", agent_handle_thread_copy, true},
+    {"GET", "/threads/{thread_id}/storage", agent_handle_thread_storage, true},
     {"GET", "/threads/{thread_id}/stream", agent_handle_thread_stream, true},
     {"GET", "/threads/{thread_id}/state", agent_handle_state_get, true},
     {"POST", "/threads/{thread_id}/state", agent_handle_state_update, true},

@@ -149,8 +149,22 @@ static apr_status_t read_count(agent_page_t *page, agent_call_t *call,
                               max_bytes, &call->err, pool);
 }
 
+static apr_status_t read_storage(agent_page_t *page, agent_call_t *call,
+                                 agent_db_pool_t *db, const void *request,
+                                 const char *max_bytes, apr_pool_t *pool)
+{
+    return agent_thread_get_storage(page, db, &call->ref, max_bytes, &call->err,
+                                    pool);
+}
+
+static const agent_page_request_t storage = {.read = read_storage};
 static const agent_page_request_t search = {.read = read_threads};
 static const agent_page_request_t count = {.read = read_count};
+
+int agent_handle_thread_storage(agent_call_t *call)
+{
+    return agent_page_respond(call, &storage);
+}
 
 int agent_handle_thread_search(agent_call_t *call)
 {

@@ -39,6 +39,22 @@ apr_status_t agent_thread_get(const char **body, const char **cursor,
                                     pool);
 }
 
+static const agent_statement_t get_storage = {
+    .name = "agent_get_thread_storage",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.get_thread_storage($1, $2, $3)"};
+
+apr_status_t agent_thread_get_storage(agent_page_t *page, agent_db_pool_t *db,
+                                      const agent_run_ref_t *ref,
+                                      const char *max_bytes,
+                                      agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, ref->thread_id, max_bytes};
+
+    return agent_db_pool_call(&page->body, db, &get_storage, params, err, pool);
+}
+
 static const agent_statement_t search_threads = {
     .name = "agent_search_threads",
     .params = 3,

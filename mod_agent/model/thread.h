@@ -23,6 +23,13 @@ apr_status_t agent_thread_get(const char **body, const char **cursor,
                               agent_db_pool_t *db, const agent_run_ref_t *ref,
                               agent_error_t **err, apr_pool_t *pool);
 
+/* Returns how many bytes the state of a thread takes. page->body NULL: as
+ * below. Error: THREAD_NOT_FOUND. */
+apr_status_t agent_thread_get_storage(agent_page_t *page, agent_db_pool_t *db,
+                                      const agent_run_ref_t *ref,
+                                      const char *max_bytes,
+                                      agent_error_t **err, apr_pool_t *pool);
+
 /* Lists threads: up to the limit of the request, or as many as fit into about
  * 16 MB, but at least one; counts those that a search would find: page->body is
  * the number. request: the body as sent, checked by agent_schema_threads().

@@ -166,6 +166,7 @@ sub rows_for {
             is $_[0]{status}, 409, $_[1];
             is $_[0]{json}{code}, 'source_not_found', "$_[1] finds nothing to copy";
         } ],
+        'GET /threads/{thread_id}/storage'                => [ undef, $unseen ],
         'GET /threads/{thread_id}/stream'                 => [ undef, $unseen ],
         'GET /threads/{thread_id}/state'                  => [ undef, $unseen ],
         'POST /threads/{thread_id}/state'                 => [ { values => { messages => [] } }, $unseen ],

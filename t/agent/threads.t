@@ -133,6 +133,22 @@ is $client->get("/threads/$long")->{status}, 404, 'delete thread: the thread is 
     is $client->post('/threads/count', { %about, metadata => { text => 'x' x 70_000 } })->{status}, 413, 'count threads: a long body is refused';
 }
 
+# --- Storage ------------------------------------------------------------------
+
+{
+    my $id = $client->new_thread;
+    $client->join_run($client->create_run($id, 'Hello'));
+    my $storage = $client->get("/threads/$id/storage");
+    is $storage->{status}, 200, 'storage: a thread is 200';
+    is $storage->{json}{checkpoints}{count}, 3, 'storage: it has the number of checkpoints';
+    cmp_ok $storage->{json}{channel_values}{by_channel}{messages}{bytes}, '>', 100, 'storage: it has the bytes of each channel';
+    my $bytes = $storage->{json}{total_bytes};
+    sql("insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
+        select deployment_id, thread_id, 1, n, 1, n, '1' from agent.threads, generate_series(0, 10000) n where thread_id = '$id'");
+    cmp_ok $client->get("/threads/$id/storage")->{json}{total_bytes}, '>', $bytes - 1, 'storage: that of a large thread is found in a turn';
+    is $client->get("/threads/$UNKNOWN/storage")->{status}, 404, 'storage: an unknown thread is 404';
+}
+
 # --- Prune --------------------------------------------------------------------
 
 {

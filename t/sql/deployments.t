@@ -85,6 +85,7 @@ my %calls = (
     join_call => [ [ $called, $call ], 'thread_not_found' ],
     end_call => [ [ $called, $call ], 'thread_not_found' ],
     get_state => [ [ $thread, undef ], 'thread_not_found' ],
+    get_thread_storage => [ [$thread], 'thread_not_found' ],
     read_values => [ [ $thread, "$checkpoint.1.0.0", 1000 ], 'checkpoint_not_found' ],
     read_page => [ [ 'run', $thread, "{$run}", undef, undef, '1.0', 1000 ], 'run_not_found' ],
     read_state => [ [ $thread, $checkpoint, undef, 1000 ], 'checkpoint_not_found' ],

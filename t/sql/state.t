@@ -416,4 +416,37 @@ subtest 'the end of a stream is known when the run is final, also after several 
         'a run without events';
 };
 
+subtest 'get_thread_storage tells the bytes of a state by channel' => sub {
+    my $thread = $play->thread;
+    my $nothing = { count => 0, bytes => 0 };
+    is_deeply $play->body('get_thread_storage', $thread), { thread_id => $thread, total_bytes => 0, checkpoints => $nothing,
+        channel_values => { %$nothing, by_channel => {} }, pending_writes => $nothing }, 'nothing of a new thread';
+    my $claim = leased($thread);
+    my @ids = sort map { AgentSQL::uuid() } 1 .. 3;
+    my $text = join '', map { int rand 10 } 1 .. 3000;
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, id => $ids[0], messages => [$text]),
+        AgentSQL::Play::checkpoint($claim, id => $ids[1], parent => $ids[0], messages => [ $text, 'a' ]),
+        AgentSQL::Play::checkpoint($claim, id => $ids[2], parent => $ids[1], messages => [ $text, 'a' ]));
+    my $storage = $play->body('get_thread_storage', $thread);
+    is $storage->{checkpoints}{count}, 3;
+    is $storage->{channel_values}{by_channel}{messages}{versions}, 2, 'a checkpoint that leaves a channel as it was is not a version of it';
+    cmp_ok $storage->{channel_values}{by_channel}{messages}{bytes}, '>', 1200;
+    cmp_ok $storage->{channel_values}{by_channel}{messages}{bytes}, '<', 6000, 'the same value is not stored again';
+    is $storage->{total_bytes}, $storage->{checkpoints}{bytes} + $storage->{channel_values}{bytes} + $storage->{pending_writes}{bytes};
+    $session->query("insert into agent.checkpoint_blobs (deployment_id, thread_id, digest, part, parts, stored_parts, uses, type, is_text, content)
+        select '$deployment', '$thread', gen_random_uuid(), 0, 1, 1, 1, 'json', true, '12345678' from generate_series(1, 10)");
+    my $more = $play->body('get_thread_storage', $thread);
+    is $more->{channel_values}{count}, $storage->{channel_values}{count} + 10, 'the values of a library count';
+    cmp_ok $more->{total_bytes}, '>=', $storage->{total_bytes} + 80;
+    is_deeply $more->{channel_values}{by_channel}, $storage->{channel_values}{by_channel}, 'in no channel';
+    my $is_left = sub { return $session->value("select body is null from agent.get_thread_storage('$deployment', '$thread', $_[0])") };
+    is_deeply [ map { $is_left->($_) } 1, 'null' ], [ 'f', 'f' ], 'of a short thread at once';
+    $session->query("insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
+        select '$deployment', '$thread', 1, n, 1, n, '1' from generate_series(0, 10000) n");
+    is_deeply [ map { $is_left->($_) } 1, 'null' ], [ 't', 'f' ], 'of a long one in a turn';
+    is +($play->api('get_thread_storage', AgentSQL::uuid()))[0], 'thread_not_found', 'of an unknown thread';
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
 done_testing;
