@@ -138,7 +138,9 @@ is_deeply $answer->{item}, { text => 'found' }, 'store: what lines may not have 
 is_deeply $answer->{told}, [
     'a value of the store is an object', 'a key of the store has 1 to 1024 bytes',
     'a filter is an object, its operators are $eq $ne $gt $gte $lt $lte',
-    'a filter has at most 32 conditions and 16384 bytes', 'limit is an integer of at least 0', ('done') x 3 ],
+    ('a filter has at most 32 conditions and 16384 bytes') x 2,
+    'a value of the store has at most 1048576 bytes, and 4194304 with numbers written without exponents',
+    'limit is an integer of at least 0', ('done') x 3 ],
     'store: what the server would refuse is refused; a batch of 6 MB is put';
 is_deeply [ @{$answer}{qw(items names)} ], [ 1100, 1050 ], 'store: more than 1,000 results are read in pages';
 
@@ -172,15 +174,37 @@ cmp_ok scalar(events_of('custom', @lines)), '<', 200, 'credit: a cancelled run l
 my $module = NodeApplication::program() =~ s/main\.mjs\z/records.mjs/r;
 my $script = <<"END";
 import { Records } from '$module';
+import { Output } from '${\ ($module =~ s/records/output/r) }';
 const refuse = { dumpsTyped: () => { throw new TypeError('no'); } };
-const records = new Records({ send() {}, post() {} }, refuse, { thread_id: 't' }, false);
+const records = new Records({ send() {}, post() {}, request() { throw new Error('asked'); } }, refuse,
+    { thread_id: 't', checkpoint: {} }, false);
 const later = records.isPut('', 'second');
 const config = { configurable: { thread_id: 't' } };
 await records.put(config, { id: 'first', channel_values: { a: 1 } }, {}, { a: 1 }).catch(() => {});
 console.log([await records.isPut('', 'first'), await later].join(' '));
+// One whose line is too long, while puts wait for their commit.
+const wire = { write() {}, post() {} };
+const output = new Output(wire, { run_id: 'r', epoch: 1 }, { line: 1000 });
+const encode = { dumpsTyped: async () => ['json', new TextEncoder().encode('1')] };
+const waits = new Records(output, encode, { thread_id: 't' }, true);
+const told = waits.isPut('', 'long');
+await waits.put(config, { id: 'long', channel_values: {} }, { text: 'x'.repeat(1000) }, {}).catch(() => {});
+console.log(await told);
+// An id that the graph has made.
+for (const id of ['1', '0199a0b4-0000-7000-8000-00000000000g']) {
+    const position = { configurable: { thread_id: 't', checkpoint_id: id } };
+    const calls = [() => records.getTuple(position), () => records.putWrites(position, [], 'task'),
+        () => records.list({ configurable: { thread_id: 't' } }, { before: position }).next()];
+    for (const call of calls) {
+        console.log(await call().catch((error) => error.name));
+    }
+}
 END
 open my $node, '-|', 'node', '--input-type=module', '-e', $script or die "node: $!\n";
-is join('', <$node>), "false false\n", 'records: nobody waits for a put after one that failed';
+my @told = <$node>;
+is $told[0], "false false\n", 'records: nobody waits for a put after one that failed';
+is $told[1], "false\n", 'records: nor for one that is too long, when puts wait for their commit';
+is join('', @told[ 2 .. $#told ]), "ValueError\n" x 6, 'records: an id that is none of a checkpoint is refused here';
 close $node or diag "node ended with $?";
 
 # --- The end of the process ------------------------------------------------------

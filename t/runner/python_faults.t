@@ -104,6 +104,7 @@ in_all_versions(sub {
     is_deeply $result->(fault($runner, 'environment')), [ 'hello from langgraph.json', 'python' ],
         'environment: that of langgraph.json, in the folder of the application';
     is $error->(fault($runner, 'blocking call')), 'error InvalidStateError', 'blocking calls: refused on the loop';
+    is $error->(fault($runner, 'other id')), 'error ValueError', 'checkpoints: an id that is none of a checkpoint is refused here';
     is_deeply $result->(fault($runner, 'thread')), ['own'], 'threads: a node may have its own';
 
     # --- Code that blocks the loop -------------------------------------------------------

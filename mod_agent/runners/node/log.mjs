@@ -4,14 +4,39 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { writeSync } from 'node:fs';
 
+// The supervisor logs a hundred lines in ten seconds, of 8,000 bytes.
+const MOST_WAITING_BYTES = 1048576;
+
 export const runs = new AsyncLocalStorage();
 
 function prefixed(text, prefix) {
     return text.replace(/^(?=[^\n])/gm, prefix);
 }
 
-function wrap(stream) {
+// Writes to a stream whose reader may be slower than the application prints: what
+// is more is left out and counted, since it would wait in memory.
+function bounded(stream) {
     const write = stream.write.bind(stream);
+    let left = 0;
+    return (chunk, encoding, done) => {
+        const callback = typeof encoding === 'function' ? encoding : done;
+        if (stream.writableLength > MOST_WAITING_BYTES) {
+            left += 1;
+            if (callback) {
+                process.nextTick(callback);
+            }
+            return false;
+        }
+        if (left > 0) {
+            write(`${left} more writes were not logged\n`);
+            left = 0;
+        }
+        return write(chunk, encoding, done);
+    };
+}
+
+function wrap(stream) {
+    const write = bounded(stream);
     stream.write = (chunk, encoding, done) => {
         const run = runs.getStore();
         if (!run) {

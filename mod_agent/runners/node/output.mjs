@@ -164,12 +164,17 @@ export class Output {
         return { id, promise };
     }
 
-    // Sends a record; resolves when it is committed.
-    async sendCommitted(type, members) {
+    // Sends a record; resolves when it is committed. Throws at once, not with the
+    // promise, for a line that is too long: then nothing was sent.
+    sendCommitted(type, members) {
         this.#throwIfClosed();
         const { id, promise } = this.#reply();
-        await this.send(type, { ...members, ack: id });
-        await promise;
+        try {
+            return Promise.resolve(this.send(type, { ...members, ack: id })).then(() => promise);
+        } catch (error) {
+            this.#replies.delete(id);
+            throw error;
+        }
     }
 
     // The result and the cursor of a request; requests of a run take turns.

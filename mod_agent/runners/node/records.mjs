@@ -4,6 +4,7 @@
 import { RunnerError } from './errors.mjs';
 import { render } from './json.mjs';
 import { turn } from './pace.mjs';
+import { cutText } from './text.mjs';
 import { Values } from './values.mjs';
 import { takeWarm } from './warm.mjs';
 
@@ -15,8 +16,11 @@ const TASKS = '__pregel_tasks';
 // The version of checkpoints that have their tasks in a channel.
 const PENDING_SENDS_UNTIL = 4;
 const MOST_NS_BYTES = 2048;
+// Of the path of a task, which has the name of its node and only orders writes.
+const MOST_PATH_BYTES = 1024;
 // The namespace of a line has no escapes (PROTOCOL.md, `checkpoint`).
 const BAD_NS = /["\\\p{Cc}\p{Cs}\u2028\u2029]/u;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const DELTA_CHANNELS = 64;
 const DELTA_BYTES = 3000;
 // Namespaces whose last references are kept, so that a put sends what differs.
@@ -216,12 +220,13 @@ export class Records {
                 rows.push([INDEXES[channel] ?? index, channel, difference(undefined, ref)]);
             }
             await this.#output.send('put_writes',
-                { ns, checkpoint_id: id, task_id: taskId, task_path: taskPath ?? '', writes: rows });
+                { ns, checkpoint_id: id, task_id: taskId, task_path: cutText(taskPath ?? '', MOST_PATH_BYTES), writes: rows });
         });
     }
 
     #namespaceOf(config) {
-        const { thread_id: threadId, checkpoint_ns: ns = '' } = config.configurable ?? {};
+        const { thread_id: threadId, checkpoint_ns: ns = '', checkpoint_id: id } = config.configurable ?? {};
+        checkId(id);
         if (threadId === undefined || threadId !== this.#threadId) {
             throw new RunnerError('ValueError', `a run has the checkpoints of its own thread, not of "${threadId}"`);
         }
@@ -335,6 +340,7 @@ export class Records {
     async* list(config, options = {}) {
         const { before, filter, limit } = options;
         const { checkpoint_ns: ns, checkpoint_id: id } = config.configurable ?? {};
+        checkId(before?.configurable?.checkpoint_id);
         if (config.configurable?.thread_id !== undefined) {
             this.#namespaceOf(config);
         }
@@ -394,6 +400,13 @@ export class Records {
             }
             cursor = reply.cursor;
         } while (cursor !== null);
+    }
+}
+
+// The id may be one that the graph's own code has made.
+function checkId(id) {
+    if (id !== undefined && id !== null && id !== '' && !UUID.test(id)) {
+        throw new RunnerError('ValueError', `a checkpoint_id is a UUID in lower case, not "${String(id).slice(0, 80)}"`);
     }
 }
 

@@ -10,6 +10,8 @@ const MOST_OPS = 1000;
 // Of a request, which may have 4 MiB; one value has a quarter of that at most.
 const BATCH_BYTES = 2097152;
 const MOST_VALUE_BYTES = 1048576;
+// As jsonb, which writes numbers without exponents.
+const MOST_JSONB_BYTES = 4194304;
 const MOST_KEY_BYTES = 1024;
 const MOST_LABELS = 32;
 const MOST_CONDITIONS = 32;
@@ -58,6 +60,21 @@ function operatorsOf(condition) {
     return names.some((name) => name.startsWith('$')) ? names : ['$eq'];
 }
 
+// How many bytes longer the server's form of rendered JSON is at most: it has spaces
+// after commas and colons, and digits in place of exponents.
+function addedBytes(value) {
+    if (typeof value === 'number') {
+        const [, exponent] = /e[+-]?(\d+)$/.exec(String(value)) ?? [];
+        return exponent === undefined ? 0 : Number(exponent) + 2;
+    }
+    if (value === null || typeof value !== 'object') {
+        return 0;
+    }
+    const members = Object.values(value);
+    return members.reduce((sum, member) => sum + addedBytes(member),
+        Array.isArray(value) ? members.length : 2 * members.length);
+}
+
 function checkFilter(filter) {
     const plain = filter ? render(filter) : null;
     if (plain === null) {
@@ -67,7 +84,8 @@ function checkFilter(filter) {
     if (!operators.every((name) => OPERATORS.has(name))) {
         throw new RunnerError('ValueError', `a filter is an object, its operators are ${[...OPERATORS].join(' ')}`);
     }
-    if (operators.length > MOST_CONDITIONS || Buffer.byteLength(JSON.stringify(plain)) > MOST_FILTER_BYTES) {
+    const bytes = Buffer.byteLength(JSON.stringify(plain)) + addedBytes(plain);
+    if (operators.length > MOST_CONDITIONS || bytes > MOST_FILTER_BYTES) {
         throw new RunnerError('ValueError',
             `a filter has at most ${MOST_CONDITIONS} conditions and ${MOST_FILTER_BYTES} bytes`);
     }
@@ -79,8 +97,10 @@ function putOp({ namespace, key, value }) {
     if (plain !== null && !isObject(plain)) {
         throw new RunnerError('ValueError', 'a value of the store is an object');
     }
-    if (Buffer.byteLength(JSON.stringify(plain)) > MOST_VALUE_BYTES) {
-        throw new RunnerError('ValueError', `a value of the store has at most ${MOST_VALUE_BYTES} bytes`);
+    const bytes = Buffer.byteLength(JSON.stringify(plain));
+    if (bytes > MOST_VALUE_BYTES || bytes + addedBytes(plain) > MOST_JSONB_BYTES) {
+        throw new RunnerError('ValueError', `a value of the store has at most ${MOST_VALUE_BYTES} bytes, `
+            + `and ${MOST_JSONB_BYTES} with numbers written without exponents`);
     }
     return { op: 'put', namespace: checkNamespace(namespace, 1), key: checkKey(key), value: plain };
 }

@@ -151,6 +151,15 @@ def clean(text: str) -> str:
     return _NUL.sub("\ufffd", text)
 
 
+def cut(text: str, most: int) -> bytes:
+    """The JSON of the beginning of a text, of at most so many bytes without its quotes."""
+    found = dumps(text[:most])
+    while len(found) - 2 > most:
+        text = text[:min(len(text), most) - 64]
+        found = dumps(text)
+    return found
+
+
 def _check_levels(text: bytes) -> bytes:
     if text.count(b"[") + text.count(b"{") <= LEVELS_MAX:
         return text

@@ -8,6 +8,7 @@ encoded and decoded by `blobs`.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, AsyncIterator, Mapping, Sequence
 
 from . import jsontext
@@ -19,6 +20,10 @@ Channels = dict[str, Reference]
 
 # A request names at most so many.
 DELTA_CHANNELS = 64
+# Of the path of a task, which has the name of its node and only orders writes.
+TASK_PATH_BYTES = 1024
+
+_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Stored:
@@ -58,6 +63,12 @@ def check_namespace(ns: str) -> None:
     """Raises NotRenderedError for one with names of nodes that the protocol does not admit."""
     if ns:
         jsontext.name_of(ns, 2048)
+
+
+def check_id(checkpoint_id: Any) -> None:
+    """Raises ValueError: the id may be one that the graph's own code has made."""
+    if checkpoint_id is not None and not (isinstance(checkpoint_id, str) and _UUID.fullmatch(checkpoint_id)):
+        raise ValueError(f"a checkpoint_id is a UUID in lower case, not {str(checkpoint_id)[:80]!r}")
 
 
 def delta_groups(ns: str, channels: Sequence[str]) -> list[list[str]]:
@@ -102,6 +113,7 @@ class Records:
                   metadata: Mapping[str, Any], values: Mapping[str, Any], names: Sequence[str], serde: Any) -> None:
         try:
             check_namespace(ns)
+            check_id(parent)
             last = self._last.get(ns)
             channels = dict(last[1]) if last is not None and last[0] == parent else {}
             texts = []
@@ -132,11 +144,12 @@ class Records:
     async def put_writes(self, ns: str, checkpoint_id: str, task_id: str, task_path: str,
                          writes: Sequence[tuple[int, str, Any]], serde: Any) -> None:
         check_namespace(ns)
+        check_id(checkpoint_id)
         texts = [jsontext.array([b"%d" % index, jsontext.dumps(channel), self._blobs.reference(value, serde)[0]])
                  for index, channel, value in writes]
         self._lane.send("put_writes", [
             ("ns", jsontext.dumps(ns)), ("checkpoint_id", jsontext.dumps(checkpoint_id)),
-            ("task_id", jsontext.dumps(task_id)), ("task_path", jsontext.dumps(task_path[:1024])),
+            ("task_id", jsontext.dumps(task_id)), ("task_path", jsontext.cut(task_path, TASK_PATH_BYTES)),
             ("writes", jsontext.array(texts))])
         await self._lane.room()
 
@@ -172,6 +185,7 @@ class Records:
             return first
         if self._is_new_thread and not self._put and checkpoint_id is None:
             return None
+        check_id(checkpoint_id)
         args = jsontext.dumps({"ns": ns, "checkpoint_id": checkpoint_id})
         result, cursor = await self._lane.request("checkpoint.get", args)
         if result["tuple"] is None:
@@ -213,6 +227,7 @@ class Records:
 
     async def list(self, ns: str | None, before: str | None, filter_: Mapping[str, Any] | None,
                    limit: int | None) -> AsyncIterator[Stored]:
+        check_id(before)
         after: Any = None
         left = limit
         while left is None or left > 0:
@@ -231,6 +246,7 @@ class Records:
 
     async def delta(self, ns: str, checkpoint_id: str, channels: Sequence[str], serde: Any) -> dict[str, Any]:
         """Of each channel its `writes` since the nearest ancestor with a value, and that as `seed`."""
+        check_id(checkpoint_id)
         seeds: dict[str, Any] = {}
         writes: dict[str, list[Any]] = {name: [] for name in channels}
         args = jsontext.dumps({"ns": ns, "checkpoint_id": checkpoint_id, "channels": list(channels)})
