@@ -8,7 +8,7 @@ use NodeApplication qw(runner);
 use RunnerTest qw(start_line new_uuid lines_of events_of);
 use Test::More;
 
-my @names = qw(steps act loop asks mutates quoted);
+my @names = qw(steps act loop asks kinds mutates quoted);
 my $runner = runner(map { $_ => "./graphs.mjs:$_" } @names);
 
 sub last_checkpoint { return (grep { !length $_->{ns} } lines_of('checkpoint', @_))[-1] }
@@ -115,6 +115,18 @@ is_deeply [ map { $_->{metadata}{step} } lines_of('checkpoint', @lines) ], [ 0, 
 my ($put) = grep { $_->{metadata}{step} == 2 } lines_of('put', @lines);
 is_deeply $put->{channels}{names}{list}{keep}, 0, 'values: an element that was changed deep inside is sent again';
 is_deeply last_checkpoint(@lines)->{values}{names}, [ { name => 'new', done => { by => ['me'] } } ], 'values: and shown';
+
+# The next node has changed them before the library's stream shows the checkpoint.
+sub numbers {
+    my ($values) = @_;
+    return [ $values->{large}{number}, $values->{many}[0]{number}, $values->{mixed}[1]{number}, $values->{small}{number} ];
+}
+@lines = $runner->run(graph_id => 'kinds', input => {}, stream_modes => ['values']);
+is_deeply [ map { numbers($_->{values}) } grep { $_->{metadata}{step} > 0 } lines_of('checkpoint', @lines) ],
+    [ [ 1, 1, 1, 1 ], [ 2, 2, 2, 2 ], [ 2, 2, 2, 2 ] ], 'values: a checkpoint shows them as they were when it was put';
+my %id_of = map { $_->{checkpoint_id} => 1 } lines_of('checkpoint', @lines);
+is_deeply [ map { $id_of{ $_->{checkpoint_id} // '' } } grep { $_->{event} eq 'values' } lines_of('event', @lines) ], [ 1, 1 ],
+    'values: so do the events, which name the checkpoint';
 
 my $bytes = new_uuid();
 @lines = act('bytes', thread_id => $bytes);

@@ -8,6 +8,11 @@ import { stampOf } from './known.mjs';
 const MARKS = new Set(['$list', '$same', '$value']);
 // Namespaces whose last values are kept.
 const MOST_NAMESPACES = 256;
+// Checkpoints that were put and not sent. Beyond it the oldest is rendered when it is
+// sent.
+const MOST_CAPTURED = 256;
+// Channels of the library, which a state does not show.
+const HIDDEN = /^(?:__|branch:)/;
 
 function isMark(value) {
     if (value === null || typeof value !== 'object' || Array.isArray(value)) {
@@ -84,10 +89,33 @@ function membersOf(values) {
     return isObject(values) ? values : values === null || values === undefined ? {} : { __root__: values };
 }
 
+// A value of a channel that is not shown may be one that cannot be.
+function captured(before, value) {
+    try {
+        return { value, difference: difference(before, value), snapshot: snapshot(value) };
+    } catch {
+        return {};
+    }
+}
+
+// As the newest of its namespace; the root's is never the one to go.
+function keepLast(map, ns, last) {
+    map.delete(ns);
+    map.set(ns, last);
+    if (map.size > MOST_NAMESPACES) {
+        map.delete([...map.keys()].find((name) => name !== ''));
+    }
+}
+
 export class Checkpoints {
     #output;
     // ns -> {id, values: name -> snapshot} of the checkpoint that was sent last.
     #last = new Map();
+    // The same of the one that was captured last.
+    #newest = new Map();
+    // ns and id -> {base, members: name -> {value, difference, snapshot}} of checkpoints
+    // that were captured and not sent. base: the checkpoint to which they differ.
+    #captured = new Map();
 
     constructor(output) {
         this.#output = output;
@@ -101,17 +129,34 @@ export class Checkpoints {
     // A root checkpoint that the server has already. hasMore: `values` are those of all
     // channels, also of some that are not shown.
     remember(id, values, hasMore = false) {
-        this.#keep('', id, values, hasMore);
+        const snapshots = Object.entries(membersOf(values)).map(([name, value]) => [name, snapshot(value)]);
+        keepLast(this.#last, '', { id, hasMore, values: Object.fromEntries(snapshots) });
     }
 
-    #keep(ns, id, values, hasMore = false) {
-        this.#last.delete(ns);
-        this.#last.set(ns, { id, hasMore, values: Object.fromEntries(
-            Object.entries(membersOf(values)).map(([name, value]) => [name, snapshot(value)])) });
-        if (this.#last.size > MOST_NAMESPACES) {
-            const oldest = [...this.#last.keys()].find((name) => name !== '');
-            this.#last.delete(oldest);
+    // Renders what a checkpoint changes, when it is put: the next nodes, which may change
+    // objects in their place, begin before the library's stream shows it. values: of its
+    // channels.
+    capture(ns, id, parent, values) {
+        const before = [this.#newest.get(ns), this.#last.get(ns)].find((last) => last !== undefined && last.id === parent);
+        const members = {};
+        const snapshots = {};
+        for (const [name, value] of Object.entries(values)) {
+            if (value !== undefined && !HIDDEN.test(name)) {
+                members[name] = captured(before?.values[name], value);
+                snapshots[name] = members[name].snapshot;
+            }
         }
+        keepLast(this.#newest, ns, { id, values: snapshots });
+        this.#captured.set(`${ns}\n${id}`, { base: before?.id, members });
+        if (this.#captured.size > MOST_CAPTURED) {
+            this.#captured.delete(this.#captured.keys().next().value);
+        }
+    }
+
+    #takeCaptured(ns, id, last) {
+        const entry = this.#captured.get(`${ns}\n${id}`);
+        this.#captured.delete(`${ns}\n${id}`);
+        return entry && (entry.base === undefined || entry.base === last?.id) ? entry.members : {};
     }
 
     // Whether the last checkpoint of the root graph has these values.
@@ -126,10 +171,19 @@ export class Checkpoints {
     async send({ ns, id, parent, values, next, tasks, metadata }) {
         const last = this.#last.get(ns);
         const before = last && last.id === parent ? last.values : {};
+        const atPut = this.#takeCaptured(ns, id, last);
         const differences = {};
+        const snapshots = {};
         for (const [name, value] of Object.entries(membersOf(values))) {
-            if (value !== undefined) {
-                differences[name] = difference(before[name], value);
+            const member = atPut[name];
+            if (member !== undefined && Object.is(member.value, value)) {
+                differences[name] = member.difference;
+                snapshots[name] = member.snapshot;
+            } else {
+                snapshots[name] = snapshot(value);
+                if (value !== undefined) {
+                    differences[name] = difference(before[name], value);
+                }
             }
         }
         const members = {
@@ -139,7 +193,7 @@ export class Checkpoints {
                 parents: render(metadata.parents ?? {}) },
             opaque: null,
         };
-        this.#keep(ns, id, values);
+        keepLast(this.#last, ns, { id, values: snapshots });
         await this.#output.send('checkpoint', members);
     }
 }

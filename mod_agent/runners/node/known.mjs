@@ -6,7 +6,8 @@
 // Beyond it an object is always encoded.
 const MOST_LEAVES = 512;
 
-// value -> {digest, size, leaves}: size is that of its encoded bytes.
+// value -> {digest, size, leaves}: size is that of its encoded bytes; no leaves: there
+// are too many, or they cannot be compared.
 const known = new WeakMap();
 
 function isOpaque(value) {
@@ -57,21 +58,19 @@ function match(leaves, at, value) {
 }
 
 function isUnchanged(entry, value) {
-    return match(entry.leaves, 0, value) === entry.leaves.length;
+    return entry.leaves !== undefined && match(entry.leaves, 0, value) === entry.leaves.length;
 }
 
-// A value as it is now, for remember(); undefined for one that is not remembered.
+// A value as it is now, for remember().
 export function entryOf(value) {
     const leaves = [];
-    return addLeaves(leaves, value) ? { leaves } : undefined;
+    return addLeaves(leaves, value) ? { leaves } : {};
 }
 
 // Remembers the digest of a value: entry was made before the value was encoded.
 export function remember(value, entry, digest, size) {
     const before = known.get(value);
-    if (!entry) {
-        known.delete(value);
-    } else if (before?.digest !== digest || !isUnchanged(before, value)) {
+    if (before?.digest !== digest || (entry.leaves && !isUnchanged(before, value))) {
         known.set(value, { ...entry, digest, size });
     }
 }
@@ -82,8 +81,9 @@ export function knownEntry(value) {
     return entry && isUnchanged(entry, value) ? entry : undefined;
 }
 
-// Something that stays the same as long as the value, and what was last encoded of it,
-// do.
+// Something that stays the same as long as the value, and the bytes that were last
+// encoded of it, do. An object that was never encoded by itself equals nothing: nobody
+// would notice its changes.
 export function stampOf(value) {
-    return value !== null && typeof value === 'object' ? known.get(value) ?? value : value;
+    return value !== null && typeof value === 'object' ? known.get(value) ?? {} : value;
 }

@@ -32,6 +32,7 @@ export class Records {
     #threadId;
     #start;
     #isSync;
+    #onPut;
     // Records are sent one after another: a blob precedes what names it.
     #turn = Promise.resolve();
     // The commit of the last checkpoint, with durability `sync`.
@@ -55,8 +56,10 @@ export class Records {
     // The root checkpoint that was put last; undefined before it.
     lastRoot;
 
-    // start: the message; isSync: whether a put waits for its commit.
-    constructor(output, serde, start, isSync) {
+    // start: the message; isSync: whether a put waits for its commit; onPut(ns, id,
+    // parent, values): called while the values are those of the checkpoint.
+    constructor(output, serde, start, isSync, onPut) {
+        this.#onPut = onPut;
         this.#output = output;
         this.#values = new Values(output, serde, takeWarm(start.thread_id));
         this.#threadId = start.thread_id;
@@ -105,7 +108,8 @@ export class Records {
         const parent = config.configurable.checkpoint_id ?? null;
         const committed = await this.#inTurn(async () => {
             const { channels, refs } = await this.#changes(ns, parent, checkpoint, newVersions);
-            const { channel_values: _, ...plain } = checkpoint;
+            const { channel_values: values, ...plain } = checkpoint;
+            this.#onPut(ns, checkpoint.id, parent, values ?? {});
             const members = {
                 ns, checkpoint_id: checkpoint.id, parent, checkpoint: render(plain),
                 metadata: render(metadata), channels,

@@ -115,9 +115,14 @@ export class Run {
         const { graph, library } = await this.#graph.instance(config, runtime);
         this.graph = graph;
         this.library = library;
-        this.records = new Records(
-            this.output, library.saver.serde, this.start, this.start.durability === 'sync');
         this.checkpoints = new Checkpoints(this.output);
+        // With durability `exit` the library shows other checkpoints than it puts.
+        const onPut = this.start.durability === 'exit' ? () => {} : (...put) => {
+            this.#learn();
+            this.checkpoints.capture(...put);
+        };
+        this.records = new Records(
+            this.output, library.saver.serde, this.start, this.start.durability === 'sync', onPut);
         this.fork = await this.records.prepare() ?? this.#named();
     }
 

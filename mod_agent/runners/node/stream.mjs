@@ -59,6 +59,11 @@ function eventName(mode, namespace) {
     return name;
 }
 
+function isIdentical(values, sent) {
+    return isObject(sent) && Object.keys(values).length === Object.keys(sent).length
+        && Object.entries(values).every(([name, value]) => name in sent && Object.is(sent[name], value));
+}
+
 export class RunStream {
     #run;
     #modes;
@@ -141,10 +146,10 @@ export class RunStream {
             this.#current.set(namespace.join('|'), { ns, id });
         }
         if (namespace.length === 0 && this.#values) {
-            await this.#sendValues();
+            await this.#sendValues(payload.values);
         }
         const data = publicCheckpoint(payload);
-        await (this.#isReferable(namespace, id, payload.values)
+        await (this.#isReferable(namespace, id, payload.values, payload.values)
             ? this.emit('checkpoints', namespace, { ...data, values: null }, { checkpoint_id: id, path: ['values'] })
             : this.emit('checkpoints', namespace, data));
     }
@@ -157,9 +162,11 @@ export class RunStream {
         return loaded?.id === id && loaded.isComplete && !command?.update && !command?.goto;
     }
 
-    #isReferable(namespace, id, values) {
+    // sent: the values of the last checkpoint, if it was sent just now. They are its
+    // values, also if the next node has changed objects in their place.
+    #isReferable(namespace, id, values, sent) {
         return namespace.length === 0 && id !== undefined && id === this.#checkpoints.lastOf('')
-            && isObject(values) && this.#checkpoints.has(values);
+            && isObject(values) && (isIdentical(values, sent) || this.#checkpoints.has(values));
     }
 
     async #takeValues(namespace, payload) {
@@ -180,14 +187,14 @@ export class RunStream {
         await this.emit('values', [], { __interrupt__: payload.__interrupt__ }, reference);
     }
 
-    async #sendValues() {
+    async #sendValues(sent) {
         const values = this.#values;
         this.#values = undefined;
-        if (!this.#isReferable([], this.#checkpoints.lastOf(''), values)) {
+        if (!this.#isReferable([], this.#checkpoints.lastOf(''), values, sent)) {
             await this.ensureHead();
         }
         const id = this.#checkpoints.lastOf('');
-        await (this.#isReferable([], id, values)
+        await (this.#isReferable([], id, values, sent)
             ? this.emit('values', [], undefined, { checkpoint_id: id })
             : this.emit('values', [], values));
         if (this.#modes.has('messages')) {
