@@ -38,8 +38,8 @@ my @VALGRIND = qw(env RATELIMIT_TEST_EFFORT=0.04 valgrind -q --error-exitcode=1 
 # Files that take more than a minute begin first, and so do the longest of the last
 # group, so that none of them runs alone at the end.
 my $LONG = join '|', qw(lint/(?:clang_tidy|gcc_analyzer)
-    agent/(?:benches|costs|costs_query|database|directives|parking|slow_bodies|slow_readers|webhooks)
-    ratelimit/(?:restart|table) runner/package_managers sdk/(?:application_faults|browser|javascript|python|restart) sql/plans
+    agent/(?:application_faults|benches|costs|costs_query|database|directives|parking|slow_bodies|slow_readers|webhooks)
+    ratelimit/(?:restart|table) runner/package_managers sdk/(?:browser|javascript|python|restart) sql/plans
     supervisor/(?:costs|database|hostile|many|webhooks));
 
 chdir root() or die root() . ": $!\n";

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+# Faults of applications in Python and in JavaScript, through httpd: their runs end
+# with a reason or go on from their last checkpoint, and no other run is held up.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../runner";
+use AgentTest::Client;
+use AgentTest::Database qw(sql);
+use AgentTest::Env qw(build_dir free_port slurp write_file);
+use AgentTest::Server;
+use AgentTest::Wait;
+use Cpanel::JSON::XS;
+use Fcntl qw(O_NONBLOCK O_WRONLY);
+use File::Copy qw(copy);
+use File::Path qw(make_path);
+use File::Temp qw(tempdir);
+use NodeApplication ();
+use POSIX qw(mkfifo);
+use PythonRunner ();
+use Test::More;
+
+my @LANGUAGES = qw(python javascript);
+my %PATH_OF = (
+    python => { wide => './graph.py:wide', jobs => './graph.py:graph', long => './graph.py:long', too_long => './graph.py:too_long', absent => './graph.py:nothing' },
+    javascript => { wide => './graph.mjs:wide', jobs => './graph.mjs:graph', long => './graph.mjs:long', too_long => './graph.mjs:tooLong', absent => './graph.mjs:nothing' });
+
+my $dir = tempdir('/tmp/agent-test-faults.XXXXXX', CLEANUP => 1);
+chmod 0755, $dir or die "$dir: $!\n";
+make_path("$dir/$_") for 'logs', @LANGUAGES;
+chmod 0777, "$dir/logs" or die "$dir/logs: $!\n";
+for my $language (@LANGUAGES) {
+    my %graphs = map { ("$language-$_" => $PATH_OF{$language}{$_}) } keys %{ $PATH_OF{$language} };
+    write_file("$dir/$language/langgraph.json", encode_json({ dependencies => ['.'], graphs => \%graphs }));
+    my $file = $language eq 'python' ? 'graph.py' : 'graph.mjs';
+    copy("$FindBin::Bin/faulty/$file", "$dir/$language/$file") or die "$file: $!\n";
+}
+symlink NodeApplication::application('node') . '/node_modules', "$dir/javascript/node_modules" or die "symlink: $!\n";
+
+my $applications = join "\n", map { "AgentApplication $_ $dir/$_" } @LANGUAGES;
+my @ports = (free_port(), free_port());
+my $server = AgentTest::Server->new(config => <<"CONF");
+AgentRunner "@{[ build_dir() ]}/agent-runner"
+AgentPythonProgram "${\ PythonRunner::python() }"
+AgentRunnerMemory 512M
+<Location "/">
+    SetHandler agent
+</Location>
+$applications
+Listen 127.0.0.1:$ports[0]
+<VirtualHost 127.0.0.1:$ports[0]>
+    AgentDeployment limited
+    AgentRunTimeout 2s
+    $applications
+</VirtualHost>
+Listen 127.0.0.1:$ports[1]
+<VirtualHost 127.0.0.1:$ports[1]>
+    AgentDeployment strict
+    AgentRunnerBusyTimeout 1s
+    $applications
+</VirtualHost>
+CONF
+$server->start;
+my ($client, $limited, $strict) = map { AgentTest::Client->new(url => $_) } $server->url, map { "http://127.0.0.1:$_" } @ports;
+
+wait_for('the runners', sub {
+    my %ready = map { $_ => 1 } $server->error_log =~ /runner \d+ of deployment (\S+) is ready/g;
+    return keys %ready == 3 * @LANGUAGES;
+});
+
+my $count = 0;
+
+# Starts a run of a language's application that does that.
+sub job {
+    my ($language, $do, %more) = @_;
+    my $log = write_file("$dir/logs/" . ++$count, '');
+    my %input = (do => $do, log => $log, gate => "$log-gate");
+    mkfifo($input{gate}, 0666) or die "$input{gate}: $!\n";
+    chmod 0666, $log, $input{gate} or die "$log: $!\n";
+    my $at = delete $more{at} // $client;
+    my $graph = delete $more{graph} // 'jobs';
+    my $run = $at->start_run(undef, assistant_id => "$language-$graph", input => \%input, %more);
+    return { %{$run}, at => $at, language => $language, %input };
+}
+
+# A run whose second node waits until it is released: the step before is saved.
+sub waiting_job {
+    my ($language, $do) = @_;
+    my $run = job($language, $do);
+    wait_for('its second node', sub { executed($run) eq 'first second' && "@{ $client->get_state($run->{thread_id})->{next} }" eq 'second' });
+    return $run;
+}
+
+sub release {
+    my ($run) = @_;
+    my $gate;
+    wait_for('the run to wait', sub { sysopen $gate, $run->{gate}, O_WRONLY | O_NONBLOCK });
+    return close $gate;
+}
+
+# The nodes that it executed, in order.
+sub executed { my ($run) = @_; return join ' ', split /\n/, slurp($run->{log}) }
+
+# Its result, when it has ended: its status, its error and its message, its values.
+sub result_of {
+    my ($run) = @_;
+    my $values = $run->{at}->join_run($run);
+    my $error = $values->{__error__};
+    return { status => $run->{at}->get_run($run)->{status}, error => $error ? "$error->{error}: $error->{message}" : '', values => $values };
+}
+
+# Of one run in each language at once.
+sub test_fault {
+    my ($what, $do, $status, $error, %more) = @_;
+    my %runs = map { $_ => job($_, $do, %more) } grep { ref $error ne 'HASH' || $error->{$_} } @LANGUAGES;
+    for my $language (sort keys %runs) {
+        my $run = $runs{$language};
+        my $result = result_of($run);
+        my $pattern = ref $error eq 'HASH' ? $error->{$language} : $error;
+        my $title = "$language: a run that $what ends with $status";
+        is $result->{status}, $status, $title;
+        like $result->{error}, $pattern, "$title, its error says why" if $pattern;
+        my $logged = qr/run $run->{run_id} (?:released: error|ended in error|\(attempt 1\) exceeded its time limit)/;
+        wait_for('the log', sub { $server->error_log =~ $logged }) if $status ne 'success';
+    }
+    return;
+}
+
+# --- A process that is lost -----------------------------------------------------
+
+my %waiting = map { $_ => waiting_job($_, 'wait') } @LANGUAGES;
+my %lost = map { $_ => waiting_job($_, 'die once') } @LANGUAGES;
+release($_) for values %lost;
+for my $language (@LANGUAGES) {
+    my $result = result_of($lost{$language});
+    is $result->{status}, 'success', "$language: a run whose process is killed goes on";
+    is executed($lost{$language}), 'first second second', "$language: from its last checkpoint, a node that has finished is not repeated";
+    is_deeply $result->{values}{done}, [qw(first second)], "$language: its state is complete";
+    wait_for('the other run', sub { executed($waiting{$language}) eq 'first second second' });
+    release($waiting{$language});
+    is result_of($waiting{$language})->{status}, 'success', "$language: another run of the process goes on too";
+}
+
+# --- Runs that end their process ------------------------------------------------
+
+# One attempt is enough from here on.
+sql('alter table agent.run_queue alter max_attempts set default 1');
+my $ENDED = qr/\Apoison: .* the runner process ended unexpectedly/;
+# The limit of its data segment, or that of its resident memory, whichever it reaches first. In
+# Python the process may live a little longer, and the next run ends it.
+my $memory = qr/\AMemoryError|\Apoison: .* the runner (?:took more memory than it may|process ended unexpectedly)/;
+test_fault('allocates without end', 'allocate', 'error', $memory);
+test_fault('ends its process', 'leave', 'error', $memory);
+test_fault('ends its process', 'leave', 'error', $ENDED);
+test_fault('kills its process', 'crash', 'error', $ENDED);
+test_fault('closes the pipe', 'close the pipe', 'error', $ENDED);
+test_fault('calls exit', 'exit', 'error', { javascript => $ENDED });
+for my $how ('exit status 3', 'signal 11') {
+    like $server->error_log, qr/AGT0331: runner \d+ ended \($how\) with 1 runs/, "the log says how a process ended: $how";
+}
+
+# --- Runs that end alone --------------------------------------------------------
+
+my %beside = map { $_ => waiting_job($_, 'wait') } @LANGUAGES;
+my %custom = (stream_mode => ['custom']);
+test_fault('calls exit', 'exit', 'error', { python => qr/\ASystemExit: the node leaves/ });
+test_fault('returns what JSON cannot hold', 'return an object', 'error', qr/\ATypeError/);
+test_fault('sends an event longer than a line', 'send a large event', 'error', qr/\A(?:LineTooLong|ValueTooLarge)Error/, %custom);
+test_fault('has a subgraph with a name of 2,100 bytes', 'nothing', 'error', qr/\A(?:NotRendered|Value)Error/, graph => 'too_long', %custom);
+test_fault('has a graph that cannot be imported', 'nothing', 'error', qr/nothing/, graph => 'absent');
+test_fault('prints without end', 'print', 'success');
+test_fault('changes the directory', 'change directory', 'success');
+test_fault('catches signals', 'catch signals', 'success');
+for my $language (@LANGUAGES) {
+    is_deeply result_of(job($language, 'fork'))->{values}{done}, [7], "$language: a child that a run forks has no pipe to the server";
+    for my $name ([ long => 'n' x 500 ], [ wide => "\xc3\xbc" x 600 ]) {
+        my $answer = $client->post('/runs/stream', { assistant_id => "$language-$name->[0]",
+            input => { log => $beside{$language}{log} }, stream_mode => ['updates'], stream_subgraphs => \1 });
+        like $answer->{body}, qr/^event: updates\|$name->[1]:/m, "$language: an event may have a long name: $name->[0]";
+    }
+    like $server->error_log, qr/graph $language-absent.*nothing/, "$language: the log names a graph that cannot be imported";
+    release($beside{$language});
+    is result_of($beside{$language})->{status}, 'success', "$language: a run beside all these goes on";
+    is executed($beside{$language}), 'first second first first', "$language: it was executed once";
+}
+cmp_ok length $server->error_log, '<', 2**26, 'of 512 MB that runs print the log has the beginning';
+
+# --- Runs that do not end -------------------------------------------------------
+
+my %blocks = map { $_ => job($_, 'block', at => $strict) } @LANGUAGES;
+test_fault('loops for ever', 'loop', 'timeout', undef, at => $limited);
+test_fault('loops for ever in a thread', 'block a thread', 'timeout', { python => qr// }, at => $limited);
+for my $language (@LANGUAGES) {
+    my $result = result_of($blocks{$language});
+    is $result->{status}, 'error', "$language: a run that blocks its process ends with error";
+    like $result->{error}, qr/busy with one run for too long/, "$language: its error says why";
+    is result_of(job($language, 'nothing', at => $_))->{status}, 'success', "$language: afterwards others are executed" for $client, $strict;
+}
+like $server->error_log, qr/AGT0366: runner \d+ has executed no other run for \d+ s: it is killed/, 'the log says which process was blocked';
+undef $server;
+done_testing;

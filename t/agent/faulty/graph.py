@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The graphs of application_faults.t in Python; graph.mjs has the same ones.
+`do` of the input names what the second node does. Each execution of a node
+appends its name to the file `log`."""
+
+import asyncio
+import os
+import signal
+import sys
+from typing import Any
+
+from langgraph.config import get_stream_writer
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
+
+
+class Job(TypedDict, total=False):
+    do: str
+    log: str
+    gate: str
+    done: list[Any]
+
+
+def count(state: Job, name: str) -> int:
+    """Notes an execution; returns how many there were."""
+    with open(state["log"], "a+") as log:
+        log.write(f"{name}\n")
+        log.flush()
+        log.seek(0)
+        return log.read().split().count(name)
+
+
+def read_gate(path: str) -> None:
+    """Returns when the test has opened the pipe."""
+    with open(path, "rb") as gate:
+        gate.read()
+
+
+def spin() -> None:
+    while True:
+        pass
+
+
+def fork() -> int:
+    """The exit status of a child that writes to the pipe of the runner."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(4, b"garbage\n")
+        except OSError:
+            os._exit(7)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+async def first(state: Job) -> Any:
+    count(state, "first")
+    return {"done": ["first"]}
+
+
+async def second(state: Job) -> Any:
+    executions = count(state, "second")
+    do = state["do"]
+    if do == "wait":
+        await asyncio.to_thread(read_gate, state["gate"])
+    if do == "die once" and executions == 1:
+        await asyncio.to_thread(read_gate, state["gate"])
+        os.kill(os.getpid(), signal.SIGKILL)
+    if do == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if do == "leave":
+        os._exit(3)
+    if do == "exit":
+        sys.exit("the node leaves")
+    if do == "close the pipe":
+        os.close(4)
+    if do == "block":
+        spin()
+    if do == "block a thread":
+        await asyncio.to_thread(spin)
+    if do == "loop":
+        while True:
+            await asyncio.sleep(0)
+    if do == "allocate":
+        blocks = []
+        while True:
+            blocks.append(bytearray(b"x") * 2**24)
+    if do == "print":
+        for _ in range(256):
+            print("x" * 2**20)
+            await asyncio.sleep(0)
+    if do == "fork":
+        return {"done": [fork()]}
+    if do == "change directory":
+        os.chdir("/")
+    if do == "catch signals":
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, lambda *_: None)
+        os.kill(os.getpid(), signal.SIGTERM)
+    if do == "return an object":
+        return {"done": [object()]}
+    if do == "send a large event":
+        get_stream_writer()("x" * 9_000_000)
+    return {"done": [*state["done"], "second"]}
+
+
+graph = (
+    StateGraph(Job)
+    .add_node("first", first)
+    .add_node("second", second)
+    .add_edge(START, "first")
+    .add_edge("first", "second")
+    .compile()
+)
+
+
+def named(name: str) -> Any:
+    """A graph whose node has a subgraph and that name."""
+    inner = StateGraph(Job).add_node("first", first).add_edge(START, "first").compile()
+    return StateGraph(Job).add_node(name, inner).add_edge(START, name).compile()
+
+
+long = named("n" * 500)
+wide = named("\N{LATIN SMALL LETTER U WITH DIAERESIS}" * 600)
+too_long = named("n" * 2100)
