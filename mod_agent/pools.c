@@ -125,6 +125,8 @@ static void fill_settings(agent_pool_config_t *runners,
     runners->runners = settings->runners;
     runners->slots = settings->slots;
     runners->memory = settings->memory;
+    runners->max_runs = settings->max_runs;
+    runners->recycle_memory = settings->recycle_memory;
     runners->files = settings->files;
     runners->processes = settings->processes;
     runners->limits = get_limits(settings);

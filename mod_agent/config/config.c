@@ -61,6 +61,8 @@ static void unset_runner(agent_runner_settings_t *settings)
     settings->runners = -1;
     settings->slots = -1;
     settings->memory = -1;
+    settings->max_runs = -1;
+    settings->recycle_memory = -1;
     settings->files = -1;
     settings->processes = -1;
     settings->pool_memory = -1;
@@ -81,6 +83,8 @@ static void merge_runner(agent_runner_settings_t *merged,
     PICK(runners, -1);
     PICK(slots, -1);
     PICK(memory, -1);
+    PICK(max_runs, -1);
+    PICK(recycle_memory, -1);
     PICK(files, -1);
     PICK(processes, -1);
     PICK(pool_memory, -1);

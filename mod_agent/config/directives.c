@@ -326,6 +326,14 @@ const command_rec agent_directives[] = {
                   RSRC_CONF,
                   "memory limit of one runner in bytes, or with K, M or G; 0: "
                   "none (default: 1G)"),
+    AP_INIT_TAKE1("AgentRunnerMaxRuns", agent_directive_runner_max_runs, NULL,
+                  RSRC_CONF,
+                  "runs after which a runner is replaced; 0: any number "
+                  "(default: 0)"),
+    AP_INIT_TAKE1("AgentRunnerRecycleMemory",
+                  agent_directive_runner_recycle_memory, NULL, RSRC_CONF,
+                  "resident memory above which a runner is replaced, in bytes, "
+                  "or with K, M or G; 0: any amount (default: 0)"),
     AP_INIT_TAKE1("AgentRunnerFiles", agent_directive_runner_files, NULL,
                   RSRC_CONF, "open files of one runner (default: 4096)"),
     AP_INIT_TAKE1("AgentRunnerProcesses", agent_directive_runner_processes,

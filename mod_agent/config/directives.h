@@ -45,6 +45,10 @@ const char *agent_directive_runner_slots(cmd_parms *cmd, void *dir,
                                          const char *arg);
 const char *agent_directive_runner_memory(cmd_parms *cmd, void *dir,
                                           const char *arg);
+const char *agent_directive_runner_max_runs(cmd_parms *cmd, void *dir,
+                                            const char *arg);
+const char *agent_directive_runner_recycle_memory(cmd_parms *cmd, void *dir,
+                                                  const char *arg);
 const char *agent_directive_runner_files(cmd_parms *cmd, void *dir,
                                          const char *arg);
 const char *agent_directive_runner_processes(cmd_parms *cmd, void *dir,

@@ -55,6 +55,20 @@ const char *agent_directive_runner_memory(cmd_parms *cmd, void *dir,
                             &memory_range);
 }
 
+const char *agent_directive_runner_max_runs(cmd_parms *cmd, void *dir,
+                                            const char *arg)
+{
+    return set_number(&begin_change(cmd, dir)->max_runs, cmd, arg, 0,
+                      1000000000);
+}
+
+const char *agent_directive_runner_recycle_memory(cmd_parms *cmd, void *dir,
+                                                  const char *arg)
+{
+    return agent_value_size(&begin_change(cmd, dir)->recycle_memory, cmd, arg,
+                            &memory_range);
+}
+
 const char *agent_directive_runner_files(cmd_parms *cmd, void *dir,
                                          const char *arg)
 {

@@ -26,6 +26,8 @@ static agent_runner_settings_t get_of_host(const server_rec *host)
     SET_DEFAULT(runners, -1, 1);
     SET_DEFAULT(slots, -1, 100);
     SET_DEFAULT(memory, -1, DEFAULT_MEMORY);
+    SET_DEFAULT(max_runs, -1, 0);
+    SET_DEFAULT(recycle_memory, -1, 0);
     SET_DEFAULT(files, -1, DEFAULT_FILES);
     SET_DEFAULT(processes, -1, 0);
     SET_DEFAULT(pool_memory, -1, 0);
@@ -64,6 +66,8 @@ static bool is_same(const agent_runner_settings_t *one,
 {
     return strcmp(one->user, other->user) == 0 && one->runners == other->runners
         && one->slots == other->slots && one->memory == other->memory
+        && one->max_runs == other->max_runs
+        && one->recycle_memory == other->recycle_memory
         && one->files == other->files && one->processes == other->processes
         && one->pool_memory == other->pool_memory
         && one->pool_processes == other->pool_processes

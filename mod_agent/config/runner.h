@@ -20,6 +20,9 @@ typedef struct agent_runner_settings_t {
     int slots;
     /* Bytes of one runner; 0: no limit. */
     apr_int64_t memory;
+    /* A runner is replaced after so many runs, with so many bytes; 0: not. */
+    int max_runs;
+    apr_int64_t recycle_memory;
     int files;
     int processes; /* 0: no limit */
     /* Of all runners together; 0: no limit. cpu: percent of one processor. */

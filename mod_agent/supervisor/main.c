@@ -15,6 +15,7 @@
 #include "runner/exit.h"
 #include "runner/idle.h"
 #include "runner/io.h"
+#include "runner/recycle.h"
 #include "runner/slots.h"
 #include "runner/trial.h"
 #include "runner/watch.h"
@@ -248,6 +249,7 @@ static void tick(agent_supervisor_t *sv)
         agent_runner_tick_deadlines(&sv->runners, &sv->runs);
         agent_runner_tick_limits(&sv->runners, &sv->runs);
         agent_runner_tick_trials(&sv->runners, &sv->runs);
+        agent_runner_tick_recycle(&sv->runners, &sv->runs);
         agent_runner_tick_idle(&sv->runners, &sv->runs);
         agent_worker_tick(&sv->worker);
     }

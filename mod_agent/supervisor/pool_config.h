@@ -66,6 +66,10 @@ typedef struct agent_pool_config_t {
     int processes;
     /* Without effect unless the supervisor has a cgroup. */
     agent_cgroup_limits_t limits;
+    /* A runner is replaced after so many runs, or when its resident memory is
+     * above so many bytes; 0: not for that. */
+    int max_runs;
+    apr_int64_t recycle_memory;
     /* A runner whose loop has not turned for longer is killed, if it says so;
      * 0: never. */
     apr_interval_time_t busy_timeout;

@@ -126,7 +126,7 @@ my @good = (
         'AgentFeedbackURL "http://127.0.0.1/{run_id}/{key}"', ''),
     host('AgentRunners 1', 'AgentRunnerSlots 100', 'AgentRunnerMemory 1G'),
     host('AgentDeployment shop', 'AgentRunners 2', 'AgentRunnerSlots 5', 'AgentRunnerMemory 0', 'AgentRunnerUser nobody',
-        'AgentRunnerIdleTime 10min', 'AgentRunnerBusyTimeout 0', 'AgentRunnerFiles 64', 'AgentRunnerProcesses 1000',
+        'AgentRunnerIdleTime 10min', 'AgentRunnerBusyTimeout 0', 'AgentRunnerMaxRuns 1000', 'AgentRunnerRecycleMemory 512M', 'AgentRunnerFiles 64', 'AgentRunnerProcesses 1000',
         'AgentRunTimeout 5', 'AgentCallTimeout 2'),
     graph('AgentModel demo') . "<Location />\nAgentCallTimeout 2\n</Location>\n",
     (map { graph('AgentModel demo') . "AgentDeployment $_\n" } 'shop', '0', 'a' x 63, 'a-b_9'),
@@ -226,6 +226,10 @@ my @bad = (
     [ graph('AgentModel demo') . "AgentPoolCPU 150%\n", 'AgentPoolCPU', 'whole number from 0 to 100000', q('150%') ],
     [ graph('AgentModel demo') . "AgentRunnerBusyTimeout 25h\n", 'AgentRunnerBusyTimeout', 'from 0 to 86400 s', q('25h') ],
     [ graph('AgentModel demo') . "AgentRunnerIdleTime 25h\n", 'AgentRunnerIdleTime', 'from 0 to 86400 s', q('25h') ],
+    [ graph('AgentModel demo') . "AgentRunnerMaxRuns -1\n", 'AgentRunnerMaxRuns', 'whole number from 0 to 1000000000', q('-1') ],
+    [ graph('AgentModel demo') . "AgentRunnerRecycleMemory 1M\n", 'AgentRunnerRecycleMemory', 'bytes from 64M to 1024G', q('1M') ],
+    (map { [ host('AgentDeployment default', $_), '<AgentGraph>', 'the same directives of runners', q('other' of 'default') ] }
+        'AgentRunnerMaxRuns 5', 'AgentRunnerRecycleMemory 1G'),
     [ host('AgentDeployment default', 'AgentRunners 2'), '<AgentGraph>',
         'the same directives of runners in all hosts that declare graphs of a deployment', q('other' of 'default') ],
     [ host('AgentDeployment default', 'AgentRunTimeout 5'), '<AgentGraph>', 'the same directives of runners', q('other' of 'default') ],
@@ -378,9 +382,9 @@ SKIP: {
         (map { [ "$_ in a virtual host without graphs", graph('AgentModel demo') . "<VirtualHost *:1>\n$_ 64\n</VirtualHost>\n",
             qr/AGT0445: $_: expected in a host with a graph.* at \S+httpd\.conf:\d+: it has no effect$/m ] }
             qw(AgentRunners AgentPoolProcesses AgentPoolCPU),
-            map { "AgentRunner$_" } qw(User Slots Files Processes IdleTime BusyTimeout)),
+            map { "AgentRunner$_" } qw(User Slots Files Processes IdleTime BusyTimeout MaxRuns)),
         (map { [ "$_ in a virtual host without graphs", graph('AgentModel demo') . "<VirtualHost *:1>\n$_ 1G\n</VirtualHost>\n",
-            qr/AGT0445: $_: / ] } qw(AgentRunnerMemory AgentPoolMemory)),
+            qr/AGT0445: $_: / ] } qw(AgentRunnerMemory AgentRunnerRecycleMemory AgentPoolMemory)),
     );
     my @silent = (
         [ 'a deployment with graphs in another virtual host', "$shop<VirtualHost *:2>\nAgentDeployment shop\n</VirtualHost>\n$section" ],

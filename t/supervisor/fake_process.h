@@ -43,13 +43,14 @@ static void describe_process(char *text, size_t size)
     getrlimit(RLIMIT_NOFILE, &files);
     getrlimit(RLIMIT_NPROC, &processes);
     at = snprintf(text, size,
-                  "{\"uid\":%d,\"gid\":%d,\"groups\":%d,\"no_new_privs\":%d,"
+                  "{\"pid\":%d,\"uid\":%d,\"gid\":%d,\"groups\":%d,"
+                  "\"no_new_privs\":%d,"
                   "\"core\":%d,\"files\":%ld,\"processes\":%ld,"
                   "\"cwd_is_root\":%d,\"fds\":[",
-                  (int)getuid(), (int)getgid(), getgroups(0, NULL),
-                  prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), (int)core.rlim_cur,
-                  (long)files.rlim_max, (long)processes.rlim_max,
-                  access("etc", F_OK) == 0);
+                  (int)getpid(), (int)getuid(), (int)getgid(),
+                  getgroups(0, NULL), prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0),
+                  (int)core.rlim_cur, (long)files.rlim_max,
+                  (long)processes.rlim_max, access("etc", F_OK) == 0);
     while ((entry = readdir(fds)) != NULL) {
         if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(fds)) {
             at += snprintf(text + at, size - (size_t)at, "%s%s",

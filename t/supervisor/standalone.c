@@ -148,6 +148,8 @@ static void fill_pool(agent_pool_config_t *pool, json_object *json,
     pool->runners = (int)get_of_pool(pool, json, "runners", 1);
     pool->slots = (int)get_of_pool(pool, json, "slots", 100);
     pool->memory = get_of_pool(pool, json, "runner_memory", 0);
+    pool->max_runs = (int)get_of_pool(pool, json, "runner_max_runs", 0);
+    pool->recycle_memory = get_of_pool(pool, json, "runner_recycle_memory", 0);
     pool->files = (int)get_of_pool(pool, json, "runner_files", 0);
     pool->processes = (int)get_of_pool(pool, json, "runner_processes", 0);
     pool->limits.memory = get_of_pool(pool, json, "cgroup_memory", 0);

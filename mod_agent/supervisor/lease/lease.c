@@ -175,7 +175,7 @@ void agent_lease_start(agent_lease_table_t *table, agent_lease_t *lease)
 
     uncount_waiting(table, lease);
     lease->is_started = true;
-    lease->group->is_used = true;
+    lease->group->used++;
     lease->group->started_bytes += lease->start_bytes
         + lease->request.state_bytes;
     lease->deadline = deadline_of(context, lease->group);

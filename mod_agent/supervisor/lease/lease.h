@@ -54,7 +54,7 @@ typedef struct agent_lease_group_t {
     /* Leases in the ring; bytes of lines and states of those started. */
     int active;
     apr_size_t started_bytes;
-    bool is_used; /* a start line was ever handed over */
+    int used; /* start lines that were handed over, ever */
     agent_credit_class_t classes[AGENT_CREDIT_CLASSES];
     agent_request_class_t requests[AGENT_REQUEST_CLASSES];
 } agent_lease_group_t;

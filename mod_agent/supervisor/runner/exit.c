@@ -112,7 +112,8 @@ static void describe_status(char *text, size_t size, int status)
  */
 static void adjust_pause(agent_context_t *context, const agent_runner_t *runner)
 {
-    bool is_expected = runner->max_shared > 0 && runner->group.is_used;
+    bool is_expected = runner->is_spent
+        || (runner->max_shared > 0 && runner->group.used > 0);
 
     if (runner->slots > 0 && context->now - runner->started_at >= SHORT_LIFE) {
         agent_pool_count_success(runner->runner_pool, runner->max_shared);
@@ -127,7 +128,8 @@ static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
                        int status)
 {
     bool is_expected = runner->loss != AGENT_LOSS_COUNTED
-        || runner->max_shared > 0;
+        || runner->max_shared > 0
+        || (runner->is_spent && runner->group.active == 0);
     char how[64];
 
     if (runner->state == AGENT_RUNNER_DEAD) {

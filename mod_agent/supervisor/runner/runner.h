@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of runner processes of all pools: starting and killing them.
- * slots.h chooses them, exit.h has their end, watch.h their limits, io.h their
- * pipes.
+ * slots.h chooses them; exit.h has their end, watch.h limits, io.h pipes.
  */
 #ifndef AGENT_SUPERVISOR_RUNNER_H
 #define AGENT_SUPERVISOR_RUNNER_H
@@ -54,6 +53,7 @@ struct agent_runner_t {
     pid_t pid;       /* 0 until the spawner has started it */
     agent_runner_state_t state;
     int max_shared; /* suspects that may share it; 0: an ordinary runner */
+    bool is_spent;  /* it leaves when it has been replaced (recycle.h) */
     agent_poll_watch_t in; /* io.h waits for the three */
     agent_poll_watch_t out;
     agent_poll_watch_t log_out;

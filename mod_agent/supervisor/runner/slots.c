@@ -8,7 +8,8 @@
 
 /* Which runners of a pool are counted. */
 typedef enum count_t {
-    /* Ordinary ones: not dead; starting or ready; ready. */
+    /* Ordinary ones: not dead; starting or ready, without those that are to be
+     * replaced; ready. */
     COUNT_ORDINARY,
     COUNT_USEFUL,
     COUNT_READY,
@@ -23,7 +24,8 @@ static bool is_counted(const agent_runner_t *runner, count_t what)
     case COUNT_ORDINARY:
         return runner->state < AGENT_RUNNER_DEAD && runner->max_shared == 0;
     case COUNT_USEFUL:
-        return runner->state <= AGENT_RUNNER_READY && runner->max_shared == 0;
+        return runner->state <= AGENT_RUNNER_READY && runner->max_shared == 0
+            && !runner->is_spent;
     case COUNT_READY:
         return runner->state == AGENT_RUNNER_READY && runner->max_shared == 0;
     case COUNT_SUSPECT:

@@ -73,13 +73,24 @@ static void check_ping(agent_runner_table_t *table, agent_runner_t *runner)
  * those. It is checked once a second, so the host must be able to bear what a
  * runner maps within a second.
  */
-static bool exceeds_memory(const agent_runner_t *runner)
+bool agent_runner_exceeds(const agent_runner_t *runner, apr_int64_t bytes)
 {
-    apr_int64_t limit = runner->runner_pool->config->memory
+    apr_int64_t limit = bytes
         * (AGENT_PROCESS_IS_SANITIZED ? SANITIZER_FACTOR : 1);
 
     return limit > 0 && runner->pid > 0
         && agent_process_resident(runner->pid) > limit;
+}
+
+/* One that was replaced in time may complete its runs. */
+static void keep_spent(const agent_runner_table_t *table,
+                       agent_runner_t *runner)
+{
+    if (runner->state == AGENT_RUNNER_LEAVING && runner->is_spent
+        && runner->limit_at != AGENT_CLOCK_NEVER) {
+        runner->limit_at = table->context->now
+            + table->context->timing.recycle_grace;
+    }
 }
 
 static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
@@ -90,6 +101,7 @@ static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
         runner->pong_by = table->context->now
             + table->context->timing.ping_timeout;
     }
+    keep_spent(table, runner);
     if (runner->state == AGENT_RUNNER_LEAVING
         && runner->limit_at != AGENT_CLOCK_NEVER && count_held(runner) == 0) {
         agent_runner_kill(table, runner, AGENT_LOSS_UNCOUNTED,
@@ -98,7 +110,9 @@ static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
     else if (runner->limit_at <= table->context->now) {
         exceed_limit(table, runs, runner);
     }
-    else if (runner->state <= AGENT_RUNNER_LEAVING && exceeds_memory(runner)) {
+    else if (runner->state <= AGENT_RUNNER_LEAVING
+             && agent_runner_exceeds(runner,
+                                     runner->runner_pool->config->memory)) {
         agent_report_write(table->context, AGENT_LOG_ERR, "AGT0386", 0,
                            "runner %d takes more memory than the %d MB of "
                            "AgentRunnerMemory: it is killed, its %d runs are "

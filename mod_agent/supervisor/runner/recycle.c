@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runners that have reached a bound of their pool; see recycle.h. */
+#include "recycle.h"
+
+#include "../process/process.h"
+#include "idle.h"
+#include "leave.h"
+#include "watch.h"
+
+/* One that has executed no run would be followed by one like it. */
+static bool reaches_bound(const agent_runner_t *runner)
+{
+    const agent_pool_config_t *config = runner->runner_pool->config;
+
+    return runner->group.used > 0
+        && ((config->max_runs > 0 && runner->group.used >= config->max_runs)
+            || agent_runner_exceeds(runner, config->recycle_memory));
+}
+
+/* Its replacement is started by slots.h. */
+static void begin(const agent_runner_table_t *table, agent_runner_t *runner)
+{
+    agent_report_write(table->context, AGENT_LOG_INFO, "AGT0358", 0,
+                       "runner %d of deployment %s is replaced after %d runs, "
+                       "with %d MB",
+                       (int)runner->pid, runner->runner_pool->config->name,
+                       runner->group.used,
+                       (int)(agent_process_resident(runner->pid) >> 20));
+    runner->is_spent = true;
+    agent_pool_miss_runner(runner->runner_pool);
+}
+
+/* Chooses one if all others are ready, and its replacement has room beside
+ * those that still leave (slots.h). */
+static void begin_next(const agent_runner_table_t *table,
+                       const agent_runner_pool_t *pool, int ready, int all)
+{
+    agent_runner_t *runner;
+
+    if (ready < pool->config->runners || all >= 2 * pool->config->runners) {
+        return;
+    }
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
+    {
+        if (runner->state == AGENT_RUNNER_READY && runner->max_shared == 0
+            && reaches_bound(runner)) {
+            begin(table, runner);
+            return;
+        }
+    }
+}
+
+static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
+                      const agent_runner_pool_t *pool)
+{
+    agent_runner_t *runner;
+    agent_runner_t *spent = NULL;
+    int ready = 0;
+    int all = 0;
+
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
+    {
+        bool is_ready = runner->state == AGENT_RUNNER_READY;
+
+        if (runner->max_shared > 0 || runner->state == AGENT_RUNNER_DEAD) {
+            continue;
+        }
+        all++;
+        if (is_ready && runner->is_spent) {
+            spent = runner;
+        }
+        else if (is_ready) {
+            ready++;
+        }
+    }
+    if (spent == NULL) {
+        begin_next(table, pool, ready, all);
+    }
+    else if (ready >= pool->config->runners) {
+        agent_runner_leave(runs, spent);
+    }
+}
+
+void agent_runner_tick_recycle(const agent_runner_table_t *table,
+                               agent_runs_t *runs)
+{
+    for (int i = 0;
+         i < table->pool_count && table->context->mode == AGENT_MODE_RUNNING;
+         i++) {
+        const agent_runner_pool_t *pool = &table->pools[i];
+
+        if ((pool->config->max_runs > 0 || pool->config->recycle_memory > 0)
+            && !agent_pool_is_idle(pool)) {
+            tick_pool(table, runs, pool);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runners that are replaced after a number of runs, or with an amount of
+ * memory: their replacement is ready before they get no more runs, and a pool
+ * replaces one at a time.
+ */
+#ifndef AGENT_SUPERVISOR_RUNNER_RECYCLE_H
+#define AGENT_SUPERVISOR_RUNNER_RECYCLE_H
+
+#include "runner.h"
+
+/* Called each second. Runners for suspects are left out: they end when they are
+ * idle. */
+void agent_runner_tick_recycle(const agent_runner_table_t *table,
+                               agent_runs_t *runs);
+
+#endif
