@@ -32,4 +32,12 @@ $output = qx('@{[ root() ]}/t/bench/chats.pl' 20 2>&1);
 is $?, 0, 'bench: chats succeed' or diag $output;
 like $output, qr/^\| turns \| 20 \|$/m, 'bench: chats print their figures';
 
+# Of applications, whose packages come from registries.
+SKIP: {
+    $output = qx('@{[ root() ]}/t/bench/applications.pl' runs chats 2>&1);
+    skip "no packages: $output", 2 if $? && $output !~ /^measuring/m;
+    is $?, 0, 'bench: applications succeed' or diag $output;
+    like $output, qr/^\| create -> join p50 .*^\| bytes stored by a turn/ms, 'bench: applications print their figures';
+}
+
 done_testing;

@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-# The applications of t/bench/applications.pl: installed, measured alone.
+# The applications of t/bench/applications.pl: installed, served, and executed by the
+# bare libraries.
 package BenchApplications;
 use strict;
 use warnings;
-use AgentTest::Env qw(build_dir root);
+use AgentTest::Env qw(build_dir root slurp);
+use AgentTest::Wait;
 use lib root() . '/t/sdk';
-use BenchRuns qw(timed_ms);
+use BenchHttp qw(request);
+use BenchRuns qw(call_200 timed_ms);
+use BenchServer;
 use Exporter 'import';
 use File::Temp qw(tempdir);
 use SdkTest;
 
-our @EXPORT_OK = qw(prepare bare_ms start_ms);
+our @EXPORT_OK = qw(prepare serve bare_ms start_ms runner_pids new_thread run_body create_and_join @LANGUAGES $ANSWER);
+
+our @LANGUAGES = qw(python javascript);
+our $ANSWER = 'You said: hello';
 
 my $SOURCE = root() . '/t/bench/applications';
 
-# {directory, program, runner}: a copy that every user may read, with the packages
+# {directory, program, runner, bare}: a copy that every user may read, with the packages
 # of the tests' applications.
 sub prepare {
     my ($language) = @_;
@@ -32,13 +39,55 @@ sub prepare {
     return { directory => $directory, program => $program, runner => build_dir() . "/runners/$runner", bare => $bare };
 }
 
-# Milliseconds of processor time of a run in the bare library.
+# A server of applications (language -> one of prepare()), whose graphs can be run.
+sub serve {
+    my ($applications, $config) = @_;
+    my $server = BenchServer->new(config => ($config // BenchServer::default_config())
+        . join('', map { "AgentApplication $_ $applications->{$_}{directory}\n" } sort keys %{$applications})
+        . ($applications->{javascript} ? "AgentNodeProgram $applications->{javascript}{program}\n" : ''));
+    my $client = BenchHttp->new($server->port);
+    for my $language (sort keys %{$applications}) {
+        wait_for("the report of $language", sub {
+            call_200($client, request('POST', '/assistants/search', qq({"graph_id":"$language"})))->{bytes} =~ /assistant_id/ });
+    }
+    return $server;
+}
+
+# The processes that execute runs of the language.
+sub runner_pids {
+    my ($language) = @_;
+    my $program = build_dir() . '/runners/' . ($language eq 'python' ? 'python' : 'node/main.mjs');
+    return grep { slurp("/proc/$_/cmdline") =~ /\0\Q$program\E\0/ } map { m{(\d+)} } glob '/proc/[0-9]*';
+}
+
+# --- Runs ---------------------------------------------------------------------------
+
+sub run_body { return qq({"assistant_id":"$_[0]","input":{"messages":[{"role":"user","content":"hello"}]}}) }
+
+sub new_thread {
+    my ($client) = @_;
+    return call_200($client, request('POST', '/threads', '{}'))->{bytes} =~ /"thread_id"\s*:\s*"([0-9a-f-]{36})"/
+        ? $1 : die "no thread\n";
+}
+
+sub create_and_join {
+    my ($client, $thread, $graph) = @_;
+    my ($run) = call_200($client, request('POST', "/threads/$thread/runs", run_body($graph)))->{bytes} =~ /"run_id"\s*:\s*"([0-9a-f-]{36})"/;
+    my $joined = call_200($client, request('GET', "/threads/$thread/runs/$run/join"))->{bytes};
+    $joined =~ /\Q$ANSWER\E/ or die "a run failed: $joined\n";
+    return;
+}
+
+# --- Without a server ------------------------------------------------------------------
+
+# Milliseconds of processor time in the bare library: of a run (`runs`, their number), or
+# of the tenth and the last turn of a chat (`chat`, its turns).
 sub bare_ms {
-    my ($application, $runs) = @_;
-    my $command = "cd '$application->{directory}' && '$application->{program}' $application->{bare} $runs";
+    my ($application, $what, $count) = @_;
+    my $command = "cd '$application->{directory}' && '$application->{program}' $application->{bare} $what $count";
     my $output = qx($command);
     die "the bare library failed\n" if $?;
-    return 0 + $output;
+    return split ' ', $output;
 }
 
 # Milliseconds until a runner has imported its graphs: the median of five.

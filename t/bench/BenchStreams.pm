@@ -10,7 +10,7 @@ use BenchPostgres;
 use Exporter 'import';
 use Cpanel::JSON::XS;
 
-our @EXPORT_OK = qw(measure_streams);
+our @EXPORT_OK = qw(measure_streams run_streams);
 
 my $EVERY_MS = 50;
 # All runs are created at once; after that the load is even.
@@ -44,22 +44,31 @@ sub measure_streams {
         config => $config . $CONFIG);
     $httpd->start;
     my $before = transactions($postgres);
-    my $ticks = $plan->{streams_sec} * 1000 / $EVERY_MS;
-    my $count = $plan->{streams};
-    my $line = qx(@{[ build_dir() ]}/bench/streams $httpd->{port} $count $ticks $EVERY_MS $WARM_UP_MS);
-    die "the load generator failed\n" if $?;
-    my $result = Cpanel::JSON::XS->new->decode($line);
+    my $result = run_streams($httpd->{port}, 'agent', $plan, $EVERY_MS);
     my $after = transactions($postgres);
     undef $httpd;
+    return { %{$result}, commits => ($after - $before) / $result->{seconds} };
+}
+
+# The same figures but commits, for a graph that is served on the port and writes an
+# event each every_ms. config() is for its server.
+sub run_streams {
+    my ($port, $assistant, $plan, $every_ms) = @_;
+    my $ticks = $plan->{streams_sec} * 1000 / $every_ms;
+    my $count = $plan->{streams};
+    my $line = qx(@{[ build_dir() ]}/bench/streams $port $assistant $count $ticks $every_ms $WARM_UP_MS);
+    die "the load generator failed\n" if $?;
+    my $result = Cpanel::JSON::XS->new->decode($line);
     return {
         %{$result},
         streams => $count,
         lost    => $count * $ticks - $result->{events},
         rate    => $result->{events} / $result->{seconds},
-        wanted  => $count * 1000 / $EVERY_MS,
-        commits => ($after - $before) / $result->{seconds},
+        wanted  => $count * 1000 / $every_ms,
     };
 }
+
+sub config { return $CONFIG }
 
 sub transactions {
     my ($postgres) = @_;

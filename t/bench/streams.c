@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: */
 /*
- * Many clients that each stream a run of ticker.c:
- *   streams PORT STREAMS TICKS EVERY_MS WARM_UP_MS
+ * Many clients that each stream a run of a graph that writes the time into its
+ * events, as ticker.c does:
+ *   streams PORT ASSISTANT STREAMS TICKS EVERY_MS WARM_UP_MS
  * Prints one line of JSON: how many events came, how many a second, and how
  * long after they were written (milliseconds); the delays of the warm-up, in
  * which all runs are created at once, are not counted.
@@ -163,8 +164,8 @@ static void follow_all(int epoll, stream_t *streams, int count)
 
 int main(int argc, char **argv)
 {
-    int port = argc == 6 ? atoi(argv[1]) : 0;
-    int count = argc == 6 ? atoi(argv[2]) : 0;
+    int port = argc == 7 ? atoi(argv[1]) : 0;
+    int count = argc == 7 ? atoi(argv[3]) : 0;
     struct rlimit limit = {(rlim_t)count + 100, (rlim_t)count + 100};
     stream_t *streams = calloc((size_t)count + 1, sizeof(*streams));
     int epoll = epoll_create1(0);
@@ -172,15 +173,15 @@ int main(int argc, char **argv)
     char request[600];
 
     if (port <= 0 || count <= 0) {
-        fprintf(stderr, "streams PORT STREAMS TICKS EVERY_MS WARM_UP_MS\n");
+        fprintf(stderr, "streams PORT ASSISTANT STREAMS TICKS EVERY_MS WARM_UP_MS\n");
         return 2;
     }
-    warm_up_us = atoll(argv[5]) * 1000;
+    warm_up_us = atoll(argv[6]) * 1000;
     setrlimit(RLIMIT_NOFILE, &limit);
     snprintf(body, sizeof(body),
-             "{\"assistant_id\":\"agent\",\"stream_mode\":[\"custom\"],"
+             "{\"assistant_id\":\"%s\",\"stream_mode\":[\"custom\"],"
              "\"input\":{\"ticks\":%s,\"every_ms\":%s}}",
-             argv[3], argv[4]);
+             argv[2], argv[4], argv[5]);
     snprintf(
         request, sizeof(request),
         "POST /runs/stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"

@@ -1,22 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processor time of a run in the bare library.
+// Processor time of the bare library with its checkpointer in memory, in milliseconds.
+//   bare.mjs runs N        of a run, each on a thread of its own
+//   bare.mjs chat TURNS    of a turn of one chat: the mean of turns 6 to 15, and of the last ten
 import { MemorySaver } from "@langchain/langgraph";
 
 import { builder } from "./graph.mjs";
 
 const input = { messages: [{ role: "user", content: "hello" }] };
-const count = Number(process.argv[2]);
 const graph = builder.compile({ checkpointer: new MemorySaver() });
 
-async function execute(first, runs) {
-  for (let number = first; number < first + runs; number += 1) {
-    const options = { configurable: { thread_id: String(number) }, streamMode: ["checkpoints", "tasks"], subgraphs: true };
-    for await (const _ of await graph.stream(input, options));
-  }
+async function run(thread) {
+  // What the runner requests for a client that wants `values`.
+  const options = { configurable: { thread_id: thread }, streamMode: ["checkpoints", "tasks", "values"], subgraphs: true };
+  for await (const _ of await graph.stream(input, options));
 }
 
-await execute(0, Math.floor(count / 10));
-const begin = process.cpuUsage();
-await execute(count, count);
-const { user, system } = process.cpuUsage(begin);
-console.log((user + system) / 1000 / count);
+async function meanMs(threads) {
+  const begin = process.cpuUsage();
+  for (const thread of threads) {
+    await run(thread);
+  }
+  const { user, system } = process.cpuUsage(begin);
+  return (user + system) / 1000 / threads.length;
+}
+
+const numbered = (name, count) => Array.from({ length: count }, (_, number) => `${name}${number}`);
+const turns = (count) => Array(count).fill("chat");
+
+const measures = {
+  async runs(count) {
+    await meanMs(numbered("warm-up ", 1 + Math.floor(count / 10)));
+    console.log(await meanMs(numbered("", count)));
+  },
+  async chat(count) {
+    await meanMs(numbered("warm-up ", 100));
+    await meanMs(turns(5));
+    const tenth = await meanMs(turns(10));
+    await meanMs(turns(count - 25));
+    console.log(tenth, await meanMs(turns(10)));
+  },
+};
+await measures[process.argv[2]](Number(process.argv[3]));

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node that answers one message: what the demo model does for `hello`.
+// The graphs of the bench, each of one node.
 import { AIMessage } from "@langchain/core/messages";
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
 
+const answer = () => ({ messages: [new AIMessage("You said: hello")] });
+
+// Answers one message: what the demo model does for `hello`.
 export const builder = new StateGraph(MessagesAnnotation)
-  .addNode("agent", async () => ({ messages: [new AIMessage("You said: hello")] }))
+  .addNode("agent", async () => answer())
   .addEdge(START, "agent")
   .addEdge("agent", END);
 export const graph = builder.compile();
+
+// Waits 50 ms.
+export const waiter = new StateGraph(MessagesAnnotation)
+  .addNode("wait", () => new Promise((resolve) => setTimeout(() => resolve(answer()), 50)))
+  .addEdge(START, "wait")
+  .addEdge("wait", END)
+  .compile();
