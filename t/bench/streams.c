@@ -173,7 +173,8 @@ int main(int argc, char **argv)
     char request[600];
 
     if (port <= 0 || count <= 0) {
-        fprintf(stderr, "streams PORT ASSISTANT STREAMS TICKS EVERY_MS WARM_UP_MS\n");
+        fprintf(stderr,
+                "streams PORT ASSISTANT STREAMS TICKS EVERY_MS WARM_UP_MS\n");
         return 2;
     }
     warm_up_us = atoll(argv[6]) * 1000;

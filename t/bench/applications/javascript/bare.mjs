@@ -10,7 +10,7 @@ const input = { messages: [{ role: "user", content: "hello" }] };
 const graph = builder.compile({ checkpointer: new MemorySaver() });
 
 async function run(thread) {
-  // What the runner requests for a client that wants `values`.
+  // The modes that the runner requests for a client that wants `values`.
   const options = { configurable: { thread_id: thread }, streamMode: ["checkpoints", "tasks", "values"], subgraphs: true };
   for await (const _ of await graph.stream(input, options));
 }

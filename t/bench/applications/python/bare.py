@@ -13,7 +13,7 @@ from graph import builder
 from langgraph.checkpoint.memory import InMemorySaver
 
 INPUT = {"messages": [{"role": "user", "content": "hello"}]}
-# What the runner requests for a client that wants `values`.
+# The modes that the runner requests for a client that wants `values`.
 MODES = ["checkpoints", "tasks", "values"]
 
 graph = builder.compile(checkpointer=InMemorySaver())

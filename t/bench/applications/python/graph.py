@@ -29,7 +29,7 @@ waiter = StateGraph(MessagesState).add_node("wait", wait).add_edge(START, "wait"
 
 
 class Ticks(TypedDict):
-    """What t/bench/streams.c sends."""
+    """The input that t/bench/streams.c sends."""
 
     ticks: int
     every_ms: int
