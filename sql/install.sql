@@ -222,6 +222,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/save_tasks.sql
 \ir functions/internal/read_namespace.sql
 \ir functions/internal/split_filter.sql
+\ir functions/internal/split_members.sql
+\ir functions/internal/has_members.sql
 \ir functions/internal/find_items.sql
 \ir functions/internal/find_namespaces.sql
 \ir functions/internal/read_item.sql

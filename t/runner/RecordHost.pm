@@ -160,10 +160,9 @@ sub get {
     return ({ tuple => $whole->{tuple}, channels => \%first }, '1');
 }
 
-sub contains {
+sub has_members {
     my ($value, $part) = @_;
-    return $json->encode($value) eq $json->encode($part) if ref $part ne 'HASH';
-    return ref $value eq 'HASH' && !grep { !exists $value->{$_} || !contains($value->{$_}, $part->{$_}) } keys %{$part};
+    return !grep { !exists $value->{$_} || $json->encode([ $value->{$_} ]) ne $json->encode([ $part->{$_} ]) } keys %{$part};
 }
 
 # At most two in a part.
@@ -177,7 +176,7 @@ sub list {
             next if defined $args->{before} && $id ge $args->{before};
             next if $args->{after} && ($ns gt $args->{after}{ns}
                 || $ns eq $args->{after}{ns} && $id ge $args->{after}{checkpoint_id});
-            next if $args->{filter} && !contains($space->{checkpoints}{$id}{metadata}, $args->{filter});
+            next if $args->{filter} && !has_members($space->{checkpoints}{$id}{metadata}, $args->{filter});
             push @found, tuple_of($run, $space, $space->{checkpoints}{$id})->{tuple};
         }
     }

@@ -184,12 +184,10 @@ sub pieces {
     return @rows;
 }
 
-# Whether an object contains another one, as PostgreSQL's @>.
-sub contains {
+# Whether an object has equal members.
+sub has_members {
     my ($whole, $part) = @_;
-    return $json->encode($whole) eq $json->encode($part) if ref $part ne 'HASH';
-    return 0 if ref $whole ne 'HASH';
-    return !grep { !exists $whole->{$_} || !contains($whole->{$_}, $part->{$_}) } keys %{$part};
+    return !grep { !exists $whole->{$_} || $json->encode([ $whole->{$_} ]) ne $json->encode([ $part->{$_} ]) } keys %{$part};
 }
 
 sub list {
@@ -204,7 +202,7 @@ sub list {
         shift @found;
     }
     @found = grep { (!defined $args->{before} || $_->{checkpoint_id} lt $args->{before})
-        && contains($_->{metadata}, $args->{filter} || {}) } @found;
+        && has_members($_->{metadata}, $args->{filter} || {}) } @found;
     my $count = $args->{limit} // @found;
     my $is_limited = $count <= $self->{part_size};
     $count = $self->{part_size} if !$is_limited;
@@ -282,7 +280,7 @@ sub starts_with {
 sub store_search {
     my ($self, $op) = @_;
     my @found = grep { starts_with($_->{namespace}, $op->{namespace_prefix})
-        && contains($_->{value}, $op->{filter} || {}) } map { $self->{items}{$_} } sort keys %{ $self->{items} };
+        && has_members($_->{value}, $op->{filter} || {}) } map { $self->{items}{$_} } sort keys %{ $self->{items} };
     splice @found, 0, $op->{offset} // 0;
     my @part = splice @found, 0, $op->{limit} // 10;
     return { items => [ map { { %{$_}, score => undef } } @part ] };

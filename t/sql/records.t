@@ -404,7 +404,8 @@ subtest 'checkpoint.list shows the newest first, by namespace, filter and positi
     my $thread = $claim->{thread_id};
     my (%id, $parent);
     for my $n (1 .. 30) {
-        $parent = $id{$n} = saved($claim, $parent, metadata => { step => $n, even => $n % 2 ? \0 : \1, tags => ['x' x 100] });
+        $parent = $id{$n} = saved($claim, $parent, metadata => { step => $n, even => $n % 2 ? \0 : \1, tags => ['x' x 100],
+                $n == 7 ? (o => { a => 1, b => 2 }, l => [ 1, 2 ]) : () });
     }
     $id{sub} = saved($claim, undef, ns => 'sub', metadata => { step => 99 });
     my $list = sub {
@@ -428,6 +429,9 @@ subtest 'checkpoint.list shows the newest first, by namespace, filter and positi
         is $list->($bytes, ns => '', filter => { even => \1 }, before => $id{10}), '8 6 4 2',
             "$bytes bytes: a filter selects snapshots by their metadata";
     }
+    is $list->(1_000_000, ns => '', filter => { step => 7, tags => ['x' x 100], o => { b => 2, a => 1 } }), 7, 'a filter has objects and arrays';
+    is $list->(1_000_000, ns => '', filter => $_), '', 'which are equal as a whole: ' . AgentSQL::encode($_)
+        for { o => { a => 1 } }, { l => [1] }, { l => [ 2, 1 ] }, { tags => [] }, { step => [7] }, { none => undef };
     is $list->(1_000_000, ns => '', limit => 2), '30 29', 'a list has at most limit snapshots, newest first';
     is $list->(1_000_000, ns => '', limit => 0), '', 'a list of limit 0 is empty';
     is $list->(1_000_000, ns => 'none'), '', 'the list of an unknown namespace is empty';

@@ -67,7 +67,7 @@ sub with_subgraph {
     my $item = sub {
         my ($id, $parent, $ns, $step) = @_;
         return AgentSQL::Play::checkpoint($claim, id => $id, parent => $parent, ns => $ns, step => $step,
-            messages => [ map { "$ns$_" } 0 .. $step ]);
+            writes => { agent => { step => $step } }, messages => [ map { "$ns$_" } 0 .. $step ]);
     };
     $play->save($worker, $item->($root[0], undef, '', 0), $item->($root[1], $root[0], '', 1), $item->($root[2], $root[1], '', 2),
         $item->($below[0], undef, 'a.b:1', 0), $item->($below[1], $below[0], 'a.b:1', 1), AgentSQL::Play::finish($claim));
@@ -163,6 +163,9 @@ subtest 'the history of a thread has its checkpoints, newest first' => sub {
     }
     is $next->(3), undef, 'no page follows the last one';
     is_deeply $ids->(metadata => { step => 1 }), [ $root->[1] ], 'metadata of the checkpoint';
+    is_deeply $ids->(metadata => { parents => {}, step => 1 }), $ids->(metadata => { step => 1 }), 'an object in the metadata';
+    is_deeply $ids->(metadata => { step => [1] }), [], 'an array that none has';
+    is_deeply $ids->(metadata => { writes => { agent => {} } }), [], 'an object is equal as a whole';
     is_deeply $ids->(metadata => { thread_id => $thread, step => 9 }), [], 'metadata that none has';
     is_deeply $ids->(checkpoint => { checkpoint_ns => 'a.b:1' }), [ reverse @$below ], 'of a subgraph';
     is_deeply $ids->(checkpoint => { checkpoint_id => $root->[0] }), [ $root->[0] ], 'of one checkpoint';

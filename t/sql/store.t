@@ -109,6 +109,9 @@ subtest 'filters' => sub {
         my ($filter, $expected, $title) = @$case;
         is_deeply [ sort @{ keys_of(namespace_prefix => ['f'], filter => $filter) } ], $expected, $title;
     }
+    # As parts of the value's they would be compared with each of its elements.
+    is_deeply [ $session->query(q(select equal, exact from agent.split_filter('{"a":[1],"b":{"$eq":{"c":[1]}},"d":1}'))) ],
+        [ [ '{"d": 1}', '{"a": [1], "b": {"c": [1]}}' ] ], 'arrays and objects are compared as a whole only';
 };
 
 subtest 'namespaces' => sub {

@@ -71,7 +71,7 @@ class PipeSaver(BaseCheckpointSaver[str]):
         only = configurable.get("checkpoint_id")
         if only is not None:
             found = await self.aget_tuple(config)
-            if found is not None and limit != 0 and contains(found.metadata, filter or {}):
+            if found is not None and limit != 0 and has_members(found.metadata, filter or {}):
                 yield found
             return
         before_id = ((before or {}).get("configurable") or {}).get("checkpoint_id")
@@ -176,8 +176,6 @@ def _refuse(action: str, request: str) -> NoReturn:
     raise NotImplementedError(f"The server {action}: {request}")
 
 
-def contains(value: Any, part: Any) -> bool:
-    """As PostgreSQL's `@>`, for the metadata of one checkpoint."""
-    if isinstance(part, Mapping):
-        return isinstance(value, Mapping) and all(name in value and contains(value[name], part[name]) for name in part)
-    return bool(value == part)
+def has_members(value: Mapping[str, Any], members: Mapping[str, Any]) -> bool:
+    """Compares the metadata of one checkpoint as checkpoint.list does."""
+    return all(name in value and value[name] == members[name] for name in members)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- GET and POST /threads/{thread_id}/history. p_request: limit (10), before (the id of a checkpoint, or an object that
--- names one), metadata (members that the checkpoint's metadata contains), checkpoint (checkpoint_ns, checkpoint_id),
--- select.
+-- names one), metadata (members with which those of the checkpoint's metadata are equal), checkpoint (checkpoint_ns,
+-- checkpoint_id), select.
 -- Returns: ok with an array of states, newest first, [] for none; next: `before` of the next page, null after the
 --          last; thread_not_found. body null: the states have more than p_max_bytes, null = any number, or are found
 --          among many others, and were not read beyond that.
@@ -33,6 +33,7 @@ declare
         p_request #>> '{before,checkpoint_id}', p_request #>> '{before,configurable,checkpoint_id}',
         case when json_typeof(p_request -> 'before') = 'string' then p_request ->> 'before' end);
     v_filter   jsonb := nullif((p_request -> 'metadata')::jsonb, 'null');
+    v_members  record;
     v_select   text[] := agent.read_words(p_request -> 'select');
     v_has_values boolean := coalesce(v_select = '{}' or 'values' = any (v_select), true);
     v_row      agent.checkpoints;
@@ -53,6 +54,7 @@ begin
         code := 'thread_not_found';
         return;
     end if;
+    select m.scalars, m.others into v_members from agent.split_members(v_filter) m;
     code := 'ok';
     -- The loop reads ahead, but only rows: large values are fetched when they are rendered.
     for v_row in
@@ -83,7 +85,7 @@ begin
         select o.metadata into v_metadata
           from agent.describe_origin(
                    p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata) o;
-        if v_metadata::jsonb @> v_filter is false then
+        if v_filter is not null and not agent.has_members(v_metadata::jsonb, v_members.scalars, v_members.others) then
             v_others := v_others + 1;
             v_passed := v_passed + octet_length(v_metadata::text);
             continue;

@@ -3,9 +3,10 @@
 -- member of an item's value equals, or an object of operators ($eq, $ne, $gt, $gte, $lt, $lte), all of which hold. The
 -- last four compare two numbers, or two strings by code point, and do not hold for anything else. It has at most 32
 -- conditions and 16 KB, since each item costs as much as it has.
--- Returns: conditions, each null for none. equal: an object that the value contains. exact: those of its members that
---          are objects or arrays, which the value's members equal. differ: an object of which no member equals the
---          value's. path: the other operators, as a predicate. Raises invalid_parameter_value for another operator.
+-- Returns: conditions, each null for none. equal: an object of scalars that the value contains. exact: an object of
+--          objects and arrays that the value's members equal: whether one array contains another takes as long as the
+--          product of their lengths. differ: an object of which no member equals the value's. path: the other
+--          operators, as a predicate. Raises invalid_parameter_value for another operator.
 -- Locks:   none.
 create or replace function agent.split_filter(
     p_filter jsonb,
@@ -48,9 +49,10 @@ begin
             end if;
             case v_test.operator
                 when '$eq' then
-                    equal := coalesce(equal, '{}') || jsonb_build_object(v_member.key, v_test.value);
                     if v_test.type in ('object', 'array') then
                         exact := coalesce(exact, '{}') || jsonb_build_object(v_member.key, v_test.value);
+                    else
+                        equal := coalesce(equal, '{}') || jsonb_build_object(v_member.key, v_test.value);
                     end if;
                 when '$ne' then
                     differ := coalesce(differ, '{}') || jsonb_build_object(v_member.key, v_test.value);

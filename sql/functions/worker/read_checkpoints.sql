@@ -2,7 +2,8 @@
 -- Answers checkpoint.list (README.md of this folder): snapshots without their values, newest first in each namespace.
 -- The runner reads the values of those that it needs with checkpoint.get.
 -- p_args: {"ns": null for all namespaces, in descending order; "before": those with a smaller id; "filter": an object
---         that the metadata contain; "limit": at most so many in this part; "after": the "next" of the part before}.
+--         with whose members those of the metadata are equal; "limit": at most so many in this part; "after": the
+--         "next" of the part before}.
 -- p_cursor: ignored; the position is in the arguments.
 -- Returns: ok with {"tuples": [...], "next": {"ns", "checkpoint_id"} or null}. A part may be empty and have a next one.
 -- Bound:   p_max_bytes and one snapshot; 1,000 snapshots are examined.
@@ -27,6 +28,7 @@ declare
     v_ns       text := p_args ->> 'ns';
     v_before   uuid := coalesce(p_args ->> 'before', c_last::text);
     v_filter   jsonb := coalesce(p_args ->> 'filter', '{}');
+    v_members  record;
     v_limit    integer := coalesce((p_args ->> 'limit')::integer, c_examined);
     v_from_ns  text := coalesce(p_args #>> '{after,ns}', v_ns);
     v_from_id  uuid := coalesce(p_args #>> '{after,checkpoint_id}', v_before::text);
@@ -40,6 +42,7 @@ begin
     if jsonb_typeof(v_filter) <> 'object' or v_limit < 0 then
         raise exception using errcode = 'invalid_parameter_value', message = 'a list has wrong arguments';
     end if;
+    select m.scalars, m.others into v_members from agent.split_members(v_filter) m;
     if v_from_ns is null then
         select x.checkpoint_ns into v_from_ns
           from agent.checkpoint_snapshots x
@@ -66,7 +69,7 @@ begin
         v_examined := v_examined + 1;
         v_from_ns := v_row.checkpoint_ns;
         v_from_id := v_row.checkpoint_id;
-        if v_from_id < v_before and v_row.metadata @> v_filter then
+        if v_from_id < v_before and agent.has_members(v_row.metadata, v_members.scalars, v_members.others) then
             v_text := agent.render_snapshot(v_row);
             v_parts := v_parts || v_text;
             v_left := v_left - octet_length(v_text);
