@@ -253,8 +253,8 @@ comment on column agent.calls.thread_status is
     'thread, and for one that changes nothing.';
 comment on column agent.calls.context is 'As runs.context.';
 comment on column agent.calls.description_key is
-    'MD5 of the assistant, its version and the arguments of a description, which serves the same request for a '
-    'minute.';
+    'MD5 of the assistant, its version and the arguments of a description, which serves the same request while it is '
+    'made and for a minute.';
 comment on column agent.calls.code is
     'Word of the result, as the functions of the API return it; null while the call is unfinished.';
 comment on column agent.calls.body is 'The response, or the text of the error.';

@@ -144,6 +144,7 @@ subtest 'describe_graph answers with the report where it says all, else by a cal
         'the message has the arguments, and no thread';
     is_deeply $start->{config}, { tags => ['t'], metadata => { x => 1 },
         configurable => { model => 'm', graph_id => 'shop', assistant_id => $made } }, 'and the config of the assistant';
+    is +($describe->($made, %deep))[2], "$call $call", 'the same request waits for the call that is under way';
     my $value = { nodes => [ { id => 'deep' } ], edges => [] };
     $play->save($worker, { %{ AgentSQL::Play::finish($claim) }, value => $value });
     is_deeply [ $play->api('join_call', $call, $call) ], [ 'ok', $value ], 'its result is the value';
@@ -154,6 +155,15 @@ subtest 'describe_graph answers with the report where it says all, else by a cal
     is +($describe->($made, %deep))[1], undef, 'nor of another version';
     is +($play->api('set_assistant_version', $made, 1))[0], 'ok';
     is_deeply +($describe->($made, %deep))[1], $value, 'the version has its own';
+    my $create = sub { return $play->api('create_assistant', $_[0], ['shop'], '{"graph_id":"shop"}') };
+    my $again = AgentSQL::uuid();
+    $create->($again);
+    my $first = ($describe->($again, %deep))[3];
+    $play->api('delete_assistant', $again, 'false', undef);
+    $session->query("set agent.now = '" . $session->value("select agent.now() + interval '1 second'") . "'");
+    $create->($again);
+    isnt +($describe->($again, %deep))[2], "$first $first", 'an assistant created again has a call of its own';
+    $play->api('delete_assistant', $again, 'false', undef);
     at('12:02:00');
     is +($describe->($made, %deep))[1], undef, 'it is forgotten after a minute';
 

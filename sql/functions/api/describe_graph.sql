@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- GET /assistants/{assistant_id}/schemas, /graph and /subgraphs. The report of a runner is returned at once where it
 -- says all; else a call asks the graph's code, made with the assistant's settings, unless it was asked the same of this
--- version of the assistant within the last 50 seconds.
+-- version of the assistant within the last 50 seconds. Requests of the same wait for one call.
 -- p_call_id: of the call; p_seconds: how long the request waits for it (agent.end_call). p_arguments: those of the call
 -- (describe in PROTOCOL.md).
 -- Returns: ok with the response; or without body, and changed: the call, twice, whose result agent.join_call returns
@@ -59,18 +59,21 @@ begin
         return;
     end if;
 
-    v_key := concat_ws(' ', p_assistant_id, v_assistant.version, p_arguments::jsonb);
-    select c.call_id, c.code, c.body into v_call_id, code, body
+    -- Another assistant may have the id and the version of one that was deleted.
+    v_key := concat_ws(
+        ' ', p_assistant_id, v_assistant.version, v_assistant.created_at, v_assistant.graph_id, p_arguments::jsonb);
+    select c.call_id, c.body into v_call_id, body
       from agent.calls c
      where c.description_key = md5(v_key)
        and c.deployment_id is not distinct from p_deployment_id
-       and c.code = 'ok'
+       and (c.code = 'ok' or c.finished_at is null and c.deadline_at > v_now)
        and c.created_at >= v_graph.reported_at
        -- Before agent.sweep_calls deletes it.
        and c.created_at > v_now - interval '50 seconds'
      limit 1;
     if found then
-        if octet_length(body) > c_bytes then
+        code := 'ok';
+        if body is null or octet_length(body) > c_bytes then
             body := null;
             changed := v_call_id || ' ' || v_call_id;
         end if;
