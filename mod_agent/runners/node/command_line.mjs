@@ -45,7 +45,10 @@ if (!config) {
     process.exit(NO_CONFIG);
 }
 if (options.check) {
-    await check(config);
+    await check(config).catch((error) => {
+        log(`${error?.stack ?? error}`);
+        process.exit(NO_CONFIG);
+    });
 } else {
     installLog();
     new Runner(directory, Number(options.slots));

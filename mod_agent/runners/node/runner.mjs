@@ -11,16 +11,19 @@ const PROTOCOL = 2;
 const LIMITS = { line: 8388608, blob_part: 4194304 };
 
 // The graphs of an application, imported one after another, and their reports.
-export async function loadGraphs(directory, definitions) {
+// importing(names): told which graph comes next, and of none at the end.
+export async function loadGraphs(directory, definitions, importing = () => {}) {
     const library = new Library(directory);
     const graphs = new Map();
     const reports = {};
     for (const [name, definition] of Object.entries(definitions)) {
         const graph = new Graph(name, definition);
+        importing([name]);
         await graph.load(directory, library);
         graphs.set(name, graph);
         reports[name] = await graph.report();
     }
+    importing([]);
     const runtime = {
         language: 'JavaScript', version: process.versions.node, library: 'langgraph',
         library_version: library.version, runner_version: '1',
@@ -65,7 +68,8 @@ export class Runner {
     }
 
     #handlers = {
-        hello: (message) => this.#hello(message),
+        hello: (message) => this.#hello(message).catch((error) => this.#breach(
+            `hello: ${String(error?.message ?? error).split('\n', 1)[0]}`)),
         start: (message) => this.#start(message, Run),
         call: (message) => this.#start(message, Call),
         cancel: (message) => this.#find(message)?.cancel(),
@@ -80,7 +84,8 @@ export class Runner {
             this.#breach(`the server speaks version ${message.protocol}`);
         }
         this.#limits = { ...LIMITS, ...message.limits };
-        const { graphs, reports, runtime } = await loadGraphs(this.#directory, message.graphs);
+        const { graphs, reports, runtime } = await loadGraphs(
+            this.#directory, message.graphs, (names) => this.#wire.importing(names));
         this.#graphs = graphs;
         const ready = { type: 'ready', graphs: reports, slots: this.#slots, runtime };
         this.#wire.write(JSON.stringify(ready));

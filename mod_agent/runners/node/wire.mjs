@@ -67,6 +67,11 @@ export class Wire {
         }
     }
 
+    // Names the graphs that are being imported, for the log if one blocks this thread.
+    importing(names) {
+        this.#worker.postMessage({ importing: names });
+    }
+
     // Resolves when most of the bytes are written.
     room() {
         return new Promise((resolve) => {

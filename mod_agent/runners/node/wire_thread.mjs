@@ -3,8 +3,9 @@
 // answers `ping` itself, so that a node that blocks the main thread does not
 // look like a dead process, and tells how long that thread has been blocked.
 //
-// From the main thread: a line to write (text), or a word of CONTROL. To it:
-// the lines of the supervisor (text) and { control: word }.
+// From the main thread: a line to write (text), null to write all and end, or
+// { importing: [names] }. To it: the lines of the supervisor (text) and { control: word }.
+import { writeSync } from 'node:fs';
 import net from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 
@@ -12,6 +13,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 const PROBE_MS = 500;
 // After the end of the input, for a main thread that does not answer.
 const EXIT_MS = 2000;
+// An import that blocks the main thread for so long is logged: only the supervisor can end it.
+const BLOCKED_MS = 5000;
 // The main thread is notified when the unwritten bytes fall below this.
 const RESUME_BYTES = 256 * 1024;
 
@@ -24,6 +27,7 @@ const output = new net.Socket({ fd: 4, readable: false, writable: true });
 let pieces = [];
 let probes = 0;
 let probedAt = 0;
+let importing = [];
 
 function probe() {
     if (Atomics.load(shared, 2) === probes) {
@@ -36,6 +40,19 @@ function probe() {
 // Milliseconds since the main thread should have answered the last probe.
 function busyMs() {
     return Atomics.load(shared, 2) === probes ? 0 : Math.round(performance.now() - probedAt);
+}
+
+function logBlockedImport() {
+    if (importing.length === 0 || busyMs() < BLOCKED_MS) {
+        return;
+    }
+    try {
+        writeSync(2, `an import blocks the process since ${Math.round(busyMs() / 1000)} s, of the graph `
+            + `${importing.toReversed().join(' or ')}\n`);
+    } catch {
+        // The log is full or gone.
+    }
+    importing = [];
 }
 
 // A ping is a short line; others are not parsed here.
@@ -96,8 +113,15 @@ parentPort.on('message', (message) => {
         output.end(() => parentPort.postMessage({ control: 'flushed' }));
         return;
     }
+    if (typeof message === 'object') {
+        ({ importing } = message);
+        return;
+    }
     const bytes = Buffer.from(message, 'utf8');
     output.write(bytes, () => written(bytes.length));
 });
 
-setInterval(probe, PROBE_MS);
+setInterval(() => {
+    logBlockedImport();
+    probe();
+}, PROBE_MS);

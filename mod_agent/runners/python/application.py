@@ -12,6 +12,12 @@ class ApplicationError(Exception):
     """langgraph.json cannot be used; the message says why."""
 
 
+def reason_of(error: Exception) -> str:
+    """Why an application cannot be used, as one line of the log."""
+    text = str(error) if isinstance(error, ApplicationError) else f"langgraph.json: {type(error).__name__}: {error}"
+    return " ".join(text.splitlines())
+
+
 @dataclass
 class Application:
     directory: str
@@ -27,7 +33,10 @@ class Application:
         """Makes this process one of the application: folder, environment, path."""
         os.chdir(self.directory)
         for name, value in read_env(self.env, self.directory).items():
-            os.environ.setdefault(name, value)
+            try:
+                os.environ.setdefault(name, value)
+            except (OSError, ValueError) as error:
+                raise ApplicationError(f"env: {name!r}: {error}") from error
         for folder in reversed(self.folders()):
             if folder not in sys.path:
                 sys.path.insert(0, folder)
@@ -77,6 +86,8 @@ def read_env(env: Any, directory: str) -> dict[str, str]:
             return parse_env(file.read())
     except OSError as error:
         raise ApplicationError(f"env: {env}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ApplicationError(f"env: {env}: {error}") from error
 
 
 def parse_env(text: str) -> dict[str, str]:

@@ -38,8 +38,8 @@ def check() -> int:
     try:
         found = application.read(os.getcwd())
         found.enter()
-    except application.ApplicationError as error:
-        log.write(str(error))
+    except Exception as error:  # pylint: disable=broad-except
+        log.write(application.reason_of(error))
         return 2
 
     def refuse(*_: object) -> NoReturn:

@@ -122,7 +122,9 @@ class Graph:
         if self._make is None:
             yield self._compiled
             return
-        made = self._make(**factory_arguments(self._make, access, config, context, self._store))
+        # Only at the start does it hold up other graphs; a thread for each run would cost.
+        with log.watch(f"the factory of graph {self.name}") if access == DESCRIBE else contextlib.nullcontext():
+            made = self._make(**factory_arguments(self._make, access, config, context, self._store))
         if hasattr(made, "__aenter__"):
             async with made as graph:
                 yield self._equip(graph)
@@ -184,7 +186,8 @@ def load(paths: dict[str, str], directory: str, saver: Any, store: Any) -> tuple
     errors: dict[str, GraphError] = {}
     for name, path in paths.items():
         try:
-            graphs[name] = Graph(name, import_attribute(path, directory), saver, store)
+            with log.watch(f"the import of graph {name}"):
+                graphs[name] = Graph(name, import_attribute(path, directory), saver, store)
         except GraphError as error:
             errors[name] = error
         except BaseException as error:  # pylint: disable=broad-except

@@ -5,18 +5,20 @@
 and to the threads of nodes.
 """
 
+import contextlib
 import io
 import os
 import sys
 import threading
 import traceback
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Iterator
 
 current_run: ContextVar[Any] = ContextVar("agent_current_run", default=None)
 
 # The supervisor cuts a line after 8,000 bytes.
 LINE_MAX = 7_900
+BLOCKED_SECONDS = 5
 
 
 def write(text: str) -> None:
@@ -84,6 +86,18 @@ def end_run(run_id: str) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, Lines):
             stream.end_run(run_id)
+
+
+@contextlib.contextmanager
+def watch(what: str) -> Iterator[None]:
+    """Logs code of the application that blocks: it can be ended with the process only."""
+    timer = threading.Timer(BLOCKED_SECONDS, write, [f"{what} blocks the process since {BLOCKED_SECONDS} s"])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def write_traceback(error: BaseException) -> None:

@@ -11,7 +11,7 @@ from . import VERSION, graphs, jsontext, log
 
 # The protocol admits 1 MiB; a drawing or a schema that is larger is left out.
 PART_MAX = 500_000
-# Of a factory that connects somewhere first; the supervisor waits 30 s for all graphs.
+# Of factories that connect somewhere first, for all graphs at once; the supervisor waits 30 s for `ready`.
 USE_SECONDS = 10
 
 
@@ -71,18 +71,19 @@ def drawing_of(drawn: Any) -> dict[str, Any]:
 
 
 async def of_graph(graph: graphs.Graph, description: str | None) -> dict[str, Any]:
-    async def look() -> dict[str, Any]:
+    try:
         async with graph.use(graphs.DESCRIBE, {"configurable": {}}) as used:
             drawing = _attempt(graph.name, "drawing", lambda: drawing_of(used.get_graph()))
             subgraphs = _attempt(graph.name, "list of subgraphs", lambda: any(True for _ in used.get_subgraphs()))
             return {"description": description, "schemas": schemas_of(used, graph.name), "drawing": drawing,
                     "factory": graph.is_factory, "has_subgraphs": subgraphs is not False}
+    except (Exception, SystemExit) as error:  # pylint: disable=broad-except
+        return _refusal(graph, type(error).__name__, str(error))
 
-    try:
-        return await asyncio.wait_for(look(), USE_SECONDS)
-    except Exception as error:  # pylint: disable=broad-except
-        log.write(f"graph {graph.name} cannot be used: {type(error).__name__}: {error}")
-        return error_report(type(error).__name__, str(error))
+
+def _refusal(graph: graphs.Graph, name: str, message: str) -> dict[str, Any]:
+    log.write(f"graph {graph.name} cannot be used: {name}: {message}")
+    return error_report(name, message)
 
 
 def error_report(name: str, message: str) -> dict[str, Any]:
@@ -92,6 +93,14 @@ def error_report(name: str, message: str) -> dict[str, Any]:
 async def of_all(loaded: dict[str, graphs.Graph], errors: dict[str, graphs.GraphError],
                  descriptions: dict[str, str | None]) -> dict[str, Any]:
     reports = {name: error_report(error.name, str(error)) for name, error in errors.items()}
-    for name, graph in loaded.items():
-        reports[name] = await of_graph(graph, descriptions.get(name))
+    tasks = {name: asyncio.create_task(of_graph(graph, descriptions.get(name))) for name, graph in loaded.items()}
+    if tasks:
+        await asyncio.wait(tasks.values(), timeout=USE_SECONDS)
+    for name, task in tasks.items():
+        if task.done():
+            reports[name] = task.result()
+        else:
+            # Not awaited: its code may ignore that.
+            task.cancel()
+            reports[name] = _refusal(loaded[name], "TimeoutError", f"it could not be made within {USE_SECONDS} s")
     return reports

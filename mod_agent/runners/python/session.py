@@ -92,10 +92,14 @@ class Session:
 
     async def _hello(self, message: Mapping[str, Any]) -> None:
         try:
-            found = self._application(message)
-            found.enter()
-        except application.ApplicationError as error:
-            self._fail(str(error))
+            await self._prepare(message)
+        except Exception as error:  # pylint: disable=broad-except
+            # Without `ready` the process would be of no use to anyone.
+            self._fail(application.reason_of(error))
+
+    async def _prepare(self, message: Mapping[str, Any]) -> None:
+        found = self._application(message)
+        found.enter()
         self._limits |= message.get("limits") or {}
         saver = PipeSaver(self.find_records, self._bridge, make_serde(found.serde))
         store = PipeStore(self.find_lane, self._bridge)
