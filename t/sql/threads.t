@@ -140,6 +140,7 @@ subtest 'search_threads returns those that were changed last first, in pages' =>
 
 subtest 'search_threads finds by metadata, ids and status' => sub {
     my ($red, $blue) = map { $play->thread(metadata => { kind => 'find', color => $_, tags => [ 'a', $_ ] }) } qw(red blue);
+    my $nested = $play->thread(metadata => { kind => 'find', in => { deep => { a => 1 } } });
     my $run = $play->run($blue);
     my $is = sub {
         my ($title, $ids, @request) = @_;
@@ -153,10 +154,14 @@ subtest 'search_threads finds by metadata, ids and status' => sub {
     $is->('the status', [$blue], status => 'busy');
     $is->('ids', [$red], ids => [ $red, AgentSQL::uuid() ]);
     $is->('all of the conditions', [], ids => [$red], status => 'busy');
-    $is->('excluded ones', [$red], exclude_metadata => { color => 'blue' });
-    $is->('several of them', [], exclude_metadata => [ { color => 'blue' }, { tags => ['red'] } ]);
-    $is->('null is not a condition', [ $red, $blue ], map { $_ => undef } qw(ids status exclude_metadata));
-    $play->api('delete_thread', $red);
+    $is->('excluded ones', [ $red, $nested ], exclude_metadata => { color => 'blue' });
+    $is->('several of them', [$nested], exclude_metadata => [ { color => 'blue' }, { tags => ['red'] } ]);
+    $is->('null is not a condition', [ $red, $blue, $nested ], map { $_ => undef } qw(ids status exclude_metadata));
+    $is->('an empty object', [$nested], metadata => { kind => 'find', in => {} });
+    $is->('empty ones only', [$nested], metadata => { in => { deep => {} } });
+    $is->('an empty array', [ $red, $blue ], metadata => { tags => [] });
+    $is->('an empty array, and ids', [$red], metadata => { tags => [] }, ids => [ $red, $nested ]);
+    $play->api('delete_thread', $_) for $red, $nested;
     $is->('a deleted thread is not found', [$blue]);
 };
 
@@ -191,6 +196,10 @@ subtest 'a page of more than p_max_bytes is not composed; one chosen among more 
     is +(search('long'))[2], '', 'its total is not counted';
     is_deeply [ map { $is_left->('count_threads', $_, %long) } 1, 'null' ], [ 't', 'f' ], 'so is a count';
     is count('long'), 10_001;
+    is $is_left->($_, 30_000, metadata => { kind => 'find' }), 'f', "$_: metadata of scalars limits them" for qw(search_threads count_threads);
+    for my $metadata ({ in => {} }, { kind => ['long'] }, { kind => 'long', in => {} }, { in => { deep => [] } }) {
+        is $is_left->($_, 30_000, metadata => $metadata), 't', "$_: " . AgentSQL::encode($metadata) . ' does not' for qw(search_threads count_threads);
+    }
     # As in the functions.
     $session->query("set $_ = off") for qw(enable_seqscan enable_sort);
     my $cost = join "\n", map { @$_ } $session->query("explain select t.* from
@@ -198,6 +207,12 @@ subtest 'a page of more than p_max_bytes is not composed; one chosen among more 
     like $cost, qr/Index Scan Backward using threads_updated/, 'the order of the last change is that of an index';
     like join("\n", map { @$_ } $session->query("explain select count(*) from
         agent.find_threads('$AgentSQL::DEPLOYMENT', null, '{\"kind\": \"find\"}', null, null) t")), qr/on threads_metadata/, 'metadata is found by an index';
+    for my $metadata ('{"in": {}}', '{"in": []}', '{"in": {"deep": [[], {}]}}') {
+        my $plan = join "\n", map { @$_ } $session->query("explain select count(*) from
+            agent.find_threads('$AgentSQL::DEPLOYMENT', null, '$metadata', null, null) t");
+        like $plan, qr/Index Cond: \(deployment_id = /, "$metadata, of which it has no key, is looked for in the deployment";
+        unlike $plan, qr/threads_metadata/, 'without the index of all deployments';
+    }
 };
 
 done_testing;

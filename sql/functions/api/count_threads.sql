@@ -22,7 +22,7 @@ begin
     select f.* into v_filter
       from agent.read_thread_filter(p_request) f;
     if p_max_bytes is not null then
-        perform from agent.find_threads(p_deployment_id, v_filter.ids, v_filter.metadata, null, null)
+        perform from agent.find_threads(p_deployment_id, v_filter.ids, v_filter.among, null, null)
          limit 1 offset c_threads;
         if found then
             return;

@@ -45,7 +45,7 @@ begin
       from agent.read_thread_filter(p_request) f;
     select count(*) into v_among
       from (
-            select from agent.find_threads(p_deployment_id, v_filter.ids, v_filter.metadata, null, null)
+            select from agent.find_threads(p_deployment_id, v_filter.ids, v_filter.among, null, null)
              limit c_threads + 1
            ) t;
     -- Only the order of the last change has an index, which finds the first ones without the others.
