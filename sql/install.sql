@@ -87,6 +87,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/cut_elements.sql
 \ir functions/inline/read_items.sql
 \ir functions/inline/find_children.sql
+\ir functions/inline/find_earlier.sql
 \ir functions/inline/find_origin.sql
 \ir functions/inline/find_run.sql
 \ir functions/inline/find_swept_runs.sql
@@ -171,6 +172,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/release_items.sql
 \ir functions/internal/delete_writes.sql
 \ir functions/internal/attach_children.sql
+\ir functions/internal/discard_rows.sql
 \ir functions/internal/discard_checkpoints.sql
 \ir functions/internal/delete_run_state.sql
 \ir functions/internal/delete_records.sql
@@ -206,6 +208,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/save_part.sql
 \ir functions/internal/save_records.sql
 \ir functions/internal/find_last_snapshot.sql
+\ir functions/internal/find_delta_channels.sql
+\ir functions/internal/prune_state.sql
 \ir functions/internal/read_reference.sql
 \ir functions/internal/open_delta.sql
 \ir functions/internal/compose_delta.sql
@@ -252,6 +256,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/create_thread.sql
 \ir functions/api/delete_thread.sql
 \ir functions/api/copy_thread.sql
+\ir functions/api/prune_thread.sql
 \ir functions/api/delete_assistant.sql
 \ir functions/api/create_run.sql
 \ir functions/api/create_stateless_run.sql

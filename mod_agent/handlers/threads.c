@@ -3,6 +3,7 @@
 #include "handlers.h"
 
 #include <apr_strings.h>
+#include <string.h>
 
 #include "../core/uuid.h"
 #include "../core/wake.h"
@@ -241,7 +242,9 @@ int agent_handle_thread_prune(agent_call_t *call)
         return agent_problem_send(call);
     }
     return agent_deletion_prune_threads(
-        call, read_ids(call, agent_field_raw(call->fields, "thread_ids")));
+        call, read_ids(call, agent_field_raw(call->fields, "thread_ids")),
+        strcmp(agent_field_string(call->fields, "strategy", ""), "keep_latest")
+            == 0);
 }
 
 int agent_handle_thread_copy(agent_call_t *call)

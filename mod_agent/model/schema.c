@@ -30,7 +30,7 @@ static const char *const assistant_fields[] = {
     "assistant_id", "graph_id", "name",     "description",
     "config",       "context",  "metadata", "created_at",
     "updated_at",   "version",  NULL};
-static const char *const prunings[] = {"delete", NULL};
+static const char *const prunings[] = {"delete", "keep_latest", NULL};
 static const char *const thread_statuses[] = {"idle", "busy", "interrupted",
                                               "error", NULL};
 static const char *const thread_orders[] = {"thread_id",        "status",

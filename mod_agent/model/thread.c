@@ -138,6 +138,20 @@ apr_status_t agent_thread_delete(const char **changed, bool *more,
     return rv;
 }
 
+static const agent_statement_t prune_thread = {
+    .name = "agent_prune_thread",
+    .params = 3,
+    .sql = "select code, body from agent.prune_thread($1, $2, $3)"};
+
+apr_status_t agent_thread_prune(const char **cursor, agent_db_pool_t *db,
+                                const agent_run_ref_t *ref, agent_error_t **err,
+                                apr_pool_t *pool)
+{
+    const char *params[] = {ref->deployment_id, ref->thread_id, *cursor};
+
+    return agent_db_pool_call(cursor, db, &prune_thread, params, err, pool);
+}
+
 static const agent_statement_t copy_thread = {
     .name = "agent_copy_thread",
     .params = 4,

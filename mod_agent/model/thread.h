@@ -10,8 +10,7 @@
 #include "thread_cursor.h"
 
 /* Creates the thread ref->thread_id. request: the body as sent. if_exists:
- * raise (error THREAD_EXISTS) or do_nothing, which returns the existing thread.
- */
+ * raise (error THREAD_EXISTS) or do_nothing, which returns the existing one. */
 apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
                                  const char *if_exists, const char *request,
@@ -45,8 +44,7 @@ apr_status_t agent_thread_count(agent_page_t *page, agent_db_pool_t *db,
                                 apr_pool_t *pool);
 
 /* Merges metadata into those of a thread, and returns the record as
- * agent_thread_get(). request: the body as sent. Further error: INVALID, for
- * too many members. */
+ * agent_thread_get(). request: the body as sent. Also INVALID: too many. */
 apr_status_t agent_thread_update(const char **body, const char **cursor,
                                  agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
@@ -61,12 +59,17 @@ apr_status_t agent_thread_delete(const char **changed, bool *more,
                                  const agent_run_ref_t *ref,
                                  agent_error_t **err, apr_pool_t *pool);
 
+/* Deletes the next piece of all but the last state. *cursor: NULL at first,
+ * then what the last piece returned; NULL when nothing is left. */
+apr_status_t agent_thread_prune(const char **cursor, agent_db_pool_t *db,
+                                const agent_run_ref_t *ref, agent_error_t **err,
+                                apr_pool_t *pool);
+
 /* Copies a piece of a thread to a new one with the id copy_id, which exists
  * when all is copied. *more: set to false for the first call; true on return:
  * call again. APR_EAGAIN: something of a deleted run was deleted first: call
- * again in the same way. Errors: SOURCE_NOT_FOUND; THREAD_CHANGED when
- * something of the thread was deleted during the copy: begin again with another
- * copy_id. */
+ * again in the same way. Errors: SOURCE_NOT_FOUND; THREAD_CHANGED when a part
+ * was deleted during the copy: begin again with another copy_id. */
 apr_status_t agent_thread_copy(bool *more, agent_db_pool_t *db,
                                const agent_run_ref_t *ref, const char *copy_id,
                                agent_error_t **err, apr_pool_t *pool);
@@ -91,17 +94,15 @@ apr_status_t agent_thread_get_deep_state(
     agent_error_t **err, apr_pool_t *pool);
 
 /* Returns a page of states, newest first. request: a body of POST
- * /threads/{thread_id}/history. max_bytes: as in page.h. Error:
- * THREAD_NOT_FOUND. */
+ * .../history. max_bytes: as in page.h. Error: THREAD_NOT_FOUND. */
 apr_status_t agent_thread_get_history(agent_page_t *page, agent_db_pool_t *db,
                                       const agent_run_ref_t *ref,
                                       const char *request,
                                       const char *max_bytes,
                                       agent_error_t **err, apr_pool_t *pool);
 
-/* Finds the cursor after the last event, where a stream of new events begins.
- * *run_id: the run that executes there, in pool, or NULL. Error:
- * THREAD_NOT_FOUND. */
+/* Finds the cursor after the last event. *run_id: the run that executes there,
+ * in pool, or NULL. Error: THREAD_NOT_FOUND. */
 apr_status_t agent_thread_find_end(agent_thread_cursor_t *cursor,
                                    const char **run_id, agent_db_pool_t *db,
                                    const agent_run_ref_t *ref,

@@ -25,6 +25,11 @@ typedef struct deletion_t {
     const apr_array_header_t *thread_ids;
     int index;
     int pruned;
+    /* Of each only the last state stays; where to go on, in a pool of its
+     * own. */
+    bool keeps_latest;
+    const char *place;
+    apr_pool_t *place_pool;
     /* Of an assistant: as in agent_assistant_delete(), in the call's pool. */
     const char *before;
     /* Of a run: as in agent_run_delete(), empty at first. */
@@ -88,6 +93,47 @@ static apr_status_t delete_assistant(deletion_t *deletion, agent_db_pool_t *db,
     return rv;
 }
 
+/* A thread may have thousands of pieces: none's place outlives the next one. */
+static void keep_place(deletion_t *deletion, const char *place)
+{
+    apr_pool_t *pool = NULL;
+
+    if (place != NULL) {
+        apr_pool_create(&pool, deletion->call->pool);
+        place = apr_pstrdup(pool, place);
+    }
+    if (deletion->place_pool != NULL) {
+        apr_pool_destroy(deletion->place_pool);
+    }
+    deletion->place_pool = pool;
+    deletion->place = place;
+}
+
+static apr_status_t keep_latest(deletion_t *deletion, agent_db_pool_t *db,
+                                apr_pool_t *scratch)
+{
+    agent_call_t *call = deletion->call;
+    const char *place = deletion->place;
+    apr_status_t rv = agent_thread_prune(&place, db, &call->ref, &call->err,
+                                         scratch);
+
+    if (rv == APR_SUCCESS) {
+        keep_place(deletion, place);
+        return place != NULL ? APR_EAGAIN : APR_SUCCESS;
+    }
+    if (call->err->id != AGENT_E_POOL_EXHAUSTED) {
+        keep_place(deletion, NULL);
+    }
+    return rv;
+}
+
+/* Whether the error is of one thread, which is then passed over. */
+static bool is_of_thread(const agent_error_t *err)
+{
+    return err->id == AGENT_E_THREAD_NOT_FOUND
+        || err->id == AGENT_E_THREAD_BUSY;
+}
+
 static apr_status_t prune_threads(deletion_t *deletion, agent_db_pool_t *db,
                                   apr_pool_t *scratch)
 {
@@ -96,9 +142,10 @@ static apr_status_t prune_threads(deletion_t *deletion, agent_db_pool_t *db,
 
     call->ref.thread_id = APR_ARRAY_IDX(deletion->thread_ids, deletion->index,
                                         const char *);
-    rv = delete_thread(deletion, db, scratch);
+    rv = deletion->keeps_latest ? keep_latest(deletion, db, scratch)
+                                : delete_thread(deletion, db, scratch);
     if (APR_STATUS_IS_EAGAIN(rv)
-        || (rv != APR_SUCCESS && call->err->id != AGENT_E_THREAD_NOT_FOUND)) {
+        || (rv != APR_SUCCESS && !is_of_thread(call->err))) {
         return rv;
     }
     deletion->pruned += rv == APR_SUCCESS;
@@ -199,12 +246,14 @@ int agent_deletion_delete_assistant(agent_call_t *call, bool with_threads)
 }
 
 int agent_deletion_prune_threads(agent_call_t *call,
-                                 const apr_array_header_t *thread_ids)
+                                 const apr_array_header_t *thread_ids,
+                                 bool keeps_latest)
 {
     deletion_t *deletion = apr_pcalloc(call->pool, sizeof(*deletion));
 
     deletion->call = call;
     deletion->delete_piece = prune_threads;
     deletion->thread_ids = thread_ids;
+    deletion->keeps_latest = keeps_latest;
     return delete_all(deletion, call->ref.deployment_id);
 }

@@ -30,10 +30,13 @@ int agent_deletion_delete_run(agent_call_t *call);
 /*
  * Deletes these threads (texts in the call's pool, at least one), and responds
  * with the number of those that existed. In turns, as above; when it is left,
- * threads that have not been reached are left as they are: 503.
+ * threads that have not been reached are left as they are: 503. keeps_latest:
+ * deletes all but their last states; threads with unfinished runs are passed
+ * over, and not counted.
  */
 int agent_deletion_prune_threads(agent_call_t *call,
-                                 const apr_array_header_t *thread_ids);
+                                 const apr_array_header_t *thread_ids,
+                                 bool keeps_latest);
 
 /* The assistant call->assistant_id; with_threads: after the threads whose last
  * run it was. */

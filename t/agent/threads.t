@@ -160,9 +160,24 @@ is $client->get("/threads/$long")->{status}, 404, 'delete thread: the thread is 
     is $client->get("/threads/$_")->{status}, 404, 'prune threads: a thread is deleted' for $large, @small;
     is sql("select count(*) from agent.checkpoint_items where thread_id = '$large'"), 0, 'prune threads: a large one in as many pieces as it needs';
     is $client->get("/threads/$kept")->{status}, 200, 'prune threads: others stay';
-    is $client->post('/threads/prune', { thread_ids => [$kept], strategy => 'keep_latest' })->{status}, 422,
-        'prune threads: another strategy than delete is refused';
+    is $client->post('/threads/prune', { thread_ids => [$kept], strategy => 'all' })->{status}, 422,
+        'prune threads: a strategy that does not exist is refused';
     is $client->post('/threads/prune', $_)->{status}, 422, 'prune threads: ids are required' for {}, { thread_ids => [] };
+
+    $client->join_run($client->create_run($kept, 'Hello'));
+    my $first = $client->join_run($client->create_run($kept, 'Again'));
+    my $state = $client->get_state($kept);
+    # A run that has not begun.
+    my $busy = $client->new_thread;
+    my $waiting = $client->create_run($busy, 'Hello', after_seconds => 3600);
+    $pruned = $client->post('/threads/prune', { thread_ids => [ $kept, $busy, $UNKNOWN ], strategy => 'keep_latest' });
+    is_deeply [ @{$pruned}{qw(status json)} ], [ 200, { pruned_count => 1 } ],
+        'prune threads: keep_latest passes over threads with unfinished runs';
+    is scalar @{ $client->get("/threads/$kept/history?limit=100")->{json} }, 1, 'prune threads: keep_latest leaves one checkpoint';
+    is_deeply $client->get_state($kept)->{values}, $state->{values}, 'prune threads: keep_latest leaves the state';
+    my $next = $client->join_run($client->create_run($kept, 'Once more'));
+    is @{ $next->{messages} }, @{ $first->{messages} } + 2, 'prune threads: the next run goes on from it';
+    $client->post("/threads/$busy/runs/$waiting->{run_id}/cancel", {});
 }
 
 done_testing;

@@ -130,7 +130,9 @@ sub orphans {
              group by d.digest
         )
         select (select count(*) from agent.checkpoint_items i where thread_id = '$thread' and not exists (
-                    select from agent.checkpoint_snapshots c, unnest(c.channels) v, unnest(v.list_ids, v.ends) s (list_id, until)
+                    select from (select thread_id, channels from agent.checkpoint_snapshots
+                                 union all select thread_id, channels from agent.checkpoints) c,
+                           unnest(c.channels) v, unnest(v.list_ids, v.ends) s (list_id, until)
                      where c.thread_id = i.thread_id and s.list_id = i.list_id and i.position < s.until))
                + (select count(*) from agent.checkpoint_blobs b left join used u using (digest)
                    where b.thread_id = '$thread' and b.part = 0 and b.uses <> coalesce(u.uses, 0))
@@ -1059,6 +1061,154 @@ subtest 'elements of a deleted run that are too many for one statement are swept
     is_deeply values_of($thread, $a), { messages => ['m0'] }, 'the first run keeps its value';
 };
 
+# Prunes a thread: the number of calls; between is called after each piece.
+sub prune {
+    my ($thread, $between) = @_;
+    my ($calls, $cursor) = (0);
+    do {
+        my ($row) = $session->query(sprintf "select code, body from agent.prune_thread('%s', '%s', %s)",
+            $play->deployment, $thread, AgentSQL::Session::literal($cursor));
+        die "prune_thread: $row->[0]" if $row->[0] ne 'ok';
+        $cursor = $row->[1] eq '' ? undef : $row->[1];
+        $calls++;
+        $between->() if $between;
+    } while (defined $cursor);
+    return $calls;
+}
+
+sub delta_of {
+    my ($thread, $id, @names) = @_;
+    my (%found, $cursor);
+    do {
+        (my $code, my $body, $cursor) = read_part('read_delta', $thread, { ns => '', checkpoint_id => $id, channels => \@names }, $cursor);
+        die "read_delta: $code" if $code ne 'ok';
+        for my $name (@names) {
+            unshift @{ $found{$name}{writes} }, @{ $body->{$name}{writes} };
+            push @{ $found{$name}{seed} }, $body->{$name}{seed} if $body->{$name}{seed};
+        }
+    } while (defined $cursor);
+    return \%found;
+}
+
+# A chain of snapshots with a checkpoint and a write each; `log` has a value in every $snapshots-th one. Returns their ids.
+sub chain {
+    my ($claim, $count, $snapshots, %with) = @_;
+    my @ids;
+    for my $step (0 .. $count - 1) {
+        my $has_value = $snapshots && $step % $snapshots == 0;
+        my $id = AgentSQL::uuid();
+        my @batch;
+        my %values = (list => list($step, value_of($claim, \@batch, "e$step")), $has_value ? (log => value_of($claim, \@batch, "log $step")) : $snapshots ? (log => undef) : ());
+        push @batch, AgentSQL::Play::put($claim, %with, id => $id, parent => $ids[-1], channels => \%values,
+            checkpoint => { v => 4, channel_versions => { list => $step + 1, $snapshots ? (log => $step + 1) : () } },
+            metadata => { source => 'loop', step => $step, $snapshots && !$has_value ? (counters_since_delta_snapshot => { log => [ 1, 1 ], never => [ 0, 9 ] }) : () });
+        push @batch, AgentSQL::Play::put_writes($claim, %with, id => $id, writes => [ [ 0, 'log', value_of($claim, \@batch, "w$step") ] ]);
+        push @batch, AgentSQL::Play::checkpoint($claim, %with, id => $id, parent => $ids[-1],
+            values => { list => { '$list' => { keep => $step, items => ["e$step"] } } }, next => ['n'], tasks => [ { id => 'task', name => 'n' } ]);
+        push @batch, AgentSQL::Play::task($claim, $id, { id => 'task', result => 'r' x 100 }, %with);
+        @batch = ((grep { $_->{type} eq 'blob' } @batch), grep { $_->{type} ne 'blob' } @batch);
+        $play->save($worker, @batch);
+        push @ids, $id;
+    }
+    return @ids;
+}
+
+sub left_of {
+    my ($table, $thread, $ns) = @_;
+    return [ map { $_->[0] } $session->query("select checkpoint_id from agent.$table where thread_id = '$thread' and checkpoint_ns = '" . ($ns // '') . "' order by checkpoint_id") ];
+}
+
+subtest 'prune keeps the last checkpoint of each namespace, with its values and writes' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my @root = chain($claim, 6);
+    my @inner = chain($claim, 3, undef, ns => 'inner:1');
+    # A branch that is not the head, though its id is greater.
+    my $fork = saved($claim, $root[2], values => { list => [ 1, 'fork' ] });
+    finish($claim);
+    my $state = $play->body('get_state', $thread, undef);
+    is prune($thread), 1, 'a short thread is pruned in one piece';
+    is_deeply left_of('checkpoints', $thread), [ $root[-1] ], 'the head is left of the checkpoints';
+    is_deeply left_of('checkpoint_snapshots', $thread), [ $root[-1] ], 'and its snapshot';
+    is_deeply left_of($_, $thread, 'inner:1'), [ $inner[-1] ], "the last one of a namespace is left in $_" for qw(checkpoints checkpoint_snapshots);
+    my $after = $play->body('get_state', $thread, undef);
+    is $after->{parent_checkpoint}, undef, 'the head has no parent then';
+    delete @{$_}{qw(parent_checkpoint parent_checkpoint_id)} for $state, $after;
+    is_deeply $after, $state, 'the state is the same otherwise, with the report about its task';
+    is_deeply values_of($thread, $root[-1])->{list}, [ map { "e$_" } 0 .. 5 ], 'the snapshot has its values';
+    is scalar @{ tuple_of($thread, '', $root[-1])->{writes} }, 1, 'and its writes';
+    sweep();
+    is count_of('checkpoint_writes', $thread), 2, 'the writes to the others are gone';
+    is count_of('checkpoint_tasks', $thread), 2, 'and the reports about their tasks';
+    is orphans($thread), 0, 'no other row is left';
+    my $next = leased($thread);
+    my $id = saved($next, $root[-1], values => { list => [ 6, 'more' ] });
+    is_deeply values_of($thread, $id)->{list}, [ (map { "e$_" } 0 .. 5), 'more' ], 'a run goes on from it';
+    is +($play->api('prune_thread', $thread, undef))[0], 'thread_busy', 'a thread with an unfinished run is not pruned';
+    finish($next);
+    is +($play->api('prune_thread', AgentSQL::uuid(), undef))[0], 'thread_not_found', 'nor is one that does not exist';
+};
+
+subtest 'prune keeps the ancestors from which a channel that is stored as writes is composed' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my @ids = chain($claim, 10, 4);
+    finish($claim);
+    my $delta = delta_of($thread, $ids[-1], 'log');
+    is scalar @{ $delta->{log}{writes} }, 1, 'the last snapshot follows one with the value';
+    prune($thread);
+    is_deeply left_of('checkpoint_snapshots', $thread), [ @ids[ 8, 9 ] ], 'both are left';
+    is_deeply delta_of($thread, $ids[-1], 'log'), $delta, 'the delta is the same';
+    is_deeply left_of('checkpoints', $thread), [ $ids[9] ], 'of the checkpoints only the head is';
+    sweep();
+    is orphans($thread), 0, 'no other row is left';
+
+    $claim = leased();
+    $thread = $claim->{thread_id};
+    @ids = chain($claim, 7, 100);
+    # Without a value at all: as after the first snapshots of a graph.
+    finish($claim);
+    prune($thread);
+    is_deeply left_of('checkpoint_snapshots', $thread), \@ids, 'without a later value the ancestors are left to the first one';
+};
+
+subtest 'prune goes in pieces, each of which leaves a whole thread' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my @ids = chain($claim, 40, 5);
+    # Continued by many.
+    my @forks = map { saved($claim, $ids[3], values => { list => [ 4, "f$_" ] }) } 1 .. 30;
+    finish($claim);
+    my $delta = delta_of($thread, $ids[-1], 'log');
+    $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select 40000::bigint'");
+    my $wrong = 0;
+    my $calls = prune($thread, sub {
+        $wrong++ if AgentSQL::encode(values_of($thread, $ids[-1])->{list}) ne AgentSQL::encode([ map { "e$_" } 0 .. 39 ]);
+        $wrong++ if AgentSQL::encode(delta_of($thread, $ids[-1], 'log')) ne AgentSQL::encode($delta);
+    });
+    cmp_ok $calls, '>', 10, 'the pieces are small';
+    is $wrong, 0, 'after each the last snapshot has its values and its delta';
+    is_deeply left_of('checkpoint_snapshots', $thread), [ @ids[ 35 .. 39 ] ], 'at the end only what is needed is left';
+    is_deeply left_of('checkpoints', $thread), [ $ids[39] ], 'of the checkpoints the head';
+    sweep();
+    is orphans($thread), 0, 'no other row is left';
+
+    # A run of which the deletion is not complete, and a copy that is under way.
+    $claim = leased();
+    $thread = $claim->{thread_id};
+    @ids = chain($claim, 5);
+    finish($claim);
+    my $deleted = leased($thread);
+    saved($deleted, $ids[-1], values => { list => [ 5, map { "d$_" } 1 .. 30 ] }) for 1 .. 20;
+    finish($deleted);
+    $play->api('delete_run', $thread, $deleted->{run_id});
+    cmp_ok count_of('run_sweeps', $thread), '>', 0, 'something is left of a deleted run';
+    prune($thread);
+    is count_of('run_sweeps', $thread), 0, 'it is deleted first';
+    is_deeply left_of('checkpoint_snapshots', $thread), [ $ids[-1] ], 'and the last snapshot is that of the head';
+    $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select 4000000::bigint'");
+};
+
 subtest 'random chats with forks, writes and deletions keep all values, and no other row' => sub {
     for my $round (1 .. 6) {
         my $thread = $play->thread;
@@ -1115,6 +1265,12 @@ subtest 'random chats with forks, writes and deletions keep all values, and no o
         }
         sweep();
         is $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$thread' and uses = 0"), 0, 'no blob without a use is left';
+        my ($last) = reverse sort keys %state or next;
+        prune($thread);
+        is_deeply left_of('checkpoint_snapshots', $thread), [$last], "seed $SEED, round $round: prune leaves the last snapshot";
+        is_deeply values_of($thread, $last), $state{$last}, "seed $SEED, round $round: with its values";
+        sweep();
+        is orphans($thread), 0, "seed $SEED, round $round: and no other row";
     }
 };
 

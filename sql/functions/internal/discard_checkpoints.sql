@@ -1,11 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes checkpoints of a deleted run, or its snapshots, up to p_bytes: each counts 6,000 bytes, the length of its
--- namespace, 500 for each channel, its stored size, and 4,000 for each that continues it, except the first one. A
--- checkpoint of another run, or one that is left, whose parent is deleted is attached to the nearest remaining
--- ancestor, which inherits the elements that it contains (agent.release_items). One that is continued by more than fit
--- into a tenth of p_bytes is left until all others are deleted; then these are attached to its parent first, as many as
--- fit in each call (agent.attach_children). Writes of other runs to deleted snapshots are noted for
--- agent.delete_writes.
+-- namespace, 500 for each channel, its stored size, and 4,000 for each that continues it, except the first one
+-- (agent.discard_rows). One that is continued by more than fit into a tenth of p_bytes is left until all others are
+-- deleted; then these are attached to its parent first, as many as fit in each call (agent.attach_children).
 -- Returns: the unused part of p_bytes; 0 or less when some may be left.
 -- Locks:   the caller holds the thread.
 create or replace function agent.discard_checkpoints(
@@ -32,11 +29,6 @@ declare
     v_namespaces text[] := '{}';
     v_ids        uuid[] := '{}';
     v_parents    uuid[] := '{}';
-    v_ancestors  uuid[];
-    v_ancestor   uuid;
-    v_positions  jsonb;
-    v_path       integer[];
-    v_at         integer;
 begin
     for v_row in
         select c.row_id, c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id,
@@ -77,60 +69,13 @@ begin
         return v_left;
     end if;
 
-    -- Found by id in a map: a search for each parent would be quadratic.
-    select jsonb_object_agg(i.checkpoint_id || i.checkpoint_ns, i.pos) into v_positions
-      from unnest(v_ids, v_namespaces) with ordinality i (checkpoint_id, checkpoint_ns, pos);
-    v_ancestors := array_fill(null::uuid, array[cardinality(v_ids)]);
-    for v_first in 1 .. cardinality(v_ids)
-    loop
-        v_at := v_first;
-        v_path := '{}';
-        loop
-            v_ancestor := v_ancestors[v_at];
-            exit when v_ancestor is not null;
-            v_path := v_path || v_at;
-            -- Until it is known: a runner may send a checkpoint that is its own ancestor.
-            v_ancestors[v_at] := p_thread_id;
-            v_ancestor := coalesce(v_parents[v_at], p_thread_id);
-            v_at := v_positions ->> (v_parents[v_at] || v_namespaces[v_at]);
-            exit when v_at is null;
-        end loop;
-        foreach v_at in array v_path
-        loop
-            v_ancestors[v_at] := v_ancestor;
-        end loop;
-    end loop;
-    perform agent.release_items(
-        p_deployment_id, p_thread_id, p_is_snapshot, v_positions, v_namespaces, v_ids, v_ancestors, exists (
+    perform agent.discard_rows(
+        p_deployment_id, p_thread_id, p_is_snapshot, v_rows, v_namespaces, v_ids, v_parents, exists (
             select from agent.run_sweeps s
              where s.deployment_id = p_deployment_id
                and s.thread_id = p_thread_id
                and s.run_id = p_run_id
                and s.is_divided));
-
-    if p_is_snapshot then
-        insert into agent.write_sweeps (deployment_id, thread_id, checkpoint_ns, checkpoint_id, deletions)
-        select p_deployment_id, p_thread_id, i.checkpoint_ns, i.checkpoint_id, (
-                   select t.state_deletions
-                     from agent.threads t
-                    where t.deployment_id = p_deployment_id
-                      and t.thread_id = p_thread_id)
-          from unnest(v_namespaces, v_ids) i (checkpoint_ns, checkpoint_id)
-         where exists (
-                select from agent.checkpoint_writes w
-                 where w.deployment_id = p_deployment_id
-                   and w.thread_id = p_thread_id
-                   and w.checkpoint_ns = i.checkpoint_ns
-                   and w.checkpoint_id = i.checkpoint_id
-                offset 0)
-            on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id) do update
-           set deletions = excluded.deletions;
-        delete from agent.checkpoint_snapshots c
-         where c.ctid = any (v_rows);
-    else
-        delete from agent.checkpoints c
-         where c.ctid = any (v_rows);
-    end if;
     return v_left;
 end
 $function$;

@@ -79,6 +79,9 @@ class SuiteSaver(BaseCheckpointSaver[str]):
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         await self._threads.copy(source_thread_id, target_thread_id)
 
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        await self._threads.prune(list(thread_ids), strategy)
+
 
 # --- Delta history: the same operations on the library's own saver --------------------
 
@@ -142,6 +145,12 @@ async def compare_history(saver: SuiteSaver, tell: Any) -> None:
     await saver.acopy_thread("delta", "copy")
     copied = {"configurable": {"thread_id": "copy", "checkpoint_ns": ""}}
     await compare("delta: a copy of the thread has the same", copied, configs[-1])
+
+    await saver.aprune(["delta"])
+    await compare("delta: it is the same after keep_latest", last, configs[-1])
+    left = [found.config["configurable"]["checkpoint_id"] async for found in saver.alist(last)]
+    tell("delta: keep_latest keeps the ancestors back to the value", left == [
+        configs[step]["configurable"]["checkpoint_id"] for step in (7, 6, 3, 2, 1)], str(left))
 
 
 async def execute(threads: Threads, is_blocking: bool, tell: Any) -> None:

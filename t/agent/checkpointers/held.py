@@ -158,3 +158,10 @@ class Threads:
     async def copy(self, source: str, target: str) -> None:
         await self.release(source)
         self._ids[target] = (await self.ask("POST", f"/threads/{self.id_of(source)}/copy", {}))["thread_id"]
+
+    async def prune(self, names: list[str], strategy: str) -> None:
+        for name in names:
+            await self.release(name)
+        if names:
+            await self.ask("POST", "/threads/prune",
+                           {"thread_ids": [self.id_of(name) for name in names], "strategy": strategy})

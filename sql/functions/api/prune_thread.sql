@@ -1,0 +1,88 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Strategy keep_latest of POST /threads/prune, for one thread, in pieces of agent.deletion_bytes(): call again, each
+-- time in a transaction of its own and with the body of the call before as p_cursor, until body is null. Of each
+-- namespace it keeps the last checkpoint, of the root graph the head, and the snapshot with which the library goes on,
+-- with the ancestors from which it composes channels that are stored as writes: back to one that has their values.
+-- The thread is whole after each piece. Runs and their events stay, without the values of deleted checkpoints.
+-- Returns: ok, body: the cursor when something is left, else null; thread_not_found; thread_busy: it has an unfinished
+--          run or call, which may need any of its checkpoints.
+-- Locks:   the thread.
+create or replace function agent.prune_thread(
+    p_deployment_id uuid,
+    p_thread_id uuid,
+    p_cursor text default null,
+    out code text,
+    out body text
+)
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $function$
+declare
+    v_left        bigint := agent.deletion_bytes();
+    v_is_snapshot boolean := coalesce((p_cursor::jsonb ->> 'is_snapshot')::boolean, false);
+    v_place       jsonb := p_cursor::jsonb -> 'place';
+    v_thread      agent.threads;
+    v_swept       uuid;
+    v_part        record;
+begin
+    select t.* into v_thread
+      from agent.threads t
+     where t.deployment_id = p_deployment_id
+       and t.thread_id = p_thread_id
+       and not t.is_deleted
+       for no key update;
+    if not found then
+        code := 'thread_not_found';
+        return;
+    elsif v_thread.status = 'busy' then
+        code := 'thread_busy';
+        return;
+    end if;
+
+    code := 'ok';
+    -- The rest of deleted runs is the last of nothing.
+    select s.run_id into v_swept
+      from agent.run_sweeps s
+     where s.deployment_id = p_deployment_id
+       and s.thread_id = p_thread_id
+     order by s.is_divided desc
+     limit 1;
+    if found then
+        perform agent.delete_run_state(p_deployment_id, p_thread_id, v_swept, v_left);
+        body := coalesce(p_cursor, '{}');
+        return;
+    end if;
+
+    update agent.threads t
+       set state_deletions = t.state_deletions + 1
+     where t.deployment_id = p_deployment_id
+       and t.thread_id = p_thread_id;
+    if not v_is_snapshot then
+        v_part := agent.prune_state(
+            p_deployment_id, p_thread_id, false, v_thread.head_checkpoint_id, v_place, v_left);
+        v_left := v_part.bytes_left;
+        v_place := v_part.place;
+        v_is_snapshot := v_place is null;
+    end if;
+    if v_is_snapshot and v_left > 0 then
+        v_part := agent.prune_state(
+            p_deployment_id, p_thread_id, true, agent.find_last_snapshot(p_deployment_id, p_thread_id, ''), v_place,
+            v_left);
+        v_left := v_part.bytes_left;
+        v_place := v_part.place;
+        v_is_snapshot := v_place is not null;
+    end if;
+    if v_left > 0 then
+        v_left := agent.delete_writes(p_deployment_id, p_thread_id, null, v_left);
+    end if;
+    if v_left > 0 then
+        perform agent.delete_items(p_deployment_id, p_thread_id, v_left);
+    end if;
+    if v_is_snapshot or v_place is not null then
+        body := jsonb_strip_nulls(jsonb_build_object('is_snapshot', v_is_snapshot, 'place', v_place));
+    end if;
+end
+$function$;
+
+comment on function agent.prune_thread(uuid, uuid, text) is 'POST /threads/prune, strategy keep_latest.';
