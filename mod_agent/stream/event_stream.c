@@ -178,6 +178,9 @@ static apr_status_t send_all(agent_event_stream_t *stream,
         return rv;
     }
     rv = stream->poll(stream, scratch);
+    if (rv == APR_EAGAIN && stream->parts != NULL) {
+        rv = APR_SUCCESS;
+    }
     if (rv == APR_SUCCESS || rv == APR_EAGAIN) {
         stream->has_more = rv == APR_SUCCESS;
     }
