@@ -49,7 +49,11 @@ static int build_locked(ctl_build_t *build)
     bool done = build->application.is_node ? ctl_node_install(build)
                                            : ctl_python_install(build);
 
-    if (!done || !ctl_report_graphs(build)) {
+    if (!done) {
+        return 1;
+    }
+    ctl_user_forget_registries(build);
+    if (!ctl_report_graphs(build)) {
         return 1;
     }
     ctl_directives_print(build);

@@ -102,15 +102,25 @@ static bool prepare_folder(const ctl_build_t *build, const struct stat *info,
 
 /* ---- the environment ---- */
 
-/* Where packages are, and how to get there. */
+/* Where packages are. They may have passwords of registries. */
+static const char *const package_prefixes[] = {
+    "PIP_", "UV_", "npm_config_", "NPM_CONFIG_", "YARN_", NULL};
+
+static bool has_prefix(const char *variable, const char *const *prefixes)
+{
+    for (const char *const *prefix = prefixes; *prefix != NULL; prefix++) {
+        if (strncmp(variable, *prefix, strlen(*prefix)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where packages are, and how to get there. Nothing is published. */
 static bool is_kept(const char *variable)
 {
-    static const char *const prefixes[] = {"PIP_",
-                                           "UV_",
-                                           "npm_config_",
-                                           "NPM_CONFIG_",
-                                           "YARN_",
-                                           "http_proxy=",
+    static const char *const publishing[] = {"UV_PUBLISH_", NULL};
+    static const char *const prefixes[] = {"http_proxy=",
                                            "HTTP_PROXY=",
                                            "https_proxy=",
                                            "HTTPS_PROXY=",
@@ -127,12 +137,25 @@ static bool is_kept(const char *variable)
                                            "PATH=",
                                            NULL};
 
-    for (const char *const *prefix = prefixes; *prefix != NULL; prefix++) {
-        if (strncmp(variable, *prefix, strlen(*prefix)) == 0) {
-            return true;
+    return has_prefix(variable, prefixes)
+        || (has_prefix(variable, package_prefixes)
+            && !has_prefix(variable, publishing));
+}
+
+void ctl_user_forget_registries(ctl_build_t *build)
+{
+    apr_array_header_t *names = apr_array_make(build->pool, 8,
+                                               sizeof(const char *));
+
+    for (char **variable = environ; *variable != NULL; variable++) {
+        if (has_prefix(*variable, package_prefixes)) {
+            APR_ARRAY_PUSH(names, const char *) = apr_pstrmemdup(
+                build->pool, *variable, strcspn(*variable, "="));
         }
     }
-    return false;
+    for (int i = 0; i < names->nelts; i++) {
+        unsetenv(APR_ARRAY_IDX(names, i, const char *));
+    }
 }
 
 /* Folders that a package manager writes to, for users whose home is none. */

@@ -17,4 +17,8 @@
  */
 bool ctl_user_become(const ctl_build_t *build);
 
+/* Removes the variables of package managers from the environment: the import of
+ * graphs, which executes the application's code, needs no registry. */
+void ctl_user_forget_registries(ctl_build_t *build);
+
 #endif

@@ -69,14 +69,30 @@ my $output = slurp("$directory/output");
 is scalar(() = $output =~ /\?\]0;title\?\?\?x/g), 2, 'programs: control characters on standard error are replaced';
 unlike $output, qr/[\033\007\233]/, 'programs: none is printed';
 
+# ---- their environment ----
+{
+    local @ENV{qw(PIP_INDEX_URL UV_PUBLISH_TOKEN)} = qw(http://user:password@packages token);
+    $directory = application(map { $_ => "env >.agent/$_.env\n" } qw(pip check));
+    is end_of(begin($directory)), 0;
+    like said($directory, 'pip.env'), qr/^PIP_INDEX_URL=/m, 'programs: an installation knows where packages are';
+    unlike said($directory, 'pip.env'), qr/^UV_PUBLISH_TOKEN=/m, 'programs: it has no token to publish with';
+    unlike said($directory, 'check.env'), qr/^PIP_INDEX_URL=/m, 'programs: the import of graphs does not know it';
+}
+
 # ---- their end ----
-my $daemons = 'setsid sleep 1000 & echo $! >>.agent/daemons; sleep 1000 & echo $! >>.agent/children' . "\n";
-$directory = application(pip => $daemons, check => $daemons);
+# The step ends when the daemon has left its group.
+sub daemons_of {
+    my ($name) = @_;
+    return "setsid sh -c 'echo \$\$ >.agent/$name.daemon; exec sleep 1000' &\n"
+        . "sleep 1000 &\necho \$! >.agent/$name.child\n"
+        . "until test -s .agent/$name.daemon; do sleep 0.01; done\n";
+}
+$directory = application(map { $_ => daemons_of($_) } qw(pip check));
 is end_of(begin($directory)), 0, 'programs: nobody waits for a daemon that they leave';
-my @daemons = split /\n/, said($directory, 'daemons');
+my @daemons = map { said($directory, "$_.daemon") + 0 } qw(pip check);
 is scalar(grep { is_alive($_) } @daemons), 2, 'programs: it can have a group of its own';
 kill KILL => @daemons;
-for my $child (split /\n/, said($directory, 'children')) {
+for my $child (map { said($directory, "$_.child") + 0 } qw(pip check)) {
     wait_for("the end of $child", sub { !is_alive($child) });
     pass 'programs: a process of their group ends with them';
 }

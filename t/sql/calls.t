@@ -437,6 +437,12 @@ subtest 'overdue calls are ended, and old records are deleted' => sub {
     $session->query('reset agent.now');
 };
 
+subtest 'results that together are large are deleted in turns' => sub {
+    update(chat('Hello')) for 1 .. 3;
+    $session->query("update agent.calls set code = 'ok', body = repeat('x', 3000000), finished_at = agent.now() - interval '2 minutes'");
+    is_deeply [ map { sweep() } 1 .. 4 ], [ 1, 1, 1, 0 ];
+};
+
 subtest 'runs and calls of one batch do not affect each other' => sub {
     my ($thread, $head) = chat('Hello');
     my ($chat) = chat('Hello');

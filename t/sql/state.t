@@ -112,6 +112,17 @@ subtest 'a state has the members that are selected' => sub {
     is_deeply $select->([]), $play->body('get_state', $thread, undef), 'an empty list is all';
 };
 
+subtest 'only so many namespaces are looked for' => sub {
+    my ($thread) = with_subgraph();
+    my $call = sub {
+        return ($session->query("select json_array_length(s.tasks), s.left_bytes from agent.add_subgraphs('$deployment', '$thread', '', (
+            select json_agg(json_build_object('checkpoint', json_build_object('checkpoint_ns', 'none' || n)))
+              from generate_series(1, $_[0]) n), 16777216, 10) s"))[0];
+    };
+    cmp_ok $call->(100)->[1], '>', 0;
+    is_deeply $call->(20_000), [ 20_000, -1 ], 'beyond them states are left out, as beyond their bytes';
+};
+
 subtest 'tasks show the states of their subgraphs' => sub {
     my $claim = leased($play->thread);
     my $thread = $claim->{thread_id};

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Puts the states of subgraphs into the tasks that execute them: a task whose checkpoint names a namespace below p_ns
 -- gets as its state the last one of that namespace, whose tasks get theirs, to a depth of 10.
--- p_bytes: of the states together; those beyond it are left out.
+-- p_bytes: of the states together, with 1,000 for each namespace that is looked for; those beyond it are left out.
 -- Returns: the tasks; left_bytes: the rest of p_bytes, negative when a state was left out.
 -- Locks:   none.
 create or replace function agent.add_subgraphs(
@@ -19,6 +19,8 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    -- Of a namespace that is looked for: names without a state cost as much time.
+    c_look_bytes constant integer := 1000;
     v_task  json;
     v_ns    text;
     v_row   agent.checkpoints;
@@ -30,7 +32,7 @@ begin
     loop
         v_ns := case when json_typeof(v_task) = 'object' then v_task #>> '{checkpoint,checkpoint_ns}' end;
         -- A longer name each time: names that a runner chose cannot lead back.
-        if p_depth > 0 and length(v_ns) > length(p_ns) then
+        if p_depth > 0 and left_bytes >= 0 and length(v_ns) > length(p_ns) then
             select k.* into v_row
               from agent.checkpoints k
              where k.deployment_id = p_deployment_id
@@ -41,7 +43,8 @@ begin
                       from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
              order by k.checkpoint_id desc
              limit 1;
-            if found and v_row.state_bytes > left_bytes then
+            left_bytes := left_bytes - c_look_bytes;
+            if left_bytes < 0 or (found and v_row.state_bytes > left_bytes) then
                 left_bytes := -1;
             elsif found then
                 select s.body, s.left_bytes into v_state, left_bytes
