@@ -190,7 +190,15 @@ subtest 'a page of more than p_max_bytes is not composed; one chosen among more 
     is_deeply [ map { $is_left->('search_threads', $_, %long) } 300, 3000 ], [ 't', 'f' ];
     $session->query("insert into agent.threads (deployment_id, thread_id, metadata, created_at, updated_at)
         select '$AgentSQL::DEPLOYMENT', gen_random_uuid(), '{\"kind\": \"long\"}', agent.now(), agent.now() from generate_series(1, 10000)");
-    is $is_left->('search_threads', 30_000), 'f', 'the last ones are found by an index';
+    is $is_left->('search_threads', 30_000), 't', 'those of an hour are sorted';
+    is $is_left->('search_threads', 30_000, limit => 1, sort_order => 'asc'), 'f', 'the first hour has few';
+    $session->query("set agent.now = '2031-01-01T05:00:00Z'");
+    my @last = reverse map { $play->thread } 1 .. 2;
+    $session->query("update agent.threads set updated_at = updated_at + interval '1 minute' where thread_id = '$last[0]'");
+    is $is_left->('search_threads', 30_000, limit => 1), 'f', 'the last ones are found by an index';
+    is_deeply [ map { $_->{thread_id} } @{ $play->body('search_threads', '{"limit": 2}') } ], \@last, 'in their order';
+    is $is_left->('search_threads', 30_000, %{$_}), 't', AgentSQL::encode($_) . ' is in an hour with many' for { limit => 2 }, { limit => 1, offset => 1 };
+    is $is_left->('search_threads', 30_000, offset => 9_999), 't', 'a page that ends beyond the 10,000th';
     is_deeply [ map { $is_left->('search_threads', 30_000, %{$_}) } \%long, { status => 'idle' }, { sort_by => 'created_at' } ], [ ('t') x 3 ];
     is_deeply [ map { $is_left->('search_threads', $_, %long) } 'null' ], ['f'], 'without a limit it is composed';
     is +(search('long'))[2], '', 'its total is not counted';

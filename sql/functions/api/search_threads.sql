@@ -33,6 +33,7 @@ declare
     v_has_values boolean := coalesce(v_select = '{}' or 'values' = any (v_select), true);
     v_filter   record;
     v_among    integer;
+    v_is_long  boolean;
     v_row      agent.threads;
     v_head     agent.checkpoints;
     v_record   text;
@@ -48,12 +49,26 @@ begin
             select from agent.find_threads(p_deployment_id, v_filter.ids, v_filter.among, null, null)
              limit c_threads + 1
            ) t;
-    -- Only the order of the last change has an index, which finds the first ones without the others.
-    if v_among > c_threads and p_max_bytes is not null
-       and (v_sort_by <> 'updated_at' or v_offset > c_threads
-            or coalesce(v_filter.metadata::text, v_filter.status, v_filter.excluded::text) is not null)
-    then
-        return;
+    if v_among > c_threads and p_max_bytes is not null then
+        if v_sort_by <> 'updated_at' or v_offset + v_limit > c_threads
+            or coalesce(v_filter.metadata::text, v_filter.status, v_filter.excluded::text) is not null
+        then
+            return;
+        end if;
+        -- The order of the last change has an index, which finds the hours of the page without the others. Those of an
+        -- hour are sorted: too many, when the hour in which the page ends goes on until beyond the 10,000th.
+        select min(h.updated_hour) = max(h.updated_hour) into v_is_long
+          from (
+                select t.updated_hour
+                  from agent.find_threads(p_deployment_id, v_filter.ids, null, null, null) t
+                 order by case when v_is_asc then t.updated_hour end,
+                          case when not v_is_asc then t.updated_hour end desc
+                offset v_offset + v_limit
+                 limit c_threads + 1 - v_offset - v_limit
+               ) h;
+        if v_is_long then
+            return;
+        end if;
     end if;
     for v_row in
         -- Columns, not a row as one value: that would be sorted with all that it contains.
@@ -62,17 +77,21 @@ begin
                     p_deployment_id, v_filter.ids, v_filter.metadata, v_filter.status, v_filter.excluded) t
          cross join lateral (
                 select case v_sort_by
+                           when 'created_at' then t.created_at
+                           when 'state_updated_at' then t.state_updated_at
+                           when 'updated_at' then t.updated_at
+                       end as time,
+                       case v_sort_by
                            when 'thread_id' then t.thread_id::text
                            when 'status' then t.status
-                           when 'created_at' then agent.render_time(t.created_at)
-                           when 'state_updated_at' then agent.render_time(t.state_updated_at)
-                           else agent.render_time(t.updated_at)
-                       end as value
+                       end as word
                ) k
          order by case when v_sort_by = 'updated_at' and v_is_asc then t.updated_hour end,
                   case when v_sort_by = 'updated_at' and not v_is_asc then t.updated_hour end desc,
-                  case when v_is_asc then k.value end,
-                  case when not v_is_asc then k.value end desc nulls last,
+                  case when v_is_asc then k.time end,
+                  case when not v_is_asc then k.time end desc nulls last,
+                  case when v_is_asc then k.word end,
+                  case when not v_is_asc then k.word end desc,
                   t.thread_id
          limit v_limit + 1 offset v_offset
     loop
