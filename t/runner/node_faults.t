@@ -135,6 +135,12 @@ is_deeply last_checkpoint(@lines)->{values}, { answer => 'AP8B', count => 0, nam
 @lines = act('kind', $runner->next_run($bytes));
 is last_checkpoint(@lines)->{values}{answer}, 'Uint8Array', 'values: the next run has bytes';
 
+my $foreign = new_uuid();
+act('bytes', thread_id => $foreign);
+$_->{type} = 'msgpack' for values %{ $runner->store->thread($foreign)->{blobs} };
+@lines = act('kind', $runner->next_run($foreign));
+is $lines[-1]{error}{error}, 'ForeignStateError', 'values: those that Python has saved are not read';
+
 my $pile = new_uuid();
 @lines = act('pile', thread_id => $pile);
 is scalar @{ last_checkpoint(@lines)->{values}{names} }, 6000, 'values: a state of 6 MB';

@@ -24,6 +24,12 @@ CONF
         wait_for('the report', sub { @{ $sdk->client->post('/assistants/search', { graph_id => 'shop' })->{json} } });
         $sdk->run_script(node => 'javascript.mjs', $modules, 'shop');
         $sdk->run_script($python => 'python_sdk.py', 'shop');
+        my $input = { messages => [ { role => 'user', content => 'price of a kettle' } ] };
+        my $thread = $sdk->client->new_thread;
+        $sdk->client->post("/threads/$thread/runs/wait", { assistant_id => 'agent', input => $input });
+        is $sdk->client->post("/threads/$thread/runs/wait", { assistant_id => 'shop', input => $input })->{json}{__error__}{error},
+            'ForeignStateError', 'the state of a built-in graph is not continued';
+        like $sdk->client->post("/threads/$thread/state", { values => $input })->{json}{detail}, qr/ForeignStateError/, 'nor updated';
         $sdk->finish;
     };
 }

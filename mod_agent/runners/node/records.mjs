@@ -75,11 +75,16 @@ export class Records {
             return undefined;
         }
         const head = await this.#get('', null);
-        if (head?.tuple.checkpoint_id !== checkpoint.checkpoint_id) {
-            return checkpoint.checkpoint_id;
+        if (head?.tuple.checkpoint_id === checkpoint.checkpoint_id) {
+            this.#head = head;
+            return undefined;
         }
-        this.#head = head;
-        return undefined;
+        // A checkpoint that has a state and nothing of the library is a built-in graph's.
+        if (await this.#get('', checkpoint.checkpoint_id) === undefined) {
+            throw new RunnerError('ForeignStateError',
+                'a built-in graph has saved the state of the thread, which no application can continue');
+        }
+        return checkpoint.checkpoint_id;
     }
 
     // --- Writing -------------------------------------------------------------

@@ -51,6 +51,8 @@ class Call(Job):
         from langgraph.types import StateUpdate
 
         parent = self.head
+        if parent is not None:
+            await self.records.check_stored(parent)
         for updates in supersteps:
             if parent is not None:
                 config["configurable"]["checkpoint_id"] = parent

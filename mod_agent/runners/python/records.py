@@ -26,6 +26,10 @@ TASK_PATH_BYTES = 1024
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
+class ForeignStateError(ValueError):
+    """The thread's state is not one that the application can continue."""
+
+
 class Stored:
     """A checkpoint as it was read: its parts joined, its values not decoded."""
 
@@ -178,6 +182,12 @@ class Records:
         """The id of the thread's last checkpoint, which is kept for the first get()."""
         self._first = await self.get("", None)
         return None if self._first is None else self._first.tuple["checkpoint_id"]
+
+    async def check_stored(self, checkpoint_id: str) -> None:
+        """Raises ForeignStateError for a checkpoint that has a state and nothing of the library: a built-in graph's."""
+        self._first = await self.get("", checkpoint_id)
+        if self._first is None:
+            raise ForeignStateError("a built-in graph has saved the state of the thread, which no application can continue")
 
     async def get(self, ns: str, checkpoint_id: str | None) -> Stored | None:
         first, self._first = self._first, None

@@ -202,7 +202,10 @@ class Run(Job):
         if self.head is None or self.message["attempt"] > 1:
             return False
         named = ((self.message.get("config") or {}).get("configurable") or {}).get("checkpoint_id")
-        return str(named).lower() == self.head or await self.records.find_thread_head() != self.head
+        if await self.records.find_thread_head() == self.head:
+            return str(named).lower() == self.head
+        await self.records.check_stored(self.head)
+        return True
 
     async def _show_last(self, graph: Any, config: dict[str, Any]) -> None:
         """Old versions do not stream the checkpoint at which a breakpoint after a node stops."""
