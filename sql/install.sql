@@ -126,6 +126,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/next_webhook_deployment.sql
 \ir functions/inline/namespace_end.sql
 \ir functions/inline/render_item.sql
+\ir functions/inline/render_schemas.sql
 \ir functions/inline/find_threads.sql
 
 \ir functions/internal/find_snapshot.sql
@@ -237,8 +238,6 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 
 \ir functions/api/schema_version.sql
 \ir functions/api/get_assistant.sql
-\ir functions/internal/get_schemas.sql
-\ir functions/internal/get_drawing.sql
 \ir functions/api/describe_graph.sql
 \ir functions/api/count_assistants.sql
 \ir functions/api/search_assistants.sql

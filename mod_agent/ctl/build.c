@@ -78,5 +78,5 @@ int ctl_build(ctl_build_t *build)
     }
     status = build_locked(build);
     close(lock);
-    return status;
+    return ctl_command_signal() != 0 ? 128 + ctl_command_signal() : status;
 }

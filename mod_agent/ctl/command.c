@@ -44,8 +44,8 @@ typedef struct output_t {
 
 /* ---- signals ---- */
 
-/* The signal that ends this process; it ends its program first, which is in a
- * process group of its own. */
+/* The signal that is to end this process; it ends its program first, which is
+ * in a process group of its own. */
 static volatile sig_atomic_t ending;
 
 static void note_end(int number)
@@ -60,6 +60,11 @@ void ctl_command_catch_signals(void)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
+}
+
+int ctl_command_signal(void)
+{
+    return ending;
 }
 
 static void block_signals(int how)
@@ -284,8 +289,10 @@ static int execute(const char *const *argv, output_t *output, apr_time_t end,
     int status = -1;
 
     block_signals(SIG_BLOCK);
-    if (start(&program, argv, output != NULL, is_quiet)) {
-        problem = follow(&program, output, is_quiet ? NULL : stderr, end);
+    if (ending == 0 && start(&program, argv, output != NULL, is_quiet)) {
+        problem = program.ended < 0
+            ? "cannot be waited for: pidfd_open(2) needs Linux 5.3"
+            : follow(&program, output, is_quiet ? NULL : stderr, end);
         status = finish(&program, is_quiet || problem != NULL);
         if (problem != NULL) {
             status = -1;
@@ -293,9 +300,6 @@ static int execute(const char *const *argv, output_t *output, apr_time_t end,
                 ctl_error("%s %s", argv[0], problem);
             }
         }
-    }
-    if (ending != 0) {
-        exit(128 + ending);
     }
     block_signals(SIG_UNBLOCK);
     return status;

@@ -11,8 +11,11 @@
 #define CTL_OUTPUT_MAX ((apr_size_t)64 * 1024 * 1024)
 
 /* On SIGINT, SIGTERM and SIGHUP a program that is being executed is killed,
- * with its process group, before this process ends. */
+ * with its process group; no other is started after that. */
 void ctl_command_catch_signals(void);
+
+/* Returns the signal that came; 0 for none. */
+int ctl_command_signal(void);
 
 /*
  * Both look for argv[0] in PATH, unless it has a slash; argv ends with NULL.

@@ -16,6 +16,8 @@
 /* Longest text of a number within any of the limits. */
 #define NUMBER_BYTES 64
 /* Bounds of a metadata object, so that an index can hold it. */
+/* PostgreSQL looks for each of them in all elements of an array. */
+#define CONTAINED_ELEMENTS   64
 #define METADATA_KEYS        64
 #define METADATA_KEY_BYTES   64
 #define METADATA_VALUE_BYTES 512
@@ -421,4 +423,37 @@ apr_status_t agent_check_metadata(const agent_check_t *check, agent_raw_t value,
         }
     }
     return APR_SUCCESS;
+}
+
+/* Elements of the arrays in a value, at most `most` + 1. */
+static int count_elements(agent_raw_t value, int most)
+{
+    const char *at = value.text;
+    agent_member_t member;
+    agent_raw_t element;
+    int count = 0;
+
+    if (agent_raw_kind(value) == AGENT_RAW_ARRAY) {
+        while (count <= most && agent_element_next(&element, &at)) {
+            count += 1 + count_elements(element, most);
+        }
+    }
+    else if (agent_raw_kind(value) == AGENT_RAW_OBJECT) {
+        while (count <= most && agent_member_next(&member, &at)) {
+            agent_raw_t below = {member.value, member.value_length};
+
+            count += count_elements(below, most);
+        }
+    }
+    return count;
+}
+
+apr_status_t agent_check_contained(const agent_check_t *check,
+                                   agent_raw_t value,
+                                   const agent_json_path_t *path)
+{
+    if (count_elements(value, CONTAINED_ELEMENTS) > CONTAINED_ELEMENTS) {
+        return agent_check_refuse(path, "at most 64 elements of arrays");
+    }
+    return agent_check_metadata(check, value, path);
 }

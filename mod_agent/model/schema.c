@@ -182,7 +182,7 @@ static const agent_check_t version_members[] = {
 static const agent_check_t assistants_members[] = {
     {.key = "graph_id", .check = agent_check_text, .high = 64},
     {.key = "name", .check = agent_check_text, .high = 512},
-    {.key = "metadata", .check = agent_check_metadata},
+    {.key = "metadata", .check = agent_check_contained},
     {.key = "limit", .check = agent_check_integer, .low = 1, .high = 1000},
     {.key = "offset",
      .check = agent_check_integer,
@@ -198,15 +198,24 @@ static apr_status_t check_excluded(const agent_check_t *check,
                                    agent_raw_t value,
                                    const agent_json_path_t *path)
 {
-    return agent_raw_kind(value) == AGENT_RAW_ARRAY
-        ? agent_check_objects(check, value, path)
-        : agent_check_metadata(check, value, path);
+    const char *at = value.text;
+    agent_raw_t element;
+    apr_status_t rv;
+
+    if (agent_raw_kind(value) != AGENT_RAW_ARRAY) {
+        return agent_check_contained(check, value, path);
+    }
+    rv = agent_check_objects(check, value, path);
+    while (rv == APR_SUCCESS && agent_element_next(&element, &at)) {
+        rv = agent_check_contained(check, element, path);
+    }
+    return rv;
 }
 
 /* Also of a count, in which the last ones have no meaning. */
 static const agent_check_t threads_members[] = {
     {.key = "ids", .check = agent_check_uuids, .high = 1000},
-    {.key = "metadata", .check = agent_check_metadata},
+    {.key = "metadata", .check = agent_check_contained},
     {.key = "exclude_metadata", .check = check_excluded, .low = 1, .high = 16},
     {.key = "status", .check = agent_check_word, .words = thread_statuses},
     {.key = "values", .check = agent_check_unsupported},

@@ -123,7 +123,9 @@ is $client->get("/threads/$long")->{status}, 404, 'delete thread: the thread is 
     is_deeply [ $record->{thread_id}, scalar @{ $record->{values}{messages} } ], [ $ids[0], 2 ], 'search threads: a run changes its thread';
     for (sort { $a->[0] cmp $b->[0] } [ '/values', values => { a => 1 } ], [ '/extract', extract => { a => 'values.b' } ], [ '/status', status => 'x' ],
         [ '/ids/0', ids => ['x'] ], [ '/limit', limit => 0 ], [ '/sort_by', sort_by => 'x' ], [ '/select/0', select => ['x'] ],
-        [ '/metadata', metadata => 1 ], [ '/exclude_metadata/0', exclude_metadata => [1] ], [ '/exclude_metadata', exclude_metadata => 1 ])
+        [ '/metadata', metadata => 1 ], [ '/exclude_metadata/0', exclude_metadata => [1] ],
+        [ '/metadata', metadata => { map { $_ => [ (1) x 40 ] } qw(a b) } ], [ '/exclude_metadata', exclude_metadata => 1 ],
+        [ '/exclude_metadata', exclude_metadata => [ { a => [ (1) x 65 ] } ] ])
     {
         my ($pointer, %body) = @$_;
         my $answer = $client->post('/threads/search', \%body);

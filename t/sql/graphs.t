@@ -96,18 +96,21 @@ subtest 'two supervisors may report the same graphs in any order at the same tim
     $session->query("delete from agent.assistants where graph_id like 'g%'; delete from agent.graphs where graph_id like 'g%'");
 };
 
-subtest 'get_schemas returns the reported schemas, null for those that are missing' => sub {
+# The stored answer to a question about the graph of an assistant.
+sub describe { my ($assistant, $what) = @_; return $play->api('describe_graph', $assistant, AgentSQL::uuid(), 10, qq({"what":"$what"})) }
+
+subtest 'describe_graph returns the reported schemas, null for those that are missing' => sub {
     report({ %SHOP, schemas => { input_schema => { type => 'object' }, other => 1 } });
-    is_deeply $play->body('get_schemas', $SHOP{assistant_id}), { graph_id => 'shop', input_schema => { type => 'object' },
+    is_deeply +(describe($SHOP{assistant_id}, 'schemas'))[1], { graph_id => 'shop', input_schema => { type => 'object' },
         map { $_ . '_schema' => undef } qw(output state config context) };
-    is +($play->api('get_schemas', AgentSQL::uuid()))[0], 'assistant_not_found';
+    is +(describe(AgentSQL::uuid(), 'schemas'))[0], 'assistant_not_found';
 };
 
-subtest 'get_drawing returns the reported drawing, without nodes when there is none' => sub {
-    is_deeply $play->body('get_drawing', $SHOP{assistant_id}), { nodes => [], edges => [] };
+subtest 'describe_graph returns the reported drawing, without nodes when there is none' => sub {
+    is_deeply +(describe($SHOP{assistant_id}, 'graph'))[1], { nodes => [], edges => [] };
     report({ %SHOP, drawing => { nodes => [ { id => 'a' } ], edges => [] } });
-    is_deeply $play->body('get_drawing', $SHOP{assistant_id}), { nodes => [ { id => 'a' } ], edges => [] };
-    is +($play->api('get_drawing', AgentSQL::uuid()))[0], 'assistant_not_found';
+    is_deeply +(describe($SHOP{assistant_id}, 'graph'))[1], { nodes => [ { id => 'a' } ], edges => [] };
+    is +(describe(AgentSQL::uuid(), 'graph'))[0], 'assistant_not_found';
 };
 
 subtest 'describe_graph answers with the report where it says all, else by a call' => sub {
@@ -145,6 +148,8 @@ subtest 'describe_graph answers with the report where it says all, else by a cal
     is_deeply $start->{config}, { tags => ['t'], metadata => { x => 1 },
         configurable => { model => 'm', graph_id => 'shop', assistant_id => $made } }, 'and the config of the assistant';
     is +($describe->($made, %deep))[2], "$call $call", 'the same request waits for the call that is under way';
+    is +($play->api('end_call', $call, $call))[0], 'call_timeout', 'a request that waits no longer';
+    is +($play->api('join_call', $call, $call))[0], 'waiting', 'the others wait for it';
     my $value = { nodes => [ { id => 'deep' } ], edges => [] };
     $play->save($worker, { %{ AgentSQL::Play::finish($claim) }, value => $value });
     is_deeply [ $play->api('join_call', $call, $call) ], [ 'ok', $value ], 'its result is the value';
@@ -222,7 +227,7 @@ subtest 'a graph that was removed from all configurations keeps its assistant an
     is $accepts->(), 'ok', 'another host has the graph';
     $session->query("delete from agent.workers where worker_id = $other");
     is $play->body('get_assistant', $SHOP{assistant_id})->{graph_id}, 'shop';
-    is_deeply $play->body('get_drawing', $SHOP{assistant_id})->{nodes}, [ { id => 'a' } ];
+    is_deeply +(describe($SHOP{assistant_id}, 'graph'))[1]{nodes}, [ { id => 'a' } ];
 };
 
 subtest 'a host that starts without graphs accepts no runs of those that it had' => sub {

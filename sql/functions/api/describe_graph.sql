@@ -52,8 +52,8 @@ begin
     then
         code := 'ok';
         body := case v_what
-            when 'schemas' then (select s.body from agent.get_schemas(p_deployment_id, p_assistant_id) s)
-            when 'graph' then (select d.body from agent.get_drawing(p_deployment_id, p_assistant_id) d)
+            when 'schemas' then agent.render_schemas(v_assistant.graph_id, v_graph.schemas)
+            when 'graph' then coalesce(v_graph.drawing, '{"nodes":[],"edges":[]}')
             else '{}'
         end;
         return;

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Ends a call whose time is over, unless it has ended. Its worker is fenced from then on: what was not saved before
--- never is. A call that was saved has succeeded.
+-- never is. A call that was saved has succeeded. Several requests may wait for a description, so it goes on until its
+-- own time is over, however long one of them waits.
 -- Returns: as agent.join_call, never waiting: call_timeout when a runner had the call, no_runner when none did.
 -- Locks:   the thread, then the queue row, then the call's record.
 create or replace function agent.end_call(
@@ -16,6 +17,7 @@ as $function$
 declare
     v_row     agent.run_queue;
     v_seconds double precision;
+    v_left    interval;
 begin
     perform from agent.threads t
       where t.deployment_id = p_deployment_id
@@ -29,10 +31,18 @@ begin
        and q.op is not null
        for update;
     if found then
-        select extract(epoch from c.deadline_at - c.created_at) into v_seconds
+        select extract(epoch from c.deadline_at - c.created_at),
+               c.deadline_at - agent.now()
+          into v_seconds, v_left
           from agent.calls c
          where c.call_id = p_call_id
            and c.deployment_id is not distinct from p_deployment_id;
+        -- The clocks of the server and of the database differ.
+        if v_row.op = 'describe' and v_left > interval '1 second' then
+            code := 'call_timeout';
+            body := 'The graph did not answer in the time of this request.';
+            return;
+        end if;
         perform agent.finalize_runs(null, array[agent.make_end(v_row, 'timeout', case
             when v_row.state = 'leased' then json_build_object(
                 'error', 'call_timeout',

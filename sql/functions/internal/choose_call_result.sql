@@ -35,13 +35,7 @@ begin
     elsif v_word is null and p_call.op <> 'update' and p_end.value is not null then
         code := 'ok';
         body := case
-            when p_what = 'schemas' then json_build_object(
-                'graph_id', p_call.graph_id,
-                'input_schema', p_end.value -> 'input_schema',
-                'output_schema', p_end.value -> 'output_schema',
-                'state_schema', p_end.value -> 'state_schema',
-                'config_schema', p_end.value -> 'config_schema',
-                'context_schema', p_end.value -> 'context_schema')::text
+            when p_what = 'schemas' then agent.render_schemas(p_call.graph_id, p_end.value)::text
             else p_end.value::text
         end;
     elsif v_word is null and p_call.op = 'view' then
