@@ -80,7 +80,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/render_assistant_version.sql
 \ir functions/inline/matches_assistant.sql
 \ir functions/inline/settings_bytes.sql
-\ir functions/inline/explain_no_assistant.sql
+\ir functions/inline/find_serving_workers.sql
 \ir functions/inline/render_checkpoint.sql
 \ir functions/internal/has_notation_name.sql
 \ir functions/inline/is_notation.sql
@@ -147,6 +147,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/change_assistant.sql
 \ir functions/internal/create_system_assistant.sql
 \ir functions/internal/is_graph_served.sql
+\ir functions/internal/list_served_graphs.sql
+\ir functions/internal/refuse_assistant.sql
 \ir functions/internal/find_assistant.sql
 \ir functions/internal/compose_feedback.sql
 \ir functions/internal/enqueue_run.sql

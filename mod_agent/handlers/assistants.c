@@ -123,10 +123,12 @@ static apr_status_t read_search(agent_call_t *call)
 static agent_assistant_query_t describe_query(const agent_call_t *call,
                                               const char *max_bytes)
 {
-    return (agent_assistant_query_t){.deployment_id = call->ref.deployment_id,
-                                     .assistant_id = call->assistant_id,
-                                     .request = call->body,
-                                     .max_bytes = max_bytes};
+    return (agent_assistant_query_t){
+        .deployment_id = call->ref.deployment_id,
+        .assistant_id = call->assistant_id,
+        .known_graph_ids = agent_creation_list_graphs(call),
+        .request = call->body,
+        .max_bytes = max_bytes};
 }
 
 static apr_status_t read_assistants(agent_page_t *page, agent_call_t *call,
@@ -161,15 +163,18 @@ int agent_handle_assistant_search(agent_call_t *call)
 
 int agent_handle_assistant_count(agent_call_t *call)
 {
+    agent_assistant_query_t query;
     const char *body;
 
-    if (read_search(call) != APR_SUCCESS
-        || agent_assistant_count(&body, call->db, &call->ref, call->body,
-                                 &call->err, call->pool)
-            != APR_SUCCESS) {
+    if (read_search(call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return agent_response_json(call, HTTP_OK, body);
+    query = describe_query(call, NULL);
+    return agent_assistant_count(&body, call->db, &query, &call->err,
+                                 call->pool)
+            == APR_SUCCESS
+        ? agent_response_json(call, HTTP_OK, body)
+        : agent_problem_send(call);
 }
 
 int agent_handle_assistant_versions(agent_call_t *call)

@@ -44,18 +44,18 @@ apr_status_t agent_assistant_describe(
 
 static const agent_statement_t search_assistants = {
     .name = "agent_search_assistants",
-    .params = 4,
+    .params = 5,
     .is_repeatable = true,
     .sql = "select code, body, next, total "
-           "from agent.search_assistants($1, $2, $3, $4)"};
+           "from agent.search_assistants($1, $2, $3, $4, $5)"};
 
 apr_status_t agent_assistant_search(agent_page_t *page, agent_db_pool_t *db,
                                     const agent_assistant_query_t *query,
                                     agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {query->deployment_id, query->request,
-                            query->max_bytes,
-                            query->max_bytes == NULL ? "t" : "f"};
+    const char *params[] = {
+        query->deployment_id, agent_db_text_array(query->known_graph_ids, pool),
+        query->request, query->max_bytes, query->max_bytes == NULL ? "t" : "f"};
     agent_db_result_t *result = NULL;
     apr_status_t rv = agent_db_pool_query(&result, db, &search_assistants,
                                           params, err, pool);
@@ -72,16 +72,17 @@ apr_status_t agent_assistant_search(agent_page_t *page, agent_db_pool_t *db,
 
 static const agent_statement_t count_assistants = {
     .name = "agent_count_assistants",
-    .params = 2,
+    .params = 3,
     .is_repeatable = true,
-    .sql = "select code, body from agent.count_assistants($1, $2)"};
+    .sql = "select code, body from agent.count_assistants($1, $2, $3)"};
 
 apr_status_t agent_assistant_count(const char **body, agent_db_pool_t *db,
-                                   const agent_run_ref_t *ref,
-                                   const char *request, agent_error_t **err,
-                                   apr_pool_t *pool)
+                                   const agent_assistant_query_t *query,
+                                   agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, request};
+    const char *params[] = {query->deployment_id,
+                            agent_db_text_array(query->known_graph_ids, pool),
+                            query->request};
 
     return agent_db_pool_call(body, db, &count_assistants, params, err, pool);
 }

@@ -38,6 +38,8 @@ typedef struct agent_assistant_query_t {
     const char *deployment_id;
     /* Whose versions are listed. */
     const char *assistant_id;
+    /* Of a search: as in agent_assistant_write_t. */
+    const char *const *known_graph_ids;
     /* The body as sent, checked by agent_schema_assistants(). */
     const char *request;
     /* See page.h. */
@@ -45,7 +47,8 @@ typedef struct agent_assistant_query_t {
 } agent_assistant_query_t;
 
 /* Lists assistants: up to the limit of the request, or as many as fit into
- * about 16 MB, but at least one. Counts all of them. */
+ * about 16 MB, but at least one. Counts all of them. System assistants of
+ * graphs that no server executes are left out. */
 apr_status_t agent_assistant_search(agent_page_t *page, agent_db_pool_t *db,
                                     const agent_assistant_query_t *query,
                                     agent_error_t **err, apr_pool_t *pool);
@@ -53,9 +56,8 @@ apr_status_t agent_assistant_search(agent_page_t *page, agent_db_pool_t *db,
 /* Counts the assistants that a search with the same request would find. *body:
  * the number. */
 apr_status_t agent_assistant_count(const char **body, agent_db_pool_t *db,
-                                   const agent_run_ref_t *ref,
-                                   const char *request, agent_error_t **err,
-                                   apr_pool_t *pool);
+                                   const agent_assistant_query_t *query,
+                                   agent_error_t **err, apr_pool_t *pool);
 
 /* The assistant that agent_assistant_create() and agent_assistant_update()
  * write. All borrowed. */

@@ -64,6 +64,13 @@ static agent_turn_t keep_waiting(const agent_call_t *call, apr_status_t rv)
         : AGENT_TURN_WAIT;
 }
 
+/* The client has disconnected. */
+static agent_turn_t leave(agent_call_t *call)
+{
+    agent_response_abort(call);
+    return AGENT_TURN_DONE;
+}
+
 /* A failed poll after which the wait goes on: the database will be available
  * again, and has the result. */
 static bool is_transient(const agent_call_t *call)
@@ -72,6 +79,8 @@ static bool is_transient(const agent_call_t *call)
         && call->err->id != AGENT_E_CALL_FAILED;
 }
 
+/* A half-closed client may still read, and gets the result of a call that has
+ * ended: its request may have waited for its first turn. */
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
                               agent_waiter_t *waiter, apr_pool_t *scratch)
 {
@@ -82,9 +91,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     const char *body = NULL;
     apr_status_t rv;
 
-    if (reason <= AGENT_REASON_HALF_CLOSED) {
-        agent_response_abort(call);
-        return AGENT_TURN_DONE;
+    if (reason == AGENT_REASON_CLIENT_GONE) {
+        return leave(call);
     }
     if (!is_over && reason == AGENT_REASON_HEARTBEAT) {
         return AGENT_TURN_WAIT;
@@ -95,7 +103,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (!is_over
         && (APR_STATUS_IS_EAGAIN(rv)
             || (rv != APR_SUCCESS && is_transient(call)))) {
-        return keep_waiting(call, rv);
+        return reason == AGENT_REASON_HALF_CLOSED ? leave(call)
+                                                  : keep_waiting(call, rv);
     }
     if (reason == AGENT_REASON_STOPPING) {
         rv = explain_stop(call, rv);

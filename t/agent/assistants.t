@@ -221,33 +221,47 @@ subtest 'assistants: wrong members and parameters are 422' => sub {
 # The server serves other files too.
 $client->delete("/assistants/$_?delete_threads=true") for sort keys %created;
 
-subtest 'removed graph: its assistant and threads stay readable, new runs are refused' => sub {
+subtest 'removed graph: its assistant is not found but stays readable as its threads, new runs are refused, it comes back' => sub {
     my ($before, $to) = AgentTest::Server->start_with_client("<AgentGraph gone>\nAgentModel demo\n</AgentGraph>");
     my $run = $to->create_run($to->new_thread, 'hello', assistant_id => 'gone');
     is $to->get(run_path($run) . '/join')->{status}, 200, 'removed graph: a run is executed while it is configured';
     wait_for('the runner to report', sub { $to->get('/assistants/gone/graph')->{json}{nodes}[0] });
+    my $made = $to->post('/assistants', { graph_id => 'gone', name => 'made' })->{json}{assistant_id};
+    my %of_graph = (graph_id => 'gone', sort_by => 'name', sort_order => 'asc');
+    my $names = sub { join ' ', map { $_->{name} } @{ $to->post('/assistants/search', \%of_graph)->{json} } };
+    is $names->(), 'gone made', 'removed graph: a search finds its assistant while it is configured';
     $before->stop;
-    my $after = AgentTest::Server->new(database => AgentTest::Postgres->shared->conninfo('agent', $ENV{PGDATABASE}));
-    $after->start;
-    $to = AgentTest::Client->new(url => $after->url);
+    my $start = sub {
+        my $server = AgentTest::Server->new(database => AgentTest::Postgres->shared->conninfo('agent', $ENV{PGDATABASE}), @_);
+        $server->start;
+        $to = AgentTest::Client->new(url => $server->url);
+        return $server;
+    };
+    my $after = $start->();
     # Its supervisor has registered when it has executed a run.
     $to->get(run_path($to->start_run('hello')) . '/join');
+    is $names->(), 'made', "removed graph: a search finds only a client's assistant of it";
+    is $to->post('/assistants/count', { graph_id => 'gone' })->{json}, 1, 'removed graph: a count too';
     is $to->get("/assistants/gone$_")->{status}, 200, "removed graph: GET /assistants/gone$_ is 200" for '', qw(/graph /schemas);
     is scalar @{ $to->get_state($run->{thread_id})->{values}{messages} }, 2, 'removed graph: the state of its thread is readable';
-    for my $id ('gone', $run->{assistant_id}) {
+    for my $id ('gone', $run->{assistant_id}, $made) {
         my $refused = $to->post("/threads/$run->{thread_id}/runs", { assistant_id => $id, input => {} });
-        is $refused->{status}, 404, "removed graph: a run of $id is refused";
-        like $refused->{json}{detail}, qr/^No assistant found for "$id"/, "removed graph: the detail names $id";
+        is "$refused->{status} $refused->{json}{code}", '404 graph_not_found', "removed graph: a run of $id is refused";
+        is $refused->{json}{detail}, qq(No assistant found for "$id": no host serves its graph "gone" any longer.),
+            "removed graph: the detail names $id and the graph";
     }
     $after->stop;
     # The same host, without any graph.
-    my $empty = AgentTest::Server->new(database => AgentTest::Postgres->shared->conninfo('agent', $ENV{PGDATABASE}),
-        config => qq(<Location "/">\nSetHandler agent\n</Location>\n));
-    $empty->start;
-    $to = AgentTest::Client->new(url => $empty->url);
+    my $empty = $start->(config => qq(<Location "/">\nSetHandler agent\n</Location>\n));
     is $to->get('/assistants/agent')->{status}, 200, 'removed graph: assistants of a host without graphs are readable';
     is $to->post("/threads/$run->{thread_id}/runs", { assistant_id => 'agent', input => {} })->{status}, 404,
         'removed graph: a host that starts without graphs accepts no run of those that it had';
+    $empty->stop;
+    my $back = $start->(config => AgentTest::Server::shared_config() . "<AgentGraph gone>\nAgentModel demo\n</AgentGraph>\n");
+    is $names->(), 'gone made', 'removed graph: a search finds its assistant when the graph is back';
+    is scalar @{ $to->join_run($to->create_run($run->{thread_id}, 'again', assistant_id => $made))->{messages} }, 4,
+        'removed graph: runs of its assistants go on with their threads';
+    undef $back;
     undef $empty;
     undef $after;
     undef $before;

@@ -7,6 +7,7 @@ use warnings;
 use AgentTest::Client;
 use AgentTest::Database;
 use AgentTest::Env qw(root);
+use AgentTest::Process qw(httpd_children);
 use AgentTest::Server;
 use AgentTest::Wait;
 use Test::More;
@@ -68,6 +69,14 @@ subtest 'descriptions: a graph that fails, and a runner that does not answer' =>
     my $large = assistant('large_value', name => 'twice');
     is length $client->get("/assistants/$large/subgraphs")->{json}, 8_200_000, 'descriptions: a large value is sent when it was asked'
         for 1, 2;
+    # They wait for their first turn when the child sees both.
+    my ($child) = httpd_children($server->httpd_pid);
+    kill STOP => $child;
+    my @half_closed = map { $client->begin('GET', "/assistants/$large/subgraphs") } 1 .. 6;
+    shutdown $_, 1 for @half_closed;
+    kill CONT => $child;
+    is_deeply [ map { length($client->finish($_)->{json} // '') } @half_closed ], [ (8_200_000) x 6 ],
+        'descriptions: clients that close their sending side before their turn receive one that is there';
     my @sockets = map { $client->begin('GET', '/assistants/' . assistant('silent') . '/subgraphs') } 1, 2;
     wait_for('the runner to have them', sub { sql("select count(*) from agent.run_queue where op = 'describe' and state = 'leased'") == 2 });
     $server->graceful;

@@ -4,14 +4,13 @@
 # the middle of an event.
 use strict;
 use warnings;
-use AgentTest::Client qw(parse_response read_events run_path unchunk);
+use AgentTest::Client qw(parse_response read_all read_events run_path unchunk);
 use AgentTest::Cost;
 use AgentTest::Database qw(sql);
 use AgentTest::Env qw(is_sanitized);
 use AgentTest::Process qw(httpd_children);
 use AgentTest::Server;
 use AgentTest::Wait;
-use IO::Select;
 use Socket qw(SOL_SOCKET SO_RCVBUF);
 use Test::More;
 
@@ -42,21 +41,6 @@ sub ask {
     my $after = defined $with{after} ? "Last-Event-ID: $with{after}\r\n" : '';
     syswrite $socket, "GET $path HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n$after\r\n";
     return $socket;
-}
-
-# Reads all responses at the same time, each as soon as there is something.
-sub read_all {
-    my (@sockets) = @_;
-    my $select = IO::Select->new(@sockets);
-    my %read = map { (fileno $_) => '' } @sockets;
-    my @order = map { fileno $_ } @sockets;
-    while (my @ready = $select->can_read) {
-        for my $socket (@ready) {
-            my $id = fileno $socket;
-            sysread($socket, $read{$id}, 262_144, length $read{$id}) or $select->remove($socket);
-        }
-    }
-    return @read{@order};
 }
 
 # Reads what a stream has at first, and more up to a number of bytes.

@@ -3,12 +3,11 @@
 # beside several of them, and the cases in which a list cannot wait for its turn.
 use strict;
 use warnings;
-use AgentTest::Client qw(read_until);
+use AgentTest::Client qw(read_all read_until);
 use AgentTest::Database;
 use AgentTest::Env qw(free_port);
 use AgentTest::Server;
 use AgentTest::Wait;
-use IO::Select;
 use Socket qw(MSG_PEEK SOL_SOCKET SO_RCVBUF);
 use Test::More;
 
@@ -87,14 +86,7 @@ sub read_slowly {
     my @sockets = map { $client->begin('GET', $path) } 1 .. $count;
     setsockopt $_, SOL_SOCKET, SO_RCVBUF, pack 'i', 65_536 for @sockets;
     recv $_, my $byte, 1, MSG_PEEK for @sockets;
-    my $select = IO::Select->new(@sockets);
-    my %read = map { $_ => '' } @sockets;
-    while (my @ready = $select->can_read) {
-        for my $socket (@ready) {
-            sysread($socket, $read{$socket}, 65_536, length $read{$socket}) or $select->remove($socket);
-        }
-    }
-    return map { AgentTest::Client::parse_response($read{$_}) } @sockets;
+    return map { AgentTest::Client::parse_response($_) } read_all(@sockets);
 }
 
 sub count_ok { return scalar grep { $_->{status} == 200 && @{ ref $_->{json} eq 'ARRAY' ? $_->{json} : [ $_->{json} ] } } @_ }

@@ -3,14 +3,13 @@
 # memory that this takes, and what ends a response before its last part.
 use strict;
 use warnings;
-use AgentTest::Client qw(read_to_end run_path);
+use AgentTest::Client qw(read_all run_path);
 use AgentTest::Cost;
 use AgentTest::Database qw(sql);
 use AgentTest::Env qw(is_sanitized);
 use AgentTest::Process qw(httpd_children);
 use AgentTest::Server;
 use Cpanel::JSON::XS;
-use IO::Select;
 use Socket qw(SOL_SOCKET SO_RCVBUF);
 use Test::More;
 
@@ -49,21 +48,6 @@ sub ask {
     setsockopt $socket, SOL_SOCKET, SO_RCVBUF, pack 'i', $receive_bytes if $receive_bytes;
     syswrite $socket, "GET $path{$what} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     return $socket;
-}
-
-# Reads all responses at the same time, each as soon as there is something.
-sub read_all {
-    my (@sockets) = @_;
-    my $select = IO::Select->new(@sockets);
-    my %read = map { (fileno $_) => '' } @sockets;
-    my @order = map { fileno $_ } @sockets;
-    while (my @ready = $select->can_read) {
-        for my $socket (@ready) {
-            my $id = fileno $socket;
-            sysread($socket, $read{$id}, 262_144, length $read{$id}) or $select->remove($socket);
-        }
-    }
-    return @read{@order};
 }
 
 # AddressSanitizer keeps 256 MB of freed memory before it uses any of it again:

@@ -166,7 +166,10 @@ is $client->get("/threads/$long")->{status}, 404, 'delete thread: the thread is 
         'prune threads: a strategy that does not exist is refused';
     is $client->post('/threads/prune', $_)->{status}, 422, 'prune threads: ids are required' for {}, { thread_ids => [] };
 
-    $client->join_run($client->create_run($kept, 'Hello'));
+    my %of_first = (assistant_id => 'agent', input => { messages => [ { role => 'user', content => 'Hello' } ] }, stream_mode => ['values']);
+    my $ask_first = sub { return $client->request('POST', "/threads/$kept/runs/wait", \%of_first, { 'Idempotency-Key' => "prune-$$" }) };
+    my $of_first = $ask_first->();
+    my ($oldest) = @{ $client->get("/threads/$kept/runs")->{json} };
     my $first = $client->join_run($client->create_run($kept, 'Again'));
     my $state = $client->get_state($kept);
     # A run that has not begun.
@@ -177,6 +180,13 @@ is $client->get("/threads/$long")->{status}, 404, 'delete thread: the thread is 
         'prune threads: keep_latest passes over threads with unfinished runs';
     is scalar @{ $client->get("/threads/$kept/history?limit=100")->{json} }, 1, 'prune threads: keep_latest leaves one checkpoint';
     is_deeply $client->get_state($kept)->{values}, $state->{values}, 'prune threads: keep_latest leaves the state';
+    my $oldest_path = "/threads/$kept/runs/$oldest->{run_id}";
+    is scalar @{ $of_first->{json}{messages} }, 2, 'prune threads: the first run had its own values';
+    is $client->get("$oldest_path/join")->{body}, 'null', 'prune threads: the join of a run whose states are deleted is null, not the state of another run';
+    is $ask_first->()->{body}, 'null', 'prune threads: so is its wait when it is repeated';
+    my $stream = $client->get("$oldest_path/stream")->{body};
+    like $stream, qr/^event: metadata$/m, 'prune threads: its stream has its other events';
+    unlike $stream, qr/^event: values$/m, 'prune threads: but no values';
     my $next = $client->join_run($client->create_run($kept, 'Once more'));
     is @{ $next->{messages} }, @{ $first->{messages} } + 2, 'prune threads: the next run goes on from it';
     $client->post("/threads/$busy/runs/$waiting->{run_id}/cancel", {});

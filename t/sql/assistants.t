@@ -234,19 +234,19 @@ subtest 'a deployment has at most 10,000 assistants' => sub {
 subtest 'count_assistants counts what a search finds' => sub {
     create(name => 'Counted One', metadata => { k => 1 });
     create(name => 'counted two', metadata => { k => 2 });
-    my $count = sub { $play->body('count_assistants', AgentSQL::encode({@_})) };
+    my $count = sub { $play->body('count_assistants', ['agent'], AgentSQL::encode({@_})) };
     is $count->(name => 'COUNTED'), 2;
     is $count->(name => 'counted', metadata => { k => 2 }), 1;
     is $count->(graph_id => 'none'), 0;
     is $count->(graph_id => undef, metadata => undef), $session->value("select count(*) from agent.assistants");
-    is scalar @{ $play->body('search_assistants', '{"name":"counted"}') }, 2;
+    is scalar @{ $play->body('search_assistants', ['agent'], '{"name":"counted"}') }, 2;
 };
 
 subtest 'assistants that are larger than asked for are not read' => sub {
     my $id = create(name => 'sizeable', context => { x => join '', map { sprintf '%08x', rand 2**32 } 1 .. 4000 });
     create(name => 'sizeable') for 1 .. 2;
     my %read = (
-        search_assistants       => [ '{"name":"sizeable"}' ],
+        search_assistants       => [ ['agent'], '{"name":"sizeable"}' ],
         list_assistant_versions => [ $id, '{}' ],
     );
     my $length = sub { length +($session->call($_[0], $AgentSQL::DEPLOYMENT, @{ $read{ $_[0] } }, $_[1]))[1] };

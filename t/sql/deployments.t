@@ -61,6 +61,7 @@ my $before = snapshot();
 # Function => [arguments after the deployment, expected code].
 my %calls = (
     get_assistant => [ [$AgentSQL::ASSISTANT], 'assistant_not_found' ],
+    refuse_assistant => [ [ $mine, undef ], 'assistant_not_found' ],
     describe_graph => [ [ $mine, $run, 10, '{"what":"graph","xray":true}' ], 'assistant_not_found' ],
     get_history => [ [ $thread, '{}' ], 'thread_not_found' ],
     update_assistant => [ [ $mine, ['agent'], '{}' ], 'assistant_not_found' ],
@@ -104,7 +105,7 @@ is_deeply $guest->body('read_checkpoint', $thread, '{}', undef, 1000), { tuple =
 is_deeply $guest->body('read_checkpoints', $thread, '{}', undef, 1000), { tuples => [], next => undef }, 'read_checkpoints finds nothing of another deployment';
 is_deeply $guest->body('read_delta', $thread, qq({"checkpoint_id":"$next","channels":["secret"]}), undef, 1000), { secret => { writes => [] } },
     'read_delta finds nothing of another deployment';
-is_deeply $guest->body('search_assistants', '{}'), [],
+is_deeply $guest->body('search_assistants', ['agent'], '{}'), [],
     'search_assistants finds nothing of another deployment';
 is $guest->body('get_item', 'a', 'k', 'true'), 'null', 'get_item finds nothing of another deployment';
 is_deeply $guest->body('search_items', '{}', undef), { items => [] }, 'search_items finds nothing of another deployment';
@@ -113,7 +114,7 @@ is +($guest->api('put_item', '{"namespace":["a"],"key":"k","value":{"own":1}}'))
 is +($guest->api('delete_item', '{"namespace":["a"],"key":"k"}'))[0], 'ok', 'delete_item deletes nothing of another deployment';
 is_deeply $guest->body('search_threads', qq({"ids":["$thread"]})), [], 'search_threads finds nothing of another deployment';
 is $guest->body('count_threads', qq({"ids":["$thread"]})), 0, 'count_threads finds nothing of another deployment';
-is $guest->body('count_assistants', '{}'), 0, 'count_assistants finds nothing of another deployment';
+is $guest->body('count_assistants', ['agent'], '{}'), 0, 'count_assistants finds nothing of another deployment';
 is +($guest->try_run($guest->thread, assistant => $mine, graph => undef))[0], 'assistant_not_found', 'an assistant of another deployment accepts no run';
 is +($guest->try_run($guest->thread, graphs => []))[0], 'assistant_not_found', 'a graph of another deployment accepts no run';
 is +($guest->try_run($thread))[0], 'thread_not_found', 'create_run finds no thread of another deployment';

@@ -37,7 +37,8 @@ sub register {
 
 sub search {
     my (%request) = @_;
-    my ($code, $body) = $session->call('search_assistants', $AgentSQL::DEPLOYMENT, AgentSQL::encode(\%request));
+    my $known = delete $request{known} // [qw(agent shop)];
+    my ($code, $body) = $session->call('search_assistants', $AgentSQL::DEPLOYMENT, $known, AgentSQL::encode(\%request));
     return (AgentSQL::decode($body), $session->extra);
 }
 
@@ -211,7 +212,7 @@ subtest 'a host that restarts keeps its graphs for an hour' => sub {
     at('12:59:00');
     is $accepts->(), 'ok';
     at('13:01:00');
-    is $accepts->(), 'assistant_not_found', 'an hour later';
+    is $accepts->(), 'graph_not_found', 'an hour later';
     register('a', 'shop');
     is $accepts->(), 'ok', 'the host is back';
 };
@@ -222,7 +223,7 @@ subtest 'a graph that was removed from all configurations keeps its assistant an
     $session->query("update agent.workers set state = 'draining' where worker_id = $draining");
     is $accepts->(), 'ok', 'a supervisor that drains and has no successor yet';
     register('a', 'agent');
-    is $accepts->(), 'assistant_not_found', 'its successor has other graphs';
+    is $accepts->(), 'graph_not_found', 'its successor has other graphs';
     my $other = register('b', 'shop');
     is $accepts->(), 'ok', 'another host has the graph';
     $session->query("delete from agent.workers where worker_id = $other");
@@ -236,9 +237,9 @@ subtest 'a host that starts without graphs accepts no runs of those that it had'
     is $session->value("select agent.retire_node('c')"), 't';
     is $accepts->(), 'ok', 'a supervisor of that host is still live';
     $session->query("update agent.workers set state = 'draining' where worker_id = $worker");
-    is $accepts->(), 'assistant_not_found', 'it drains';
+    is $accepts->(), 'graph_not_found', 'it drains';
     $session->query("update agent.workers set state = 'dead', dead_at = agent.now() where worker_id = $worker");
-    is $accepts->(), 'assistant_not_found', 'it has ended';
+    is $accepts->(), 'graph_not_found', 'it has ended';
     is $session->value("select agent.retire_node('$_')"), 'f', 'nothing to do for a host ' . ($_ eq 'c' ? 'that was retired' : 'without workers') for qw(c d);
     register('c', 'shop');
     is $accepts->(), 'ok', 'it has graphs again';
@@ -272,6 +273,49 @@ subtest 'search_assistants selects members' => sub {
     is_deeply $page, [ { name => 'agent' } ], 'a single word is a list of one';
     is_deeply +(search(select => [], metadata => undef, name => undef, limit => 1))[0][0]{version}, 1,
         'an empty list and null select all';
+};
+
+subtest 'search_assistants and count_assistants leave out system assistants of graphs that no host executes' => sub {
+    at('13:20:00');
+    $session->query('delete from agent.workers');
+    my $found = sub {
+        my (@known) = @_;
+        my $names = names(known => \@known, sort_by => 'name', sort_order => 'asc');
+        my $count = $play->body('count_assistants', \@known, '{}');
+        is $count, scalar(split / /, $names), "of '$names' as many are counted";
+        is $session->value("select total from agent.search_assistants('$AgentSQL::DEPLOYMENT', '{" . join(',', @known) . "}', '{}')"),
+            $count, 'which is the total of a search';
+        return $names;
+    };
+    is $found->(), '', 'none is executed';
+    is $found->('shop'), 'shop', 'one that the server of the request executes';
+    my ($old, $other) = (register('a', 'agent', 'shop'), register('b', 'shop'));
+    is $found->(), 'agent shop', 'those of other hosts';
+    $session->query("update agent.workers set state = 'draining' where worker_id = $old");
+    is $found->(), 'agent shop', 'of one that drains and has no successor yet';
+    register('a', 'agent');
+    is $found->(), 'agent shop', 'one that its successor has no longer, but another host';
+    $session->query("update agent.workers set state = 'dead', dead_at = agent.now() where worker_id = $other");
+    is $found->(), 'agent shop', 'that of a host that restarts';
+    at('14:21:00');
+    is $found->(), 'agent', 'an hour later it is left out';
+    my $own = AgentSQL::uuid();
+    is +($play->api('create_assistant', $own, ['shop'], '{"graph_id":"shop","name":"mine"}'))[0], 'ok';
+    is $found->(), 'agent mine', "a client's of the same graph is not";
+    my $thread = $play->thread;
+    my ($code, $body) = $play->try_run($thread, assistant => $own, graph => undef, graphs => ['agent']);
+    is_deeply [ $code, $body ], [ 'graph_not_found', qq(No assistant found for "$own": no host serves its graph "shop" any longer.) ],
+        'but a run of it is refused';
+    like +($play->try_run($thread, assistant => $SHOP{assistant_id}, graph => 'shop', graphs => ['agent']))[1],
+        qr/^No assistant found for "shop": no host serves/, 'as one of the graph';
+    is +($play->try_stateless(assistant => $own, graph => undef))[0], 'graph_not_found', 'also without a thread';
+    is +($play->api('get_thread', $thread))[0], 'ok', 'the thread stays';
+    is +($play->api('get_assistant', $SHOP{assistant_id}))[0], 'ok', 'the assistant too';
+    $play->api('update_assistant', $SHOP{assistant_id}, [], '{"description":"kept"}');
+    register('b', 'shop');
+    is $found->(), 'agent mine shop', 'it is found again when a host has the graph';
+    is $play->body('get_assistant', $SHOP{assistant_id})->{description}, 'kept', 'as it was';
+    is +($play->try_run($thread, assistant => $SHOP{assistant_id}, graph => 'shop', graphs => []))[0], 'ok', 'and its runs are accepted';
 };
 
 done_testing;

@@ -1209,6 +1209,21 @@ subtest 'prune goes in pieces, each of which leaves a whole thread' => sub {
     prune($thread);
     is count_of('run_sweeps', $thread), 0, 'it is deleted first';
     is_deeply left_of('checkpoint_snapshots', $thread), [ $ids[-1] ], 'and the last snapshot is that of the head';
+
+    # The head moves back between two pieces, to one that the next piece would delete.
+    $claim = leased();
+    $thread = $claim->{thread_id};
+    @ids = chain($claim, 12);
+    finish($claim);
+    my $last = leased($thread);
+    my $head = saved($last, $ids[-1], values => { list => [ 12, 'last' ] });
+    finish($last);
+    my $is_moved;
+    prune($thread, sub { $is_moved++ or $play->api('delete_run', $thread, $last->{run_id}) });
+    my $left = $session->value("select head_checkpoint_id from agent.threads where thread_id = '$thread'");
+    isnt $left, $head, 'a run is deleted between two pieces: its checkpoint is no longer the head';
+    is_deeply left_of('checkpoints', $thread), [$left], 'and the new head is kept';
+    is +$play->body('get_state', $thread, undef)->{checkpoint}{checkpoint_id}, $left, 'its state can be read';
     $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select 4000000::bigint'");
 };
 

@@ -143,10 +143,10 @@ subtest 'null for metadata or configurable counts as absent' => sub {
     $session->query("delete from agent.run_queue where run_id = '$run'");
 };
 
-subtest 'an unknown assistant, or one of a graph that is not served, is assistant_not_found' => sub {
+subtest 'an unknown assistant is assistant_not_found, one of a graph that is not served graph_not_found' => sub {
     my $thread = $play->thread;
     is +($play->try_run($thread, assistant => AgentSQL::uuid(), graph => undef))[0], 'assistant_not_found';
-    is +($play->try_run($thread, graph => undef, graphs => ['other']))[0], 'assistant_not_found';
+    is +($play->try_run($thread, graph => undef, graphs => ['other']))[0], 'graph_not_found';
     is +($play->try_run($thread, graph => undef, graphs => [ 'other', 'agent' ]))[0], 'ok';
 };
 

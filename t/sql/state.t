@@ -257,6 +257,20 @@ subtest 'join of a run that saved no checkpoint shows the values of the thread' 
     is_deeply $play->body('join_run', $thread, $waiting), { messages => [ AgentSQL::Play::human('kept') ] };
 };
 
+subtest 'join of a run whose checkpoints prune has deleted is null' => sub {
+    my $thread = $play->thread;
+    my @claims;
+    for my $n (1, 2) {
+        push @claims, leased($thread);
+        $play->save($worker, AgentSQL::Play::checkpoint($claims[-1], messages => [$n]), AgentSQL::Play::finish($claims[-1]));
+    }
+    my $none = leased($thread);
+    $play->save($worker, AgentSQL::Play::finish($none));
+    is +($play->api('prune_thread', $thread, undef))[0], 'ok';
+    is_deeply [ $play->join($thread, $claims[0]{run_id}) ], [ 'ok', 'null' ], 'not the values of another run';
+    is_deeply $play->body('join_run', $thread, $_->{run_id}), { messages => [ AgentSQL::Play::human(2) ] } for $claims[1], $none;
+};
+
 subtest 'join of a failed run shows its error, whatever it saved' => sub {
     for my $status (qw(error timeout)) {
         my $claim = leased($play->thread);

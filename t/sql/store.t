@@ -138,6 +138,15 @@ subtest 'an item expires, and a read begins its time again' => sub {
     is get('t', 'k')->{key}, 'k', 'it is read before';
     is get('t', 'l', 'false')->{key}, 'l', 'a read may leave its time';
     is_deeply keys_of(namespace_prefix => ['t'], filter => { a => 1 }, limit => 1, offset => 1), ['m'];
+    my $rows = sub { return join ' ', map { $_->[0] } $session->query("select ctid from agent.store_items where key in ('k', 'm') order by key") };
+    my $before = $rows->();
+    get('t', 'k');
+    keys_of(namespace_prefix => ['t'], filter => { a => 1 }, limit => 1, offset => 1);
+    is $rows->(), $before, 'a read right after it writes nothing';
+    at('51 seconds');
+    get('t', 'k');
+    keys_of(namespace_prefix => ['t'], filter => { a => 1 }, limit => 1, offset => 1);
+    isnt((split / /, $rows->())[$_], (split / /, $before)[$_], 'a hundredth of its time later it does') for 0, 1;
     at('70 seconds');
     is get('t', 'k')->{key}, 'k', 'the read began its time again';
     is get('t', 'm')->{key}, 'm', 'so did the search';
@@ -153,9 +162,9 @@ subtest 'an item expires, and a read begins its time again' => sub {
     put(['t'], 'n', { a => 1 }, ttl => 1);
     at('12 minutes');
     is_deeply namespaces(), [ ['t'] ];
-    my $before = get('t', 'k')->{created_at};
+    my $created = get('t', 'k')->{created_at};
     put(['t'], 'n', { a => 1 });
-    cmp_ok get('t', 'n')->{created_at}, 'gt', $before, 'an item that is put after it expired is a new one';
+    cmp_ok get('t', 'n')->{created_at}, 'gt', $created, 'an item that is put after it expired is a new one';
     $session->query('reset agent.now');
 };
 

@@ -2,7 +2,7 @@
 -- POST /threads/{thread_id}/runs. With strategy reject, a busy thread is found in a snapshot, without a lock:
 -- a lock assigns a transaction id, and each rejection would then flush the log.
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
---          thread_not_found, assistant_not_found, checkpoint_not_found, thread_busy,
+--          thread_not_found, assistant_not_found, graph_not_found, checkpoint_not_found, thread_busy,
 --          idempotency_mismatch; waiting: earlier runs of the thread were ended, others are left: call again,
 --          in another transaction, with body as p_before (null at the first call). Runs that others create
 --          between these calls go on: they come before the new one, which is created by the last call.
@@ -33,11 +33,12 @@ language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_request    agent.run_request;
-    v_assistant  agent.assistants;
-    v_thread     agent.threads;
-    v_checkpoint uuid;
-    v_preempted  record;
+    v_request      agent.run_request;
+    v_assistant    agent.assistants;
+    v_of_assistant jsonb;
+    v_thread       agent.threads;
+    v_checkpoint   uuid;
+    v_preempted    record;
 begin
     if p_idempotency_key is not null then
         select s.code, s.body into code, body
@@ -64,8 +65,8 @@ begin
 
     v_assistant := agent.find_assistant(p_deployment_id, p_assistant_id, p_graph_id, p_known_graph_ids);
     if v_assistant.assistant_id is null then
-        code := 'assistant_not_found';
-        body := agent.explain_no_assistant(p_assistant_id, p_graph_id);
+        select r.code, r.body into code, body
+          from agent.refuse_assistant(p_deployment_id, p_assistant_id, p_graph_id) r;
         return;
     end if;
 
@@ -103,6 +104,7 @@ begin
         end if;
     end if;
 
+    v_of_assistant := jsonb_build_object('graph_id', v_assistant.graph_id, 'assistant_id', v_assistant.assistant_id);
     -- One statement locks and checks: after a concurrent creation, condition and values are
     -- evaluated again on the row that it committed.
     update agent.threads t
@@ -110,8 +112,8 @@ begin
            active_run_id = coalesce(t.active_run_id, p_run_id),
            run_seq = t.run_seq + 1,
            assistant_id = case when not v_assistant.is_system then v_assistant.assistant_id end,
-           metadata = t.metadata || jsonb_build_object(
-               'graph_id', v_assistant.graph_id, 'assistant_id', v_assistant.assistant_id),
+           -- Unchanged where it has them: a new value, also an equal one, costs all its entries in the index again.
+           metadata = case when t.metadata @> v_of_assistant then t.metadata else t.metadata || v_of_assistant end,
            updated_at = agent.now()
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id

@@ -2,7 +2,7 @@
 -- POST /runs: a run on a new thread. The thread is temporary, unless on_completion of the request
 -- is keep: it is deleted agent.expiry_delay() after the end of the run.
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
---          assistant_not_found, idempotency_mismatch.
+--          assistant_not_found, graph_not_found, idempotency_mismatch.
 -- Locks:   the idempotency key (advisory), then the new rows.
 create or replace function agent.create_stateless_run(
     p_deployment_id uuid,
@@ -35,8 +35,8 @@ begin
 
     v_assistant := agent.find_assistant(p_deployment_id, p_assistant_id, p_graph_id, p_known_graph_ids);
     if v_assistant.assistant_id is null then
-        code := 'assistant_not_found';
-        body := agent.explain_no_assistant(p_assistant_id, p_graph_id);
+        select r.code, r.body into code, body
+          from agent.refuse_assistant(p_deployment_id, p_assistant_id, p_graph_id) r;
         return;
     end if;
     code := 'ok';

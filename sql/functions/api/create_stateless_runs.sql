@@ -2,8 +2,8 @@
 -- POST /runs/batch: all runs of p_requests, each on a new thread, or none. The arrays have one
 -- element per request; in p_graph_ids '' stands for an assistant that was requested by its id; p_known_graph_ids
 -- are the graphs that the server executes.
--- Returns: ok with the array of run records in the order of the requests; assistant_not_found; invalid_value when
---          the settings of the assistants, which each run copies, are more than 16 MB.
+-- Returns: ok with the array of run records in the order of the requests; assistant_not_found, graph_not_found;
+--          invalid_value when the settings of the assistants, which each run copies, are more than 16 MB.
 -- Bound:   the bytes of p_requests, 2 KB a request, of which the server accepts 1,000, and 16 MB of settings.
 --          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h and `v_bytes > c_bytes`.
 -- Locks:   the new rows; those of new assistants first, in the order of their keys.
@@ -40,10 +40,9 @@ begin
         v_assistant := agent.find_assistant(
             p_deployment_id, v_row.assistant_id, v_row.graph_id, p_known_graph_ids);
         if v_assistant.assistant_id is null then
-            code := 'assistant_not_found';
-            body := format(
-                '/%s: %s', v_row.pos - 1,
-                agent.explain_no_assistant(v_row.assistant_id, v_row.graph_id));
+            select r.code, format('/%s: %s', v_row.pos - 1, r.body)
+              into code, body
+              from agent.refuse_assistant(p_deployment_id, v_row.assistant_id, v_row.graph_id) r;
             return;
         end if;
         v_bytes := v_bytes + v_row.runs * agent.settings_bytes(v_assistant);

@@ -4,6 +4,7 @@
 -- namespace it keeps the last checkpoint, of the root graph the head, and the snapshot with which the library goes on,
 -- with the ancestors from which it composes channels that are stored as writes: back to one that has their values.
 -- The thread is whole after each piece. Runs and their events stay, without the values of deleted checkpoints.
+-- A deleted run may move the head between two calls: then it begins again.
 -- Returns: ok, body: the cursor when something is left, else null; thread_not_found; thread_busy: it has an unfinished
 --          run or call, which may need any of its checkpoints.
 -- Locks:   the thread.
@@ -20,8 +21,9 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_left        bigint := agent.deletion_bytes();
-    v_is_snapshot boolean := coalesce((p_cursor::jsonb ->> 'is_snapshot')::boolean, false);
-    v_place       jsonb := p_cursor::jsonb -> 'place';
+    v_cursor      jsonb := p_cursor;
+    v_is_snapshot boolean;
+    v_place       jsonb;
     v_thread      agent.threads;
     v_swept       uuid;
     v_part        record;
@@ -41,6 +43,11 @@ begin
     end if;
 
     code := 'ok';
+    if (v_cursor ->> 'head')::uuid is distinct from v_thread.head_checkpoint_id then
+        v_cursor := null;
+    end if;
+    v_is_snapshot := coalesce((v_cursor ->> 'is_snapshot')::boolean, false);
+    v_place := v_cursor -> 'place';
     -- The rest of deleted runs is the last of nothing.
     select s.run_id into v_swept
       from agent.run_sweeps s
@@ -50,7 +57,7 @@ begin
      limit 1;
     if found then
         perform agent.delete_run_state(p_deployment_id, p_thread_id, v_swept, v_left);
-        body := coalesce(p_cursor, '{}');
+        body := coalesce(v_cursor, '{}');
         return;
     end if;
 
@@ -80,7 +87,8 @@ begin
         perform agent.delete_items(p_deployment_id, p_thread_id, v_left);
     end if;
     if v_is_snapshot or v_place is not null then
-        body := jsonb_strip_nulls(jsonb_build_object('is_snapshot', v_is_snapshot, 'place', v_place));
+        body := jsonb_strip_nulls(jsonb_build_object(
+            'is_snapshot', v_is_snapshot, 'place', v_place, 'head', v_thread.head_checkpoint_id));
     end if;
 end
 $function$;

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The stored events of a run after a cursor, and its end: one poll of a stream. p_after -1 = from the first
 -- event; p_events null = all, else only these. An event that refers to a checkpoint contains its values; in those of
--- more than p_max_bytes, null = any size, U+0001 stands for their members.
+-- more than p_max_bytes, null = any size, U+0001 stands for their members. Of a checkpoint that was deleted they are
+-- null, and an event that is nothing else is left out: the state was never null.
 -- When retention has dropped events after the cursor, agent.compose_gap substitutes for them.
 -- Returns: rows in order of seq.
 --          event set: an event.
@@ -37,7 +38,8 @@ declare
     v_bytes  integer := agent.page_bytes();
     -- A bound cursor: a plain loop would fetch, and compose, 50 rows ahead.
     c_events cursor for
-        select x.seq, x.event, x.wanted,
+        select x.seq, x.event,
+               x.wanted and (x.data is not null or x.checkpoint_id is null or c.state_bytes is not null) as wanted,
                case when x.checkpoint_id is null then x.data
                     else agent.compose_event(x.data, v.content) end as data,
                v.cursor

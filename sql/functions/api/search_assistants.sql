@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /assistants/search. p_request: the body. graph_id, name (a part of the name, in any case) and metadata
--- (members that the assistant's metadata contains) limit the result.
+-- (members that the assistant's metadata contains) limit the result. System assistants of graphs that no server
+-- executes (agent.list_served_graphs; p_known_graph_ids: those that the server of the request executes) are left out:
+-- they are found again when their graphs are back.
 -- Returns: ok with an array of assistant records, [] for none, the newest first unless the request says
 --          otherwise; next: the offset of the next page, null after the last; total: how many there are on all pages.
 --          body null: the records have more than p_max_bytes, null = any number, and were not read beyond that.
@@ -10,6 +12,7 @@
 -- Locks:   none.
 create or replace function agent.search_assistants(
     p_deployment_id uuid,
+    p_known_graph_ids text[],
     p_request json,
     p_max_bytes bigint default null,
     p_lists_keys boolean default false,
@@ -31,6 +34,7 @@ declare
     v_graph_id text := p_request ->> 'graph_id';
     v_name     text := lower(p_request ->> 'name');
     v_metadata jsonb := nullif((p_request -> 'metadata')::jsonb, 'null');
+    v_served   text[] := agent.list_served_graphs(p_deployment_id, p_known_graph_ids);
     v_select   text[];
     v_row      agent.assistants;
     v_record   text;
@@ -54,7 +58,7 @@ begin
                        end as value
                ) k
          where a.deployment_id = p_deployment_id
-           and agent.matches_assistant(a, v_graph_id, v_name, v_metadata)
+           and agent.matches_assistant(a, v_graph_id, v_name, v_metadata, v_served)
          order by case when v_is_asc then k.value end,
                   case when not v_is_asc then k.value end desc,
                   a.assistant_id
@@ -84,10 +88,10 @@ begin
         v_count := v_count + 1;
     end loop;
     if v_bytes <= p_max_bytes is not false then
-        select c.body::bigint into total from agent.count_assistants(p_deployment_id, p_request) c;
+        select c.body::bigint into total from agent.count_assistants(p_deployment_id, p_known_graph_ids, p_request) c;
         body := case when p_lists_keys then v_records::text else '[' || array_to_string(v_records, ',') || ']' end;
     end if;
 end
 $function$;
 
-comment on function agent.search_assistants(uuid, json, bigint, boolean) is 'POST /assistants/search.';
+comment on function agent.search_assistants(uuid, text[], json, bigint, boolean) is 'POST /assistants/search.';

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The assistant of a new run. p_graph_id: the graph whose system assistant was requested; null when an
 -- assistant was requested by its id. p_known_graph_ids: the graphs that the server of the request executes.
--- Returns: the assistant; a row of nulls when there is none, or when no server executes its graph.
+-- Returns: the assistant; a row of nulls when there is none, or when no server executes its graph (the caller asks
+--          agent.refuse_assistant which).
 -- Locks:   the new row, when the server executes a graph that no runner has reported yet.
 create or replace function agent.find_assistant(
     p_deployment_id uuid,

@@ -31,7 +31,8 @@ declare
     v_id      uuid := p_checkpoint_id;
     v_run_id  uuid;
     v_parent  uuid;
-    -- A runner may send a checkpoint that is its own ancestor: an earlier one is compared with, at growing distances.
+    -- A runner may send a checkpoint that is its own ancestor: an earlier one is compared with, at growing distances,
+    -- which go on from call to call.
     v_earlier uuid;
     v_before  bigint := 0;
     v_until   bigint := 1;
@@ -46,7 +47,10 @@ begin
         v_id := v_cursor[2];
         v_earlier := nullif(v_cursor[3], '');
         v_before := v_cursor[4];
-        v_until := v_before;
+        while v_until < v_before
+        loop
+            v_until := 2 * v_until;
+        end loop;
     end if;
     for v_step in 0 .. p_steps::integer
     loop
@@ -66,8 +70,8 @@ begin
             cursor := array_to_string(
                 array[p_checkpoint_id, v_id, v_earlier]::text[] || (v_before + p_steps)::text, '.', '');
             return;
-        elsif v_step = v_until then
-            v_until := 2 * v_until + v_before;
+        elsif v_before + v_step = v_until then
+            v_until := 2 * v_until;
             v_earlier := v_id;
         end if;
         v_id := v_parent;

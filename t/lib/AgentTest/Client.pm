@@ -13,9 +13,10 @@ use Carp qw(croak);
 use Cpanel::JSON::XS;
 use Exporter 'import';
 use HTTP::Tiny;
+use IO::Select;
 use IO::Socket::INET;
 
-our @EXPORT_OK = qw(parse_response read_events read_to_end read_until run_body
+our @EXPORT_OK = qw(parse_response read_all read_events read_to_end read_until run_body
     run_path unchunk);
 
 my $TIMEOUT_SEC = 120;
@@ -90,6 +91,21 @@ sub read_to_end {
     1 while sysread $socket, $all, 65_536, length $all;
     alarm 0;
     return $all;
+}
+
+# Reads several to their end at the same time, each as soon as there is something.
+sub read_all {
+    my (@sockets) = @_;
+    my $select = IO::Select->new(@sockets);
+    my %read = map { (fileno $_) => '' } @sockets;
+    my @order = map { fileno $_ } @sockets;
+    while (my @ready = $select->can_read) {
+        for my $socket (@ready) {
+            my $id = fileno $socket;
+            sysread($socket, $read{$id}, 262_144, length $read{$id}) or $select->remove($socket);
+        }
+    }
+    return @read{@order};
 }
 
 # Reads until the bytes match the pattern; returns them.
