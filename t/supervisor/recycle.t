@@ -101,6 +101,45 @@ subtest 'a runner is replaced when its memory is above a bound' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+subtest 'a runner that left and does not end a run is killed, though others of its runs go on' => sub {
+    my $sv = supervisor(runner_max_runs => 2);
+    my $gate = make_gate();
+    my ($old) = $sv->runner_pids;
+    my $other = $sv->start_run({ do => 'gate', path => $gate });
+    my $stuck = $sv->start_run({ do => 'stuck' });
+    wait_for('it to get no more runs', sub { pid_of($sv->start_run({ do => 'report' })) != $old });
+    $sv->cancel($stuck);
+    wait_status($stuck, 'interrupted');
+    $sv->wait_log(qr/AGT0342: runner $old did not end run $stuck/);
+    wait_for('the other run to go on in another runner', sub { events_of($other) >= 4 });
+    isnt +(events_of($other))[3][1]{pid}, $old, 'it was killed';
+    open_gate($gate);
+    wait_status($other, 'success');
+    is attempts_of($other), 1, 'the attempt of the other run is not counted';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'of two runners that leave, the one that does not end a run makes room' => sub {
+    my $sv = supervisor(runner_max_runs => 3);
+    my $gate = make_gate();
+    # Three each, so that the other one gets the next runs even before the first one leaves.
+    my ($kept) = my @kept = $sv->start_runs(3, { do => 'gate', path => $gate });
+    wait_for('another one to get the runs', sub { pid_of($sv->start_run({ do => 'report' })) != pid_of($kept) });
+    my $stuck = $sv->start_run({ do => 'stuck' });
+    my $beside = $sv->start_run({ do => 'gate', path => $gate });
+    is pid_of($beside), pid_of($stuck), 'the other one executes the run that does not end, and another one';
+    isnt pid_of($stuck), pid_of($kept), 'and not the first one';
+    $sv->cancel($stuck);
+    wait_status($stuck, 'interrupted');
+    isnt pid_of($sv->start_run({ do => 'report' })), pid_of($_), 'a third one is started' for $kept, $stuck;
+    wait_for('the run beside it to go on', sub { events_of($beside) >= 4 });
+    open_gate($gate);
+    wait_all_final('success', @kept, $beside);
+    is sql("select string_agg(distinct epoch::text, ' ') from agent.usage_events where run_id in (" . quoted(@kept) . ')'), 1, 'the runs of the first one go on';
+    is sql("select epoch from agent.usage_events where run_id = '$beside'"), 2, 'the run beside the one that does not end goes on elsewhere';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
 subtest 'a runner whose replacement does not start goes on' => sub {
     plan skip_all => 'a sanitizer is preloaded' if is_sanitized();
     my $dir = tempdir(CLEANUP => 1);

@@ -24,6 +24,12 @@ void agent_runner_leave(agent_runs_t *runs, agent_runner_t *runner)
     }
 }
 
+void agent_runner_retire(agent_runs_t *runs, agent_runner_t *runner)
+{
+    agent_runner_leave(runs, runner);
+    runner->is_patient = true;
+}
+
 void agent_runner_recycle(agent_runs_t *runs, agent_runner_t *runner)
 {
     if (runner->state <= AGENT_RUNNER_READY) {
@@ -31,6 +37,11 @@ void agent_runner_recycle(agent_runs_t *runs, agent_runner_t *runner)
                            "runner %d gets no more runs and is replaced",
                            (int)runner->pid);
         agent_runner_leave(runs, runner);
+    }
+    else if (runner->is_patient) {
+        runner->is_patient = false;
+        runner->limit_at = runs->context->now
+            + runs->context->timing.recycle_grace;
     }
 }
 

@@ -6,8 +6,14 @@
 #include "runner.h"
 
 /* Gives the runner no more runs; it is killed when its runs have ended, or
- * after recycle_grace. agent_runner_recycle() also logs that. */
+ * after recycle_grace. */
 void agent_runner_leave(agent_runs_t *runs, agent_runner_t *runner);
+
+/* The same, but its runs may take as long as they do: it has been replaced. */
+void agent_runner_retire(agent_runs_t *runs, agent_runner_t *runner);
+
+/* The same as agent_runner_leave() for one that does not end a run, also when
+ * it has retired; logs that. */
 void agent_runner_recycle(agent_runs_t *runs, agent_runner_t *runner);
 
 /* The same for all runners, without a time limit: agent_drain_t has it. */

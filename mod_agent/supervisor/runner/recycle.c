@@ -77,7 +77,7 @@ static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
         begin_next(table, pool, ready, all);
     }
     else if (ready >= pool->config->runners) {
-        agent_runner_leave(runs, spent);
+        agent_runner_retire(runs, spent);
     }
 }
 

@@ -52,8 +52,9 @@ struct agent_runner_t {
     apr_uint32_t id; /* at the spawner */
     pid_t pid;       /* 0 until the spawner has started it */
     agent_runner_state_t state;
-    int max_shared; /* suspects that may share it; 0: an ordinary runner */
-    bool is_spent;  /* it leaves when it has been replaced (recycle.h) */
+    int max_shared;  /* suspects that may share it; 0: an ordinary runner */
+    bool is_spent;   /* it leaves when it has been replaced (recycle.h) */
+    bool is_patient; /* it leaves when its runs have ended (leave.h) */
     agent_poll_watch_t in; /* io.h waits for the three */
     agent_poll_watch_t out;
     agent_poll_watch_t log_out;
@@ -130,7 +131,6 @@ agent_runner_t *agent_runner_find(const agent_runner_table_t *table,
 /* Kills it; its runs are treated as `loss` says at its end. */
 void agent_runner_kill(agent_runner_table_t *table, agent_runner_t *runner,
                        agent_loss_t loss, const char *reason);
-
 /* Kills a runner that broke the protocol, as _COUNTED; what: for the log. */
 void agent_runner_breach(agent_runner_table_t *table, agent_runner_t *runner,
                          const char *what);

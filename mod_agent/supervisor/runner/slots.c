@@ -155,9 +155,20 @@ agent_runner_t *agent_slots_for_suspect(agent_runner_table_t *table,
 
 /* ---- starting ---- */
 
-/* Kills the pool's ordinary runner that began to leave first, unless another
- * one was killed and is about to end. At most AgentRunners may be leaving,
- * since each takes memory. */
+/* Whether a leaving runner is killed rather than another one: one that did not
+ * end a run before one whose runs may complete, then the one that began first.
+ */
+static bool goes_before(const agent_runner_t *runner,
+                        const agent_runner_t *other)
+{
+    return runner->is_patient != other->is_patient
+        ? other->is_patient
+        : runner->limit_at < other->limit_at;
+}
+
+/* Kills one of the pool's ordinary runners that leave, unless another one was
+ * killed and is about to end. At most AgentRunners may be leaving, since each
+ * takes memory. */
 static void make_room(agent_runner_table_t *table,
                       const agent_runner_pool_t *pool)
 {
@@ -173,7 +184,7 @@ static void make_room(agent_runner_table_t *table,
             return;
         }
         if (runner->state == AGENT_RUNNER_LEAVING
-            && (first == NULL || runner->limit_at < first->limit_at)) {
+            && (first == NULL || goes_before(runner, first))) {
             first = runner;
         }
     }

@@ -83,10 +83,10 @@ bool agent_runner_exceeds(const agent_runner_t *runner, apr_int64_t bytes)
 }
 
 /* One that was replaced in time may complete its runs. */
-static void keep_spent(const agent_runner_table_t *table,
-                       agent_runner_t *runner)
+static void keep_patient(const agent_runner_table_t *table,
+                         agent_runner_t *runner)
 {
-    if (runner->state == AGENT_RUNNER_LEAVING && runner->is_spent
+    if (runner->state == AGENT_RUNNER_LEAVING && runner->is_patient
         && runner->limit_at != AGENT_CLOCK_NEVER) {
         runner->limit_at = table->context->now
             + table->context->timing.recycle_grace;
@@ -101,7 +101,7 @@ static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
         runner->pong_by = table->context->now
             + table->context->timing.ping_timeout;
     }
-    keep_spent(table, runner);
+    keep_patient(table, runner);
     if (runner->state == AGENT_RUNNER_LEAVING
         && runner->limit_at != AGENT_CLOCK_NEVER && count_held(runner) == 0) {
         agent_runner_kill(table, runner, AGENT_LOSS_UNCOUNTED,

@@ -265,8 +265,10 @@ typedef struct refusal_t {
     const char *message;
 } refusal_t;
 
-static const refusal_t invalid = {"invalid_output",
-                                  "The run's output cannot be stored."};
+static const refusal_t invalid = {
+    "invalid_output",
+    "The run's output cannot be stored; the server's error "
+    "log says why (AGT0313)."};
 static const refusal_t too_slow = {
     "output_timeout", "The run's output could not be stored in time."};
 
