@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Drives a runner of applications: RunnerTest with another program and a store
+# Drives a runner of applications: RunnerTest with another program, and with records
 # for what the graph library saves, over several runs of a thread.
 package ApplicationTest;
 use strict;
@@ -11,33 +11,40 @@ use RunnerTest ();
 
 my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 
-# new(command => [...], directory => ..., graphs => {name => path}, store => RecordStore)
+# new(command => [...], directory => the application's, graphs => {name => path}, records => RecordStore,
+#     store => sub { my ($request) = @_; ...; return the line of the reply }, in place of the records' own items)
 sub new {
     my ($class, %args) = @_;
-    my $store = delete $args{store} || RecordStore->new;
-    my $paths = delete $args{graphs};
+    my ($records, $paths, $store) = delete @args{qw(records graphs store)};
     my $self = RunnerTest::new($class, %args);
-    @{$self}{qw(store threads)} = ($store, {});
-    if ($paths) {
-        $self->hello({ map { $_ => { kind => 'langgraph', path => $paths->{$_}, description => undef } } keys %{$paths} });
-    }
+    @{$self}{qw(records store)} = ($records || RecordStore->new, $store);
+    $self->send({ type => 'hello', protocol => 2, limits => { line => 8_388_608, blob_part => 4_194_304 },
+        application => { name => 'test', directory => $args{directory} },
+        graphs => { map { $_ => { kind => 'langgraph', path => $paths->{$_}, description => undef } } keys %{$paths} } });
+    $self->{ready} = $self->expect('ready');
     return $self;
 }
 
-sub store { return shift->{store} }
+sub records { return shift->{records} }
 
-# Starts and calls tell the threads of runs.
 sub send {    ## no critic (Subroutines::ProhibitBuiltinHomonyms)
     my ($self, @messages) = @_;
-    $self->{threads}{ $_->{run_id} } = $_->{thread_id} for grep { $_->{thread_id} } @messages;
+    for my $message (grep { $_->{type} =~ /\A(?:start|call)\z/ } @messages) {
+        $self->{records}->begin($message);
+        delete $self->{ended}{ $message->{run_id} };
+    }
     return $self->SUPER::send(@messages);
 }
 
 sub take_line {
     my ($self, $line) = @_;
+    # Reports about graphs need no credit.
+    return push @{ $self->{lines} }, $line if $line->{type} eq 'ready';
+    my $run_id = $line->{run_id} // '';
+    die "a line of a run that has ended: $line->{' text'}\n" if $self->{ended}{$run_id};
+    $self->{ended}{$run_id} = 1 if $line->{type} eq 'end';
     $self->SUPER::take_line($line);
-    my $thread_id = $self->{threads}{ $line->{run_id} // '' } or return;
-    $self->{store}->take($thread_id, $line);
+    $self->{records}->take($line);
     $self->acknowledge($line) if defined $line->{ack} && !$self->{is_withholding_acks};
     return;
 }
@@ -61,9 +68,9 @@ sub reply_to {
 
 sub answer {
     my ($self, $request) = @_;
-    my $thread_id = $self->{threads}{ $request->{run_id} };
     push @{ $self->{requests}{ $request->{run_id} } }, $request;
-    return $self->reply_to($request, $request->{id}, $self->{store}->answer($thread_id, $request));
+    return $self->{store}->($request) if $self->{store} && $request->{op} eq 'store';
+    return $self->reply_to($request, $request->{id}, $self->{records}->answer($request));
 }
 
 # The requests of a run.
@@ -83,7 +90,7 @@ sub expect_type {
 # The fields of the next run of the thread, from its head or the checkpoint with that id.
 sub next_run {
     my ($self, $thread_id, $checkpoint_id) = @_;
-    my $thread = $self->{store}->thread($thread_id);
+    my $thread = $self->{records}->thread($thread_id);
     my $head = $thread->{checkpoints}{ $checkpoint_id // $thread->{head} // '' };
     return (thread_id => $thread_id) if !$head;
     return (thread_id => $thread_id, checkpoint => { %{$head}{qw(checkpoint_id next run_id)},

@@ -58,14 +58,15 @@ sub store {
     return;
 }
 
-# A runner of these graphs: runner(NAME => 'file:export', ...); with `fixtures` another folder.
+# A runner of these graphs: runner(NAME => 'file:export', ...); with `fixtures` another folder,
+# with `records` other records.
 sub runner {
     my (%graphs) = @_;
     my $directory = application(delete $graphs{fixtures} // 'node');
     my $arguments = delete $graphs{arguments};
-    my $store = delete $graphs{store};
+    my $records = delete $graphs{records};
     return ApplicationTest->new(command => [ 'node', program(), @{ $arguments || [] } ],
-        directory => $directory, graphs => \%graphs, $store ? (store => $store) : ());
+        directory => $directory, graphs => \%graphs, records => $records);
 }
 
 1;

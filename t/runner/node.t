@@ -10,9 +10,8 @@ use RecordStore;
 use RunnerTest qw(start_line new_uuid lines_of events_of);
 use Test::More;
 
-my $store = RecordStore->new(part_size => 2);
 my $runner = runner(
-    store => $store, broken => './broken.mjs:graph', absent => './graphs.mjs:absent',
+    records => RecordStore->new(parts => 2), broken => './broken.mjs:graph', absent => './graphs.mjs:absent',
     common => './common.cjs:graph', agent => './agent.mjs:agent', typed => './typed.ts:graph',
     map { $_ => "./graphs.mjs:$_" } qw(steps asks chat nested fans act loop factory messages));
 my $reports = $runner->{ready}{graphs};
@@ -173,7 +172,7 @@ is last_checkpoint($runner->run(graph_id => 'agent', input => { messages => [ { 
 
 $runner->send({ type => 'drain' });
 is $runner->finish, 0, 'drain: the runner exits';
-is $runner->log_text =~ s/^(?:graph (?:broken|absent|messages):| +at|.*MaxListeners|.*--trace-warnings).*\n//gmr, '',
+is $runner->log_text =~ s/^(?:graph (?:broken|absent|messages):| +at|an import blocks|.*MaxListeners|.*--trace-warnings).*\n//gmr, '',
     'log: it has the errors of the graphs that cannot be loaded, and no others';
 
 # --- --check -------------------------------------------------------------------

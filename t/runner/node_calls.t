@@ -77,7 +77,7 @@ is_deeply [ map { $runner->{ready}{graphs}{$_}{factory} ? 1 : 0 } qw(steps facto
 
 $thread = new_uuid();
 $runner->run(graph_id => 'nested', thread_id => $thread, input => { count => 1 });
-my $store = $runner->store->thread($thread);
+my $store = $runner->records->thread($thread);
 ($head) = values %{ { %{$store}{head} } };
 my $view = value_of(call('view', { ns => '', checkpoint_id => undef }, graph_id => 'nested', thread_id => $thread));
 is_deeply [ @{$view}{qw(ns checkpoint_id values next)} ],

@@ -10,7 +10,7 @@ use RecordStore;
 use RunnerTest qw(new_uuid lines_of);
 use Test::More;
 
-my $runner = runner(delta => './delta.mjs:graph', store => RecordStore->new(part_size => 3));
+my $runner = runner(delta => './delta.mjs:graph', records => RecordStore->new(parts => 3));
 
 sub last_checkpoint { return (lines_of('checkpoint', @_))[-1] }
 
@@ -37,7 +37,7 @@ for my $turn (1 .. $TURNS) {
     $bytes += length $_->{' text'} for grep { $_->{type} ne 'blob' } @lines;
 }
 is $is_right, $TURNS, 'delta: each run has the messages of all runs before it';
-my $snapshots = $runner->store->thread($thread)->{snapshots}{''};
+my $snapshots = $runner->records->thread($thread)->{snapshots}{''};
 my @whole = grep { $snapshots->{$_}{channels}{messages} } keys %{$snapshots};
 cmp_ok scalar(@whole), '<', @ids, 'delta: most checkpoints have no messages';
 cmp_ok scalar(@whole), '>', 0, 'delta: some have';

@@ -4,11 +4,12 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use AgentTest::Env qw(root);
 use NodeApplication qw(runner);
 use RunnerTest qw(start_line new_uuid lines_of events_of);
 use Test::More;
 
-my @names = qw(steps act loop asks kinds mutates quoted);
+my @names = qw(steps act loop asks kinds mutates quoted named0 channel0 bare0);
 my $runner = runner(map { $_ => "./graphs.mjs:$_" } @names);
 
 sub last_checkpoint { return (grep { !length $_->{ns} } lines_of('checkpoint', @_))[-1] }
@@ -44,8 +45,13 @@ is_deeply \@ids, [ sort keys %once ], 'events: each checkpoint is sent once, in 
 is_deeply +(act('nul'))[-1]{error}, { error => 'Error', message => "a\x{fffd}b\x{fffd}" }, 'error: what lines may not have is replaced';
 is +(act('cut'))[-1]{error}{message}, 'x' x 1998 . "\x{fffd}\x{2026}", 'error: a pair of surrogates that the limit parts too';
 is +(act('bare'))[-1]{error}{message}, 'an error without a message', 'error: an object without a prototype ends the run';
+is_deeply +(act('parts'))[-1]{error}, { error => 'Error', message => 'odd' }, 'error: one whose parts are none ends the run';
 @lines = act('bigint');
 like "$lines[-1]{error}{error} $lines[-1]{error}{message}", qr/\ATypeError .*BigInt/, 'error: a value that JSON cannot hold';
+@lines = act('counts', stream_modes => ['events']);
+is $lines[-1]{status}, 'success', 'events: a value that JSON cannot hold does not end the run';
+is_deeply [ map { $_->{data}{output} } grep { $_->{event} eq 'on_chain_end' && $_->{name} eq 'RunnableLambda' } events_of('events', @lines) ],
+    [ { big => '10' } ], 'events: they have its text';
 @lines = act('deep');
 is $lines[-1]{error}{message}, 'a value has more than 110 levels', 'error: a value with too many levels';
 my %huge = (huge => '(?:the result of a task|what a step changes in the state)', shout => 'an event "custom"');
@@ -69,11 +75,38 @@ is_deeply [ grep { ($_->{ns} // '') =~ /["\\\\]/ } @lines ], [], 'error: no line
 is $lines[-1]{status}, 'success', 'error: a rejection that nothing handles does not end the run';
 like $runner->log_text, qr/^run $lines[-1]{run_id}: an error that nothing handles: Error: nobody waits/m, 'error: it is logged';
 
+like $runner->log_text, qr/^run $lines[-1]{run_id}: an error that nothing handles: an error without a message/m,
+    'error: so is an object without a prototype';
+for my $name (qw(exit late)) {
+    @lines = act($name);
+    is $lines[-1]{status}, $name eq 'exit' ? 'error' : 'success', "exit: $name, the runner goes on";
+    my $status = $name eq 'exit' ? 3 : 4;
+    like $runner->log_text, qr/^run $lines[-1]{run_id}: .*ProcessExitError: code of the application called process\.exit\($status\)$/m,
+        "exit: the log has that of $name";
+}
+@lines = act('circle');
+is_deeply last_checkpoint(@lines)->{values}, { answer => { self => '[Circular]' }, count => 0,
+    names => [ { self => '[Circular]' } ] }, 'values: what contains itself is a word';
+@lines = act('proto');
+like +(lines_of('checkpoint', @lines))[-1]{' text'}, qr/"answer":\{"__proto__":\{"a":1\}\}/, 'values: a member __proto__ is one as others';
+for my $graph ([ named0 => 'branch:to:a\u0000b' ], [ channel0 => 'a\u0000b' ]) {
+    @lines = $runner->run(graph_id => $graph->[0], input => { count => 1, "a\0b" => 1 });
+    is $lines[-1]{error}{message}, qq(the name of a channel or node has no U+0000 and no unpaired surrogates: "$graph->[1]"),
+        "names: one that lines cannot have ends the run of $graph->[0]";
+}
+@lines = $runner->run(graph_id => 'bare0', input => { count => 1 });
+is_deeply last_checkpoint(@lines)->{values}, { "a\x{fffd}b" => 1 }, 'names: of a member of a state without channels';
+
 # --- The log ---------------------------------------------------------------------
 
 @lines = act('print');
 like $runner->log_text, qr/^run $lines[-1]{run_id}: printed$/m, 'log: a line of console.log has its run';
 like $runner->log_text, qr/^run $lines[-1]{run_id}: two\nrun $lines[-1]{run_id}: lines$/m, 'log: each line has it';
+
+@lines = act('shouts');
+$runner->wait_for_io while $runner->log_text !~ /bytes of a write/;
+like $runner->log_text, qr/^run $lines[-1]{run_id}: x+\nrun $lines[-1]{run_id}: 1951424 more bytes of a write were not logged$/m,
+    'log: a print of which no more is kept';
 
 # --- Cancel, drain ---------------------------------------------------------------
 
@@ -102,7 +135,7 @@ is +(lines_of('checkpoint', @lines))[0]{parent}, $head, 'stop: another run goes 
 $start = start_line(graph_id => 'steps', input => { count => 1 });
 @lines = $runner->run(%{$start});
 my ($first) = lines_of('checkpoint', @lines);
-my $thread = $runner->store->thread($start->{thread_id});
+my $thread = $runner->records->thread($start->{thread_id});
 $thread->{head} = $first->{checkpoint_id};
 delete @{ $thread->{snapshots}{''} }{ grep { $_ ne $first->{checkpoint_id} } keys %{ $thread->{snapshots}{''} } };
 @lines = $runner->run(%{$start}, $runner->next_run($start->{thread_id}), run_id => $start->{run_id}, attempt => 2);
@@ -119,11 +152,12 @@ is_deeply last_checkpoint(@lines)->{values}{names}, [ { name => 'new', done => {
 # The next node has changed them before the library's stream shows the checkpoint.
 sub numbers {
     my ($values) = @_;
-    return [ $values->{large}{number}, $values->{many}[0]{number}, $values->{mixed}[1]{number}, $values->{small}{number} ];
+    return [ $values->{large}{number}, $values->{many}[0]{number}, $values->{mixed}[1]{number},
+        map { $values->{$_}{number} } qw(small __own branch:own) ];
 }
 @lines = $runner->run(graph_id => 'kinds', input => {}, stream_modes => ['values']);
 is_deeply [ map { numbers($_->{values}) } grep { $_->{metadata}{step} > 0 } lines_of('checkpoint', @lines) ],
-    [ [ 1, 1, 1, 1 ], [ 2, 2, 2, 2 ], [ 2, 2, 2, 2 ] ], 'values: a checkpoint shows them as they were when it was put';
+    [ [ (1) x 6 ], [ (2) x 6 ], [ (2) x 6 ] ], 'values: a checkpoint shows them as they were when it was put';
 my %id_of = map { $_->{checkpoint_id} => 1 } lines_of('checkpoint', @lines);
 is_deeply [ map { $id_of{ $_->{checkpoint_id} // '' } } grep { $_->{event} eq 'values' } lines_of('event', @lines) ], [ 1, 1 ],
     'values: so do the events, which name the checkpoint';
@@ -137,7 +171,7 @@ is last_checkpoint(@lines)->{values}{answer}, 'Uint8Array', 'values: the next ru
 
 my $foreign = new_uuid();
 act('bytes', thread_id => $foreign);
-$_->{type} = 'msgpack' for values %{ $runner->store->thread($foreign)->{blobs} };
+$_->{type} = 'msgpack' for values %{ $runner->records->thread($foreign)->{blobs} };
 @lines = act('kind', $runner->next_run($foreign));
 is $lines[-1]{error}{error}, 'ForeignStateError', 'values: those that Python has saved are not read';
 
@@ -192,23 +226,47 @@ cmp_ok scalar(events_of('custom', @lines)), '<', 200, 'credit: a cancelled run l
 my $module = NodeApplication::program() =~ s/main\.mjs\z/records.mjs/r;
 my $script = <<"END";
 import { Records } from '$module';
+import { Recent } from '${\ ($module =~ s/records/recent/r) }';
 import { Output } from '${\ ($module =~ s/records/output/r) }';
 const refuse = { dumpsTyped: () => { throw new TypeError('no'); } };
 const records = new Records({ send() {}, post() {}, request() { throw new Error('asked'); } }, refuse,
     { thread_id: 't', checkpoint: {} }, false);
-const later = records.isPut('', 'second');
+const [first, second] = ['0199a0b4-0000-7000-8000-000000000001', '0199a0b4-0000-7000-8000-000000000002'];
+const later = records.isPut('', second);
 const config = { configurable: { thread_id: 't' } };
-await records.put(config, { id: 'first', channel_values: { a: 1 } }, {}, { a: 1 }).catch(() => {});
-console.log([await records.isPut('', 'first'), await later].join(' '));
+await records.put(config, { id: first, channel_values: { a: 1 } }, {}, { a: 1 }).catch(() => {});
+console.log([await records.isPut('', first), await later].join(' '));
 // One whose line is too long, while puts wait for their commit.
 const wire = { write() {}, post() {} };
 const output = new Output(wire, { run_id: 'r', epoch: 1 }, { line: 1000 });
 const encode = { dumpsTyped: async () => ['json', new TextEncoder().encode('1')] };
 const waits = new Records(output, encode, { thread_id: 't' }, true);
-const told = waits.isPut('', 'long');
-await waits.put(config, { id: 'long', channel_values: {} }, { text: 'x'.repeat(1000) }, {}).catch(() => {});
+const told = waits.isPut('', first);
+await waits.put(config, { id: first, channel_values: {} }, { text: 'x'.repeat(1000) }, {}).catch(() => {});
 console.log(await told);
-// An id that the graph has made.
+// Ids of a long run.
+const recent = new Recent(3);
+for (let i = 0; i < 100; i += 1) {
+    recent.add(`i\${i}`);
+    recent.has('i0');
+}
+console.log(['i0', 'i1', 'i90', 'i97', 'i99'].map((id) => recent.has(id)).join(' '));
+// Ids and filters that the graph has made.
+const position = { configurable: { thread_id: 't', checkpoint_id: first } };
+for (const task of ['', 'a\\0', 'x'.repeat(129), undefined]) {
+    console.log(await records.putWrites(position, [], task).catch((error) => error.name));
+}
+console.log(await records.put(config, { id: '1', channel_values: {} }, {}, {}).catch((error) => error.name));
+const asked = [];
+const lists = new Records({ send() {}, post() {}, async request(op, args) {
+    asked.push(args.filter);
+    return { result: { tuples: [], next: null } };
+} }, refuse, { thread_id: 't' }, false);
+await lists.list(config, { filter: { name: 'a\\0' } }).next();
+await new Records({ send: (type, members) => asked.push(members.writes), post() {} }, encode, { thread_id: 't' }, false)
+    .putWrites(position, [['valueOf', []], ['__error__', []]], 'task');
+console.log(JSON.stringify(asked.pop().map(([index]) => index)) === '[0,-1]');
+console.log(JSON.stringify(asked) === '[{"name":"a\\ufffd"}]');
 for (const id of ['1', '0199a0b4-0000-7000-8000-00000000000g']) {
     const position = { configurable: { thread_id: 't', checkpoint_id: id } };
     const calls = [() => records.getTuple(position), () => records.putWrites(position, [], 'task'),
@@ -222,7 +280,11 @@ open my $node, '-|', 'node', '--input-type=module', '-e', $script or die "node: 
 my @told = <$node>;
 is $told[0], "false false\n", 'records: nobody waits for a put after one that failed';
 is $told[1], "false\n", 'records: nor for one that is too long, when puts wait for their commit';
-is join('', @told[ 2 .. $#told ]), "ValueError\n" x 6, 'records: an id that is none of a checkpoint is refused here';
+is splice(@told, 2, 1), "true false false true true\n", 'records: of a long run the last ids are kept, and those that were found';
+is join('', @told[ 2 .. 6 ]), "ValueError\n" x 5, 'records: an id of a task or of a checkpoint that is none is refused here';
+is $told[7], "true\n", 'records: a channel may have the name of a member of all objects';
+is $told[8], "true\n", 'records: what lines may not have is replaced in a filter';
+is join('', @told[ 9 .. $#told ]), "ValueError\n" x 6, 'records: an id that is none of a checkpoint is refused here';
 close $node or diag "node ended with $?";
 
 # --- The end of the process ------------------------------------------------------
@@ -237,10 +299,29 @@ $runner->send_raw("no JSON\n");
 is $runner->finish >> 8, 2, 'breach: a line that is not JSON ends the runner';
 like $runner->log_text, qr/^protocol: a line is not JSON: no JSON$/m, 'breach: it is logged';
 $runner = runner(act => './graphs.mjs:act');
-$runner->send(my $last = start_line(graph_id => 'act', input => { answer => 'exit' }));
-is $runner->finish >> 8, 3, 'exit: a node can end the process';
-like $runner->log_text, qr/^run $last->{run_id}: the application ended the process with status 3$/m, 'exit: the log names its run';
+$runner->send(start_line(graph_id => 'act', input => { answer => 'kill' }));
+is $runner->finish >> 8, 3, 'exit: code outside of runs can end the process';
+like $runner->log_text, qr/^the application ended the process with status 3$/m, 'exit: it is logged';
 $runner = runner(steps => './graphs.mjs:steps', arguments => [ '--slots', '1' ]);
 is $runner->{ready}{slots}, 1, 'slots: --slots sets their number';
+
+# --- Objects that are changed in their place ---------------------------------------
+
+# The old value is stored and shown if known.mjs does not see the change.
+my $known = root() . '/mod_agent/runners/node/known.mjs';
+my $changes = <<"END";
+import { entryOf, remember, knownEntry } from '$known';
+const changes = [
+    [{ n: 0 }, (v) => { v.n = []; }], [{ n: [] }, (v) => { v.n = {}; }], [{ n: ['a'] }, (v) => { v.n = { 0: 'a' }; }],
+    [{ n: null }, (v) => { v.n = Object.create(null); }], [{ n: 1 }, () => {}],
+    [{ n: new URL('http://a/') }, (v) => { v.n.pathname = '/b'; }], [{ n: new Error('a') }, (v) => { v.n.message = 'b'; }]];
+for (const [value, change] of changes) {
+    remember(value, entryOf(value), 'digest', 1);
+    change(value);
+    console.log(knownEntry(value) === undefined ? 'changed' : 'known');
+}
+END
+open my $output, '-|', 'node', '--input-type=module', '-e', $changes or die "node: $!\n";
+is_deeply [ map { s/\n//r } <$output> ], [ ('changed') x 4, 'known', ('changed') x 2 ], 'an object that was changed in its place is not known';
 
 done_testing;

@@ -7,7 +7,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Cpanel::JSON::XS;
 use PythonRunner qw(in_all_versions);
-use RunnerTest qw(lines_of events_of);
+use RunnerTest qw(lines_of events_of new_uuid);
 use Test::More;
 
 my $OPTIONS = { stream_modes => [qw(values updates)] };
@@ -55,7 +55,7 @@ in_all_versions(sub {
 
     # --- The next run of the thread ------------------------------------------------
 
-    my %next = $runner->next_of($start->{thread_id}, @lines);
+    my %next = $runner->next_run($start->{thread_id});
     my @second = $runner->run(graph_id => 'counter', input => { n => 10 }, %next);
     is_deeply [ map { $_->{values}{n} } lines_of('checkpoint', @second) ], [ 4, 10, 11, 22 ],
         'next run: it goes on from the state';
@@ -70,7 +70,7 @@ in_all_versions(sub {
 
     my $other = PythonRunner->new(version => $version eq 'newest' ? undef : $version, records => $runner->records,
         graphs => ['counter']);
-    my @third = $other->run(graph_id => 'counter', input => { n => 0 }, $runner->next_of($start->{thread_id}, @second));
+    my @third = $other->run(graph_id => 'counter', input => { n => 0 }, $runner->next_run($start->{thread_id}));
     is scalar @{ (lines_of('checkpoint', @third))[-1]{values}{steps} }, 6, 'other runner: it reads the state from its values';
     is +(lines_of('checkpoint', @third))[0]{sent}{steps}{'$same'}, 1, 'other runner: it does not send the state again';
 
@@ -84,9 +84,14 @@ in_all_versions(sub {
     is $change->{notes}[0]{content}[0]{text}, 'changed', 'changed in place: also in a message';
     my $reader = PythonRunner->new(version => $version eq 'newest' ? undef : $version, records => $runner->records,
         graphs => ['in_place']);
-    my @read = $reader->run(graph_id => 'in_place', input => { seen => [] }, $runner->next_of($change_start->{thread_id}, @changed));
+    my @read = $reader->run(graph_id => 'in_place', input => { seen => [] }, $runner->next_run($change_start->{thread_id}));
     is_deeply +(lines_of('checkpoint', @read))[-1]{values}{seen}, [ Cpanel::JSON::XS::true, 'changed' ],
         'changed in place: another runner reads it';
+
+    # A subgraph executes ahead of the stream.
+    my $early = sub { return map { $_->{values}{plan}{steps}[0]{done} } grep { "@{ $_->{next} }" eq 'change' } lines_of('checkpoint', @_) };
+    my @inside = $runner->run(graph_id => 'in_place_inside', input => { seen => [] });
+    is_deeply [ $early->(@inside) ], [Cpanel::JSON::XS::false], 'changed in place in a subgraph: not in the checkpoint before';
 
     # --- Branches and subgraphs --------------------------------------------------------
 
@@ -121,7 +126,7 @@ in_all_versions(sub {
     is $waits->{task}{id}, $last->{tasks}[0]{id}, 'interrupt: the task of the last checkpoint has it';
     is_deeply $waits->{task}{interrupts}[0]{value}, { question => 'How many?' }, 'interrupt: its value is shown';
     my @resumed = $runner->run(graph_id => 'approve', command => { resume => 5 },
-        $runner->next_of($ask->{thread_id}, @asked), %{$OPTIONS});
+        $runner->next_run($ask->{thread_id}), %{$OPTIONS});
     my ($shown) = reverse grep { $_->{event} eq 'values' } lines_of('event', @asked);
     is_deeply [ $shown->{checkpoint_id}, $shown->{path}, $shown->{data}{steps} ],
         [ $last->{checkpoint_id}, [], [ { node => 'propose' } ] ], 'interrupt: the values are shown once more, by their checkpoint'
@@ -147,7 +152,7 @@ in_all_versions(sub {
     my $from = sub {
         my ($number, $run_lines, @fields) = @_;
         my $checkpoint = (lines_of('checkpoint', @{$run_lines}))[$number];
-        return $runner->run(graph_id => 'counter', @fields, $runner->next_of($start->{thread_id}, $checkpoint));
+        return $runner->run(graph_id => 'counter', @fields, $runner->next_run($start->{thread_id}, $checkpoint->{checkpoint_id}));
     };
     my @branch = $from->(2, \@lines, input => undef);
     is_deeply [ map { "$_->{metadata}{source} $_->{values}{n}" } lines_of('checkpoint', @branch) ],
@@ -157,13 +162,21 @@ in_all_versions(sub {
     is +(lines_of('checkpoint', @branch))[0]{parent}, $checkpoints[3]{checkpoint_id}, 'earlier checkpoint: input goes on from it';
     is scalar @{ (lines_of('checkpoint', @branch))[-1]{values}{steps} }, 4, 'earlier checkpoint: with its state';
     my $first_id = $checkpoints[1]{checkpoint_id};
-    @branch = $from->(1, \@lines, input => undef, attempt => 2, config => { configurable => { checkpoint_id => $first_id } });
-    is scalar(lines_of('checkpoint', @branch)), 0, 'earlier checkpoint: a second attempt goes on from the head';
+    my $named = { configurable => { checkpoint_id => $first_id } };
+    @branch = $from->(1, \@lines, input => undef, attempt => 2, config => $named);
+    is +(lines_of('checkpoint', @branch))[0]{parent}, $first_id, 'earlier checkpoint: a second attempt, when the first has saved nothing';
+    my @again = $runner->run(graph_id => 'counter', input => undef, attempt => 2, config => $named, $runner->next_run($start->{thread_id}));
+    is scalar(lines_of('checkpoint', @again)), 0, 'earlier checkpoint: a second attempt goes on from what the first has saved';
+    for my $attempt (1, 2) {
+        my @foreign = $runner->run(graph_id => 'counter', input => { n => 1 }, attempt => $attempt, thread_id => new_uuid(),
+            checkpoint => { checkpoint_id => $first_id, bytes => 2, run_id => new_uuid(), step => 1, next => [] });
+        is $foreign[-1]{error}{error}, 'ForeignStateError', "foreign state: attempt $attempt does not continue it";
+    }
 
     # --- Commands, limits, context --------------------------------------------------------
 
     my @went = $runner->run(graph_id => 'counter', command => { update => { n => 50 }, goto => 'double' },
-        $runner->next_of($start->{thread_id}, @second));
+        $runner->next_run($start->{thread_id}));
     is +(lines_of('checkpoint', @went))[-1]{values}{n}, 100, 'command: it updates the state and goes to a node';
     my @endless = $runner->run(graph_id => 'endless', input => { n => 0 }, config => { recursion_limit => 5 });
     is $endless[-1]{error}{error}, 'GraphRecursionError', 'recursion limit: the error has its name';
@@ -200,7 +213,7 @@ in_all_versions(sub {
     my @big = $runner->lines_of_run($big->{run_id});
     is scalar @{ (lines_of('checkpoint', @big))[-1]{values}{items} }, 6000, 'a state of 6 MB';
     is +(lines_of('checkpoint', @big))[-1]{values}{data}, 'AP8gYnl0ZXM=', 'bytes are shown in base64';
-    @big = $runner->run(graph_id => 'large', input => { n => 1 }, $runner->next_of($big->{thread_id}, @big));
+    @big = $runner->run(graph_id => 'large', input => { n => 1 }, $runner->next_run($big->{thread_id}));
     is +(lines_of('checkpoint', @big))[-1]{sent}{items}{'$list'}{keep}, 6000, 'a state of 6 MB: the next run sends what it adds';
 
     # --- How graphs are made ------------------------------------------------------------------

@@ -46,6 +46,14 @@ is $status, 0, 'check: the status is 0 when all graphs can be used';
 is decode_json($output)->{graphs}{a}{description}, 'The text', 'check: the description is that of langgraph.json';
 like $errors, qr/^loading$/m, 'check: prints of the application go to standard error';
 
+my $lasting = folder_with('langgraph.json' => '{"graphs": {"a": "./lane.py:graph", "b": "./bad.py:graph"}}',
+    'lane.py' => "import threading\nthreading.Thread(target=threading.Event().wait).start()\n$graph",
+    'bad.py' => "class Silent(Exception):\n    def __str__(self):\n        raise SystemExit\nraise Silent\n");
+($status, $output, $errors) = check($lasting, python());
+is $status, 1, 'check: threads of a module do not hold it up';
+is_deeply decode_json($output)->{graphs}{b}{error}, { error => 'Silent', message => './bad.py:graph: <Silent>' },
+    'check: the error of a module that has no text';
+
 for (
     [ 'no langgraph.json', {}, qr/No such file/ ],
     [ 'no JSON', { 'langgraph.json' => '{' }, qr/langgraph\.json: / ],

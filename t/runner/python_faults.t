@@ -54,7 +54,7 @@ in_all_versions(sub {
     is $drained[-1]{status}, 'drained', 'stop: the run ends as drained';
     ok @{ (lines_of('checkpoint', @drained))[-1]{next} }, 'stop: its last checkpoint has a next node';
     my @continued = $runner->run(graph_id => 'counter', input => undef, attempt => 2,
-        $runner->next_of($stopped->{thread_id}, @drained));
+        $runner->next_run($stopped->{thread_id}));
     is +(lines_of('checkpoint', @continued))[-1]{values}{n}, 4, 'stop: another run goes on from it';
 
     # --- Errors of graphs ----------------------------------------------------------
@@ -71,7 +71,13 @@ in_all_versions(sub {
     is $error->(fault($runner, 'cancelled')), 'error NodeCancelledError', 'error: a node that cancels itself'
         if $version eq 'newest';
     is $error->($runner->run(graph_id => 'broken', input => {})), 'error RuntimeError', 'error: a graph that was not loaded';
+    my @long = fault($runner, 'long name');
+    is $long[-1]{error}{error}, 'Long' x 50, 'error: a long name is cut';
+    is $error->(fault($runner, 'odd traceback')), 'error SyntaxError', 'error: one whose traceback cannot be shown';
     is $result->(fault($runner, 'after')), 'after', 'errors: other runs go on';
+    my @forgiving = $runner->run(graph_id => 'forgiving', input => { n => 0 });
+    is_deeply [ map { "@{ $_->{next} }" } grep { !defined $_->{ns} } lines_of('checkpoint', @forgiving) ], [ '__start__', 'first', 'second', '' ],
+        'errors: a node goes on after a subgraph that could not be saved, and so do the checkpoints';
 
     # --- Values ------------------------------------------------------------------------
 
@@ -92,6 +98,13 @@ in_all_versions(sub {
         'values: characters that PostgreSQL refuses are replaced';
     is $result->(@odd), "a\x{fffd}b", 'values: also in the state';
 
+    my @numbers = fault($runner, 'numbers and addresses');
+    is_deeply [ events_of('custom', @numbers) ], [ { price => 12.5, count => 3, none => undef, huge => undef, zone => 'UTC', host => '::1', array => [ 1.5, 2 ] } ],
+        'values: decimals are numbers, arrays are arrays, addresses are texts';
+    is $result->(@numbers), 12.5, 'values: also in the state';
+    my @named = $runner->run(graph_id => 'named', input => {});
+    is $named[-1]{status}, 'success', 'names: a node with a subgraph may have any printable character in its name';
+
     # --- Code that does what it should not ----------------------------------------------
 
     my @printed = fault($runner, 'print');
@@ -100,6 +113,11 @@ in_all_versions(sub {
     is $first, 'a first line', 'prints: lines have the id of the run';
     is length(join '', grep { /\Ay+\z/ } @more), 20_000, 'prints: long lines are divided';
     is $more[-1], 'without an end', 'prints: the end is logged with the run';
+    my @echo = fault($runner, 'print while printing');
+    like $runner->log_text, qr/^run $echo[-1]{run_id}: in between\nrun $echo[-1]{run_id}: the text$/m, 'prints: a print may print';
+    my @bytes = fault($runner, 'bytes');
+    like $runner->log_text, qr/^run $bytes[-1]{run_id}: bytes \xc3\xa4$/m, 'prints: also of bytes';
+    is $result->(fault($runner, 'fork and return')), 2, 'fork: a child that returns from its node ends';
     is $result->(fault($runner, 'fork')), 7, 'fork: the child has no pipe to the supervisor';
     is_deeply $result->(fault($runner, 'environment')), [ 'hello from langgraph.json', 'python' ],
         'environment: that of langgraph.json, in the folder of the application';
@@ -141,11 +159,10 @@ in_all_versions(sub {
     # --- Flow control ---------------------------------------------------------------------
 
     my @text = ({ text => 'x' x 50_000 }) x 20;
-    my @large = $runner->run(graph_id => 'counter', input => { n => 1, steps => \@text }, stream_modes => [qw(values updates)]);
-    is $large[-1]{status}, 'success', 'credit: a run requests it for long output';
-    my %next = (thread_id => (grep { $runner->records->{runs}{ $large[0]{run_id} }{thread} == $runner->records->thread($_) }
-        keys %{ $runner->records->{threads} })[0]);
-    my @more_large = $runner->run(graph_id => 'counter', input => { n => 1 }, $runner->next_of($next{thread_id}, @large));
+    my $large = $runner->start_of('counter', input => { n => 1, steps => \@text }, stream_modes => [qw(values updates)]);
+    $runner->send($large);
+    is +($runner->lines_of_run($large->{run_id}))[-1]{status}, 'success', 'credit: a run requests it for long output';
+    my @more_large = $runner->run(graph_id => 'counter', input => { n => 1 }, $runner->next_run($large->{thread_id}));
     is scalar @{ (lines_of('checkpoint', @more_large))[-1]{values}{steps} }, 24, 'credit: the state is read in parts';
     cmp_ok length((lines_of('checkpoint', @more_large))[-1]{' text'}), '<', 2_000, 'a step costs what it adds';
 
@@ -193,6 +210,22 @@ in_all_versions(sub {
         return @ends == @starts;
     });
     is scalar(@ends), 100, 'threads: and all of them end';
+}
+{
+    my $runner = PythonRunner->new(graphs => [qw(rewriter outer_rewriter)]);
+    for my $graph (qw(rewriter outer_rewriter)) {
+        my @lines = $runner->run(graph_id => $graph, input => { n => 0 }, config => { recursion_limit => 100 });
+        my $count = (lines_of('checkpoint', @lines))[-1]{values}{document}{count};
+        cmp_ok $count, '<', 20, "memory: $graph makes 40 documents, of which the process keeps the last ones";
+    }
+}
+{
+    my $runner = PythonRunner->new(graphs => ['faulty']);
+    is +(fault($runner, 'closed stderr'))[-1]{error}{error}, 'LookupError', 'closed sys.stderr: the run ends';
+    like $runner->log_text, qr/LookupError: there is no such thing/, 'closed sys.stderr: its error is logged';
+    $runner->send($runner->start_of('faulty', input => { do => 'closed pipe' }));
+    is $runner->finish >> 8, 2, 'closed pipe: the process ends';
+    like $runner->log_text, qr/agent runner: descriptor 4 is closed/, 'closed pipe: the log says why';
 }
 {
     my $runner = PythonRunner->new(graphs => ['counter'], slots => 3);

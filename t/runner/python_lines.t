@@ -33,7 +33,9 @@ my $program = <<'END';
 import asyncio, sys
 sys.path.insert(0, sys.argv[1])
 from python.lane import Lane
+from python.kept import keep_newest
 from python.records import delta_groups
+from python.state import States
 
 class Wire:
     def is_full(self): return False
@@ -56,6 +58,21 @@ async def main():
         task.cancel()
     print("groups:", [len(names) for names in delta_groups("", ["x" * 100] * 64)], len(delta_groups("", ["x"] * 65)))
 
+    states = States(lane, None, {})
+    for number in range(300):
+        states.on_put("", str(number), str(number - 1), {"small": number}, {"small": None})
+    counts = [len(states._captured)]
+    for number in range(300, 310):
+        states.on_put("", str(number), str(number - 1), {"large": str(number) * 1_000_000}, {"large": None})
+    print("put:", *counts, len(states._captured), sum(found.length for found in states._captured.values()) == states._captured_bytes)
+    last = {}
+    for number in range(300):
+        keep_newest(last, f"n:{number}", number)
+    counts = [len(last)]
+    keep_newest(last, "", 1)
+    keep_newest(last, "n", 1)
+    print("namespaces:", *counts, sorted(last))
+
 asyncio.run(main())
 END
 open my $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or die "python: $!\n";
@@ -64,6 +81,8 @@ close $output;
 is_deeply [ map { /^request: (.*)/ } @printed ], [ 'checkpoint.list ValueError', 'store ValueError' ],
     'requests: arguments that are too long are not sent';
 is_deeply [ map { /^groups: (.*)/ } @printed ], ['[37, 27] 2'], 'requests: names of delta channels are divided';
+is_deeply [ map { /^put: (.*)/ } @printed ], ['256 2 True'], 'checkpoints that were put and not sent: a number and a sum of bytes';
+is_deeply [ map { /^namespaces: (.*)/ } @printed ], [q(256 ['', 'n'])], 'namespaces: those of tasks until the next step';
 my @sent = grep { /"event"/ } @printed;
 is_deeply [ map { /"(four|five|six)"/ ? $1 : 'other' } grep { !/x{9}/ } @sent ], [qw(four five six)],
     'cancel: `error` and `values` of a checkpoint are sent, other events that wait are not' or diag map { substr $_, 0, 200 } @sent;

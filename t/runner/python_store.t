@@ -5,6 +5,8 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Cpanel::JSON::XS;
+use File::Temp qw(tempdir);
+use POSIX qw(mkfifo);
 use PythonRunner qw(in_all_versions);
 use RunnerTest qw(lines_of);
 use Test::More;
@@ -63,5 +65,34 @@ in_all_versions(sub {
         'store: operations that the server would refuse are errors of the node';
     is scalar(@ops), 0, 'store: no request is sent for them';
 });
+
+# Requests whose replies the test withholds.
+{
+    my @held;
+    my $runner = PythonRunner->new(graphs => [qw(requester impatient)], store => sub { push @held, $_[0]; return '' });
+    my $start = $runner->start_of('requester', input => {});
+    $runner->send($start);
+    $runner->wait_for_io while !@held;
+    $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 1 });
+    is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'interrupted', 'requests: a run that waits for a reply is cancelled';
+    $runner->wait_for_io while $runner->log_text !~ /no reply: (\w+)/;
+    like $runner->log_text, qr/no reply: RunEndedError/, 'requests: its thread does not wait for ever';
+
+    @held = ();
+    my $pipe = tempdir('/tmp/agent-test-store.XXXXXX', CLEANUP => 1) . '/pipe';
+    mkfifo($pipe, oct 600) or die "$pipe: $!\n";
+    $start = $runner->start_of('impatient', input => { do => $pipe }, stream_modes => ['custom']);
+    $runner->send($start);
+    $runner->wait_for_io while !@held;
+    open my $end, '>', $pipe or die "$pipe: $!\n";
+    close $end;
+    $runner->lines_until(sub { $_[0]{type} eq 'event' });
+    is scalar(@held), 1, 'requests: a node that no longer waits for its request sends no second one before the reply';
+    $value = undef;
+    $runner->send_raw(answer(shift @held));
+    $runner->wait_for_io while !@held;
+    $runner->send_raw(answer(shift @held));
+    is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'success', 'requests: and it does after it';
+}
 
 done_testing;

@@ -85,11 +85,12 @@ in_all_versions(sub {
     my $start = $runner->start_of('counter', input => { n => 1, steps => [] });
     $runner->send($start);
     @lines = $runner->lines_of_run($start->{run_id});
+    my $head = (lines_of('checkpoint', @lines))[-1]{checkpoint_id};
     my $call = sub {
         my ($updates, %fields) = @_;
         my $arguments = ref $updates eq 'ARRAY' ? { supersteps => $updates } : $updates;
         my $line = { type => 'call', op => 'update', context => {}, run_id => new_uuid(), epoch => 1, attempt => 1, graph_id => 'counter',
-            arguments => $arguments, config => {}, $runner->next_of($start->{thread_id}, @lines), %fields };
+            arguments => $arguments, config => {}, $runner->next_run($start->{thread_id}, $head), %fields };
         $runner->send($line);
         return $runner->lines_of_run($line->{run_id});
     };
@@ -100,7 +101,7 @@ in_all_versions(sub {
     is $after->{parent}, (lines_of('checkpoint', @lines))[-1]{checkpoint_id}, 'update: its parent is the head';
     is $after->{metadata}{source}, 'update', 'update: its source';
     is_deeply [ $after->{values}{n}, scalar @{ $after->{values}{steps} } ], [ 30, 3 ], 'update: reducers apply';
-    my @further = $runner->run(graph_id => 'counter', input => undef, $runner->next_of($start->{thread_id}, @update));
+    my @further = $runner->run(graph_id => 'counter', input => undef, $runner->next_run($start->{thread_id}));
     is +(lines_of('checkpoint', @further))[-1]{values}{n}, 60, 'update: a run goes on from it';
     @update = $call->([ [ { values => [ [ n => 8 ] ], as_node => 'double' } ] ]);
     is +(lines_of('checkpoint', @update))[-1]{values}{n}, 8, 'update: pairs of channel and value';

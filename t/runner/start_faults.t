@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# The start of the runners of both languages: factories that wait for ever, code that
-# blocks, folders that cannot be used. They start together, as some
-# wait for a limit.
+# The start of the runners of both languages: graphs that wait for ever at their import
+# or in their factory, end the process, or block it, folders that cannot be used. They
+# start together, as some wait for a limit.
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Env qw(root write_file);
-use Cpanel::JSON::XS qw(encode_json);
+use Cpanel::JSON::XS qw(decode_json encode_json);
 use File::Temp qw(tempdir);
 use NodeApplication;
 use PythonRunner qw(python);
@@ -21,13 +21,27 @@ my %program = (
 );
 my $modules = NodeApplication::application('node') . '/node_modules';
 
-# A runner of a folder with these files, to which `hello` was sent.
-sub begin {
+# A folder with these files.
+sub folder {
     my ($language, $manifest, %files) = @_;
     my $folder = tempdir('/tmp/agent-test-start.XXXXXX', CLEANUP => 1);
     write_file("$folder/langgraph.json", encode_json($manifest));
     write_file("$folder/$_", $files{$_}) for keys %files;
     symlink $modules, "$folder/node_modules" or die "symlink: $!\n" if $language eq 'javascript';
+    return $folder;
+}
+
+# The output of --check of a folder.
+sub check_node {
+    my $folder = folder('javascript', @_);
+    open my $output, '-|', "cd '$folder' && exec @{ $program{javascript} } --check 2>/dev/null" or die "sh: $!\n";
+    return $output;
+}
+
+# A runner of a folder with these files, to which `hello` was sent.
+sub begin {
+    my ($language, $manifest, %files) = @_;
+    my $folder = folder($language, $manifest, %files);
     my $runner = RunnerTest->new(command => $program{$language}, directory => $folder);
     $runner->send({ type => 'hello', protocol => 2, application => { name => 'test', directory => $folder },
         graphs => { map { $_ => { kind => 'langgraph', path => $manifest->{graphs}{$_}, description => undef } } keys %{ $manifest->{graphs} } } });
@@ -49,8 +63,26 @@ async def ignores():
 def leaves(): exit(3)
 def blocks(): threading.Event().wait()
 PY
+my $NODE = <<'JS';
+import { Annotation, START, StateGraph } from '@langchain/langgraph';
+import { z } from 'zod';
+const graph = (state) => new StateGraph(state).addNode('a', () => ({})).addEdge(START, 'a').compile();
+export const good = graph(Annotation.Root({ count: Annotation() }));
+export const vast = graph(z.object({ text: z.string().describe('x'.repeat(1100000)) }));
+export const waits = () => new Promise(() => {});
+export const promised = new Promise(() => {});
+Promise.reject(Object.create(null));
+JS
+my %node_files = ('package.json' => '{"type":"module"}', 'g.mjs' => $NODE,
+    'i.mjs' => "await new Promise(() => {});\nexport const graph = 1;\n",
+    'e.mjs' => "import { exit } from 'node:process';\nexit(3);\nexport const graph = 1;\n",
+    map { $_ => "export { good } from './g.mjs';\n" } qw(t.ts o.ts));
+my $node_runner = begin('javascript', { graphs => { good => './g.mjs:good', vast => './g.mjs:vast', waits => './g.mjs:waits',
+        promised => './g.mjs:promised', imports => './i.mjs:graph', exits => './e.mjs:graph', typed => './t.ts:good',
+        other => './o.ts:good', __proto__ => './g.mjs:good' } }, %node_files);
+my $checked = check_node({ graphs => { good => './g.mjs:good', imports => './i.mjs:graph' } }, %node_files);
 my @python_waiting = map { "w$_" } 1 .. 4;
-my $waiting = begin('python', { graphs => { good => './g.py:good', ignores => './g.py:ignores', leaves => './g.py:leaves',
+my $python_runner = begin('python', { graphs => { good => './g.py:good', ignores => './g.py:ignores', leaves => './g.py:leaves',
         map { $_ => './g.py:waits' } @python_waiting } }, 'g.py' => $PYTHON);
 my %blocked = (
     'python import' => [ qr/^the import of graph bad blocks the process since \d+ s$/m,
@@ -95,8 +127,55 @@ for my $what (sort keys %blocked) {
 }
 
 # ---- Graphs that wait ----
-my $ready = $waiting->expect('ready')->{graphs};
+my $ready = $python_runner->expect('ready')->{graphs};
 ok $ready->{good}{schemas}, 'python: a graph is ready beside others that wait';
 is_deeply [ map { $ready->{$_}{error}{error} } @python_waiting, 'ignores', 'leaves' ],
     [ ('TimeoutError') x (@python_waiting + 1), 'SystemExit' ], 'python: factories that wait for ever, or exit, have an error';
+$ready = $node_runner->expect('ready')->{graphs};
+ok $ready->{$_}{drawing}, "javascript: the graph $_ is ready beside others that wait" for qw(good typed other __proto__);
+is_deeply { map { $_ => $ready->{$_}{error} } qw(imports promised waits exits) }, {
+    imports  => { error => 'TimeoutError', message => 'the import of ./i.mjs:graph has not ended after 10 s of waiting' },
+    promised => { error => 'TimeoutError', message => 'the import of ./g.mjs:promised has not ended after 10 s of waiting' },
+    waits    => { error => 'TimeoutError', message => 'the factory of ./g.mjs:waits has not ended after 10 s of waiting' },
+    exits    => { error => 'ProcessExitError', message => 'code of the application called process.exit(3)' },
+}, 'javascript: graphs that wait for ever, or exit, have an error';
+for my $name (qw(imports promised waits)) {
+    like $node_runner->log_text, qr/^graph $name: TimeoutError: the \w+ of /m, "javascript: the log names the graph $name";
+}
+is_deeply [ @{ $ready->{vast} }{qw(schemas error)} ], [ undef, undef ], 'javascript: a schema that is longer than a report is left out';
+like $node_runner->log_text, qr/^graph vast: its schemas are left out: \d+ bytes, more than 500000$/m, 'javascript: the log says so';
+like $node_runner->log_text, qr/^an error that nothing handles: an error without a message$/m,
+    'javascript: a rejection that nothing handles does not end the process';
+my $report = decode_json(<$checked>);
+close $checked and die "--check has found no error\n";
+is $? >> 8, 1, 'javascript: --check tells of a graph that waits';
+is_deeply [ $report->{graphs}{good}{error}, $report->{graphs}{imports}{error}{error} ], [ undef, 'TimeoutError' ],
+    'javascript: --check names it';
+
+# ---- The clock of imports ----
+my $module = NodeApplication::program() =~ s/main\.mjs\z/load.mjs/r;
+my $script = <<"END";
+import { Clock } from '$module';
+const spent = { idle: 0, cpu: 0 };
+const clock = new Clock(() => ({ ...spent }));
+const never = new Promise(() => {});
+const isOpen = async (promise) => await Promise.race([promise, new Promise((resolve) => setImmediate(resolve, 'open'))]) === 'open';
+const limit = clock.within(never, 'spent', 100);
+// Neither the time in which others compute, nor more than a tick at once.
+clock.tick();
+spent.idle += 90000;
+clock.tick();
+console.log(await isOpen(limit));
+spent.idle += 40;
+clock.tick();
+console.log(await isOpen(limit));
+spent.cpu += 20;
+clock.tick();
+console.log(await isOpen(limit));
+console.log(await clock.within(Promise.resolve('in time'), 'idle', 0));
+clock.stop();
+END
+open my $node, '-|', 'node', '--input-type=module', '-e', $script or die "node: $!\n";
+is join('', <$node>), "true\ntrue\nfalse\nin time\n", 'javascript: imports have time in which they wait or compute, not in which others do';
+close $node or diag "node ended with $?";
 done_testing;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rendered checkpoints of a run: what clients see of each step, with the
 // values that differ from those of the parent, and the tasks.
+import { describeError } from './errors.mjs';
 import { render } from './json.mjs';
 import { stampOf } from './known.mjs';
+import { cleanText } from './text.mjs';
 
 // Members whose value would be taken for a difference.
 const MARKS = new Set(['$list', '$same', '$value']);
@@ -11,8 +13,8 @@ const MOST_NAMESPACES = 256;
 // Checkpoints that were put and not sent. Beyond it the oldest is rendered when it is
 // sent.
 const MOST_CAPTURED = 256;
-// Channels of the library, which a state does not show.
-const HIDDEN = /^(?:__|branch:)/;
+// Channels of the library, which a state does not show. Those of edges have no values.
+const HIDDEN = /^__(?:start__|end__|input__|previous__|pregel_)/;
 
 function isMark(value) {
     if (value === null || typeof value !== 'object' || Array.isArray(value)) {
@@ -68,7 +70,11 @@ function errorText(error) {
     if (error === undefined || error === null) {
         return null;
     }
-    return typeof error === 'object' ? `${error.name ?? 'Error'}: ${error.message ?? ''}` : String(error);
+    if (typeof error !== 'object') {
+        return String(error);
+    }
+    const { error: name, message } = describeError(error);
+    return `${name}: ${message}`;
 }
 
 // A task as the API shows it.
@@ -177,12 +183,12 @@ export class Checkpoints {
         for (const [name, value] of Object.entries(membersOf(values))) {
             const member = atPut[name];
             if (member !== undefined && Object.is(member.value, value)) {
-                differences[name] = member.difference;
+                differences[cleanText(name)] = member.difference;
                 snapshots[name] = member.snapshot;
             } else {
                 snapshots[name] = snapshot(value);
                 if (value !== undefined) {
-                    differences[name] = difference(before[name], value);
+                    differences[cleanText(name)] = difference(before[name], value);
                 }
             }
         }

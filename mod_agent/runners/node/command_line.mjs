@@ -3,8 +3,11 @@
 // and 4; with it, it imports all graphs and prints their reports as one line of JSON.
 import { parseArgs } from 'node:util';
 import { pathOf, readConfig, setEnvironment } from './application.mjs';
-import { installLog, log } from './log.mjs';
-import { loadGraphs, Runner } from './runner.mjs';
+import { stackOf } from './errors.mjs';
+import { guardExit, leave } from './exit.mjs';
+import { loadGraphs } from './load.mjs';
+import { installLog, log, logErrors } from './log.mjs';
+import { Runner } from './runner.mjs';
 
 const SLOTS = 100;
 // Exit status with --check.
@@ -37,17 +40,19 @@ async function check(config) {
     const { reports, runtime } = await loadGraphs(directory, definitions);
     const hasFailed = Object.values(reports).some((report) => report.error);
     print(`${JSON.stringify({ type: 'ready', graphs: reports, runtime })}\n`,
-        () => process.exit(hasFailed ? SOME_GRAPHS_FAIL : 0));
+        () => leave(hasFailed ? SOME_GRAPHS_FAIL : 0));
 }
 
+guardExit();
+logErrors();
 const config = prepare();
 if (!config) {
-    process.exit(NO_CONFIG);
+    leave(NO_CONFIG);
 }
 if (options.check) {
     await check(config).catch((error) => {
-        log(`${error?.stack ?? error}`);
-        process.exit(NO_CONFIG);
+        log(stackOf(error));
+        leave(NO_CONFIG);
     });
 } else {
     installLog();

@@ -12,11 +12,14 @@ export class RunnerError extends Error {
     }
 }
 
+// Application code can throw anything: also objects whose members throw.
 function nameOf(error) {
-    if (typeof error?.name === 'string' && error.name !== '' && error.name !== 'Error') {
-        return error.name;
+    try {
+        const names = [error?.name, error instanceof Error ? error.constructor?.name : undefined];
+        return names.find((name) => typeof name === 'string' && name !== '' && name !== 'Error') ?? 'Error';
+    } catch {
+        return 'Error';
     }
-    return error?.constructor?.name && error instanceof Error ? error.constructor.name : 'Error';
 }
 
 function messageOf(error) {
@@ -25,6 +28,15 @@ function messageOf(error) {
     } catch {
         // An object without a prototype, or one whose toString() throws.
         return 'an error without a message';
+    }
+}
+
+// The stack of anything that was thrown, for the log.
+export function stackOf(error) {
+    try {
+        return String(error?.stack ?? error);
+    } catch {
+        return messageOf(error);
     }
 }
 
@@ -40,5 +52,5 @@ export function describeError(error) {
 
 // Whether an error says that a run was drained (by the library's RunControl).
 export function isDrained(error) {
-    return error?.name === 'GraphDrained';
+    return nameOf(error) === 'GraphDrained';
 }

@@ -5,13 +5,16 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { describeError, RunnerError } from './errors.mjs';
+import { describeError, RunnerError, stackOf } from './errors.mjs';
 import { render } from './json.mjs';
 import { log } from './log.mjs';
 
+// Two of them in a report, which has 1 MiB at most.
+const MOST_PART_BYTES = 500000;
 const TYPESCRIPT = /\.(?:[mc]?ts|tsx|jsx)$/;
 
-let isTypeScriptReady = false;
+// The preparation for TypeScript, once for all graphs.
+let typeScript;
 
 // Whether modules of the folder get a tsx, which imports and requires TypeScript then.
 async function registerTsx(folder) {
@@ -33,10 +36,6 @@ async function registerTsx(folder) {
 // has installed for the application, else the runner's own, else the application's.
 // Without one, Node may be able to (from 22.18 on).
 async function prepareTypeScript(directory) {
-    if (isTypeScriptReady) {
-        return;
-    }
-    isTypeScriptReady = true;
     const here = path.dirname(fileURLToPath(import.meta.url));
     for (const folder of [path.join(directory, '.agent', 'tsx'), here, directory]) {
         if (await registerTsx(folder)) {
@@ -62,7 +61,7 @@ async function importExport(directory, spec) {
         throw new RunnerError('ModuleNotFoundError', `there is no file ${file}`);
     }
     if (TYPESCRIPT.test(full)) {
-        await prepareTypeScript(directory);
+        await (typeScript ??= prepareTypeScript(directory));
     }
     const module = await import(pathToFileURL(full).href);
     const found = module[name] ?? module.default?.[name];
@@ -90,6 +89,16 @@ function compiled(exported) {
     return graph;
 }
 
+// A value for a report, or null for one that is longer than the protocol admits.
+function partOf(name, what, value) {
+    const bytes = Buffer.byteLength(JSON.stringify(value));
+    if (bytes <= MOST_PART_BYTES) {
+        return value;
+    }
+    log(`graph ${name}: its ${what} are left out: ${bytes} bytes, more than ${MOST_PART_BYTES}`);
+    return null;
+}
+
 // The class of all graphs of a copy of the library.
 function baseOf(library) {
     let base = library.CompiledStateGraph;
@@ -109,18 +118,43 @@ export class Graph {
         this.definition = definition;
     }
 
-    // Imports the graph; an error is kept for its runs.
-    async load(directory, library) {
+    // Imports the graph, and describes it for `ready`.
+    async open(directory, library) {
+        await this.#load(directory, library);
+        return this.#report();
+    }
+
+    // An error is kept for the runs of the graph.
+    async #load(directory, library) {
         this.#library = library;
         try {
-            this.#exported = await importExport(directory, this.definition.path);
-            if (typeof this.#exported !== 'function' || isCompiled(this.#exported)) {
-                this.#graph = await this.#prepare(await this.#exported);
+            const exported = await importExport(directory, this.definition.path);
+            if (typeof exported !== 'function' || isCompiled(exported)) {
+                this.#graph = await this.#prepare(await exported);
             }
+            this.#exported = exported;
         } catch (error) {
-            this.error = error;
-            log(`graph ${this.name}: ${error?.stack ?? error}`);
+            this.error ??= error;
+            log(`graph ${this.name}: ${stackOf(error)}`);
         }
+    }
+
+    // The report of a graph that has not got this far in `seconds`. An import may end later,
+    // when the server knows the error already: so its runs have it too. The runs of a
+    // factory call it with the configurations of clients.
+    giveUp(seconds) {
+        const what = this.#exported === undefined ? 'import' : this.isFactory ? 'factory' : 'drawing';
+        const error = new RunnerError('TimeoutError',
+            `the ${what} of ${this.definition.path} has not ended after ${seconds} s of waiting`);
+        if (this.#exported === undefined) {
+            this.error = error;
+        }
+        log(`graph ${this.name}: ${error.name}: ${error.message}`);
+        return { description: this.#description, error: describeError(error) };
+    }
+
+    get #description() {
+        return this.definition.description ?? null;
     }
 
     // The graph with the saver and the store of this process, and the library's copy.
@@ -144,10 +178,9 @@ export class Graph {
         return this.#graph ?? this.#prepare(await this.#exported(config, runtime));
     }
 
-    // The report for `ready`. That a factory fails without a client's configuration is
-    // no error of the graph.
-    async report() {
-        const description = this.definition.description ?? null;
+    // A factory that fails without the configuration of a client is not an error of the graph.
+    async #report() {
+        const description = this.#description;
         if (this.error) {
             return { description, error: describeError(this.error) };
         }
@@ -155,10 +188,11 @@ export class Graph {
             const { graph, library } = await this.instance({ configurable: {} }, { accessContext: 'assistants.read' });
             return {
                 description, factory: this.isFactory, has_subgraphs: !graph.getSubgraphs().next().done,
-                schemas: schemasOf(graph, library), drawing: await drawingOf(graph),
+                schemas: partOf(this.name, 'schemas', schemasOf(graph, library)),
+                drawing: partOf(this.name, 'nodes and edges', await drawingOf(graph)),
             };
         } catch (error) {
-            log(`graph ${this.name}: it has no drawing: ${error?.stack ?? error}`);
+            log(`graph ${this.name}: it has no drawing: ${stackOf(error)}`);
             return { description, factory: this.isFactory };
         }
     }

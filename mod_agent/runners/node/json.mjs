@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of the application as JSON that the protocol allows: messages flat,
-// errors as objects, bytes in base64, no U+0000, no unpaired surrogates, at most
-// LEVELS levels. The library's own encoding of values is in values.mjs.
+// errors as objects, bytes in base64, a word for what contains itself, no U+0000,
+// no unpaired surrogates, at most LEVELS levels. The library's own encoding of values
+// is in blobs.mjs.
 import { RunnerError } from './errors.mjs';
 import { cleanText } from './text.mjs';
 
@@ -46,39 +47,48 @@ function standIn(value) {
     return typeof value.toJSON === 'function' ? value.toJSON() : value;
 }
 
-function renderObject(value, level, seen) {
+// As JSON.parse() does: a member `__proto__` is one as others.
+function setMember(object, name, value) {
+    if (name === '__proto__') {
+        Object.defineProperty(object, name, { value, configurable: true, enumerable: true, writable: true });
+    } else {
+        object[name] = value;
+    }
+}
+
+function renderObject(value, level, walk) {
     const result = {};
     for (const name of Object.keys(value)) {
         const member = value[name];
         if (member !== undefined && typeof member !== 'function' && typeof member !== 'symbol') {
-            result[cleanText(name)] = renderLevel(member, level, seen);
+            setMember(result, cleanText(name), renderLevel(member, level, walk));
         }
     }
     return result;
 }
 
-function renderContainer(value, level, seen) {
+function renderContainer(value, level, walk) {
     if (level > LEVELS) {
         throw new RunnerError('ValueError', `a value has more than ${LEVELS} levels`);
     }
-    if (seen.has(value)) {
+    if (walk.open.has(value)) {
         return '[Circular]';
     }
-    seen.add(value);
+    walk.open.add(value);
     const plain = standIn(value);
     let result;
     if (plain === null || typeof plain !== 'object') {
-        result = renderLevel(plain, level, seen);
+        result = renderLevel(plain, level, walk);
     } else if (Array.isArray(plain)) {
-        result = plain.map((item) => renderLevel(item, level + 1, seen));
+        result = plain.map((item) => renderLevel(item, level + 1, walk));
     } else {
-        result = renderObject(plain, level + 1, seen);
+        result = renderObject(plain, level + 1, walk);
     }
-    seen.delete(value);
+    walk.open.delete(value);
     return result;
 }
 
-function renderLevel(value, level, seen) {
+function renderLevel(value, level, walk) {
     switch (typeof value) {
     case 'string':
         return cleanText(value);
@@ -87,16 +97,19 @@ function renderLevel(value, level, seen) {
     case 'boolean':
         return value;
     case 'bigint':
-        throw new RunnerError('TypeError', 'JSON cannot hold a BigInt');
+        if (!walk.isLenient) {
+            throw new RunnerError('TypeError', 'JSON cannot hold a BigInt');
+        }
+        return String(value);
     case 'object':
-        return value === null ? null : renderContainer(value, level, seen);
+        return value === null ? null : renderContainer(value, level, walk);
     default:
         return null;
     }
 }
 
 // A value as plain objects, arrays, texts and numbers. Throws for a value that
-// JSON cannot hold.
-export function render(value) {
-    return renderLevel(value, 0, new Set());
+// JSON cannot hold; isLenient: has its text instead.
+export function render(value, isLenient = false) {
+    return renderLevel(value, 0, { open: new Set(), isLenient });
 }

@@ -10,9 +10,18 @@ const MOST_LEAVES = 512;
 // are too many, or they cannot be compared.
 const known = new WeakMap();
 
-function isOpaque(value) {
-    return value instanceof Map || value instanceof Set || value instanceof Date
-        || value instanceof RegExp || ArrayBuffer.isView(value);
+// In the place of a prototype for objects without one.
+const BARE = {};
+
+// A mark of arrays, of plain objects, and of each class of LangChain, whose state is in their
+// members; undefined for others (Map, URL, Error, classes with private members).
+function kindOf(value) {
+    const prototype = Object.getPrototypeOf(value);
+    if (prototype === null) {
+        return BARE;
+    }
+    const isOpen = prototype === Object.prototype || prototype === Array.prototype || Array.isArray(value.lc_namespace);
+    return isOpen ? prototype : undefined;
 }
 
 // Adds the names and values of an object, depth first; false if there are too many.
@@ -21,11 +30,13 @@ function addLeaves(leaves, value) {
         leaves.push(value);
         return leaves.length <= MOST_LEAVES;
     }
-    if (isOpaque(value)) {
+    // An object may contain itself.
+    const kind = kindOf(value);
+    if (kind === undefined || leaves.length > MOST_LEAVES) {
         return false;
     }
     const names = Object.keys(value);
-    leaves.push(names.length);
+    leaves.push(kind, names.length);
     for (const name of names) {
         leaves.push(name);
         if (!addLeaves(leaves, value[name])) {
@@ -41,10 +52,10 @@ function match(leaves, at, value) {
         return at < leaves.length && Object.is(leaves[at], value) ? at + 1 : -1;
     }
     const names = Object.keys(value);
-    if (leaves[at] !== names.length || isOpaque(value)) {
+    if (leaves[at] !== kindOf(value) || leaves[at + 1] !== names.length) {
         return -1;
     }
-    let next = at + 1;
+    let next = at + 2;
     for (const name of names) {
         if (leaves[next] !== name) {
             return -1;

@@ -40,6 +40,7 @@ function wrap(module, waits) {
 export class Library {
     #folder;
     #description;
+    // condition -> promise of a copy.
     #copies = new Map();
 
     constructor(directory) {
@@ -62,14 +63,18 @@ export class Library {
         }
     }
 
-    async #load(condition) {
+    // One copy for all graphs, which may load at the same time.
+    #load(condition) {
         if (!this.#copies.has(condition)) {
-            const file = path.join(this.#folder, entryOf(this.#description, condition));
-            const module = condition === 'import'
-                ? await import(pathToFileURL(file).href) : createRequire(file)(file);
-            this.#copies.set(condition, wrap(module, this.#waits()));
+            this.#copies.set(condition, this.#import(condition));
         }
         return this.#copies.get(condition);
+    }
+
+    async #import(condition) {
+        const file = path.join(this.#folder, entryOf(this.#description, condition));
+        const module = condition === 'import' ? await import(pathToFileURL(file).href) : createRequire(file)(file);
+        return wrap(module, this.#waits());
     }
 
     // The copy of which `test(copy)` is true; the one for import if it is of none.

@@ -2,7 +2,7 @@
 // The log: what the process and the application print, with the id of the run
 // that prints it. `runs` holds the run in whose asynchronous calls code executes.
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { writeSync } from 'node:fs';
+import { stackOf } from './errors.mjs';
 
 // The supervisor logs a hundred lines in ten seconds, of 8,000 bytes.
 const MOST_WAITING_BYTES = 1048576;
@@ -35,48 +35,40 @@ function bounded(stream) {
     };
 }
 
+// The text of what is written at once, of which no more is kept either.
+function textOf(chunk) {
+    if (chunk.length <= MOST_WAITING_BYTES) {
+        return typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8');
+    }
+    const more = chunk.length - MOST_WAITING_BYTES;
+    return `${textOf(chunk.slice(0, MOST_WAITING_BYTES))}\n${more} more bytes of a write were not logged\n`;
+}
+
 function wrap(stream) {
     const write = bounded(stream);
     stream.write = (chunk, encoding, done) => {
         const run = runs.getStore();
-        if (!run) {
+        if (!run && chunk.length <= MOST_WAITING_BYTES) {
             return write(chunk, encoding, done);
         }
-        const text = typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8');
-        const line = prefixed(text, `run ${run.runId}: `);
+        const text = textOf(chunk);
+        const line = run ? prefixed(text, `run ${run.runId}: `) : text;
         const callback = typeof encoding === 'function' ? encoding : done;
         return write(line.endsWith('\n') ? line : `${line}\n`, 'utf8', callback);
     };
 }
 
-// Standard output and error get the prefix from now on. An error that no code
-// handles is logged and does not end the other runs of the process.
+// Standard output and error get the prefix from now on.
 export function installLog() {
     wrap(process.stdout);
     wrap(process.stderr);
+}
+
+// An error that no code handles is logged from now on, and does not end the process.
+export function logErrors() {
     for (const event of ['uncaughtException', 'unhandledRejection']) {
-        process.on(event, (error) => {
-            process.stderr.write(`an error that nothing handles: ${error?.stack ?? error}\n`);
-        });
+        process.on(event, (error) => log(`an error that nothing handles: ${stackOf(error)}`));
     }
-}
-
-let isLeaving = false;
-
-// Ends the process; any other end is the application's, which is logged with its run.
-export function leave(status) {
-    isLeaving = true;
-    process.exit(status);
-}
-
-export function watchExit() {
-    process.on('exit', (status) => {
-        if (!isLeaving) {
-            const run = runs.getStore();
-            const prefix = run ? `run ${run.runId}: ` : '';
-            writeSync(2, `${prefix}the application ended the process with status ${status}\n`);
-        }
-    });
 }
 
 export function log(text) {

@@ -57,9 +57,9 @@ export class Output {
         const cost = type === 'request' && bytes - 1 <= LONG_LINE ? 0 : bytes;
         if (this.#queue.length === 0 && !this.#isWaiting && !this.#needsCredit(cost)) {
             this.#sent += cost;
-            return this.#wire.write(line);
+            return this.#wire.write(line, bytes);
         }
-        return this.#wait({ line, cost, isEvent: type === 'event' && !mustStay(members) });
+        return this.#wait({ line, bytes, cost, isEvent: type === 'event' && !mustStay(members) });
     }
 
     #needsCredit(cost) {
@@ -106,7 +106,7 @@ export class Output {
 
     #write(entry) {
         this.#sent += entry.cost;
-        const room = this.#wire.write(entry.line);
+        const room = this.#wire.write(entry.line, entry.bytes);
         entry.resolve(room);
     }
 

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The records of one run, saved and read back: the library's checkpoints and the
 // writes of its tasks. saver.mjs calls it.
+import { Blobs } from './blobs.mjs';
 import { RunnerError } from './errors.mjs';
 import { render } from './json.mjs';
 import { turn } from './pace.mjs';
-import { cutText } from './text.mjs';
-import { Values } from './values.mjs';
+import { Recent } from './recent.mjs';
+import { cleanText, cutText } from './text.mjs';
 import { takeWarm } from './warm.mjs';
 
 // Writes whose index is negative replace earlier ones of their task.
-const INDEXES = { __error__: -1, __scheduled__: -2, __interrupt__: -3, __resume__: -4 };
+const INDEXES = new Map([['__error__', -1], ['__scheduled__', -2], ['__interrupt__', -3], ['__resume__', -4]]);
 // The task of writes that no node has made: those of commands.
 const NULL_TASK = '00000000-0000-0000-0000-000000000000';
 const TASKS = '__pregel_tasks';
 // The version of checkpoints that have their tasks in a channel.
 const PENDING_SENDS_UNTIL = 4;
 const MOST_NS_BYTES = 2048;
+const MOST_TASK_ID = 128;
 // Of the path of a task, which has the name of its node and only orders writes.
 const MOST_PATH_BYTES = 1024;
 // The namespace of a line has no escapes (PROTOCOL.md, `checkpoint`).
@@ -25,10 +27,11 @@ const DELTA_CHANNELS = 64;
 const DELTA_BYTES = 3000;
 // Namespaces whose last references are kept, so that a put sends what differs.
 const MOST_NAMESPACES = 256;
+const MOST_IDS = 65536;
 
 export class Records {
     #output;
-    #values;
+    #blobs;
     #threadId;
     #start;
     #isSync;
@@ -39,9 +42,10 @@ export class Records {
     #commit;
     // ns -> {id, refs: name -> reference} of its last checkpoint.
     #last = new Map();
-    #made = new Set();
+    // Ids of checkpoints that were put. The stream comes to them soon after.
+    #made = new Recent(MOST_IDS);
     // Ids of checkpoints that were read.
-    #read = new Set();
+    #read = new Recent(MOST_IDS);
     // id -> {ns, resolve} of who waits for the put of a checkpoint.
     #waiting = new Map();
     // Namespaces of which a put has failed: the library makes no others there.
@@ -61,7 +65,7 @@ export class Records {
     constructor(output, serde, start, isSync, onPut) {
         this.#onPut = onPut;
         this.#output = output;
-        this.#values = new Values(output, serde, takeWarm(start.thread_id));
+        this.#blobs = new Blobs(output, serde, takeWarm(start.thread_id));
         this.#threadId = start.thread_id;
         this.#start = start;
         this.#isSync = isSync;
@@ -110,6 +114,7 @@ export class Records {
 
     async #put(config, checkpoint, metadata, newVersions) {
         const ns = this.#namespaceOf(config);
+        checkId(checkpoint.id);
         const parent = config.configurable.checkpoint_id ?? null;
         const committed = await this.#inTurn(async () => {
             const { channels, refs } = await this.#changes(ns, parent, checkpoint, newVersions);
@@ -179,14 +184,14 @@ export class Records {
     close(isKept) {
         this.#waiting.forEach(({ resolve }) => resolve(false));
         if (isKept && this.#state) {
-            this.#values.keep(this.#threadId, this.#state);
+            this.#blobs.keep(this.#threadId, this.#state);
         }
     }
 
     // The root checkpoint that was put last is read back next: the library decodes a message
     // in more than a millisecond.
     reuse() {
-        this.#values.reuse(this.#state ?? {});
+        this.#blobs.reuse(this.#state ?? {});
     }
 
     // The channels to send, and the references of all channels. With a parent that the
@@ -199,7 +204,8 @@ export class Records {
         const values = checkpoint.channel_values ?? {};
         const names = Object.keys(newVersions ?? {});
         for (const name of before ? names : new Set([...names, ...Object.keys(values)])) {
-            const ref = values[name] === undefined ? null : await this.#values.refer(values[name]);
+            const ref = values[name] === undefined ? null : await this.#blobs.refer(values[name]);
+            checkChannel(name);
             if (before === undefined || !isEqual(before[name] ?? null, ref)) {
                 channels[name] = difference(before?.[name], ref);
             }
@@ -222,11 +228,15 @@ export class Records {
         if (id === undefined) {
             throw new RunnerError('ValueError', 'writes need a checkpoint_id');
         }
+        if (typeof taskId !== 'string' || taskId === '' || taskId.length > MOST_TASK_ID || cleanText(taskId) !== taskId) {
+            throw new RunnerError('ValueError', `the id of a task is a text of 1 to ${MOST_TASK_ID} characters`);
+        }
         await this.#inTurn(async () => {
             const rows = [];
             for (const [index, [channel, value]] of writes.entries()) {
-                const ref = await this.#values.refer(value);
-                rows.push([INDEXES[channel] ?? index, channel, difference(undefined, ref)]);
+                checkChannel(channel);
+                const ref = await this.#blobs.refer(value);
+                rows.push([INDEXES.get(channel) ?? index, channel, difference(undefined, ref)]);
             }
             await this.#output.send('put_writes',
                 { ns, checkpoint_id: id, task_id: taskId, task_path: cutText(taskPath ?? '', MOST_PATH_BYTES), writes: rows });
@@ -306,7 +316,7 @@ export class Records {
     async #build({ tuple, channels, writes }) {
         const names = Object.keys(channels).filter((name) => channels[name] !== null);
         const references = [...names.map((name) => channels[name]), ...writes.map((write) => write[3])];
-        const loaded = await this.#values.load(references);
+        const loaded = await this.#blobs.load(references);
         const values = Object.fromEntries(names.map((name, i) => [name, loaded[i]]));
         const pending = writes.map(([taskId, , channel], i) => [taskId, channel, loaded[names.length + i]]);
         if (!this.#made.has(tuple.checkpoint_id)) {
@@ -336,7 +346,7 @@ export class Records {
     // Checkpoints of older libraries have their tasks in the writes to their parent.
     async #migrateSends(checkpoint, { ns, parent }) {
         const writes = (await this.#get(ns, parent))?.writes.filter((write) => write[2] === TASKS) ?? [];
-        checkpoint.channel_values[TASKS] = await this.#values.load(writes.map((write) => write[3]));
+        checkpoint.channel_values[TASKS] = await this.#blobs.load(writes.map((write) => write[3]));
         const versions = Object.values(checkpoint.channel_versions);
         const last = versions.reduce((a, b) => (a > b ? a : b), versions[0]);
         checkpoint.channel_versions = { ...checkpoint.channel_versions, [TASKS]: last ?? nextVersion() };
@@ -359,7 +369,7 @@ export class Records {
         do {
             const args = {
                 ns: ns ?? null, before: before?.configurable?.checkpoint_id ?? null,
-                filter: filter ?? null, limit: Number.isFinite(left) && !id ? left : null, after,
+                filter: filter ? render(filter) : null, limit: Number.isFinite(left) && !id ? left : null, after,
             };
             const { result } = left > 0 ? await this.#output.request('checkpoint.list', args)
                 : { result: { tuples: [], next: null } };
@@ -381,13 +391,15 @@ export class Records {
         const ns = this.#namespaceOf(config);
         await this.#turn;
         const id = config.configurable.checkpoint_id || (await this.#get(ns, null))?.tuple.checkpoint_id;
-        const found = Object.fromEntries(channels.map((name) => [name, { writes: [] }]));
+        const found = Object.fromEntries(channels.map((name) => [name, { parts: [] }]));
         for (const names of id ? batches(channels) : []) {
             await this.#readDelta(found, { ns, checkpoint_id: id, channels: names });
         }
         const result = {};
-        for (const [name, { seed, writes }] of Object.entries(found)) {
-            const values = await this.#values.load([...writes.map((write) => write[1]), seed]);
+        for (const [name, { seed, parts }] of Object.entries(found)) {
+            // Each part precedes the one before it.
+            const writes = parts.reverse().flat();
+            const values = await this.#blobs.load([...writes.map((write) => write[1]), seed]);
             result[name] = { writes: writes.map(([taskId], i) => [taskId, name, values[i]]) };
             if (seed !== undefined) {
                 result[name].seed = values.at(-1);
@@ -402,7 +414,7 @@ export class Records {
             const reply = await this.#output.request('checkpoint.delta', args, cursor);
             for (const [name, part] of Object.entries(reply.result)) {
                 const entry = found[name];
-                entry.writes = [...(part.writes ?? []), ...entry.writes];
+                entry.parts.push(part.writes ?? []);
                 if (part.seed !== undefined && part.seed !== null) {
                     entry.seed = joined(entry.seed, part.seed);
                 }
@@ -416,6 +428,15 @@ export class Records {
 function checkId(id) {
     if (id !== undefined && id !== null && id !== '' && !UUID.test(id)) {
         throw new RunnerError('ValueError', `a checkpoint_id is a UUID in lower case, not "${String(id).slice(0, 80)}"`);
+    }
+}
+
+// Names, which have those of nodes, are kept as they are: others would be those of other
+// channels.
+function checkChannel(name) {
+    if (cleanText(name) !== name) {
+        throw new RunnerError('ValueError',
+            `the name of a channel or node has no U+0000 and no unpaired surrogates: ${JSON.stringify(name).slice(0, 80)}`);
     }
 }
 

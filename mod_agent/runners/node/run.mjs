@@ -2,7 +2,7 @@
 // One run of a graph: its input and configuration, the library's stream, its end.
 import { setMaxListeners } from 'node:events';
 import { Checkpoints } from './checkpoint.mjs';
-import { describeError, isDrained, RunnerError } from './errors.mjs';
+import { describeError, isDrained, RunnerError, stackOf } from './errors.mjs';
 import { log, runs } from './log.mjs';
 import { Output } from './output.mjs';
 import { makeHandlers } from './pace.mjs';
@@ -94,7 +94,7 @@ export class Run {
             return { status: 'drained', error: null };
         }
         const described = describeError(error);
-        log(String(error?.stack ?? described.message));
+        log(stackOf(error));
         await this.sendError(described);
         return { status: 'error', error: described };
     }

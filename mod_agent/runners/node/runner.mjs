@@ -1,35 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages of the supervisor: which runs there are, and what reaches them.
 import { Call } from './call.mjs';
-import { Graph } from './graphs.mjs';
-import { leave, log, watchExit } from './log.mjs';
-import { Library } from './library.mjs';
+import { leave } from './exit.mjs';
+import { loadGraphs } from './load.mjs';
+import { log } from './log.mjs';
 import { Run } from './run.mjs';
 import { Wire } from './wire.mjs';
 
 const PROTOCOL = 2;
 const LIMITS = { line: 8388608, blob_part: 4194304 };
-
-// The graphs of an application, imported one after another, and their reports.
-// importing(names): told which graph comes next, and of none at the end.
-export async function loadGraphs(directory, definitions, importing = () => {}) {
-    const library = new Library(directory);
-    const graphs = new Map();
-    const reports = {};
-    for (const [name, definition] of Object.entries(definitions)) {
-        const graph = new Graph(name, definition);
-        importing([name]);
-        await graph.load(directory, library);
-        graphs.set(name, graph);
-        reports[name] = await graph.report();
-    }
-    importing([]);
-    const runtime = {
-        language: 'JavaScript', version: process.versions.node, library: 'langgraph',
-        library_version: library.version, runner_version: '1',
-    };
-    return { graphs, reports, runtime };
-}
 
 export class Runner {
     #wire;
@@ -43,7 +22,6 @@ export class Runner {
     constructor(directory, slots) {
         this.#directory = directory;
         this.#slots = slots;
-        watchExit();
         this.#wire = new Wire({ take: (line) => this.#take(line), end: () => leave(0) });
     }
 

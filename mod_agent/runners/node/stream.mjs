@@ -10,6 +10,9 @@ const MOST_NAME_BYTES = 4096;
 // Modes of the library; the others are made of these.
 const LIBRARY_MODES = ['values', 'updates', 'custom', 'debug', 'tools'];
 
+// Modes that show what a run does: a value that JSON cannot hold does not end it.
+const LENIENT_MODES = new Set(['events', 'tasks', 'debug', 'messages']);
+
 // Modes of chunks that follow the checkpoint of a step; others of the root graph may come between
 // its values and its checkpoint, while the library is steps ahead.
 const STEP_MODES = new Set(['tasks', 'updates', 'debug']);
@@ -50,9 +53,9 @@ function publicCheckpoint({ parentConfig, ...payload }) {
     };
 }
 
-// The name of an event has neither quotes nor control characters.
+// The name of an event has neither quotes nor control characters, nor unpaired surrogates.
 function eventName(mode, namespace) {
-    const name = [mode, ...namespace].join('|').replace(/["\\\p{Cc}\u2028\u2029]/gu, '_').trim();
+    const name = [mode, ...namespace].join('|').replace(/["\\\p{Cc}\p{Cs}\u2028\u2029]/gu, '_').trim();
     if (Buffer.byteLength(name) > MOST_NAME_BYTES) {
         throw new RunnerError('ValueError', `the name of an event has more than ${MOST_NAME_BYTES} bytes`);
     }
@@ -116,12 +119,13 @@ export class RunStream {
 
     // Sends an event if clients requested it.
     async emit(mode, namespace, data, reference) {
-        if (!this.#modes.has(mode.split('/')[0]) || (namespace.length > 0 && !this.#subgraphs)) {
+        const [requested] = mode.split('/');
+        if (!this.#modes.has(requested) || (namespace.length > 0 && !this.#subgraphs)) {
             return;
         }
         await this.#run.output.send('event', {
             event: eventName(mode, namespace), ...reference,
-            ...(data === undefined ? {} : { data: render(data) }) });
+            ...(data === undefined ? {} : { data: render(data, LENIENT_MODES.has(requested)) }) });
     }
 
     // --- Checkpoints and values ----------------------------------------------
@@ -235,7 +239,9 @@ export class RunStream {
     async #takeTask(namespace, payload) {
         const isEnd = 'result' in payload || 'error' in payload;
         if (isEnd) {
-            await this.#end([...namespace, `${payload.name}:${payload.id}`], payload);
+            const own = [...namespace, `${payload.name}:${payload.id}`];
+            await this.#end(own, payload);
+            this.#current.delete(own.join('|'));
             await this.#report(this.#current.get(namespace.join('|')), payload);
         }
         await this.emit('tasks', namespace, publicTask(payload));
@@ -288,7 +294,7 @@ export class RunStream {
         const shown = Object.fromEntries(known);
         if (this.#modes.has('messages-tuple')) {
             await this.#run.output.send('event', {
-                event: eventName('messages', own), data: render([message, shown]) });
+                event: eventName('messages', own), data: render([message, shown], true) });
         }
         if (this.#modes.has('messages')) {
             await this.#messages.take(message, shown);

@@ -2,7 +2,7 @@
 // Lines between the main thread and the supervisor, over wire_thread.mjs, and
 // the bound of the bytes that wait to be written.
 import { Worker } from 'node:worker_threads';
-import { leave } from './log.mjs';
+import { leave } from './exit.mjs';
 
 // Unwritten bytes beyond which runs wait.
 const MOST_BYTES = 1024 * 1024;
@@ -47,11 +47,10 @@ export class Wire {
         }
     }
 
-    // Sends a line, without its line end. Returns a promise when the caller should
-    // wait before it sends more, else undefined.
-    write(line) {
+    // Sends a line, without its line end; length: its bytes, with it. Returns a promise when
+    // the caller should wait before it sends more, else undefined.
+    write(line, length = Buffer.byteLength(line) + 1) {
         const text = `${line}\n`;
-        const length = Buffer.byteLength(text);
         const left = Atomics.add(this.#shared, 0, length) + length;
         this.#batch.push(text);
         if (this.#batch.length === 1) {

@@ -28,4 +28,4 @@ if __name__ == "__main__":
     except ModuleNotFoundError as error:
         print(f"agent runner: {sys.executable} has no LangGraph: {error}", file=sys.stderr)
         sys.exit(2)
-    sys.exit(command_line.main(sys.argv[1:]))
+    command_line.main(sys.argv[1:])

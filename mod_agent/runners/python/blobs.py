@@ -11,7 +11,7 @@ from collections import OrderedDict
 from typing import Any, Iterable
 
 from . import jsontext
-from .kept import Kept, Snapshot, is_unchanged, snapshot
+from .kept import Change, Kept, Snapshot, change_of, is_unchanged, snapshot
 from .lane import Lane, ValueTooLargeError
 
 CACHE_BYTES = 64 << 20
@@ -20,6 +20,9 @@ REQUEST_DIGESTS = 100
 LIST_DIGESTS = 65_536
 PARTS_MAX = 16
 MEMO_VALUES = 512
+# As encoded, and of the objects in them. A larger value is encoded again where the library writes it twice.
+MEMO_BYTES = 4 << 20
+OBJECT_BYTES = 16
 
 Encoded = tuple[str, bytes]
 
@@ -81,21 +84,23 @@ class Blobs:
         # Digests that this run has sent or read.
         self._known: set[str] = set()
         # Objects that were encoded last, by identity: a task's writes become values.
-        self._memo: OrderedDict[int, tuple[Snapshot, str]] = OrderedDict()
+        self._memo: OrderedDict[int, tuple[Snapshot, str, int]] = OrderedDict()
+        self._memo_bytes = 0
 
     # --- Writing -------------------------------------------------------------
 
-    def reference(self, value: Any, serde: Any, before: Reference | None = None) -> tuple[bytes, Reference]:
-        """Sends what is new of a value; `before` is the same channel's in the parent."""
+    def reference(self, value: Any, serde: Any,
+                  before: Reference | None = None) -> tuple[bytes, Reference, Change | None]:
+        """Sends what is new of a value; `before` is the same channel's in the parent. The change is that of a list."""
         if not is_stored_by_element(value):
             digest = self._send_value(value, serde)
-            return jsontext.dumps(digest), Reference([digest], False, None)
-        old = before if before is not None and before.is_list else None
-        keep = old.kept.common(value) if old is not None and old.kept is not None else 0
+            return jsontext.dumps(digest), Reference([digest], False, None), None
+        change = change_of(value, before.kept if before is not None else None)
+        keep = change.keep
         fresh = [self._send_value(item, serde) for item in value[keep:]]
-        digests = old.digests[:keep] + fresh if old is not None else fresh
+        digests = before.digests[:keep] + fresh if before is not None and keep else fresh
         text = jsontext.dumps({"list": {"keep": keep, "items": fresh}})
-        return text, Reference(digests, True, Kept(value, old.kept if old is not None else None, keep))
+        return text, Reference(digests, True, change.kept), change
 
     def _send_value(self, value: Any, serde: Any) -> str:
         found = self._memo.get(id(value))
@@ -108,11 +113,22 @@ class Blobs:
             self._send_parts(digest, encoded)
             self._known.add(digest)
             self._cache.add(digest, encoded)
-        # The snapshot has the object itself, so that the id stays its own.
-        self._memo[id(value)] = (saved, digest)
-        if len(self._memo) > MEMO_VALUES:
-            self._memo.popitem(last=False)
+        self._remember(value, saved, digest, len(encoded[1]))
         return digest
+
+    def _remember(self, value: Any, saved: Snapshot, digest: str, length: int) -> None:
+        if (old := self._memo.pop(id(value), None)) is not None:
+            self._memo_bytes -= old[2]
+        if saved is None:
+            return
+        cost = length + OBJECT_BYTES * len(saved[0])
+        if cost > MEMO_BYTES:
+            return
+        # The snapshot has the object itself, so that the id stays its own.
+        self._memo[id(value)] = (saved, digest, cost)
+        self._memo_bytes += cost
+        while len(self._memo) > MEMO_VALUES or self._memo_bytes > MEMO_BYTES:
+            self._memo_bytes -= self._memo.popitem(last=False)[1][2]
 
     def _send_parts(self, digest: str, encoded: Encoded) -> None:
         kind, data = encoded
@@ -129,6 +145,10 @@ class Blobs:
 
     # --- Reading -------------------------------------------------------------
 
+    def note(self, digests: Iterable[str]) -> None:
+        """The run has read them in a reply: it need not send their values."""
+        self._known.update(digests)
+
     async def load(self, digests: Iterable[str]) -> dict[str, Encoded]:
         """The encoded values; raises RequestError."""
         values: dict[str, Encoded] = {}
@@ -139,7 +159,6 @@ class Blobs:
                 values[digest] = cached
             else:
                 missing.append(digest)
-            self._known.add(digest)
         for start in range(0, len(missing), REQUEST_DIGESTS):
             await self._request(missing[start:start + REQUEST_DIGESTS], values)
         return values

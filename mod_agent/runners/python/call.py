@@ -52,7 +52,7 @@ class Call(Job):
 
         parent = self.head
         if parent is not None:
-            await self.records.check_stored(parent)
+            await self.records.find_start(parent)
         for updates in supersteps:
             if parent is not None:
                 config["configurable"]["checkpoint_id"] = parent

@@ -5,7 +5,6 @@ import argparse
 import asyncio
 import os
 import signal
-import sys
 import threading
 from typing import NoReturn
 
@@ -20,17 +19,19 @@ DEFAULT_SLOTS = 100
 THREAD_STACK_BYTES = 1024 * 1024
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str]) -> NoReturn:
     parser = argparse.ArgumentParser(prog="agent-runner-python")
     parser.add_argument("--slots", type=int, default=DEFAULT_SLOTS, help="the largest number of runs at a time")
     parser.add_argument("--check", action="store_true",
                         help="import the graphs of ./langgraph.json, print their reports as one line of JSON")
     options = parser.parse_args(arguments)
-    return check() if options.check else serve(options.slots)
+    if options.check:
+        check()
+    serve(options.slots)
 
 
-def check() -> int:
-    """0 if all graphs can be used, 1 if some cannot, 2 if langgraph.json cannot be read."""
+def check() -> NoReturn:
+    """Exits with 0 if all graphs can be used, 1 if some cannot, 2 if langgraph.json cannot be read: also if threads or tasks of the graphs go on."""
     # User prints go to standard error.
     out = os.dup(1)
     os.dup2(2, 1)
@@ -40,20 +41,21 @@ def check() -> int:
         found.enter()
     except Exception as error:  # pylint: disable=broad-except
         log.write(application.reason_of(error))
-        return 2
+        os._exit(2)
 
     def refuse(*_: object) -> NoReturn:
         raise RuntimeError("no run executes")
 
     saver, store = PipeSaver(refuse, Bridge()), PipeStore(refuse, Bridge())
     loaded, errors = graphs.load(found.graphs, found.directory, saver, store)
-    reports = asyncio.run(report.of_all(loaded, errors, found.descriptions))
+    reports = asyncio.new_event_loop().run_until_complete(report.of_all(loaded, errors, found.descriptions))
     line = jsontext.dumps({"type": "ready", "graphs": reports, "runtime": report.runtime()}, lenient=True)
-    os.write(out, line + b"\n")
-    return 1 if any("error" in one for one in reports.values()) else 0
+    with open(out, "wb") as output:
+        output.write(line + b"\n")
+    os._exit(1 if any("error" in one for one in reports.values()) else 0)
 
 
-def serve(slots: int) -> int:
+def serve(slots: int) -> NoReturn:
     from .session import Session
 
     threading.stack_size(THREAD_STACK_BYTES)
@@ -67,4 +69,4 @@ def serve(slots: int) -> int:
             loop.run_forever()
         except (SystemExit, KeyboardInterrupt) as error:
             # Code of a graph called exit(): its run ends with the error.
-            print(f"agent runner: {type(error).__name__} in the code of a graph", file=sys.stderr)
+            log.write(f"agent runner: {type(error).__name__} in the code of a graph")

@@ -14,7 +14,7 @@ import sys
 from types import ModuleType
 from typing import Any, AsyncIterator, Callable
 
-from . import log
+from . import jsontext, log
 
 RUN = "threads.create_run"
 UPDATE = "threads.update"
@@ -192,7 +192,7 @@ def load(paths: dict[str, str], directory: str, saver: Any, store: Any) -> tuple
             errors[name] = error
         except BaseException as error:  # pylint: disable=broad-except
             # Also SystemExit: an application's module must not end the runner.
-            errors[name] = GraphError(type(error).__name__, f"{path}: {error}")
+            errors[name] = GraphError(type(error).__name__, f"{path}: {jsontext.text_of(error)}")
             log.write_traceback(error)
         if name in errors:
             log.write(f"graph {name} cannot be loaded: {errors[name].name}: {errors[name]}")

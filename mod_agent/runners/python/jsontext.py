@@ -3,7 +3,7 @@
 
 `dumps` renders what graphs have: messages and pydantic models flat, dataclasses
 and named tuples as objects, sets as arrays, dates in ISO 8601, bytes in base64,
-NaN as null, numbers below 1e-308 as 0, keys as text. A value without a form in JSON is refused
+NaN as null, decimals as numbers, numbers below 1e-308 as 0, keys as text. A value without a form in JSON is refused
 (`NotRenderedError`), or becomes its text with `lenient`. LangGraph itself
 depends on orjson.
 """
@@ -11,7 +11,10 @@ depends on orjson.
 import base64
 import dataclasses
 import datetime
+import decimal
 import enum
+import functools
+import ipaddress
 import json
 import math
 import re
@@ -27,11 +30,15 @@ LEVELS_MAX = 112
 # Digits of an integer; the protocol admits 348.
 DIGITS_MAX = 300
 
+_ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network,
+              ipaddress.IPv4Interface, ipaddress.IPv6Interface)
 _NUL = re.compile("\0|[\ud800-\udfff]")
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 # Numbers with an exponent beyond 308, which the protocol does not admit: all are almost 0.
 _TINY = re.compile(rb"e-3(?:09|[1-9][0-9])")
 _STRING_OR_TINY = re.compile(rb'("(?:[^"\\]|\\.)*")|-?[0-9][0-9.]*e-3(?:09|[1-9][0-9])', re.DOTALL)
+# Beside quotes and backslashes: control characters, ends of lines and surrogates.
+_NOT_IN_NAMES = re.compile('["\\\\\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
 _BRACKETS_ONLY = bytes(c for c in range(256) if c not in b"[]{}")
 
 
@@ -54,9 +61,21 @@ def _default(value: Any) -> Any:
         return value.total_seconds()
     if isinstance(value, BaseException):
         return {"error": type(value).__name__, "message": str(value)}
-    if isinstance(value, (complex, PurePath, re.Pattern)):
+    if isinstance(value, decimal.Decimal):
+        return _number_of(value)
+    if isinstance(value, (complex, PurePath, re.Pattern, datetime.tzinfo, *_ADDRESSES)):
         return str(value)
+    if callable(to_list := getattr(value, "tolist", None)) and not isinstance(value, type):
+        # Arrays of the standard library and of NumPy, and its numbers.
+        return to_list()
     return _slots_of(value)
+
+
+def _number_of(value: decimal.Decimal) -> int | float | None:
+    if not value.is_finite():
+        return None
+    # A large exponent would be as many digits.
+    return int(value) if value.adjusted() < DIGITS_MAX and value == value.to_integral_value() else float(value)
 
 
 def _slots_of(value: Any) -> Any:
@@ -80,12 +99,14 @@ def _lenient(value: Any) -> Any:
 def text_of(value: Any) -> str:
     try:
         return str(value)
-    except Exception:  # pylint: disable=broad-except
+    except (Exception, SystemExit):  # pylint: disable=broad-except
         return f"<{type(value).__qualname__}>"
 
 
 def dumps(value: Any, lenient: bool = False) -> bytes:
     """The JSON text of a value; raises NotRenderedError."""
+    if type(value) is str:
+        return orjson.dumps(clean(value))
     try:
         text = orjson.dumps(value, default=_lenient if lenient else _default)
         if b"\\u0000" not in text:
@@ -183,7 +204,12 @@ def _is_deep(brackets: bytes) -> bool:
 
 def members(fields: Iterable[tuple[str, bytes]]) -> bytes:
     """An object of members whose values are JSON text already."""
-    return b"{" + b",".join(orjson.dumps(clean(name)) + b":" + text for name, text in fields) + b"}"
+    return b"{" + b",".join([_member_name(name) + text for name, text in fields]) + b"}"
+
+
+@functools.lru_cache(maxsize=1024)
+def _member_name(name: str) -> bytes:
+    return orjson.dumps(clean(name)) + b":"
 
 
 def array(items: Iterable[bytes]) -> bytes:
@@ -192,7 +218,7 @@ def array(items: Iterable[bytes]) -> bytes:
 
 def name_of(name: str, limit: int) -> bytes:
     """The text of an event's name or a namespace, for which the protocol has rules; raises NotRenderedError."""
-    if not name.isprintable() or name != name.strip() or '"' in name or "\\" in name or len(name.encode()) > limit:
+    if _NOT_IN_NAMES.search(name) or name != name.strip(" ") or len(name.encode()) > limit:
         raise NotRenderedError(f"a name of more than {limit} bytes, or with characters that are not admitted: {name[:80]!r}")
     return b'"' + name.encode() + b'"'
 

@@ -13,7 +13,7 @@ import enum
 import functools
 import operator
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 # The objects in a value, itself first, and the lengths of those that have members.
 # None: a value that is never found unchanged.
@@ -21,10 +21,14 @@ Snapshot = tuple[list[Any], list[int]] | None
 
 # Beyond it a value is always encoded.
 OBJECTS_MAX = 16_384
+# Namespaces whose last values are kept.
+NAMESPACES_MAX = 256
 
 _LEAVES = frozenset({
     str, int, float, bool, type(None), bytes, complex, decimal.Decimal, datetime.date, datetime.datetime,
     datetime.time, datetime.timedelta, datetime.timezone, types.EllipsisType})
+# Of an element without members.
+_LEAF: Snapshot = ([], [])
 _SEQUENCES = frozenset({list, tuple, set, frozenset})
 _HEAP_TYPE = 1 << 9
 
@@ -60,6 +64,8 @@ def _members(value: Any, kind: type) -> list[Any] | None:
 
 
 def snapshot(value: Any) -> Snapshot:
+    if type(value) in _LEAVES:
+        return [value], []
     objects: list[Any] = []
     lengths: list[int] = []
     waiting = [value]
@@ -86,6 +92,16 @@ def is_unchanged(value: Any, saved: Snapshot) -> bool:
         all(map(operator.is_, now[0], saved[0]))
 
 
+def keep_newest(of_namespaces: dict[str, Any], ns: str, value: Any) -> None:
+    """Those that were used last, and the root's. A checkpoint of the root tells that the tasks of the step before
+    have ended; so have their subgraphs, whose namespaces have colons."""
+    for ended in [ns] if ns else [name for name in of_namespaces if not name or ":" in name]:
+        of_namespaces.pop(ended, None)
+    of_namespaces[ns] = value
+    if len(of_namespaces) > NAMESPACES_MAX:
+        del of_namespaces[next(name for name in of_namespaces if name)]
+
+
 class Kept:
     """A value as it was when it was stored or sent; of a list, each element."""
 
@@ -96,14 +112,13 @@ class Kept:
         if type(value) is list:
             old = before._snapshots[:common] if before is not None else []
             self.value = list(value)
-            self._snapshots = old + [snapshot(item) for item in value[common:]]
+            self._snapshots = old + [_LEAF if type(item) in _LEAVES else snapshot(item) for item in value[common:]]
         else:
             self.value = value
             self._snapshots = [snapshot(value)]
 
     def is_unchanged(self, value: Any) -> bool:
-        if type(value) is list:
-            return type(self.value) is list and self.common(value) == len(value) == len(self.value)
+        """Of a value other than a list."""
         return value is self.value and is_unchanged(value, self._snapshots[0])
 
     def common(self, value: list[Any]) -> int:
@@ -111,8 +126,25 @@ class Kept:
         if type(self.value) is not list:
             return 0
         count = 0
-        for new, saved in zip(value, self._snapshots):
-            if not is_unchanged(new, saved):
+        for new, old, saved in zip(value, self.value, self._snapshots):
+            if new is not old if saved is _LEAF else not is_unchanged(new, saved):
                 break
             count += 1
         return count
+
+
+class Change(NamedTuple):
+    """A list beside its predecessor: the number of first elements that both have, and what to compare the next with."""
+
+    before: Kept | None
+    keep: int
+    kept: Kept
+
+    def is_none(self) -> bool:
+        return self.before is not None and type(self.before.value) is list and \
+            self.keep == len(self.kept.value) == len(self.before.value)
+
+
+def change_of(value: list[Any], before: Kept | None) -> Change:
+    keep = before.common(value) if before is not None else 0
+    return Change(before, keep, Kept(value, before if keep else None, keep))

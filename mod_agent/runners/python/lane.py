@@ -7,6 +7,7 @@ only.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from typing import Any
 
@@ -64,14 +65,14 @@ class Lane:
     # --- Lines ---------------------------------------------------------------
 
     def line(self, kind: str, members: list[tuple[str, bytes]]) -> bytes:
-        """Raises ValueTooLargeError."""
-        body = jsontext.members(members)[1:]
-        line = b'{"type":"%s",%s%s%s\n' % (kind.encode(), self._tail, b"," if members else b"", body)
-        if len(line) - 1 > self._line_max:
+        """Raises ValueTooLargeError, before it copies the members."""
+        head = b'{"type":"%s",%s' % (kind.encode(), self._tail)
+        length = len(head) + sum(len(name) + len(text) + 4 for name, text in members) + 1
+        if length > self._line_max:
             name = next((f" {text.decode()}" for member, text in members if member == "event"), "")
-            raise ValueTooLargeError(f"{CONTENTS.get(kind, kind)}{name} has {len(line) - 1} bytes in a line to the "
+            raise ValueTooLargeError(f"{CONTENTS.get(kind, kind)}{name} has {length} bytes in a line to the "
                                      f"server, more than {self._line_max}")
-        return line
+        return b"".join([head, *(piece for name, text in members for piece in (b',"', name.encode(), b'":', text)), b"}\n"])
 
     def send(self, kind: str, members: list[tuple[str, bytes]]) -> None:
         self._put(self.line(kind, members), False)
@@ -158,7 +159,15 @@ class Lane:
         self.send("end", members)
         self._end = end
         self.pump()
-        await self._end
+        # Threads that the run leaves behind may wait for these.
+        for reply in self._replies.values():
+            if not reply.done():
+                reply.set_exception(RunEndedError("the run has ended"))
+                reply.exception()
+        while not end.done():
+            # Code of a graph may cancel all tasks of the loop.
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.shield(end)
 
     # --- Requests ------------------------------------------------------------
 
@@ -167,13 +176,24 @@ class Lane:
         most = STORE_ARGS_BYTES if op == "store" else ARGS_BYTES
         if len(args) > most:
             raise ValueError(f"{op}: arguments of {len(args)} bytes, at most {most}")
-        async with self._one_request:
+        await self._one_request.acquire()
+        try:
             number, reply = self._new_reply()
             # A long request needs credit, as output does.
             line = self.line("request", [("id", b"%d" % number), ("op", jsontext.dumps(op)), ("args", args),
                                          ("cursor", jsontext.dumps(cursor))])
             self._put(line, len(line) <= LONG_LINE)
-            return await reply
+        except BaseException:
+            self._one_request.release()
+            raise
+        # The next request waits for the reply, also if nobody else does any longer, as after a time limit of a node.
+        reply.add_done_callback(self._end_request)
+        return await asyncio.shield(reply)
+
+    def _end_request(self, reply: asyncio.Future[Any]) -> None:
+        self._one_request.release()
+        # The loop logs errors that nobody has looked at.
+        reply.exception()
 
     def _new_reply(self) -> tuple[int, asyncio.Future[Any]]:
         self._next_id += 1

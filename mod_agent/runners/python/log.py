@@ -21,10 +21,6 @@ LINE_MAX = 7_900
 BLOCKED_SECONDS = 5
 
 
-def write(text: str) -> None:
-    """A line of the runner itself, about the current run if there is one."""
-    print(text, file=sys.stderr)
-
 
 class Lines(io.TextIOBase):
     """A text stream that writes whole lines to a descriptor."""
@@ -33,7 +29,9 @@ class Lines(io.TextIOBase):
         super().__init__()
         self._fd = fd
         self._parts: dict[str, str] = {}
-        self._lock = threading.Lock()
+        # A finalizer or a handler of a signal may print while its thread is in write().
+        self._lock = threading.RLock()
+        os.register_at_fork(after_in_child=self._unlock)
 
     encoding = "utf-8"
     errors = "replace"
@@ -43,6 +41,16 @@ class Lines(io.TextIOBase):
 
     def fileno(self) -> int:
         return self._fd
+
+    @property
+    def buffer(self) -> "LinesOfBytes":
+        return LinesOfBytes(self)
+
+    def reconfigure(self, **_: Any) -> None:
+        """Lines in UTF-8 is what the log has."""
+
+    def _unlock(self) -> None:
+        self._lock = threading.RLock()
 
     def write(self, text: str) -> int:
         run = current_run.get()
@@ -76,16 +84,38 @@ class Lines(io.TextIOBase):
             self._write_line(prefix + rest)
 
 
-def install(out: int = 1) -> None:
-    """Takes the place of sys.stdout, whose lines go to descriptor `out`, and sys.stderr."""
-    sys.stdout = Lines(out)
-    sys.stderr = Lines(2)
+class LinesOfBytes(io.RawIOBase):
+    """`sys.stdout.buffer`."""
+
+    def __init__(self, lines: Lines) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._lines.write(bytes(data).decode("utf-8", "replace"))
+        return len(data)
+
+
+# Also where code of a graph has replaced sys.stdout and sys.stderr.
+_out, _errors = Lines(1), Lines(2)
+
+
+def install() -> None:
+    """Takes the place of sys.stdout and sys.stderr."""
+    sys.stdout, sys.stderr = _out, _errors
+
+
+def write(text: str) -> None:
+    """A line of the runner itself, about the current run if there is one."""
+    _errors.write(text + "\n")
 
 
 def end_run(run_id: str) -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, Lines):
-            stream.end_run(run_id)
+    _out.end_run(run_id)
+    _errors.end_run(run_id)
 
 
 @contextlib.contextmanager
@@ -101,4 +131,8 @@ def watch(what: str) -> Iterator[None]:
 
 
 def write_traceback(error: BaseException) -> None:
-    write("".join(traceback.format_exception(error)).rstrip())
+    try:
+        text = "".join(traceback.format_exception(error)).rstrip()
+    except Exception as reason:  # pylint: disable=broad-except
+        text = f"{type(error).__name__}, whose traceback cannot be shown: {type(reason).__name__}"
+    write(text)

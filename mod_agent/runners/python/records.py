@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any, AsyncIterator, Mapping, Sequence
+from typing import Any, AsyncIterator, Callable, Iterator, Mapping, Sequence
 
 from . import jsontext
 from .blobs import Blobs, Encoded, Reference
-from .kept import Kept
+from .kept import Change, Kept, keep_newest
 from .lane import ARGS_BYTES, Lane
 
 Channels = dict[str, Reference]
+OnPut = Callable[[str, str, str | None, Mapping[str, Any], Mapping[str, Change | None]], None]
 
 # A request names at most so many.
 DELTA_CHANNELS = 64
@@ -47,6 +48,10 @@ class Stored:
                 self.writes[-1][3] = join(self.writes[-1][3], write[3])
             else:
                 self.writes.append(list(write))
+
+    def references(self) -> Iterator[Any]:
+        yield from self.channels.values()
+        yield from (write[3] for write in self.writes)
 
 
 def join(before: Any, after: Any) -> Any:
@@ -105,9 +110,14 @@ class Records:
         self._last_put: dict[str, str] = {}
         self._read: set[tuple[str, str]] = set()
         self._changed = asyncio.Condition()
-        self._has_failed = False
-        self._first: Stored | None = None
+        # Namespaces of which a put has failed: the library makes no others there.
+        self._failed: set[str] = set()
+        # The checkpoint from which the run starts, for the get() that follows, and whether it is the thread's last one.
+        self._first: tuple[Stored, bool] | None = None
         self.is_sync = False
+        # Called while the values are those of the checkpoint: on_put(ns, id, parent, values, changes), with a member of
+        # changes for each channel of which the checkpoint has a new version.
+        self.on_put: OnPut | None = None
         # The values of the head, as they were read.
         self.head_values: dict[str, Kept] = {}
 
@@ -121,13 +131,16 @@ class Records:
             last = self._last.get(ns)
             channels = dict(last[1]) if last is not None and last[0] == parent else {}
             texts = []
+            changes: dict[str, Change | None] = {}
             for name in names:
                 if name in values:
-                    text, channels[name] = self._blobs.reference(values[name], serde, channels.get(name))
+                    text, channels[name], changes[name] = self._blobs.reference(values[name], serde, channels.get(name))
                 else:
                     channels.pop(name, None)
                     text = b"null"
                 texts.append((name, text))
+            if self.on_put is not None:
+                self.on_put(ns, checkpoint_id, parent, values, changes)
             members = [("ns", jsontext.dumps(ns)), ("checkpoint_id", jsontext.dumps(checkpoint_id)),
                        ("parent", jsontext.dumps(parent)), ("checkpoint", jsontext.dumps(checkpoint)),
                        ("metadata", jsontext.dumps(metadata, lenient=True)), ("channels", jsontext.members(texts))]
@@ -136,10 +149,10 @@ class Records:
             else:
                 self._lane.send("put", members)
                 await self._lane.room()
-            self._last[ns] = (checkpoint_id, channels)
+            self._keep(ns, checkpoint_id, channels)
             self._last_put[ns] = checkpoint_id
         except BaseException:
-            self._has_failed = True
+            self._failed.add(ns)
             await self._notify()
             raise
         self._put.add((ns, checkpoint_id))
@@ -172,27 +185,30 @@ class Records:
         return (ns, checkpoint_id) in self._read and (ns, checkpoint_id) not in self._put
 
     async def wait_for_put(self, ns: str, checkpoint_id: str) -> None:
-        """Returns when the checkpoint was put, or when one could not be."""
+        """Returns when the checkpoint was put, or when one of its namespace could not be."""
         async with self._changed:
-            await self._changed.wait_for(lambda: self._has_failed or (ns, checkpoint_id) in self._put)
+            await self._changed.wait_for(lambda: ns in self._failed or (ns, checkpoint_id) in self._put)
 
     # --- Reading -------------------------------------------------------------
 
-    async def find_thread_head(self) -> str | None:
-        """The id of the thread's last checkpoint, which is kept for the first get()."""
-        self._first = await self.get("", None)
-        return None if self._first is None else self._first.tuple["checkpoint_id"]
+    async def find_start(self, checkpoint_id: str) -> bool:
+        """Reads the checkpoint from which the run starts. Returns whether it is the thread's last one; else the run is a fork.
 
-    async def check_stored(self, checkpoint_id: str) -> None:
-        """Raises ForeignStateError for a checkpoint that has a state and nothing of the library: a built-in graph's."""
-        self._first = await self.get("", checkpoint_id)
-        if self._first is None:
-            raise ForeignStateError("a built-in graph has saved the state of the thread, which no application can continue")
+        Raises ForeignStateError for one that has a state and nothing of the library: a built-in graph has saved it.
+        """
+        for asked in (None, checkpoint_id):
+            stored = await self.get("", asked)
+            if stored is not None and stored.tuple["checkpoint_id"] == checkpoint_id:
+                self._first = (stored, asked is None)
+                return asked is None
+        raise ForeignStateError("a built-in graph has saved the state of the thread, which no application can continue")
 
     async def get(self, ns: str, checkpoint_id: str | None) -> Stored | None:
         first, self._first = self._first, None
-        if first is not None and ns == "" and checkpoint_id in (None, first.tuple["checkpoint_id"]) and not self._put:
-            return first
+        if first is not None and ns == "" and not self._put:
+            stored, is_last = first
+            if checkpoint_id == stored.tuple["checkpoint_id"] or (checkpoint_id is None and is_last):
+                return stored
         if self._is_new_thread and not self._put and checkpoint_id is None:
             return None
         check_id(checkpoint_id)
@@ -205,13 +221,13 @@ class Records:
         while cursor is not None:
             result, cursor = await self._lane.request("checkpoint.get", args, cursor)
             stored.add(result)
+        self._blobs.note(digest for reference in stored.references() for digest in digests_of(reference))
         return stored
 
     async def values(self, stored: Stored, serde: Any) -> tuple[dict[str, Any], list[tuple[str, str, Any]]]:
         """The values of the channels, and the writes."""
         stored.writes.sort(key=lambda write: (write[4] or "", write[0], write[1]))
-        references = [*stored.channels.values(), *(write[3] for write in stored.writes)]
-        encoded = await self._blobs.load(digest for reference in references for digest in digests_of(reference))
+        encoded = await self._blobs.load(digest for reference in stored.references() for digest in digests_of(reference))
         values, channels = {}, {}
         # A channel without a version is one that the graph no longer has.
         versions = stored.tuple["checkpoint"].get("channel_versions") or {}
@@ -231,9 +247,12 @@ class Records:
         last = self._last.get(ns)
         # The objects of a checkpoint that this run has put are those of the graph.
         if last is None or last[0] != checkpoint_id:
-            self._last[ns] = (checkpoint_id, channels)
+            self._keep(ns, checkpoint_id, channels)
         if ns == "" and checkpoint_id == self.head and not self._put:
             self.head_values |= {name: channels[name].kept or Kept(value) for name, value in values.items()}
+
+    def _keep(self, ns: str, checkpoint_id: str, channels: Channels) -> None:
+        keep_newest(self._last, ns, (checkpoint_id, channels))
 
     async def list(self, ns: str | None, before: str | None, filter_: Mapping[str, Any] | None,
                    limit: int | None) -> AsyncIterator[Stored]:
@@ -273,7 +292,9 @@ class Records:
 
     async def _decode_delta(self, seeds: dict[str, Any], writes: dict[str, list[Any]], serde: Any) -> dict[str, Any]:
         references = [*seeds.values(), *(write[1] for items in writes.values() for write in items)]
-        encoded = await self._blobs.load(digest for reference in references for digest in digests_of(reference))
+        digests = [digest for reference in references for digest in digests_of(reference)]
+        self._blobs.note(digests)
+        encoded = await self._blobs.load(digests)
         history: dict[str, Any] = {}
         for name, items in writes.items():
             history[name] = {"writes": [(item[0], name, decode(item[1], encoded, serde)) for item in items]}

@@ -32,7 +32,7 @@ def _attempt(name: str, what: str, make: Callable[[], Any]) -> Any:
             value = make()
         return value if len(jsontext.dumps(value, lenient=True)) <= PART_MAX else None
     except Exception as error:  # pylint: disable=broad-except
-        log.write(f"graph {name} has no {what}: {type(error).__name__}: {error}")
+        log.write(f"graph {name} has no {what}: {type(error).__name__}: {jsontext.text_of(error)}")
         return None
 
 
@@ -78,7 +78,7 @@ async def of_graph(graph: graphs.Graph, description: str | None) -> dict[str, An
             return {"description": description, "schemas": schemas_of(used, graph.name), "drawing": drawing,
                     "factory": graph.is_factory, "has_subgraphs": subgraphs is not False}
     except (Exception, SystemExit) as error:  # pylint: disable=broad-except
-        return _refusal(graph, type(error).__name__, str(error))
+        return _refusal(graph, type(error).__name__, jsontext.text_of(error))
 
 
 def _refusal(graph: graphs.Graph, name: str, message: str) -> dict[str, Any]:

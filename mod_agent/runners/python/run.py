@@ -104,7 +104,7 @@ def payload_of(snapshot: Any) -> dict[str, Any]:
 
 
 def name_of(error: BaseException) -> str:
-    return error.name if isinstance(error, graphs.GraphError) else type(error).__name__
+    return jsontext.one_line(error.name if isinstance(error, graphs.GraphError) else type(error).__name__, 200)
 
 
 def to_command(form: Mapping[str, Any]) -> Any:
@@ -142,6 +142,7 @@ class Run(Job):
         self._durability = message.get("durability") or "async"
         self._is_exit = self._durability == "exit"
         self.records.is_sync = self._durability == "sync"
+        self.records.on_put = self.states.on_put
         modes = set(message["stream_modes"])
         self._modes = modes
         self._stream = Stream(lane, modes, bool(message.get("stream_subgraphs")))
@@ -182,7 +183,7 @@ class Run(Job):
 
     async def _execute(self) -> None:
         config = self.config() | {"run_id": uuid.UUID(self.run_id), "run_name": self._graph.name}
-        if await self._is_addressed():
+        if self.head is not None and await self._is_addressed(self.head):
             config["configurable"]["checkpoint_id"] = self.head
         context = self.message.get("context") or None
         async with self._graph.use(graphs.RUN, config, context) as graph:
@@ -197,15 +198,15 @@ class Run(Job):
                 self._stream.command(error.args[0])
             await self._show_last(graph, config)
 
-    async def _is_addressed(self) -> bool:
-        """Whether the client named the checkpoint from which the run starts, for the library to go back to it."""
-        if self.head is None or self.message["attempt"] > 1:
-            return False
+    async def _is_addressed(self, head: str) -> bool:
+        """Whether the library has to go back to the checkpoint from which the run starts; raises ForeignStateError.
+
+        So it does for a fork, at each attempt, and for the last checkpoint if the client has named it, at the first one.
+        """
+        if not await self.records.find_start(head):
+            return True
         named = ((self.message.get("config") or {}).get("configurable") or {}).get("checkpoint_id")
-        if await self.records.find_thread_head() == self.head:
-            return str(named).lower() == self.head
-        await self.records.check_stored(self.head)
-        return True
+        return self.message["attempt"] == 1 and str(named).lower() == head
 
     async def _show_last(self, graph: Any, config: dict[str, Any]) -> None:
         """Old versions do not stream the checkpoint at which a breakpoint after a node stops."""

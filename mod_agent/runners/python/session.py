@@ -164,7 +164,7 @@ class Session:
         self._exit(2)
 
     def _input_ended(self, reason: str | None) -> None:
-        """In the thread of the wire: the supervisor is gone, or wrote what is not JSON."""
+        """The supervisor is gone, or wrote what is not JSON, or a pipe was closed here."""
         if reason is not None:
             log.write(f"agent runner: {reason}")
         os._exit(0 if reason is None else 2)

@@ -5,14 +5,20 @@ Values are sent as differences from the checkpoint before; see `kept` for what c
 as unchanged.
 """
 
-from typing import Any, Mapping
+from collections import OrderedDict
+from typing import Any, Mapping, NamedTuple
 
 from . import jsontext
-from .kept import Kept
+from .kept import Change, Kept, change_of, keep_newest
 from .lane import Lane
 
 # The name under which a state without names is shown.
 ROOT = "__root__"
+# Channels of the library begin with these; a state does not show them.
+HIDDEN = ("__start__", "__pregel_", "__error__", "__no_writes__", "branch:", "join:")
+# Checkpoints that were put and not sent, while the supervisor reads slowly: beyond it the oldest is rendered when it is sent.
+CAPTURED_MAX = 256
+CAPTURED_BYTES = 8 << 20
 
 
 def values_of(payload: Any) -> dict[str, Any]:
@@ -27,20 +33,56 @@ def configurable_of(config: Any) -> dict[str, Any]:
     return (config or {}).get("configurable") or {}
 
 
-def render_value(value: Any, before: Kept | None) -> tuple[bytes, Kept]:
-    """The JSON of a channel's value, by difference from `before`."""
-    if before is not None and before.is_unchanged(value):
-        return b'{"$same":true}', before
+SAME = b'{"$same":true}'
+
+
+def render_value(value: Any, before: Kept | None, change: Change | None = None) -> tuple[bytes, Kept]:
+    """The JSON of a channel's value, by difference from `before`; `change` is that of a list, if it is known."""
     if type(value) is list:
-        keep = before.common(value) if before is not None else 0
-        items = jsontext.dumps(value[keep:])
-        text = b'{"$list":{"keep":%d,"items":%s}}' % (keep, items) if keep else items
-        return text, Kept(value, before if keep else None, keep)
+        if change is None or change.before is not before:
+            change = change_of(value, before)
+        if before is not None and change.is_none():
+            return SAME, before
+        items = jsontext.dumps(value[change.keep:])
+        text = b'{"$list":{"keep":%d,"items":%s}}' % (change.keep, items) if change.keep else items
+        return text, change.kept
+    if before is not None and before.is_unchanged(value):
+        return SAME, before
     text = jsontext.dumps(value)
     # It would have a meaning of its own if it had no other member; wrapped it has none.
     if text.startswith((b'{"$list":', b'{"$same":', b'{"$value":')):
         text = b'{"$value":' + text + b"}"
     return text, Kept(value)
+
+
+class Member(NamedTuple):
+    """A channel of a checkpoint, rendered by difference from `before`."""
+
+    value: Any
+    before: Kept | None
+    text: bytes
+    kept: Kept
+
+
+class Captured(NamedTuple):
+    members: dict[str, Member]
+    length: int
+
+
+def capture(values: Mapping[str, Any], changes: Mapping[str, Change | None], known: Mapping[str, Kept]) -> Captured:
+    """A channel without a new version is stored as it was, and shown so."""
+    members: dict[str, Member] = {}
+    for name, value in values.items():
+        if not name.startswith(HIDDEN):
+            before = known.get(name)
+            try:
+                rendered = (SAME, before) if before is not None and name not in changes else \
+                    render_value(value, before, changes.get(name))
+                members[name] = Member(value, before, *rendered)
+            except Exception:  # pylint: disable=broad-except
+                # If the state shows it, send() raises.
+                pass
+    return Captured(members, sum(len(member.text) for member in members.values()))
 
 
 class States:
@@ -50,18 +92,50 @@ class States:
         self._lane = lane
         self._head = head
         self._head_values = head_values
+        # Of each namespace the checkpoint that was sent last, and the one that was put last.
         self._last: dict[str, tuple[str, dict[str, Kept]]] = {}
+        self._newest: dict[str, tuple[str, dict[str, Kept]]] = {}
+        # Checkpoints that were put and not sent, by namespace and id.
+        self._captured: OrderedDict[tuple[str, str], Captured] = OrderedDict()
+        self._captured_bytes = 0
+        # Of each namespace the id of the last checkpoint.
+        self._ids: dict[str, str] = {}
         self.head = head
         self.next: list[str] | None = None
+
+    def on_put(self, ns: str, checkpoint_id: str, parent: str | None, values: Mapping[str, Any],
+               changes: Mapping[str, Change | None]) -> None:
+        """Renders what a checkpoint changes when it is put.
+
+        The next nodes of a subgraph begin before the library's stream shows it, and may change objects in their place.
+        """
+        newest = self._newest.get(ns)
+        found = capture(values, changes, newest[1] if newest is not None and newest[0] == parent else self._known(ns, parent))
+        keep_newest(self._newest, ns, (checkpoint_id, {name: member.kept for name, member in found.members.items()}))
+        self._captured[ns, checkpoint_id] = found
+        self._captured_bytes += found.length
+        while len(self._captured) > CAPTURED_MAX or self._captured_bytes > CAPTURED_BYTES:
+            self._captured_bytes -= self._captured.popitem(last=False)[1].length
+
+    def _take_captured(self, ns: str, checkpoint_id: str) -> dict[str, Member]:
+        found = self._captured.pop((ns, checkpoint_id), None)
+        if found is None:
+            return {}
+        self._captured_bytes -= found.length
+        return found.members
 
     def send(self, payload: Mapping[str, Any], ns: str) -> None:
         """`payload` is that of the library's mode `checkpoints`. Raises NotRenderedError, ValueTooLargeError."""
         checkpoint_id = configurable_of(payload["config"])["checkpoint_id"]
         parent = configurable_of(payload.get("parent_config")).get("checkpoint_id")
-        known = self._known(ns, parent)
+        known, captured = self._known(ns, parent), self._take_captured(ns, checkpoint_id)
         texts, kept = [], {}
         for name, value in values_of(payload["values"]).items():
-            text, kept[name] = render_value(value, known.get(name))
+            member = captured.get(name)
+            if member is not None and member.value is value and member.before in (None, known.get(name)):
+                text, kept[name] = member.text, member.kept
+            else:
+                text, kept[name] = render_value(value, known.get(name))
             texts.append((name, text))
         metadata = dict(payload.get("metadata") or {})
         metadata.setdefault("writes", None)
@@ -70,13 +144,17 @@ class States:
             ("values", jsontext.members(texts)), ("next", jsontext.dumps(list(payload["next"]))),
             ("tasks", jsontext.dumps([task_line(task) for task in payload["tasks"]], lenient=True)),
             ("metadata", jsontext.dumps(metadata, lenient=True)), ("opaque", b"null")])
-        self._last[ns] = (checkpoint_id, kept)
+        self._ids[ns] = checkpoint_id
+        keep_newest(self._last, ns, (checkpoint_id, kept))
         if not ns:
             self.head, self.next = checkpoint_id, list(payload["next"])
+            # From here on the differences are those from what was sent.
+            self._head_values.clear()
 
     def note(self, payload: Mapping[str, Any], ns: str) -> None:
         """The run goes on from this checkpoint, which an earlier run has sent."""
-        self._last[ns] = (configurable_of(payload["config"])["checkpoint_id"], {} if ns else self._head_values)
+        self._ids[ns] = configurable_of(payload["config"])["checkpoint_id"]
+        keep_newest(self._last, ns, (self._ids[ns], {} if ns else self._head_values))
         if not ns:
             self.next = list(payload["next"])
 
@@ -87,7 +165,7 @@ class States:
         return self._head_values if not ns and parent is not None and parent == self._head else {}
 
     def last_id(self, ns: str) -> str | None:
-        return self._last[ns][0] if ns in self._last else self._head if not ns else None
+        return self._ids.get(ns, None if ns else self._head)
 
     def send_task(self, ns: str, checkpoint_id: str, result: Mapping[str, Any]) -> None:
         """`result` is that of the library's mode `tasks`, at the end of a task."""

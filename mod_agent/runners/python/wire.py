@@ -2,12 +2,14 @@
 """The two pipes to the supervisor: lines in and out, and the answers to `ping`.
 
 A thread of its own reads descriptor 3, so that a node that blocks the loop does
-not look like a dead process. Any thread may write a line. A line is written at
-once if the pipe accepts it; the rest of it waits here and is written by the
-thread. The runs bound what waits: each has at most 256 KiB without credit.
+not look like a dead process. The lines of one turn of the loop are written
+together, since each write wakes the supervisor. Bytes that the pipe does not take
+wait here and are written by the thread. The runs bound their number: each has at
+most 256 KiB without credit.
 """
 
 import asyncio
+import errno
 import json
 import os
 import select
@@ -17,15 +19,19 @@ from collections import deque
 from typing import Any, Callable
 
 READ_SIZE = 1 << 18
+# Lines of this length together are written before the loop turns.
+TURN_BYTES = 1 << 16
 # The runs write no more while this much waits for the pipe.
 PENDING_MAX = 1 << 20
+# Of a forked process that returns from its node.
+CHILD_STATUS = 2
 
 
 class Wire:
     """Owns descriptors 3 and 4, which no child process inherits.
 
     `on_message` is called on the loop with each message but `ping`; `on_end` in
-    the thread at the end of the input or at the first error; `on_room` on the
+    any thread at the end of the input or at the first error, and does not return; `on_room` on the
     loop when the pipe has taken what waited.
     """
 
@@ -35,6 +41,9 @@ class Wire:
         self._on_message = on_message
         self._on_end = on_end
         self._on_room = on_room
+        # Lines of this turn of the loop; on the loop only.
+        self._turn: list[bytes] = []
+        self._turn_bytes = 0
         self._lock = threading.Lock()
         self._pending: deque[memoryview] = deque()
         self._pending_bytes = 0
@@ -55,9 +64,22 @@ class Wire:
         return self._pending_bytes > PENDING_MAX
 
     def write(self, line: bytes) -> None:
-        """Writes a line, which ends with LF; from any thread."""
+        """Writes a line, which ends with LF, at the end of this turn of the loop; on the loop."""
+        if not self._turn:
+            self._loop.call_soon(self._write_turn)
+        self._turn.append(line)
+        self._turn_bytes += len(line)
+        if self._turn_bytes > TURN_BYTES:
+            self._write_turn()
+
+    def _write_turn(self) -> None:
+        lines, self._turn, self._turn_bytes = self._turn, [], 0
+        if lines:
+            self._write(lines[0] if len(lines) == 1 else b"".join(lines))
+
+    def _write(self, lines: bytes) -> None:
         with self._lock:
-            rest = memoryview(line)
+            rest = memoryview(lines)
             if not self._pending:
                 rest = self._write_some(rest)
             if not rest:
@@ -68,19 +90,22 @@ class Wire:
         self._wake()
 
     def flush(self) -> None:
-        """Writes what waits, before the process exits; blocks."""
+        """Writes what waits, before the process exits; blocks. On the loop."""
+        self._write_turn()
         with self._lock:
             os.set_blocking(4, True)
             while self._pending:
                 self._write_pending()
 
-    @staticmethod
-    def _write_some(data: memoryview) -> memoryview:
+    def _write_some(self, data: memoryview) -> memoryview:
         try:
             return data[os.write(4, data):]
         except BlockingIOError:
             return data
-        except OSError:
+        except OSError as error:
+            if error.errno == errno.EBADF:
+                # A graph has closed it, or a process that a node has forked goes on with the runs.
+                self._on_end("descriptor 4 is closed")
             # The supervisor is gone; the end of descriptor 3 ends the process.
             return data[len(data):]
 
@@ -104,6 +129,10 @@ class Wire:
                 os.close(fd)
             except OSError:
                 pass
+        # A child that returns to the loop would go on with all runs beside its parent.
+        for handle in getattr(self._loop, "_ready", ()):
+            handle.cancel()
+        self._loop.call_soon(os._exit, CHILD_STATUS)
 
     # --- The thread ----------------------------------------------------------
 

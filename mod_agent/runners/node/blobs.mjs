@@ -4,9 +4,12 @@
 import { createHash } from 'node:crypto';
 import { RunnerError } from './errors.mjs';
 import { entryOf, knownEntry, remember } from './known.mjs';
+import { Recent } from './recent.mjs';
 import { keepWarm } from './warm.mjs';
 
 const MOST_DIGESTS = 65536;
+// Values that are not sent again; more than those of a few long lists.
+const MOST_SENT = 262144;
 // Bytes of a part: with all escapes its text is no longer than a line may be.
 const PART_BYTES = 4190000;
 const MOST_PARTS = 16;
@@ -39,11 +42,11 @@ function partsOf(bytes) {
     return parts;
 }
 
-export class Values {
+export class Blobs {
     #output;
     #serde;
     // Digests that this run has sent or read.
-    #digests = new Set();
+    #digests = new Recent(MOST_SENT);
     #warm;
 
     // warm: digest -> value of the last run of the thread.

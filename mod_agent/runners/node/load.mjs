@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Imports and describes the graphs of an application, for `ready`. A graph that waits for
+// ever, at its import or in its factory, has an error, and holds up no other. Time counts
+// in which the process waits, and half of that in which it computes: so a slow machine
+// makes nothing late.
+import { whileImporting } from './exit.mjs';
+import { Graph } from './graphs.mjs';
+import { Library } from './library.mjs';
+
+const TICK_MS = 50;
+// After which the import of the next graph begins beside one that waits.
+const OVERTAKE_MS = 100;
+// After which a graph has an error; the supervisor waits 30 s for `ready`.
+const LIMIT_MS = 10000;
+
+function measure() {
+    const { user, system } = process.cpuUsage();
+    return { idle: performance.eventLoopUtilization().idle, cpu: (user + system) / 1000 };
+}
+
+// A clock of the time that the process spends, whatever others compute.
+export class Clock {
+    #measure;
+    #last;
+    // Milliseconds of waiting; the same and half of those of computing.
+    #now = { idle: 0, spent: 0 };
+    // {of: 'idle' or 'spent', at, resolve} of who waits.
+    #limits = new Set();
+    #timer;
+
+    // measure(): milliseconds {idle, cpu} since the process began.
+    constructor(source = measure) {
+        this.#measure = source;
+        this.#last = source();
+        this.#timer = setInterval(() => this.tick(), TICK_MS);
+    }
+
+    tick() {
+        const { idle, cpu } = this.#measure();
+        // A process that gets no processor when its timer ends was not idle all the time.
+        const waited = Math.min(idle - this.#last.idle, TICK_MS);
+        this.#now.idle += waited;
+        this.#now.spent += waited + (cpu - this.#last.cpu) / 2;
+        this.#last = { idle, cpu };
+        for (const limit of this.#limits) {
+            if (limit.at <= this.#now[limit.of]) {
+                limit.resolve();
+            }
+        }
+    }
+
+    // The result of the promise, or undefined if it takes longer.
+    async within(promise, of, ms) {
+        const limit = { of, at: this.#now[of] + ms };
+        const isOver = new Promise((resolve) => {
+            limit.resolve = resolve;
+        });
+        this.#limits.add(limit);
+        try {
+            return await Promise.race([promise, isOver]);
+        } finally {
+            this.#limits.delete(limit);
+        }
+    }
+
+    stop() {
+        clearInterval(this.#timer);
+    }
+}
+
+// The graphs of an application, imported one after another, and their reports.
+// importing(names): told whenever it changes which graphs are being imported.
+export async function loadGraphs(directory, definitions, importing = () => {}) {
+    const library = new Library(directory);
+    const clock = new Clock();
+    const graphs = new Map();
+    const reports = new Map();
+    const current = new Set();
+    const report = async (graph) => {
+        const found = await clock.within(graph.open(directory, library), 'spent', LIMIT_MS)
+            ?? graph.giveUp(LIMIT_MS / 1000);
+        reports.set(graph.name, found);
+        current.delete(graph.name);
+        importing([...current]);
+    };
+    await whileImporting(async () => {
+        const ends = [];
+        for (const [name, definition] of Object.entries(definitions)) {
+            const graph = new Graph(name, definition);
+            graphs.set(name, graph);
+            importing([...current.add(name)]);
+            const end = report(graph);
+            ends.push(end);
+            await clock.within(end, 'idle', OVERTAKE_MS);
+        }
+        await Promise.all(ends);
+    });
+    clock.stop();
+    const runtime = {
+        language: 'JavaScript', version: process.versions.node, library: 'langgraph',
+        library_version: library.version, runner_version: '1',
+    };
+    return { graphs, reports: Object.fromEntries(reports), runtime };
+}
