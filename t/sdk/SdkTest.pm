@@ -120,6 +120,21 @@ sub node_application {
     });
 }
 
+# with_graph('python', 'store_graph.py', 'notes'): a folder of an application with the
+# graph of a file of this folder, beside the packages of the example of the language.
+# (folder, those packages)
+sub with_graph {
+    my ($language, $file, $graph) = @_;
+    my $packages = application($language);
+    my $folder = tempdir('agent-test-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+    chmod 0755, $folder;
+    symlink "$packages/$_", "$folder/$_" for grep { -e "$packages/$_" } qw(.agent node_modules);
+    copy("$HERE/$file", $folder) or die "$file: $!\n";
+    my ($name) = $file =~ m{([^/]+)\z};
+    write_file("$folder/langgraph.json", qq({"dependencies":["."],"graphs":{"$graph":"./$name:graph"}}));
+    return ($folder, $packages);
+}
+
 # library('python'): a copy of an application of t/sdk/library, whose packages are
 # installed once: those of langchain and deepagents too. (folder, its packages)
 sub library {

@@ -4,38 +4,21 @@
 use strict;
 use warnings;
 use AgentTest::Client qw(read_events);
-use AgentTest::Env qw(write_file);
 use AgentTest::Wait;
-use Cpanel::JSON::XS;
-use File::Copy qw(copy);
-use File::Temp qw(tempdir);
 use FindBin;
 use lib $FindBin::Bin;
 use SdkTest;
 use Test::More;
 
-my %packages = (python => '.agent', javascript => 'node_modules');
-my %file = (python => 'graph.py', javascript => 'graph.mjs');
-
-# A folder of one application, beside the packages of the example.
-sub folder {
-    my ($language) = @_;
-    my $example = SdkTest::application($language);
-    my $folder = tempdir('/tmp/agent-test-large.XXXXXX', CLEANUP => 1);
-    symlink "$example/$packages{$language}", "$folder/$packages{$language}" or die "symlink: $!\n";
-    copy("$FindBin::Bin/large/$file{$language}", $folder) or die "$file{$language}: $!\n";
-    write_file("$folder/langgraph.json", encode_json({ dependencies => ['.'], graphs => { pile => "./$file{$language}:graph" } }));
-    chmod 0755, $folder or die "$folder: $!\n";
-    return (SdkTest::is_readable($example), $folder);
-}
+my %file_of = (python => 'large/graph.py', javascript => 'large/graph.mjs');
 
 # The lengths of what a state has.
 sub sizes { return [ scalar @{ $_[0]{parts} }, length($_[0]{text} // '') ] }
 
 for my $language (qw(python javascript)) {
-    my ($is_readable, $folder) = folder($language);
+    my ($folder, $packages) = SdkTest::with_graph($language, $file_of{$language}, 'pile');
     subtest $language => sub {
-        plan skip_all => 'the user of runners may not read the packages' if !$is_readable;
+        plan skip_all => "the user of runners may not read $packages" if !SdkTest::is_readable($packages);
         my $sdk = SdkTest->new(config => <<"CONF");
 AgentApplication large $folder
 AgentNodeProgram "@{[SdkTest::node()]}"

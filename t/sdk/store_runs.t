@@ -2,9 +2,7 @@
 # The store of a deployment, used by graphs in Python and JavaScript and by clients.
 use strict;
 use warnings;
-use AgentTest::Env qw(slurp write_file);
 use AgentTest::Wait;
-use File::Temp qw(tempdir);
 use FindBin;
 use lib $FindBin::Bin;
 use SdkTest;
@@ -12,20 +10,8 @@ use Test::More;
 
 my %file_of = (python => 'store_graph.py', javascript => 'store_graph.mjs');
 
-# The folder of an application with one graph, beside the packages of the example of its language.
-sub application {
-    my ($language) = @_;
-    my $packages = SdkTest::application($language);
-    my $folder = tempdir("agent-test-XXXXXX", TMPDIR => 1, CLEANUP => 1);
-    chmod 0755, $folder;
-    symlink "$packages/$_", "$folder/$_" for grep { -e "$packages/$_" } qw(.agent node_modules);
-    write_file("$folder/$file_of{$language}", slurp("$FindBin::Bin/$file_of{$language}"));
-    write_file("$folder/langgraph.json", qq({"dependencies":["."],"graphs":{"notes":"./$file_of{$language}:graph"}}));
-    return ($folder, $packages);
-}
-
 for my $language (sort keys %file_of) {
-    my ($folder, $packages) = application($language);
+    my ($folder, $packages) = SdkTest::with_graph($language, $file_of{$language}, 'notes');
     subtest $language => sub {
         plan skip_all => "the user of runners may not read $packages" if !SdkTest::is_readable($packages);
         my $sdk = SdkTest->new(config => <<"CONF");

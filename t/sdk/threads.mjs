@@ -35,6 +35,61 @@ scenario('threads', async (t) => {
         'an unknown thread cannot be deleted');
 });
 
+scenario('thread searches', async (t) => {
+    const search = (query) => client.threads.search(query);
+    const count = (query) => client.threads.count(query);
+    const metadata = { topic: 'search-js' };
+    const ids = [];
+    for (const number of [1, 2, 3]) {
+        ids.push((await client.threads.create({ metadata: { ...metadata, number } })).thread_id);
+    }
+    const found = await search({ metadata });
+    t.is(found.map(({ thread_id }) => thread_id), [...ids].reverse(), 'search returns threads with these metadata, the last changed first');
+    t.is(found[0], await client.threads.get(ids[2]), 'search returns the records of threads');
+    t.is(await search({ ids: [ids[2], UNKNOWN, ids[0], ids[1]], metadata, sortBy: 'created_at', sortOrder: 'asc', limit: 1, offset: 1,
+        select: ['thread_id', 'metadata'] }), [{ thread_id: ids[1], metadata: { ...metadata, number: 2 } }],
+    'search has ids, an order, pages and a selection of members');
+    const run = await client.runs.create(ids[0], 'agent', { input: say('Hello') });
+    const values = await client.runs.join(ids[0], run.run_id);
+    const busy = await client.runs.create(ids[1], 'agent', { input: say('sleep 600000') });
+    t.is(await search({ metadata, status: 'busy', select: ['thread_id'] }), [{ thread_id: ids[1] }], 'search has a status');
+    t.is((await search({ ids: [ids[0]] }))[0].values, values, 'a found thread has its values');
+    t.is([await count({ metadata }), await count({ metadata, status: 'busy' }), await count({ metadata: { topic: 'none' } })], [3, 1, 0],
+        'count has the conditions of search');
+    await client.runs.cancel(ids[1], busy.run_id, true);
+    for (const refused of [search({ values: { a: 1 } }), search({ extract: { a: 'values.a' } }), count({ values: { a: 1 } }),
+        search({ limit: 1001 }), search({ status: 'none' })]) {
+        t.is((await t.errorOf(refused)).status, 422, 'a condition that is not supported is refused');
+    }
+});
+
+scenario('pruned threads', async (t) => {
+    const [kept, gone] = [await newThread(client), await newThread(client)];
+    t.is(await client.threads.prune([gone, UNKNOWN]), { pruned_count: 1 }, 'prune deletes threads');
+    t.is((await t.errorOf(client.threads.get(gone))).status, 404, 'a pruned thread is 404');
+    for (const text of ['Hello', 'Again']) {
+        const run = await client.runs.create(kept, 'agent', { input: say(text) });
+        await client.runs.join(kept, run.run_id);
+    }
+    const state = await client.threads.getState(kept);
+    t.is(await client.threads.prune([kept], { strategy: 'keep_latest' }), { pruned_count: 1 }, 'prune keep_latest counts threads');
+    t.is((await client.threads.getHistory(kept)).map(({ checkpoint_id }) => checkpoint_id), [state.checkpoint_id],
+        'prune keep_latest leaves the last checkpoint');
+    t.is((await client.threads.getState(kept)).values, state.values, 'prune keep_latest leaves the values');
+});
+
+// No method of the SDK has it.
+scenario('storage of a thread', async (t) => {
+    const threadId = await newThread(client);
+    const run = await client.runs.create(threadId, 'agent', { input: say('Hello') });
+    await client.runs.join(threadId, run.run_id);
+    const storage = await client.threads.fetch(`/threads/${threadId}/storage`);
+    t.is([storage.thread_id, storage.checkpoints.count, Object.keys(storage).sort()], [threadId, 3,
+        ['channel_values', 'checkpoints', 'pending_writes', 'thread_id', 'total_bytes']], 'storage has its members');
+    t.ok(storage.channel_values.by_channel.messages.bytes > 0, 'storage has the bytes of each channel', storage);
+    t.is((await t.errorOf(client.threads.fetch(`/threads/${UNKNOWN}/storage`))).status, 404, 'an unknown thread has no storage');
+});
+
 scenario('state', async (t) => {
     const threadId = await newThread(client);
     t.is((await client.threads.getState(threadId)).next, [], 'next of a new thread is empty');

@@ -45,6 +45,66 @@ async def threads(t):
                    "an unknown thread cannot be deleted")
 
 
+@scenario("thread searches")
+async def searches(t):
+    client = connect()
+    search, count = client.threads.search, client.threads.count
+    metadata = {"topic": "search-py"}
+    ids = [(await client.threads.create(metadata={**metadata, "number": number}))["thread_id"] for number in (1, 2, 3)]
+    found = await search(metadata=metadata)
+    t.equal([thread["thread_id"] for thread in found], ids[::-1],
+            "search returns threads with these metadata, the last changed first")
+    t.equal(found[0], await client.threads.get(ids[2]), "search returns the records of threads")
+    t.equal(await search(ids=[ids[2], UNKNOWN, ids[0], ids[1]], metadata=metadata, sort_by="created_at", sort_order="asc",
+                         limit=1, offset=1, select=["thread_id", "metadata"]),
+            [{"thread_id": ids[1], "metadata": {**metadata, "number": 2}}],
+            "search has ids, an order, pages and a selection of members")
+    run = await client.runs.create(ids[0], "agent", input=say("Hello"))
+    values = await client.runs.join(ids[0], run["run_id"])
+    busy = await client.runs.create(ids[1], "agent", input=say("sleep 600000"))
+    t.equal(await search(metadata=metadata, status="busy", select=["thread_id"]), [{"thread_id": ids[1]}],
+            "search has a status")
+    t.equal((await search(ids=[ids[0]]))[0]["values"], values, "a found thread has its values")
+    t.equal([await count(metadata=metadata), await count(metadata=metadata, status="busy"),
+             await count(metadata={"topic": "none"})], [3, 1, 0], "count has the conditions of search")
+    await client.runs.cancel(ids[1], busy["run_id"], wait=True)
+    for refused in (search(values={"a": 1}), search(extract={"a": "values.a"}), count(values={"a": 1}),
+                    search(limit=1001), search(status="none")):
+        await t.raises(UnprocessableEntityError, refused, "a condition that is not supported is refused")
+
+
+@scenario("pruned threads")
+async def pruned(t):
+    client = connect()
+    kept, gone = await new_thread(client), await new_thread(client)
+    t.equal(await client.threads.prune([gone, UNKNOWN]), {"pruned_count": 1}, "prune deletes threads")
+    await t.raises(NotFoundError, client.threads.get(gone), "a pruned thread is not found")
+    for text in ("Hello", "Again"):
+        run = await client.runs.create(kept, "agent", input=say(text))
+        await client.runs.join(kept, run["run_id"])
+    state = await client.threads.get_state(kept)
+    t.equal(await client.threads.prune([kept], strategy="keep_latest"), {"pruned_count": 1},
+            "prune keep_latest counts threads")
+    t.equal([one["checkpoint_id"] for one in await client.threads.get_history(kept)], [state["checkpoint_id"]],
+            "prune keep_latest leaves the last checkpoint")
+    t.equal((await client.threads.get_state(kept))["values"], state["values"], "prune keep_latest leaves the values")
+
+
+@scenario("storage of a thread")
+async def storage_of_thread(t):
+    """No method of the SDK has it."""
+    client = connect()
+    thread_id = await new_thread(client)
+    run = await client.runs.create(thread_id, "agent", input=say("Hello"))
+    await client.runs.join(thread_id, run["run_id"])
+    storage = await client.http.get(f"/threads/{thread_id}/storage")
+    t.equal([storage["thread_id"], storage["checkpoints"]["count"], sorted(storage)],
+            [thread_id, 3, ["channel_values", "checkpoints", "pending_writes", "thread_id", "total_bytes"]],
+            "storage has its members")
+    t.ok(storage["channel_values"]["by_channel"]["messages"]["bytes"] > 0, "storage has the bytes of each channel", storage)
+    await t.raises(NotFoundError, client.http.get(f"/threads/{UNKNOWN}/storage"), "an unknown thread has no storage")
+
+
 @scenario("state")
 async def state(t):
     client = connect()
