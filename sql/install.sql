@@ -140,6 +140,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/render_tasks.sql
 \ir functions/inline/describe_origin.sql
 \ir functions/internal/render_state.sql
+\ir functions/internal/compose_thread.sql
 \ir functions/internal/add_subgraphs.sql
 \ir functions/internal/find_stored_run.sql
 \ir functions/internal/check_assistant.sql
@@ -234,6 +235,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/find_items.sql
 \ir functions/internal/find_namespaces.sql
 \ir functions/internal/read_item.sql
+\ir functions/internal/compose_record.sql
 \ir functions/internal/refresh_items.sql
 \ir functions/internal/put_items.sql
 \ir functions/internal/read_store.sql

@@ -152,7 +152,17 @@ static apr_status_t read_history(agent_page_t *page, agent_call_t *call,
                                     &call->err, pool);
 }
 
-static const agent_page_request_t history = {.read = read_history};
+static int send_history(agent_call_t *call)
+{
+    const agent_page_request_t request = {
+        .read = read_history,
+        .records = {.kind = "states",
+                    .deployment_id = call->ref.deployment_id,
+                    .parent_id = call->ref.thread_id,
+                    .request = call->body}};
+
+    return agent_page_respond(call, &request);
+}
 
 /* The parameters of the query string, as a body has them. */
 int agent_handle_history_get(agent_call_t *call)
@@ -170,13 +180,13 @@ int agent_handle_history_get(agent_call_t *call)
         call->pool, "{\"limit\":%d%s%s%s%s%s}", limit,
         before != NULL ? ",\"before\":\"" : "", before != NULL ? before : "",
         before != NULL ? "\"" : "", *select != '\0' ? "," : "", select);
-    return agent_page_respond(call, &history);
+    return send_history(call);
 }
 
 int agent_handle_history_post(agent_call_t *call)
 {
     return read_body(call, agent_schema_history) == APR_SUCCESS
-        ? agent_page_respond(call, &history)
+        ? send_history(call)
         : agent_problem_send(call);
 }
 

@@ -109,7 +109,9 @@ static apr_status_t read_items(agent_page_t *page, agent_call_t *call,
 
 int agent_handle_item_search(agent_call_t *call)
 {
-    const agent_page_request_t request = {.read = read_items};
+    const agent_page_request_t request = {
+        .read = read_items,
+        .records = {.kind = "items", .deployment_id = call->ref.deployment_id}};
 
     if (call->body_length > SEARCH_BYTES) {
         agent_error_setf(&call->err, AGENT_E_TOO_LARGE, call->pool,

@@ -159,7 +159,6 @@ static apr_status_t read_storage(agent_page_t *page, agent_call_t *call,
 }
 
 static const agent_page_request_t storage = {.read = read_storage};
-static const agent_page_request_t search = {.read = read_threads};
 static const agent_page_request_t count = {.read = read_count};
 
 int agent_handle_thread_storage(agent_call_t *call)
@@ -169,7 +168,13 @@ int agent_handle_thread_storage(agent_call_t *call)
 
 int agent_handle_thread_search(agent_call_t *call)
 {
-    return read_search(call) == APR_SUCCESS ? agent_page_respond(call, &search)
+    const agent_page_request_t request = {
+        .read = read_threads,
+        .records = {.kind = "threads",
+                    .deployment_id = call->ref.deployment_id,
+                    .request = call->body}};
+
+    return read_search(call) == APR_SUCCESS ? agent_page_respond(call, &request)
                                             : agent_problem_send(call);
 }
 

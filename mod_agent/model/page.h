@@ -8,9 +8,6 @@
 /* A parameter max_bytes: composing as much takes some milliseconds. */
 #define AGENT_PAGE_LIMIT "262144"
 
-/* Longer than a cursor of agent_page_read(): two numbers. */
-#define AGENT_PAGE_CURSOR_SIZE 32
-
 /* Borrowed from a result, or in pool. */
 typedef struct agent_page_t {
     /* JSON text; NULL: the records have more than max_bytes, and those beyond
@@ -25,14 +22,16 @@ typedef struct agent_page_t {
 
 /* Which records agent_page_read() reads; borrowed. */
 typedef struct agent_page_records_t {
-    /* "runs", "assistants", "versions"; "run": a single one. */
+    /* "runs", "assistants", "versions", "threads", "states", "items"; "run": a
+     * single one. */
     const char *kind;
     const char *deployment_id;
-    /* The thread of runs, the assistant of versions; else NULL. */
+    /* The thread of runs and states, the assistant of versions; else NULL. */
     const char *parent_id;
     /* NULL-terminated names of members; NULL: all. */
     const char *const *select;
-    /* The body of a search, which may have the members instead; or NULL. */
+    /* The body of a request for threads, assistants or states, which may have
+     * the members instead; or NULL. */
     const char *request;
     /* The body of a page. */
     const char *keys;
@@ -42,7 +41,9 @@ typedef struct agent_page_records_t {
  * Reads the next records, joined by commas and with one before them unless they
  * are the first: `bytes` of them and one more. cursor: "1.0" for the first
  * part. *next: the cursor of the part after it, NULL for the last one. Records
- * that were deleted are missing. Error: RUN_NOT_FOUND, of a single run.
+ * that were deleted are missing. Large values (values.h) are in parts of their
+ * own. Errors: RUN_NOT_FOUND, of a single run; CHECKPOINT_NOT_FOUND when values
+ * were deleted after their first part.
  */
 apr_status_t agent_page_read(const char **part, const char **next,
                              agent_db_pool_t *db,

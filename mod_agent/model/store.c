@@ -53,16 +53,18 @@ apr_status_t agent_store_get(const char **body, agent_db_pool_t *db,
 
 static const agent_statement_t search_items = {
     .name = "agent_search_items",
-    .params = 3,
+    .params = 4,
     .is_repeatable = true,
-    .sql = "select code, body, next from agent.search_items($1, $2, $3)"};
+    .sql = "select code, body, next from agent.search_items($1, $2, $3, "
+           "$4)"};
 
 apr_status_t agent_store_search(agent_page_t *page, agent_db_pool_t *db,
                                 const agent_run_ref_t *ref, const char *request,
                                 const char *max_bytes, agent_error_t **err,
                                 apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, request, max_bytes};
+    const char *params[] = {ref->deployment_id, request, max_bytes,
+                            max_bytes == NULL ? "t" : "f"};
 
     return agent_db_pool_call_extra(&page->body, &page->next, db, &search_items,
                                     params, err, pool);

@@ -57,17 +57,18 @@ apr_status_t agent_thread_get_storage(agent_page_t *page, agent_db_pool_t *db,
 
 static const agent_statement_t search_threads = {
     .name = "agent_search_threads",
-    .params = 3,
+    .params = 4,
     .is_repeatable = true,
     .sql = "select code, body, next, total from agent.search_threads($1, $2, "
-           "$3)"};
+           "$3, $4)"};
 
 apr_status_t agent_thread_search(agent_page_t *page, agent_db_pool_t *db,
                                  const char *deployment_id, const char *request,
                                  const char *max_bytes, agent_error_t **err,
                                  apr_pool_t *pool)
 {
-    const char *params[] = {deployment_id, request, max_bytes};
+    const char *params[] = {deployment_id, request, max_bytes,
+                            max_bytes == NULL ? "t" : "f"};
     agent_db_result_t *result = NULL;
     apr_status_t rv = agent_db_pool_query(&result, db, &search_threads, params,
                                           err, pool);
@@ -208,9 +209,10 @@ apr_status_t agent_thread_get_deep_state(
 
 static const agent_statement_t get_history = {
     .name = "agent_get_history",
-    .params = 4,
+    .params = 5,
     .is_repeatable = true,
-    .sql = "select code, body, next from agent.get_history($1, $2, $3, $4)"};
+    .sql = "select code, body, next from agent.get_history($1, $2, $3, $4, "
+           "$5)"};
 
 apr_status_t agent_thread_get_history(agent_page_t *page, agent_db_pool_t *db,
                                       const agent_run_ref_t *ref,
@@ -219,7 +221,7 @@ apr_status_t agent_thread_get_history(agent_page_t *page, agent_db_pool_t *db,
                                       agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {ref->deployment_id, ref->thread_id, request,
-                            max_bytes};
+                            max_bytes, max_bytes == NULL ? "t" : "f"};
 
     return agent_db_pool_call_extra(&page->body, &page->next, db, &get_history,
                                     params, err, pool);

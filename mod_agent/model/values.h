@@ -21,8 +21,8 @@
 /* A control character, which JSON text cannot contain. */
 #define AGENT_VALUES_MARK '\x01'
 
-/* Longer than a cursor: a UUID, three numbers and the namespace of a subgraph.
- */
+/* Longer than a cursor: a UUID, three numbers and the namespace of a subgraph;
+ * in a list two numbers more (page.h). */
 #define AGENT_VALUES_CURSOR_SIZE 2176
 
 /*

@@ -35,11 +35,24 @@ static apr_status_t read_part(const char **part, const char **next,
                            bytes, &call->err, pool);
 }
 
+static const char *choose_head(const char *kind)
+{
+    return strcmp(kind, "run") == 0  ? ""
+        : strcmp(kind, "items") == 0 ? "{\"items\":["
+                                     : "[";
+}
+
+static const char *choose_tail(const char *kind)
+{
+    return strcmp(kind, "run") == 0  ? ""
+        : strcmp(kind, "items") == 0 ? "]}"
+                                     : "]";
+}
+
 static void prepare_parts(reading_t *reading, const agent_page_t *page)
 {
     agent_call_t *call = reading->call;
     agent_page_records_t *records = &reading->request.records;
-    bool is_list = strcmp(records->kind, "run") != 0;
 
     records->keys = apr_pstrdup(call->pool, page->body);
     if (records->request != NULL) {
@@ -49,8 +62,8 @@ static void prepare_parts(reading_t *reading, const agent_page_t *page)
         call,
         &(agent_large_source_t){.read = read_part,
                                 .baton = records,
-                                .head = is_list ? "[" : "",
-                                .tail = is_list ? "]" : "",
+                                .head = choose_head(records->kind),
+                                .tail = choose_tail(records->kind),
                                 .cursor = "1.0"},
         call->pool);
 }

@@ -49,13 +49,34 @@ sub make_assistants {
     return @ids[ 0, 1 ];
 }
 
+# Six threads with metadata of that length, more than clients may send; the id of the second.
+sub make_threads {
+    my ($kind, $bytes) = @_;
+    my @ids = map { $client->create_thread(metadata => { kind => $kind })->{thread_id} } 1 .. 6;
+    sql("update agent.threads set metadata = metadata || jsonb_build_object('x', (select string_agg(md5(n::text), '') from generate_series(1, $bytes / 32) n))
+        where metadata ->> 'kind' = '$kind'");
+    return $ids[1];
+}
+
+# A thread whose states have 400 KB.
+sub make_states {
+    my $id = $client->new_thread;
+    $client->post("/threads/$id/runs/wait", AgentTest::Client::run_body(noise($BYTES)));
+    return $id;
+}
+
+sub make_items {
+    $client->request('PUT', '/store/items', { namespace => ['large'], key => "k$_", value => { x => noise(60_000) } }) for 1 .. 6;
+    return;
+}
+
 # From here on records are composed while the gate is open; those for which the
 # condition does not hold at any time. A run's record has the number in which it
 # was composed in place of its error.
 sub build_gate {
-    my ($function, $type, $member, $condition) = @_;
-    my $definition = join "\n", sql("select pg_get_functiondef('agent.$function(agent.$type)'::regprocedure)");
-    $definition =~ s/'$member', (\w+\.$member)/'$member', (select $1 from public.pass_gate(case when $condition then 7 else 8 end))/ or die;
+    my ($function, $member, $condition) = @_;
+    my $definition = join "\n", sql("select pg_get_functiondef(('agent.$function')::regproc)");
+    $definition =~ s/('$member', |"$member":' \|\| to_json\()(\(?\w+\)?\.$member)/$1(select $2 from public.pass_gate(case when $condition then 7 else 8 end))/ or die;
     $definition =~ s/'error', p_run.error/'error', nextval('public.composed')/;
     sql($definition);
     return;
@@ -68,7 +89,7 @@ sub build_gates {
     sql('create function public.pass_gate(integer) returns void language plpgsql set lock_timeout = 0 as '
         . '$$begin perform pg_advisory_xact_lock_shared($1); end$$; grant execute on function public.pass_gate to public; '
         . 'create sequence public.composed; grant usage on sequence public.composed to public');
-    build_gate('render_run', 'runs', 'run_id', 'p_run.thread_id in (' . join(', ', map { "'$_'" } @threads) . ')');
+    build_gate('render_run', 'run_id', 'p_run.thread_id in (' . join(', ', map { "'$_'" } @threads) . ')');
     return;
 }
 
@@ -82,8 +103,8 @@ sub answers { return map { $client->finish($_) } @_ }
 
 # Lists that have begun, each with a small window, all read at the same time.
 sub read_slowly {
-    my ($count, $path) = @_;
-    my @sockets = map { $client->begin('GET', $path) } 1 .. $count;
+    my ($count, @request) = @_;
+    my @sockets = map { $client->begin(@request) } 1 .. $count;
     setsockopt $_, SOL_SOCKET, SO_RCVBUF, pack 'i', 65_536 for @sockets;
     recv $_, my $byte, 1, MSG_PEEK for @sockets;
     return map { AgentTest::Client::parse_response($_) } read_all(@sockets);
@@ -96,20 +117,36 @@ my ($thread, $run) = make_runs($client, noise($BYTES), noise($BYTES));
 my ($compressed) = make_runs($client, 'a' x $BYTES);
 my ($small) = make_runs($client, 'small', 'too');
 my ($assistant, $second) = make_assistants();
+my ($labelled, $stated) = (make_threads('large', 60_000), make_states());
+make_items();
 my %large = (
     'a list of runs'                     => [ 'GET', "/threads/$thread/runs" ],
     'a list of runs that are compressed' => [ 'GET', "/threads/$compressed/runs" ],
     'a run'                              => [ 'GET', "/threads/$thread/runs/$run" ],
     'a search of assistants'             => [ 'POST', '/assistants/search', { name => 'large' } ],
     'a list of versions'                 => [ 'POST', "/assistants/$assistant/versions", {} ],
+    'a search of threads'                => [ 'POST', '/threads/search', { metadata => { kind => 'large' } } ],
+    'a history'                          => [ 'GET', "/threads/$stated/history?limit=2" ],
+    'a search of items'                  => [ 'POST', '/store/items/search', { namespace_prefix => ['large'] } ],
 );
 my %whole = map { $_ => $client->request(@{ $large{$_} }) } keys %large;
 is count_ok($whole{$_}), 1, "large lists: $_ is read" for sort keys %large;
+is_deeply $whole{'a search of threads'}{json}[4], $client->get("/threads/$labelled")->{json}, 'large lists: a large search has the records of threads';
+is_deeply $whole{'a history'}{json}[0], $client->get_state($stated), 'large lists: a large history has the states';
+is_deeply $whole{'a search of items'}{json}{items}[4], { %{ $client->get('/store/items?namespace=large&key=k2')->{json} }, score => undef },
+    'large lists: a large search has the items of the store';
+my $states = $client->post('/threads/search', { ids => [ $stated, $labelled ], sort_by => 'created_at', sort_order => 'asc' });
+is_deeply $states->{json}, [ map { $client->get("/threads/$_")->{json} } $labelled, $stated ], 'large lists: a large search has the states of threads';
+my $picked = $client->post('/threads/search', { ids => [$stated], select => [ 'values', 'status' ] });
+is_deeply $picked->{json}, [ { status => 'idle', values => $states->{json}[1]{values} } ], 'large lists: a large search has the selected members';
 build_gates($thread);
 # The fifth records of these lists: those before them are composed before it is known that the list is large, and
 # those after them when clients have read them.
-build_gate('render_assistant', 'assistants', 'assistant_id', "p_assistant.assistant_id = '$second'");
-build_gate('render_assistant_version', 'assistant_versions', 'assistant_id', 'p_version.version = 3');
+build_gate('render_assistant', 'assistant_id', "p_assistant.assistant_id = '$second'");
+build_gate('render_assistant_version', 'assistant_id', 'p_version.version = 3');
+build_gate('render_thread', 'thread_id', "p_thread.thread_id = '$labelled'");
+build_gate('render_state', 'checkpoint_id', "p_row.thread_id = '$stated'");
+build_gate('render_item', 'key', "(p_item).key = 'k2'");
 
 # Without compressed records: they are composed before their length is known.
 for my $what (grep { !/compressed/ } sort keys %large) {
@@ -207,9 +244,21 @@ subtest 'large lists: clients that read more than a child may hold' => sub {
     start('AsyncRequestWorkerFactor 400');
     my ($many) = make_runs($client, map { noise(1_000_000) } 1 .. 12);
     my $whole = length $client->get("/threads/$many/runs?limit=12")->{body};
-    my @answers = read_slowly(16, "/threads/$many/runs?limit=12");
+    my @answers = read_slowly(16, 'GET', "/threads/$many/runs?limit=12");
     is scalar(grep { $_->{status} == 200 && length $_->{body} == $whole } @answers), 16,
         'large lists: all clients receive the whole list when all lists together exceed what a child may hold';
+    @answers = ();
+    my $stated = $client->new_thread;
+    $client->post("/threads/$stated/runs/wait", AgentTest::Client::run_body(noise(3_000_000)));
+    make_threads('many', 1_000_000);
+    $client->request('PUT', '/store/items', { namespace => ['many'], key => "k$_", value => { x => noise(1_000_000) } }) for 1 .. 6;
+    for my $list ([ 'POST', '/threads/search', { metadata => { kind => 'many' } } ], [ 'POST', '/threads/search', { ids => [$stated] } ],
+        [ 'GET', "/threads/$stated/history?limit=2" ], [ 'POST', '/store/items/search', { namespace_prefix => ['many'] } ])
+    {
+        my $bytes = length $client->request(@$list)->{body};
+        is scalar(grep { $_->{status} == 200 && length $_->{body} == $bytes } read_slowly(16, @$list)), 16,
+            "large lists: all clients receive the whole of $list->[1] in the same case";
+    }
     unlike $server->error_log, qr/AGT0202/, 'large lists: no client that reads a list is cut';
 };
 

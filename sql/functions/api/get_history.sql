@@ -5,6 +5,7 @@
 -- Returns: ok with an array of states, newest first, [] for none; next: `before` of the next page, null after the
 --          last; thread_not_found. body null: the states have more than p_max_bytes, null = any number, or are found
 --          among many others, and were not read beyond that.
+--          p_lists_keys: the ids of the checkpoints instead of the states, an array for agent.read_page.
 -- Bound:   16 MB of states, but at least one; 10,000 checkpoints, or 16 MB of their metadata, that do not match.
 --          Held by `c_bytes    constant bigint := 16777216`, `v_count > 0 and v_bytes > c_bytes` and
 --          `v_others > c_others or v_passed > c_bytes`.
@@ -14,6 +15,7 @@ create or replace function agent.get_history(
     p_thread_id uuid,
     p_request json,
     p_max_bytes bigint default null,
+    p_lists_keys boolean default false,
     out code text,
     out body text,
     out next text
@@ -90,13 +92,22 @@ begin
             v_passed := v_passed + octet_length(v_metadata::text);
             continue;
         end if;
-        select s.body into v_record from agent.render_state(v_row, v_metadata, v_select, null) s;
+        if p_lists_keys then
+            v_record := v_row.checkpoint_id;
+            v_bytes := v_bytes + (case when v_has_values then v_row.state_bytes else 0 end)
+                + agent.value_bytes(v_row.tasks) + octet_length(v_metadata::text);
+        else
+            select s.body into v_record from agent.render_state(v_row, v_metadata, v_select, null) s;
+            v_bytes := v_bytes + octet_length(v_record);
+        end if;
         v_records := array_append(v_records, v_record);
-        v_bytes := v_bytes + octet_length(v_record);
         v_count := v_count + 1;
     end loop;
-    body := case when v_bytes <= p_max_bytes is not false then '[' || array_to_string(v_records, ',') || ']' end;
+    body := case
+        when p_lists_keys then v_records::text
+        when v_bytes <= p_max_bytes is not false then '[' || array_to_string(v_records, ',') || ']'
+    end;
 end
 $function$;
 
-comment on function agent.get_history(uuid, uuid, json, bigint) is 'GET /threads/{thread_id}/history.';
+comment on function agent.get_history(uuid, uuid, json, bigint, boolean) is 'GET /threads/{thread_id}/history.';

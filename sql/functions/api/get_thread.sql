@@ -16,22 +16,9 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set plan_cache_mode = force_generic_plan
 as $function$
 begin
-    select 'ok', agent.render_thread(t, v.content, i.by_task), v.cursor
-      into code, body, cursor
+    select 'ok', c.body, c.cursor into code, body, cursor
       from agent.threads t
-      left join lateral (
-            select k.channels, k.state_bytes, k.checkpoint_id, agent.render_tasks(
-                       k.deployment_id, k.thread_id, k.checkpoint_ns, k.checkpoint_id, k.tasks) as tasks
-              from agent.checkpoints k
-             where k.deployment_id = t.deployment_id
-               and k.thread_id = t.thread_id
-               and k.checkpoint_ns = ''
-               and k.checkpoint_id = t.head_checkpoint_id
-             limit 1
-           ) c on true
-     cross join lateral agent.compose_bounded_values(
-            t.deployment_id, t.thread_id, c.checkpoint_id, c.channels, c.state_bytes, p_max_bytes) v
-     cross join lateral agent.render_interrupts(c.tasks) i
+     cross join lateral agent.compose_thread(t, null, p_max_bytes) c
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
        and not t.is_deleted;

@@ -5,6 +5,7 @@
 --          next: the offset of the next page, null after the last; total: how many there are on all pages, null when
 --          they were chosen among more than 10,000. body null: the records have more than p_max_bytes, null = any
 --          number, or are chosen or sorted among more than 10,000, and were not read beyond that.
+--          p_lists_keys: their ids instead of the records, an array for agent.read_page.
 -- Bound:   16 MB of whole records, of which select takes a part, but at least one record.
 --          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
 -- Locks:   none.
@@ -12,6 +13,7 @@ create or replace function agent.search_threads(
     p_deployment_id uuid,
     p_request json,
     p_max_bytes bigint default null,
+    p_lists_keys boolean default false,
     out code text,
     out body text,
     out next text,
@@ -35,9 +37,9 @@ declare
     v_among    integer;
     v_is_long  boolean;
     v_row      agent.threads;
-    v_head     agent.checkpoints;
     v_record   text;
     v_records  text[] := '{}';
+    v_length   bigint;
     v_bytes    bigint := 0;
     v_count    integer := 0;
 begin
@@ -99,26 +101,25 @@ begin
             next := v_offset + v_count;
             exit;
         end if;
-        select k.* into v_head
-          from agent.checkpoints k
-         where k.deployment_id = p_deployment_id
-           and k.thread_id = v_row.thread_id
-           and k.checkpoint_ns = ''
-           and k.checkpoint_id = v_row.head_checkpoint_id;
-        if v_bytes + agent.stored_bytes(v_row.metadata) + agent.stored_bytes(v_head.tasks)
-            + (case when v_has_values then coalesce(v_head.state_bytes, 0) else 0 end) > p_max_bytes
+        v_length := coalesce((
+            select case when p_lists_keys then agent.value_bytes(k.tasks) else agent.stored_bytes(k.tasks) end
+                   + case when v_has_values then k.state_bytes else 0 end
+              from agent.checkpoints k
+             where k.deployment_id = p_deployment_id
+               and k.thread_id = v_row.thread_id
+               and k.checkpoint_ns = ''
+               and k.checkpoint_id = v_row.head_checkpoint_id), 0);
+        if p_lists_keys then
+            v_record := v_row.thread_id;
+            v_bytes := v_bytes + v_length + agent.value_bytes(v_row.metadata) + agent.value_bytes(v_row.config);
+        elsif v_bytes + v_length + agent.stored_bytes(v_row.metadata) + agent.stored_bytes(v_row.config)
+            > p_max_bytes
         then
             return;
-        end if;
-        select agent.render_thread(v_row, v.content, i.by_task) into v_record
-          from agent.render_interrupts(agent.render_tasks(
-                    p_deployment_id, v_row.thread_id, '', v_head.checkpoint_id, v_head.tasks)) i
-         cross join lateral agent.compose_bounded_values(
-                p_deployment_id, v_row.thread_id, v_head.checkpoint_id,
-                case when v_has_values then v_head.channels end, v_head.state_bytes, null) v;
-        v_bytes := v_bytes + octet_length(v_record);
-        if v_select <> '{}' then
-            v_record := agent.pick_members(v_record::json, v_select);
+        else
+            select c.body, c.bytes into v_record, v_length
+              from agent.compose_thread(v_row, v_select, null) c;
+            v_bytes := v_bytes + v_length;
         end if;
         v_records := array_append(v_records, v_record);
         v_count := v_count + 1;
@@ -128,9 +129,9 @@ begin
             select count(*)
               from agent.find_threads(
                         p_deployment_id, v_filter.ids, v_filter.metadata, v_filter.status, v_filter.excluded)) end;
-        body := '[' || array_to_string(v_records, ',') || ']';
+        body := case when p_lists_keys then v_records::text else '[' || array_to_string(v_records, ',') || ']' end;
     end if;
 end
 $function$;
 
-comment on function agent.search_threads(uuid, json, bigint) is 'POST /threads/search.';
+comment on function agent.search_threads(uuid, json, bigint, boolean) is 'POST /threads/search.';

@@ -60,10 +60,7 @@ begin
       from agent.compose_bounded_values(
                p_row.deployment_id, p_row.thread_id, p_row.checkpoint_id, p_row.channels, p_row.state_bytes,
                p_max_bytes) v;
-    body := case
-        when p_select = '{values}' then '{"values" : ' || v_values || '}'
-        else agent.append_values(v_object, v_values)
-    end;
+    body := agent.append_values(v_object, v_values);
 end
 $function$;
 
