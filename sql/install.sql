@@ -139,6 +139,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/place_values.sql
 \ir functions/internal/render_tasks.sql
 \ir functions/inline/describe_origin.sql
+\ir functions/internal/measure_channels.sql
 \ir functions/internal/render_state.sql
 \ir functions/internal/compose_thread.sql
 \ir functions/internal/add_subgraphs.sql

@@ -448,7 +448,7 @@ subtest 'get_thread_storage tells the bytes of a state by channel' => sub {
     my $thread = $play->thread;
     my $nothing = { count => 0, bytes => 0 };
     is_deeply $play->body('get_thread_storage', $thread), { thread_id => $thread, total_bytes => 0, checkpoints => $nothing,
-        channel_values => { %$nothing, by_channel => {} }, pending_writes => $nothing }, 'nothing of a new thread';
+        channel_values => { %$nothing, by_channel => {}, by_channel_is_partial => AgentSQL::decode('false') }, pending_writes => $nothing }, 'nothing of a new thread';
     my $claim = leased($thread);
     my @ids = sort map { AgentSQL::uuid() } 1 .. 3;
     my $text = join '', map { int rand 10 } 1 .. 3000;
@@ -475,6 +475,28 @@ subtest 'get_thread_storage tells the bytes of a state by channel' => sub {
     is_deeply [ map { $is_left->($_) } 1, 'null' ], [ 't', 'f' ], 'of a long one in a turn';
     is +($play->api('get_thread_storage', AgentSQL::uuid()))[0], 'thread_not_found', 'of an unknown thread';
     $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'get_thread_storage of a thread with many values tells the channels of the newest' => sub {
+    my $thread = $play->thread;
+    my $insert = sub {
+        my ($first, $last, $channels) = @_;
+        $session->query("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_ns, checkpoint_id, channels, next, tasks, metadata,
+            state_bytes, created_at)
+            select '$deployment', '$thread', '', lpad(n::text, 32, '0')::uuid, array(
+                select row('c' || c, null, 100, null, null, null, repeat('x', 100))::agent.channel_value from generate_series(1, $channels) c),
+                '[]', '[]', '{}', 2, now()
+            from generate_series($first, $last) n");
+    };
+    my $is_left = sub { return $session->value("select body is null from agent.get_thread_storage('$deployment', '$thread', 1)") };
+    $insert->(1, 20, 20);
+    is $is_left->(), 'f', 'of 400 values at once';
+    $insert->(21, 125, 1000);
+    is $is_left->(), 't', 'of 105,400 in a turn';
+    my $values = $play->body('get_thread_storage', $thread)->{channel_values};
+    is_deeply [ @$values{qw(count bytes)} ], [ 105_400, 10_540_000 ], 'all are in the sum';
+    is_deeply $values->{by_channel}{c20}, { versions => 100, bytes => 10_000 }, 'the newest 100,000 by channel';
+    ok $values->{by_channel_is_partial}, 'which is marked';
 };
 
 done_testing;
