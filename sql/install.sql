@@ -103,6 +103,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/start_bytes.sql
 \ir functions/inline/split_values.sql
 \ir functions/inline/merge_context.sql
+\ir functions/internal/drop_identity.sql
 \ir functions/inline/merge_config.sql
 \ir functions/inline/find_lease.sql
 \ir functions/inline/webhook_delay.sql

@@ -60,7 +60,7 @@ my $raw = '{"assistant_id":"' . uc($ASSISTANT) . '",'
     . '"input":{"messages":[{"role":"human","content":"b\u00e4h"}],'
     . '"big":9007199254740993,"z":1.10,"a":[]},'
     . '"metadata":{"k":"v"},"multitask_strategy":"interrupt",'
-    . '"config":{"configurable":{"colour":"red"},"tags":["x"],'
+    . '"config":{"configurable":{"colour":"red","user_id":"root","langgraph_auth_user_id":"root","langgraph_auth_user":{"identity":"root"}},"tags":["x"],'
     . '"recursion_limit":7},"stream_mode":["values","updates"],'
     . '"interrupt_before":["tools"],"interrupt_after":"*",'
     . '"webhook":"https://hooks.invalid/x","feedback_keys":["good"]}';
@@ -76,6 +76,7 @@ is_deeply $full->{json}{metadata}, { k => 'v' }, 'create run: metadata is stored
 is $k->{config}{configurable}{colour}, 'red', 'create run: config.configurable is stored';
 is $k->{config}{configurable}{user_id}, 'user-17',
     'create run: x-user-id becomes configurable.user_id';
+is_deeply [ grep { /auth/ } keys %{ $k->{config}{configurable} } ], [], 'create run: no client names an authenticated user';
 is_deeply $k->{config}{tags}, ['x'], 'create run: config.tags is stored';
 is_deeply $k->{stream_mode}, [qw(values updates)], 'create run: stream_mode is stored';
 is_deeply $k->{interrupt_before}, ['tools'], 'create run: interrupt_before is stored';

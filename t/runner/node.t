@@ -154,10 +154,10 @@ is scalar @{ last_checkpoint(@lines)->{values}{names} }, 200, 'Send: 200 paralle
 
 # --- configuration, factories, stores -----------------------------------------
 
-@lines = $runner->run(graph_id => 'act', input => { answer => 'context' }, context => { user => 'u' },
+@lines = $runner->run(graph_id => 'act', input => { answer => 'context' }, context => { langgraph_auth_user_id => 'u' },
     config => { configurable => { tenant => 't' } });
-is_deeply last_checkpoint(@lines)->{values}{answer}, { context => { user => 'u' }, tenant => 't' },
-    'config: context and configurable reach the node';
+is_deeply last_checkpoint(@lines)->{values}{answer}, { context => { langgraph_auth_user_id => 'u' }, tenant => 't' },
+    'config: context and configurable reach the node, but no authenticated user that a client names';
 @lines = $runner->run(graph_id => 'factory', input => { count => 1 }, config => { configurable => { tenant => 'acme' } });
 is last_checkpoint(@lines)->{values}{names}[0]{name}, 'acme', 'factory: it gets the configuration of the run';
 for my $name (qw(common typed)) {

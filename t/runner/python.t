@@ -183,9 +183,10 @@ in_all_versions(sub {
     is_deeply [ map { $_->{error} } events_of('error', @endless) ], ['GraphRecursionError'],
         'recursion limit: the stream ends with the error';
     my @context = $runner->run(graph_id => 'faulty', input => { do => 'context' },
-        config => { configurable => { color => 'red', __pregel_task_id => 'x' } });
+        config => { configurable => { color => 'red', __pregel_task_id => 'x' } }, context => { size => 1, langgraph_auth_user_id => 'x' });
     my %seen = map { $_ => 1 } @{ (lines_of('checkpoint', @context))[-1]{values}{result} };
-    ok $seen{color} && $seen{thread_id}, 'config: the client\'s values and the ids reach the node';
+    ok $seen{color} && $seen{size} && $seen{thread_id}, 'config: the client\'s values and the ids reach the node';
+    ok !$seen{langgraph_auth_user_id}, 'config: no authenticated user is taken from clients';
     is $context[-1]{status}, 'success', 'config: the library\'s own names are not taken from clients';
 
     # --- Durability -------------------------------------------------------------------------

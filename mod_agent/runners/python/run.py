@@ -18,6 +18,8 @@ from .stream import Stream, library_modes
 
 # Names of a config that say where a run begins; the runner sets them itself.
 PLACE = {"checkpoint_id", "checkpoint_ns", "checkpoint_map"}
+# Names of the library, and those in which a graph finds the authenticated user: no client may set them.
+RESERVED = ("__", "langgraph_auth_")
 
 
 class Drained(Exception):
@@ -71,7 +73,7 @@ class Job:
             # The server's word for no user; code of applications has a default for one that is absent.
             own = {name: value for name, value in own.items() if name != "user_id"}
         members = {**(self.message.get("context") or {}), **own}
-        configurable = {name: value for name, value in members.items() if not name.startswith("__") and name not in PLACE}
+        configurable = {name: value for name, value in members.items() if not name.startswith(RESERVED) and name not in PLACE}
         config: dict[str, Any] = {
             "configurable": {**configurable, **ids, "checkpoint_ns": ""},
             "metadata": {**(given.get("metadata") or {}), **ids},

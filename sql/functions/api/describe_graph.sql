@@ -91,7 +91,7 @@ begin
         p_deployment_id, p_call_id, p_call_id, v_assistant.graph_id, 'describe', p_arguments,
         v_assistant.config || jsonb_build_object(
             'metadata', v_assistant.metadata,
-            'configurable', coalesce(v_assistant.config -> 'configurable', '{}') || jsonb_build_object(
+            'configurable', agent.drop_identity(v_assistant.config -> 'configurable') || jsonb_build_object(
                 'graph_id', v_assistant.graph_id, 'assistant_id', p_assistant_id)),
         v_assistant.context, md5(v_key), v_now, v_now + p_seconds * interval '1 second');
     insert into agent.run_queue (

@@ -24,8 +24,8 @@ as $function$
             || coalesce(p_run_metadata, '{}'),
             'configurable',
             '{"user_id": ""}'
-            || coalesce(nullif(p_base -> 'configurable', 'null'), '{}')
-            || coalesce(nullif(p_over -> 'configurable', 'null'), '{}')
+            || agent.drop_identity(p_base -> 'configurable')
+            || agent.drop_identity(p_over -> 'configurable')
             || p_identifiers)
 $function$;
 
