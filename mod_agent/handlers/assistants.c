@@ -19,10 +19,6 @@
 #include "../stream/update.h"
 #include "creation.h"
 
-/* Of a search, a count or a list of versions: 64 keys of metadata with 576
- * bytes each, and more. It is kept while a search waits for its turn. */
-#define SEARCH_BYTES 65536
-
 int agent_handle_assistant_get(agent_call_t *call)
 {
     const char *body;
@@ -110,12 +106,7 @@ static apr_status_t read_search(agent_call_t *call)
 {
     agent_raw_t value;
 
-    if (call->body_length > SEARCH_BYTES) {
-        return agent_error_setf(&call->err, AGENT_E_TOO_LARGE, call->pool,
-                                "The body of a search is larger than %d bytes.",
-                                SEARCH_BYTES);
-    }
-    return agent_request_body(&value, call) == APR_SUCCESS
+    return agent_request_question(&value, call) == APR_SUCCESS
         ? agent_schema_assistants(&call->fields, value, &call->err, call->pool)
         : APR_EGENERAL;
 }

@@ -18,9 +18,6 @@
 #include "../wait/park.h"
 #include "creation.h"
 
-/* Of a request for states, which is kept while it waits for its turn. */
-#define READ_BYTES 65536
-
 /* `"select":[..]` of the query string; "" without one. The words are those of
  * agent_state_fields. */
 static apr_status_t read_select(const char **member, agent_call_t *call)
@@ -120,13 +117,7 @@ static apr_status_t read_body(agent_call_t *call,
 {
     agent_raw_t value;
 
-    if (call->body_length > READ_BYTES) {
-        return agent_error_setf(&call->err, AGENT_E_TOO_LARGE, call->pool,
-                                "The body of a request for states is larger "
-                                "than %d bytes.",
-                                READ_BYTES);
-    }
-    return agent_request_body(&value, call) == APR_SUCCESS
+    return agent_request_question(&value, call) == APR_SUCCESS
         ? check(value, call->ref.thread_id, &call->err, call->pool)
         : APR_EGENERAL;
 }

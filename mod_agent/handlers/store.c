@@ -11,14 +11,13 @@
 #include "../model/store.h"
 #include "../stream/page.h"
 
-/* Of a search, which is kept while it waits for its turn. */
-#define SEARCH_BYTES 65536
-
 static apr_status_t read_body(agent_call_t *call, agent_store_body_t kind)
 {
     agent_raw_t value;
 
-    return agent_request_body(&value, call) == APR_SUCCESS
+    return (kind == AGENT_STORE_SEARCH ? agent_request_question(&value, call)
+                                       : agent_request_body(&value, call))
+            == APR_SUCCESS
         ? agent_schema_store(kind, value, &call->err, call->pool)
         : APR_EGENERAL;
 }
@@ -113,12 +112,6 @@ int agent_handle_item_search(agent_call_t *call)
         .read = read_items,
         .records = {.kind = "items", .deployment_id = call->ref.deployment_id}};
 
-    if (call->body_length > SEARCH_BYTES) {
-        agent_error_setf(&call->err, AGENT_E_TOO_LARGE, call->pool,
-                         "The body of a search is larger than %d bytes.",
-                         SEARCH_BYTES);
-        return agent_problem_send(call);
-    }
     return read_body(call, AGENT_STORE_SEARCH) == APR_SUCCESS
         ? agent_page_respond(call, &request)
         : agent_problem_send(call);

@@ -22,9 +22,6 @@
 #include "../wait/park.h"
 #include "creation.h"
 
-/* Of a search, which is kept while it waits for its turn. */
-#define SEARCH_BYTES 65536
-
 /* The client's id in lower case, or a new one. */
 static const char *choose_thread_id(const agent_call_t *call)
 {
@@ -124,12 +121,7 @@ static apr_status_t read_search(agent_call_t *call)
 {
     agent_raw_t value;
 
-    if (call->body_length > SEARCH_BYTES) {
-        return agent_error_setf(&call->err, AGENT_E_TOO_LARGE, call->pool,
-                                "The body of a search is larger than %d bytes.",
-                                SEARCH_BYTES);
-    }
-    return agent_request_body(&value, call) == APR_SUCCESS
+    return agent_request_question(&value, call) == APR_SUCCESS
         ? agent_schema_threads(value, &call->err, call->pool)
         : APR_EGENERAL;
 }

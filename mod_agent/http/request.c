@@ -57,6 +57,17 @@ apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call)
     return APR_SUCCESS;
 }
 
+apr_status_t agent_request_question(agent_raw_t *value, agent_call_t *call)
+{
+    if (call->body_length > AGENT_QUESTION_BYTES) {
+        return agent_error_setf(
+            &call->err, AGENT_E_TOO_LARGE, call->pool,
+            "The body of this request is larger than %d bytes.",
+            AGENT_QUESTION_BYTES);
+    }
+    return agent_request_body(value, call);
+}
+
 /* Decodes in place; false if the result is not UTF-8 or contains U+0000. */
 static bool decode(char *text)
 {

@@ -11,6 +11,14 @@
  * agent_json_scan_request(). */
 apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call);
 
+/* Of a body that is kept while its request waits for its turn: 64 keys of
+ * metadata with 576 bytes each, and more. */
+#define AGENT_QUESTION_BYTES 65536
+
+/* The same for a body of at most AGENT_QUESTION_BYTES: of a search, for
+ * example. Also TOO_LARGE. */
+apr_status_t agent_request_question(agent_raw_t *value, agent_call_t *call);
+
 /* Limit of parameters in a query string. SDKs send at most two dozen, when they
  * repeat a name for each word of a list. */
 #define AGENT_QUERY_PARAMS 128

@@ -4,6 +4,25 @@
 
 #include <apr_strings.h>
 
+apr_status_t agent_page_query(agent_page_t *page, agent_db_pool_t *db,
+                              const agent_statement_t *statement,
+                              const char *const *params, agent_error_t **err,
+                              apr_pool_t *pool)
+{
+    agent_db_result_t *result = NULL;
+    apr_status_t rv = agent_db_pool_query(&result, db, statement, params, err,
+                                          pool);
+
+    if (rv == APR_SUCCESS) {
+        rv = agent_db_read_code(&page->body, result, err, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        page->next = agent_db_value(result, 0, 2);
+        page->total = agent_db_value(result, 0, 3);
+    }
+    return rv;
+}
+
 static const agent_statement_t read_page = {
     .name = "agent_read_page",
     .params = 8,

@@ -20,6 +20,13 @@ typedef struct agent_page_t {
     const char *total;
 } agent_page_t;
 
+/* For the functions of this folder that return a page: executes a statement
+ * whose columns are code, body, next and total. */
+apr_status_t agent_page_query(agent_page_t *page, agent_db_pool_t *db,
+                              const agent_statement_t *statement,
+                              const char *const *params, agent_error_t **err,
+                              apr_pool_t *pool);
+
 /* Which records agent_page_read() reads; borrowed. */
 typedef struct agent_page_records_t {
     /* "runs", "assistants", "versions", "threads", "states", "items"; "run": a

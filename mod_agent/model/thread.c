@@ -69,18 +69,8 @@ apr_status_t agent_thread_search(agent_page_t *page, agent_db_pool_t *db,
 {
     const char *params[] = {deployment_id, request, max_bytes,
                             max_bytes == NULL ? "t" : "f"};
-    agent_db_result_t *result = NULL;
-    apr_status_t rv = agent_db_pool_query(&result, db, &search_threads, params,
-                                          err, pool);
 
-    if (rv == APR_SUCCESS) {
-        rv = agent_db_read_code(&page->body, result, err, pool);
-    }
-    if (rv == APR_SUCCESS) {
-        page->next = agent_db_value(result, 0, 2);
-        page->total = agent_db_value(result, 0, 3);
-    }
-    return rv;
+    return agent_page_query(page, db, &search_threads, params, err, pool);
 }
 
 static const agent_statement_t count_threads = {
