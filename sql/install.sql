@@ -137,6 +137,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/render_interrupts.sql
 \ir functions/internal/concat_objects.sql
 \ir functions/internal/pick_members.sql
+\ir functions/internal/fit_deletion.sql
 \ir functions/internal/place_values.sql
 \ir functions/internal/render_tasks.sql
 \ir functions/inline/describe_origin.sql

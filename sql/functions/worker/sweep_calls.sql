@@ -13,30 +13,24 @@ declare
     v_now     timestamptz := agent.now();
     v_overdue timestamptz := v_now - interval '5 seconds';
     v_old     timestamptz := v_now - interval '1 minute';
+    v_rows    tid[];
+    v_bytes   bigint[];
     v_call    record;
     v_count   integer;
 begin
+    -- In the order of the rows.
+    select array_agg(l.ctid), array_agg(l.bytes) into v_rows, v_bytes
+      from (
+            select d.ctid, d.finished_at, octet_length(coalesce(d.body, '')) as bytes
+              from agent.calls d
+             where d.finished_at is not null
+               and d.finished_at < v_old
+             order by d.finished_at
+             limit 1000
+               for update skip locked
+           ) l;
     delete from agent.calls c
-     where c.ctid = any (array(
-            select e.ctid
-              from (
-                    select l.ctid,
-                           row_number() over w as pos,
-                           sum(l.bytes + 2000) over w as bytes
-                      from (
-                            select d.ctid, d.finished_at, octet_length(coalesce(d.body, '')) as bytes
-                              from agent.calls d
-                             where d.finished_at is not null
-                               and d.finished_at < v_old
-                             order by d.finished_at
-                             limit 1000
-                               for update skip locked
-                           ) l
-                    window w as (order by l.finished_at, l.ctid rows unbounded preceding)
-                   ) e
-             -- The first one whatever its length.
-             where e.pos = 1
-                or e.bytes <= agent.deletion_bytes()));
+     where c.ctid = any (agent.fit_deletion(v_rows, v_bytes));
     get diagnostics v_count = row_count;
 
     -- One in a transaction: its thread stays locked until the commit, and two sweeps must not wait for each other.

@@ -9,29 +9,22 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_now   timestamptz := agent.now();
+    v_rows  tid[];
+    v_bytes bigint[];
     v_count integer;
 begin
+    -- In the order of the rows.
+    select array_agg(l.ctid), array_agg(l.value_bytes) into v_rows, v_bytes
+      from (
+            select x.ctid, x.expires_at, x.value_bytes
+              from agent.store_items x
+             where x.expires_at <= v_now
+             order by x.expires_at
+             limit 1000
+               for update skip locked
+           ) l;
     delete from agent.store_items i
-     where i.ctid = any (array(
-            select e.ctid
-              from (
-                    -- Those that expire together are counted one after the other.
-                    select l.ctid,
-                           row_number() over w as pos,
-                           sum(l.value_bytes + 2000) over w as bytes
-                      from (
-                            select x.ctid, x.expires_at, x.value_bytes
-                              from agent.store_items x
-                             where x.expires_at <= v_now
-                             order by x.expires_at
-                             limit 1000
-                               for update skip locked
-                           ) l
-                    window w as (order by l.expires_at, l.ctid rows unbounded preceding)
-                   ) e
-             -- The first one whatever its length.
-             where e.pos = 1
-                or e.bytes <= agent.deletion_bytes()));
+     where i.ctid = any (agent.fit_deletion(v_rows, v_bytes));
     get diagnostics v_count = row_count;
     return v_count;
 end
