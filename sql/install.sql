@@ -192,6 +192,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/copy_checkpoints.sql
 \ir functions/internal/copy_items.sql
 \ir functions/internal/copy_snapshots.sql
+\ir functions/internal/find_next_namespace.sql
+\ir functions/internal/copy_history.sql
 \ir functions/internal/copy_blobs.sql
 \ir functions/internal/rollback_run.sql
 \ir functions/internal/requeue_run.sql

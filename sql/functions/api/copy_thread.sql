@@ -73,10 +73,10 @@ begin
     end if;
 
     if v_copy.checkpoint_ns is not null then
-        v_left := agent.copy_checkpoints(v_copy, v_left);
+        v_left := agent.copy_history(v_copy, false, v_left);
     end if;
     if v_left > 0 and v_copy.snapshot_ns is not null then
-        v_left := agent.copy_snapshots(v_copy, v_left);
+        v_left := agent.copy_history(v_copy, true, v_left);
     end if;
     if v_left > 0 then
         v_left := agent.copy_items(v_copy, v_left);
