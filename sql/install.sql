@@ -134,6 +134,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/is_saved_update.sql
 \ir functions/internal/read_words.sql
 \ir functions/internal/read_thread_filter.sql
+\ir functions/internal/needs_sort.sql
 \ir functions/internal/render_interrupts.sql
 \ir functions/internal/concat_objects.sql
 \ir functions/internal/pick_members.sql

@@ -35,7 +35,6 @@ declare
     v_has_values boolean := coalesce(v_select = '{}' or 'values' = any (v_select), true);
     v_filter   record;
     v_among    integer;
-    v_is_long  boolean;
     v_row      agent.threads;
     v_record   text;
     v_records  text[] := '{}';
@@ -51,26 +50,10 @@ begin
             select from agent.find_threads(p_deployment_id, v_filter.ids, v_filter.among, null, null)
              limit c_threads + 1
            ) t;
-    if v_among > c_threads and p_max_bytes is not null then
-        if v_sort_by <> 'updated_at' or v_offset + v_limit > c_threads
-            or coalesce(v_filter.metadata::text, v_filter.status, v_filter.excluded::text) is not null
-        then
-            return;
-        end if;
-        -- The order of the last change has an index, which finds the hours of the page without the others. Those of an
-        -- hour are sorted: too many, when the hour in which the page ends goes on until beyond the 10,000th.
-        select min(h.updated_hour) = max(h.updated_hour) into v_is_long
-          from (
-                select t.updated_hour
-                  from agent.find_threads(p_deployment_id, v_filter.ids, null, null, null) t
-                 order by case when v_is_asc then t.updated_hour end,
-                          case when not v_is_asc then t.updated_hour end desc
-                offset v_offset + v_limit
-                 limit c_threads + 1 - v_offset - v_limit
-               ) h;
-        if v_is_long then
-            return;
-        end if;
+    if v_among > c_threads and p_max_bytes is not null
+        and agent.needs_sort(p_deployment_id, p_request, v_sort_by, v_is_asc, v_offset + v_limit)
+    then
+        return;
     end if;
     for v_row in
         -- Columns, not a row as one value: that would be sorted with all that it contains.
