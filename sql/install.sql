@@ -91,6 +91,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/find_origin.sql
 \ir functions/inline/find_run.sql
 \ir functions/inline/find_swept_runs.sql
+\ir functions/inline/find_checkpoint.sql
 \ir functions/inline/find_run_checkpoints.sql
 \ir functions/inline/find_channels.sql
 \ir functions/inline/compose_values.sql

@@ -74,12 +74,7 @@ begin
         v_request.checkpoint_id, (v_request.checkpoint ->> 'checkpoint_id')::uuid,
         (v_request.config #>> '{configurable,checkpoint_id}')::uuid);
     if v_checkpoint is not null then
-        perform from agent.checkpoints c
-          where c.deployment_id = p_deployment_id
-            and c.thread_id = p_thread_id
-            and c.checkpoint_ns = ''
-            and c.checkpoint_id = v_checkpoint
-            and (c.run_id in (select s.run_id from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true;
+        perform from agent.find_checkpoint(p_deployment_id, p_thread_id, '', v_checkpoint);
         if not found then
             code := 'checkpoint_not_found';
             return;

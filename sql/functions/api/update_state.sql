@@ -44,12 +44,7 @@ begin
     elsif not agent.is_graph_served(p_deployment_id, v_graph_id) then
         code := 'graph_not_found';
     elsif v_checkpoint is not null and not exists (
-        select from agent.checkpoints c
-         where c.deployment_id = p_deployment_id
-           and c.thread_id = p_thread_id
-           and c.checkpoint_ns = ''
-           and c.checkpoint_id = v_checkpoint
-           and (c.run_id in (select s.run_id from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true)
+        select from agent.find_checkpoint(p_deployment_id, p_thread_id, '', v_checkpoint))
     then
         code := 'checkpoint_not_found';
     end if;

@@ -25,14 +25,7 @@ as $function$
       from (values (true)) as one (is_one)
       left join lateral (
             select x.*
-              from agent.checkpoints x
-             where x.deployment_id = p_deployment_id
-               and x.thread_id = p_thread_id
-               and x.checkpoint_ns = ''
-               and x.checkpoint_id = p_checkpoint_id
-               and (x.run_id in (
-                    select s.run_id
-                      from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
+              from agent.find_checkpoint(p_deployment_id, p_thread_id, '', p_checkpoint_id) x
              limit 1
            ) k on true
 $function$;

@@ -43,14 +43,11 @@ begin
                and not t.is_deleted;
         when 'states' then
             select s.body, s.cursor into body, cursor
-              from agent.checkpoints k
+              from agent.find_checkpoint(
+                       p_deployment_id, p_parent_id, coalesce(p_checkpoint_ns, ''), p_key::uuid) k
              cross join lateral agent.describe_origin(
                         p_deployment_id, p_parent_id, k.checkpoint_id, k.run_id, k.metadata) o
-             cross join lateral agent.render_state(k, o.metadata, p_select, p_max_bytes) s
-             where k.deployment_id = p_deployment_id
-               and k.thread_id = p_parent_id
-               and k.checkpoint_ns = coalesce(p_checkpoint_ns, '')
-               and k.checkpoint_id = p_key::uuid;
+             cross join lateral agent.render_state(k, o.metadata, p_select, p_max_bytes) s;
         when 'items' then
             select r.body into body
               from agent.read_item(

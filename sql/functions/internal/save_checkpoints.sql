@@ -41,26 +41,14 @@ begin
          cross join lateral agent.find_lease(p_worker_id, i.deployment_id, i.run_id, i.epoch) q
           left join lateral (
                 select x.channels
-                  from agent.checkpoints x
-                 where x.deployment_id = q.deployment_id
-                   and x.thread_id = q.thread_id
-                   and x.checkpoint_ns = i.checkpoint_ns
-                   and x.checkpoint_id = i.parent_checkpoint_id
-                   and (x.run_id in (
-                        select s.run_id
-                          from agent.find_swept_runs(q.deployment_id, q.thread_id) s)) is not true
+                  from agent.find_checkpoint(
+                           q.deployment_id, q.thread_id, i.checkpoint_ns, i.parent_checkpoint_id) x
                  limit 1
                ) k on true
          where (
                 select x.checkpoint_id
-                  from agent.checkpoints x
-                 where x.deployment_id = q.deployment_id
-                   and x.thread_id = q.thread_id
-                   and x.checkpoint_ns = i.checkpoint_ns
-                   and x.checkpoint_id = i.checkpoint_id
-                   and (x.run_id in (
-                        select s.run_id
-                          from agent.find_swept_runs(q.deployment_id, q.thread_id) s)) is not true) is null
+                  from agent.find_checkpoint(
+                           q.deployment_id, q.thread_id, i.checkpoint_ns, i.checkpoint_id) x) is null
          order by q.deployment_id, q.thread_id, i.checkpoint_ns, i.ordinality
     loop
         if cardinality(v_new.channels) > c_channels then
@@ -79,14 +67,8 @@ begin
                 v_rows := '{}';
                 v_items := '{}';
                 select x.channels into v_parents
-                  from agent.checkpoints x
-                 where x.deployment_id = v_new.deployment_id
-                   and x.thread_id = v_new.thread_id
-                   and x.checkpoint_ns = v_new.checkpoint_ns
-                   and x.checkpoint_id = v_new.parent_checkpoint_id
-                   and (x.run_id in (
-                        select s.run_id
-                          from agent.find_swept_runs(v_new.deployment_id, v_new.thread_id) s)) is not true;
+                  from agent.find_checkpoint(
+                           v_new.deployment_id, v_new.thread_id, v_new.checkpoint_ns, v_new.parent_checkpoint_id) x;
             end if;
         end if;
 
