@@ -444,6 +444,22 @@ subtest 'checkpoint.list shows the newest first, by namespace, filter and positi
     finish($claim);
 };
 
+subtest 'a part of checkpoint.list compares 16 MB of metadata' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my $parent;
+    $parent = saved($claim, $parent, metadata => { step => $_, text => 'x' x 900_000 }) for 1 .. 24;
+    my (@found, %args);
+    for my $part (1, 2) {
+        my (undef, $body) = read_part('read_checkpoints', $thread, { ns => '', filter => { step => 1 }, %args }, undef, 1_000_000);
+        push @found, map { $_->{metadata}{step} } @{ $body->{tuples} };
+        is defined $body->{next}, $part == 1, "part $part of 2";
+        is scalar @found, $part - 1, 'only the second one has the snapshot';
+        $args{after} = $body->{next};
+    }
+    finish($claim);
+};
+
 subtest 'checkpoint.delta shows the writes since the nearest ancestor with a value' => sub {
     my $claim = leased();
     my $thread = $claim->{thread_id};
@@ -1217,10 +1233,14 @@ subtest 'prune goes in pieces, each of which leaves a whole thread' => sub {
     finish($claim);
     my $last = leased($thread);
     my $head = saved($last, $ids[-1], values => { list => [ 12, 'last' ] });
+    $play->save($worker, AgentSQL::Play::checkpoint($last, id => $head, parent => $ids[-1],
+        values => { list => { '$list' => { keep => 12, items => ['last'] } } }));
     finish($last);
+    my $head_of = sub { $session->value("select head_checkpoint_id from agent.threads where thread_id = '$thread'") };
+    is $head_of->(), $head, 'a run has moved the head';
     my $is_moved;
     prune($thread, sub { $is_moved++ or $play->api('delete_run', $thread, $last->{run_id}) });
-    my $left = $session->value("select head_checkpoint_id from agent.threads where thread_id = '$thread'");
+    my $left = $head_of->();
     isnt $left, $head, 'a run is deleted between two pieces: its checkpoint is no longer the head';
     is_deeply left_of('checkpoints', $thread), [$left], 'and the new head is kept';
     is +$play->body('get_state', $thread, undef)->{checkpoint}{checkpoint_id}, $left, 'its state can be read';

@@ -6,7 +6,8 @@
 --         "next" of the part before}.
 -- p_cursor: ignored; the position is in the arguments.
 -- Returns: ok with {"tuples": [...], "next": {"ns", "checkpoint_id"} or null}. A part may be empty and have a next one.
--- Bound:   p_max_bytes and one snapshot; 1,000 snapshots are examined.
+-- Bound:   p_max_bytes and one snapshot; of the metadata 1,000 are compared with the filter, or 16 MB and one of them.
+--          Held by `v_left <= 0 or v_examined >= c_examined or v_compared > c_bytes`.
 -- Locks:   none.
 create or replace function agent.read_checkpoints(
     p_deployment_id uuid,
@@ -24,6 +25,7 @@ set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
     c_examined constant integer := 1000;
+    c_bytes    constant bigint := 16777216;
     c_last     constant uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     v_ns       text := p_args ->> 'ns';
     v_before   uuid := coalesce(p_args ->> 'before', c_last::text);
@@ -33,10 +35,12 @@ declare
     v_from_ns  text := coalesce(p_args #>> '{after,ns}', v_ns);
     v_from_id  uuid := coalesce(p_args #>> '{after,checkpoint_id}', v_before::text);
     v_row      agent.checkpoint_snapshots;
+    v_matches  boolean := true;
     v_text     text;
     v_next     json;
     v_left     integer := p_max_bytes;
     v_examined integer := 0;
+    v_compared bigint := 0;
     v_parts    text[] := '{}';
 begin
     if jsonb_typeof(v_filter) <> 'object' or v_limit < 0 then
@@ -62,14 +66,21 @@ begin
          order by x.deployment_id desc, x.thread_id desc, x.checkpoint_ns desc, x.checkpoint_id desc
     loop
         exit when v_row.checkpoint_ns <> v_ns or cardinality(v_parts) >= v_limit;
-        if v_left <= 0 or v_examined >= c_examined then
+        if v_left <= 0 or v_examined >= c_examined or v_compared > c_bytes then
             v_next := json_build_object('ns', v_from_ns, 'checkpoint_id', v_from_id);
             exit;
         end if;
         v_examined := v_examined + 1;
         v_from_ns := v_row.checkpoint_ns;
         v_from_id := v_row.checkpoint_id;
-        if v_from_id < v_before and agent.has_members(v_row.metadata, v_members.scalars, v_members.others) then
+        continue when v_from_id >= v_before;
+        if v_filter <> '{}' then
+            -- Fetched once.
+            v_row.metadata := v_row.metadata || '{}';
+            v_compared := v_compared + pg_column_size(v_row.metadata);
+            v_matches := agent.has_members(v_row.metadata, v_members.scalars, v_members.others);
+        end if;
+        if v_matches then
             v_text := agent.render_snapshot(v_row);
             v_parts := v_parts || v_text;
             v_left := v_left - octet_length(v_text);
