@@ -253,6 +253,25 @@ subtest 'runs that are larger than asked for are not read' => sub {
     is $is_read->('list', 262_144), 0, 'a compressed one of 400,000 bytes';
 };
 
+subtest 'a run does not write the metadata of its thread again' => sub {
+    my $session = $play->session;
+    my $thread = $play->thread;
+    $session->query("update agent.threads set metadata = jsonb_build_object('large',
+        (select string_agg(md5(n::text), '') from generate_series(1, 4000) n)) where thread_id = '$thread'");
+    my $written = sub {
+        my $count = sub { $session->value("select sum(n_tup_ins) from pg_stat_xact_all_tables where relid in
+            (select reltoastrelid from pg_class where oid = 'agent.threads'::regclass)") };
+        $session->query('begin');
+        my $before = $count->();
+        $play->run($thread);
+        my $after = $count->();
+        $session->query('commit');
+        return $after - $before;
+    };
+    cmp_ok $written->(), '>', 0, 'the first run adds its graph and its assistant';
+    is $written->(), 0, 'the second one has the same';
+};
+
 subtest 'a large list is read in parts' => sub {
     my $session = $play->session;
     my $thread = $play->thread;
