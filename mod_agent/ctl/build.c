@@ -65,7 +65,7 @@ int ctl_build(ctl_build_t *build)
     int lock;
     int status;
 
-    ctl_command_catch_signals();
+    ctl_command_init();
     if (!ctl_user_become(build)) {
         return 1;
     }

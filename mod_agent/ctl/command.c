@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,9 @@
 #include <apr_time.h>
 
 #include "say.h"
+
+/* Bytes of the list of this process's children that are read at once. */
+#define CHILDREN_BYTES 512
 
 /* The most that a pipe holds, if nobody has changed its size. */
 #define PIPE_BYTES 65536
@@ -53,10 +57,11 @@ static void note_end(int number)
     ending = number;
 }
 
-void ctl_command_catch_signals(void)
+void ctl_command_init(void)
 {
     struct sigaction action = {.sa_handler = note_end};
 
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
@@ -258,8 +263,46 @@ static const char *follow(program_t *program, output_t *output, FILE *errors,
     return NULL;
 }
 
-/* Kills what is left of its group, too. Returns the exit status; -1 if a signal
- * ended it. */
+/* Kills children of this process, as many as a read of their list names.
+ * Returns the number of those that it could kill. */
+static int kill_children(pid_t *killed)
+{
+    int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    char list[CHILDREN_BYTES];
+    ssize_t length = fd >= 0 ? read(fd, list, sizeof(list) - 1) : 0;
+    char *space;
+    int count = 0;
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    list[length > 0 ? length : 0] = '\0';
+    /* Each is followed by a space; the last one may be cut. */
+    for (char *pid = list; (space = strchr(pid, ' ')) != NULL;
+         pid = space + 1) {
+        killed[count] = (pid_t)strtol(pid, NULL, 10);
+        count += kill(killed[count], SIGKILL) == 0 ? 1 : 0;
+    }
+    return count;
+}
+
+/* Those that have left the group were adopted by this process; what each of
+ * them leaves is so in turn. */
+static void end_adopted(void)
+{
+    pid_t killed[CHILDREN_BYTES / 2];
+    int count;
+
+    while ((count = kill_children(killed)) > 0) {
+        for (int i = 0; i < count; i++) {
+            while (waitpid(killed[i], NULL, 0) < 0 && errno == EINTR) {
+            }
+        }
+    }
+}
+
+/* Kills what it has left, too. Returns the exit status; -1 if a signal ended
+ * it. */
 static int finish(program_t *program, bool is_quiet)
 {
     int status = 0;
@@ -267,6 +310,7 @@ static int finish(program_t *program, bool is_quiet)
     kill(-program->pid, SIGKILL);
     while (waitpid(program->pid, &status, 0) < 0 && errno == EINTR) {
     }
+    end_adopted();
     close(program->output);
     close(program->ended);
     if (program->errors >= 0) {

@@ -10,9 +10,10 @@
 /* Bytes of output that ctl_command_read() takes. */
 #define CTL_OUTPUT_MAX ((apr_size_t)64 * 1024 * 1024)
 
-/* On SIGINT, SIGTERM and SIGHUP a program that is being executed is killed,
- * with its process group; no other is started after that. */
-void ctl_command_catch_signals(void);
+/* To be called before the others. On SIGINT, SIGTERM and SIGHUP a program that
+ * is being executed is killed; no other is started after that. This process
+ * adopts all that programs leave, whatever group or session that is in. */
+void ctl_command_init(void);
 
 /* Returns the signal that came; 0 for none. */
 int ctl_command_signal(void);
@@ -20,8 +21,8 @@ int ctl_command_signal(void);
 /*
  * Both look for argv[0] in PATH, unless it has a slash; argv ends with NULL.
  * The program has no descriptor of this process, and control characters in what
- * is printed of it are replaced. When it has ended, the rest of its process
- * group is killed, and nobody waits for a process that has left the group.
+ * is printed of it are replaced. When it has ended, all processes that it has
+ * left are killed, and this process must have no other children.
  */
 
 /* Executes a program, and prints both its outputs to standard output. Returns

@@ -80,34 +80,32 @@ unlike $output, qr/[\033\007\233]/, 'programs: none is printed';
 }
 
 # ---- their end ----
-# The step ends when the daemon has left its group.
-sub daemons_of {
+# A child of the program's group, a daemon in a session of its own, and what that has left in another one.
+sub left_by {
     my ($name) = @_;
-    return "setsid sh -c 'echo \$\$ >.agent/$name.daemon; exec sleep 1000' &\n"
-        . "sleep 1000 &\necho \$! >.agent/$name.child\n"
-        . "until test -s .agent/$name.daemon; do sleep 0.01; done\n";
+    return "sleep 1000 &\necho \$! >>.agent/$name.left\n"
+        . "setsid sh -c 'setsid sleep 1000 & echo \$! \$\$ >>.agent/$name.left; exec sleep 1000' &\n"
+        . "until test \$(wc -w <.agent/$name.left) = 3; do sleep 0.01; done\n";
 }
-$directory = application(map { $_ => daemons_of($_) } qw(pip check));
-is end_of(begin($directory)), 0, 'programs: nobody waits for a daemon that they leave';
-my @daemons = map { said($directory, "$_.daemon") + 0 } qw(pip check);
-is scalar(grep { is_alive($_) } @daemons), 2, 'programs: it can have a group of its own';
-kill KILL => @daemons;
-for my $child (map { said($directory, "$_.child") + 0 } qw(pip check)) {
-    wait_for("the end of $child", sub { !is_alive($child) });
-    pass 'programs: a process of their group ends with them';
+$directory = application(map { $_ => left_by($_) } qw(pip check));
+is end_of(begin($directory)), 0, 'programs: nobody waits for processes that they leave';
+for my $name (qw(pip check)) {
+    my @left = said($directory, "$name.left") =~ /(\d+)/g;
+    is scalar @left, 3, "programs: $name has left some";
+    is scalar(grep { is_alive($_) } @left), 0, "programs: those of $name have ended, also the daemons";
 }
 
 for my $name (qw(pip check)) {
-    $directory = application($name => "echo \$\$ >.agent/$name; exec sleep 1000\n");
+    $directory = application($name => left_by($name) . "echo \$\$ >.agent/$name; exec sleep 1000\n");
     my $pid = begin($directory);
     wait_for("$name", sub { said($directory, $name) =~ /\n/ });
     is end_of(begin($directory)), 1, 'programs: a second build of the folder is refused';
     like slurp("$directory/output"), qr/another build of it is running/, 'programs: the message says why';
     kill INT => $pid;
     is end_of($pid), 130, 'programs: SIGINT ends the build';
-    my $sleeper = said($directory, $name) + 0;
-    wait_for('the end of the program', sub { !is_alive($sleeper) });
-    pass "programs: SIGINT ends what is executed ($name)";
+    my @processes = "$name $name.left" =~ /(\S+)/g;
+    is scalar(grep { is_alive($_) } map { said($directory, $_) =~ /(\d+)/g } @processes), 0,
+        "programs: SIGINT ends what is executed ($name), and the daemons that it left";
     unlink "$directory/$name";
     is end_of(begin($directory)), 0, 'programs: the folder can be built after that';
 }
