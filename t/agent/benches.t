@@ -35,9 +35,10 @@ like $output, qr/^\| turns \| 20 \|$/m, 'bench: chats print their figures';
 # Of applications, whose packages come from registries.
 SKIP: {
     $output = qx('@{[ root() ]}/t/bench/applications.pl' runs chats 2>&1);
-    skip "no packages: $output", 2 if $? && $output !~ /^measuring/m;
+    skip "no packages: $output", 3 if $? && $output !~ /^measuring/m;
     is $?, 0, 'bench: applications succeed' or diag $output;
     like $output, qr/^\| create -> join p50 .*^\| bytes stored by a turn/ms, 'bench: applications print their figures';
+    like $output, qr/^\| \.\.\. to that of the bare library, alone too \(aim 1\.7\) \| [\d.]+ \| [\d.]+ \|/m, 'bench: runners alone on their pipes';
 }
 
 done_testing;

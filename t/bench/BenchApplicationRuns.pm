@@ -5,7 +5,8 @@ package BenchApplicationRuns;
 use strict;
 use warnings;
 use AgentTest::Cost qw(cpu_sec);
-use BenchApplications qw(serve bare_ms start_ms runner_pids new_thread run_body create_and_join @LANGUAGES $ANSWER);
+use BenchApplicationPipes qw(measure_alone);
+use BenchApplications qw(serve start_ms runner_pids new_thread run_body create_and_join @LANGUAGES $ANSWER);
 use BenchHttp qw(drive request);
 use BenchPeer;
 use BenchProcess qw(memory_kb);
@@ -61,6 +62,17 @@ sub row {
     return "| $title | " . join(' | ', map { defined $_ ? sprintf $format, $_ : '-' } @values) . " |\n";
 }
 
+# Adds to the figures of a language.
+sub measure_without_server {
+    my ($figure, $application, $language, $plan) = @_;
+    my $alone = measure_alone($application, $language, $plan->{alone_rounds}, $plan->{runs});
+    $figure->{alone} = $alone->{runner};
+    $figure->{ratio} = $alone->{runner} / $alone->{bare};
+    $figure->{ratio_in_server} = $figure->{cpu} / $alone->{bare};
+    $figure->{start} = start_ms($application);
+    return;
+}
+
 # The table.
 sub measure_runs {
     my ($applications, $plan) = @_;
@@ -83,22 +95,22 @@ sub measure_runs {
     } @sides;
     for my $number (0 .. $#LANGUAGES) {
         my ($figure, $side) = ($figures[$number], $sides[$number]);
-        my $application = $applications->{ $side->{name} };
         $figure->{rate} = rate($server, $side, $plan->{rate_sec});
-        my ($bare) = bare_ms($application, 'runs', 5 * $plan->{runs});
-        $figure->{ratio} = $figure->{cpu} / $bare;
         $figure->{memory} = memory_kb(runner_pids($side->{name}))->{pss} / 1024;
-        $figure->{start} = start_ms($application);
     }
-    $server->stop;
     my @heads = ('', 'Python', 'JavaScript', $peer ? '`@langchain/langgraph-api` ' . $peer->version . ', in memory' : ());
+    $server->stop;
+    undef $peer;
+    measure_without_server($figures[$_], $applications->{ $LANGUAGES[$_] }, $LANGUAGES[$_], $plan) for 0 .. $#LANGUAGES;
     return join '', '| ', join(' | ', @heads), " |\n|", '---|' x @heads, "\n",
         row('create -> join p50 (aim 8 ms)', '%.1f ms', map { $_->{p50} } @figures),
         row('p99 (aim 20 ms)', '%.1f ms', map { $_->{p99} } @figures),
         row('first event of a stream, p50', '%.1f ms', map { $_->{first} } @figures),
         row("runs a second, $CONNECTIONS connections", '%.0f', map { $_->{rate} } @figures),
         row('processor time of the runner, a run', '%.2f ms', map { $_->{cpu} } @figures),
-        row('the same to that of the bare library (aim 1.7)', '%.2f', map { $_->{ratio} } @figures),
+        row('the same alone on its pipes', '%.2f ms', map { $_->{alone} } @figures),
+        row('... to that of the bare library, alone too (aim 1.7)', '%.2f', map { $_->{ratio} } @figures),
+        row('... in the server to that of the bare library alone', '%.2f', map { $_->{ratio_in_server} } @figures),
         row('memory of the runner', '%.0f MB', map { $_->{memory} } @figures),
         row('start of the runner until its graphs are imported', '%.0f ms', map { $_->{start} } @figures);
 }

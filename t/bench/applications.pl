@@ -16,9 +16,10 @@ use BenchApplicationRuns qw(measure_runs);
 use BenchApplications qw(prepare @LANGUAGES);
 
 my %PLANS = (
-    full  => { rounds => 3, runs => 300, peer_runs => 10, warm_up => 50, rate_sec => 10, turns => [ 200, 2000 ],
+    full  => { rounds => 3, alone_rounds => 7, runs => 300, peer_runs => 10, warm_up => 50, rate_sec => 10, turns => [ 200, 2000 ],
         streams => 1000, streams_sec => 20 },
-    smoke => { rounds => 1, runs => 10, peer_runs => 5, warm_up => 5, rate_sec => 2, turns => [30], streams => 10, streams_sec => 5 },
+    smoke => { rounds => 1, alone_rounds => 1, runs => 10, peer_runs => 5, warm_up => 5, rate_sec => 2, turns => [30],
+        streams => 10, streams_sec => 5 },
 );
 my @PARTS = (
     [ runs      => \&measure_runs ],
