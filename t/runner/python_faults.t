@@ -119,6 +119,7 @@ in_all_versions(sub {
     like $runner->log_text, qr/^run $bytes[-1]{run_id}: bytes \xc3\xa4$/m, 'prints: also of bytes';
     is $result->(fault($runner, 'fork and return')), 2, 'fork: a child that returns from its node ends';
     is $result->(fault($runner, 'fork')), 7, 'fork: the child has no pipe to the supervisor';
+    is_deeply $result->(fault($runner, 'collector')), [ Cpanel::JSON::XS::true, 10_000 ], 'collector: it is rare, and leaves the modules alone';
     is_deeply $result->(fault($runner, 'environment')), [ 'hello from langgraph.json', 'python' ],
         'environment: that of langgraph.json, in the folder of the application';
     is $error->(fault($runner, 'blocking call')), 'error InvalidStateError', 'blocking calls: refused on the loop';

@@ -3,6 +3,7 @@
 
 import argparse
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -17,6 +18,8 @@ DEFAULT_SLOTS = 100
 # Stacks count as data, of which AgentRunnerMemory allows a runner 1 GB: with the 8 MB of most systems the threads of
 # 100 slots would exceed it. Frames of Python take none of it.
 THREAD_STACK_BYTES = 1024 * 1024
+# New objects between two collections. With the default of 700 a turn of a long chat has dozens of them, and one of all objects.
+YOUNG_OBJECTS = 10_000
 
 
 def main(arguments: list[str]) -> NoReturn:
@@ -59,6 +62,8 @@ def serve(slots: int) -> NoReturn:
     from .session import Session
 
     threading.stack_size(THREAD_STACK_BYTES)
+    # Before the application's code, which may choose its own.
+    gc.set_threshold(YOUNG_OBJECTS)
     log.install()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     loop = asyncio.new_event_loop()

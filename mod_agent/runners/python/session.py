@@ -2,6 +2,7 @@
 """The messages of the supervisor, and the runs and calls that execute."""
 
 import asyncio
+import gc
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -105,6 +106,9 @@ class Session:
         store = PipeStore(self.find_lane, self._bridge)
         self._graphs, self._errors = graphs.load(found.graphs, found.directory, saver, store)
         reports = await report.of_all(self._graphs, self._errors, found.descriptions)
+        # No collection looks at the modules again, which have most of the objects of the process.
+        gc.collect()
+        gc.freeze()
         self._wire.write(jsontext.dumps({
             "type": "ready", "graphs": reports, "slots": self._slots, "runtime": report.runtime()},
             lenient=True) + b"\n")
