@@ -15,9 +15,9 @@ import operator
 import types
 from typing import Any, NamedTuple
 
-# The objects in a value, itself first, and the lengths of those that have members.
+# The objects in a value, itself first; those of them that have members, and how many each has.
 # None: a value that is never found unchanged.
-Snapshot = tuple[list[Any], list[int]] | None
+Snapshot = tuple[list[Any], list[Any], list[int]] | None
 
 # Beyond it a value is always encoded.
 OBJECTS_MAX = 16_384
@@ -28,7 +28,7 @@ _LEAVES = frozenset({
     str, int, float, bool, type(None), bytes, complex, decimal.Decimal, datetime.date, datetime.datetime,
     datetime.time, datetime.timedelta, datetime.timezone, types.EllipsisType})
 # Of an element without members.
-_LEAF: Snapshot = ([], [])
+_LEAF: Snapshot = ([], [], [])
 _SEQUENCES = frozenset({list, tuple, set, frozenset})
 _HEAP_TYPE = 1 << 9
 
@@ -42,54 +42,56 @@ def _slots_of(kind: type) -> tuple[Any, ...] | None:
     return tuple(slot for base in bases for slot in vars(base).values() if type(slot) is types.MemberDescriptorType)
 
 
-def _members(value: Any, kind: type) -> list[Any] | None:
-    """What an object consists of that has members; None if that cannot be seen."""
+def _add_members(objects: list[Any], value: Any, kind: type) -> bool:
+    """Adds what an object consists of that has members; False if that cannot be seen."""
     if kind is dict:
-        return [*value, *value.values()]
-    if kind in _SEQUENCES:
-        return list(value)
-    if isinstance(value, (enum.Enum, type)):
-        return []
-    slots = _slots_of(kind)
-    fields = getattr(value, "__dict__", None)
-    if slots is None or (fields is None and not slots):
-        return None
-    members = [*fields, *fields.values()] if fields else []
-    for slot in slots:
-        try:
-            members.append(slot.__get__(value))
-        except AttributeError:
-            members.append(...)
-    return members
+        objects += value
+        objects += value.values()
+    elif kind in _SEQUENCES:
+        objects += value
+    elif not issubclass(kind, (enum.Enum, type)):
+        slots = _slots_of(kind)
+        fields = getattr(value, "__dict__", None)
+        if slots is None or (fields is None and not slots):
+            return False
+        if fields:
+            objects += fields
+            objects += fields.values()
+        for slot in slots:
+            try:
+                objects.append(slot.__get__(value))
+            except AttributeError:
+                objects.append(...)
+    return len(objects) <= OBJECTS_MAX
 
 
 def snapshot(value: Any) -> Snapshot:
-    if type(value) in _LEAVES:
-        return [value], []
-    objects: list[Any] = []
+    objects = [value]
+    containers: list[Any] = []
     lengths: list[int] = []
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        objects.append(item)
+    # The list grows while it is read.
+    for item in objects:
         kind = type(item)
-        if kind in _LEAVES:
-            continue
-        members = _members(item, kind)
-        if members is None or len(objects) + len(waiting) + len(members) > OBJECTS_MAX:
-            return None
-        lengths.append(len(members))
-        waiting += members
-    return objects, lengths
+        if kind not in _LEAVES:
+            before = len(objects)
+            if not _add_members(objects, item, kind):
+                return None
+            containers.append(item)
+            lengths.append(len(objects) - before)
+    return objects, containers, lengths
 
 
 def is_unchanged(value: Any, saved: Snapshot) -> bool:
     """Whether a value is as it was when the snapshot was taken of it."""
     if saved is None or value is not saved[0][0]:
         return False
-    now = snapshot(value)
-    return now is not None and now[1] == saved[1] and len(now[0]) == len(saved[0]) and \
-        all(map(operator.is_, now[0], saved[0]))
+    # If these have the same members as then, no others have any: so no leaf need be looked at.
+    objects, (before, containers, lengths) = [value], saved
+    for item, length in zip(containers, lengths):
+        end = len(objects) + length
+        if not _add_members(objects, item, type(item)) or len(objects) != end:
+            return False
+    return all(map(operator.is_, objects, before))
 
 
 def keep_newest(of_namespaces: dict[str, Any], ns: str, value: Any) -> None:
