@@ -28,12 +28,13 @@ build_example() {
         "$ROOT/.build/release/agentctl" build "$RUN_DIR/applications/$1"
 }
 
-# Prints the directives of the examples that could be built; to the terminal, why
-# one could not, and which Node was taken.
+# Prints the directives of the examples that could be built; to the terminal, which
+# one is being built, why one could not, and which Node was taken.
 examples_conf() {
     local language log
     for language in python javascript; do
         log=$RUN_DIR/logs/build_$language
+        say "    Building the example in $language, a minute or two the first time ($log)" >&2
         if copy_example "$language" && build_example "$language"; then
             say "AgentApplication $(example_graph "$language") \"$RUN_DIR/applications/$language\""
             grep '^AgentNodeProgram ' "$log" || true

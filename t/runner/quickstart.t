@@ -105,6 +105,8 @@ sub serve {
 my $run = new_run();
 my $first = serve($run, qw(old new python));
 is $first->{status}, 0, "examples: both are built and served: $first->{output}";
+like $first->{output}, qr{^    Building the example in $_, .*/logs/build_$_\)$}m, "examples: it says that the one in $_ is being built"
+    for qw(python javascript);
 is $first->{conf}, <<"CONF", 'examples: httpd.conf gets one line for each, and the Node that was found';
 AgentApplication shop "$run/applications/python"
 AgentApplication shop-js "$run/applications/javascript"
