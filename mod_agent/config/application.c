@@ -15,7 +15,9 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <apr_lib.h>
 #include <apr_strings.h>
@@ -80,19 +82,21 @@ static const char *refuse_text(const reading_t *reading,
 /* ---- the file ---- */
 
 /* Returns a descriptor of the path if it is a regular file, else -1 and errno.
- * Opening another kind may wait, or have an effect. */
+ * Opening another kind may wait, or have an effect, and so may reading one of
+ * the kernel's, such as /proc/kmsg. */
 static int open_regular(const char *path, apr_pool_t *temp_pool)
 {
     int place = open(path, O_PATH | O_CLOEXEC);
     struct stat info;
+    struct statfs system;
     int fd = -1;
 
     if (place < 0) {
         return -1;
     }
-    if (fstat(place, &info) == 0) {
+    if (fstat(place, &info) == 0 && fstatfs(place, &system) == 0) {
         errno = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
-        if (S_ISREG(info.st_mode)) {
+        if (S_ISREG(info.st_mode) && system.f_type != PROC_SUPER_MAGIC) {
             fd = open(apr_psprintf(temp_pool, "/proc/self/fd/%d", place),
                       O_RDONLY | O_CLOEXEC);
         }
