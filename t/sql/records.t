@@ -444,6 +444,30 @@ subtest 'checkpoint.list shows the newest first, by namespace, filter and positi
     finish($claim);
 };
 
+subtest 'checkpoint.list without a limit has all snapshots, however small' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my @steps = 1 .. 2001;
+    for my $from (grep { $_ % 100 == 1 } @steps) {
+        $play->save($worker, map { AgentSQL::Play::put($claim, id => AgentSQL::uuid(), metadata => { step => $_ }) }
+            grep { $_ >= $from && $_ < $from + 100 } @steps);
+    }
+    for my $limit (undef, 1500) {
+        my ($parts, @found, $after) = (0);
+        do {
+            my (undef, $body) = read_part('read_checkpoints', $thread,
+                { ns => '', after => $after, limit => defined $limit ? $limit - @found : undef }, undef, 10_000_000);
+            push @found, map { $_->{metadata}{step} } @{ $body->{tuples} };
+            $after = $body->{next};
+            $parts++;
+        } while ($after && @found < ($limit // @steps + 1));
+        my $wanted = $limit // @steps;
+        is "@found", "@{[ (reverse @steps)[ 0 .. $wanted - 1 ] ]}", "the newest $wanted";
+        is $parts, $limit ? 2 : 3, "in parts of 1,000";
+    }
+    finish($claim);
+};
+
 subtest 'a part of checkpoint.list compares 16 MB of metadata' => sub {
     my $claim = leased();
     my $thread = $claim->{thread_id};

@@ -2,8 +2,8 @@
 -- Answers checkpoint.list (README.md of this folder): snapshots without their values, newest first in each namespace.
 -- The runner reads the values of those that it needs with checkpoint.get.
 -- p_args: {"ns": null for all namespaces, in descending order; "before": those with a smaller id; "filter": an object
---         with whose members those of the metadata are equal; "limit": at most so many in this part; "after": the
---         "next" of the part before}.
+--         with whose members those of the metadata are equal; "limit": at most so many in this part, null for no
+--         such limit; "after": the "next" of the part before}.
 -- p_cursor: ignored; the position is in the arguments.
 -- Returns: ok with {"tuples": [...], "next": {"ns", "checkpoint_id"} or null}. A part may be empty and have a next one.
 -- Bound:   p_max_bytes and one snapshot; of the metadata 1,000 are compared with the filter, or 16 MB and one of them.
@@ -31,7 +31,7 @@ declare
     v_before   uuid := coalesce(p_args ->> 'before', c_last::text);
     v_filter   jsonb := coalesce(p_args ->> 'filter', '{}');
     v_members  record;
-    v_limit    integer := coalesce((p_args ->> 'limit')::integer, c_examined);
+    v_limit    integer := (p_args ->> 'limit')::integer;
     v_from_ns  text := coalesce(p_args #>> '{after,ns}', v_ns);
     v_from_id  uuid := coalesce(p_args #>> '{after,checkpoint_id}', v_before::text);
     v_row      agent.checkpoint_snapshots;
