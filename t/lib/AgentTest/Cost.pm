@@ -24,7 +24,7 @@ our @EXPORT = qw(cost_of resident_bytes cpu_sec served_beside serve_one
 
 my $TICKS = sysconf(_SC_CLK_TCK);
 # Calls of an action after which a bystander that was never served fails the test.
-my $MOST_CALLS = 50;
+my $MOST_CALLS = 1000;
 
 # Shadow memory and quarantine: a sanitizer's build may use so many times the
 # bytes that the bounds of the tests are stated for.
