@@ -203,13 +203,15 @@ in_all_versions(sub {
     $runner->send(@starts);
     $runner->lines_until(sub { $waiting++ if $_[0]{type} eq 'event' && $_[0]{data} eq 'waiting'; return $waiting == @starts });
     pass 'threads: a hundred runs that block in threads take less than 512 MB of data';
-    open my $pipe, '>', $fifo or die "$fifo: $!\n";
-    close $pipe;
+    # Open until all have ended: a thread may open it long after its event.
+    open my $pipe, '+<', $fifo or die "$fifo: $!\n";
+    syswrite $pipe, 'x' x @starts;
     my @ends;
     $runner->lines_until(sub {
         push @ends, $_[0] if $_[0]{type} eq 'end';
         return @ends == @starts;
     });
+    close $pipe;
     is scalar(@ends), 100, 'threads: and all of them end';
 }
 {

@@ -7,6 +7,12 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { playAll, use } from './tap.mjs';
 
+// An error outside of the scenarios ends the process: the diagnostics have its reason.
+process.on('uncaughtException', (error) => {
+    const reason = `# ${error.stack} ${error.cause?.stack ?? ''}`.replaceAll('\n', '\n# ');
+    process.stdout.write(`${reason}\n`, () => process.exit(1));
+});
+
 // Node.js has it by default from version 20 on.
 globalThis.crypto ??= webcrypto;
 
