@@ -36,8 +36,9 @@ sub python {
     flock $lock, LOCK_EX or die "$folder.lock: $!\n";
     return "$folder/bin/python" if slurp("$folder/installed") eq $wanted;
     remove_tree($folder);
+    # All packages are in the list. With an extra of one, pip 23 looks beside it.
     my @steps = ([ interpreter(), qw(-m venv), $folder ], [ "$folder/bin/python", qw(-m pip install --quiet --no-compile
-        --disable-pip-version-check --require-hashes --only-binary :all:), '-r', $requirements ]);
+        --disable-pip-version-check --no-deps --require-hashes --only-binary :all:), '-r', $requirements ]);
     for my $step (@steps) {
         system(@{$step}) == 0 or die "@{$step} failed\n";
     }

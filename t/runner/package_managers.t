@@ -32,7 +32,7 @@ sub packages {
     return $folder if slurp("$folder/installed") eq $wanted;
     remove_tree($folder);
     my $pip = "'$folder/pip/bin/python' -m pip --quiet --disable-pip-version-check";
-    my $only = '--require-hashes --only-binary :all:';
+    my $only = '--no-deps --require-hashes --only-binary :all:';
     my $output = qx({ $PYTHON -m venv '$folder/pip' && $pip install $only --target '$folder/uv' -r '$lists[0]' &&
         $pip download $only --dest '$folder/wheels' -r '$lists[1]'; } 2>&1);
     $? == 0 or plan skip_all => "no registry of PyPI answers: $output";

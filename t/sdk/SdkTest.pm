@@ -75,7 +75,7 @@ sub python {
         my ($new) = @_;
         command(qw(python3 -m venv), $new);
         command("$new/bin/python", qw(-m pip install --quiet --no-compile),
-            qw(--disable-pip-version-check --require-hashes --only-binary :all:),
+            qw(--disable-pip-version-check --no-deps --require-hashes --only-binary :all:),
             '-r', "$HERE/requirements.txt");
     });
     return "$folder/bin/python";
@@ -99,7 +99,7 @@ sub python_application {
         my ($new) = @_;
         command(qw(/usr/bin/python3 -m venv), "$new/.agent/venv");
         command("$new/.agent/venv/bin/python", qw(-m pip install --quiet --no-compile),
-            qw(--disable-pip-version-check --require-hashes --only-binary :all:),
+            qw(--disable-pip-version-check --no-deps --require-hashes --only-binary :all:),
             '-r', "$HERE/../runner/fixtures/python.txt");
     });
 }
@@ -154,7 +154,8 @@ sub library_of_python {
         my ($new) = @_;
         command(qw(/usr/bin/python3 -m venv), "$new/.agent/venv");
         command("$new/.agent/venv/bin/python", qw(-m pip install --quiet --no-compile),
-            qw(--disable-pip-version-check --require-hashes --only-binary :all:), '-r', "$source/requirements.txt");
+            qw(--disable-pip-version-check --no-deps --require-hashes --only-binary :all:),
+            '-r', "$source/requirements.txt");
     });
 }
 
