@@ -5,8 +5,10 @@ package AgentTest::Postgres;
 use strict;
 use warnings;
 use AgentTest::Database qw(psql);
-use AgentTest::Env qw(root server_user slurp);
-use File::Path qw(remove_tree);
+use AgentTest::Env qw(root server_user slurp write_file);
+use Digest::SHA qw(sha256_hex);
+use Fcntl qw(LOCK_EX);
+use File::Path qw(make_path remove_tree);
 use File::Temp qw(tempdir);
 
 my $SCRIPT = root() . '/conf/quickstart/postgres.sh';
@@ -29,12 +31,38 @@ sub new {
     my $dir = tempdir('/tmp/agent-test-pg.XXXXXX', CLEANUP => 0);
     chmod 0755, $dir or die "$dir: $!\n";
     my $self = bless { dir => $dir, pid => $$ }, $class;
+    my $has_schema = $args{schema} // 1;
+    $self->copy_data(installed_data()) if $has_schema;
     $self->start;
-    if ($args{schema} // 1) {
-        $self->command('database', $dir, $INSTALLED);
-        $self->make_database('agent');
-    }
+    $self->make_database('agent') if $has_schema;
     return $self;
+}
+
+# The data of a stopped cluster with database $INSTALLED. It is in the build folder, and
+# made anew when the schema or what makes a cluster has changed.
+sub installed_data {
+    my $folder = root() . '/.build/cluster';
+    my @made_of = map { slurp($_) } $SCRIPT, __FILE__, sort glob root() . '/sql/{,*/,*/*/,*/*/*/}*.sql';
+    my $wanted = sha256_hex(join "\0", $>, server_user(), @made_of);
+    make_path(root() . '/.build');
+    open my $lock, '>', "$folder.lock" or die "$folder.lock: $!\n";
+    flock $lock, LOCK_EX or die "$folder.lock: $!\n";
+    return "$folder/data" if slurp("$folder/installed") eq $wanted;
+    remove_tree($folder);
+    make_path($folder);
+    my $cluster = __PACKAGE__->new(schema => 0);
+    $cluster->command('database', $cluster->host, $INSTALLED);
+    $cluster->stop;
+    $cluster->execute('cp', '-a', $cluster->host . '/data', $folder);
+    write_file("$folder/installed", $wanted);
+    return "$folder/data";
+}
+
+sub copy_data {
+    my ($self, $data) = @_;
+    $self->execute('cp', '-a', $data, $self->{dir});
+    # PostgreSQL's user makes its socket and its log beside the data.
+    return $self->execute('chown', "--reference=$data", $self->{dir});
 }
 
 # The directory of the socket, for PGHOST.
