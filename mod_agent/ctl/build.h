@@ -22,6 +22,7 @@ typedef struct ctl_build_t {
      */
     const char *node;
     bool ignores_auth;
+    bool prints_schemas;
     /* Where the programs of the runners are. */
     const char *runners;
     /* As langgraph.json has them; the directory is the working one. */

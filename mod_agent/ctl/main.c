@@ -28,7 +28,7 @@ static const char usage[] =
     "Prepares the LangGraph application in DIRECTORY, which has a "
     "langgraph.json,\n"
     "for AgentApplication: installs its dependencies, imports its graphs, and\n"
-    "prints their schemas and the lines for httpd.conf.\n"
+    "prints what they take and return, and the lines for httpd.conf.\n"
     "\n"
     "  --user NAME       who installs and imports (root only; default: the "
     "owner\n"
@@ -42,7 +42,8 @@ static const char usage[] =
     "  --runners FOLDER  the runners (default: those installed with agentctl)\n"
     "  --ignore-auth     build although langgraph.json has `auth`, which has "
     "no\n"
-    "                    effect: httpd decides who may send requests\n";
+    "                    effect: httpd decides who may send requests\n"
+    "  --schemas         print the whole JSON schemas of the graphs\n";
 
 /* The folder `runners` beside this program, or that of the installation. */
 static const char *find_runners(apr_pool_t *pool)
@@ -78,6 +79,7 @@ static bool read_options(ctl_build_t *build, int argc, char **argv)
         {"node", required_argument, NULL, 'n'},
         {"runners", required_argument, NULL, 'r'},
         {"ignore-auth", no_argument, NULL, 'a'},
+        {"schemas", no_argument, NULL, 's'},
         {NULL, 0, NULL, 0}};
     int option;
 
@@ -97,6 +99,9 @@ static bool read_options(ctl_build_t *build, int argc, char **argv)
             break;
         case 'a':
             build->ignores_auth = true;
+            break;
+        case 's':
+            build->prints_schemas = true;
             break;
         default:
             return false;

@@ -15,6 +15,10 @@
 /* Time for all imports. */
 #define CHECK_SEC 300
 
+/* Of one schema in the summary; the names are the application's. */
+#define SUMMARY_NAMES 12
+#define SUMMARY_BYTES 40
+
 /* The report is the last line: libraries may write to standard output too. */
 static json_object *parse_report(char *text, apr_pool_t *pool)
 {
@@ -58,6 +62,69 @@ static void print_schemas(json_object *schemas, apr_pool_t *pool)
     }
 }
 
+/* Between characters, in pool. */
+static const char *shorten(const char *name, apr_pool_t *pool)
+{
+    size_t length = SUMMARY_BYTES;
+
+    if (strlen(name) <= length) {
+        return name;
+    }
+    while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80) {
+        length--;
+    }
+    return apr_psprintf(pool, "%.*s...", (int)length, name);
+}
+
+/* Returns "input a, b"; NULL for a schema without properties. */
+static const char *summarize(json_object *schemas, const char *member,
+                             const char *title, apr_pool_t *pool)
+{
+    json_object *schema = agent_json_get(schemas, member);
+    json_object *properties = agent_json_get(schema, "properties");
+    const char *text = title;
+    int count = 0;
+
+    if (!json_object_is_type(properties, json_type_object)
+        || json_object_object_length(properties) == 0) {
+        return NULL;
+    }
+    /* Bounded: SUMMARY_NAMES. */
+    json_object_object_foreach(properties, name, property)
+    {
+        if (count < SUMMARY_NAMES) {
+            text = apr_pstrcat(pool, text, count > 0 ? ", " : " ",
+                               shorten(name, pool), NULL);
+        }
+        count++;
+    }
+    return count <= SUMMARY_NAMES
+        ? text
+        : apr_psprintf(pool, "%s and %d more", text, count - SUMMARY_NAMES);
+}
+
+/* The schemas of a graph are many KB. */
+static void print_summary(json_object *schemas, apr_pool_t *pool)
+{
+    static const char *const parts[][2] = {{"input_schema", "input"},
+                                           {"output_schema", "output"},
+                                           {"context_schema", "context"}};
+    const char *line = NULL;
+
+    /* Bounded: three parts. */
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        const char *part = summarize(schemas, parts[i][0], parts[i][1], pool);
+
+        if (part != NULL) {
+            line = line != NULL ? apr_pstrcat(pool, line, "; ", part, NULL)
+                                : part;
+        }
+    }
+    if (line != NULL) {
+        ctl_print("    %s", line);
+    }
+}
+
 /* Returns false for a graph that failed. */
 static bool print_graph(const ctl_build_t *build, const char *name,
                         json_object *report)
@@ -74,7 +141,12 @@ static bool print_graph(const ctl_build_t *build, const char *name,
     ctl_print("graph %s (%s)%s%s", name, find_path(build, name),
               description != NULL ? ": " : "",
               description != NULL ? description : "");
-    print_schemas(agent_json_get(report, "schemas"), build->pool);
+    if (build->prints_schemas) {
+        print_schemas(agent_json_get(report, "schemas"), build->pool);
+    }
+    else {
+        print_summary(agent_json_get(report, "schemas"), build->pool);
+    }
     return true;
 }
 

@@ -5,8 +5,9 @@
 
 #include "build.h"
 
-/* Has the runner import every graph, and prints for each its schemas, or the
- * error with the file that has it. Returns false if a graph failed. */
+/* Has the runner import every graph, and prints for each the properties of
+ * its schemas, or the error with the file that has it. Returns false if a graph
+ * failed. */
 bool ctl_report_graphs(const ctl_build_t *build);
 
 #endif

@@ -49,7 +49,7 @@ sub application {
     make_path("$directory/.agent");
     %files = (
         version => 311, status => 0,
-        report => '{"type":"ready","graphs":{"g":{"description":"the text","schemas":{"input_schema":{"a":1}}}}}',
+        report => '{"type":"ready","graphs":{"g":{"description":"the text","schemas":{"input_schema":{"properties":{"messages":{},"user":{}}},"output_schema":{"properties":{"messages":{}}},"context_schema":null}}}}',
         'langgraph.json' => ref $manifest ? encode_json({ graphs => { g => './g.py:graph' }, %{$manifest} }) : $manifest,
         %files);
     write_file("$directory/$_", $files{$_}) for keys %files;

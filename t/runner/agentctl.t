@@ -28,8 +28,15 @@ like $built->{said}, qr/^$uid\|-m pip install .*--no-input -e \. -r \.\/tools\/r
     'build: it installs packages, requirements of folders, and those that langgraph.json names';
 like $built->{said}, qr/^$uid\|-m compileall /m, 'build: it compiles the sources';
 like $built->{said}, qr/^$uid\|\Q$top\E\/runners\/python --check$/m, 'build: the runner imports the graphs';
-like $built->{output}, qr/^graph g \(\.\/g\.py:graph\): the text\n    input_schema \{"a":1\}$/m,
-    'build: it prints each graph with its description and schemas';
+like $built->{output}, qr/^graph g \(\.\/g\.py:graph\): the text\n    input messages, user; output messages\n(?!    )/m,
+    'build: it prints each graph with its description and the properties of its schemas';
+like build($directory, '--schemas')->{output}, qr/^graph g .*\n    input_schema \{"properties":\{"messages":\{\},"user":\{\}\}\}\n    output_schema /m,
+    'build: --schemas prints the whole schemas';
+my $many = build_python(application({}, report => encode_json({ graphs => { g => { schemas => {
+    input_schema => { properties => { map { sprintf('%02d', $_) . "\x{e9}" x 30 => {} } 1 .. 30 } },
+    output_schema => { properties => [] }, context_schema => { properties => {} } } } } })))->{output};
+like $many, qr/^    input (?:[0-9]{2}(?:\xc3\xa9){19}\.\.\., ){11}[0-9]{2}(?:\xc3\xa9){19}\.\.\. and 18 more$/m,
+    'build: few and short names of a schema are printed';
 like $built->{output}, qr/^AgentApplication application0 "\Q$directory\E"$/m, 'build: it prints the directive of the application';
 
 my $before = () = $built->{said} =~ /-m venv/g;
