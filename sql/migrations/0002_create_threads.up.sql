@@ -129,7 +129,7 @@ create table agent.checkpoints (
     next                  json                   not null,
     tasks                 json                   not null,
     metadata              json                   not null,
-    opaque                json,
+    format                text,
     state_bytes           bigint                 not null,
     created_at            timestamptz            not null,
     constraint checkpoints_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id)
@@ -149,7 +149,7 @@ comment on column agent.checkpoints.next is 'Array of the nodes to execute next.
 comment on column agent.checkpoints.tasks is 'Array of the tasks of those nodes.';
 comment on column agent.checkpoints.metadata is
     'source, step, writes and parents as the runner sent them.';
-comment on column agent.checkpoints.opaque is 'Data of the runner, to continue from here.';
+comment on column agent.checkpoints.format is 'Format of the records that continue from here; null: the values do.';
 comment on column agent.checkpoints.state_bytes is
     'Approximate length of the values as JSON text.';
 comment on column agent.checkpoints.created_at is 'When it was saved.';

@@ -190,7 +190,7 @@ create type agent.batch_checkpoint as (
     next                  json,
     tasks                 json,
     metadata              json,
-    opaque                json
+    format                text
 );
 comment on type agent.batch_checkpoint is 'A checkpoint of a batch.';
 comment on column agent.batch_checkpoint.deployment_id is 'Its deployment.';
@@ -203,7 +203,7 @@ comment on column agent.batch_checkpoint.channels is 'The values, split.';
 comment on column agent.batch_checkpoint.next is 'Nodes to execute next.';
 comment on column agent.batch_checkpoint.tasks is 'Tasks of those nodes.';
 comment on column agent.batch_checkpoint.metadata is 'source, step, writes and parents.';
-comment on column agent.batch_checkpoint.opaque is 'Data of the runner.';
+comment on column agent.batch_checkpoint.format is 'As in agent.checkpoints.';
 
 create type agent.batch_record as (
     deployment_id  uuid,

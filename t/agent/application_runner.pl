@@ -33,7 +33,7 @@ sub execute {
     my @ids = (run_id => $run->{run_id}, epoch => $run->{epoch});
     my $id = sprintf '%.8s-%04x-7000-8000-%012x', $run->{run_id}, $run->{epoch}, ++$count;
     send_line({ @ids, type => 'checkpoint', checkpoint_id => $id, parent => undef, values => { messages => [], report => report() },
-        next => [], tasks => [], opaque => undef, metadata => { source => 'loop', step => 0, writes => undef, parents => {} } });
+        next => [], tasks => [], metadata => { source => 'loop', step => 0, writes => undef, parents => {} } });
     return send_line({ @ids, type => 'end', status => 'success', error => undef });
 }
 

@@ -93,7 +93,7 @@ sub next_run {
     my $thread = $self->{records}->thread($thread_id);
     my $head = $thread->{checkpoints}{ $checkpoint_id // $thread->{head} // '' };
     return (thread_id => $thread_id) if !$head;
-    return (thread_id => $thread_id, checkpoint => { %{$head}{qw(checkpoint_id next run_id)},
+    return (thread_id => $thread_id, checkpoint => { %{$head}{qw(checkpoint_id next run_id format)},
         step => $head->{metadata}{step}, bytes => 2 });
 }
 

@@ -57,7 +57,7 @@ sub types_of {
     is_deeply [ sort keys %{ $all[1]{tasks}[0] } ],
         [qw(checkpoint error id interrupts name path result state)], 'checkpoints: a task has all fields';
     is_deeply $all[0]{metadata}{parents}, {}, 'checkpoints: parents is an empty object';
-    is $_->{opaque}, undef, 'checkpoints: opaque is null' for @all;
+    is $_->{format}, undef, 'checkpoints: of no format: the values suffice' for @all;
     is_deeply $lines[-1], { type => 'end', run_id => $start->{run_id}, epoch => 1,
         status => 'success', error => undef, ' text' => $lines[-1]{' text'} }, 'end: has status and error';
 

@@ -169,11 +169,14 @@ is_deeply last_checkpoint(@lines)->{values}, { answer => 'AP8B', count => 0, nam
 @lines = act('kind', $runner->next_run($bytes));
 is last_checkpoint(@lines)->{values}{answer}, 'Uint8Array', 'values: the next run has bytes';
 
-my $foreign = new_uuid();
-act('bytes', thread_id => $foreign);
-$_->{type} = 'msgpack' for values %{ $runner->records->thread($foreign)->{blobs} };
-@lines = act('kind', $runner->next_run($foreign));
-is $lines[-1]{error}{error}, 'ForeignStateError', 'values: those that Python has saved are not read';
+for my $case ([ 'a graph in Python', 'python' ], [ 'a built-in graph', undef ], [ 'another runner', 'other' ]) {
+    my ($writer, $format) = @{$case};
+    my %next = $runner->next_run($bytes);
+    @lines = act('kind', %next, checkpoint => { %{ $next{checkpoint} }, format => $format });
+    is_deeply [ @{ $lines[-1]{error} }{qw(error message)}, scalar lines_of('checkpoint', @lines) ],
+        [ 'ForeignStateError', "$writer has saved the state of the thread, which no graph in JavaScript can continue", 0 ],
+        "format: the state that $writer has saved is not continued";
+}
 
 my $pile = new_uuid();
 @lines = act('pile', thread_id => $pile);

@@ -167,10 +167,16 @@ in_all_versions(sub {
     is +(lines_of('checkpoint', @branch))[0]{parent}, $first_id, 'earlier checkpoint: a second attempt, when the first has saved nothing';
     my @again = $runner->run(graph_id => 'counter', input => undef, attempt => 2, config => $named, $runner->next_run($start->{thread_id}));
     is scalar(lines_of('checkpoint', @again)), 0, 'earlier checkpoint: a second attempt goes on from what the first has saved';
-    for my $attempt (1, 2) {
-        my @foreign = $runner->run(graph_id => 'counter', input => { n => 1 }, attempt => $attempt, thread_id => new_uuid(),
-            checkpoint => { checkpoint_id => $first_id, bytes => 2, run_id => new_uuid(), step => 1, next => [] });
-        is $foreign[-1]{error}{error}, 'ForeignStateError', "foreign state: attempt $attempt does not continue it";
+    for my $case ([ 'a graph in JavaScript', 'javascript' ], [ 'a built-in graph', undef ], [ 'another runner', 'other' ]) {
+        my ($writer, $format) = @{$case};
+        for my $attempt (1, 2) {
+            my %next = $runner->next_run($start->{thread_id});
+            my @foreign = $runner->run(graph_id => 'counter', input => { n => 1 }, attempt => $attempt, %next,
+                checkpoint => { %{ $next{checkpoint} }, format => $format });
+            is_deeply [ @{ $foreign[-1]{error} }{qw(error message)}, scalar lines_of('checkpoint', @foreign) ],
+                [ 'ForeignStateError', "$writer has saved the state of the thread, which no graph in Python can continue", 0 ],
+                "format: attempt $attempt does not continue the state that $writer has saved";
+        }
     }
 
     # --- Commands, limits, context --------------------------------------------------------

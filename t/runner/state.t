@@ -99,6 +99,14 @@ subtest 'cold: messages of the state are kept as they were stored' => sub {
     like $lines[-1]{error}{message}, qr/There is no message with the id "none"/, 'an id that is not there';
 };
 
+subtest 'format: the state of an application is not continued' => sub {
+    my $checkpoint = { checkpoint_id => new_uuid(), step => 3, next => [], bytes => 2000, format => 'python' };
+    for my $input (human('x'), undef) {
+        my @lines = turn_after(fresh(), [ stored('a', 'human', '"one"', '') ], input => $input, checkpoint => $checkpoint);
+        is_deeply [ $lines[-1]{error}{error}, scalar lines_of('checkpoint', @lines) ], [ 'ForeignStateError', 0 ], 'ends with its error';
+    }
+};
+
 subtest 'cold: a run continues with the tool calls of a stored message' => sub {
     my $runner = fresh();
     my $calls = join ',', map { qq({"name":"calculator","args":{"expression":"1 + $_"},"id":"c$_","type":"tool_call"}) } 1, 2;

@@ -192,7 +192,7 @@ subtest 'a retry continues from the last checkpoint of the run, without the inpu
     $play->save($worker,
         AgentSQL::Play::event($claim, 0, 'metadata', {}),
         AgentSQL::Play::event($claim, 1, 'custom', 1),
-        AgentSQL::Play::checkpoint($claim, id => $id, messages => ['x'], next => ['agent'], step => 0));
+        AgentSQL::Play::checkpoint($claim, id => $id, messages => ['x'], next => ['agent'], step => 0, format => 'python'));
     my $again = steal($claim, $worker, $worker);
     is $again->{epoch}, 2;
     is $again->{last_event_seq}, 1;
@@ -200,7 +200,7 @@ subtest 'a retry continues from the last checkpoint of the run, without the inpu
     is $start->{input}, undef;
     is $start->{command}, undef;
     cmp_ok delete $start->{checkpoint}{bytes}, '>', 10;
-    is_deeply $start->{checkpoint}, { checkpoint_id => $id, run_id => $run, step => 0, next => ['agent'] };
+    is_deeply $start->{checkpoint}, { checkpoint_id => $id, run_id => $run, step => 0, next => ['agent'], format => 'python' };
     is_deeply $play->start_values($again), { messages => [ AgentSQL::Play::human('x') ] };
     $play->finish_all($worker);
 };

@@ -902,7 +902,7 @@ subtest 'checkpoints and snapshots of a deleted run that are too many for one st
 };
 
 subtest 'one piece of the deletion of a run deletes at most 4 MB of its snapshots and checkpoints' => sub {
-    for my $case ([ checkpoint_snapshots => qw(checkpoint metadata) ], [ checkpoints => qw(next tasks metadata opaque) ]) {
+    for my $case ([ checkpoint_snapshots => qw(checkpoint metadata) ], [ checkpoints => qw(next tasks metadata) ]) {
         my ($table, @columns) = @$case;
         for my $column (@columns) {
             my $claim = leased();

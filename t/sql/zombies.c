@@ -166,7 +166,7 @@ static long add_step(worker_t *worker, attempt_t *attempt)
             "\"type\":\"checkpoint\",\"checkpoint_id\":"
             "\"00000000-0000-7000-8000-%012lx\",\"parent\":null,"
             "\"values\":{\"messages\":[%ld]},\"next\":[],\"tasks\":[],"
-            "\"metadata\":{\"source\":\"loop\",\"step\":1},\"opaque\":null",
+            "\"metadata\":{\"source\":\"loop\",\"step\":1},\"format\":null",
             (unsigned long)token, token);
         add_item(worker, attempt, -1, message);
     }

@@ -54,7 +54,7 @@ my @names = ('custom', 'values', 'a|b:c', 'x' x 4096, "\xc3\xa9\xe4\xb8\xad", 'd
 my %places = (
     event => [ [ data => '%s' ] ],
     checkpoint => [ [ values => '{"c":%s}' ], [ values => '{"":%s,"b":[]}' ], [ next => '[%s]' ], [ tasks => '[%s]' ],
-        [ tasks => '[{"id":%s}]' ], [ metadata => '{"step":%s}' ], [ opaque => '%s' ] ],
+        [ tasks => '[{"id":%s}]' ], [ metadata => '{"step":%s}' ] ],
     task => [ map { [ task => "{\"id\":\"t\",\"$_\":%s}" ] } qw(result error interrupts checkpoint state other) ],
     blob => [],
     put => [ [ checkpoint => '{"v":%s}' ], [ metadata => '{"m":%s}' ], [ channels => '{"c":%s}' ] ],
@@ -85,7 +85,7 @@ sub odd_lines {
 
 # Members that may be left out.
 my %optional = (
-    event => {}, checkpoint => { ns => '"n"', opaque => '1' }, task => { ns => '"n"' }, blob => { part => '0', parts => '2' },
+    event => {}, checkpoint => { ns => '"n"', format => '"f"' }, task => { ns => '"n"' }, blob => { part => '0', parts => '2' },
     put => { ack => '1' }, put_writes => { ack => '1' }, want => {},
     request => { args => '{}', cursor => 'null' }, end => { error => 'null', interrupts => '{}', next => '[]', head => 'null' },
 );

@@ -26,7 +26,7 @@ sub save {
     my $id = sprintf '%.8s-%04x-7000-8000-%012x', $call->{run_id}, $call->{epoch}, ++$count;
     my $parent = ($call->{checkpoint} // {})->{checkpoint_id};
     return send_of($call, type => 'checkpoint', checkpoint_id => $id, parent => $parent, values => { messages => \@messages },
-        next => [], tasks => [], opaque => undef, metadata => { source => 'update', step => 5, writes => undef, parents => {} });
+        next => [], tasks => [], metadata => { source => 'update', step => 5, writes => undef, parents => {} });
 }
 
 sub end {

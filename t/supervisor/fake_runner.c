@@ -66,7 +66,7 @@ static void checkpoint(const run_t *run, const char *message)
         "\"checkpoint_id\":\"%.8s-0000-7000-8000-%04x%08x\",\"parent\":null,"
         "\"values\":{\"messages\":[{\"type\":\"ai\",\"content\":\"%s\"}]},"
         "\"next\":[],\"tasks\":[],\"metadata\":{\"source\":\"loop\","
-        "\"step\":1,\"writes\":null,\"parents\":{}},\"opaque\":null}",
+        "\"step\":1,\"writes\":null,\"parents\":{}}}",
         run->id, run->epoch, run->id, (unsigned)getpid() & 0xffff, ++count,
         message);
 }

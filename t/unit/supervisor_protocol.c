@@ -147,16 +147,34 @@ static void a_checkpoint_may_have_a_namespace(void **state)
                         *state)));
 }
 
+static void a_checkpoint_may_name_its_format(void **state)
+{
+    static const char *const wrong[] = {"1", "\"\"", "\"a b\"", "{}"};
+    agent_line_t line;
+
+    assert_null(
+        read_line(&line, make_checkpoint(",\"format\":\"python\"", *state)));
+    assert_null(read_line(&line, make_checkpoint(",\"format\":null", *state)));
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(
+            read_line(&line,
+                      make_checkpoint(
+                          apr_pstrcat(*state, ",\"format\":", wrong[i], NULL),
+                          *state)),
+            "has no valid format");
+    }
+}
+
 static void a_member_is_there_once(void **state)
 {
     agent_line_t line;
 
     assert_string_equal(
         read_line(&line,
-                  make_checkpoint(",\"opaque\":1,\"opaque\":null", *state)),
+                  make_checkpoint(",\"format\":\"a\",\"format\":null", *state)),
         "has a member twice");
-    assert_null(read_line(
-        &line, make_checkpoint(",\"opaque\":{\"opaque\":1}", *state)));
+    assert_null(
+        read_line(&line, make_checkpoint(",\"other\":{\"format\":1}", *state)));
 }
 
 static void a_pong_may_say_how_long_the_runner_is_busy(void **state)
@@ -238,6 +256,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(an_end_says_where_the_run_stopped),
+        CHECK_TEST(a_checkpoint_may_name_its_format),
         CHECK_TEST(a_member_is_there_once),
         CHECK_TEST(a_pong_may_say_how_long_the_runner_is_busy),
         CHECK_TEST(ready_has_no_reserved_name),

@@ -152,10 +152,6 @@ export class Blobs {
             (await this.#read([digest])).forEach((blob, name) => blobs.set(name, blob));
         }
         const { type, bytes } = blobs.get(digest);
-        if (type === 'msgpack') {
-            throw new RunnerError('ForeignStateError',
-                'a graph in Python has saved the state of the thread, which no graph in JavaScript can continue');
-        }
         const value = await this.#serde.loadsTyped(type, bytes);
         if (value !== null && typeof value === 'object') {
             remember(value, entryOf(value), digest, bytes.length);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rendered checkpoints of a run: what clients see of each step, with the
 // values that differ from those of the parent, and the tasks.
-import { describeError } from './errors.mjs';
+import { RunnerError, describeError } from './errors.mjs';
 import { render } from './json.mjs';
 import { stampOf } from './known.mjs';
 import { cleanText } from './text.mjs';
 
+// The format of a checkpoint's records: those of the library for JavaScript.
+const FORMAT = 'javascript';
+const WRITERS = { python: 'a graph in Python' };
 // Members whose value would be taken for a difference.
 const MARKS = new Set(['$list', '$same', '$value']);
 // Namespaces whose last values are kept.
@@ -15,6 +18,15 @@ const MOST_NAMESPACES = 256;
 const MOST_CAPTURED = 256;
 // Channels of the library, which a state does not show. Those of edges have no values.
 const HIDDEN = /^__(?:start__|end__|input__|previous__|pregel_)/;
+
+// Throws for a checkpoint that a built-in graph or a graph in another language has saved.
+export function checkFormat(format) {
+    if (format !== FORMAT) {
+        const writer = format ? WRITERS[format] ?? 'another runner' : 'a built-in graph';
+        throw new RunnerError('ForeignStateError',
+            `${writer} has saved the state of the thread, which no graph in JavaScript can continue`);
+    }
+}
 
 function isMark(value) {
     if (value === null || typeof value !== 'object' || Array.isArray(value)) {
@@ -197,7 +209,7 @@ export class Checkpoints {
             tasks: tasks.map(renderTask),
             metadata: { source: metadata.source, step: metadata.step, writes: render(metadata.writes ?? null),
                 parents: render(metadata.parents ?? {}) },
-            opaque: null,
+            format: FORMAT,
         };
         keepLast(this.#last, ns, { id, values: snapshots });
         await this.#output.send('checkpoint', members);

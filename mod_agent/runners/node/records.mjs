@@ -2,6 +2,7 @@
 // The records of one run, saved and read back: the library's checkpoints and the
 // writes of its tasks. saver.mjs calls it.
 import { Blobs } from './blobs.mjs';
+import { checkFormat } from './checkpoint.mjs';
 import { RunnerError } from './errors.mjs';
 import { render } from './json.mjs';
 import { turn } from './pace.mjs';
@@ -78,15 +79,11 @@ export class Records {
         if (!checkpoint) {
             return undefined;
         }
+        checkFormat(checkpoint.format);
         const head = await this.#get('', null);
         if (head?.tuple.checkpoint_id === checkpoint.checkpoint_id) {
             this.#head = head;
             return undefined;
-        }
-        // A checkpoint that has a state and nothing of the library is a built-in graph's.
-        if (await this.#get('', checkpoint.checkpoint_id) === undefined) {
-            throw new RunnerError('ForeignStateError',
-                'a built-in graph has saved the state of the thread, which no application can continue');
         }
         return checkpoint.checkpoint_id;
     }

@@ -8,7 +8,7 @@ from . import graphs, jsontext, log, report
 from .blobs import Cache
 from .lane import Lane
 from .run import Job, payload_of, to_command
-from .state import configurable_of, task_line, values_of
+from .state import check_format, configurable_of, task_line, values_of
 
 
 class UnknownOperationError(Exception):
@@ -52,6 +52,7 @@ class Call(Job):
 
         parent = self.head
         if parent is not None:
+            check_format(self.message["checkpoint"])
             await self.records.find_start(parent)
         for updates in supersteps:
             if parent is not None:

@@ -27,10 +27,6 @@ TASK_PATH_BYTES = 1024
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-class ForeignStateError(ValueError):
-    """The thread's state is not one that the application can continue."""
-
-
 class Stored:
     """A checkpoint as it was read: its parts joined, its values not decoded."""
 
@@ -192,16 +188,13 @@ class Records:
     # --- Reading -------------------------------------------------------------
 
     async def find_start(self, checkpoint_id: str) -> bool:
-        """Reads the checkpoint from which the run starts. Returns whether it is the thread's last one; else the run is a fork.
-
-        Raises ForeignStateError for one that has a state and nothing of the library: a built-in graph has saved it.
-        """
+        """Reads the checkpoint from which the run starts. Returns whether it is the thread's last one; else the run is a fork."""
         for asked in (None, checkpoint_id):
             stored = await self.get("", asked)
             if stored is not None and stored.tuple["checkpoint_id"] == checkpoint_id:
                 self._first = (stored, asked is None)
                 return asked is None
-        raise ForeignStateError("a built-in graph has saved the state of the thread, which no application can continue")
+        raise LookupError("the checkpoint from which the run starts was deleted")
 
     async def get(self, ns: str, checkpoint_id: str | None) -> Stored | None:
         first, self._first = self._first, None

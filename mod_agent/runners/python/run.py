@@ -12,7 +12,7 @@ from . import graphs, jsontext, log
 from .blobs import Blobs, Cache
 from .lane import Lane, ValueTooLargeError
 from .records import Records
-from .state import States, configurable_of
+from .state import States, check_format, configurable_of
 from .stream import Stream, library_modes
 
 
@@ -205,6 +205,7 @@ class Run(Job):
 
         So it does for a fork, at each attempt, and for the last checkpoint if the client has named it, at the first one.
         """
+        check_format(self.message["checkpoint"])
         if not await self.records.find_start(head):
             return True
         named = ((self.message.get("config") or {}).get("configurable") or {}).get("checkpoint_id")

@@ -12,6 +12,8 @@ from . import jsontext
 from .kept import Change, Kept, change_of, keep_newest
 from .lane import Lane
 
+# The format of a checkpoint's records: those of the library for Python.
+FORMAT = "python"
 # The name under which a state without names is shown.
 ROOT = "__root__"
 # Channels of the library begin with these; a state does not show them.
@@ -19,6 +21,17 @@ HIDDEN = ("__start__", "__pregel_", "__error__", "__no_writes__", "branch:", "jo
 # Checkpoints that were put and not sent, while the supervisor reads slowly: beyond it the oldest is rendered when it is sent.
 CAPTURED_MAX = 256
 CAPTURED_BYTES = 8 << 20
+
+
+class ForeignStateError(ValueError):
+    """The thread's state is not one that the application can continue."""
+
+
+def check_format(checkpoint: Mapping[str, Any]) -> None:
+    """Raises ForeignStateError for a checkpoint that a built-in graph or a graph in another language has saved."""
+    if checkpoint.get("format") != FORMAT:
+        writer = {"javascript": "a graph in JavaScript", None: "a built-in graph"}.get(checkpoint.get("format"), "another runner")
+        raise ForeignStateError(f"{writer} has saved the state of the thread, which no graph in Python can continue")
 
 
 def values_of(payload: Any) -> dict[str, Any]:
@@ -143,7 +156,7 @@ class States:
             *namespace_member(ns), ("checkpoint_id", jsontext.dumps(checkpoint_id)), ("parent", jsontext.dumps(parent)),
             ("values", jsontext.members(texts)), ("next", jsontext.dumps(list(payload["next"]))),
             ("tasks", jsontext.dumps([task_line(task) for task in payload["tasks"]], lenient=True)),
-            ("metadata", jsontext.dumps(metadata, lenient=True)), ("opaque", b"null")])
+            ("metadata", jsontext.dumps(metadata, lenient=True)), ("format", jsontext.dumps(FORMAT))])
         self._ids[ns] = checkpoint_id
         keep_newest(self._last, ns, (checkpoint_id, kept))
         if not ns:

@@ -9,7 +9,8 @@
 
 #define MAX_SLOTS 10000
 /* Longest name of an operation. */
-#define MAX_OP 64
+#define MAX_OP     64
+#define MAX_FORMAT 64
 
 static const char *read_ready(agent_line_t *line,
                               const agent_protocol_fields_t *fields)
@@ -192,6 +193,8 @@ static bool is_ns(const agent_protocol_fields_t *fields)
 static const char *read_checkpoint(agent_line_t *line,
                                    const agent_protocol_fields_t *fields)
 {
+    agent_protocol_text_t format;
+
     line->type = AGENT_LINE_CHECKPOINT;
     if (!is_ns(fields)) {
         return "has no valid ns";
@@ -210,6 +213,11 @@ static const char *read_checkpoint(agent_line_t *line,
     if (agent_protocol_kind(fields, FIELD_NEXT) != '['
         || agent_protocol_kind(fields, FIELD_TASKS) != '[') {
         return "has no next or no tasks";
+    }
+    if (!agent_protocol_is_optional(fields, FIELD_FORMAT, '\0')
+        && !agent_protocol_word(&format, &fields->value[FIELD_FORMAT],
+                                MAX_FORMAT)) {
+        return "has no valid format";
     }
     return agent_protocol_read_acked(line, fields);
 }

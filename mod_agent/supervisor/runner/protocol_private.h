@@ -21,7 +21,7 @@ typedef enum agent_protocol_field_t {
     FIELD_NEXT,
     FIELD_TASKS,
     FIELD_METADATA,
-    FIELD_OPAQUE,
+    FIELD_FORMAT,
     FIELD_STATUS,
     FIELD_VALUE,
     FIELD_ERROR,

@@ -61,8 +61,7 @@ begin
         return;
     end if;
     select count(*) as count,
-           coalesce(sum(pg_column_size(k.next) + pg_column_size(k.tasks) + pg_column_size(k.metadata)
-                        + coalesce(pg_column_size(k.opaque), 0)), 0) as bytes
+           coalesce(sum(pg_column_size(k.next) + pg_column_size(k.tasks) + pg_column_size(k.metadata)), 0) as bytes
       into v_checkpoints
       from agent.checkpoints k
      where k.deployment_id = p_deployment_id

@@ -18,7 +18,8 @@ as $function$
                    'run_id', k.run_id,
                    'step', k.metadata -> 'step',
                    'next', k.next,
-                   'bytes', k.state_bytes)
+                   'bytes', k.state_bytes,
+                   'format', k.format)
                when p_checkpoint_id is not null then json_build_object('deleted', true)
            end,
            k.next ->> 0 = '__start__'

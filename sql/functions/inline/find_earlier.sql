@@ -50,7 +50,7 @@ as $function$
      cross join lateral (
             (select c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id, c.channels, null::json, null::jsonb,
                     pg_column_size(c.channels) + pg_column_size(c.next) + pg_column_size(c.tasks)
-                    + pg_column_size(c.metadata) + coalesce(pg_column_size(c.opaque), 0), c.ctid
+                    + pg_column_size(c.metadata), c.ctid
                from agent.checkpoints c
               where not p_is_snapshot
                 and c.deployment_id = p_deployment_id

@@ -25,7 +25,7 @@ as $function$
     union all
     select false, x.checkpoint_ns, x.checkpoint_id, x.parent_checkpoint_id, cardinality(x.channels),
            pg_column_size(x.channels) + pg_column_size(x.next) + pg_column_size(x.tasks)
-           + pg_column_size(x.metadata) + coalesce(pg_column_size(x.opaque), 0), x.ctid
+           + pg_column_size(x.metadata), x.ctid
       from agent.checkpoints x
      where x.run_id = p_run_id
        and uuid_hash_extended(x.thread_id, 0) = uuid_hash_extended(p_thread_id, 0)

@@ -24,13 +24,13 @@ begin
     with recursive up as (
         select 0::bigint as depth, null::uuid as checkpoint_id, p_next as parent_checkpoint_id,
                null::uuid as run_id, null::agent.channel_value[] as channels, null::json as next,
-               null::json as tasks, null::json as metadata, null::json as opaque, null::bigint as state_bytes,
+               null::json as tasks, null::json as metadata, null::text as format, null::bigint as state_bytes,
                null::timestamptz as created_at, 0::bigint as bytes
         union all
         select up.depth + 1, x.checkpoint_id, x.parent_checkpoint_id, x.run_id, x.channels, x.next, x.tasks,
-               x.metadata, x.opaque, x.state_bytes, x.created_at,
+               x.metadata, x.format, x.state_bytes, x.created_at,
                up.bytes + 3000 + pg_column_size(x.channels) + pg_column_size(x.next)
-               + pg_column_size(x.tasks) + pg_column_size(x.metadata) + coalesce(pg_column_size(x.opaque), 0)
+               + pg_column_size(x.tasks) + pg_column_size(x.metadata)
                + case
                    when x.run_id is distinct from up.run_id
                    then 1000 + coalesce((
@@ -42,7 +42,7 @@ begin
                end
           from up
          cross join lateral (
-                select k.checkpoint_id, k.parent_checkpoint_id, k.run_id, k.channels, k.next, k.metadata, k.opaque,
+                select k.checkpoint_id, k.parent_checkpoint_id, k.run_id, k.channels, k.next, k.metadata, k.format,
                        k.state_bytes, k.created_at,
                        -- With the reports of runs, which are of the source, up to the beginning of the copy.
                        agent.render_tasks(
@@ -60,9 +60,9 @@ begin
     copied as (
         insert into agent.checkpoints (
             deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, run_id, channels, next,
-            tasks, metadata, opaque, state_bytes, created_at)
+            tasks, metadata, format, state_bytes, created_at)
         select p_copy.deployment_id, p_copy.thread_id, p_ns, u.checkpoint_id, u.parent_checkpoint_id, u.run_id,
-               u.channels, u.next, u.tasks, u.metadata, u.opaque, u.state_bytes, u.created_at
+               u.channels, u.next, u.tasks, u.metadata, u.format, u.state_bytes, u.created_at
           from up u
          where u.depth > 0
             on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id) do nothing

@@ -17,7 +17,7 @@ begin
     for v_row in
         select c.checkpoint_ns, c.checkpoint_id,
                3000 + pg_column_size(c.channels) + pg_column_size(c.next) + pg_column_size(c.tasks)
-               + pg_column_size(c.metadata) + coalesce(pg_column_size(c.opaque), 0) as bytes
+               + pg_column_size(c.metadata) as bytes
           from agent.checkpoints c
          where c.deployment_id = p_deployment_id
            and c.thread_id = p_thread_id

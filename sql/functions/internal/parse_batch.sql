@@ -23,7 +23,7 @@ begin
           from json_to_recordset(p_items) as i (
                    d uuid, r uuid, e integer, s bigint, type text, event text, data json,
                    ns text, checkpoint_id uuid, path json, parent uuid, "values" json, next json, tasks json,
-                   metadata json, opaque json, status text, error json, value json, task json,
+                   metadata json, format text, status text, error json, value json, task json,
                    checkpoint json, channels json, task_id text, task_path text, writes json,
                    digest text, value_type text, "text" text, base64 text, part text, parts text, f boolean)
     )
@@ -58,7 +58,7 @@ begin
                select array_agg(row(
                           i.d, i.r, i.e, coalesce(i.ns, ''), i.checkpoint_id, i.parent, v.channels,
                           coalesce(i.next, '[]'), coalesce(i.tasks, '[]'),
-                          coalesce(i.metadata, '{}'), i.opaque)::agent.batch_checkpoint)
+                          coalesce(i.metadata, '{}'), i.format)::agent.batch_checkpoint)
                  from item i
                 cross join lateral agent.split_values(coalesce(i."values", '{}')) v
                 where i.type = 'checkpoint'

@@ -36,7 +36,7 @@ declare
 begin
     for v_new in
         select q.deployment_id, q.thread_id, q.run_id, i.checkpoint_ns, i.checkpoint_id, i.parent_checkpoint_id,
-               i.channels, i.next, i.tasks, i.metadata, i.opaque, k.channels as parent
+               i.channels, i.next, i.tasks, i.metadata, i.format, k.channels as parent
           from unnest(p_checkpoints) with ordinality i
          cross join lateral agent.find_lease(p_worker_id, i.deployment_id, i.run_id, i.epoch) q
           left join lateral (
@@ -81,7 +81,7 @@ begin
         v_row.next := v_new.next;
         v_row.tasks := v_new.tasks;
         v_row.metadata := v_new.metadata;
-        v_row.opaque := v_new.opaque;
+        v_row.format := v_new.format;
         v_row.created_at := v_now;
         v_row.state_bytes := 0;
         v_values := '{}';

@@ -34,6 +34,20 @@ static apr_status_t check_values(runner_run_t *run, runner_problem_t **problem)
     return APR_SUCCESS;
 }
 
+/* Its values would be continued here, and the records of an application not:
+ * its next run would go on from before this one. */
+static apr_status_t check_format(runner_run_t *run, json_object *checkpoint,
+                                 runner_problem_t **problem)
+{
+    if (agent_json_string(checkpoint, "format", NULL) != NULL) {
+        return runner_problem_set(problem, run->pool, "ForeignStateError",
+                                  "an application has saved the state of the "
+                                  "thread, which no built-in graph can "
+                                  "continue");
+    }
+    return APR_SUCCESS;
+}
+
 /* is_saved: an earlier attempt has saved the first of the two checkpoints. */
 static apr_status_t apply_input(runner_run_t *run, json_object *input,
                                 bool is_saved, runner_problem_t **problem)
@@ -221,7 +235,8 @@ apr_status_t runner_begin_state(runner_run_t *run, runner_problem_t **problem)
             "This runner has no graph \"%s\".",
             agent_json_string(run->start, "graph_id", ""));
     }
-    if (check_values(run, problem) != APR_SUCCESS
+    if (check_format(run, checkpoint, problem) != APR_SUCCESS
+        || check_values(run, problem) != APR_SUCCESS
         || (checkpoint != NULL
             && load_checkpoint(run, checkpoint, problem) != APR_SUCCESS
             && input == NULL)) {

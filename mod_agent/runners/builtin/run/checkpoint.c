@@ -118,7 +118,6 @@ static void send_checkpoint(runner_run_t *run, json_object *metadata)
     runner_wire_add_json(run->output.wire, tasks);
     runner_wire_add(run->output.wire, ",\"metadata\":");
     runner_wire_add_json(run->output.wire, metadata);
-    runner_wire_add(run->output.wire, ",\"opaque\":null");
     if (run->is_sync) {
         run->uncommitted = ++run->request_id;
         runner_wire_add(run->output.wire, ",\"ack\":%" PRId64,

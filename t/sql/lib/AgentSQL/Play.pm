@@ -271,7 +271,7 @@ sub checkpoint {
             writes => $with{writes},
             parents => {},
         },
-        opaque => undef);
+        format => $with{format});
 }
 
 # The digest of a value, as the protocol has it.
