@@ -94,6 +94,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/find_checkpoint.sql
 \ir functions/inline/find_run_checkpoints.sql
 \ir functions/inline/find_channels.sql
+\ir functions/inline/has_bare_value.sql
 \ir functions/inline/compose_values.sql
 \ir functions/inline/compose_bounded_values.sql
 \ir functions/inline/compose_event.sql

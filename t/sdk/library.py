@@ -209,5 +209,8 @@ async def _(t, graph):
     for number, wanted in ((1, [2, 4, 6, None]), (5, [10, 12, 14, 1])):
         parts = await stream(graph("functional"), thread_id, input=number, stream_mode=["updates", "values"])
         t.equal(of_kind(parts, "values")[-1:], [wanted], f"the result for {number}")
+        t.equal((await client.threads.get_state(thread_id))["values"], wanted, f"the state for {number}")
+        t.equal(await client.runs.wait(await new_thread(client), graph("functional"), input=number), wanted[:3] + [None],
+                f"the result of a wait for {number}")
         t.ok({"double", "functional"} <= {name for update in of_kind(parts, "updates") for name in update},
              f"the updates of its tasks for {number}", kinds(parts))

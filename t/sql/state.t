@@ -103,6 +103,39 @@ subtest 'a state of a subgraph is found by its namespace' => sub {
     is_deeply AgentSQL::decode($text), $state, 'the parts are the values of the subgraph';
 };
 
+subtest 'a state without names is its value alone' => sub {
+    for my $value ('abab', [ map { "element $_" } 1 .. 9 ], { a => 1, b => [ 2, 3 ] }, 5, undef) {
+        my $shown = AgentSQL::encode($value);
+        my ($thread, $id, $next) = ($play->thread, AgentSQL::uuid(), AgentSQL::uuid());
+        my $claim = leased($thread);
+        $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $id, values => { __root__ => $value }), AgentSQL::Play::finish($claim));
+        is_deeply $play->body('get_state', $thread, undef)->{values}, $value, "get_state: $shown";
+        is_deeply $play->body('get_thread', $thread)->{values}, $value, "get_thread: $shown";
+        is_deeply +($play->api('join_run', $thread, $claim->{run_id}))[1], $value // 'null', "join_run: $shown";
+        my $in_parts = sub {
+            my ($text, $cursor, $query) = @_;
+            my $parts = '';
+            while (length $cursor) {
+                my ($part) = $session->query($query->($cursor));
+                $parts .= $part->[0];
+                $cursor = $part->[1];
+            }
+            return AgentSQL::decode($text =~ s/\x01/$parts/r . ($text =~ /\x01/ ? '' : $parts));
+        };
+        my $row = ($session->query("select body, cursor from agent.get_state('$deployment', '$thread', null, 1)"))[0];
+        is_deeply $in_parts->(@$row, sub { "select body, cursor from agent.read_values('$deployment', '$thread', '$_[0]', 9)" })->{values},
+            $value, "in parts: $shown";
+        is_deeply $in_parts->('', '1.0', sub {
+            "select body, cursor from agent.read_page('$deployment', 'threads', null, '{$thread}', '{}', '{}', '$_[0]', 9)" })->{values},
+            $value, "as a record of a list: $shown";
+        $claim = leased($thread);
+        $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $next, parent => $id, values => { __root__ => $value }, next => ['a'],
+            tasks => [ { id => 't', name => 'a', interrupts => [ { id => 'i', value => 1 } ] } ]), AgentSQL::Play::finish($claim));
+        is_deeply +($play->api('join_run', $thread, $claim->{run_id}))[1]->{__interrupt__}, [ { id => 'i', value => 1 } ],
+            "an interrupt takes its place: $shown";
+    }
+};
+
 subtest 'a state has the members that are selected' => sub {
     my ($thread, $root) = with_subgraph();
     my $select = sub { return $play->body('get_state', $thread, undef, undef, AgentSQL::encode({ select => $_[0] })) };

@@ -41,14 +41,15 @@ declare
     v_records text[] := '{}';
     v_length  bigint;
     v_bytes   bigint := 0;
+    v_is_bare boolean;
 begin
     if v_values is not null then
-        select r.code, r.body, r.cursor into code, body, v_values
+        select r.code, r.body, r.cursor, r.is_bare into code, body, v_values, v_is_bare
           from agent.read_values(
                    p_deployment_id, coalesce(p_parent_id, p_keys[v_index]::uuid), v_values, p_max_bytes) r;
         if v_values is null then
             -- The members after the mark: the values are the last of the record.
-            body := body || '}}';
+            body := body || case when v_is_bare then '}' else '}}' end;
             v_index := v_index + 1;
         end if;
         if v_values is not null or v_index <= cardinality(p_keys) then

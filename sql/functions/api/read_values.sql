@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The next part of the values of a checkpoint, for a response that is sent in parts: the parts, one after the other,
--- are the members of the JSON object. A checkpoint never changes; so they are those of one state.
+-- are the members of the JSON object, or the value of agent.has_bare_value. A checkpoint never changes; so they are
+-- those of one state.
 -- p_cursor: CHECKPOINT.CHANNEL.POSITION.OFFSET, and .NAMESPACE for a checkpoint of a subgraph, as it came with the part
 -- before, or of the first part from agent.get_state, agent.get_thread or agent.join_run: the next element of a list,
 -- and how many bytes of the row that begins with it were returned.
--- Returns: ok with the part; cursor: of the next part, null after the last one; checkpoint_not_found, also after the
---          thread or the checkpoint was deleted.
+-- Returns: ok with the part; cursor: of the next part, null after the last one; is_bare: whether it is of such a value;
+--          checkpoint_not_found, also after the thread or the checkpoint was deleted.
 -- Bound:   p_max_bytes and the names; of a longer row, which is read whole each time, an eighth, at most 16 times
 --          p_max_bytes. Held by `exit when v_left <= 0` and
 --          `greatest(p_max_bytes, least(16 * p_max_bytes, length(v_row) / 8))`.
@@ -17,7 +18,8 @@ create or replace function agent.read_values(
     p_max_bytes integer,
     out code text,
     out body text,
-    out cursor text
+    out cursor text,
+    out is_bare boolean
 )
 language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -51,6 +53,7 @@ begin
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
     code := case when found then 'ok' else 'checkpoint_not_found' end;
+    is_bare := agent.has_bare_value(v_channels);
     body := case when found then '' end;
 
     while v_index <= cardinality(v_channels)
@@ -62,8 +65,10 @@ begin
         v_before := case
             when v_offset > 0 then ''
             when v_position > 0 then ','
-            else case when v_index > 1 then ',' else '' end || to_json(v_channel.name)::text || ':'
-                || case when v_is_list then '[' else coalesce(v_channel.content, '') end
+            else case
+                    when is_bare then ''
+                    else case when v_index > 1 then ',' else '' end || to_json(v_channel.name)::text || ':'
+                end || case when v_is_list then '[' else coalesce(v_channel.content, '') end
         end;
         while v_position < v_channel.length
         loop

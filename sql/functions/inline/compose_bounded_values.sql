@@ -2,8 +2,8 @@
 -- The values of a checkpoint, for one text or for parts that agent.read_values returns.
 -- p_checkpoint_id, p_channels, p_state_bytes: of a row of agent.checkpoints, null for no checkpoint.
 -- p_max_bytes: null = any size.
--- Returns: one row: content: the text of the JSON object; null for no checkpoint; of more than p_max_bytes {U+0001},
---          where U+0001, which JSON text cannot contain, stands for the members.
+-- Returns: one row: content: as of agent.compose_values; null for no checkpoint; of more than p_max_bytes {U+0001},
+--          where U+0001, which JSON text cannot contain, stands for the members, or U+0001 alone for a bare value.
 --          cursor: the one of the first part, then; else null.
 -- Locks:   none.
 create or replace function agent.compose_bounded_values(
@@ -17,7 +17,11 @@ create or replace function agent.compose_bounded_values(
 language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined into FROM.
 as $function$
-    select case when b.is_large then E'{\x01}' else v.content end,
+    select case
+               when not b.is_large then v.content
+               when agent.has_bare_value(p_channels) then E'\x01'
+               else E'{\x01}'
+           end,
            case when b.is_large then p_checkpoint_id || '.1.0.0' end
       from (
             select coalesce(p_state_bytes > p_max_bytes, false) as is_large

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Composes the values of a checkpoint.
--- Returns: one row: the text of the JSON object, and not json, since a cast copies it twice; null when p_channels is
---          null (no checkpoint).
+-- Returns: one row: the text of the JSON object, or of the value of agent.has_bare_value, and not json, since a cast
+--          copies it twice; null when p_channels is null (no checkpoint).
 -- Locks:   none.
 create or replace function agent.compose_values(
     p_deployment_id uuid,
@@ -19,16 +19,18 @@ as $function$
       from unnest(p_channels) with ordinality
            as c (name, length, bytes, list_ids, ends, stored_from, content, pos)
      cross join lateral (
-            select case when c.pos = 1 then '{' else ',' end || to_json(c.name)::text || ':'
-                       || case when c.length is not null then '[' else coalesce(c.content, '') end as piece
+            select case
+                       when agent.has_bare_value(p_channels) then ''
+                       else case when c.pos = 1 then '{' else ',' end || to_json(c.name)::text || ':'
+                   end || case when c.length is not null then '[' else coalesce(c.content, '') end as piece
              union all
             select case when i.position > 0 then ',' || i.content else i.content end
               from agent.read_items(p_deployment_id, p_thread_id, c.list_ids, c.ends, 0) i
              union all
             select case when c.length is not null then ']' else '' end
-                       || case when c.pos = cardinality(p_channels) then '}' else '' end
+                   || case when c.pos < cardinality(p_channels) or agent.has_bare_value(p_channels) then '' else '}' end
            ) x
 $function$;
 
 comment on function agent.compose_values(uuid, uuid, agent.channel_value[]) is
-    'The values of a checkpoint as one JSON object.';
+    'The values of a checkpoint as one JSON text.';

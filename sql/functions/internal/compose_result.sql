@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The values that a final run left, with __interrupt__ added when the run succeeded and stopped before the
--- end of the graph: at a breakpoint or an interrupt.
+-- end of the graph: at a breakpoint or an interrupt. It takes the place of a value that is not an object.
 -- p_checkpoint_id: null = the last one of the run.
--- Returns: content: the JSON object; null when there is no such checkpoint.
+-- Returns: content: the JSON text; null when there is no such checkpoint.
 --          cursor: of values of more than p_max_bytes, null = any size, for which U+0001 stands (agent.read_values).
 -- Locks:   none.
 create or replace function agent.compose_result(
@@ -32,6 +32,10 @@ begin
        and c.checkpoint_ns = ''
        and c.checkpoint_id = coalesce(p_checkpoint_id, p_run.last_checkpoint_id);
     if json_array_length(v_next) > 0 and p_run.status = 'success' then
+        if not starts_with(content, '{') then
+            content := '{}';
+            cursor := null;
+        end if;
         content := agent.add_to_values(content, '__interrupt__', v_interrupts);
     end if;
 end
