@@ -3,6 +3,7 @@
 #include "applications.h"
 
 #include <pwd.h>
+#include <string.h>
 #include <unistd.h>
 #include <sys/stat.h>
 
@@ -57,12 +58,18 @@ static const char *search(const char *name, apr_pool_t *pool)
     return NULL;
 }
 
+static const char *named_program(const language_t *language,
+                                 const agent_runner_settings_t *settings)
+{
+    return language == &node ? settings->node : settings->python;
+}
+
 static const char *find_program(const language_t *language,
                                 const agent_runner_settings_t *settings,
                                 const char *directory, apr_pool_t *pool)
 {
     const char *own = apr_pstrcat(pool, directory, language->own_program, NULL);
-    const char *named = language == &node ? settings->node : settings->python;
+    const char *named = named_program(language, settings);
 
     if (exists(own, pool)) {
         return own;
@@ -155,7 +162,22 @@ const char *agent_application_fill(agent_pool_config_t *runners,
     return NULL;
 }
 
+/* " of AgentNodeProgram" if a directive names the program, else "". */
+static const char *print_source(const char *program,
+                                const agent_server_config_t *config,
+                                const agent_graph_pool_t *key, apr_pool_t *pool)
+{
+    agent_runner_settings_t settings = agent_runner_settings_get(config, key);
+    const language_t *language = language_of(key);
+    const char *named = named_program(language, &settings);
+
+    return named != NULL && strcmp(named, program) == 0
+        ? apr_pstrcat(pool, " of ", language->directive, NULL)
+        : "";
+}
+
 const char *agent_application_check(const agent_pool_config_t *runners,
+                                    const agent_server_config_t *config,
                                     const agent_graph_pool_t *key,
                                     apr_pool_t *pool)
 {
@@ -174,12 +196,15 @@ const char *agent_application_check(const agent_pool_config_t *runners,
         ? NULL
         : apr_psprintf(pool,
                        "AgentApplication %s: expected %s that the user %s may "
-                       "use, got '%s' (%s)",
+                       "use, got '%s'%s (%s)",
                        key->application->name,
                        failed == paths.program        ? "a program"
                            : failed == paths.argument ? "a runner"
                                                       : "a directory and file",
                        user != NULL ? user->pw_name : "of its runners",
                        failed != NULL ? failed : runners->directory,
+                       failed == paths.program
+                           ? print_source(paths.program, config, key, pool)
+                           : "",
                        apr_strerror(rv, reason, sizeof(reason)));
 }

@@ -22,6 +22,7 @@ const char *agent_application_fill(agent_pool_config_t *runners,
  * directory and execute its runner. Returns NULL, or the error message, in
  * pool. */
 const char *agent_application_check(const agent_pool_config_t *runners,
+                                    const agent_server_config_t *config,
                                     const agent_graph_pool_t *key,
                                     apr_pool_t *pool);
 

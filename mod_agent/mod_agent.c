@@ -103,13 +103,19 @@ static int refuse_start(server_rec *server, const char *text)
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
+/* Its user may be any: the spawner says if this one may not execute it. */
+#define EXECUTE_BITS                                                           \
+    (APR_FPROT_UEXECUTE | APR_FPROT_GEXECUTE | APR_FPROT_WEXECUTE)
+
 static int check_runner(const char *path, server_rec *server, apr_pool_t *ptemp)
 {
     apr_finfo_t info;
-    apr_status_t rv = apr_stat(&info, path, APR_FINFO_TYPE, ptemp);
+    apr_status_t rv = apr_stat(&info, path, APR_FINFO_TYPE | APR_FINFO_PROT,
+                               ptemp);
     char reason[120];
 
-    if (rv == APR_SUCCESS && info.filetype == APR_REG) {
+    if (rv == APR_SUCCESS && info.filetype == APR_REG
+        && (info.protection & EXECUTE_BITS) != 0) {
         return OK;
     }
     return refuse_start(
@@ -119,7 +125,8 @@ static int check_runner(const char *path, server_rec *server, apr_pool_t *ptemp)
                      "agent-runner, got '%s' (%s)",
                      path,
                      rv == APR_SUCCESS
-                         ? "not a file"
+                         ? info.filetype == APR_REG ? "not executable"
+                                                    : "not a file"
                          : apr_strerror(rv, reason, sizeof(reason))));
 }
 

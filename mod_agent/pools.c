@@ -217,7 +217,7 @@ static bool check_application(const agent_server_config_t *config,
         return true;
     }
     if (fill_pool(&runners, &problem, config, key, pool) == APR_SUCCESS) {
-        problem = agent_application_check(&runners, key, pool);
+        problem = agent_application_check(&runners, config, key, pool);
     }
     if (problem != NULL) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server, AGENT_LOGNO(0447) "%s",

@@ -159,6 +159,12 @@ sub refused {
     return;
 }
 
+sub executable {
+    my ($file) = @_;
+    chmod 0755, write_file($file, '') or die "$file: $!\n";
+    return $file;
+}
+
 my $demo = "<AgentGraph counter>\nAgentModel demo\n</AgentGraph>";
 application('odd', "{\n\"graphs\": [\n}");
 refused('a missing directory', qr{line \d+ of .*AgentApplication x: expected a directory, got '$dir/none' \(No such file}s,
@@ -177,10 +183,12 @@ refused('a name of two applications', qr{expected each name of an application on
 refused('an application in <AgentGraph>', qr{AgentApplication: expected outside of <AgentGraph>},
     $BASE, "<AgentGraph agent>\nAgentModel demo\nAgentApplication x $tools\n</AgentGraph>");
 refused('an application in <Location>', qr{AgentApplication not allowed}, $BASE, "<Location />\nAgentApplication x $tools\n</Location>");
-refused('a program that does not exist', qr{AGT0447: AgentApplication x: expected a program that the user \S+ may use, got '/nowhere/python' \(No such},
+refused('a program that does not exist', qr{AGT0447: AgentApplication x: expected a program that the user \S+ may use, got '/nowhere/python' of AgentPythonProgram \(No such},
     $BASE, "AgentApplication x $tools", 'AgentPythonProgram /nowhere/python');
+refused('a program that is a folder', qr{AGT0447: AgentApplication x: .* got '/usr/lib' of AgentPythonProgram \(Is a directory\)},
+    $BASE, "AgentApplication x $tools", 'AgentPythonProgram /usr/lib');
 refused('a missing runner', qr{AGT0447: AgentApplication x: expected a runner .* got '$dir/runners/python' \(No such},
-    $BASE, 'AgentRunner ' . write_file("$dir/agent-runner", ''), "AgentApplication x $tools");
+    $BASE, 'AgentRunner ' . executable("$dir/agent-runner"), "AgentApplication x $tools");
 my ($has_applications) = check($BASE, "AgentApplication x $tools", "<VirtualHost *:1>\nAgentDeployment shop", "AgentApplication x $tools\n</VirtualHost>");
 ok $has_applications, 'applications: two deployments may have the same application';
 
@@ -190,7 +198,7 @@ SKIP: {
     chmod 0700, $closed or die "$closed: $!\n";
     refused('a directory that the user of its runners cannot read', qr{AGT0447: AgentApplication x: expected a directory .* nobody may use, got '$closed' \(Permission},
         $BASE, "AgentApplication x $closed");
-    refused('a program that the user of its runners cannot read', qr{AGT0447: .*expected a program .* got '$secret' \(Permission},
+    refused('a program that the user of its runners cannot read', qr{AGT0447: .*expected a program .* got '$secret' of Agent\w+ \(Permission},
         $BASE, "AgentApplication x $tools", "AgentPythonProgram $secret");
 }
 done_testing;

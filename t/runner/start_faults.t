@@ -85,16 +85,21 @@ my @python_waiting = map { "w$_" } 1 .. 4;
 my $python_runner = begin('python', { graphs => { good => './g.py:good', ignores => './g.py:ignores', leaves => './g.py:leaves',
         map { $_ => './g.py:waits' } @python_waiting } }, 'g.py' => $PYTHON);
 my %blocked = (
-    'python import' => [ qr/^the import of graph bad blocks the process since \d+ s$/m,
+    'python import' => [ qr/^the import of graph bad has blocked the process for \d+ s$/m,
         begin('python', { graphs => { bad => './b.py:graph' } }, 'b.py' => "import threading\nthreading.Event().wait()\n") ],
-    'python factory' => [ qr/^the factory of graph bad blocks the process since \d+ s$/m,
+    'python factory' => [ qr/^the factory of graph bad has blocked the process for \d+ s$/m,
         begin('python', { graphs => { bad => './g.py:blocks' } }, 'g.py' => $PYTHON) ],
-    'javascript import' => [ qr/^an import blocks the process since \d+ s, of the graph bad$/m,
+    'javascript import' => [ qr/^an import has blocked the process for \d+ s, of the graph bad$/m,
         begin('javascript', { graphs => { bad => './b.mjs:graph' } },
             'b.mjs' => "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);\nexport const graph = 1;\n") ],
 );
 my $good = { graphs => { good => './g.py:good' } };
 my %unusable = (
+    (map {
+        my $runner = RunnerTest->new(command => $program{$_}, directory => folder($_, $good));
+        $runner->send({ type => 'hello', protocol => 3, graphs => {} });
+        ("$_: another version of the protocol" => [ qr/the server speaks version 3$/m, $runner ])
+    } qw(python javascript)),
     'python: .env is not UTF-8' => [ qr/^agent runner: env: \.env: .*utf-8/m, begin('python', { %{$good}, env => '.env' }, '.env' => "A=\xe9\n") ],
     'python: a variable without a name' => [ qr/^agent runner: env: '': /m, begin('python', { %{$good}, env => { '' => 'x' } }) ],
     'python: a variable whose name has a =' => [ qr/^agent runner: env: 'A=B': /m, begin('python', { %{$good}, env => { 'A=B' => 'x' } }) ],

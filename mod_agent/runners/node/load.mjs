@@ -97,7 +97,7 @@ export async function loadGraphs(directory, definitions, importing = () => {}) {
     });
     clock.stop();
     const runtime = {
-        language: 'JavaScript', version: process.versions.node, library: 'langgraph',
+        language: 'javascript', version: process.versions.node, library: 'langgraph',
         library_version: library.version, runner_version: '1',
     };
     return { graphs, reports: Object.fromEntries(reports), runtime };

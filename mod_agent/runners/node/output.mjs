@@ -17,7 +17,7 @@ export class Output {
     #wire;
     #key;
     #limits;
-    // Lines that wait for credit, or behind one that does.
+    // Lines that wait for credit, or come after one that does.
     #queue = [];
     #sent = 0;
     #isWaiting = false;

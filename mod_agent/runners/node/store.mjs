@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's store, over requests of the run in whose asynchronous calls it is
 // used. PROTOCOL.md, "The store", has the operations and their limits.
+import { isObject } from './checkpoint.mjs';
 import { RunnerError } from './errors.mjs';
 import { render } from './json.mjs';
 import { runs } from './log.mjs';
@@ -20,10 +21,6 @@ const MOST_FILTER_BYTES = 16384;
 const PAGE = 1000;
 const MOST_NUMBER = 2147483647;
 const OPERATORS = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte']);
-
-function isObject(value) {
-    return value !== null && typeof value === 'object' && !Array.isArray(value);
-}
 
 // The checks of the server are made here first: a run that goes on failing them
 // ends its process.

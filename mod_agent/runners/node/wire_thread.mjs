@@ -47,7 +47,7 @@ function logBlockedImport() {
         return;
     }
     try {
-        writeSync(2, `an import blocks the process since ${Math.round(busyMs() / 1000)} s, of the graph `
+        writeSync(2, `an import has blocked the process for ${Math.round(busyMs() / 1000)} s, of the graph `
             + `${importing.toReversed().join(' or ')}\n`);
     } catch {
         // The log is full or gone.

@@ -121,7 +121,7 @@ def end_run(run_id: str) -> None:
 @contextlib.contextmanager
 def watch(what: str) -> Iterator[None]:
     """Logs code of the application that blocks: it can be ended with the process only."""
-    timer = threading.Timer(BLOCKED_SECONDS, write, [f"{what} blocks the process since {BLOCKED_SECONDS} s"])
+    timer = threading.Timer(BLOCKED_SECONDS, write, [f"{what} has blocked the process for {BLOCKED_SECONDS} s"])
     timer.daemon = True
     timer.start()
     try:

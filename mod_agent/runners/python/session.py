@@ -20,6 +20,10 @@ from .store import PipeStore
 from .wire import Wire
 
 
+# The version of PROTOCOL.md.
+PROTOCOL = 2
+
+
 class ProtocolError(Exception):
     """The supervisor broke the protocol."""
 
@@ -66,7 +70,9 @@ class Session:
 
     def _take(self, message: dict[str, Any]) -> None:
         kind = message["type"]
-        if kind == "hello":
+        if kind == "hello" and message["protocol"] != PROTOCOL:
+            self._fail(f"the server speaks version {message['protocol']}")
+        elif kind == "hello":
             self._loop.create_task(self._hello(message))
         elif kind == "drain":
             self._is_draining = True
@@ -146,7 +152,7 @@ class Session:
             self._end_if_drained()
 
     async def _refuse(self, job: Job, name: str) -> None:
-        error = self._errors.get(name) or graphs.GraphError("KeyError", f"the application has no graph {name}")
+        error = self._errors.get(name) or graphs.GraphError("GraphNotFound", f"the application has no graph {name}")
         try:
             await job.finish("error", error)
         finally:

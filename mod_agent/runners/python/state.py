@@ -114,7 +114,6 @@ class States:
         # Of each namespace the id of the last checkpoint.
         self._ids: dict[str, str] = {}
         self.head = head
-        self.next: list[str] | None = None
 
     def on_put(self, ns: str, checkpoint_id: str, parent: str | None, values: Mapping[str, Any],
                changes: Mapping[str, Change | None]) -> None:
@@ -160,7 +159,7 @@ class States:
         self._ids[ns] = checkpoint_id
         keep_newest(self._last, ns, (checkpoint_id, kept))
         if not ns:
-            self.head, self.next = checkpoint_id, list(payload["next"])
+            self.head = checkpoint_id
             # From here on the differences are those from what was sent.
             self._head_values.clear()
 
@@ -168,8 +167,6 @@ class States:
         """The run goes on from this checkpoint, which an earlier run has sent."""
         self._ids[ns] = configurable_of(payload["config"])["checkpoint_id"]
         keep_newest(self._last, ns, (self._ids[ns], {} if ns else self._head_values))
-        if not ns:
-            self.next = list(payload["next"])
 
     def _known(self, ns: str, parent: str | None) -> dict[str, Kept]:
         last = self._last.get(ns)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "process.h"
@@ -19,6 +20,17 @@ typedef struct outcome_t {
     /* errno; 0: all are possible. */
     int number;
 } outcome_t;
+
+/* A folder can be "executed" too. */
+static int check_program(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) != 0 ? errno
+        : S_ISDIR(info.st_mode)   ? EISDIR
+        : S_ISREG(info.st_mode)   ? 0
+                                  : EACCES;
+}
 
 static outcome_t try(uid_t uid, gid_t gid, const agent_access_t *paths)
 {
@@ -39,6 +51,9 @@ static outcome_t try(uid_t uid, gid_t gid, const agent_access_t *paths)
             || (i == 0 && chdir(steps[i].path) != 0)) {
             return (outcome_t){i + 1, errno};
         }
+    }
+    if (check_program(paths->program) != 0) {
+        return (outcome_t){3, check_program(paths->program)};
     }
     return (outcome_t){0, 0};
 }

@@ -13,7 +13,7 @@ typedef struct agent_access_t {
     const char *directory;
     /* To read; relative to directory, or absolute. */
     const char *file;
-    /* To read and to execute; absolute. */
+    /* To read and to execute, a regular file; absolute. */
     const char *program;
     /* To read, file or directory; absolute. */
     const char *argument;
