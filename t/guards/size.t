@@ -18,7 +18,7 @@ my $PARAMETERS = 8;
 
 chdir root() or die root() . ": $!\n";
 my @too_long;
-for my $file (source_files(qr/\.(?:c|h|sql|pm|pl|sh)\z/)) {
+for my $file (source_files(qr/\.(?:c|h|sql|pm|pl|sh|mjs)\z/)) {
     my ($kind) = $file =~ /(\w+)\z/;
     my $lines = () = numbered_lines($file);
     push @too_long, "$file has $lines lines" if $lines > $LINES{$kind};

@@ -7,6 +7,7 @@ import { RunnerError } from './errors.mjs';
 import { render } from './json.mjs';
 import { turn } from './pace.mjs';
 import { Recent } from './recent.mjs';
+import { addWrite, byTask, difference, isEqual, joined, parsed } from './references.mjs';
 import { cleanText, cutText } from './text.mjs';
 import { takeWarm } from './warm.mjs';
 
@@ -443,64 +444,6 @@ export function nextVersion(current) {
     const number = typeof current === 'string' ? Number.parseInt(current, 10) : current ?? 0;
     const random = String(Math.floor(Math.random() * 1e16)).padStart(16, '0');
     return `${String(number + 1).padStart(32, '0')}.${random}`;
-}
-
-// --- References: {digest} or {digests} here, texts and objects in lines --------
-
-function isEqual(a, b) {
-    if (a === null || b === null) {
-        return a === b;
-    }
-    return a.digest === b.digest && a.digests?.length === b.digests?.length
-        && (a.digests ?? []).every((digest, i) => digest === b.digests[i]);
-}
-
-// A reference as a line has it, with the elements that `before` has too.
-function difference(before, ref) {
-    if (ref === null || ref.digest !== undefined) {
-        return ref === null ? null : ref.digest;
-    }
-    const old = before?.digests ?? [];
-    let keep = 0;
-    while (keep < old.length && keep < ref.digests.length && old[keep] === ref.digests[keep]) {
-        keep += 1;
-    }
-    return { list: { keep, items: ref.digests.slice(keep) } };
-}
-
-function parsed(ref) {
-    if (ref === null) {
-        return null;
-    }
-    return typeof ref === 'string' ? { digest: ref } : { digests: ref.list.items };
-}
-
-// The reference of which a later part has more elements.
-function joined(before, ref) {
-    if (!before?.list || !ref?.list || ref.list.keep === 0) {
-        return ref;
-    }
-    before.list.items.push(...ref.list.items);
-    return before;
-}
-
-function addWrite(writes, write) {
-    const last = writes.at(-1);
-    if (last && last[0] === write[0] && last[1] === write[1] && write[3]?.list?.keep > 0) {
-        last[3] = joined(last[3], write[3]);
-    } else {
-        writes.push(write);
-    }
-}
-
-// The library's order of writes: by the path of their task, its id, their index.
-function byTask(a, b) {
-    for (const [left, right] of [[a[4] ?? '', b[4] ?? ''], [a[0], b[0]], [a[1], b[1]]]) {
-        if (left !== right) {
-            return left < right ? -1 : 1;
-        }
-    }
-    return 0;
 }
 
 // Names of channels in groups that a request may have.
