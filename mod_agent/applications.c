@@ -203,8 +203,8 @@ const char *agent_application_check(const agent_pool_config_t *runners,
                                                       : "a directory and file",
                        user != NULL ? user->pw_name : "of its runners",
                        failed != NULL ? failed : runners->directory,
-                       failed == paths.program
-                           ? print_source(paths.program, config, key, pool)
+                       failed != NULL && failed == paths.program
+                           ? print_source(failed, config, key, pool)
                            : "",
                        apr_strerror(rv, reason, sizeof(reason)));
 }
