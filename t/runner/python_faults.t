@@ -48,14 +48,23 @@ in_all_versions(sub {
     $runner->lines_until(sub { delete $ended{ $_[0]{run_id} } if $_[0]{type} eq 'end'; return !%ended });
     pass 'cancel: runs that have not begun end too';
 
-    my $stopped = $runner->start_of('counter', input => { n => 1, steps => [] });
-    $runner->send($stopped, { type => 'stop', run_id => $stopped->{run_id}, epoch => 1, reason => 'drain', deadline_ms => 1000 });
+    my $gate = tempdir(CLEANUP => 1) . '/gate';
+    mkfifo($gate, oct 600) or die "$gate: $!\n";
+    my $stopped = $runner->start_of('pauser', input => { do => $gate }, %{$CUSTOM});
+    $runner->send($stopped);
+    $runner->lines_until(sub { $_[0]{type} eq 'event' });
+    # Its node goes on when the runner has read the message.
+    $runner->send({ type => 'stop', run_id => $stopped->{run_id}, epoch => 1, reason => 'drain', deadline_ms => 1000 },
+        { type => 'ping', id => 60 });
+    $runner->lines_until(sub { $_[0]{type} eq 'pong' });
+    open my $opened, '>', $gate or die "$gate: $!\n";
+    syswrite $opened, 'x';
     my @drained = $runner->lines_of_run($stopped->{run_id});
     is $drained[-1]{status}, 'drained', 'stop: the run ends as drained';
-    ok @{ (lines_of('checkpoint', @drained))[-1]{next} }, 'stop: its last checkpoint has a next node';
-    my @continued = $runner->run(graph_id => 'counter', input => undef, attempt => 2,
+    is_deeply +(lines_of('checkpoint', @drained))[-1]{next}, ['before'], 'stop: its last checkpoint has a next node';
+    my @continued = $runner->run(graph_id => 'pauser', input => undef, attempt => 2,
         $runner->next_run($stopped->{thread_id}));
-    is +(lines_of('checkpoint', @continued))[-1]{values}{n}, 4, 'stop: another run goes on from it';
+    is +(lines_of('checkpoint', @continued))[-1]{values}{n}, 1, 'stop: another run goes on from it';
 
     # --- Errors of graphs ----------------------------------------------------------
 
