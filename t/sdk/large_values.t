@@ -38,6 +38,8 @@ CONF
         is_deeply sizes($events[-1]{data}), [ 750, 6_000_000 ], 'large values: its stream has the whole state';
         is_deeply sizes($client->get_state($thread)->{values}), [ 750, 6_000_000 ], 'large values: so has the state of the thread';
         $sdk->server->graceful;
+        # A connection of the children before may close under a request; no POST is repeated.
+        wait_for('the new children', sub { $client->get('/ok')->{status} == 200 });
         @events = $stream->($thread, 'add');
         is_deeply sizes($events[-1]{data}), [ 751, 6_000_000 ], 'large values: a run of another process goes on from it';
 
