@@ -23,7 +23,6 @@ write_file("$dir/$_", 'whsec_', encode_base64($secret{$_}, ''), "\n") for keys %
 my $server = AgentTest::Server->new(config => <<"CONF");
 AgentRunner "\${BUILD_DIR}/agent-runner"
 AgentMaxWaitersPerAddress 0
-AgentDBQueryTimeout 200ms
 AgentWebhookSecretFile "$dir/shop"
 AgentWebhookAllow 127.0.0.1
 AgentWebhookPorts 1024-65535
@@ -154,7 +153,14 @@ sub rows_for {
             is $me->get(run_path($done))->{status}, 404, "$what creates a thread without the other one's runs";
             is $me->delete("/threads/$done->{thread_id}")->{status}, 204, "$what creates a thread that can be deleted";
         } ],
-        'POST /threads/search' => [ { ids => [ $done->{thread_id} ] }, sub { is_deeply $_[0]{json}, [], "$_[1] finds no thread of the other deployment" } ],
+        'POST /threads/search' => [ { ids => [ $done->{thread_id} ] }, sub {
+            my ($answer, $what) = @_;
+            is_deeply $answer->{json}, [], "$what finds no thread of the other deployment";
+            for my $filter ({}, { metadata => {} }, { metadata => { graph_id => 'agent' } }, { status => 'busy' }) {
+                unlike $me->post('/threads/search', { %$filter, limit => 1000 })->{body}, qr/$done->{thread_id}|$active->{thread_id}/,
+                    "$what by @{[ encode_json($filter) ]} finds no thread of the other deployment";
+            }
+        } ],
         'POST /threads/count' => [ { ids => [ $done->{thread_id} ] }, sub { is $_[0]{json}, 0, "$_[1] counts the own ones only" } ],
         'POST /threads/prune' => [ { thread_ids => [ $done->{thread_id} ] }, sub {
             is_deeply $_[0]{json}, { pruned_count => 0 }, "$_[1] deletes no thread of the other deployment";
@@ -269,11 +275,13 @@ sub routes_of_a_thread {
         @with{qw(run_id checkpoint_id)} = ($run->{run_id}, $me->get_state($thread)->{checkpoint_id});
         $path =~ s/\{(\w+)\}/$with{$1}/g;
         my $stream = $me->begin($method, $path, $rows{$route}[0]);
-        my ($status) = read_until($stream, qr/\r\n\r\n/) =~ m{\AHTTP/1.1 (\d+)};
+        my $answer = read_until($stream, qr/\r\n\r\n/);
+        my ($status) = $answer =~ m{\AHTTP/1.1 (\d+)};
         # A run that has ended cannot be cancelled.
         is $status, $route =~ /cancel/ ? 409 : $method eq 'DELETE' ? 204 : 200, "deployments: $route of a thread that both have";
-        $me->finish($stream) if $route ne 'GET /threads/{thread_id}/stream';
+        $answer .= AgentTest::Client::read_to_end($stream) if $route ne 'GET /threads/{thread_id}/stream';
         close $stream;
+        unlike $answer, qr/of the other one|$active->{run_id}/, "deployments: $route of a thread that both have shows the own one only";
         next if $method eq 'DELETE';
         wait_for('the own thread to be idle', sub { $me->get("/threads/$thread")->{json}{status} eq 'idle' });
     }
@@ -291,6 +299,23 @@ for my $case ([ $desk, $shop ], [ $shop, $desk ]) {
     my @case = @$case;
     subtest 'deployments: routes of a thread with the same id in both' => sub { routes_of_a_thread(@case) };
 }
+
+# The thread of the other one is idle, so that nothing but its deployment keeps it from a change.
+subtest 'deployments: updates of a thread that is idle in both leave the other one' => sub {
+    my $thread = $desk->new_thread;
+    $desk->join_run($desk->create_run($thread, 'of the other one'));
+    my $before = threads_of($desk, $thread);
+    my %updates = (supersteps => [ { updates => [ { values => { messages => [] }, as_node => '__input__' } ] } ]);
+    is $shop->post('/threads', { thread_id => $thread, %updates })->{status}, 400, 'deployments: supersteps of a thread without a graph are refused';
+    is threads_of($desk, $thread), $before, 'deployments: refused supersteps leave the thread of the other one';
+    is $shop->post('/threads', { thread_id => $thread, %updates, metadata => { graph_id => 'agent' } })->{status}, 200,
+        'deployments: supersteps make a thread with the id of another one';
+    is threads_of($desk, $thread), $before, 'deployments: supersteps leave the thread of the other one';
+    # Which makes its status that of the other one.
+    $shop->join_run($shop->create_run($thread, 'own'));
+    is $shop->post("/threads/$thread/state", { values => { messages => [] } })->{status}, 200, 'deployments: the own state is updated';
+    is threads_of($desk, $thread), $before, 'deployments: an update of the state leaves the thread of the other one';
+};
 
 # ---- graphs ----
 for my $case ([ $shop, 'clock', 'calculator' ], [ $desk, 'calculator', 'clock' ]) {
