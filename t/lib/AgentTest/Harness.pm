@@ -51,8 +51,10 @@ sub show_failures {
             my $raw = $line->raw . "\n";
             $failed = !$line->is_ok if $line->is_test;
             push @diagnostics, ($line->is_test ? @subtest : ()), $raw if $failed;
-            # The lines of a subtest come before its own.
-            @subtest = $line->is_test || $failed ? () : (@subtest, $raw);
+            # The lines of a subtest come before its own; its tests that passed say
+            # nothing of why it failed.
+            @subtest = () if $line->is_test || $failed;
+            push @subtest, $raw if !$line->is_test && !$failed && $raw !~ /\A\s+ok /;
             push @lines, $raw;
             shift @lines if @lines > 5;
             shift @subtest if @subtest > 15;
