@@ -18,16 +18,22 @@ our @EXPORT_OK = qw(measure_runs);
 
 my $CONNECTIONS = 16;
 
-# Milliseconds until the first event of a streamed run.
+# Milliseconds until the first event of a streamed run, or the first one of this name.
 sub first_event {
-    my ($client, $thread, $graph) = @_;
-    my ($begin, $first) = (time);
-    my $streamed = $client->call(request('POST', "/threads/$thread/runs/stream", run_body($graph)), sub { $first //= time });
-    $streamed->{bytes} =~ /\Q$ANSWER\E/ or die "a stream failed: $streamed->{bytes}\n";
+    my ($client, $body, $name) = @_;
+    my ($thread, $begin, $first) = (new_thread($client), time);
+    my $streamed = $client->call(request('POST', "/threads/$thread/runs/stream", $body), sub { $first = time }, $name);
+    $first or die "a stream failed: $streamed->{bytes}\n";
     return 1000 * ($first - $begin);
 }
 
-# Adds to the times of a side: {join, first, cpu}.
+# The same until the first part of a message that a chat model sends.
+sub first_token {
+    my ($client, $graph) = @_;
+    return first_event($client, run_body($graph) =~ s/\}\z/,"stream_mode":["messages-tuple"]}/r, 'messages');
+}
+
+# Adds to the times of a side: {join, first, token, cpu}.
 sub measure_side {
     my ($times, $side, $count) = @_;
     my $client = BenchHttp->new($side->{port});
@@ -38,7 +44,10 @@ sub measure_side {
         push @{ $times->{join} }, timed_ms(sub { create_and_join($client, $thread, $side->{graph}) });
     }
     push @{ $times->{cpu} }, 1000 * (cpu_sec(@runners) - $cpu) / $count if @runners;
-    push @{ $times->{first} }, first_event($client, new_thread($client), $side->{graph}) for 1 .. $count / 5;
+    for (1 .. $count / 5) {
+        push @{ $times->{first} }, first_event($client, run_body($side->{graph}));
+        push @{ $times->{token} }, first_token($client, $side->{chat});
+    }
     return;
 }
 
@@ -79,8 +88,8 @@ sub measure_runs {
     my $server = serve($applications);
     my $peer = eval { BenchPeer->new($ANSWER) };
     warn "no peer: $@" if !$peer;
-    my @sides = ((map { { name => $_, graph => $_, port => $server->port } } @LANGUAGES),
-        $peer ? { name => 'peer', graph => 'agent', port => $peer->port } : ());
+    my @sides = ((map { { name => $_, graph => $_, chat => "$_-chat", port => $server->port } } @LANGUAGES),
+        $peer ? { name => 'peer', graph => 'agent', chat => 'chat', port => $peer->port } : ());
     measure_side({}, $_, $plan->{warm_up}) for @sides;
     my %times;
     for my $round (1 .. $plan->{rounds}) {
@@ -90,7 +99,7 @@ sub measure_runs {
     my @figures = map {
         my $of = $times{ $_->{name} };
         my %sorted = map { $_ => [ sort { $a <=> $b } @{ $of->{$_} } ] } keys %{$of};
-        { p50 => at(0.5, @{ $sorted{join} }), p99 => at(0.99, @{ $sorted{join} }), first => at(0.5, @{ $sorted{first} }),
+        { p50 => at(0.5, @{ $sorted{join} }), p99 => at(0.99, @{ $sorted{join} }), first => at(0.5, @{ $sorted{first} }), token => at(0.5, @{ $sorted{token} }),
             cpu => $sorted{cpu} ? at(0.5, @{ $sorted{cpu} }) : undef };
     } @sides;
     for my $number (0 .. $#LANGUAGES) {
@@ -106,6 +115,7 @@ sub measure_runs {
         row('create -> join p50 (aim 8 ms)', '%.1f ms', map { $_->{p50} } @figures),
         row('p99 (aim 20 ms)', '%.1f ms', map { $_->{p99} } @figures),
         row('first event of a stream, p50', '%.1f ms', map { $_->{first} } @figures),
+        row('first part of a chat model, p50', '%.1f ms', map { $_->{token} } @figures),
         row("runs a second, $CONNECTIONS connections", '%.0f', map { $_->{rate} } @figures),
         row('processor time of the runner, a run', '%.2f ms', map { $_->{cpu} } @figures),
         row('the same alone on its pipes', '%.2f ms', map { $_->{alone} } @figures),

@@ -82,10 +82,11 @@ sub is_complete {
 }
 
 # Sends a request and returns its answer. $on_event is called when the first event
-# of a stream was read.
+# of a stream was read, or the first one of this name.
 sub call {
-    my ($self, $bytes, $on_event) = @_;
-    my $event = qr/^event: \w+.*?^data: .*?\r?\n\r?\n/ms;
+    my ($self, $bytes, $on_event, $name) = @_;
+    $name //= qr/\w+/;
+    my $event = qr/^event: $name\r?\n.*?^data: .*?\r?\n\r?\n/ms;
     $self->send($bytes);
     while (1) {
         my $answer = $self->receive;

@@ -4,11 +4,12 @@
 import { fileURLToPath } from "node:url";
 import { startServer } from "@langchain/langgraph-api/server";
 
+const graphs = fileURLToPath(new URL("graph.mjs", import.meta.url));
 const { host } = await startServer({
   port: 0,
   host: "127.0.0.1",
   nWorkers: 10,
   cwd: process.argv[2],
-  graphs: { agent: `${fileURLToPath(new URL("graph.mjs", import.meta.url))}:graph` },
+  graphs: { agent: `${graphs}:graph`, chat: `${graphs}:chat` },
 });
 console.log(`port ${host.split(":").pop()}`);

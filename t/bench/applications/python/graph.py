@@ -4,6 +4,7 @@
 import asyncio
 import time
 
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -17,6 +18,15 @@ async def agent(_: MessagesState) -> dict:
 
 builder = StateGraph(MessagesState).add_node("agent", agent)
 graph = builder.add_edge(START, "agent").add_edge("agent", END).compile()
+
+
+async def answer_in_parts(state: MessagesState) -> dict:
+    """Gives the same answer from a chat model that sends it in parts."""
+    model = GenericFakeChatModel(messages=iter([AIMessage("You said: hello")]))
+    return {"messages": [await model.ainvoke(state["messages"])]}
+
+
+chat = StateGraph(MessagesState).add_node("chat", answer_in_parts).add_edge(START, "chat").add_edge("chat", END).compile()
 
 
 def wait(_: MessagesState) -> dict:
