@@ -33,16 +33,18 @@ export class Call extends Run {
 
     // One superstep after another, each from the checkpoint of the one before.
     async #update({ supersteps }) {
-        let config = { configurable: this.configurable() };
+        const ns = this.start.ns ?? '';
+        // The library finds the graph by its namespace.
+        let config = { configurable: { ...this.configurable(), checkpoint_ns: ns } };
         let parent = this.start.checkpoint?.checkpoint_id ?? null;
         for (const updates of supersteps) {
             const step = { updates: updates.map((update) => this.#toUpdate(update)) };
             config = await this.graph.bulkUpdateState(config, [step]);
             const id = config.configurable.checkpoint_id;
             this.records.reuse();
-            const state = await this.snapshot(id);
+            const state = await this.snapshot(id, ns);
             await this.checkpoints.send({
-                ns: '', id, parent, values: state.values, next: state.next, tasks: state.tasks,
+                ns, id, parent, values: state.values, next: state.next, tasks: state.tasks,
                 metadata: { ...state.metadata, writes: writesOf(updates) } });
             parent = id;
         }

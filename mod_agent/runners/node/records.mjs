@@ -74,13 +74,19 @@ export class Records {
     }
 
     // Reads the thread's head. Returns the id of the checkpoint from which the run
-    // starts, if that is another one: a fork.
+    // starts, if that is another one: a fork. The checkpoint of a subgraph is always named.
     async prepare() {
         const checkpoint = this.#start.checkpoint;
         if (!checkpoint) {
             return undefined;
         }
         checkFormat(checkpoint.format);
+        if (this.#start.ns) {
+            if (!await this.#get(this.#start.ns, checkpoint.checkpoint_id)) {
+                throw new RunnerError('LookupError', 'the checkpoint from which the call starts was deleted');
+            }
+            return checkpoint.checkpoint_id;
+        }
         const head = await this.#get('', null);
         if (head?.tuple.checkpoint_id === checkpoint.checkpoint_id) {
             this.#head = head;

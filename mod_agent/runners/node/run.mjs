@@ -132,6 +132,9 @@ export class Run {
     #named() {
         const named = this.start.config?.configurable?.checkpoint_id;
         const id = this.start.checkpoint?.checkpoint_id;
+        if (this.start.checkpoint_map) {
+            return id;
+        }
         return named && id && this.start.attempt === 1 && String(named).toLowerCase() === id ? id : undefined;
     }
 
@@ -149,7 +152,15 @@ export class Run {
             graph_id: this.start.graph_id,
             ...(this.start.assistant_id ? { assistant_id: this.start.assistant_id } : {}),
             ...(this.fork === undefined ? {} : { checkpoint_id: this.fork }),
+            ...this.#subgraphs(),
         };
+    }
+
+    // The checkpoints of subgraphs from which the client wants the run to start, for which the
+    // library asks when it comes to them.
+    #subgraphs() {
+        const { checkpoint, checkpoint_map: map } = this.start;
+        return checkpoint && map ? { checkpoint_ns: '', checkpoint_map: { ...map, '': checkpoint.checkpoint_id } } : {};
     }
 
     // The client's `configurable`, without the server's word for no user: code of applications

@@ -50,10 +50,12 @@ class Call(Job):
     async def _update(self, graph: Any, config: dict[str, Any], supersteps: list[list[Mapping[str, Any]]]) -> None:
         from langgraph.types import StateUpdate
 
-        parent = self.head
+        parent, ns = self.head, self.message.get("ns") or ""
+        # The library finds the graph by its namespace.
+        config["configurable"]["checkpoint_ns"] = ns
         if parent is not None:
             check_format(self.message["checkpoint"])
-            await self.records.find_start(parent)
+            await self.records.find_start(parent, ns)
         for updates in supersteps:
             if parent is not None:
                 config["configurable"]["checkpoint_id"] = parent
@@ -62,8 +64,8 @@ class Call(Job):
             payload = payload_of(await graph.aget_state(after))
             # The library names the parent of the original as that of a copy.
             payload["parent_config"] = {"configurable": {"checkpoint_id": parent}}
-            self.states.send(payload, "")
-            parent = self.states.head
+            self.states.send(payload, ns)
+            parent = configurable_of(after)["checkpoint_id"]
 
     async def _describe(self, graph: Any, arguments: Mapping[str, Any]) -> Any:
         what = arguments["what"]

@@ -108,7 +108,7 @@ class Records:
         self._changed = asyncio.Condition()
         # Namespaces of which a put has failed: the library makes no others there.
         self._failed: set[str] = set()
-        # The checkpoint from which the run starts, for the get() that follows, and whether it is the thread's last one.
+        # The checkpoint from which the run starts, for the get() that follows, and whether it is the last one.
         self._first: tuple[Stored, bool] | None = None
         self.is_sync = False
         # Called while the values are those of the checkpoint: on_put(ns, id, parent, values, changes), with a member of
@@ -187,10 +187,10 @@ class Records:
 
     # --- Reading -------------------------------------------------------------
 
-    async def find_start(self, checkpoint_id: str) -> bool:
-        """Reads the checkpoint from which the run starts. Returns whether it is the thread's last one; else the run is a fork."""
+    async def find_start(self, checkpoint_id: str, ns: str = "") -> bool:
+        """Reads the checkpoint from which the run starts. Returns whether it is the last one of its namespace; else the run is a fork."""
         for asked in (None, checkpoint_id):
-            stored = await self.get("", asked)
+            stored = await self.get(ns, asked)
             if stored is not None and stored.tuple["checkpoint_id"] == checkpoint_id:
                 self._first = (stored, asked is None)
                 return asked is None
@@ -198,7 +198,7 @@ class Records:
 
     async def get(self, ns: str, checkpoint_id: str | None) -> Stored | None:
         first, self._first = self._first, None
-        if first is not None and ns == "" and not self._put:
+        if first is not None and ns == first[0].tuple["ns"] and not self._put:
             stored, is_last = first
             if checkpoint_id == stored.tuple["checkpoint_id"] or (checkpoint_id is None and is_last):
                 return stored

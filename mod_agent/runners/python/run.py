@@ -187,6 +187,9 @@ class Run(Job):
         config = self.config() | {"run_id": uuid.UUID(self.run_id), "run_name": self._graph.name}
         if self.head is not None and await self._is_addressed(self.head):
             config["configurable"]["checkpoint_id"] = self.head
+        if self.head is not None and self.message.get("checkpoint_map"):
+            # The library asks for the checkpoints of subgraphs when it comes to them.
+            config["configurable"]["checkpoint_map"] = {**self.message["checkpoint_map"], "": self.head}
         context = self.message.get("context") or None
         async with self._graph.use(graphs.RUN, config, context) as graph:
             try:
@@ -216,7 +219,8 @@ class Run(Job):
         last = self.records.last_put("")
         if last is not None and last != self.states.head and not self._is_exit:
             self._stream.flush_values()
-            config["configurable"].pop("checkpoint_id", None)
+            for name in ("checkpoint_id", "checkpoint_map"):
+                config["configurable"].pop(name, None)
             self.states.send(payload_of(await graph.aget_state(config)), "")
 
     def _items(self, graph: Any, config: dict[str, Any], context: Any) -> AsyncIterator[tuple[Any, str, Any]]:
