@@ -82,6 +82,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/settings_bytes.sql
 \ir functions/inline/find_serving_workers.sql
 \ir functions/inline/render_checkpoint.sql
+\ir functions/inline/render_place.sql
+\ir functions/internal/find_parents.sql
 \ir functions/internal/has_notation_name.sql
 \ir functions/inline/is_notation.sql
 \ir functions/internal/cut_elements.sql
@@ -133,6 +135,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/find_threads.sql
 
 \ir functions/internal/find_snapshot.sql
+\ir functions/internal/find_call_checkpoint.sql
 \ir functions/internal/is_saved_update.sql
 \ir functions/internal/read_words.sql
 \ir functions/internal/read_thread_filter.sql
@@ -285,6 +288,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/get_state.sql
 \ir functions/api/get_history.sql
 \ir functions/api/read_values.sql
+\ir functions/internal/find_place.sql
 \ir functions/internal/enqueue_update.sql
 \ir functions/api/update_state.sql
 \ir functions/api/create_thread_state.sql

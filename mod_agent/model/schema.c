@@ -55,8 +55,8 @@ const char *const agent_run_fields[] = {
  * has. */
 static const agent_check_t configurable_members[] = {
     {.key = "checkpoint_id", .check = agent_check_uuid},
-    {.key = "checkpoint_ns", .check = agent_check_unsupported},
-    {.key = "checkpoint_map", .check = agent_check_unsupported},
+    {.key = "checkpoint_ns", .check = agent_check_text, .high = AGENT_NS_BYTES},
+    {.key = "checkpoint_map", .check = agent_schema_check_map},
     {.key = NULL}};
 
 /* Of a config; table: those of its member configurable. */

@@ -17,10 +17,20 @@ apr_status_t agent_schema_check_body(const agent_fields_t **out,
 apr_status_t agent_schema_refuse(const agent_json_path_t *path, const char *key,
                                  const char *expected);
 
+/* The longest namespace of a graph. */
+#define AGENT_NS_BYTES 2048
+
+/* Accepts a checkpoint_map: an object of UUIDs, with a member for each graph.
+ */
+apr_status_t agent_schema_check_map(const agent_check_t *check,
+                                    agent_raw_t value,
+                                    const agent_json_path_t *path);
+
 /* The members of an object that names a checkpoint. */
 extern const agent_check_t agent_schema_checkpoint_members[];
 
-/* Checks that all members that name a checkpoint name the same one. */
+/* Checks that all members that name a checkpoint name the same one, and that
+ * checkpoint_map is of it. */
 apr_status_t agent_schema_check_checkpoints(const agent_fields_t *fields,
                                             const agent_json_path_t *path);
 

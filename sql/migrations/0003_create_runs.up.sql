@@ -29,6 +29,7 @@ create table agent.runs (
     interrupt_after      json,
     durability           text,
     start_checkpoint_id  uuid,
+    start_map            jsonb,
     last_checkpoint_id   uuid,
     last_event_seq       bigint,
     events_bucket        date        not null,
@@ -85,6 +86,8 @@ comment on column agent.runs.interrupt_after is 'Nodes to stop after, "*" or nul
 comment on column agent.runs.durability is 'The request''s durability or null.';
 comment on column agent.runs.start_checkpoint_id is
     'Checkpoint that the request names as its start, or null for the head.';
+comment on column agent.runs.start_map is
+    'Object: namespace of a subgraph -> its checkpoint that the request names as its start; null for none.';
 comment on column agent.runs.last_checkpoint_id is
     'Last checkpoint that the run saved; set at its end.';
 comment on column agent.runs.last_event_seq is
@@ -215,6 +218,7 @@ create table agent.calls (
     op             text        not null,
     arguments      json        not null,
     config         jsonb       not null,
+    checkpoint_ns  text        not null default '',
     checkpoint_id  uuid,
     thread_status  text,
     context        json        not null default '{}',
@@ -246,6 +250,8 @@ comment on column agent.calls.op is
 comment on column agent.calls.arguments is
     'Object of the arguments (PROTOCOL.md); empty once the call is finished.';
 comment on column agent.calls.config is 'As runs.config.';
+comment on column agent.calls.checkpoint_ns is
+    'Namespace of the graph whose state an update changes; empty for the root graph.';
 comment on column agent.calls.checkpoint_id is
     'Checkpoint that the request names as its start, or null for the head.';
 comment on column agent.calls.thread_status is

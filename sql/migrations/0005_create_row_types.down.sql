@@ -15,5 +15,6 @@ drop type agent.batch_event;
 drop type agent.run_end;
 drop type agent.leased_run;
 drop type agent.assistant_request;
+drop type agent.start_place;
 drop type agent.run_request;
 delete from agent.schema_version where version = 5;

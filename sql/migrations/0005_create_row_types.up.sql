@@ -50,6 +50,23 @@ comment on column agent.run_request.checkpoint_during is
 comment on column agent.run_request.on_completion is
     'keep: the thread of a stateless run is not temporary.';
 
+create type agent.start_place as (
+    checkpoint_ns   text,
+    checkpoint_id   uuid,
+    root_id         uuid,
+    checkpoint_map  jsonb,
+    given_map       jsonb
+);
+comment on type agent.start_place is
+    'Where a run starts, or what an update changes: the checkpoint that a request names. See agent.find_place.';
+comment on column agent.start_place.checkpoint_ns is 'Its namespace, empty for the root graph.';
+comment on column agent.start_place.checkpoint_id is 'Its identifier.';
+comment on column agent.start_place.root_id is
+    'The checkpoint of the root graph during which it was saved; the same one for the root graph.';
+comment on column agent.start_place.checkpoint_map is
+    'Object: namespace of a subgraph -> its checkpoint; null when only the root graph has one.';
+comment on column agent.start_place.given_map is 'The checkpoint_map of the request, or null.';
+
 create type agent.assistant_request as (
     graph_id     text,
     name         text,

@@ -47,12 +47,6 @@ my @runs = ("/threads/$thread/runs", "/threads/$thread/runs/wait", "/threads/$th
     '/runs', '/runs/wait', '/runs/stream');
 my @unsupported = (
     [ '/strict_resume', [$TRUE], [ $FALSE, undef ], sub { strict_resume => $_[0] } ],
-    [ '/checkpoint/checkpoint_ns', ['a:b'], [ '', undef ], sub { checkpoint => { checkpoint_ns => $_[0] } } ],
-    [ '/checkpoint/checkpoint_map', [ { '' => $OTHER } ], [ {}, undef ], sub { checkpoint => { checkpoint_map => $_[0] } } ],
-    [ '/config/configurable/checkpoint_ns', ['a:b'], [ '', undef ],
-        sub { config => { configurable => { checkpoint_ns => $_[0] } } } ],
-    [ '/config/configurable/checkpoint_map', [ { '' => $OTHER } ], [ {}, undef ],
-        sub { config => { configurable => { checkpoint_map => $_[0] } } } ],
 );
 for my $case (@unsupported) {
     my ($pointer, $refused, $accepted, $members) = @$case;
@@ -108,6 +102,30 @@ is_refused(create($runs[0], $names{checkpoint}->($checkpoint), $names{configurab
     'checkpoints: another one in configurable');
 is_refused(create($runs[0], checkpoint => { thread_id => $OTHER }),
     '/checkpoint/thread_id: expected the thread of the path.', 'checkpoints: one of another thread');
+# A built-in graph has no subgraphs; "" and {} are the root.
+for my $case ([ 'a checkpoint_ns', { checkpoint_ns => 'a:b' } ], [ 'a checkpoint_map', { checkpoint_map => { '' => $OTHER } } ],
+    [ 'a checkpoint in a namespace', { checkpoint_ns => 'a:b', checkpoint_id => $checkpoint } ],
+    [ 'a checkpoint_map of a subgraph', { checkpoint_id => $checkpoint, checkpoint_map => { 'a:b' => $checkpoint } } ]) {
+    my ($what, $place) = @$case;
+    for my $members ({ checkpoint => $place }, { config => { configurable => $place } }) {
+        my ($member) = keys %$members;
+        is $client->post($_, run_body('hello', %$members))->{json}{code}, 'checkpoint_not_found',
+            "checkpoints: $what in $member that the thread does not have is checkpoint_not_found" for @runs[ 0 .. 2 ];
+    }
+    is $client->post("/threads/$thread/state", { values => { messages => [] }, checkpoint => $place })->{status}, 404,
+        "checkpoints: an update of $what that the thread does not have is 404";
+    is_refused($client->post($_, run_body('hello', checkpoint => $place)),
+        '/checkpoint/' . (sort keys %$place)[0] . ': expected none: a stateless run begins on a new thread.',
+        "checkpoints: $what of POST $_") for '/runs', '/runs/wait', '/runs/stream';
+}
+for my $place ({ checkpoint_ns => '' }, { checkpoint_ns => undef }, { checkpoint_map => {} }, { checkpoint_map => undef }) {
+    is_accepted(create($runs[0], checkpoint => $place), 'checkpoints: ' . text_of($place) . ', which names none');
+    is_accepted(create($runs[0], config => { configurable => $place }),
+        'checkpoints: ' . text_of($place) . ' in configurable, which names none');
+}
+my $by_map = create($runs[0], checkpoint => { checkpoint_map => { '' => $checkpoint } });
+is $by_map->{json}{kwargs}{config}{configurable}{checkpoint_id}, $checkpoint, 'checkpoints: a run starts from the one of checkpoint_map';
+is scalar @{ $client->join_run($by_map->{json})->{messages} }, 4, 'checkpoints: a run from the one of checkpoint_map adds to its messages';
 for my $case ([ checkpoint_id => '/checkpoint_id' ], [ checkpoint => '/checkpoint/checkpoint_id' ],
     [ configurable => '/config/configurable/checkpoint_id' ]) {
     my ($name, $pointer) = @$case;

@@ -121,7 +121,7 @@ subtest 'state: updates that are refused change nothing' => sub {
     $check->('an unknown checkpoint', update($thread, checkpoint_id => $missing), 404, 'checkpoint_not_found');
     $check->('two checkpoints', update($thread, checkpoint_id => $missing, checkpoint => $before->{checkpoint}), 422, 'invalid_value');
     $check->('a checkpoint of another thread', update($thread, checkpoint => $client->get_state($other)->{checkpoint}), 422, 'invalid_value');
-    $check->('a namespace', update($thread, checkpoint => { checkpoint_ns => 'x' }), 422, 'invalid_value');
+    $check->('a namespace that the thread does not have', update($thread, checkpoint => { checkpoint_ns => 'x' }), 404, 'checkpoint_not_found');
     is_deeply $client->get_state($thread), $before, 'the state is as before';
     is thread_status($thread), 'idle', 'the thread is idle after refused updates';
 };

@@ -157,6 +157,69 @@ async def _(t, graph):
         t.equal(await notes(graph("steps"), thread_id, input=None), ["one", "two", "three"], f"{durability}: a run goes on")
 
 
+# --- Checkpoints of subgraphs ------------------------------------------------------
+
+async def asked_inside(graph):
+    """A thread whose run waits in a subgraph, and the last checkpoint of the subgraph."""
+    thread_id = await new_thread(client)
+    await client.runs.wait(thread_id, graph, input={"notes": []})
+    namespace = "inside"
+    if graph.endswith("inherits"):
+        namespace = (await client.threads.get_state(thread_id))["tasks"][0]["checkpoint"]["checkpoint_ns"]
+    return thread_id, (await client.threads.get_state(thread_id, checkpoint={"checkpoint_ns": namespace}))["checkpoint"]
+
+
+@each("an edit in a subgraph")
+async def _(t, graph):
+    for name in ("inherits", "keeps"):
+        thread_id, inside = await asked_inside(graph(name))
+        before = await client.threads.get_state(thread_id)
+        answer = await client.threads.update_state(thread_id, {"notes": ["edited"]}, checkpoint=inside)
+        edited, ns = answer["checkpoint"], inside["checkpoint_ns"]
+        t.equal([edited["thread_id"], edited["checkpoint_ns"]], [thread_id, ns], f"{name}: the answer names the graph")
+        t.equal(edited["checkpoint_map"], {"": before["checkpoint"]["checkpoint_id"], ns: edited["checkpoint_id"]},
+                f"{name}: and the checkpoints of those above")
+        state = await client.threads.get_state(thread_id, checkpoint={"checkpoint_ns": ns})
+        t.equal([state["checkpoint_id"], state["parent_checkpoint_id"], state["metadata"]["source"], state["next"]],
+                [edited["checkpoint_id"], inside["checkpoint_id"], "update", ["ask"]], f"{name}: its state is the subgraph's")
+        after = await client.threads.get_state(thread_id)
+        t.equal([after["checkpoint"], after["next"]], [before["checkpoint"], ["inside"]], f"{name}: that of the thread stays")
+        t.equal(await notes(graph(name), thread_id, command={"resume": "this"}),
+                ["one", "two", "edited", "this of one two edited", "last"], f"{name}: the run goes on with the edit")
+
+
+@each("an edit of the last state of a subgraph")
+async def _(t, graph):
+    thread_id, inside = await asked_inside(graph("inherits"))
+    ns = {"checkpoint_ns": inside["checkpoint_ns"]}
+    for note in ("first", "second"):
+        await client.threads.update_state(thread_id, {"notes": [note]}, checkpoint=ns)
+    await client.threads.update_state(thread_id, {"notes": ["instead"]}, as_node="ask", checkpoint=ns)
+    t.equal((await client.threads.get_state(thread_id, checkpoint=ns))["next"], [], "an update can take the place of a node")
+    t.equal(await notes(graph("inherits"), thread_id, command={"resume": "this"}),
+            ["one", "two", "first", "second", "instead", "last"], "each update follows the one before")
+
+
+@each("back to a checkpoint of a subgraph")
+async def _(t, graph):
+    thread_id, inside = await asked_inside(graph("keeps"))
+    await client.runs.wait(thread_id, graph("keeps"), command={"resume": "this"})
+    history = await client.threads.get_history(thread_id, checkpoint={"checkpoint_ns": inside["checkpoint_ns"]})
+    start = next(state["checkpoint"] for state in history if state["next"] == ["two"])
+    parts = await stream(graph("keeps"), thread_id, input=None, checkpoint=start, stream_mode="updates", stream_subgraphs=True)
+    t.equal([node for part in parts for node in part.data if part.event == "updates|inside"], ["two", "__interrupt__"],
+            "the nodes after it execute again")
+    t.equal(await notes(graph("keeps"), thread_id, command={"resume": "that"}), ["one", "two", "that of one two", "last"],
+            "and the run goes on")
+    edited = (await client.threads.update_state(thread_id, {"notes": ["edited"]}, checkpoint=start))["checkpoint"]
+    run = await client.runs.create(thread_id, graph("keeps"), input=None, checkpoint=edited)
+    shown = run["kwargs"]["config"]["configurable"]
+    t.equal({name: shown[name] for name in edited}, edited, "the record shows where the run starts")
+    await client.runs.join(thread_id, run["run_id"])
+    t.equal(await notes(graph("keeps"), thread_id, command={"resume": "that"}),
+            ["one", "edited", "two", "that of one edited two", "last"], "a run starts from an edit of it")
+
+
 # --- Sizes and values --------------------------------------------------------------
 
 @each("eleven levels")

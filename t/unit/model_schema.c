@@ -98,6 +98,7 @@ static void good_members_of_a_run_are_accepted(void **state)
         ("\"checkpoint\":{\"thread_id\":" ID ",\"checkpoint_id\":" ID
          ",\"checkpoint_ns\":\"\",\"checkpoint_map\":{ }},"
          "\"config\":{\"configurable\":{\"checkpoint_id\":" UPPER_ID "}}"),
+        "\"config\":{\"configurable\":{\"checkpoint_map\":{\"\":" ID "}}}",
         "\"a_field_of_tomorrow\":[1,2]"};
 
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -130,13 +131,12 @@ static void the_detail_names_a_bad_member_of_a_run(void **state)
         {"\"checkpoint_id\":\"x\"", "/checkpoint_id"},
         {"\"checkpoint\":{\"checkpoint_id\":5}", "/checkpoint/checkpoint_id"},
         {"\"checkpoint\":{\"thread_id\":\"x\"}", "/checkpoint/thread_id"},
-        {"\"checkpoint\":{\"checkpoint_ns\":\"a\"}",
-         "/checkpoint/checkpoint_ns"},
+        {"\"checkpoint\":{\"checkpoint_ns\":1}", "/checkpoint/checkpoint_ns"},
         {"\"checkpoint\":{\"checkpoint_map\":{\"a\":1}}",
-         "/checkpoint/checkpoint_map"},
+         "/checkpoint/checkpoint_map/a"},
         {"\"config\":{\"configurable\":{\"checkpoint_id\":\"\"}}",
          "/config/configurable/checkpoint_id"},
-        {"\"config\":{\"configurable\":{\"checkpoint_ns\":\"a\"}}",
+        {"\"config\":{\"configurable\":{\"checkpoint_ns\":[]}}",
          "/config/configurable/checkpoint_ns"},
         {("\"checkpoint_id\":" ID ",\"checkpoint\":{\"checkpoint_id\":"
           "\"018f2d6e-7c4b-7abc-9def-000000000000\"}"),
@@ -270,6 +270,8 @@ static void some_members_are_honoured_by_some_endpoints(void **state)
         check_endpoint("\"checkpoint_id\":" ID, NULL, true, *state),
         "/checkpoint_id: expected none: a stateless run begins on a new "
         "thread.");
+    assert_non_null(check_endpoint("\"checkpoint\":{\"checkpoint_ns\":\"a\"}",
+                                   NULL, true, *state));
 }
 
 static const char *make_metadata(int keys, int key_bytes, int value_bytes,

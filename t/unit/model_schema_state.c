@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include <apr_strings.h>
+
 #include "../../mod_agent/core/json.h"
 #include "../../mod_agent/core/scan.h"
 #include "../../mod_agent/model/schema.h"
@@ -49,7 +51,8 @@ static void examine(schema_fn_t schema, const char *const (*cases)[2],
     }
 }
 
-#define ID "01890000-0000-7000-8000-00000000000a"
+#define ID    "01890000-0000-7000-8000-00000000000a"
+#define OTHER "01890000-0000-7000-8000-00000000000b"
 
 static void the_members_of_a_reading_are_checked(void **state)
 {
@@ -83,18 +86,32 @@ static void the_members_of_a_reading_are_checked(void **state)
 static void the_members_of_an_update_are_checked(void **state)
 {
     static const char *const good[] = {
-        "{}", "{\"values\":null,\"as_node\":null,\"checkpoint\":null}",
+        "{}",
+        "{\"values\":null,\"as_node\":null,\"checkpoint\":null}",
         "{\"values\":[[\"messages\",1]],\"as_node\":\"agent\",\"other\":1}",
         "{\"checkpoint\":{\"thread_id\":\"01890000-0000-7000-8000-"
         "00000000000A\","
-        "\"checkpoint_ns\":\"\",\"checkpoint_map\":{}}}"};
+        "\"checkpoint_ns\":\"\",\"checkpoint_map\":{}}}",
+        "{\"checkpoint\":{\"checkpoint_ns\":\"a:1|b\"}}",
+        "{\"checkpoint_id\":\"" OTHER "\",\"checkpoint\":{\"checkpoint_ns\":"
+        "\"a\",\"checkpoint_map\":{\"\":\"" ID "\",\"a\":\"" OTHER "\"}}}",
+        "{\"checkpoint\":{\"checkpoint_map\":{\"\":\"" ID "\"}}}"};
     static const char *const bad[][2] = {
         {"[]", "/: expected an object."},
         {"{\"values\":1}", "/values: expected an object or an array."},
         {"{\"as_node\":\"\"}", "/as_node: "},
         {"{\"checkpoint_id\":\"1\"}", "/checkpoint_id: "},
-        {"{\"checkpoint\":{\"checkpoint_ns\":\"a\"}}",
+        {"{\"checkpoint\":{\"checkpoint_ns\":1}}",
          "/checkpoint/checkpoint_ns: "},
+        {"{\"checkpoint\":{\"checkpoint_map\":[]}}",
+         "/checkpoint/checkpoint_map: expected an object."},
+        {"{\"checkpoint\":{\"checkpoint_map\":{\"a\":null}}}",
+         "/checkpoint/checkpoint_map/a: expected a UUID."},
+        {"{\"checkpoint\":{\"checkpoint_map\":{\"a\":\"" ID "\"}}}",
+         "/checkpoint_id: expected the checkpoint beside checkpoint_map"},
+        {"{\"checkpoint_id\":\"" OTHER "\",\"checkpoint\":{\"checkpoint_map\":"
+         "{\"\":\"" ID "\"}}}",
+         "/checkpoint_id: expected the checkpoint that checkpoint_map has"},
         {"{\"checkpoint\":{\"thread_id\":"
          "\"01890000-0000-7000-8000-00000000000b\"}}",
          "/checkpoint/thread_id: expected the thread of the path."},
@@ -114,11 +131,43 @@ static void the_members_of_an_update_are_checked(void **state)
     }
 }
 
+/* An update at a checkpoint_map with names of this length. */
+static const char *make_map(int names, int bytes, apr_pool_t *pool)
+{
+    const char *text = "{\"checkpoint_id\":\"" ID
+                       "\",\"checkpoint\":{\"checkpoint_map\":{";
+
+    for (int i = 0; i < names; i++) {
+        text = apr_psprintf(pool, "%s%s\"%0*d\":\"" ID "\"", text, i ? "," : "",
+                            bytes, i);
+    }
+    return apr_pstrcat(pool, text, "}}}", NULL);
+}
+
+/* An update in a namespace of this length. */
+static const char *make_namespace(int bytes, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "{\"checkpoint\":{\"checkpoint_ns\":\"%0*d\"}}",
+                        bytes, 0);
+}
+
+static void the_namespace_and_the_map_of_a_checkpoint_are_limited(void **state)
+{
+    assert_null(check(make_namespace(2048, *state), *state));
+    assert_non_null(check(make_namespace(2049, *state), *state));
+    assert_null(check(make_map(64, 512, *state), *state));
+    assert_non_null(check(make_map(65, 2, *state), *state));
+    assert_non_null(check(make_map(64, 513, *state), *state));
+    assert_null(check(make_map(1, 2048, *state), *state));
+    assert_non_null(check(make_map(1, 2049, *state), *state));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(the_members_of_a_reading_are_checked),
-        CHECK_TEST(the_members_of_an_update_are_checked)};
+        CHECK_TEST(the_members_of_an_update_are_checked),
+        CHECK_TEST(the_namespace_and_the_map_of_a_checkpoint_are_limited)};
 
     return CHECK_RUN(tests);
 }

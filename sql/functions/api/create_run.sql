@@ -37,7 +37,7 @@ declare
     v_assistant    agent.assistants;
     v_of_assistant jsonb;
     v_thread       agent.threads;
-    v_checkpoint   uuid;
+    v_start        record;
     v_preempted    record;
 begin
     if p_idempotency_key is not null then
@@ -70,15 +70,12 @@ begin
         return;
     end if;
 
-    v_checkpoint := coalesce(
-        v_request.checkpoint_id, (v_request.checkpoint ->> 'checkpoint_id')::uuid,
-        (v_request.config #>> '{configurable,checkpoint_id}')::uuid);
-    if v_checkpoint is not null then
-        perform from agent.find_checkpoint(p_deployment_id, p_thread_id, '', v_checkpoint);
-        if not found then
-            code := 'checkpoint_not_found';
-            return;
-        end if;
+    v_start := agent.find_place(
+        p_deployment_id, p_thread_id, v_request.checkpoint_id, v_request.checkpoint::jsonb,
+        v_request.config -> 'configurable');
+    if not v_start.is_found or ((v_start.place).checkpoint_id is null) <> ((v_start.place).root_id is null) then
+        code := 'checkpoint_not_found';
+        return;
     end if;
 
     if v_thread.thread_id is null then
@@ -126,7 +123,7 @@ begin
     code := 'ok';
     body := agent.enqueue_run(
         v_thread, v_assistant, p_run_id, p_strategy, coalesce(p_user_id, ''), p_idempotency_key,
-        p_request_hash, p_feedback_url, v_checkpoint, v_request);
+        p_request_hash, p_feedback_url, v_start.place, v_request);
 end
 $function$;
 

@@ -21,7 +21,8 @@ set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode 
 as $function$
 declare
     v_now        timestamptz := agent.now();
-    v_checkpoint uuid := coalesce(p_request ->> 'checkpoint_id', p_request #>> '{checkpoint,checkpoint_id}')::uuid;
+    v_start      record;
+    v_last       record;
     v_thread     agent.threads;
     v_before     text;
     v_graph_id   text;
@@ -32,6 +33,8 @@ begin
        and t.thread_id = p_thread_id
        and not t.is_deleted;
     v_before := v_thread.status;
+    v_start := agent.find_place(
+        p_deployment_id, p_thread_id, (p_request ->> 'checkpoint_id')::uuid, (p_request -> 'checkpoint')::jsonb, null);
     v_graph_id := v_thread.metadata ->> 'graph_id';
     if not found then
         code := 'thread_not_found';
@@ -43,9 +46,7 @@ begin
         body := format('Thread %s has no graph ID', p_thread_id);
     elsif not agent.is_graph_served(p_deployment_id, v_graph_id) then
         code := 'graph_not_found';
-    elsif v_checkpoint is not null and not exists (
-        select from agent.find_checkpoint(p_deployment_id, p_thread_id, '', v_checkpoint))
-    then
+    elsif not v_start.is_found then
         code := 'checkpoint_not_found';
     end if;
     if code is not null then
@@ -73,11 +74,20 @@ begin
         return;
     end if;
 
+    if (v_start.place).checkpoint_ns <> '' then
+        -- Another update may have saved the last one of the namespace before this one held the thread.
+        v_last := agent.find_place(
+            p_deployment_id, p_thread_id, (p_request ->> 'checkpoint_id')::uuid, (p_request -> 'checkpoint')::jsonb,
+            null);
+        if v_last.is_found then
+            v_start := v_last;
+        end if;
+    end if;
     perform agent.enqueue_update(
         v_thread, p_call_id, p_user_id, p_seconds,
         json_build_array(json_build_object('updates', json_build_array(json_build_object(
             'values', p_request -> 'values', 'as_node', p_request -> 'as_node')))),
-        v_checkpoint, v_before);
+        v_start.place, v_before);
     code := 'ok';
     changed := p_thread_id || ' ' || p_call_id;
 end

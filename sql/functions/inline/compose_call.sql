@@ -27,6 +27,7 @@ as $function$
                'arguments', c.arguments,
                'config', c.config,
                'context', c.context,
+               'ns', c.checkpoint_ns,
                'checkpoint', k.checkpoint)::text, E'\n\r', '  ')
       from (
             select x.*
@@ -44,7 +45,7 @@ as $function$
            ) t on true
      cross join lateral agent.compose_checkpoint(
             p_deployment_id, p_thread_id,
-            case when c.op = 'update' then coalesce(c.checkpoint_id, t.head_checkpoint_id) end) k
+            case when c.op = 'update' then coalesce(c.checkpoint_id, t.head_checkpoint_id) end, c.checkpoint_ns) k
      where t.thread_id is not null
         or p_thread_id = p_call_id
 $function$;

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The protocol's start message for an attempt of a run; agent.choose_start chooses its checkpoint. Each
 -- table is read by key under a limit, so that no statistics can turn the lookups for many runs into a scan.
--- A retry gets the input again if the run's last checkpoint precedes it.
+-- A retry gets the input again if the run's last checkpoint precedes it, and the checkpoints of subgraphs if no step
+-- follows that one.
 -- Returns: one row: the message as one line, without line breaks. Its checkpoint is {"deleted": true} when the
---          one that the request names was deleted since: no runner may get this message.
+--          one that the request names, or one of a subgraph, was deleted since: no runner may get this message.
 -- Locks:   none.
 create or replace function agent.compose_start(
     p_deployment_id uuid,
@@ -33,7 +34,15 @@ as $function$
                'durability', r.durability,
                'interrupt_before', r.interrupt_before,
                'interrupt_after', r.interrupt_after,
-               'checkpoint', k.checkpoint)::text, E'\n\r', '  ')
+               'checkpoint', case
+                   when exists (
+                       select from jsonb_each_text(m.checkpoint_map) s
+                        where not exists (
+                           select from agent.find_checkpoint(p_deployment_id, p_thread_id, s.key, s.value::uuid)))
+                   then json_build_object('deleted', true)
+                   else k.checkpoint
+               end,
+               'checkpoint_map', m.checkpoint_map)::text, E'\n\r', '  ')
       from (
             select x.*
               from agent.runs x
@@ -44,6 +53,11 @@ as $function$
      cross join lateral agent.choose_start(
             p_deployment_id, p_run_id, p_thread_id, r.start_checkpoint_id) c
      cross join lateral agent.compose_checkpoint(p_deployment_id, p_thread_id, c.checkpoint_id) k
+     cross join lateral (
+            select case
+                       when not c.is_retry or k.source in ('input', 'fork') then r.start_map
+                   end as checkpoint_map
+           ) m
 $function$;
 
 comment on function agent.compose_start(uuid, uuid, uuid, text, integer, smallint) is

@@ -5,7 +5,8 @@
 create or replace function agent.render_checkpoint(
     p_thread_id uuid,
     p_checkpoint_id uuid,
-    p_checkpoint_ns text default ''
+    p_checkpoint_ns text default '',
+    p_checkpoint_map jsonb default null
 ) returns json
 language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined.
@@ -15,8 +16,8 @@ as $function$
                    'thread_id', p_thread_id,
                    'checkpoint_ns', p_checkpoint_ns,
                    'checkpoint_id', p_checkpoint_id,
-                   'checkpoint_map', null)
+                   'checkpoint_map', p_checkpoint_map)
            end
 $function$;
 
-comment on function agent.render_checkpoint(uuid, uuid, text) is 'A reference to a checkpoint.';
+comment on function agent.render_checkpoint(uuid, uuid, text, jsonb) is 'A reference to a checkpoint.';

@@ -29,7 +29,13 @@ as $function$
                             where x.call_id = p_run_id
                               and x.deployment_id is not distinct from p_deployment_id
                             limit 1)
-                   end as start_checkpoint_id
+                   end as start_checkpoint_id,
+                   case when p_op = 'update' then (
+                       select x.checkpoint_ns
+                         from agent.calls x
+                        where x.call_id = p_run_id
+                          and x.deployment_id is not distinct from p_deployment_id
+                        limit 1) else '' end as checkpoint_ns
            ) r
       -- Not of a call that changes nothing: it does not read the state.
       left join lateral agent.choose_start(
@@ -39,7 +45,7 @@ as $function$
               from agent.checkpoints x
              where x.deployment_id = p_deployment_id
                and x.thread_id = p_thread_id
-               and x.checkpoint_ns = ''
+               and x.checkpoint_ns = r.checkpoint_ns
                and x.checkpoint_id = c.checkpoint_id
              limit 1
            ) k on true

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The result of a call that ends. p_call: its queue row; p_end: its end; p_head: the head of its thread if the call
--- has saved it, else null; p_is_whole: agent.is_saved_update; p_what: of a
--- description.
+-- The result of a call that ends. p_call: its queue row; p_end: its end; p_checkpoint: the checkpoint that the call
+-- has saved (agent.render_checkpoint), else null; p_is_whole: agent.is_saved_update; p_what: of a description.
 -- Returns: the code and the text of the result: ok with the response; update_refused or call_refused with the error
 --          of the graph; call_timeout, no_runner or call_failed when the server ended it; checkpoint_not_found when
 --          there was nothing to view.
@@ -9,7 +8,7 @@
 create or replace function agent.choose_call_result(
     p_call agent.run_queue,
     p_end agent.run_end,
-    p_head uuid,
+    p_checkpoint json,
     p_is_whole boolean,
     p_what text,
     out code text,
@@ -25,13 +24,12 @@ declare
         when p_end.status in ('error', 'timeout') then coalesce(p_end.error ->> 'error', 'error')
     end;
 begin
-    if p_head is not null and (v_word is null or p_is_whole and p_end.is_failure) then
+    if p_checkpoint is not null and (v_word is null or p_is_whole and p_end.is_failure) then
         code := 'ok';
         body := json_build_object(
-            'checkpoint', agent.render_checkpoint(p_call.thread_id, p_head),
-            'configurable', json_build_object(
-                'thread_id', p_call.thread_id, 'checkpoint_ns', '', 'checkpoint_id', p_head),
-            'checkpoint_id', p_head);
+            'checkpoint', p_checkpoint,
+            'configurable', json_strip_nulls(p_checkpoint),
+            'checkpoint_id', p_checkpoint -> 'checkpoint_id');
     elsif v_word is null and p_call.op <> 'update' and p_end.value is not null then
         code := 'ok';
         body := case
@@ -54,5 +52,5 @@ begin
 end
 $function$;
 
-comment on function agent.choose_call_result(agent.run_queue, agent.run_end, uuid, boolean, text) is
+comment on function agent.choose_call_result(agent.run_queue, agent.run_end, json, boolean, text) is
     'The result of a call that ends.';

@@ -11,7 +11,7 @@ create or replace function agent.enqueue_run(
     p_idempotency_key text,
     p_request_hash text,
     p_feedback_url text,
-    p_checkpoint_id uuid,
+    p_place agent.start_place,
     p_request agent.run_request
 ) returns json
 language plpgsql volatile security invoker
@@ -27,7 +27,7 @@ begin
         deployment_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
         metadata, input, command, config, context, webhook, stream_mode, stream_subgraphs,
         stream_resumable, feedback_keys, feedback, interrupt_before, interrupt_after, durability,
-        start_checkpoint_id, events_bucket, idempotency_key, request_hash, temporary, created_at,
+        start_checkpoint_id, start_map, events_bucket, idempotency_key, request_hash, temporary, created_at,
         updated_at)
     values (
         p_thread.deployment_id, p_run_id, p_thread.thread_id, p_thread.run_seq,
@@ -42,7 +42,8 @@ begin
                 'graph_id', p_assistant.graph_id,
                 'thread_id', p_thread.thread_id,
                 'assistant_id', p_assistant.assistant_id,
-                'checkpoint_id', p_checkpoint_id)
+                'checkpoint_id', p_place.checkpoint_id)
+            || agent.render_place(p_place)
             -- Without a user the client may name one: applications keep what they remember by it.
             || case when p_user_id = '' then '{}' else jsonb_build_object('user_id', p_user_id) end),
         agent.merge_context(p_assistant.context, p_request.context), p_request.webhook,
@@ -58,7 +59,7 @@ begin
         coalesce(
             p_request.durability,
             case p_request.checkpoint_during when true then 'async' when false then 'exit' end),
-        p_checkpoint_id, v_bucket, p_idempotency_key, p_request_hash,
+        p_place.root_id, p_place.checkpoint_map, v_bucket, p_idempotency_key, p_request_hash,
         p_thread.temporary, v_now, v_now)
     returning agent.render_run(r) into v_body;
 
@@ -76,11 +77,13 @@ begin
             + coalesce(octet_length(p_request.command::text), 0)
             + coalesce(octet_length(p_request.config::text), 0)
             + coalesce(octet_length(p_request.context::text), 0)
+            + coalesce(octet_length(p_place.given_map::text), 0)
+            + coalesce(octet_length(p_place.checkpoint_map::text), 0)
             + agent.settings_bytes(p_assistant));
     return v_body;
 end
 $function$;
 
 comment on function agent.enqueue_run(
-    agent.threads, agent.assistants, uuid, text, text, text, text, text, uuid, agent.run_request) is
+    agent.threads, agent.assistants, uuid, text, text, text, text, text, agent.start_place, agent.run_request) is
     'Inserts the record and the queue row of a new run.';

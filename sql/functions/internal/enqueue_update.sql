@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Queues a call that updates the state of a thread. p_thread: busy, with the call as its active run. p_supersteps: an
--- array of objects with updates. p_checkpoint_id: the checkpoint that the request names, or null. p_before: the status
--- of the thread before it; null when the call creates the thread.
+-- array of objects with updates. p_place: the checkpoint that the request names, or null. p_before: the status of the
+-- thread before it; null when the call creates the thread.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread.
 create or replace function agent.enqueue_update(
@@ -10,7 +10,7 @@ create or replace function agent.enqueue_update(
     p_user_id text,
     p_seconds double precision,
     p_supersteps json,
-    p_checkpoint_id uuid,
+    p_place agent.start_place,
     p_before text
 ) returns void
 language plpgsql volatile security invoker
@@ -21,8 +21,8 @@ declare
     v_graph_id text := p_thread.metadata ->> 'graph_id';
 begin
     insert into agent.calls (
-        deployment_id, call_id, thread_id, graph_id, op, arguments, config, checkpoint_id, thread_status, created_at,
-        deadline_at)
+        deployment_id, call_id, thread_id, graph_id, op, arguments, config, checkpoint_ns, checkpoint_id,
+        thread_status, created_at, deadline_at)
     values (
         p_thread.deployment_id, p_call_id, p_thread.thread_id, v_graph_id, 'update',
         json_build_object('supersteps', (
@@ -33,8 +33,10 @@ begin
                 'graph_id', v_graph_id, 'thread_id', p_thread.thread_id, 'user_id', p_user_id),
             'configurable', jsonb_build_object(
                 'graph_id', v_graph_id, 'thread_id', p_thread.thread_id, 'user_id', p_user_id,
-                'checkpoint_id', p_checkpoint_id)),
-        p_checkpoint_id, p_before, v_now, v_now + p_seconds * interval '1 second');
+                'checkpoint_id', p_place.checkpoint_id)
+                || agent.render_place(p_place)),
+        coalesce(p_place.checkpoint_ns, ''), p_place.checkpoint_id, p_before, v_now,
+        v_now + p_seconds * interval '1 second');
     insert into agent.run_queue (
         deployment_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, events_bucket, base_checkpoint_id,
         request_bytes, op)
@@ -46,5 +48,5 @@ end
 $function$;
 
 comment on function agent.enqueue_update(
-    agent.threads, uuid, text, double precision, json, uuid, text) is
+    agent.threads, uuid, text, double precision, json, agent.start_place, text) is
     'Queues a call that updates the state of a thread.';

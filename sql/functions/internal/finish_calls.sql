@@ -22,6 +22,7 @@ declare
     v_call    agent.run_queue;
     v_end     agent.run_end;
     v_head    uuid;
+    v_ns      text;
     v_code    text;
     v_body    text;
     v_config  jsonb;
@@ -35,17 +36,21 @@ begin
     loop
         v_number := (v_numbers ->> (v_call.deployment_id || '/' || v_call.run_id))::integer;
         v_end := p_ends[v_number];
-        select t.head_checkpoint_id into v_head
-          from agent.threads t
-         where t.deployment_id = v_call.deployment_id
-           and t.thread_id = v_call.thread_id
-           and t.head_run_id = v_call.run_id;
-        select r.code, r.body into v_code, v_body
-          from agent.choose_call_result(v_call, v_end, v_head, agent.is_saved_update(v_call), (
-                   select c.arguments ->> 'what'
-                     from agent.calls c
-                    where c.call_id = v_call.run_id
-                      and c.deployment_id is not distinct from v_call.deployment_id)) r;
+        v_head := agent.find_call_checkpoint(v_call);
+        select c.checkpoint_ns, r.code, r.body into v_ns, v_code, v_body
+          from agent.calls c
+          left join lateral agent.find_checkpoint(
+                v_call.deployment_id, v_call.thread_id, c.checkpoint_ns, v_head) k on true
+         cross join lateral agent.choose_call_result(
+                v_call, v_end,
+                agent.render_checkpoint(
+                    v_call.thread_id, v_head, c.checkpoint_ns,
+                    case when c.checkpoint_ns <> '' then
+                        agent.find_parents(c.checkpoint_ns, k.metadata) || jsonb_build_object(c.checkpoint_ns, v_head)
+                    end),
+                agent.is_saved_update(v_call), c.arguments ->> 'what') r
+         where c.call_id = v_call.run_id
+           and c.deployment_id is not distinct from v_call.deployment_id;
 
         update agent.calls c
            set code = v_code,
@@ -70,11 +75,19 @@ begin
                and uuid_hash_extended(c.thread_id, 0) = uuid_hash_extended(v_call.thread_id, 0)
                and c.deployment_id is not distinct from v_call.deployment_id
                and c.thread_id is not distinct from v_call.thread_id;
-        elsif v_head is not null then
+        elsif v_head is not null or v_ns <> '' then
+            -- Of a subgraph also what its library put alone: the last of a namespace would be continued.
             perform agent.discard_run(
                 v_call.deployment_id, v_call.thread_id, v_call.run_id,
                 agent.deletion_bytes() / cardinality(p_calls));
-            perform agent.move_head(v_call.deployment_id, v_call.thread_id, v_call.base_checkpoint_id);
+            if exists (
+                select from agent.threads t
+                 where t.deployment_id = v_call.deployment_id
+                   and t.thread_id = v_call.thread_id
+                   and t.head_run_id = v_call.run_id)
+            then
+                perform agent.move_head(v_call.deployment_id, v_call.thread_id, v_call.base_checkpoint_id);
+            end if;
         end if;
         if v_code <> 'ok' and v_call.op = 'update' and v_before is null and not exists (
             select

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Whether a call has saved all that it was to save before its end is known: it is an update of one superstep, which
--- has one checkpoint, and that is the head of its thread.
+-- has one checkpoint.
 -- Returns: false also for any other call.
 -- Locks:   none; the caller holds the thread.
 create or replace function agent.is_saved_update(p_call agent.run_queue) returns boolean
@@ -19,14 +19,7 @@ begin
                    and x.op = 'update'
                  limit 1
                ) c
-         cross join lateral (
-                select x.head_run_id
-                  from agent.threads x
-                 where x.deployment_id = (p_call).deployment_id
-                   and x.thread_id = (p_call).thread_id
-                 limit 1
-               ) t
-         where t.head_run_id = (p_call).run_id
+         where agent.find_call_checkpoint(p_call) is not null
            and json_array_length(c.arguments -> 'supersteps') = 1);
 end
 $function$;

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Whether the active run of a thread may continue what another run saved, which is to be deleted: the state with which
--- it began, while it has saved none of its own; the last snapshot of a namespace. A namespace of a task, with a colon,
--- is continued only from the checkpoint of the root graph that has the task, which metadata.parents of its snapshots
--- names.
+-- it began, while it has saved none of its own; checkpoints of subgraphs from which it starts; the last snapshot of a
+-- namespace. A namespace of a task, with a colon, is continued only from the checkpoint of the root graph that has the
+-- task, which metadata.parents of its snapshots names.
 -- p_thread: its row, with active_run_id.
 -- Returns: true or false; true where metadata.parents does not name that checkpoint, and for more than 1,000 snapshots,
 --          of which no more are read.
@@ -22,7 +22,8 @@ declare
         select l.checkpoint_id
           from agent.calls l
          where l.call_id = p_thread.active_run_id
-           and l.deployment_id is not distinct from p_thread.deployment_id), p_thread.head_checkpoint_id);
+           and l.deployment_id is not distinct from p_thread.deployment_id
+           and l.checkpoint_ns = ''), p_thread.head_checkpoint_id);
 begin
     if p_thread.head_run_id is distinct from p_thread.active_run_id and p_run_id = (
         select c.run_id
@@ -32,6 +33,25 @@ begin
            and c.checkpoint_ns = ''
            and c.checkpoint_id = v_start_id)
     then
+        return true;
+    end if;
+    perform from (
+            select m.key as checkpoint_ns, m.value::uuid as checkpoint_id
+              from agent.runs r
+             cross join lateral jsonb_each_text(r.start_map) m
+             where r.run_id = p_thread.active_run_id
+               and r.deployment_id is not distinct from p_thread.deployment_id
+            union all
+            select l.checkpoint_ns, l.checkpoint_id
+              from agent.calls l
+             where l.call_id = p_thread.active_run_id
+               and l.deployment_id is not distinct from p_thread.deployment_id
+               and l.checkpoint_ns <> ''
+           ) s
+      cross join lateral agent.find_checkpoint(
+            p_thread.deployment_id, p_thread.thread_id, s.checkpoint_ns, s.checkpoint_id) k
+      where k.run_id = p_run_id;
+    if found then
         return true;
     end if;
     v_spaces := array(

@@ -153,6 +153,22 @@ export const steps = new StateGraph(Notes)
     .addNode('one', step('one')).addNode('two', step('two')).addNode('three', step('three'))
     .addEdge(START, 'one').addEdge('one', 'two').addEdge('two', 'three').compile({ interruptBefore: ['three'] });
 
+// --- Subgraphs that are edited and gone back to ---------------------------------
+
+// A graph whose subgraph asks after two steps: with the checkpoints of its parent, or with a
+// history of its own.
+function around(checkpointer) {
+    const inside = new StateGraph(Notes)
+        .addNode('one', step('one')).addNode('two', step('two'))
+        .addNode('ask', ({ notes }) => ({ notes: [`${interrupt('which?')} of ${notes.join(' ')}`] }))
+        .addEdge(START, 'one').addEdge('one', 'two').addEdge('two', 'ask').compile({ checkpointer });
+    return new StateGraph(Notes).addNode('inside', inside).addNode('last', step('last'))
+        .addEdge(START, 'inside').addEdge('inside', 'last').compile();
+}
+
+export const inherits = around(undefined);
+export const keeps = around(true);
+
 // --- The functional API ----------------------------------------------------------
 
 const double = task('double', async (n) => n * 2);

@@ -234,6 +234,24 @@ steps = (StateGraph(Notes).add_node("one", step("one")).add_node("two", step("tw
          .add_edge(START, "one").add_edge("one", "two").add_edge("two", "three").compile(interrupt_before=["three"]))
 
 
+# --- Subgraphs that are edited and gone back to ---------------------------------
+
+def ask_last(state: Notes) -> Any:
+    return {"notes": [f"{interrupt('which?')} of {' '.join(state['notes'])}"]}
+
+
+def around(checkpointer: bool | None) -> Any:
+    """A graph whose subgraph asks after two steps: with the checkpoints of its parent, or with a history of its own."""
+    inside = (StateGraph(Notes).add_node("one", step("one")).add_node("two", step("two")).add_node("ask", ask_last)
+              .add_edge(START, "one").add_edge("one", "two").add_edge("two", "ask").compile(checkpointer=checkpointer))
+    return (StateGraph(Notes).add_node("inside", inside).add_node("last", step("last"))
+            .add_edge(START, "inside").add_edge("inside", "last").compile())
+
+
+inherits = around(None)
+keeps = around(True)
+
+
 # --- The functional API ----------------------------------------------------------
 
 @task

@@ -253,7 +253,7 @@ sub values_event {
 # As long as real ones: an array of shorter elements is not split.
 sub human { return { type => 'human', content => $_[0], additional_kwargs => {}, response_metadata => {} } }
 
-# %with: ns, id, parent, messages (texts), values, next, tasks, step, source, writes
+# %with: ns, id, parent, messages (texts), values, next, tasks, step, source, writes, parents
 sub checkpoint {
     my ($claim, %with) = @_;
     my $values = $with{values} || { messages => [ map { human($_) } @{ $with{messages} || [] } ] };
@@ -269,7 +269,7 @@ sub checkpoint {
             source => $with{source} || 'loop',
             step => defined $with{step} ? $with{step} : 1,
             writes => $with{writes},
-            parents => {},
+            parents => $with{parents} || {},
         },
         format => $with{format});
 }
