@@ -120,7 +120,7 @@ static bool kill_at(part_t prepare, part_t work, unsigned instruction)
 static unsigned get_width(unsigned width)
 {
 #if defined(__SANITIZE_ADDRESS__)
-    /* Three times the instructions, and each death starts from the beginning. */
+    /* Three times the instructions, executed up to each death. */
     width *= 5;
 #endif
     return sim_effort() < 3 ? width : width / 5;
