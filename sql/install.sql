@@ -69,6 +69,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 -- A function comes after those that it inlines, and one in SQL after all that it calls.
 \ir functions/inline/now.sql
 \ir functions/inline/render_time.sql
+\ir functions/inline/render_cancel_reason.sql
 \ir functions/inline/render_run.sql
 \ir functions/inline/stored_bytes.sql
 \ir functions/inline/stored_run_bytes.sql

@@ -4,6 +4,7 @@
 #include "handlers.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "../core/wake.h"
 #include "../http/problem.h"
@@ -17,6 +18,9 @@
 #include "../stream/page.h"
 #include "../stream/run_stream.h"
 #include "creation.h"
+
+/* Of the reason of a cancel, which is stored with the run. */
+#define CANCEL_REASON_BYTES 256
 
 static apr_status_t read_list(agent_page_t *page, agent_call_t *call,
                               agent_db_pool_t *db, const void *request,
@@ -103,17 +107,34 @@ int agent_handle_run_delete(agent_call_t *call)
     return agent_deletion_delete_run(call);
 }
 
+/* A reason is that of an interruption: a rollback leaves no record. */
+static apr_status_t read_cancel(agent_run_cancel_t *cancel, agent_call_t *call)
+{
+    if (agent_request_word(&cancel->action, call, "action",
+                           agent_cancel_actions)
+            != APR_SUCCESS
+        || agent_request_text(&cancel->reason, call, "reason",
+                              CANCEL_REASON_BYTES)
+            != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    return cancel->reason == NULL || strcmp(cancel->action, "interrupt") == 0
+        ? APR_SUCCESS
+        : agent_error_set(&call->err, AGENT_E_INVALID,
+                          "Query parameter reason: expected none with "
+                          "action=rollback, which deletes the run.",
+                          NULL, call->pool);
+}
+
 int agent_handle_run_cancel(agent_call_t *call)
 {
-    const char *action = "interrupt";
+    agent_run_cancel_t cancel = {.action = "interrupt"};
     const char *changed;
     bool wait = false;
 
-    if (agent_request_word(&action, call, "action", agent_cancel_actions)
-            != APR_SUCCESS
+    if (read_cancel(&cancel, call) != APR_SUCCESS
         || agent_request_flag(&wait, call, "wait") != APR_SUCCESS
-        || agent_request_unsupported(call, "reason") != APR_SUCCESS
-        || agent_run_cancel(&changed, call->db, &call->ref, action, &call->err,
+        || agent_run_cancel(&changed, call->db, &call->ref, &cancel, &call->err,
                             call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);

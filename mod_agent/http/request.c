@@ -333,13 +333,22 @@ apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
     return APR_SUCCESS;
 }
 
-apr_status_t agent_request_unsupported(agent_call_t *call, const char *name)
+apr_status_t agent_request_text(const char **out, agent_call_t *call,
+                                const char *name, apr_size_t limit)
 {
     const char *text = find_param(call, name);
 
-    return text == NULL || *text == '\0'
-        ? APR_SUCCESS
-        : refuse_query(call, name, "none: it is not supported yet");
+    if (text == NULL || *text == '\0') {
+        return APR_SUCCESS;
+    }
+    if (strlen(text) > limit) {
+        return refuse_query(call, name,
+                            apr_psprintf(call->pool,
+                                         "at most %" APR_SIZE_T_FMT " bytes",
+                                         limit));
+    }
+    *out = apr_pstrdup(call->pool, text);
+    return APR_SUCCESS;
 }
 
 void agent_request_texts(const char *const **out, agent_call_t *call,

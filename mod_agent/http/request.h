@@ -61,8 +61,10 @@ apr_status_t agent_request_flag(bool *out, agent_call_t *call,
 apr_status_t agent_request_words(const char *const **out, agent_call_t *call,
                                  const char *name, const char *const *words);
 
-/* Refuses a parameter that is not supported yet, unless it has no value. */
-apr_status_t agent_request_unsupported(agent_call_t *call, const char *name);
+/* Reads a text of at most limit bytes; *out: in call->pool, unchanged for an
+ * empty one too. */
+apr_status_t agent_request_text(const char **out, agent_call_t *call,
+                                const char *name, apr_size_t limit);
 
 /* Reads the values of a parameter that may be repeated. *out:
  * NULL-terminated, in call->pool; unchanged when the parameter is absent. */

@@ -108,16 +108,18 @@ apr_status_t agent_run_delete(const char **cursor, const char **changed,
 
 static const agent_statement_t cancel_run = {
     .name = "agent_cancel_run",
-    .params = 4,
+    .params = 5,
     .is_repeatable = true,
-    .sql = "select code, body, changed from agent.cancel_run($1, $2, $3, $4)"};
+    .sql = "select code, body, changed from agent.cancel_run($1, $2, $3, $4, "
+           "$5)"};
 
 apr_status_t agent_run_cancel(const char **changed, agent_db_pool_t *db,
-                              const agent_run_ref_t *ref, const char *action,
+                              const agent_run_ref_t *ref,
+                              const agent_run_cancel_t *cancel,
                               agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {ref->deployment_id, ref->thread_id, ref->run_id,
-                            action};
+                            cancel->action, cancel->reason};
     const char *body;
 
     return agent_db_pool_call_extra(&body, changed, db, &cancel_run, params,

@@ -65,10 +65,19 @@ apr_status_t agent_run_delete(const char **cursor, const char **changed,
                               agent_db_pool_t *db, const agent_run_ref_t *ref,
                               agent_error_t **err, apr_pool_t *pool);
 
-/* Cancels an unfinished run; one that executes ends later. action: interrupt or
- * rollback. Errors: RUN_NOT_FOUND, RUN_FINISHED. */
+/* How a run is cancelled, and why. */
+typedef struct agent_run_cancel_t {
+    /* interrupt or rollback. */
+    const char *action;
+    /* For the record of the run; NULL: a request, which gives no reason. */
+    const char *reason;
+} agent_run_cancel_t;
+
+/* Cancels an unfinished run; one that executes ends later. Errors:
+ * RUN_NOT_FOUND, RUN_FINISHED. */
 apr_status_t agent_run_cancel(const char **changed, agent_db_pool_t *db,
-                              const agent_run_ref_t *ref, const char *action,
+                              const agent_run_ref_t *ref,
+                              const agent_run_cancel_t *cancel,
                               agent_error_t **err, apr_pool_t *pool);
 
 /*

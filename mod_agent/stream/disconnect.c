@@ -30,9 +30,11 @@ bool agent_disconnect_read_body(const agent_call_t *call)
 
 static void cancel(agent_call_t *call, apr_pool_t *scratch)
 {
+    const agent_run_cancel_t request = {
+        .action = "interrupt", .reason = "disconnect: the client disconnected"};
     const char *changed;
     apr_status_t rv = agent_run_cancel(&changed, call->child->turn_db,
-                                       &call->ref, "interrupt", &call->err,
+                                       &call->ref, &request, &call->err,
                                        scratch);
 
     if (rv == APR_SUCCESS) {

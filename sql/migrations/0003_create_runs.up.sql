@@ -34,6 +34,7 @@ create table agent.runs (
     last_event_seq       bigint,
     events_bucket        date        not null,
     error                json,
+    cancel_reason        text,
     idempotency_key      text,
     request_hash         text,
     temporary            boolean     not null default false,
@@ -95,6 +96,8 @@ comment on column agent.runs.last_event_seq is
 comment on column agent.runs.events_bucket is
     'Day partition of its events: the day of its first attempt, before that the day of its creation.';
 comment on column agent.runs.error is 'Object with error and message when the run failed.';
+comment on column agent.runs.cancel_reason is
+    'Why it was stopped (agent.render_cancel_reason); null unless a cancel or another run ended it.';
 comment on column agent.runs.idempotency_key is 'Key of the creating request, or null.';
 comment on column agent.runs.request_hash is
     'Hash of the creating request, compared when the key is used again.';
@@ -121,6 +124,7 @@ create table agent.run_queue (
     graph_id            text        not null,
     state               text        not null,
     cancel              text,
+    cancel_reason       text,
     attempts            smallint    not null default 0,
     max_attempts        smallint    not null default 3,
     epoch               integer     not null default 0,
@@ -165,6 +169,7 @@ comment on column agent.run_queue.state is
     'blocked by an earlier run of the thread, ready, or leased to a worker.';
 comment on column agent.run_queue.cancel is
     'Requested cancel of a leased run, interrupt or rollback; null for none. Applied at its end.';
+comment on column agent.run_queue.cancel_reason is 'Why the first cancel was requested; null without one.';
 comment on column agent.run_queue.attempts is 'Attempts that count, the current one included.';
 comment on column agent.run_queue.max_attempts is
     'A run whose attempts are lost this many times ends in error.';

@@ -121,7 +121,8 @@ create type agent.run_end as (
     error           json,
     last_event_seq  bigint,
     is_failure      boolean,
-    value           json
+    value           json,
+    cancel_reason   text
 );
 comment on type agent.run_end is 'A run that becomes final. See agent.make_end.';
 comment on column agent.run_end.deployment_id is 'Its deployment.';
@@ -133,6 +134,7 @@ comment on column agent.run_end.last_event_seq is 'Number of its last event; nul
 comment on column agent.run_end.is_failure is
     'Whether the server ended it: its status and error are not those of its runner.';
 comment on column agent.run_end.value is 'The result of a call that changes nothing, or null.';
+comment on column agent.run_end.cancel_reason is 'As runs.cancel_reason.';
 
 create type agent.batch_event as (
     deployment_id  uuid,

@@ -27,6 +27,21 @@ is $client->post(run_path($waited) . '/cancel?wait=true')->{status}, 204,
 is $client->get_run($waited)->{status}, 'interrupted',
     'cancel: wait=true responds after the run has ended';
 
+is $client->get_run($run)->{cancel_reason}, 'api: a request cancelled the run', 'cancel: the record says why the run was stopped';
+my $explained = $client->create_run($thread, 'sleep 60000');
+is $client->get_run($explained)->{cancel_reason}, undef, 'cancel: the reason is null for a run that was not cancelled';
+$client->post(run_path($explained) . '/cancel?wait=1&reason=no%20longer%20needed');
+is $client->get_run($explained)->{cancel_reason}, 'no longer needed', 'cancel: reason is the cancel_reason of the record';
+is_deeply $client->get("/threads/$thread/runs?select=cancel_reason&limit=1")->{json}, [ { cancel_reason => 'no longer needed' } ],
+    'cancel: a list of runs may select cancel_reason';
+for my $case ([ 'reason=' . 'x' x 257, 'at most 256 bytes' ],
+    [ 'reason=taken&action=rollback', 'none with action=rollback, which deletes the run' ]) {
+    my ($query, $expected) = @$case;
+    my $refused = $client->post(run_path($explained) . "/cancel?$query");
+    is $refused->{status}, 422, "cancel: a reason that is not $expected is 422";
+    is $refused->{json}{detail}, "Query parameter reason: expected $expected.", 'cancel: the detail says what is expected of a reason';
+}
+
 my $again = $client->post(run_path($waited) . '/cancel');
 is $again->{status}, 409, 'cancel: a finished run is 409';
 is $again->{json}{code}, 'run_finished', 'cancel: the code for a finished run is run_finished';

@@ -3,7 +3,7 @@
 # endpoint cannot honour: refused, unless the value means the default.
 use strict;
 use warnings;
-use AgentTest::Client qw(run_body run_path);
+use AgentTest::Client qw(run_body);
 use Cpanel::JSON::XS;
 use Test::More;
 
@@ -168,15 +168,6 @@ for my $case (
 }
 
 # ---- parameters ----
-for my $case (
-    [ POST => run_path($run) . '/cancel', 'reason', 'taken' ],
-) {
-    my ($method, $path, $name, $value) = @$case;
-    (my $what = $path) =~ s/[0-9a-f-]{36}/{id}/g;
-    my $answer = $client->request($method, "$path?$name=$value");
-    is_refused($answer, "Query parameter $name: $NOT_YET", "unsupported: $name of $method $what");
-    isnt $client->request($method, "$path?$name=")->{status}, 422, "unsupported: $name without a value of $method $what is accepted";
-}
 is_accepted($client->get("/threads/$thread?include=$_"), "include: \"$_\"") for 'ttl', 'ttl,ttl', '';
 is $client->get("/threads/$thread?include=x")->{status}, 422, 'include: an unknown word is 422';
 

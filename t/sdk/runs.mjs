@@ -24,7 +24,7 @@ scenario('background run', async (t) => {
     t.is(await client.runs.list(threadId, { status: 'success', select: ['run_id', 'status'] }),
         [{ run_id: run.run_id, status: 'success' }], 'list filters by status and selects fields');
     t.is(await client.runs.list(threadId, { select: ['status', 'cancel_reason'] }),
-        [{ status: 'success' }], 'list may select cancel_reason, which a successful run has not');
+        [{ status: 'success', cancel_reason: null }], 'list may select cancel_reason, which is null for a successful run');
     t.is(await client.runs.list(threadId, { status: 'error' }), [],
         'list with another status is empty');
     t.is(await client.runs.list(threadId, { offset: 1 }), [], 'list with offset 1 is empty');
@@ -52,6 +52,10 @@ scenario('cancel', async (t) => {
         'with wait, the run is interrupted when the call returns');
     t.is((await joined).messages[0].content, 'sleep 60000',
         'join of a cancelled run returns the values');
+    const taken = await client.runs.create(threadId, 'agent', { input: say('sleep 60000') });
+    await client.runs.cancel(threadId, taken.run_id, true, 'interrupt', { reason: 'taken' });
+    t.ok((await client.runs.get(threadId, taken.run_id)).cancel_reason.startsWith('taken:'),
+        'with the reason taken, cancel_reason of the run begins with it');
     const again = await client.runs.create(threadId, 'agent', { input: say('sleep 60000') });
     t.is(await client.runs.cancel(threadId, again.run_id), undefined,
         'without wait, the call returns nothing');

@@ -60,6 +60,10 @@ async def cancel(t):
             "with wait, the run is interrupted when the call returns")
     t.equal((await joined)["messages"][0]["content"], "sleep 60000",
             "join of a cancelled run returns the values")
+    other = await start()
+    await client.runs.cancel(thread_id, other, wait=True, params={"reason": "no longer needed"})
+    t.equal(await client.runs.list(thread_id, limit=1, select=["run_id", "cancel_reason"]),
+            [{"run_id": other, "cancel_reason": "no longer needed"}], "the record has the reason of the cancel")
     second = await start()
     t.equal(await client.runs.cancel(thread_id, second), None,
             "without wait, the call returns nothing")

@@ -63,7 +63,8 @@ scenario('wait of a client that leaves', async (t) => {
     abort.abort();
     t.ok(await t.errorOf(waiting), 'an aborted wait returns no values');
     await client.runs.join(threadId, run.run_id);
-    t.is((await client.runs.get(threadId, run.run_id)).status, 'interrupted',
+    const ended = await client.runs.get(threadId, run.run_id);
+    t.is([ended.status, ended.cancel_reason], ['interrupted', 'disconnect: the client disconnected'],
         'with onDisconnect cancel, the run is cancelled');
 });
 

@@ -86,7 +86,8 @@ async def wait_of_a_client_that_leaves(t):
     [run] = await until(lambda: client.runs.list(thread_id))
     waiting.cancel()
     await client.runs.join(thread_id, run["run_id"])
-    t.equal((await client.runs.get(thread_id, run["run_id"]))["status"], "interrupted",
+    ended = await client.runs.get(thread_id, run["run_id"])
+    t.equal([ended["status"], ended["cancel_reason"]], ["interrupted", "disconnect: the client disconnected"],
             "with on_disconnect cancel, the run is cancelled")
 
 

@@ -102,4 +102,51 @@ subtest 'a cancelled run whose worker is lost is not retried' => sub {
     }
 };
 
+sub reason_of { return $play->body('get_run', @_)->{cancel_reason} }
+
+subtest 'the record of a cancelled run says why it was cancelled' => sub {
+    my $api = 'api: a request cancelled the run';
+    for my $case ([ undef, $api ], [ 'the user left', 'the user left' ], [ 'taken', 'taken: its input was given to another run' ]) {
+        my ($given, $reason) = @$case;
+        my $thread = $play->thread;
+        my $run = $play->run($thread);
+        is reason_of($thread, $run), undef, 'no reason before the cancel';
+        cancel($thread, $run, 'interrupt', $given);
+        is reason_of($thread, $run), $reason, 'a waiting run';
+
+        $run = $play->run($thread);
+        my ($claim) = $play->claim($worker);
+        cancel($thread, $run, 'interrupt', $given);
+        cancel($thread, $run, 'interrupt', 'later');
+        is reason_of($thread, $run), undef, 'no reason before the end';
+        $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
+        is reason_of($thread, $run), $reason, 'an executing run: the first reason';
+    }
+    my $thread = $play->thread;
+    my @runs = map { $play->run($thread) } 1, 2;
+    my ($claim) = $play->claim($worker);
+    $play->session->call('cancel_runs', $AgentSQL::DEPLOYMENT, $thread, '{' . join(',', @runs) . '}', 'interrupt');
+    $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
+    is reason_of($thread, $_), $api, 'one of many' for @runs;
+};
+
+subtest 'a cancelled run that ends in another way has no reason' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    cancel($thread, $run, 'interrupt');
+    $play->save($worker, AgentSQL::Play::finish($claim, 'success'));
+    is $play->status($thread, $run), 'success';
+    is reason_of($thread, $run), undef;
+};
+
+subtest 'a cancelled run whose worker is lost has the reason of the cancel' => sub {
+    my $thread = $play->thread;
+    my $run = $play->run($thread);
+    my ($claim) = $play->claim($worker);
+    cancel($thread, $run, 'interrupt', 'no more');
+    $play->release($worker, 'true', $claim);
+    is reason_of($thread, $run), 'no more';
+};
+
 done_testing;

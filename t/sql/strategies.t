@@ -63,9 +63,11 @@ subtest 'interrupt ends blocked runs at once, cancels the leased one, and runs n
     my $new = $play->run($thread, strategy => 'interrupt');
     is $play->status($thread, $runs[0]), 'pending', 'the leased run ends when its worker reports the end';
     is $play->status($thread, $_), 'interrupted' for @runs[1, 2];
+    is $play->body('get_run', $thread, $_)->{cancel_reason}, "superseded: by run $new", 'why' for @runs[1, 2];
     is $play->queue($new)->{state}, 'blocked', 'the new run waits for the leased one';
     $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
     is $play->status($thread, $runs[0]), 'interrupted';
+    is $play->body('get_run', $thread, $runs[0])->{cancel_reason}, "superseded: by run $new", 'why';
     is +($play->claim($worker))[0]{run_id}, $new;
     $play->finish_all($worker);
 };

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /threads/{thread_id}/runs/{run_id}/cancel. A run that no worker holds ends at once; a leased one gets
--- the cancel flag and ends when its worker has stopped it. p_action: interrupt or rollback.
+-- the cancel flag and ends when its worker has stopped it. p_action: interrupt or rollback. p_reason: why, null for no
+-- text.
 -- Returns: ok, changed: thread and run when this call ended the run, else null; run_not_found; run_finished.
 -- Locks:   the thread, then the queue row, then the record; none when the run is final.
 create or replace function agent.cancel_run(
@@ -8,6 +9,7 @@ create or replace function agent.cancel_run(
     p_thread_id uuid,
     p_run_id uuid,
     p_action text,
+    p_reason text default null,
     out code text,
     out body text,
     out changed text
@@ -19,6 +21,7 @@ as $function$
 declare
     v_status text;
     v_row    agent.run_queue;
+    v_reason text := agent.render_cancel_reason(p_reason);
 begin
     select r.status into v_status
       from agent.find_run(p_deployment_id, p_thread_id, p_run_id) r;
@@ -52,11 +55,13 @@ begin
     code := 'ok';
     if v_row.state = 'leased' then
         update agent.run_queue q
-           set cancel = agent.stronger_cancel(q.cancel, p_action)
+           set cancel = agent.stronger_cancel(q.cancel, p_action),
+               cancel_reason = coalesce(q.cancel_reason, v_reason)
          where q.run_id = p_run_id
            and q.deployment_id is not distinct from p_deployment_id;
         return;
     end if;
+    v_row.cancel_reason := v_reason;
     changed := p_thread_id || ' ' || p_run_id;
     if p_action = 'rollback' then
         perform agent.rollback_run(null, v_row, agent.deletion_bytes());
@@ -66,5 +71,5 @@ begin
 end
 $function$;
 
-comment on function agent.cancel_run(uuid, uuid, uuid, text) is
+comment on function agent.cancel_run(uuid, uuid, uuid, text, text) is
     'POST /threads/{thread_id}/runs/{run_id}/cancel.';

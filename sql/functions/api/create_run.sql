@@ -85,7 +85,7 @@ begin
     end if;
 
     if p_strategy in ('interrupt', 'rollback') then
-        v_preempted := agent.preempt_runs(p_deployment_id, p_thread_id, p_strategy, p_before);
+        v_preempted := agent.preempt_runs(p_deployment_id, p_thread_id, p_strategy, p_run_id, p_before);
         if v_preempted.ended <> '{}' then
             changed := array_to_string(p_thread_id || v_preempted.ended, ' ');
         end if;

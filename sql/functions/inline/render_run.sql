@@ -29,7 +29,8 @@ as $function$
             'resumable', p_run.stream_resumable,
             'durability', p_run.durability),
         'multitask_strategy', p_run.multitask_strategy,
-        'error', p_run.error)
+        'error', p_run.error,
+        'cancel_reason', p_run.cancel_reason)
 $function$;
 
 comment on function agent.render_run(agent.runs) is 'The run record of the API.';

@@ -45,7 +45,8 @@ begin
            ) l;
 
     update agent.run_queue q
-       set cancel = agent.stronger_cancel(q.cancel, p_action)
+       set cancel = agent.stronger_cancel(q.cancel, p_action),
+           cancel_reason = coalesce(q.cancel_reason, agent.render_cancel_reason(null))
      where q.ctid = any (array(
             select x.ctid
               from unnest(p_run_ids) k (run_id)
@@ -70,12 +71,13 @@ begin
 
     if p_action <> 'rollback' then
         perform agent.finalize_runs(null, array(
-            select agent.make_end(w, 'interrupted')
+            select agent.make_end(w, 'interrupted', p_cancel_reason => agent.render_cancel_reason(null))
               from unnest(v_waiting) w));
     else
         -- Newest first within a thread, so that none of them is promoted.
         foreach v_row in array coalesce(v_waiting, '{}')
         loop
+            v_row.cancel_reason := agent.render_cancel_reason(null);
             perform agent.rollback_run(null, v_row, agent.deletion_bytes() / cardinality(v_waiting));
         end loop;
     end if;

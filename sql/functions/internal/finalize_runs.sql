@@ -23,6 +23,7 @@ begin
         update agent.runs r
            set status = e.status,
                error = e.error,
+               cancel_reason = e.cancel_reason,
                last_checkpoint_id = case when t.head_run_id = r.run_id then t.head_checkpoint_id end,
                last_event_seq = coalesce(
                    e.last_event_seq,

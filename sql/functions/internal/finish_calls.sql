@@ -31,7 +31,9 @@ begin
     -- Found in a map: a search for each call would be quadratic.
     select jsonb_object_agg(e.deployment_id || '/' || e.run_id, e.number) into v_numbers
       from unnest(p_ends) with ordinality
-           as e (deployment_id, thread_id, run_id, status, error, last_event_seq, is_failure, value, number);
+           as e (
+               deployment_id, thread_id, run_id, status, error, last_event_seq, is_failure, value, cancel_reason,
+               number);
     foreach v_call in array p_calls
     loop
         v_number := (v_numbers ->> (v_call.deployment_id || '/' || v_call.run_id))::integer;

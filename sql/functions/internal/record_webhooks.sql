@@ -36,6 +36,9 @@ begin
             v_run.status := 'interrupted';
             v_run.updated_at := v_now;
             v_run.finished_at := v_now;
+            select e.cancel_reason into v_run.cancel_reason
+              from unnest(p_ends) e
+             where e.run_id = v_run.run_id;
             select q.started_at into v_run.started_at
               from agent.run_queue q
              where q.run_id = v_run.run_id
