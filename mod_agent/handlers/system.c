@@ -24,11 +24,12 @@ int agent_handle_ok(agent_call_t *call)
 int agent_handle_info(agent_call_t *call)
 {
     /* Clients use a feature only if its flag is true. */
-    return agent_response_json(
-        call, HTTP_OK,
-        "{\"version\":\"" AGENT_VERSION "\",\"server\":\"mod_agent\","
-        "\"flags\":{\"assistants\":true,\"crons\":false,"
-        "\"langsmith\":false,\"stream_namespaces\":true},\"metadata\":{}}");
+    return agent_response_json(call, HTTP_OK,
+                               "{\"version\":\"" AGENT_VERSION
+                               "\",\"server\":\"mod_agent\","
+                               "\"flags\":{\"assistants\":true,\"crons\":false,"
+                               "\"langsmith\":false,\"stream_namespaces\":true,"
+                               "\"strict_resume\":true},\"metadata\":{}}");
 }
 
 int agent_handle_platform_info(agent_call_t *call)

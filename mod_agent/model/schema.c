@@ -112,7 +112,7 @@ static const agent_check_t run_members[] = {
     {.key = "checkpoint",
      .check = agent_check_object,
      .members = agent_schema_checkpoint_members},
-    {.key = "strict_resume", .check = agent_check_unsupported},
+    {.key = "strict_resume", .check = agent_check_flag},
     {.key = NULL}};
 
 static const agent_check_t superstep_update_members[] = {

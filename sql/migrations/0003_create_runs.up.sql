@@ -28,6 +28,7 @@ create table agent.runs (
     interrupt_before     json,
     interrupt_after      json,
     durability           text,
+    strict_resume        boolean     not null default false,
     start_checkpoint_id  uuid,
     start_map            jsonb,
     last_checkpoint_id   uuid,
@@ -85,6 +86,8 @@ comment on column agent.runs.feedback is
 comment on column agent.runs.interrupt_before is 'Nodes to stop before, "*" or null.';
 comment on column agent.runs.interrupt_after is 'Nodes to stop after, "*" or null.';
 comment on column agent.runs.durability is 'The request''s durability or null.';
+comment on column agent.runs.strict_resume is
+    'Whether a resume that answers no interrupt which waits is an error.';
 comment on column agent.runs.start_checkpoint_id is
     'Checkpoint that the request names as its start, or null for the head.';
 comment on column agent.runs.start_map is

@@ -24,7 +24,8 @@ create type agent.run_request as (
     after_seconds     double precision,
     durability        text,
     checkpoint_during boolean,
-    on_completion     text
+    on_completion     text,
+    strict_resume     boolean
 );
 comment on type agent.run_request is
     'The members of the body of a run creation that are read, null when absent.';
@@ -47,6 +48,8 @@ comment on column agent.run_request.after_seconds is 'Delay before the run may s
 comment on column agent.run_request.durability is 'When the runner saves checkpoints.';
 comment on column agent.run_request.checkpoint_during is
     'Former name of durability: true is async, false is exit.';
+comment on column agent.run_request.strict_resume is
+    'Whether each answer of the command must be to an interrupt that waits.';
 comment on column agent.run_request.on_completion is
     'keep: the thread of a stateless run is not temporary.';
 

@@ -10,6 +10,7 @@ use AgentTest::Database;
 use AgentTest::Env qw(build_dir root slurp write_file);
 use AgentTest::Server;
 use AgentTest::Wait;
+use Cpanel::JSON::XS;
 use File::Copy qw(copy);
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
@@ -53,7 +54,13 @@ my $state = $client->get_state($thread);
 is_deeply $state->{next}, ['tools'], 'application: an interrupt stops the run';
 like $state->{tasks}[0]{interrupts}[0]{value}{question}, qr/Order 2 x cup/, 'application: the state has what it asks';
 is $client->get("/threads/$thread")->{json}{status}, 'interrupted', 'application: the thread is interrupted';
-$values = $client->join_run($client->create_run($thread, undef, assistant_id => 'shop', command => { resume => 'yes' }));
+my $asked = $state->{tasks}[0]{interrupts}[0]{id};
+my %strict = (assistant_id => 'shop', strict_resume => Cpanel::JSON::XS::true());
+$values = $client->post("/threads/$thread/runs/wait", { %strict, command => { resume => { '0' x 32 => 'yes' } } })->{json};
+is_deeply $values->{__error__}, { error => 'UnknownInterruptError', message => 'Unknown or already-consumed interrupt: ' . '0' x 32 },
+    'application: with strict_resume, an answer to no interrupt is an error';
+is $client->get_state($thread)->{tasks}[0]{interrupts}[0]{id}, $asked, 'application: the thread stays as it was, and asks';
+$values = $client->join_run($client->create_run($thread, undef, %strict, command => { resume => { $asked => 'yes' } }));
 is scalar @{ $values->{messages} }, 8, 'application: the next run goes on with the conversation';
 like texts_of($values)->[-1], qr/\Aai: \S/, 'application: the answer reached the tool';
 # The report of the runner is saved beside its first runs.

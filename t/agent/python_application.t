@@ -10,6 +10,7 @@ use AgentTest::Database;
 use AgentTest::Env qw(build_dir slurp write_file);
 use AgentTest::Server;
 use AgentTest::Wait;
+use Cpanel::JSON::XS;
 use File::Copy qw(copy);
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
@@ -72,7 +73,15 @@ is $values->{__interrupt__}[0]{value}{question}, 'How many?', 'an interrupt is i
 $state = $client->get_state($asks);
 is_deeply $state->{next}, ['ask'], 'the node that asks is next';
 is $state->{tasks}[0]{interrupts}[0]{value}{question}, 'How many?', 'its task has the interrupt';
-$values = run_to_end($asks, 'approve', command => { resume => 7 });
+my $asked = $state->{tasks}[0]{interrupts}[0]{id};
+my %strict = (strict_resume => Cpanel::JSON::XS::true());
+$values = run_to_end($asks, 'approve', command => { resume => { '0' x 32 => 1 } }, %strict);
+is_deeply $values->{__error__}, { error => 'UnknownInterruptError', message => 'Unknown or already-consumed interrupt: ' . '0' x 32 },
+    'with strict_resume, an answer to no interrupt is an error';
+my $after = $client->get_state($asks);
+is_deeply [ @{$after}{qw(checkpoint_id next)}, $after->{tasks}[0]{interrupts}[0]{id} ], [ @{$state}{qw(checkpoint_id next)}, $asked ],
+    'and the thread stays as it was';
+$values = run_to_end($asks, 'approve', command => { resume => { $asked => 7 } }, %strict);
 is_deeply [ $values->{n}, $values->{steps}[-1] ], [ 7, { used => 7 } ], 'a command resumes the run';
 
 # --- Updates, forks ---------------------------------------------------------------

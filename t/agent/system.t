@@ -19,7 +19,7 @@ is $checked->{status}, 200, 'GET /ok?check_db=1 is 200 when the database is avai
 my $info = $client->get('/info');
 is $info->{status}, 200, 'GET /info is 200';
 ok $info->{json}{version}, 'GET /info has the version';
-ok $info->{json}{flags}{assistants}, 'GET /info has the flag assistants';
+ok $info->{json}{flags}{$_}, "GET /info has the flag $_" for qw(assistants strict_resume);
 
 subtest 'unknown operations: the detail names method and path' => sub {
     my $root = $client->get('/');

@@ -42,23 +42,8 @@ sub is_refused {
     return;
 }
 
-# ---- not supported yet, wherever a run is created ----
 my @runs = ("/threads/$thread/runs", "/threads/$thread/runs/wait", "/threads/$thread/runs/stream",
     '/runs', '/runs/wait', '/runs/stream');
-my @unsupported = (
-    [ '/strict_resume', [$TRUE], [ $FALSE, undef ], sub { strict_resume => $_[0] } ],
-);
-for my $case (@unsupported) {
-    my ($pointer, $refused, $accepted, $members) = @$case;
-    for my $path (@runs) {
-        (my $name = $path) =~ s/\Q$thread\E/{thread_id}/;
-        is_refused(create($path, $members->($_)), "$pointer: $NOT_YET", "unsupported: $pointer " . text_of($_) . " of $name")
-            for @$refused;
-    }
-    is_accepted(create($runs[0], $members->($_)), "unsupported: $pointer " . text_of($_)) for @$accepted;
-    is_refused($client->post('/runs/batch', [ run_body('a'), run_body('b', $members->($refused->[0])) ]),
-        "/1$pointer: $NOT_YET", "unsupported: $pointer in a batch");
-}
 
 # ---- durability ----
 for my $case ([ $TRUE, 'async' ], [ $FALSE, 'exit' ], [ undef, undef ]) {

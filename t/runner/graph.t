@@ -210,6 +210,20 @@ for my $names (['tools'], ['agent', 'tools'], '*') {
     my @first = run(input => human($TOOL), interrupt_before => ['tools']);
     my @lines = run(continue_from(@first), command => { resume => 'yes' });
     is types_of(@lines), 'human ai tool ai', 'command: resume continues';
+    my ($b, $a) = ('b' x 32, 'a' x 32);
+    for my $case ([ {}, 'The resume map names no interrupt' ], [ { $b => 1, $a => 2 }, "Unknown or already-consumed interrupt: $a" ]) {
+        my ($resume, $message) = @{$case};
+        @lines = run(continue_from(@first), strict_resume => \1, command => { resume => $resume });
+        is_deeply $lines[-1]{error}, { error => 'UnknownInterruptError', message => $message },
+            'command: with strict_resume, ' . encode_json($resume) . ' is refused';
+        is scalar checkpoints(@lines), 0, 'command: a refused resume leaves the state as it was';
+        @lines = run(continue_from(@first), command => { resume => $resume });
+        is types_of(@lines), 'human ai tool ai', 'command: without strict_resume, ' . encode_json($resume) . ' continues';
+    }
+    for my $resume ('yes', { $a => 1, answer => 2 }, [ {} ]) {
+        @lines = run(continue_from(@first), strict_resume => \1, command => { resume => $resume });
+        is types_of(@lines), 'human ai tool ai', 'command: with strict_resume, the value ' . encode_json([$resume]) . ' continues at a breakpoint';
+    }
     @lines = run(continue_from(@first), command => { goto => '__end__' });
     is_deeply +(checkpoints(@lines))[-1]{next}, [], 'command: goto __end__ ends the run';
     is $lines[-1]{status}, 'success', 'command: goto __end__ is a success';

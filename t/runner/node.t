@@ -102,7 +102,13 @@ my ($update) = events_of('updates', @lines);
 is_deeply $update->{__interrupt__}, $task->{task}{interrupts}, 'interrupt: updates have it';
 my ($last) = reverse events_of('values', @lines);
 is_deeply [ sort keys %{$last} ], [qw(__interrupt__ count names)], 'interrupt: values have it beside the state';
-@lines = $runner->run(graph_id => 'asks', $runner->next_run($thread), command => { resume => 'yes' });
+my ($asked) = map { $_->{id} } @{ $task->{task}{interrupts} };
+for my $case ([ {}, 'The resume map names no interrupt' ], [ { $asked => 'yes', '0' x 32 => 'no' }, 'Unknown or already-consumed interrupt: ' . '0' x 32 ]) {
+    @lines = $runner->run(graph_id => 'asks', $runner->next_run($thread), strict_resume => Cpanel::JSON::XS::true, command => { resume => $case->[0] });
+    is_deeply $lines[-1]{error}, { error => 'UnknownInterruptError', message => $case->[1] }, 'strict_resume: an answer to no interrupt is an error';
+    is scalar(lines_of('checkpoint', @lines)), 0, 'strict_resume: it leaves the thread as it was';
+}
+@lines = $runner->run(graph_id => 'asks', $runner->next_run($thread), strict_resume => Cpanel::JSON::XS::true, command => { resume => { $asked => 'yes' } });
 is_deeply last_checkpoint(@lines)->{values}, { count => 1, names => [ { name => 'yes' } ], answer => 'yes' },
     'interrupt: a run with resume goes on';
 is_deeply [ map { $_->{' text'} } grep { defined $_->{data} } lines_of('event', @lines) ], [], 'interrupt: the values of a resumed run refer to checkpoints';
@@ -172,8 +178,8 @@ is last_checkpoint($runner->run(graph_id => 'agent', input => { messages => [ { 
 
 $runner->send({ type => 'drain' });
 is $runner->finish, 0, 'drain: the runner exits';
-is $runner->log_text =~ s/^(?:graph (?:broken|absent|messages):| +at|an import blocks|.*MaxListeners|.*--trace-warnings).*\n//gmr, '',
-    'log: it has the errors of the graphs that cannot be loaded, and no others';
+is $runner->log_text =~ s/^(?:graph (?:broken|absent|messages):| +at|run [-\w]+: (?:UnknownInterruptError| +at)|an import blocks|.*MaxListeners|.*--trace-warnings).*\n//gmr, '',
+    'log: it has the errors of the graphs that cannot be loaded and those of refused resumes, and no others';
 
 # --- --check -------------------------------------------------------------------
 

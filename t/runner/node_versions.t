@@ -33,7 +33,10 @@ is join('', map { $_->[0]{content} } events_of('messages', @lines)), 'one two th
 $thread = new_uuid();
 @lines = $runner->run(graph_id => 'asks', thread_id => $thread, input => { count => 1 });
 is_deeply [ map { $_->{task}{interrupts}[0]{value} } lines_of('task', @lines) ], [ { question => 'go on?' } ], 'version: an interrupt';
-@lines = $runner->run(graph_id => 'asks', $runner->next_run($thread), command => { resume => 'yes' });
+@lines = $runner->run(graph_id => 'asks', $runner->next_run($thread), strict_resume => Cpanel::JSON::XS::true, command => { resume => 'yes' });
+is_deeply $lines[-1]{error}, { error => 'StrictResumeError', message => '@langchain/langgraph 1.0.0 of the application does not know '
+        . 'strict_resume: install a newer version, or leave it out' }, 'version: a resume that must be strict is refused, with a reason';
+@lines = $runner->run(graph_id => 'asks', $runner->next_run($thread), strict_resume => Cpanel::JSON::XS::false, command => { resume => 'yes' });
 is last_checkpoint(@lines)->{values}{answer}, 'yes', 'version: a run with resume goes on';
 
 $thread = new_uuid();

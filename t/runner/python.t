@@ -125,8 +125,19 @@ in_all_versions(sub {
     my ($waits) = grep { @{ $_->{task}{interrupts} } } lines_of('task', @asked);
     is $waits->{task}{id}, $last->{tasks}[0]{id}, 'interrupt: the task of the last checkpoint has it';
     is_deeply $waits->{task}{interrupts}[0]{value}, { question => 'How many?' }, 'interrupt: its value is shown';
-    my @resumed = $runner->run(graph_id => 'approve', command => { resume => 5 },
-        $runner->next_run($ask->{thread_id}), %{$OPTIONS});
+    my $asked = $waits->{task}{interrupts}[0]{id};
+    my $old = { error => 'StrictResumeError', message => "langgraph $runner->{ready}{runtime}{library_version} of the application does not know "
+            . 'strict_resume: install a newer version, or leave it out' };
+    for my $case ([ {}, 'The resume map names no interrupt' ],
+        [ { $asked => 5, '0' x 32 => 6 }, 'Unknown or already-consumed interrupt: ' . '0' x 32 ]) {
+        my @refused = $runner->run(graph_id => 'approve', command => { resume => $case->[0] }, strict_resume => \1,
+            $runner->next_run($ask->{thread_id}), %{$OPTIONS});
+        is_deeply $refused[-1]{error}, $version eq 'newest' ? { error => 'UnknownInterruptError', message => $case->[1] } : $old,
+            'strict_resume: an answer to no interrupt is an error';
+        is scalar(lines_of('checkpoint', @refused)), 0, 'strict_resume: it leaves the thread as it was';
+    }
+    my @resumed = $runner->run(graph_id => 'approve', command => { resume => $version eq 'newest' ? { $asked => 5 } : 5 },
+        strict_resume => $version eq 'newest' ? \1 : \0, $runner->next_run($ask->{thread_id}), %{$OPTIONS});
     my ($shown) = reverse grep { $_->{event} eq 'values' } lines_of('event', @asked);
     is_deeply [ $shown->{checkpoint_id}, $shown->{path}, $shown->{data}{steps} ],
         [ $last->{checkpoint_id}, [], [ { node => 'propose' } ] ], 'interrupt: the values are shown once more, by their checkpoint'

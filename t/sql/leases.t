@@ -184,6 +184,31 @@ subtest 'the start message has the stream modes and the durability of the reques
     $play->finish_all($worker);
 };
 
+subtest 'a resume is strict until the run has written to the checkpoint from which it starts' => sub {
+    my $thread = $play->thread;
+    $play->run($thread, request => { input => 'x' });
+    my ($first) = $play->claim($worker);
+    ok !AgentSQL::decode($first->{start})->{strict_resume}, 'not by itself';
+    my $head = AgentSQL::uuid();
+    my %stops = (id => $head, messages => []);
+    $play->save($worker, AgentSQL::Play::put($first, id => $head), AgentSQL::Play::checkpoint($first, %stops),
+        AgentSQL::Play::put_writes($first, id => $head, writes => [ [ -3, '__interrupt__', undef ] ]), AgentSQL::Play::finish($first));
+    my $run = $play->run($thread, request => { command => { resume => 1 }, strict_resume => \1 });
+    my ($claim) = $play->claim($worker);
+    ok AgentSQL::decode($claim->{start})->{strict_resume}, 'the first attempt';
+    $play->release($worker, 'true', $claim);
+    ($claim) = $play->claim($worker);
+    ok AgentSQL::decode($claim->{start})->{strict_resume}, 'an attempt after one that has written nothing';
+    $play->save($worker, AgentSQL::Play::put_writes($claim, id => $head, writes => [ [ -4, '__resume__', undef ] ]));
+    $play->session->query("update agent.run_queue set attempts = 1");
+    $play->release($worker, 'true', $claim);
+    ($claim) = $play->claim($worker);
+    is $claim->{run_id}, $run;
+    my $start = AgentSQL::decode($claim->{start});
+    is_deeply [ $start->{command}{resume}, $start->{strict_resume} ? 1 : 0 ], [ 1, 0 ], 'an attempt after one that has written';
+    $play->finish_all($worker);
+};
+
 subtest 'a retry continues from the last checkpoint of the run, without the input, and continues the numbers of events' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread, request => { input => 'x', command => { resume => 1 } });

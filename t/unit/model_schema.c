@@ -141,7 +141,7 @@ static void the_detail_names_a_bad_member_of_a_run(void **state)
         {("\"checkpoint_id\":" ID ",\"checkpoint\":{\"checkpoint_id\":"
           "\"018f2d6e-7c4b-7abc-9def-000000000000\"}"),
          "/checkpoint/checkpoint_id"},
-        {"\"strict_resume\":true", "/strict_resume"},
+        {"\"strict_resume\":1", "/strict_resume"},
         {"\"webhook\":\"\"", "/webhook"},
         {"\"webhook\":5", "/webhook"},
         {"\"webhook\":\"/relative\"", "/webhook"},

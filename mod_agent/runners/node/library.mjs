@@ -33,8 +33,8 @@ function entryOf(description, condition) {
 
 // A copy for the runner: its classes, a saver and a store of them; waits: whether it waits
 // for the checkpoint of each step with durability sync.
-function wrap(module, waits) {
-    return { ...module, saver: makeSaver(module), store: makeStore(module), waits };
+function wrap(module, waits, version) {
+    return { ...module, saver: makeSaver(module), store: makeStore(module), waits, version };
 }
 
 export class Library {
@@ -74,7 +74,7 @@ export class Library {
     async #import(condition) {
         const file = path.join(this.#folder, entryOf(this.#description, condition));
         const module = condition === 'import' ? await import(pathToFileURL(file).href) : createRequire(file)(file);
-        return wrap(module, this.#waits());
+        return wrap(module, this.#waits(), this.version);
     }
 
     // The copy of which `test(copy)` is true; the one for import if it is of none.

@@ -244,6 +244,20 @@ export class Run {
             .map((name) => [name, configurable[name]]));
     }
 
+    // The library refuses a resume that answers no interrupt which waits, before it writes
+    // anything; older versions would ignore the member, and the answer.
+    #strictness() {
+        const { strict_resume: isStrict, command } = this.start;
+        if (!isStrict || (command?.resume ?? null) === null) {
+            return {};
+        }
+        if (!this.library.UnknownInterruptError) {
+            throw new RunnerError('StrictResumeError', `@langchain/langgraph ${this.library.version} of the application `
+                + 'does not know strict_resume: install a newer version, or leave it out');
+        }
+        return { __pregel_strict_resume: true };
+    }
+
     #options() {
         const { config = {}, durability } = this.start;
         if (this.library.RunControl) {
@@ -253,7 +267,7 @@ export class Run {
             }
         }
         const options = {
-            configurable: this.configurable(),
+            configurable: { ...this.configurable(), ...this.#strictness() },
             metadata: {
                 ...config.metadata, run_id: this.runId, thread_id: this.start.thread_id,
                 graph_id: this.start.graph_id, assistant_id: this.start.assistant_id,

@@ -8,7 +8,7 @@ import importlib.util
 import uuid
 from typing import Any, AsyncIterator, Mapping
 
-from . import graphs, jsontext, log
+from . import graphs, jsontext, log, strict
 from .blobs import Blobs, Cache
 from .lane import Lane, ValueTooLargeError
 from .records import Records
@@ -190,6 +190,7 @@ class Run(Job):
         if self.head is not None and self.message.get("checkpoint_map"):
             # The library asks for the checkpoints of subgraphs when it comes to them.
             config["configurable"]["checkpoint_map"] = {**self.message["checkpoint_map"], "": self.head}
+        strict.apply(config["configurable"], self.message)
         context = self.message.get("context") or None
         async with self._graph.use(graphs.RUN, config, context) as graph:
             try:

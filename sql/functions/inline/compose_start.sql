@@ -2,7 +2,8 @@
 -- The protocol's start message for an attempt of a run; agent.choose_start chooses its checkpoint. Each
 -- table is read by key under a limit, so that no statistics can turn the lookups for many runs into a scan.
 -- A retry gets the input again if the run's last checkpoint precedes it, and the checkpoints of subgraphs if no step
--- follows that one.
+-- follows that one. Its resume is no longer strict once the run has written: the library checks before it writes, and
+-- the answers that the run gave no longer wait.
 -- Returns: one row: the message as one line, without line breaks. Its checkpoint is {"deleted": true} when the
 --          one that the request names, or one of a subgraph, was deleted since: no runner may get this message.
 -- Locks:   none.
@@ -32,6 +33,13 @@ as $function$
                'stream_modes', r.stream_mode,
                'stream_subgraphs', r.stream_subgraphs,
                'durability', r.durability,
+               'strict_resume', r.strict_resume and not exists (
+                    select from agent.checkpoint_writes w
+                     where w.deployment_id = p_deployment_id
+                       and w.thread_id = p_thread_id
+                       and w.checkpoint_ns = ''
+                       and w.checkpoint_id = c.checkpoint_id
+                       and w.run_id = p_run_id),
                'interrupt_before', r.interrupt_before,
                'interrupt_after', r.interrupt_after,
                'checkpoint', case

@@ -27,8 +27,8 @@ begin
         deployment_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy,
         metadata, input, command, config, context, webhook, stream_mode, stream_subgraphs,
         stream_resumable, feedback_keys, feedback, interrupt_before, interrupt_after, durability,
-        start_checkpoint_id, start_map, events_bucket, idempotency_key, request_hash, temporary, created_at,
-        updated_at)
+        strict_resume, start_checkpoint_id, start_map, events_bucket, idempotency_key, request_hash, temporary,
+        created_at, updated_at)
     values (
         p_thread.deployment_id, p_run_id, p_thread.thread_id, p_thread.run_seq,
         p_assistant.assistant_id, p_assistant.graph_id, p_strategy,
@@ -59,8 +59,8 @@ begin
         coalesce(
             p_request.durability,
             case p_request.checkpoint_during when true then 'async' when false then 'exit' end),
-        p_place.root_id, p_place.checkpoint_map, v_bucket, p_idempotency_key, p_request_hash,
-        p_thread.temporary, v_now, v_now)
+        coalesce(p_request.strict_resume, false), p_place.root_id, p_place.checkpoint_map, v_bucket, p_idempotency_key,
+        p_request_hash, p_thread.temporary, v_now, v_now)
     returning agent.render_run(r) into v_body;
 
     insert into agent.run_queue (

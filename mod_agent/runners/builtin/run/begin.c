@@ -79,6 +79,40 @@ static apr_status_t refuse_missing_input(runner_run_t *run,
                               "applied: give the run that input.");
 }
 
+/* Whether the text has the form of the ids of interrupts in the libraries. */
+static bool is_interrupt_id(const char *text)
+{
+    return strlen(text) == 32 && strspn(text, "0123456789abcdef") == 32;
+}
+
+/* Of a command with strict_resume, as the libraries check it: a value continues
+ * at a breakpoint, and answers by id are refused, since no interrupt waits. */
+static apr_status_t check_answers(runner_run_t *run, json_object *answers,
+                                  runner_problem_t **problem)
+{
+    const char *first = NULL;
+
+    if (!json_object_is_type(answers, json_type_object)) {
+        return APR_SUCCESS;
+    }
+    json_object_object_foreach(answers, id, answer)
+    {
+        (void)answer;
+        if (!is_interrupt_id(id)) {
+            return APR_SUCCESS;
+        }
+        if (first == NULL || strcmp(id, first) < 0) {
+            first = id;
+        }
+    }
+    return first == NULL
+        ? runner_problem_set(problem, run->pool, "UnknownInterruptError",
+                             "The resume map names no interrupt")
+        : runner_problem_set(problem, run->pool, "UnknownInterruptError",
+                             "Unknown or already-consumed interrupt: %s",
+                             first);
+}
+
 /* Applies `update` and `goto` of a command. `resume` is ignored: built-in
  * graphs stop only at breakpoints, which take no value. */
 static apr_status_t apply_command(runner_run_t *run, json_object *command,
@@ -88,6 +122,11 @@ static apr_status_t apply_command(runner_run_t *run, json_object *command,
     json_object *target = agent_json_get(command, "goto");
     runner_change_t change = {NULL, NULL};
 
+    if (json_object_get_boolean(agent_json_get(run->start, "strict_resume"))
+        && check_answers(run, agent_json_get(command, "resume"), problem)
+            != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
     if (runner_change_read_pairs(&update, agent_json_get(command, "update"),
                                  problem, run->pool)
         != APR_SUCCESS) {
