@@ -254,7 +254,7 @@ comment on column agent.calls.thread_id is 'Its thread; its own id for a call of
 comment on column agent.calls.graph_id is 'The graph whose code is called.';
 comment on column agent.calls.op is
     'update: applies values to the state of the thread; describe: the schemas, the drawing or the subgraphs of the '
-    'graph; view: the state of a checkpoint of the graph''s library.';
+    'graph; view: the state of a checkpoint of the graph''s library, reserved: no function asks for it.';
 comment on column agent.calls.arguments is
     'Object of the arguments (PROTOCOL.md); empty once the call is finished.';
 comment on column agent.calls.config is 'As runs.config.';
