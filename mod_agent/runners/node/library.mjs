@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The application's own copy of @langchain/langgraph. A package has two builds,
-// for import and for require, whose classes differ; an application may load
-// either, so each graph is used with the one that it was made with.
+// The application's own copies of @langchain/langgraph. A package has two builds,
+// for import and for require, whose classes differ; an application may load either, and
+// one of its packages another version: so each graph is used with the copy that it was
+// made with, from which all classes of the runner come.
 import { createRequire } from 'node:module';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import path from 'node:path';
@@ -11,11 +12,16 @@ import { makeSaver } from './saver.mjs';
 import { makeStore } from './store.mjs';
 
 const NAME = '@langchain/langgraph';
+// Packages that depend on it. An application of theirs may not name it, and pnpm links in
+// its node_modules only what it names.
+const DEPENDENTS = ['langchain', 'deepagents'];
+// Where pnpm links what packages of others, unknown here, depend on.
+const HOISTED = `.pnpm/node_modules/${NAME}`;
 
-// The folder of the package that modules below `directory` get.
-function findPackage(directory) {
+// The folder of the package that modules below `directory` get by this name.
+function findPackage(name, directory) {
     for (let folder = directory; ; folder = path.dirname(folder)) {
-        const found = path.join(folder, 'node_modules', NAME);
+        const found = path.join(folder, 'node_modules', name);
         if (existsSync(path.join(found, 'package.json'))) {
             return realpathSync(found);
         }
@@ -23,6 +29,14 @@ function findPackage(directory) {
             return undefined;
         }
     }
+}
+
+// The folders of the library of which graphs of an application may be: its own, that of
+// each dependent, seen from that one's own folder, and the one that pnpm shares.
+function findLibraries(directory) {
+    const dependents = DEPENDENTS.map((name) => findPackage(name, directory)).filter(Boolean);
+    const found = [directory, ...dependents].map((folder) => findPackage(NAME, folder));
+    return [...new Set([...found, findPackage(HOISTED, directory)])].filter(Boolean);
 }
 
 // The file that a condition of the package's exports names.
@@ -37,20 +51,20 @@ function wrap(module, waits, version) {
     return { ...module, saver: makeSaver(module), store: makeStore(module), waits, version };
 }
 
-export class Library {
+// A folder of the library, and the two copies that it has.
+class Package {
     #folder;
     #description;
     // condition -> promise of a copy.
     #copies = new Map();
 
-    constructor(directory) {
-        this.#folder = findPackage(directory);
-        this.#description = this.#folder
-            && JSON.parse(readFileSync(path.join(this.#folder, 'package.json'), 'utf8'));
+    constructor(folder) {
+        this.#folder = folder;
+        this.#description = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
     }
 
     get version() {
-        return this.#description?.version ?? null;
+        return this.#description.version;
     }
 
     // Newer versions have this method, which no version number tells.
@@ -64,7 +78,7 @@ export class Library {
     }
 
     // One copy for all graphs, which may load at the same time.
-    #load(condition) {
+    load(condition) {
         if (!this.#copies.has(condition)) {
             this.#copies.set(condition, this.#import(condition));
         }
@@ -76,18 +90,33 @@ export class Library {
         const module = condition === 'import' ? await import(pathToFileURL(file).href) : createRequire(file)(file);
         return wrap(module, this.#waits(), this.version);
     }
+}
 
-    // The copy of which `test(copy)` is true; the one for import if it is of none.
+export class Library {
+    #packages;
+
+    constructor(directory) {
+        this.#packages = findLibraries(directory).map((folder) => new Package(folder));
+    }
+
+    get version() {
+        return this.#packages[0]?.version ?? null;
+    }
+
+    // The copy of which `test(copy)` is true; the first one for import if it is of none.
     async of(test) {
-        if (!this.#folder) {
+        if (this.#packages.length === 0) {
             throw new RunnerError('ModuleNotFoundError',
                 `the application has no package ${NAME}: install its dependencies`);
         }
-        const copy = await this.#load('import');
-        if (test(copy)) {
-            return copy;
+        for (const found of this.#packages) {
+            for (const condition of ['import', 'require']) {
+                const copy = await found.load(condition);
+                if (test(copy)) {
+                    return copy;
+                }
+            }
         }
-        const other = await this.#load('require');
-        return test(other) ? other : copy;
+        return this.#packages[0].load('import');
     }
 }
