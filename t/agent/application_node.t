@@ -88,6 +88,14 @@ like $stream->{body}, qr/^event: updates\|middle:[-\w]+\r?$/m, 'application: sub
 is $client->join_run($client->create_run($thread, undef, assistant_id => 'nested', command => { resume => 'x' }))->{answer}, 'x',
     'application: a subgraph in a subgraph gets the answer';
 
+my $stopped = $client->new_thread;
+$client->join_run($client->create_run($stopped, undef, assistant_id => 'nested', input => { count => 1 }, durability => 'exit'));
+my $inner = $client->get("/threads/$stopped/state?subgraphs=true")->{json}{tasks}[0]{state};
+is_deeply [ $inner->{next}, $inner->{tasks}[0]{interrupts}[0]{value} ], [ ['inner'], 'deep?' ],
+    'application: with durability exit a subgraph that stops has a state';
+is_deeply $client->post("/threads/$stopped/state/checkpoint", { checkpoint => $inner->{checkpoint} })->{json}{next}, ['inner'],
+    'application: which clients read by its checkpoint too';
+
 $run = $client->create_run($client->new_thread, undef, assistant_id => 'act', input => { answer => 'fail' });
 $client->get("/threads/$run->{thread_id}/runs/$run->{run_id}/join");
 is $client->get_run($run)->{status}, 'error', 'application: an error of a node is that of the run';

@@ -155,6 +155,20 @@ is +(last_checkpoint(@lines)->{tasks}[0]{checkpoint}{checkpoint_ns} // ''), (spl
 is last_checkpoint(@lines)->{values}{answer}, 'deep answer', 'subgraph: the answer reaches it';
 is_deeply [ grep { $_->{event} =~ /\|/ } lines_of('event', @lines) ], [], 'subgraph: its events are not sent unless requested';
 
+$thread = new_uuid();
+@lines = $runner->run(graph_id => 'nested', thread_id => $thread, input => { count => 1 }, durability => 'exit');
+is_deeply [ map { [ $_->{ns} =~ s/:[-\w]+//gr, $_->{next} ] } lines_of('checkpoint', @lines) ],
+    [ [ '', ['middle'] ], [ 'middle', ['inner'] ], [ 'middle|inner', ['deep'] ] ], 'durability exit: subgraphs that stop have a checkpoint';
+is_deeply [ map { [ $_->{ns} =~ s/:[-\w]+//gr, $_->{task}{interrupts}[0]{value} ] } lines_of('task', @lines) ],
+    [ [ 'middle', 'deep?' ], [ 'middle|inner', 'deep?' ] ], 'durability exit: whose tasks have the interrupt';
+for my $durability (qw(exit async)) {
+    @lines = $runner->run(graph_id => 'nested', $runner->next_run($thread), durability => $durability);
+    is_deeply [ sort map { $_->{ns} =~ s/:[-\w]+//gr } lines_of('task', @lines) ], [ '', 'middle', 'middle|inner' ],
+        "durability $durability: a run that stops at the same place again reports the tasks of all graphs";
+}
+@lines = $runner->run(graph_id => 'nested', $runner->next_run($thread), command => { resume => 'x' }, durability => 'exit');
+is_deeply [ map { $_->{ns} } lines_of('checkpoint', @lines) ], [''], 'durability exit: subgraphs that have ended have none';
+
 @lines = $runner->run(graph_id => 'fans', input => { count => 200 });
 is scalar @{ last_checkpoint(@lines)->{values}{names} }, 200, 'Send: 200 parallel branches';
 

@@ -33,6 +33,9 @@ is_deeply [ events_of('error', @lines) ], [ $lines[-1]{error} ], 'error: an even
 is +(lines_of('task', @lines))[-1]{task}{error}, 'RangeError: out of range', 'error: the task has it';
 like $runner->log_text, qr/^run $lines[-1]{run_id}: RangeError: out of range\n.*^run $lines[-1]{run_id}: +at /ms,
     'error: the log has the stack';
+@lines = act('fail', durability => 'exit');
+is_deeply [ map { [ $_->{next}, $_->{tasks}[0]{error} ] } lines_of('checkpoint', @lines) ], [ [ ['act'], 'RangeError: out of range' ] ],
+    'error: a run with durability exit has its last checkpoint';
 @lines = $runner->run(graph_id => 'loop', input => { count => 1 }, config => { recursion_limit => 3 });
 is $lines[-1]{error}{error}, 'GraphRecursionError', 'error: the recursion limit';
 is last_checkpoint(@lines)->{values}{count}, 4, 'error: all steps before it are saved';

@@ -59,6 +59,12 @@ is_deeply $lines[-1]{error}, { error => 'RangeError', message => 'out of range' 
 is_deeply last_checkpoint(@lines)->{values}{answer}{context}, { user => 'u' }, 'version: the context';
 @lines = $runner->run(graph_id => 'common', input => {}, durability => 'exit');
 is scalar(lines_of('checkpoint', @lines)), 1, 'version: durability exit';
+my %exit = (graph_id => 'nested', durability => 'exit');
+my $stopped = new_uuid();
+@lines = $runner->run(%exit, thread_id => $stopped, input => { count => 1 });
+is scalar(lines_of('checkpoint', @lines)), 3, 'version: durability exit saves subgraphs that stop';
+@lines = $runner->run(%exit, $runner->next_run($stopped));
+is_deeply [ $lines[-1]{status}, lines_of('put', @lines) ], ['success'], 'version: a run that stops at the same place again puts no checkpoint';
 
 my $sync = start_line(graph_id => 'steps', input => { count => 1 }, durability => 'sync', stream_modes => ['tasks']);
 $runner->withhold_acks;

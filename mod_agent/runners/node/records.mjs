@@ -46,8 +46,9 @@ export class Records {
     #last = new Map();
     // Ids of checkpoints that were put. The stream comes to them soon after.
     #made = new Recent(MOST_IDS);
-    // Ids of checkpoints that were read.
+    // Ids of checkpoints that were read; and the same with their steps.
     #read = new Recent(MOST_IDS);
+    #readSteps = new Recent(MOST_IDS);
     // id -> {ns, resolve} of who waits for the put of a checkpoint.
     #waiting = new Map();
     // Namespaces of which a put has failed: the library makes no others there.
@@ -59,8 +60,9 @@ export class Records {
     // The root checkpoint from which the run started, once it was read: {id, values,
     // isComplete}; the last tells that no writes of a command are to be applied to it.
     loaded;
-    // The root checkpoint that was put last; undefined before it.
-    lastRoot;
+    // ns -> {id, parent, step} of the checkpoint that was put last: of the root graph, and
+    // with durability `exit`, which puts few, of each namespace.
+    #puts = new Map();
 
     // start: the message; isSync: whether a put waits for its commit; onPut(ns, id,
     // parent, values): called while the values are those of the checkpoint.
@@ -120,6 +122,11 @@ export class Records {
         const ns = this.#namespaceOf(config);
         checkId(checkpoint.id);
         const parent = config.configurable.checkpoint_id ?? null;
+        const place = { configurable: { ...config.configurable, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
+        // With durability `exit` an older library puts once more what it has not gone on from.
+        if (this.#start.durability === 'exit' && this.#read.has(checkpoint.id)) {
+            return place;
+        }
         const committed = await this.#inTurn(async () => {
             const { channels, refs } = await this.#changes(ns, parent, checkpoint, newVersions);
             const { channel_values: values, ...plain } = checkpoint;
@@ -134,8 +141,10 @@ export class Records {
             this.#made.add(checkpoint.id);
             this.#waiting.get(checkpoint.id)?.resolve(true);
             this.#waiting.delete(checkpoint.id);
+            if (ns === '' || this.#start.durability === 'exit') {
+                this.#puts.set(ns, { id: checkpoint.id, parent, step: metadata?.step });
+            }
             if (ns === '') {
-                this.lastRoot = { id: checkpoint.id, parent };
                 this.#state = checkpoint.channel_values;
             }
             if (this.#isSync) {
@@ -146,8 +155,7 @@ export class Records {
             return {};
         });
         await committed.promise;
-        return { configurable: {
-            ...config.configurable, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
+        return place;
     }
 
     #failPuts(ns) {
@@ -166,6 +174,17 @@ export class Records {
             await this.#turn;
             await this.#commit;
         }
+    }
+
+    // {id, parent, step} of the checkpoint that was put last; undefined before it.
+    lastPut(ns) {
+        return this.#puts.get(ns);
+    }
+
+    // Whether what the library shows is a checkpoint that was read. With durability `exit`
+    // it shows later steps with the same id.
+    wasRead(id, step) {
+        return this.#readSteps.has(`${id} ${step}`);
     }
 
     // Whether the run puts the checkpoint; resolves when it has, or when a put of the
@@ -286,7 +305,7 @@ export class Records {
     // Whether the thread can have no checkpoint of the namespace: its task is one
     // of a checkpoint of this run, or the thread had none before.
     #isNew(ns, config) {
-        if (this.#last.has(ns) || (ns === '' && this.lastRoot)) {
+        if (this.#last.has(ns) || (ns === '' && this.#puts.has(''))) {
             return false;
         }
         const root = config.configurable.checkpoint_map?.[''];
@@ -325,6 +344,7 @@ export class Records {
         const pending = writes.map(([taskId, , channel], i) => [taskId, channel, loaded[names.length + i]]);
         if (!this.#made.has(tuple.checkpoint_id)) {
             this.#read.add(tuple.checkpoint_id);
+            this.#readSteps.add(`${tuple.checkpoint_id} ${tuple.metadata?.step}`);
         }
         if (!this.#last.has(tuple.ns)) {
             this.#remember(tuple.ns, tuple.checkpoint_id, Object.fromEntries(

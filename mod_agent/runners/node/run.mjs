@@ -183,9 +183,8 @@ export class Run {
                 this.#stopBetweenSteps(chunk);
             }
         } catch (error) {
-            // The library saves the step at whose end it fails, and does not stream it.
             if (!this.signal.aborted) {
-                await stream.ensureHead();
+                await stream.fail();
             }
             throw error;
         }

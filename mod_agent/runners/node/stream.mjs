@@ -3,6 +3,7 @@
 // events of the modes that clients requested.
 import { isObject, positionOf, renderTask } from './checkpoint.mjs';
 import { RunnerError } from './errors.mjs';
+import { Held } from './held.mjs';
 import { render } from './json.mjs';
 import { Messages } from './messages.mjs';
 
@@ -79,6 +80,8 @@ export class RunStream {
     #current = new Map();
     // Subgraphs that have begun and not ended.
     #open = new Set();
+    // With durability `exit`; else empty.
+    #held = new Held();
 
     // run: output, records, checkpoints, start; snapshot(id): a state of the graph.
     constructor(run) {
@@ -136,8 +139,12 @@ export class RunStream {
             return;
         }
         const { checkpoint_id: id, checkpoint_ns: ns = '' } = payload.config?.configurable ?? {};
+        const wasRead = this.#run.records.wasRead(id, payload.metadata?.step);
         if (this.#run.start.durability === 'exit') {
-            // The library shows each step with the id of the checkpoint before the run.
+            this.#current.delete(namespace.join('|'));
+            if (ns !== '' && !wasRead) {
+                this.#held.show(namespace, ns, payload);
+            }
         } else if (id === this.#checkpoints.lastOf(ns)) {
             if (ns === '' && this.#isUntouched(id)) {
                 this.#checkpoints.remember(id, payload.values);
@@ -147,6 +154,9 @@ export class RunStream {
             await this.#checkpoints.send({
                 ns, id, parent: payload.parentConfig?.configurable?.checkpoint_id ?? null,
                 values: payload.values, next: payload.next, tasks: payload.tasks, metadata: payload.metadata });
+            this.#current.set(namespace.join('|'), { ns, id });
+        }
+        if (wasRead) {
             this.#current.set(namespace.join('|'), { ns, id });
         }
         if (namespace.length === 0 && this.#values) {
@@ -215,7 +225,7 @@ export class RunStream {
     }
 
     async #sendHead() {
-        const head = this.#run.records.lastRoot;
+        const head = this.#run.records.lastPut('');
         if (head && head.id !== this.#checkpoints.lastOf('')) {
             this.#run.records.reuse();
             const state = await this.#run.snapshot(head.id);
@@ -226,12 +236,35 @@ export class RunStream {
         }
     }
 
+    // Sends the checkpoints of subgraphs that were put at their end.
+    async #sendHeld() {
+        for (const { ns, payload, ends } of this.#held.take()) {
+            const put = this.#run.records.lastPut(ns);
+            if (put?.step === payload.metadata.step) {
+                await this.#checkpoints.send({
+                    ns, id: put.id, parent: put.parent, values: payload.values, next: payload.next,
+                    tasks: payload.tasks, metadata: payload.metadata });
+                for (const task of ends) {
+                    await this.#report({ ns, id: put.id }, task);
+                }
+            }
+        }
+    }
+
     // The end of the library's stream.
     async finish() {
         await this.#sendHead();
         if (this.#values) {
             await this.#sendValues();
         }
+        await this.#sendHeld();
+    }
+
+    // Its end with an error: the library saves the step at whose end it fails, and does
+    // not stream it.
+    async fail() {
+        await this.#sendHead();
+        await this.#sendHeld();
     }
 
     // --- Tasks, subgraphs, messages ------------------------------------------
@@ -239,6 +272,7 @@ export class RunStream {
     async #takeTask(namespace, payload) {
         const isEnd = 'result' in payload || 'error' in payload;
         if (isEnd) {
+            this.#held.end(namespace, payload);
             const own = [...namespace, `${payload.name}:${payload.id}`];
             await this.#end(own, payload);
             this.#current.delete(own.join('|'));
