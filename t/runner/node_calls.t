@@ -9,7 +9,7 @@ use NodeApplication qw(runner);
 use RunnerTest qw(new_uuid lines_of);
 use Test::More;
 
-my $runner = runner(typed => './typed.ts:graph', map { $_ => "./graphs.mjs:$_" } qw(steps asks nested factory));
+my $runner = runner(typed => './typed.ts:graph', map { $_ => "./graphs.mjs:$_" } qw(steps asks nested factory costly));
 
 # Calls an operation; returns its lines.
 sub call {
@@ -72,6 +72,19 @@ is_deeply value_of(call('describe', { what => 'subgraphs', namespace => 'middle|
     { 'middle|inner' => {} }, 'describe: one subgraph';
 is_deeply [ map { $runner->{ready}{graphs}{$_}{has_subgraphs} ? 1 : 0 } qw(steps nested) ], [ 0, 1 ], 'ready: which graphs have subgraphs';
 is_deeply [ map { $runner->{ready}{graphs}{$_}{factory} ? 1 : 0 } qw(steps factory) ], [ 0, 1 ], 'ready: which graphs are made for each run';
+
+# --- factories -------------------------------------------------------------------
+
+ok $runner->{ready}{graphs}{costly}{drawing}, 'factory: for the report it has no executionRuntime';
+@lines = $runner->run(graph_id => 'costly', thread_id => $thread = new_uuid(), context => { user => 'u' }, input => { count => 1 });
+is_deeply +(reverse lines_of('checkpoint', @lines))[0]{values}{answer}, { user => 'u' }, 'factory: for a run it has one, with the context';
+my @costly = (graph_id => 'costly', context => { user => 'u' });
+for my $case ([ describe => { what => 'schemas' }, @costly ], [ describe => { what => 'graph', xray => \0 }, @costly ],
+    [ view => { ns => '', checkpoint_id => undef }, @costly, thread_id => $thread ],
+    [ update => { supersteps => [ [ { values => { count => 5 }, as_node => 'made' } ] ] }, @costly, $runner->next_run($thread) ]) {
+    @lines = call(@{$case});
+    is_deeply [ @{ $lines[-1] }{qw(status error)} ], [ 'success', undef ], "factory: for a call $case->[0] it has none";
+}
 
 # --- view ------------------------------------------------------------------------
 

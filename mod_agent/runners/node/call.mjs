@@ -2,7 +2,7 @@
 // Operations on a graph without a run of its nodes: update, describe, view.
 import { renderTask } from './checkpoint.mjs';
 import { RunnerError } from './errors.mjs';
-import { drawingOf, schemasOf } from './graphs.mjs';
+import { DESCRIBE, drawingOf, schemasOf } from './graphs.mjs';
 import { render } from './json.mjs';
 import { Run } from './run.mjs';
 
@@ -14,7 +14,7 @@ export class Call extends Run {
     };
 
     accessContext() {
-        return { update: 'threads.update', view: 'threads.read' }[this.start.op] ?? 'assistants.read';
+        return { update: 'threads.update', view: 'threads.read' }[this.start.op] ?? DESCRIBE;
     }
 
     async perform() {

@@ -11,6 +11,9 @@ import { log } from './log.mjs';
 
 // Two of them in a report, which has 1 MiB at most.
 const MOST_PART_BYTES = 500000;
+// Purposes for which factories are called.
+export const RUN = 'threads.create_run';
+export const DESCRIBE = 'assistants.read';
 const TYPESCRIPT = /\.(?:[mc]?ts|tsx|jsx)$/;
 
 // The preparation for TypeScript, once for all graphs.
@@ -99,6 +102,12 @@ function partOf(name, what, value) {
     return null;
 }
 
+// The second argument of a factory. Only that of a run has an executionRuntime, with
+// the client's context, so that a factory opens costly things for runs alone.
+function runtimeFor(accessContext, context) {
+    return { accessContext, executionRuntime: accessContext === RUN ? { context: context ?? {} } : null };
+}
+
 // The class of all graphs of a copy of the library.
 function baseOf(library) {
     let base = library.CompiledStateGraph;
@@ -170,12 +179,12 @@ export class Graph {
         return this.#graph === undefined;
     }
 
-    // {graph, library} for a run: a factory makes a new graph each time.
-    async instance(config, runtime) {
+    // {graph, library} for a purpose: a factory makes a new graph each time.
+    async instance(accessContext, config, context) {
         if (this.error) {
             throw this.error;
         }
-        return this.#graph ?? this.#prepare(await this.#exported(config, runtime));
+        return this.#graph ?? this.#prepare(await this.#exported(config, runtimeFor(accessContext, context)));
     }
 
     // A factory that fails without the configuration of a client is not an error of the graph.
@@ -185,7 +194,7 @@ export class Graph {
             return { description, error: describeError(this.error) };
         }
         try {
-            const { graph, library } = await this.instance({ configurable: {} }, { accessContext: 'assistants.read' });
+            const { graph, library } = await this.instance(DESCRIBE, { configurable: {} });
             return {
                 description, factory: this.isFactory, has_subgraphs: !graph.getSubgraphs().next().done,
                 schemas: partOf(this.name, 'schemas', schemasOf(graph, library)),

@@ -3,6 +3,7 @@
 import { setMaxListeners } from 'node:events';
 import { Checkpoints } from './checkpoint.mjs';
 import { describeError, isDrained, RunnerError, stackOf } from './errors.mjs';
+import { RUN } from './graphs.mjs';
 import { log, runs } from './log.mjs';
 import { Output } from './output.mjs';
 import { makeHandlers } from './pace.mjs';
@@ -110,11 +111,7 @@ export class Run {
     // The graph, with the records of its library's copy.
     async open() {
         const config = { configurable: this.configurable(), metadata: this.start.config?.metadata ?? {} };
-        const runtime = {
-            accessContext: this.accessContext(),
-            executionRuntime: { context: this.start.context ?? {}, store: undefined },
-        };
-        const { graph, library } = await this.#graph.instance(config, runtime);
+        const { graph, library } = await this.#graph.instance(this.accessContext(), config, this.start.context);
         this.graph = graph;
         this.library = library;
         this.checkpoints = new Checkpoints(this.output);
@@ -140,7 +137,7 @@ export class Run {
 
     // The purpose of the graph, for a factory.
     accessContext() {
-        return 'threads.create_run';
+        return RUN;
     }
 
     configurable() {
