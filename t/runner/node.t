@@ -129,9 +129,12 @@ is_deeply [ last_checkpoint(@lines)->{next}, last_checkpoint(@lines)->{values}{c
 $thread = new_uuid();
 @lines = $runner->run(graph_id => 'steps', thread_id => $thread, input => { count => 1 });
 my ($fork) = grep { $_->{metadata}{step} == 1 } lines_of('checkpoint', @lines);
+my $version = (lines_of('put', @lines))[-1]{checkpoint}{channel_versions}{count};
 @lines = $runner->run(graph_id => 'steps', $runner->next_run($thread, $fork->{checkpoint_id}));
 is last_checkpoint(@lines)->{values}{count}, 12, 'fork: a run continues an earlier checkpoint';
 is +(lines_of('checkpoint', @lines))[0]{parent}, $fork->{checkpoint_id}, 'fork: its checkpoints follow that one';
+isnt +(lines_of('put', @lines))[-1]{checkpoint}{channel_versions}{count}, $version,
+    'fork: the same step of another branch has other versions of the channels';
 
 @lines = $runner->run(graph_id => 'steps', thread_id => new_uuid(), command => { update => { count => 3 }, goto => 'second' });
 is last_checkpoint(@lines)->{values}{count}, 13, 'command: update and goto';

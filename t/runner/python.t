@@ -169,6 +169,8 @@ in_all_versions(sub {
     is_deeply [ map { "$_->{metadata}{source} $_->{values}{n}" } lines_of('checkpoint', @branch) ],
         [ ('fork 2') x ($version eq 'newest'), 'loop 4' ], 'earlier checkpoint: its node is executed again, on a copy where the library makes one';
     is +(lines_of('checkpoint', @branch))[0]{parent}, $checkpoints[2]{checkpoint_id}, 'earlier checkpoint: it is the parent';
+    my @twice = map { (lines_of('put', $from->(2, \@lines, input => undef)))[-1]{checkpoint}{channel_versions}{n} } 1, 2;
+    isnt $twice[0], $twice[1], 'earlier checkpoint: the same step of two branches has other versions of the channels';
     @branch = $from->(3, \@lines, input => { n => 7 });
     is +(lines_of('checkpoint', @branch))[0]{parent}, $checkpoints[3]{checkpoint_id}, 'earlier checkpoint: input goes on from it';
     is scalar @{ (lines_of('checkpoint', @branch))[-1]{values}{steps} }, 4, 'earlier checkpoint: with its state';
