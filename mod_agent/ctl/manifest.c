@@ -2,7 +2,9 @@
 /* Members of langgraph.json; see manifest.h. */
 #include "manifest.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <apr_file_io.h>
 #include <apr_lib.h>
@@ -236,6 +238,19 @@ static bool check_version(const ctl_build_t *build, const char *name)
     return false;
 }
 
+/* Returns false, after printing why, if the runner could not read the file that
+ * is named as env. Relative to the folder, which is the working directory. */
+static bool check_env(const ctl_build_t *build)
+{
+    const char *file = ctl_manifest_text(build, "env");
+
+    if (file == NULL || access(file, R_OK) == 0) {
+        return true;
+    }
+    ctl_error(FILE_NAME ": env: %s: %s", file, strerror(errno));
+    return false;
+}
+
 static bool has_ending(const char *path, const char *ending)
 {
     size_t length = (size_t)(strrchr(path, ':') - path);
@@ -274,7 +289,7 @@ bool ctl_manifest_read(ctl_build_t *build)
         return false;
     }
     if (!read_file(build) || !check_version(build, "python_version")
-        || !check_version(build, "node_version")) {
+        || !check_version(build, "node_version") || !check_env(build)) {
         return false;
     }
     build->has_typescript = has_typescript(graphs);

@@ -19,7 +19,7 @@ sub build_with {
     my $graph = $is_node ? './g.mjs:graph' : './g.py:graph';
     my $directory = application({ graphs => { g => $graph }, %{$members} }, 'package.json' => '{"name":"a"}',
         'package-lock.json' => $json->encode({ name => 'a', lockfileVersion => 3, requires => \1, packages => { '' => { name => 'a' } } }),
-        ($is_node ? (version => '24.1.0') : ()), %files);
+        '.env' => "A=b\n", ($is_node ? (version => '24.1.0') : ()), %files);
     return build($directory, ($is_node ? '--node' : '--python'), $interpreter, '--ignore-auth');
 }
 
@@ -32,6 +32,7 @@ my @MEMBERS = (
     [ '$schema', 'https://langgra.ph/schema.json', 'served' ],
     [ 'dependencies', ['.'], 'served' ],
     [ 'env', '.env', 'served' ],
+    [ 'env', './missing.env', 'refused', qr/^agentctl: langgraph\.json: env: \.\/missing\.env: No such file or directory\n\z/m ],
     [ 'env', { A => 'b', N => 1 }, 'served' ],
     [ 'env', ['A'], 'warned', qr/env names variables, and runners have none of httpd's/ ],
     [ 'python_version', '3.11', 'served' ],

@@ -100,9 +100,9 @@ my %unusable = (
         $runner->send({ type => 'hello', protocol => 3, graphs => {} });
         ("$_: another version of the protocol" => [ qr/the server speaks version 3$/m, $runner ])
     } qw(python javascript)),
-    'python: .env is not UTF-8' => [ qr/^agent runner: env: \.env: .*utf-8/m, begin('python', { %{$good}, env => '.env' }, '.env' => "A=\xe9\n") ],
-    'python: a variable without a name' => [ qr/^agent runner: env: '': /m, begin('python', { %{$good}, env => { '' => 'x' } }) ],
-    'python: a variable whose name has a =' => [ qr/^agent runner: env: 'A=B': /m, begin('python', { %{$good}, env => { 'A=B' => 'x' } }) ],
+    'python: .env is not UTF-8' => [ qr/^agent runner: langgraph\.json: env: \.env: .*utf-8/m, begin('python', { %{$good}, env => '.env' }, '.env' => "A=\xe9\n") ],
+    'python: a variable without a name' => [ qr/^agent runner: langgraph\.json: env: '': /m, begin('python', { %{$good}, env => { '' => 'x' } }) ],
+    'python: a variable whose name has a =' => [ qr/^agent runner: langgraph\.json: env: 'A=B': /m, begin('python', { %{$good}, env => { 'A=B' => 'x' } }) ],
     'python: dependencies is not a list' => [ qr/^agent runner: langgraph\.json: TypeError: /m, begin('python', { %{$good}, dependencies => 5 }) ],
     'python: checkpointer is not an object' => [ qr/^agent runner: langgraph\.json: AttributeError: /m, begin('python', { %{$good}, checkpointer => 'x' }) ],
     'javascript: the package of the library is not JSON' => [ qr/^protocol: hello: .*JSON/m, do {

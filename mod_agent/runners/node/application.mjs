@@ -2,6 +2,7 @@
 // The folder of an application: its langgraph.json, its environment.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { getSystemErrorMap } from 'node:util';
 import { RunnerError } from './errors.mjs';
 
 export function readConfig(directory) {
@@ -38,12 +39,21 @@ function parseEnvironment(text) {
     return Object.fromEntries([...text.matchAll(line)].map(([, name, value]) => [name, unquote(value)]));
 }
 
+function readEnvironment(directory, file) {
+    try {
+        return parseEnvironment(readFileSync(path.resolve(directory, file), 'utf8'));
+    } catch (error) {
+        const [, reason] = getSystemErrorMap().get(error.errno) ?? [undefined, error.message];
+        throw new RunnerError('ValueError', `langgraph.json: env: ${file}: ${reason}`);
+    }
+}
+
 // Sets the variables of langgraph.json's `env`: a file, or an object; a list names
 // variables that the process has already. One that is set stays.
 export function setEnvironment(directory, env) {
     let values = {};
     if (typeof env === 'string') {
-        values = parseEnvironment(readFileSync(path.resolve(directory, env), 'utf8'));
+        values = readEnvironment(directory, env);
     } else if (env !== null && typeof env === 'object' && !Array.isArray(env)) {
         values = env;
     }

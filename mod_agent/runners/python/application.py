@@ -36,7 +36,7 @@ class Application:
             try:
                 os.environ.setdefault(name, value)
             except (OSError, ValueError) as error:
-                raise ApplicationError(f"env: {name!r}: {error}") from error
+                raise ApplicationError(f"langgraph.json: env: {name!r}: {error}") from error
         for folder in reversed(self.folders()):
             if folder not in sys.path:
                 sys.path.insert(0, folder)
@@ -85,9 +85,9 @@ def read_env(env: Any, directory: str) -> dict[str, str]:
         with open(os.path.join(directory, env), encoding="utf-8") as file:
             return parse_env(file.read())
     except OSError as error:
-        raise ApplicationError(f"env: {env}: {error.strerror}") from error
+        raise ApplicationError(f"langgraph.json: env: {env}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ApplicationError(f"env: {env}: {error}") from error
+        raise ApplicationError(f"langgraph.json: env: {env}: {error}") from error
 
 
 def parse_env(text: str) -> dict[str, str]:
