@@ -13,7 +13,7 @@ create or replace function agent.start_bytes(
 language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined into FROM.
 as $function$
-    select 1024 + coalesce(p_request_bytes, 8388608)::bigint,
+    select 1280 + coalesce(p_request_bytes, 8388608)::bigint,
            coalesce(k.state_bytes, 0)::bigint
       from (
             select case
