@@ -181,6 +181,9 @@ is scalar @{ last_checkpoint(@lines)->{values}{names} }, 200, 'Send: 200 paralle
     config => { configurable => { tenant => 't' } });
 is_deeply last_checkpoint(@lines)->{values}{answer}, { context => { langgraph_auth_user_id => 'u' }, tenant => 't' },
     'config: context and configurable reach the node, but no authenticated user that a client names';
+@lines = $runner->run(graph_id => 'act', input => { answer => 'context' }, context => { __pregel_stream => 'x' },
+    config => { configurable => { tenant => 't', __pregel_checkpointer => 'x' } });
+is $lines[-1]{status}, 'success', 'config: the library\'s own names are not taken from clients';
 @lines = $runner->run(graph_id => 'factory', input => { count => 1 }, config => { configurable => { tenant => 'acme' } });
 is last_checkpoint(@lines)->{values}{names}[0]{name}, 'acme', 'factory: it gets the configuration of the run';
 for my $name (qw(common typed)) {

@@ -14,8 +14,9 @@ import { libraryModes, RunStream } from './stream.mjs';
 const CANCEL_MS = 3000;
 // Members of `configurable` that the runner sets.
 const OWN = new Set(['thread_id', 'checkpoint_id', 'checkpoint_ns', 'checkpoint_map', 'run_id']);
-// Members in which a graph finds the authenticated user: no client may set them.
-const IDENTITY = 'langgraph_auth_';
+// Names of the library, and those in which a graph finds the authenticated user: no client
+// may set them.
+const RESERVED = /^(?:__|langgraph_auth_)/;
 
 export class Run {
     #graph;
@@ -143,7 +144,7 @@ export class Run {
     configurable() {
         // The members of the context too, for code that reads the older `configurable`.
         const members = { ...this.start.context, ...this.#given() };
-        const given = Object.entries(members).filter(([name]) => !OWN.has(name) && !name.startsWith(IDENTITY));
+        const given = Object.entries(members).filter(([name]) => !OWN.has(name) && !RESERVED.test(name));
         return {
             ...Object.fromEntries(given), thread_id: this.start.thread_id ?? undefined, run_id: this.start.run_id,
             graph_id: this.start.graph_id,
