@@ -146,7 +146,7 @@ talk() {
 hold_conversations() {
     talk conversation
     say
-    ! serve_examples || talk approval "$(served_graphs | head -n 1)"
+    ! serve_examples || talk approval "${SERVED%% *}"
     talk next
 }
 

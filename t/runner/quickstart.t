@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The example applications of the quick start (conf/quickstart/applications.sh): built
 # by the real agentctl with programs of its own in PATH, in place of Python, Node and a
-# package registry; httpd is a log of what it is told.
+# package registry; httpd is a log of what it is told, and curl of what it is asked.
 use strict;
 use warnings;
 use AgentTest::Env qw(build_dir is_root root server_user slurp write_file);
@@ -81,8 +81,15 @@ RUN_DIR=$1
 quiet() { local log=$1; shift; "$@" >"$log" 2>&1 </dev/null; }
 check_server_conf() { echo check >>"$RUN_DIR/httpd"; [ ! -e "$RUN_DIR/refuses" ]; }
 restart_server() { echo restart >>"$RUN_DIR/httpd"; }
-example_is_served() { echo "$1" >>"$RUN_DIR/served"; }
-serve_examples
+server_url() { echo http://127.0.0.1:8123; }
+wait_until() { shift; "$@"; }
+curl() { echo "$*" | sed 's/.*"graph_id":"//; s/".*//' >"$RUN_DIR/asked"
+    cat "$RUN_DIR/asked" >>"$RUN_DIR/served"
+    if [ -e "$RUN_DIR/down.$(cat "$RUN_DIR/asked")" ]; then echo '[]'; else echo '[{"assistant_id":"x"}]'; fi; }
+status=0
+serve_examples || status=$?
+echo "serves: $SERVED"
+exit "$status"
 SH
 
 my $number = 0;
@@ -116,12 +123,24 @@ like $first->{output}, qr{^    The example in JavaScript has Node 22\.1\.0: \Q$t
 like slurp("$run/applications/javascript/langgraph.json"), qr/"shop-js":/, 'examples: the graphs of one deployment have two names';
 is $first->{httpd}, "check\nrestart\n", 'examples: httpd is restarted after a check';
 is $first->{served}, "shop\nshop-js\n", 'examples: each graph is waited for';
+like $first->{output}, qr/^serves: shop shop-js$/m, 'examples: and served';
 like $first->{said}, qr/-m venv \.agent\/venv/, 'examples: Python gets a virtual environment';
 
 my $second = serve($run, qw(old new python));
 is $second->{status}, 0, 'second start: both are served';
 unlike $second->{said}, qr/-m venv/, 'second start: the virtual environment is the one that was built';
 is $second->{httpd}, '', 'second start: httpd has what it had';
+
+# One that the server does not serve, although it was built.
+write_file("$run/down.shop", '');
+my $half = serve($run, qw(old new python));
+is $half->{status}, 0, 'one is not served: the other one is';
+like $half->{output}, qr{^    The graph shop is not served; see \Q$run\E/logs/error_log\nserves: shop-js$}m,
+    'one is not served: it is named, and the conversation is held with the other';
+write_file("$run/down.shop-js", '');
+my $none = serve($run, qw(old new python));
+is $none->{status}, 1, 'none is served: it fails';
+like $none->{output}, qr/^    The graph $_ is not served/m, "none is served: $_ is named" for qw(shop shop-js);
 
 my $without = serve(new_run(), qw(old python));
 is $without->{status}, 0, "without Node: both are served: $without->{output}";
