@@ -40,9 +40,10 @@ static const struct passwd *find_user(const ctl_build_t *build,
                                       : build->application.directory);
     }
     else if (user->pw_uid == 0) {
-        ctl_error("%s belongs to root, as whom nothing is installed: give "
-                  "--user NAME, the user of its runners (AgentRunnerUser)",
-                  build->application.directory);
+        ctl_error("%s%snothing is installed as root: give --user NAME, the "
+                  "user of its runners (AgentRunnerUser)",
+                  build->user != NULL ? "" : build->application.directory,
+                  build->user != NULL ? "" : " belongs to root, and ");
         return NULL;
     }
     return user;
@@ -228,6 +229,7 @@ static bool become(const ctl_build_t *build, int folder)
     struct stat info;
 
     if (fstat(folder, &info) != 0) {
+        ctl_error("%s: %s", build->application.directory, strerror(errno));
         return false;
     }
     user = choose(build, &info);

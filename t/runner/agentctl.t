@@ -8,6 +8,7 @@ use lib $FindBin::Bin;
 use AgentTest::Env qw(is_root server_user slurp write_file);
 use Cpanel::JSON::XS;
 use CtlTest qw($top $interpreter $program application build build_python);
+use File::Copy qw(copy);
 use File::Path qw(make_path);
 use Test::More;
 
@@ -127,7 +128,7 @@ SKIP: {
     my $own = application({ dependencies => ['.'] }, 'pyproject.toml' => '');
     system('rm', '-r', "$own/.agent");
     chown 0, 0, $own, glob "$own/*";
-    like build_python($own)->{output}, qr/belongs to root, as whom nothing is installed: give --user/,
+    like build_python($own)->{output}, qr/^agentctl: \Q$own\E belongs to root, and nothing is installed as root: give --user NAME/m,
         'users: nothing is installed as root';
     ok !-e "$own/.agent", 'users: and nothing is executed';
     my $given = build_python($own, '--user', $user);
@@ -139,6 +140,21 @@ SKIP: {
     like build_python($own, '--user', $user)->{output}, qr/belongs neither to \Q$user\E nor to root alone/,
         'users: a folder of somebody else is refused';
 }
+{
+    # Who cannot become another user, or does not have to.
+    my $other = $user eq 'daemon' ? 'bin' : 'daemon';
+    copy($program, "$top/agentctl") or die "agentctl: $!\n";
+    chmod 0755, "$top/agentctl";
+    my $mine = application({});
+    my $as = is_root() ? "runuser -u $user --" : '';
+    my $output = qx($as '$top/agentctl' build --runners '$top/runners' --python '$interpreter' --user $other '$mine' 2>&1);
+    is $? >> 8, 1, 'users: another user than root builds as no third one';
+    is $output, "agentctl: only root can build as $other\n", 'users: and is told so';
+    ok !-e "$mine/.agent/said", 'users: and executes nothing';
+}
+is build(application({}), '--user', 'root')->{output},
+    "agentctl: nothing is installed as root: give --user NAME, the user of its runners (AgentRunnerUser)\n",
+    'users: nobody builds as root, whose ever the folder is';
 like build(application({}), '--user', 'no-such-user')->{output}, qr/there is no user no-such-user/, 'users: an unknown user is refused';
 
 # ---- usage ----
