@@ -32,7 +32,8 @@ sub check {
     symlink $modules, "$folder/node_modules" or die "symlink: $!\n" if $language eq 'javascript';
     my $output = qx(cd '$folder' && $runner{$language} --check 2>errors);
     my $status = $? >> 8;
-    return { status => $status, errors => slurp("$folder/errors"), graphs => $output ? decode_json($output)->{graphs} : {} };
+    return { status => $status, errors => slurp("$folder/errors"), graphs => $output ? decode_json($output)->{graphs} : {},
+        environment => -e "$folder/environment" ? decode_json(slurp("$folder/environment")) : {} };
 }
 
 # ---- graphs ----
@@ -96,6 +97,36 @@ is_deeply [ map { $_->{id} } @{ $node->{graphs}{$_}{drawing}{nodes} || [] } ], [
 is $node->{graphs}{described}{description}, 'The text', 'javascript: a description is kept';
 
 # ---- env ----
+# [what, lines of the file with NAME for the name, the value]: the rule of mod_agent/runners/README.md. Those
+# that set no variable are last, and so is a quote without its end.
+my @env = (
+    [ 'a word', 'NAME=word', 'word' ],
+    [ 'blanks around the name and the value', " \tNAME \t= \ttwo words \t", 'two words' ],
+    [ 'export and a tab', "export\tNAME=v", 'v' ],
+    [ 'no value', 'NAME=', '' ],
+    [ 'a comment after a tab', "NAME=v\t# text", 'v' ],
+    [ 'a comment in place of the value', 'NAME= # text', '' ],
+    [ '# in a word', 'NAME=a#b', 'a#b' ],
+    [ 'quotes in a word', q(NAME=it's "so"), q(it's "so") ],
+    [ '= in a word', 'NAME=a=b', 'a=b' ],
+    [ '\\n in a word', 'NAME=a\\nb', 'a\\nb' ],
+    [ 'double quotes', 'NAME=" a # b " # text', ' a # b ' ],
+    [ 'escapes in double quotes', 'NAME="a\\nb\\rc\\"d\\\\n\\t"', "a\nb\rc\"d\\n\\t" ],
+    [ 'single quotes', q(NAME='a\\n"b" # c' # text), q(a\\n"b" # c) ],
+    [ 'backquotes', q(NAME=`it's "so"`), q(it's "so") ],
+    [ 'several lines in double quotes', qq(NAME="-----BEGIN KEY-----\nab=c # d\nX=1\n-----END KEY-----\n"), "-----BEGIN KEY-----\nab=c # d\nX=1\n-----END KEY-----\n" ],
+    [ 'several lines in single quotes', qq(NAME='a\nb'), "a\nb" ],
+    [ 'lines that end with CR LF', qq(NAME="a\r\nb"\r), "a\nb" ],
+    [ 'a word after the quote', 'NAME="a" b', '"a" b' ],
+    [ 'no interpolation', 'NAME=${C0}', '${C0}' ],
+    [ 'the last of several lines', "NAME=first\nNAME=last", 'last' ],
+    [ 'a line separator of Unicode', qq(NAME=a\xe2\x80\xa8b), "a\x{2028}b" ],
+    [ 'a name without =', 'NAME', undef ],
+    [ 'a comment', '# NAME=v', undef ],
+    [ 'a quote without its end', 'NAME="one', '"one' ],
+);
+$env[$_][1] =~ s/NAME/C$_/g for 0 .. $#env;
+
 my %reader = (
     python => [ './e.py:graph', 'e.py' => $PYTHON . "import os\ndef graph(): return compiled\nassert os.environ['A_NAME'] == 'its value', os.environ['A_NAME']\n" ],
     javascript => [ './e.mjs:compiled', 'e.mjs' => "$NODE\nif (process.env.A_NAME !== 'its value') throw new Error(`A_NAME is \${process.env.A_NAME}`);\n" ],
@@ -110,6 +141,11 @@ for my $language (sort keys %reader) {
         is $with->(['A_NAME'])->{status}, 0, "$language: env can be a list of names that are set";
         is $with->({ A_NAME => 'another' })->{status}, 0, "$language: a variable that is set stays";
     }
+    my $report = $language eq 'python' ? "import json, os\njson.dump(dict(os.environ), open('environment', 'w'))\n"
+        : "import { writeFileSync } from 'node:fs';\nwriteFileSync('environment', JSON.stringify(process.env));\n";
+    my ($file) = keys %files;
+    my $found = $with->('.env', '.env' => join('', map { "$_->[1]\n" } @env), %files, $file => $report . $files{$file})->{environment};
+    is $found->{"C$_"}, $env[$_][2], "$language: env: $env[$_][0]" for 0 .. $#env;
     my $missing = $with->('.env');
     is $missing->{status}, 2, "$language: a missing file of env ends the runner";
     is lc $missing->{errors}, "langgraph.json: env: .env: no such file or directory\n", "$language: one line names the file";

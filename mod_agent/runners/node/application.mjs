@@ -25,18 +25,19 @@ export function pathOf(graph) {
     return typeof found === 'string' ? found : '';
 }
 
-// The value of a line NAME=VALUE, as dotenv files have it.
-function unquote(text) {
-    const quoted = /^(["'`])([\s\S]*)\1$/.exec(text.trim());
-    if (!quoted) {
-        return text.replace(/\s#.*$/, '').trim();
-    }
-    return quoted[1] === '"' ? quoted[2].replace(/\\n/g, '\n').replace(/\\r/g, '\r') : quoted[2];
-}
+// A line NAME=VALUE, as ../README.md has it; the same expression is in python/application.py.
+// util.parseEnv() is not part of Node 20 before 20.12, nor the same in all versions.
+const ENV_LINE = new RegExp([
+    /(?<![^\n])[ \t]*(?:export[ \t]+)?([A-Za-z0-9_.-]+)[ \t]*=[ \t]*/,
+    /(?:(?:"((?:\\[^]|[^"\\])*)"|'([^']*)'|`([^`]*)`)[ \t]*(?:#[^\n]*)?|#[^\n]*|([^\n]*?)(?:[ \t]+#[^\n]*|[ \t]*))/,
+    /(?![^\n])/,
+].map((part) => part.source).join(''), 'g');
+const ESCAPES = { n: '\n', r: '\r', '"': '"', '\\': '\\' };
 
 function parseEnvironment(text) {
-    const line = /^\s*(?:export\s+)?([\w.-]+)\s*=[ \t]*("(?:\\.|[^"\\])*"|'[^']*'|`[^`]*`|[^\n]*)/gm;
-    return Object.fromEntries([...text.matchAll(line)].map(([, name, value]) => [name, unquote(value)]));
+    return Object.fromEntries([...text.replace(/\r\n?/g, '\n').matchAll(ENV_LINE)].map(
+        ([, name, double, single, back, plain]) => [name, double === undefined ? single ?? back ?? plain ?? ''
+            : double.replace(/\\([nr"\\])/g, (_, letter) => ESCAPES[letter])]));
 }
 
 function readEnvironment(directory, file) {

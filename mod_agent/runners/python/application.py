@@ -3,9 +3,19 @@
 
 import json
 import os
+import re
 import sys
 from dataclasses import dataclass, field
 from typing import Any
+
+
+# The same expression is in ../node/application.mjs.
+_ENV_LINE = re.compile(
+    r"""(?<![^\n])[ \t]*(?:export[ \t]+)?([A-Za-z0-9_.-]+)[ \t]*=[ \t]*"""
+    r"""(?:(?:"((?:\\[\s\S]|[^"\\])*)"|'([^']*)'|`([^`]*)`)[ \t]*(?:#[^\n]*)?|#[^\n]*|([^\n]*?)(?:[ \t]+#[^\n]*|[ \t]*))"""
+    r"""(?![^\n])""")
+_ESCAPE = re.compile(r'\\([nr"\\])')
+_ESCAPES = {"n": "\n", "r": "\r", '"': '"', "\\": "\\"}
 
 
 class ApplicationError(Exception):
@@ -91,20 +101,12 @@ def read_env(env: Any, directory: str) -> dict[str, str]:
 
 
 def parse_env(text: str) -> dict[str, str]:
-    """Lines NAME=VALUE, with or without `export`, quotes and comments."""
+    """The variables of a file of lines NAME=VALUE, as ../README.md has them."""
     values = {}
-    for line in text.splitlines():
-        line = line.strip().removeprefix("export ")
-        name, equals, value = line.partition("=")
-        if not equals or line.startswith("#"):
-            continue
-        value = value.strip()
-        if len(value) > 1 and value[0] in "'\"" and value[0] in value[1:]:
-            quote = value[0]
-            value = value[1:value.index(quote, 1)]
-            if quote == '"':
-                value = value.replace("\\n", "\n")
+    for found in _ENV_LINE.finditer(text.replace("\r\n", "\n").replace("\r", "\n")):
+        name, double, single, back, plain = found.groups()
+        if double is not None:
+            values[name] = _ESCAPE.sub(lambda escape: _ESCAPES[escape[1]], double)
         else:
-            value = value.split(" #")[0].rstrip()
-        values[name.strip()] = value
+            values[name] = next((value for value in (single, back, plain) if value is not None), "")
     return values
