@@ -293,6 +293,28 @@ is $told[8], "true\n", 'records: what lines may not have is replaced in a filter
 is join('', @told[ 9 .. $#told ]), "ValueError\n" x 6, 'records: an id that is none of a checkpoint is refused here';
 close $node or diag "node ended with $?";
 
+# The lines that wait without credit when a run is cancelled.
+my $cancels = <<"END";
+import { Output } from '${\ (NodeApplication::program() =~ s/main\.mjs\z/output.mjs/r) }';
+const wire = { write: (line) => console.log(line) };
+const output = new Output(wire, { run_id: 'r', epoch: 1 }, { line: 1 << 20 });
+output.send('event', { event: 'updates', data: 'x'.repeat(70000) });
+output.send('event', { event: 'updates', data: 2 });
+output.send('event', { event: 'values', data: 3 });
+output.send('event', { event: 'values', checkpoint_id: 'four' });
+output.send('checkpoint', { checkpoint_id: 'five' });
+output.send('event', { event: 'error', data: 'six' });
+output.cancel();
+output.send('event', { event: 'updates', data: 7 });
+output.send('event', { event: 'values', checkpoint_id: 'eight' });
+output.send('event', { event: 'error', data: 'nine' });
+output.go();
+END
+open my $cancelled, '-|', 'node', '--input-type=module', '-e', $cancels or die "node: $!\n";
+is_deeply [ map { /"(four|five|six|eight|nine)"/ ? $1 : 'other' } grep { !/x{9}|"want"/ } <$cancelled> ], [qw(four five six eight nine)],
+    'cancel: checkpoints, `error` and `values` of a checkpoint are sent, other events that wait are not';
+close $cancelled or diag "node ended with $?";
+
 # --- The end of the process ------------------------------------------------------
 
 $runner->send({ type => 'drain' });
@@ -310,6 +332,11 @@ is $runner->finish >> 8, 3, 'exit: code outside of runs can end the process';
 like $runner->log_text, qr/^the application ended the process with status 3$/m, 'exit: it is logged';
 $runner = runner(steps => './graphs.mjs:steps', arguments => [ '--slots', '1' ]);
 is $runner->{ready}{slots}, 1, 'slots: --slots sets their number';
+$runner = runner(act => './graphs.mjs:act', arguments => [ '--slots', '1' ]);
+$runner->send(map { start_line(graph_id => 'act', input => { answer => 'ignore' }) } 1, 2);
+$runner->close_input;
+is $runner->finish >> 8, 2, 'slots: a run beyond them ends the runner';
+like $runner->log_text, qr/^protocol: the run \S+ cannot start$/m, 'slots: the log says why';
 
 # --- Objects that are changed in their place ---------------------------------------
 

@@ -245,5 +245,13 @@ in_all_versions(sub {
     $runner->close_input;
     is $runner->finish, 0, 'end of input: the runner exits';
 }
+{
+    my $runner = PythonRunner->new(graphs => ['lingerer'], slots => 1);
+    my $fifo = tempdir(CLEANUP => 1) . '/pipe';
+    mkfifo $fifo, 0600 or die "mkfifo: $!\n";
+    $runner->send(map { $runner->start_of('lingerer', input => { do => $fifo }) } 1, 2);
+    is $runner->finish >> 8, 2, '--slots: a run beyond them ends the runner';
+    like $runner->log_text, qr/^agent runner: a run that .* exceeds the slots/m, '--slots: the log says why';
+}
 
 done_testing;
