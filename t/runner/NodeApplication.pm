@@ -59,14 +59,14 @@ sub store {
 }
 
 # A runner of these graphs: runner(NAME => 'file:export', ...); with `fixtures` another folder,
-# with `records` other records.
+# with `records` other records, with `store` another store.
 sub runner {
     my (%graphs) = @_;
     my $directory = application(delete $graphs{fixtures} // 'node');
     my $arguments = delete $graphs{arguments};
-    my $records = delete $graphs{records};
+    my ($records, $store) = delete @graphs{qw(records store)};
     return ApplicationTest->new(command => [ 'node', program(), @{ $arguments || [] } ],
-        directory => $directory, graphs => \%graphs, records => $records);
+        directory => $directory, graphs => \%graphs, records => $records, store => $store);
 }
 
 1;

@@ -50,13 +50,13 @@ is +(act('cut'))[-1]{error}{message}, 'x' x 1998 . "\x{fffd}\x{2026}", 'error: a
 is +(act('bare'))[-1]{error}{message}, 'an error without a message', 'error: an object without a prototype ends the run';
 is_deeply +(act('parts'))[-1]{error}, { error => 'Error', message => 'odd' }, 'error: one whose parts are none ends the run';
 @lines = act('bigint');
-like "$lines[-1]{error}{error} $lines[-1]{error}{message}", qr/\ATypeError .*BigInt/, 'error: a value that JSON cannot hold';
+like "$lines[-1]{error}{error} $lines[-1]{error}{message}", qr/\ANotRenderedError .*BigInt/, 'error: a value that JSON cannot hold';
 @lines = act('counts', stream_modes => ['events']);
 is $lines[-1]{status}, 'success', 'events: a value that JSON cannot hold does not end the run';
 is_deeply [ map { $_->{data}{output} } grep { $_->{event} eq 'on_chain_end' && $_->{name} eq 'RunnableLambda' } events_of('events', @lines) ],
     [ { big => '10' } ], 'events: they have its text';
 @lines = act('deep');
-is $lines[-1]{error}{message}, 'a value has more than 110 levels', 'error: a value with too many levels';
+is $lines[-1]{error}{error}, 'NotRenderedError', 'error: a state with too many levels';
 my %huge = (huge => '(?:the result of a task|what a step changes in the state)', shout => 'an event "custom"');
 for my $name (sort keys %huge) {
     @lines = act($name, stream_modes => ['custom']);

@@ -90,7 +90,7 @@ in_all_versions(sub {
 
     # --- Values ------------------------------------------------------------------------
 
-    is $error->(fault($runner, 'strange value')), 'error TypeError', 'values: one that cannot be stored ends the run';
+    is $error->(fault($runner, 'strange value')), 'error NotRenderedError', 'values: one that cannot be stored ends the run';
     is $error->(fault($runner, 'strange event')), 'error NotRenderedError', 'values: an event that JSON cannot hold ends the run';
     is $error->(fault($runner, 'deep')), 'error NotRenderedError', 'values: an event of too many levels ends the run';
     my %large = ('large event' => 'an event "custom"', 'large value' => '(?:the result of a task|what a step changes in the state)');

@@ -15,7 +15,7 @@ in_all_versions(sub {
     my @tiny = $runner->run(graph_id => 'faulty', input => { do => 'tiny numbers' }, stream_modes => ['custom']);
     is $tiny[-1]{status}, 'success', 'tiny numbers: the run succeeds';
     my ($event) = lines_of('event', @tiny);
-    like $event->{' text'}, qr/"data":\[0,0,1e-308,"5e-324",\{"1e-310":1\.5e\+?308\},\{"7":0\}\]/,
+    like $event->{' text'}, qr/"data":\[0,0,1e-308,-1\.5e-308,"5e-324",\{"1e-310":1\.5e\+?308\},\{"7":0\}\]/,
         'tiny numbers: those beyond an exponent of 308 are 0, texts stay';
 
     my @quoted = $runner->run(graph_id => 'quoted', input => { do => 'x' });

@@ -22,6 +22,11 @@ export function digestOf(type, bytes) {
         hex.slice(20, 32)].join('-');
 }
 
+// A value that the library cannot serialize has the error of one that cannot be rendered.
+function refuse(error) {
+    throw error instanceof TypeError ? new RunnerError('NotRenderedError', error.message) : error;
+}
+
 // Whether a value is stored element by element.
 function isList(value) {
     return Array.isArray(value) && value.length <= MOST_DIGESTS
@@ -74,10 +79,10 @@ export class Blobs {
         const isObject = value !== null && typeof value === 'object';
         // Before the first pause, in which a reducer may set the id of a message.
         const entry = isObject ? entryOf(value) : undefined;
-        const [type, data] = await this.#serde.dumpsTyped(value);
+        const [type, data] = await this.#serde.dumpsTyped(value).catch(refuse);
         const bytes = typeof data === 'string' ? Buffer.from(data) : data;
         if (type === 'json' && bytes.length === 0) {
-            throw new RunnerError('TypeError', `JSON cannot hold a ${typeof value}`);
+            throw new RunnerError('NotRenderedError', `JSON cannot hold a ${typeof value}`);
         }
         const digest = digestOf(type, bytes);
         if (!this.#digests.has(digest)) {

@@ -127,6 +127,13 @@ export class Graph {
         this.definition = definition;
     }
 
+    // One that the application does not have: its runs have the error.
+    static absent(name) {
+        const graph = new Graph(name, {});
+        graph.error = new RunnerError('GraphNotFound', `the application has no graph ${name}`);
+        return graph;
+    }
+
     // Imports the graph, and describes it for `ready`.
     async open(directory, library) {
         await this.#load(directory, library);

@@ -8,7 +8,7 @@ import { cleanText } from './text.mjs';
 
 // A line has some levels around a value.
 const LEVELS = 110;
-const SMALLEST = 1e-307;
+const SMALLEST = 1e-308;
 
 function renderNumber(value) {
     if (!Number.isFinite(value)) {
@@ -68,8 +68,8 @@ function renderObject(value, level, walk) {
 }
 
 function renderContainer(value, level, walk) {
-    if (level > LEVELS) {
-        throw new RunnerError('ValueError', `a value has more than ${LEVELS} levels`);
+    if (level >= LEVELS) {
+        throw new RunnerError('NotRenderedError', `a value has more than ${LEVELS} levels`);
     }
     if (walk.open.has(value)) {
         return '[Circular]';
@@ -98,7 +98,7 @@ function renderLevel(value, level, walk) {
         return value;
     case 'bigint':
         if (!walk.isLenient) {
-            throw new RunnerError('TypeError', 'JSON cannot hold a BigInt');
+            throw new RunnerError('NotRenderedError', 'JSON cannot hold a BigInt');
         }
         return String(value);
     case 'object':

@@ -273,10 +273,10 @@ export class Records {
             throw new RunnerError('ValueError', `a run has the checkpoints of its own thread, not of "${threadId}"`);
         }
         if (Buffer.byteLength(ns) > MOST_NS_BYTES) {
-            throw new RunnerError('ValueError', `the namespace of a subgraph has more than ${MOST_NS_BYTES} bytes`);
+            throw new RunnerError('NotRenderedError', `the namespace of a subgraph has more than ${MOST_NS_BYTES} bytes`);
         }
         if (BAD_NS.test(ns)) {
-            throw new RunnerError('ValueError',
+            throw new RunnerError('NotRenderedError',
                 `the name of a node with a subgraph has no quotes, backslashes or control characters: ${ns}`);
         }
         return ns;
@@ -459,7 +459,7 @@ function checkId(id) {
 // channels.
 function checkChannel(name) {
     if (cleanText(name) !== name) {
-        throw new RunnerError('ValueError',
+        throw new RunnerError('NotRenderedError',
             `the name of a channel or node has no U+0000 and no unpaired surrogates: ${JSON.stringify(name).slice(0, 80)}`);
     }
 }

@@ -3,6 +3,7 @@
 import { Call } from './call.mjs';
 import { leave } from './exit.mjs';
 import { loadGraphs } from './load.mjs';
+import { Graph } from './graphs.mjs';
 import { log } from './log.mjs';
 import { Run } from './run.mjs';
 import { Wire } from './wire.mjs';
@@ -79,10 +80,7 @@ export class Runner {
         if (this.#isDraining || this.#runs.has(message.run_id) || this.#runs.size >= this.#slots) {
             this.#breach(`the run ${message.run_id} cannot start`);
         }
-        const graph = this.#graphs.get(message.graph_id);
-        if (!graph) {
-            this.#breach(`there is no graph ${message.graph_id}`);
-        }
+        const graph = this.#graphs.get(message.graph_id) ?? Graph.absent(message.graph_id);
         const run = new Kind(message, graph, this.#wire, this.#limits);
         this.#runs.set(message.run_id, run);
         run.execute().catch((error) => log(`run ${message.run_id}: ${error.stack}`)).finally(() => {

@@ -58,7 +58,7 @@ function publicCheckpoint({ parentConfig, ...payload }) {
 function eventName(mode, namespace) {
     const name = [mode, ...namespace].join('|').replace(/["\\\p{Cc}\p{Cs}\u2028\u2029]/gu, '_').trim();
     if (Buffer.byteLength(name) > MOST_NAME_BYTES) {
-        throw new RunnerError('ValueError', `the name of an event has more than ${MOST_NAME_BYTES} bytes`);
+        throw new RunnerError('NotRenderedError', `the name of an event has more than ${MOST_NAME_BYTES} bytes`);
     }
     return name;
 }

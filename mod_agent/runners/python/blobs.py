@@ -107,7 +107,11 @@ class Blobs:
         if found is not None and is_unchanged(value, found[0]):
             return found[1]
         saved = snapshot(value)
-        encoded = serde.dumps_typed(value)
+        try:
+            encoded = serde.dumps_typed(value)
+        except TypeError as error:
+            # Of the same name as what cannot be rendered.
+            raise jsontext.NotRenderedError(str(error)) from error
         digest = digest_of(encoded)
         if digest not in self._known:
             self._send_parts(digest, encoded)

@@ -135,6 +135,19 @@ class Graph:
             yield self._equip(await made if inspect.isawaitable(made) else made)
 
 
+class NoGraph(Graph):
+    """In place of one that cannot be used: its runs end with the error."""
+
+    def __init__(self, name: str, error: GraphError | None) -> None:  # pylint: disable=super-init-not-called
+        self.name = name
+        self._error = error or GraphError("GraphNotFound", f"the application has no graph {name}")
+
+    @contextlib.asynccontextmanager
+    async def use(self, access: str, config: dict[str, Any], context: Any = None) -> AsyncIterator[Any]:
+        raise self._error
+        yield
+
+
 def factory_arguments(make: Callable[..., Any], access: str, config: dict[str, Any], context: Any,
                       store: Any) -> dict[str, Any]:
     """`config` and `runtime` for the parameters that take them, by annotation, else by name."""

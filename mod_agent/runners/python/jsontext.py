@@ -26,7 +26,7 @@ from typing import Any, Iterable, Mapping
 import orjson
 
 # The protocol admits 128 levels of a line; a line has some of its own.
-LEVELS_MAX = 112
+LEVELS_MAX = 110
 # Digits of an integer; the protocol admits 348.
 DIGITS_MAX = 300
 
@@ -121,7 +121,7 @@ def dumps(value: Any, lenient: bool = False) -> bytes:
     try:
         text = json.dumps(_plain(value, lenient, 0), ensure_ascii=False, separators=(",", ":")).encode()
     except RecursionError:
-        raise NotRenderedError("a value refers to itself or has too many levels") from None
+        raise NotRenderedError(f"a value refers to itself or has more than {LEVELS_MAX} levels") from None
     return _check_levels(_without_tiny(text))
 
 
@@ -132,7 +132,7 @@ def _without_tiny(text: bytes) -> bytes:
 def _plain(value: Any, lenient: bool, level: int) -> Any:
     """A value that orjson refuses: keys that are not text, surrogates, U+0000, large integers."""
     if level > LEVELS_MAX:
-        raise NotRenderedError("a value has too many levels")
+        raise NotRenderedError(f"a value has more than {LEVELS_MAX} levels")
     if isinstance(value, enum.Enum):
         value = value.value
     if value is None or isinstance(value, bool):
@@ -186,7 +186,7 @@ def _check_levels(text: bytes) -> bytes:
         return text
     if _is_deep(text.translate(None, _BRACKETS_ONLY)) and \
             _is_deep(_STRINGS.sub(b"", text).translate(None, _BRACKETS_ONLY)):
-        raise NotRenderedError("a value has too many levels")
+        raise NotRenderedError(f"a value has more than {LEVELS_MAX} levels")
     return text
 
 

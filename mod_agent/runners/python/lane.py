@@ -35,11 +35,11 @@ class RunEndedError(Exception):
 
 
 class RequestError(Exception):
-    """A request that the server refused; `code` is a word of the protocol."""
+    """A request that the server refused; its name for clients is the code of the reply."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
-        self.code = code
+        self.name = code
 
 
 class Lane:

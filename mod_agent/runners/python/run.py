@@ -10,7 +10,7 @@ from typing import Any, AsyncIterator, Mapping
 
 from . import graphs, jsontext, log, strict
 from .blobs import Blobs, Cache
-from .lane import Lane, ValueTooLargeError
+from .lane import Lane, RequestError, ValueTooLargeError
 from .records import Records
 from .state import States, check_format, configurable_of
 from .stream import Stream, library_modes
@@ -106,7 +106,7 @@ def payload_of(snapshot: Any) -> dict[str, Any]:
 
 
 def name_of(error: BaseException) -> str:
-    return jsontext.one_line(error.name if isinstance(error, graphs.GraphError) else type(error).__name__, 200)
+    return jsontext.one_line(error.name if isinstance(error, (graphs.GraphError, RequestError)) else type(error).__name__, 200)
 
 
 def to_command(form: Mapping[str, Any]) -> Any:

@@ -133,11 +133,7 @@ class Session:
             self._fail("a run that is active already, exceeds the slots or follows drain")
         lane = Lane(self._wire, message["run_id"], message["epoch"], self._limits["line"])
         name = message["graph_id"]
-        graph = self._graphs.get(name)
-        if graph is None:
-            refused = self._jobs[message["run_id"]] = Job(message, lane, 0, self._cache)
-            refused.task = self._loop.create_task(self._refuse(refused, name))
-            return
+        graph = self._graphs.get(name) or graphs.NoGraph(name, self._errors.get(name))
         job = kind(message, lane, self._limits["blob_part"], self._cache, graph)
         self._jobs[job.run_id] = job
         context = copy_context()
@@ -147,14 +143,6 @@ class Session:
     async def _execute(self, job: Run | Call) -> None:
         try:
             await job.execute()
-        finally:
-            del self._jobs[job.run_id]
-            self._end_if_drained()
-
-    async def _refuse(self, job: Job, name: str) -> None:
-        error = self._errors.get(name) or graphs.GraphError("GraphNotFound", f"the application has no graph {name}")
-        try:
-            await job.finish("error", error)
         finally:
             del self._jobs[job.run_id]
             self._end_if_drained()
