@@ -244,7 +244,7 @@ await records.put(config, { id: first, channel_values: { a: 1 } }, {}, { a: 1 })
 console.log([await records.isPut('', first), await later].join(' '));
 // One whose line is too long, while puts wait for their commit.
 const wire = { write() {}, post() {} };
-const output = new Output(wire, { run_id: 'r', epoch: 1 }, { line: 1000 });
+const output = new Output(wire, { run_id: 'r', epoch: 1 }, { line: 1000, blob_part: 400 });
 const encode = { dumpsTyped: async () => ['json', new TextEncoder().encode('1')] };
 const waits = new Records(output, encode, { thread_id: 't' }, true);
 const told = waits.isPut('', first);
@@ -269,7 +269,7 @@ const lists = new Records({ send() {}, post() {}, async request(op, args) {
     return { result: { tuples: [], next: null } };
 } }, refuse, { thread_id: 't' }, false);
 await lists.list(config, { filter: { name: 'a\\0' } }).next();
-await new Records({ send: (type, members) => asked.push(members.writes), post() {} }, encode, { thread_id: 't' }, false)
+await new Records({ send: (type, members) => asked.push(members.writes), post() {}, partBytes: 9 }, encode, { thread_id: 't' }, false)
     .putWrites(position, [['valueOf', []], ['__error__', []]], 'task');
 console.log(JSON.stringify(asked.pop().map(([index]) => index)) === '[0,-1]');
 console.log(JSON.stringify(asked) === '[{"name":"a\\ufffd"}]');
@@ -314,6 +314,21 @@ open my $cancelled, '-|', 'node', '--input-type=module', '-e', $cancels or die "
 is_deeply [ map { /"(four|five|six|eight|nine)"/ ? $1 : 'other' } grep { !/x{9}|"want"/ } <$cancelled> ], [qw(four five six eight nine)],
     'cancel: checkpoints, `error` and `values` of a checkpoint are sent, other events that wait are not';
 close $cancelled or diag "node ended with $?";
+
+# Parts of a value, of `hello.limits`.
+my $folder = NodeApplication::program() =~ s/main\.mjs\z//r;
+my $parts = <<"END";
+import { Blobs } from '${folder}blobs.mjs';
+import { Output } from '${folder}output.mjs';
+const encode = { dumpsTyped: async () => ['json', Buffer.from('"01234567\\u00e9"')] };
+for (const limits of [{ line: 1 << 20, blob_part: 10 }, { line: 1020, blob_part: 1 << 20 }, { line: 1 << 20, blob_part: 1 << 20 }]) {
+    const output = new Output({ write: (line) => console.log(JSON.parse(line).text.length) }, { run_id: 'r', epoch: 1 }, limits);
+    await new Blobs(output, encode).refer('x');
+}
+END
+open my $lengths, '-|', 'node', '--input-type=module', '-e', $parts or die "node: $!\n";
+is join(' ', map { s/\n//r } <$lengths>), '9 2 9 2 11', 'values: a part is no longer than blob_part, nor with its escapes than a line';
+close $lengths or diag "node ended with $?";
 
 # --- The end of the process ------------------------------------------------------
 

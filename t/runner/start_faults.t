@@ -105,7 +105,7 @@ my %unusable = (
     'python: a variable whose name has a =' => [ qr/^agent runner: langgraph\.json: env: 'A=B': /m, begin('python', { %{$good}, env => { 'A=B' => 'x' } }) ],
     'python: dependencies is not a list' => [ qr/^agent runner: langgraph\.json: TypeError: /m, begin('python', { %{$good}, dependencies => 5 }) ],
     'python: checkpointer is not an object' => [ qr/^agent runner: langgraph\.json: AttributeError: /m, begin('python', { %{$good}, checkpointer => 'x' }) ],
-    'javascript: the package of the library is not JSON' => [ qr/^protocol: hello: .*JSON/m, do {
+    'javascript: the package of the library is not JSON' => [ qr/^the application cannot be used: .*JSON/m, do {
         my $folder = tempdir('/tmp/agent-test-start.XXXXXX', CLEANUP => 1);
         mkdir "$folder/$_" or die "$folder/$_: $!\n" for 'node_modules', 'node_modules/@langchain', 'node_modules/@langchain/langgraph';
         write_file("$folder/node_modules/\@langchain/langgraph/package.json", '{');

@@ -10,8 +10,6 @@ import { keepWarm } from './warm.mjs';
 const MOST_DIGESTS = 65536;
 // Values that are not sent again; more than those of a few long lists.
 const MOST_SENT = 262144;
-// Bytes of a part: with all escapes its text is no longer than a line may be.
-const PART_BYTES = 4190000;
 const MOST_PARTS = 16;
 // Digests of a request, whose arguments have at most 4,096 bytes.
 const DIGESTS_A_REQUEST = 100;
@@ -33,11 +31,11 @@ function isList(value) {
         && value.every((item) => item !== null && typeof item === 'object');
 }
 
-// The parts of a value, divided between characters.
-function partsOf(bytes) {
+// The parts of a value, each of at most `most` bytes, divided between characters.
+function partsOf(bytes, most) {
     const parts = [];
     for (let from = 0; from < bytes.length || parts.length === 0;) {
-        let until = Math.min(from + PART_BYTES, bytes.length);
+        let until = Math.min(from + most, bytes.length);
         while (until < bytes.length && (bytes[until] & 0xc0) === 0x80) {
             until -= 1;
         }
@@ -96,10 +94,11 @@ export class Blobs {
     }
 
     async #send(digest, type, bytes) {
-        const parts = partsOf(bytes);
+        const most = this.#output.partBytes;
+        const parts = partsOf(bytes, most);
         if (parts.length > MOST_PARTS) {
             throw new RunnerError('ValueTooLargeError',
-                `a value of the library has ${bytes.length} bytes, more than ${MOST_PARTS * PART_BYTES}`);
+                `a value of the library has ${bytes.length} bytes, more than ${MOST_PARTS * most}`);
         }
         for (const [part, piece] of parts.entries()) {
             const buffer = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);

@@ -13,6 +13,9 @@ const CONTENTS = {
     put: 'a checkpoint of the library', put_writes: 'what a task wrote', end: 'the value of a call',
 };
 
+// Of a line with a part of a value, beside its data.
+const PART_MEMBERS_BYTES = 1000;
+
 export class Output {
     #wire;
     #key;
@@ -34,6 +37,11 @@ export class Output {
         this.#wire = wire;
         this.#key = key;
         this.#limits = limits;
+    }
+
+    // Bytes of a part of a value: with all escapes its text is no longer than a line may be.
+    get partBytes() {
+        return Math.min(this.#limits.blob_part, Math.floor((this.#limits.line - PART_MEMBERS_BYTES) / 2));
     }
 
     get isClosed() {

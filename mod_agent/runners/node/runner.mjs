@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages of the supervisor: which runs there are, and what reaches them.
 import { Call } from './call.mjs';
+import { describeError } from './errors.mjs';
 import { leave } from './exit.mjs';
-import { loadGraphs } from './load.mjs';
 import { Graph } from './graphs.mjs';
+import { loadGraphs } from './load.mjs';
 import { log } from './log.mjs';
 import { Run } from './run.mjs';
 import { Wire } from './wire.mjs';
@@ -46,9 +47,14 @@ export class Runner {
         leave(2);
     }
 
+    // Without `ready` the process would be of no use to anyone.
+    #giveUp(error) {
+        log(`the application cannot be used: ${describeError(error).message.split('\n', 1)[0]}`);
+        leave(2);
+    }
+
     #handlers = {
-        hello: (message) => this.#hello(message).catch((error) => this.#breach(
-            `hello: ${String(error?.message ?? error).split('\n', 1)[0]}`)),
+        hello: (message) => this.#hello(message).catch((error) => this.#giveUp(error)),
         start: (message) => this.#start(message, Run),
         call: (message) => this.#start(message, Call),
         cancel: (message) => this.#find(message)?.cancel(),
