@@ -9,10 +9,9 @@ import signal
 import threading
 from typing import NoReturn
 
-from . import application, graphs, jsontext, log, report
+from . import application, jsontext, log, report
 from .bridge import Bridge
-from .saver import PipeSaver
-from .store import PipeStore
+from .load import load
 
 DEFAULT_SLOTS = 100
 # Stacks count as data, of which AgentRunnerMemory allows a runner 1 GB: with the 8 MB of most systems the threads of
@@ -39,19 +38,16 @@ def check() -> NoReturn:
     out = os.dup(1)
     os.dup2(2, 1)
     log.install()
-    try:
-        found = application.read(os.getcwd())
-        found.enter()
-    except Exception as error:  # pylint: disable=broad-except
-        log.write(application.reason_of(error))
-        os._exit(2)
 
     def refuse(*_: object) -> NoReturn:
         raise RuntimeError("no run executes")
 
-    saver, store = PipeSaver(refuse, Bridge()), PipeStore(refuse, Bridge())
-    loaded, errors = graphs.load(found.graphs, found.directory, saver, store)
-    reports = asyncio.new_event_loop().run_until_complete(report.of_all(loaded, errors, found.descriptions))
+    try:
+        found = application.read(os.getcwd())
+        _, _, reports = asyncio.new_event_loop().run_until_complete(load(found, refuse, refuse, Bridge()))
+    except Exception as error:  # pylint: disable=broad-except
+        log.write(application.reason_of(error))
+        os._exit(2)
     line = jsontext.dumps({"type": "ready", "graphs": reports, "runtime": report.runtime()}, lenient=True)
     with open(out, "wb") as output:
         output.write(line + b"\n")

@@ -13,19 +13,14 @@ from .blobs import Cache
 from .bridge import Bridge
 from .call import Call
 from .lane import Lane
+from .load import load
 from .records import Records
 from .run import Job, Run
-from .saver import PipeSaver, make_serde
-from .store import PipeStore
 from .wire import Wire
 
 
 # The version of PROTOCOL.md.
 PROTOCOL = 2
-
-
-class ProtocolError(Exception):
-    """The supervisor broke the protocol."""
 
 
 class Session:
@@ -106,12 +101,8 @@ class Session:
 
     async def _prepare(self, message: Mapping[str, Any]) -> None:
         found = self._application(message)
-        found.enter()
         self._limits |= message.get("limits") or {}
-        saver = PipeSaver(self.find_records, self._bridge, make_serde(found.serde))
-        store = PipeStore(self.find_lane, self._bridge)
-        self._graphs, self._errors = graphs.load(found.graphs, found.directory, saver, store)
-        reports = await report.of_all(self._graphs, self._errors, found.descriptions)
+        self._graphs, self._errors, reports = await load(found, self.find_records, self.find_lane, self._bridge)
         # No collection looks at the modules again, which have most of the objects of the process.
         gc.collect()
         gc.freeze()
