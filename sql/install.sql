@@ -114,6 +114,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/webhook_delay.sql
 \ir functions/inline/jitter.sql
 \ir functions/inline/page_bytes.sql
+\ir functions/inline/read_ttl.sql
 \ir functions/inline/expiry_delay.sql
 \ir functions/inline/sweep_delay.sql
 \ir functions/inline/split_digests.sql
@@ -151,6 +152,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/measure_channels.sql
 \ir functions/internal/render_state.sql
 \ir functions/internal/compose_thread.sql
+\ir functions/internal/prepend_ttl.sql
 \ir functions/internal/add_subgraphs.sql
 \ir functions/internal/find_stored_run.sql
 \ir functions/internal/check_assistant.sql

@@ -102,6 +102,7 @@ void *agent_config_create_dir(apr_pool_t *pool, char *path)
     unset_runner(&config->runner);
     config->max_body = -1;
     config->call_timeout = -1;
+    config->thread_ttl = -1;
     return config;
 }
 
@@ -118,6 +119,7 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
     PICK(multitask_default, NULL);
     PICK(max_body, -1);
     PICK(call_timeout, -1);
+    PICK(thread_ttl, -1);
     PICK(feedback_url, NULL);
     PICK(origins, NULL);
     return merged;
@@ -283,6 +285,11 @@ apr_size_t agent_config_max_body(const agent_dir_config_t *config)
 apr_interval_time_t agent_config_call_timeout(const agent_dir_config_t *config)
 {
     return get_time(config->call_timeout, 10 * 1000);
+}
+
+apr_interval_time_t agent_config_thread_ttl(const agent_dir_config_t *config)
+{
+    return get_time(config->thread_ttl, 0);
 }
 
 const char *agent_config_feedback_url(const agent_dir_config_t *config)

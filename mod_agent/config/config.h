@@ -72,6 +72,8 @@ typedef struct agent_dir_config_t {
     const char *multitask_default;
     apr_int64_t max_body;
     apr_interval_time_t call_timeout;
+    /* 0: none. */
+    apr_interval_time_t thread_ttl;
     /* NULL: inherited; empty: none. */
     const char *feedback_url;
     apr_array_header_t *origins; /* of agent_origin_pattern_t */
@@ -136,6 +138,8 @@ const char *agent_config_multitask(const agent_dir_config_t *config);
 /* In bytes. */
 apr_size_t agent_config_max_body(const agent_dir_config_t *config);
 apr_interval_time_t agent_config_call_timeout(const agent_dir_config_t *config);
+/* AgentThreadTTL; 0 = none. */
+apr_interval_time_t agent_config_thread_ttl(const agent_dir_config_t *config);
 /* A URL with {run_id} and {key}; NULL = none. */
 const char *agent_config_feedback_url(const agent_dir_config_t *config);
 /* Of agent_origin_pattern_t; NULL without AgentAllowOrigin. */

@@ -416,6 +416,10 @@ const command_rec agent_directives[] = {
                   RSRC_CONF,
                   "time limit of one delivery of a webhook, in seconds without "
                   "a unit (default: 10)"),
+    AP_INIT_TAKE1("AgentThreadTTL", agent_directive_thread_ttl, NULL,
+                  RSRC_CONF | ACCESS_CONF,
+                  "time without activity after which a new thread is deleted, "
+                  "in minutes without a unit, or Off (default: Off)"),
     AP_INIT_TAKE1("AgentDeployment", set_deployment, NULL,
                   RSRC_CONF | ACCESS_CONF,
                   "name of the deployment that is served (default: default)"),

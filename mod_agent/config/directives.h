@@ -66,6 +66,11 @@ const char *agent_directive_run_timeout(cmd_parms *cmd, void *dir,
 const char *agent_directive_runner_busy_timeout(cmd_parms *cmd, void *dir,
                                                 const char *arg);
 
+/* directives_location.c: how long threads and items are kept, and headers for
+ * graphs. */
+const char *agent_directive_thread_ttl(cmd_parms *cmd, void *dir,
+                                       const char *arg);
+
 /* directives_webhook.c: the directives of webhooks that need a check of their
  * own. */
 const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,

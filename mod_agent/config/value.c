@@ -115,6 +115,10 @@ const char *agent_value_duration(apr_interval_time_t *out, cmd_parms *cmd,
     apr_interval_time_t unit = 0;
     apr_interval_time_t value;
 
+    if (range->allows_off && strcasecmp(arg, "off") == 0) {
+        *out = 0;
+        return NULL;
+    }
     if (!parse_duration(&unit, "1", range->unit, cmd->temp_pool)
         || !parse_duration(&value, arg, range->unit, cmd->temp_pool)
         || value < range->low * unit || value > range->high * unit
@@ -123,9 +127,10 @@ const char *agent_value_duration(apr_interval_time_t *out, cmd_parms *cmd,
             cmd->pool,
             "%s: expected a duration from %" APR_INT64_T_FMT
             " to %" APR_INT64_T_FMT " %s%s, a number with ms, "
-            "s, min, h or d, or without a unit (%s), got '%s'",
+            "s, min, h or d, or without a unit (%s)%s, got '%s'",
             cmd->cmd->name, range->low, range->high, range->unit,
-            range->is_whole ? " without a fraction" : "", range->unit, arg);
+            range->is_whole ? " without a fraction" : "", range->unit,
+            range->allows_off ? ", or Off" : "", arg);
     }
     *out = value;
     return NULL;

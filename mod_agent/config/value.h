@@ -28,10 +28,13 @@ typedef struct agent_size_range_t {
 typedef struct agent_duration_range_t {
     apr_int64_t low;
     apr_int64_t high;
-    /* Of the limits, and of a number without a unit: "ms", "s" or "d". */
+    /* Of the limits, and of a number without a unit: "ms", "s", "min" or "d".
+     */
     const char *unit;
     /* Must be a multiple of the unit. */
     bool is_whole;
+    /* Off is valid too: 0. */
+    bool allows_off;
 } agent_duration_range_t;
 
 /* Returns the main server's configuration, for a directive that is not allowed

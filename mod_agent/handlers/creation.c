@@ -14,6 +14,7 @@
 #include "../http/request.h"
 #include "../http/response.h"
 #include "../model/schema.h"
+#include "../model/state.h"
 #include "../wait/park.h"
 
 /* Limits of the headers' values. */
@@ -30,6 +31,16 @@ const char *agent_creation_new_id(const agent_call_t *call)
 
     agent_uuid_v7(id);
     return apr_pstrdup(call->pool, id);
+}
+
+const char *agent_creation_thread_ttl(const agent_call_t *call)
+{
+    apr_interval_time_t ttl = agent_config_thread_ttl(call->dir);
+
+    return ttl == 0
+        ? NULL
+        : apr_pstrcat(call->pool, agent_state_print_seconds(ttl, call->pool),
+                      " s", NULL);
 }
 
 const char *const *agent_creation_list_graphs(const agent_call_t *call)
@@ -177,6 +188,7 @@ static apr_status_t read_creation(agent_run_creation_t *creation,
     creation->request_hash = creation->idempotency_key ? hash_request(call)
                                                        : NULL;
     creation->feedback_url = agent_config_feedback_url(call->dir);
+    creation->thread_ttl = agent_creation_thread_ttl(call);
     creation->request = call->body;
     return APR_SUCCESS;
 }

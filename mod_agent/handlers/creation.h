@@ -43,6 +43,10 @@ apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
  * call->pool. */
 const char *const *agent_creation_list_graphs(const agent_call_t *call);
 
+/* How long a new thread is kept without activity, AgentThreadTTL, as an
+ * interval of PostgreSQL, in call->pool; NULL: for ever. */
+const char *agent_creation_thread_ttl(const agent_call_t *call);
+
 /* Makes a UUIDv7, in call->pool. */
 const char *agent_creation_new_id(const agent_call_t *call);
 

@@ -50,6 +50,7 @@ static int create_with_state(agent_call_t *call)
         .ref = &call->ref,
         .if_exists = agent_field_string(call->fields, "if_exists", "raise"),
         .timeout = agent_config_call_timeout(call->dir),
+        .ttl = agent_creation_thread_ttl(call),
         .request = call->body};
     const char *body;
     const char *changed;
@@ -90,8 +91,8 @@ int agent_handle_thread_create(agent_call_t *call)
     }
     if (agent_thread_create(
             &body, call->db, &call->ref,
-            agent_field_string(call->fields, "if_exists", "raise"), call->body,
-            &call->err, call->pool)
+            agent_field_string(call->fields, "if_exists", "raise"),
+            agent_creation_thread_ttl(call), call->body, &call->err, call->pool)
         != APR_SUCCESS) {
         return agent_problem_send(call);
     }
@@ -106,11 +107,10 @@ int agent_handle_thread_get(agent_call_t *call)
     apr_pool_t *pool;
 
     apr_pool_create(&pool, call->pool);
-    /* Checked and otherwise ignored: no thread has a time to live. */
     if (agent_request_words(&include, call, "include", agent_thread_fields)
             != APR_SUCCESS
-        || agent_thread_get(&body, &cursor, call->db, &call->ref, &call->err,
-                            pool)
+        || agent_thread_get(&body, &cursor, call->db, &call->ref,
+                            include != NULL, &call->err, pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }

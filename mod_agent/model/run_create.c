@@ -4,9 +4,9 @@
 
 static const agent_statement_t create_run = {
     .name = "agent_create_run",
-    .params = 13,
+    .params = 14,
     .sql = "select code, body, changed from agent.create_run($1, $2, $3, $4, "
-           "$5, $6, $7, $8, $9, $10, $11, $12, $13)"};
+           "$5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"};
 
 apr_status_t agent_run_create(const char **body, const char **changed,
                               agent_db_pool_t *db,
@@ -27,7 +27,8 @@ apr_status_t agent_run_create(const char **body, const char **changed,
         creation->request_hash,
         creation->request,
         creation->feedback_url,
-        before};
+        before,
+        creation->thread_ttl};
 
     return agent_db_pool_call_extra(body, changed, db, &create_run, params, err,
                                     pool);
@@ -35,9 +36,9 @@ apr_status_t agent_run_create(const char **body, const char **changed,
 
 static const agent_statement_t create_stateless_run = {
     .name = "agent_create_stateless_run",
-    .params = 11,
+    .params = 12,
     .sql = "select code, body from agent.create_stateless_run($1, $2, $3, $4, "
-           "$5, $6, $7, $8, $9, $10, $11)"};
+           "$5, $6, $7, $8, $9, $10, $11, $12)"};
 
 apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
                                         const agent_run_creation_t *creation,
@@ -54,7 +55,8 @@ apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
         creation->idempotency_key,
         creation->request_hash,
         creation->request,
-        creation->feedback_url};
+        creation->feedback_url,
+        creation->thread_ttl};
 
     return agent_db_pool_call(body, db, &create_stateless_run, params, err,
                               pool);
@@ -62,9 +64,9 @@ apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
 
 static const agent_statement_t create_stateless_runs = {
     .name = "agent_create_stateless_runs",
-    .params = 9,
+    .params = 10,
     .sql = "select code, body from agent.create_stateless_runs($1, $2, $3, $4, "
-           "$5, $6, $7, $8, $9)"};
+           "$5, $6, $7, $8, $9, $10)"};
 
 apr_status_t agent_run_create_batch(const char **body, agent_db_pool_t *db,
                                     const agent_run_batch_t *batch,
@@ -79,7 +81,8 @@ apr_status_t agent_run_create_batch(const char **body, agent_db_pool_t *db,
                             agent_db_text_array(batch->known_graph_ids, pool),
                             batch->user_id,
                             batch->request,
-                            batch->feedback_url};
+                            batch->feedback_url,
+                            batch->thread_ttl};
 
     return agent_db_pool_call(body, db, &create_stateless_runs, params, err,
                               pool);

@@ -24,6 +24,9 @@ typedef struct agent_run_creation_t {
     const char *request_hash;
     /* AgentFeedbackURL, with {run_id} and {key}; NULL: none. */
     const char *feedback_url;
+    /* How long a thread that it creates is kept without activity, an interval
+     * of PostgreSQL; NULL: for ever. */
+    const char *thread_ttl;
     /* The body as sent. */
     const char *request;
 } agent_run_creation_t;
@@ -59,6 +62,7 @@ typedef struct agent_run_batch_t {
     const char *const *known_graph_ids;
     const char *user_id;
     const char *feedback_url;
+    const char *thread_ttl;
     /* The body as sent: an array. */
     const char *request;
 } agent_run_batch_t;

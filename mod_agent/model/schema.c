@@ -130,6 +130,41 @@ static const agent_check_t superstep_members[] = {
      .high = AGENT_SUPERSTEPS},
     {.key = NULL}};
 
+/* Official servers have keep_latest too. */
+static apr_status_t check_ttl_strategy(const agent_check_t *check,
+                                       agent_raw_t value,
+                                       const agent_json_path_t *path)
+{
+    return agent_raw_equals(value, "delete")
+        ? APR_SUCCESS
+        : agent_check_refuse(path,
+                             "delete: POST /threads/prune deletes all but the "
+                             "latest state");
+}
+
+#define TTL_MINUTES                                                            \
+    .check = agent_check_number, .low = 0.01, .high = AGENT_MOST_TTL
+
+static const agent_check_t ttl_members[] = {
+    {.key = "ttl", TTL_MINUTES},
+    {.key = "strategy", .check = check_ttl_strategy},
+    {.key = NULL}};
+
+/* Minutes, or an object with them. */
+static apr_status_t check_ttl(const agent_check_t *check, agent_raw_t value,
+                              const agent_json_path_t *path)
+{
+    static const agent_check_t minutes = {TTL_MINUTES};
+    static const agent_check_t object = {.members = ttl_members};
+
+    if (agent_raw_kind(value) == AGENT_RAW_NUMBER) {
+        return agent_check_number(&minutes, value, path);
+    }
+    return agent_raw_kind(value) == AGENT_RAW_OBJECT
+        ? agent_check_object(&object, value, path)
+        : agent_check_refuse(path, "minutes, or an object with them as ttl");
+}
+
 static const agent_check_t thread_members[] = {
     {.key = "thread_id", .check = agent_check_uuid},
     {.key = "metadata", .check = agent_check_metadata},
@@ -138,12 +173,12 @@ static const agent_check_t thread_members[] = {
      .check = agent_check_objects,
      .members = superstep_members,
      .high = AGENT_SUPERSTEPS},
-    {.key = "ttl", .check = agent_check_unsupported},
+    {.key = "ttl", .check = check_ttl},
     {.key = NULL}};
 
 static const agent_check_t thread_update_members[] = {
     {.key = "metadata", .check = agent_check_metadata},
-    {.key = "ttl", .check = agent_check_unsupported},
+    {.key = "ttl", .check = check_ttl},
     {.key = NULL}};
 
 /* The server sets the identifiers of configurable for each run. */

@@ -17,8 +17,6 @@
  * agent.split_filter checks the same. */
 #define FILTER_BYTES      16384
 #define FILTER_CONDITIONS 32
-/* Ten years, in minutes. */
-#define MOST_TTL 5256000
 
 /* The length of a label; 0: it is not one. */
 static apr_size_t measure_label(agent_raw_t label, apr_pool_t *pool)
@@ -182,7 +180,10 @@ static const agent_check_t put_members[] = {
     ITEM_MEMBERS,
     {.key = "value", .required = true, .check = check_value},
     {.key = "index", .check = check_index},
-    {.key = "ttl", .check = agent_check_number, .low = 0.01, .high = MOST_TTL},
+    {.key = "ttl",
+     .check = agent_check_number,
+     .low = 0.01,
+     .high = AGENT_MOST_TTL},
     {.key = NULL}};
 
 static const agent_check_t delete_members[] = {ITEM_MEMBERS, {.key = NULL}};

@@ -37,9 +37,9 @@ apr_status_t agent_state_update(const char **changed, agent_db_pool_t *db,
 
 static const agent_statement_t create_thread_state = {
     .name = "agent_create_thread_state",
-    .params = 7,
+    .params = 8,
     .sql = "select code, body, changed from agent.create_thread_state($1, $2, "
-           "$3, $4, $5, $6, $7)"};
+           "$3, $4, $5, $6, $7, $8)"};
 
 apr_status_t agent_state_create(const char **body, const char **changed,
                                 agent_db_pool_t *db,
@@ -52,7 +52,8 @@ apr_status_t agent_state_create(const char **body, const char **changed,
                             creation->user_id,
                             creation->if_exists,
                             agent_state_print_seconds(creation->timeout, pool),
-                            creation->request};
+                            creation->request,
+                            creation->ttl};
 
     return agent_db_pool_call_extra(body, changed, db, &create_thread_state,
                                     params, err, pool);

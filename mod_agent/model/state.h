@@ -20,6 +20,8 @@ typedef struct agent_state_creation_t {
     const char *user_id;
     const char *if_exists;
     apr_interval_time_t timeout;
+    /* As of agent_thread_create(). */
+    const char *ttl;
     const char *request;
 } agent_state_creation_t;
 

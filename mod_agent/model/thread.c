@@ -8,32 +8,34 @@
 
 static const agent_statement_t create_thread = {
     .name = "agent_create_thread",
-    .params = 4,
-    .sql = "select code, body from agent.create_thread($1, $2, $3, $4)"};
+    .params = 5,
+    .sql = "select code, body from agent.create_thread($1, $2, $3, $4, $5)"};
 
 apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
-                                 const char *if_exists, const char *request,
-                                 agent_error_t **err, apr_pool_t *pool)
+                                 const char *if_exists, const char *ttl,
+                                 const char *request, agent_error_t **err,
+                                 apr_pool_t *pool)
 {
     const char *params[] = {ref->deployment_id, ref->thread_id, if_exists,
-                            request};
+                            request, ttl};
 
     return agent_db_pool_call(body, db, &create_thread, params, err, pool);
 }
 
 static const agent_statement_t get_thread = {
     .name = "agent_get_thread",
-    .params = 3,
+    .params = 4,
     .is_repeatable = true,
-    .sql = "select code, body, cursor from agent.get_thread($1, $2, $3)"};
+    .sql = "select code, body, cursor from agent.get_thread($1, $2, $3, $4)"};
 
 apr_status_t agent_thread_get(const char **body, const char **cursor,
                               agent_db_pool_t *db, const agent_run_ref_t *ref,
-                              agent_error_t **err, apr_pool_t *pool)
+                              bool has_ttl, agent_error_t **err,
+                              apr_pool_t *pool)
 {
     const char *params[] = {ref->deployment_id, ref->thread_id,
-                            AGENT_VALUES_LIMIT};
+                            AGENT_VALUES_LIMIT, has_ttl ? "t" : "f"};
 
     return agent_db_pool_call_extra(body, cursor, db, &get_thread, params, err,
                                     pool);

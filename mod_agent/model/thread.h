@@ -10,17 +10,20 @@
 #include "thread_cursor.h"
 
 /* Creates the thread ref->thread_id. request: the body as sent. if_exists:
- * raise (error THREAD_EXISTS) or do_nothing, which returns the existing one. */
+ * raise (error THREAD_EXISTS) or do_nothing: returns the existing one. ttl: of
+ * a request without one, an interval of PostgreSQL; NULL: none. */
 apr_status_t agent_thread_create(const char **body, agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
-                                 const char *if_exists, const char *request,
-                                 agent_error_t **err, apr_pool_t *pool);
+                                 const char *if_exists, const char *ttl,
+                                 const char *request, agent_error_t **err,
+                                 apr_pool_t *pool);
 
 /* Returns the record of a thread, with its values; *cursor as in values.h.
- * Error: THREAD_NOT_FOUND. */
+ * has_ttl: with its ttl, if it has one. Error: THREAD_NOT_FOUND. */
 apr_status_t agent_thread_get(const char **body, const char **cursor,
                               agent_db_pool_t *db, const agent_run_ref_t *ref,
-                              agent_error_t **err, apr_pool_t *pool);
+                              bool has_ttl, agent_error_t **err,
+                              apr_pool_t *pool);
 
 /* Returns how many bytes the state of a thread takes. page->body NULL: as
  * below. Error: THREAD_NOT_FOUND. */
@@ -43,8 +46,8 @@ apr_status_t agent_thread_count(agent_page_t *page, agent_db_pool_t *db,
                                 const char *max_bytes, agent_error_t **err,
                                 apr_pool_t *pool);
 
-/* Merges metadata into those of a thread, and returns the record as
- * agent_thread_get(). request: the body as sent. Also INVALID: too many. */
+/* Merges metadata into those of a thread, sets its ttl, and returns the record
+ * as agent_thread_get(). request: the body as sent. Also INVALID: too many. */
 apr_status_t agent_thread_update(const char **body, const char **cursor,
                                  agent_db_pool_t *db,
                                  const agent_run_ref_t *ref,
@@ -121,24 +124,20 @@ enum {
 };
 
 /*
- * Polls a thread's stream. The first cursor comes from
- * agent_thread_find_end() or Last-Event-ID; a stream polls when it is woken by
- * the thread's id, until THREAD_NOT_FOUND.
- *
- * Rows in order. The cursor after a row is its ID, which is sent as the event's
- * id too.
- *   NAME set: an event to send. Each attempt of a run begins with `metadata`
- *     {run_id, attempt}, in mode lifecycle the start of the run.
- *   STATUS set: the run RUN is final (`run_done`). RUN NULL, STATUS `deleted`:
- *     the run at the cursor was rolled back or deleted. CHECKPOINT: the state
- *     after the run, for mode state_update, if it left one.
- *   Both NULL: nothing to send, the cursor moves.
- *   MORE "t" (last row only): more events can be read at once.
- *   CURSOR: of values in DATA that are sent in parts (values.h); of several
- *     rows only one has it.
- * names: NULL-terminated names of the events to return ({"metadata"} for
- * lifecycle, {} for state_update alone), NULL for all (run_modes). limit, gaps
- * and the bound of 64 KB: as agent_run_read_events().
+ * Polls a thread's stream. The first cursor comes from agent_thread_find_end()
+ * or Last-Event-ID; a stream polls when it is woken by the thread's id, until
+ * THREAD_NOT_FOUND. Rows in order. The cursor after a row is its ID, which is
+ * sent as the event's id too. NAME set: an event to send. Each attempt of a run
+ * begins with `metadata` {run_id, attempt}, in mode lifecycle the start of the
+ * run. STATUS set: the run RUN is final (`run_done`). RUN NULL, STATUS
+ * `deleted`: the run at the cursor was rolled back or deleted. CHECKPOINT: the
+ * state after the run, for mode state_update, if it left one. Both NULL:
+ * nothing to send, the cursor moves. MORE "t" (last row only): more events can
+ * be read at once. CURSOR: of values in DATA that are sent in parts (values.h);
+ * of several rows only one has it. names: NULL-terminated names of the events
+ * to return ({"metadata"} for lifecycle, {} for state_update alone), NULL for
+ * all (run_modes). limit, gaps and the bound of 64 KB: as
+ * agent_run_read_events().
  */
 apr_status_t agent_thread_read_events(agent_db_result_t **events,
                                       agent_db_pool_t *db,

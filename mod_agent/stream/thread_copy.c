@@ -60,7 +60,7 @@ static agent_turn_t respond(copy_t *copy, apr_status_t rv,
 
     if (rv == APR_SUCCESS) {
         rv = agent_thread_get(&body, &cursor, call->child->turn_db, &copy->ref,
-                              &call->err, scratch);
+                              false, &call->err, scratch);
     }
     if (rv == APR_SUCCESS && cursor != NULL) {
         return agent_large_values_begin(&copy->values, call, &copy->ref, body,

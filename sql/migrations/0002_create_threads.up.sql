@@ -24,10 +24,10 @@ create table agent.threads (
     created_at          timestamptz not null,
     updated_at          timestamptz not null,
     state_updated_at    timestamptz,
+    ttl                 interval,
     updated_hour timestamp not null generated always as (date_trunc('hour', updated_at at time zone 'UTC')) stored,
     constraint threads_pkey primary key (deployment_id, thread_id),
-    constraint threads_status_check
-        check (status in ('idle', 'busy', 'interrupted', 'error')),
+    constraint threads_status_check check (status in ('idle', 'busy', 'interrupted', 'error')),
     constraint threads_active_check check ((status = 'busy') = (active_run_id is not null))
 ) with (fillfactor = 70);
 comment on table agent.threads is
@@ -49,8 +49,7 @@ comment on column agent.threads.active_run_id is
 comment on column agent.threads.head_checkpoint_id is
     'Checkpoint with the current state, null before the first one.';
 comment on column agent.threads.head_run_id is 'Copy of run_id of the head checkpoint.';
-comment on column agent.threads.head_has_next is
-    'True when the head checkpoint has nodes left to execute.';
+comment on column agent.threads.head_has_next is 'True when the head checkpoint has nodes left to execute.';
 comment on column agent.threads.state_deletions is
     'How often checkpoints of the thread were deleted: a copy that is under way is then not of one moment.';
 comment on column agent.threads.is_deleted is
@@ -58,6 +57,7 @@ comment on column agent.threads.is_deleted is
 comment on column agent.threads.created_at is 'When it was created.';
 comment on column agent.threads.updated_at is 'When it was last changed.';
 comment on column agent.threads.state_updated_at is 'When the head last moved.';
+comment on column agent.threads.ttl is 'How long it is kept without a run or an update of the state; null: for ever.';
 comment on column agent.threads.updated_hour is
     'The hour of updated_at: an index of it orders searches, and changes once an hour, not with each change.';
 
@@ -83,8 +83,8 @@ create table agent.thread_expiries (
     constraint thread_expiries_pkey primary key (deployment_id, thread_id)
 );
 comment on table agent.thread_expiries is
-    'Threads scheduled for deletion. A separate table, so that threads and runs have no index on '
-    'a column that each end of a run changes.';
+    'Threads scheduled for deletion. A separate table, so that other threads have no row, and threads and runs no '
+    'index on a column that each end of a run changes.';
 comment on column agent.thread_expiries.deployment_id is 'Its deployment.';
 comment on column agent.thread_expiries.thread_id is 'The thread.';
 comment on column agent.thread_expiries.expires_at is 'Not deleted before.';

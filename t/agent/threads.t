@@ -70,7 +70,9 @@ is_deeply $same->{json}{metadata}, $given->{json}{metadata},
     is $client->get($path)->{json}{metadata}{more}, 2, 'update thread: with return=minimal it is applied';
     is $update->({})->{status}, 200, 'update thread: a body without metadata is accepted';
     is $update->({ metadata => [] })->{status}, 422, 'update thread: metadata that is not an object is 422';
-    is $update->({ ttl => 5 })->{status}, 422, 'update thread: ttl is 422';
+    is $update->({ ttl => { ttl => 5, strategy => 'delete' } })->{status}, 200, 'update thread: ttl is accepted';
+    is $client->get("$path?include=ttl")->{json}{ttl}{ttl_minutes}, 5, 'get thread: include=ttl shows the ttl';
+    is $update->({ ttl => 'x' })->{status}, 422, 'update thread: a wrong ttl is 422';
     is $update->({ metadata => { map { ("k$_" => 1) } 1 .. 64 } })->{json}{code}, 'invalid_value', 'update thread: more than 64 members are 422';
     is $client->request('PATCH', "/threads/$UNKNOWN", {})->{json}{code}, 'thread_not_found', 'update thread: an unknown thread is 404';
 }

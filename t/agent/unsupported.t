@@ -144,13 +144,8 @@ is create($runs[0], config => { configurable => { thread_id => $OTHER } })->{jso
     $thread, 'config: the identifiers of the server replace those of the client';
 
 # ---- threads ----
-for my $case (
-    [ ttl => [ 5, { ttl => 5, strategy => 'delete' }, { strategy => 'keep_latest' } ], [ {}, undef ] ],
-) {
-    my ($key, $refused, $accepted) = @$case;
-    is_refused($client->post('/threads', { $key => $_ }), "/$key: $NOT_YET", "unsupported: /$key " . text_of($_)) for @$refused;
-    is_accepted($client->post('/threads', { $key => $_ }), "unsupported: /$key " . text_of($_)) for @$accepted;
-}
+is_refused($client->post('/threads', { ttl => { ttl => 5, strategy => 'keep_latest' } }),
+    '/ttl/strategy: expected delete: POST /threads/prune deletes all but the latest state.', 'unsupported: /ttl/strategy "keep_latest"');
 
 # ---- parameters ----
 is_accepted($client->get("/threads/$thread?include=$_"), "include: \"$_\"") for 'ttl', 'ttl,ttl', '';

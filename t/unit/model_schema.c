@@ -182,6 +182,13 @@ static void checkpoint_during_agrees_with_durability(void **state)
         during);
 }
 
+static apr_status_t check_threads(const agent_fields_t **fields,
+                                  agent_raw_t body, agent_error_t **err,
+                                  apr_pool_t *pool)
+{
+    return agent_schema_threads(body, err, pool);
+}
+
 /* Not null, which is the same as absent. */
 static void an_unsupported_member_may_have_its_default(void **state)
 {
@@ -191,44 +198,15 @@ static void an_unsupported_member_may_have_its_default(void **state)
         "true", "0", "5", "\"a\"", "[1]", "[[]]", "[null]", "{\"a\":null}"};
 
     for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++) {
-        assert_null(check(agent_schema_thread,
-                          apr_psprintf(*state, "{\"ttl\":%s}", defaults[i]),
+        assert_null(check(check_threads,
+                          apr_psprintf(*state, "{\"extract\":%s}", defaults[i]),
                           *state));
     }
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         assert_string_equal(
-            check(agent_schema_thread,
-                  apr_psprintf(*state, "{\"ttl\":%s}", others[i]), *state),
-            "/ttl: expected none: it is not supported yet.");
-    }
-}
-
-static void supersteps_are_lists_of_updates(void **state)
-{
-    static const char *const cases[][2] = {
-        {"[]", NULL},
-        {"[{\"updates\":[{}]}]", NULL},
-        {"[{\"updates\":[{\"values\":[[\"a\",1]],\"as_node\":\"n\"},"
-         "{\"command\":{}}]},{\"updates\":[{}]}]",
-         NULL},
-        {"{}", "/supersteps: expected 0 to 1000 objects."},
-        {"[{}]", "/supersteps/0/updates: "},
-        {"[{\"updates\":[]}]",
-         "/supersteps/0/updates: expected 1 to 1000 objects."},
-        {"[{\"updates\":[{\"as_node\":1}]}]",
-         "/supersteps/0/updates/0/as_node: "}};
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        const char *detail = check(
-            agent_schema_thread,
-            apr_psprintf(*state, "{\"supersteps\":%s}", cases[i][0]), *state);
-
-        if (cases[i][1] == NULL) {
-            assert_null(detail);
-        }
-        else {
-            assert_memory_equal(detail, cases[i][1], strlen(cases[i][1]));
-        }
+            check(check_threads,
+                  apr_psprintf(*state, "{\"extract\":%s}", others[i]), *state),
+            "/extract: expected none: it is not supported yet.");
     }
 }
 
@@ -299,20 +277,6 @@ static void metadata_is_limited(void **state)
         check(agent_schema_thread, make_metadata(1, 65, 5, *state), *state));
     assert_non_null(
         check(agent_schema_thread, make_metadata(1, 5, 513, *state), *state));
-}
-
-static void the_client_may_choose_the_id_of_a_thread(void **state)
-{
-    assert_null(check(agent_schema_thread,
-                      "{\"thread_id\":\"018F2D6E-7C4B-7ABC-9DEF-0123456789AB\","
-                      "\"if_exists\":\"do_nothing\"}",
-                      *state));
-    assert_string_equal(
-        check(agent_schema_thread, "{\"thread_id\":\"x\"}", *state),
-        "/thread_id: expected a UUID.");
-    assert_string_equal(
-        check(agent_schema_thread, "{\"if_exists\":\"x\"}", *state),
-        "/if_exists: expected raise or do_nothing.");
 }
 
 static void feedback_keys_are_limited(void **state)
@@ -474,7 +438,6 @@ static void lengths_are_those_of_the_decoded_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(supersteps_are_lists_of_updates),
         CHECK_TEST(a_run_needs_an_assistant),
         CHECK_TEST(a_body_is_an_object),
         CHECK_TEST(good_members_of_a_run_are_accepted),
@@ -483,7 +446,6 @@ int main(void)
         CHECK_TEST(an_unsupported_member_may_have_its_default),
         CHECK_TEST(some_members_are_honoured_by_some_endpoints),
         CHECK_TEST(metadata_is_limited),
-        CHECK_TEST(the_client_may_choose_the_id_of_a_thread),
         CHECK_TEST(feedback_keys_are_limited),
         CHECK_TEST(an_assistant_has_at_most_64_bytes),
         CHECK_TEST(a_run_has_at_most_64_stream_modes),

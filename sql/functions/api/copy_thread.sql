@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /threads/{thread_id}/copy, in pieces: call again, each time in a transaction of its own, until body is null. The
 -- copy has the head that the thread had at the first call, and the checkpoints before it, which are immutable, and
--- those of subgraphs of that time; it does not lock the thread. Until the last piece it cannot be read;
--- agent.sweep_copies deletes one that is not continued.
+-- those of subgraphs of that time, and the ttl of the thread, which it does not lock. Until the last piece it cannot be
+-- read; agent.sweep_copies deletes one that is not continued.
 -- p_copy_id: the id of the copy. p_continued: not the first call.
 -- Returns: ok, body: more when something is left, else null; waiting: what a deleted run has left, which would end the
 --          copy, was deleted in its place, or a piece of that: call again in the same way; source_not_found;
@@ -26,6 +26,7 @@ declare
     v_left  bigint := agent.copy_bytes();
     v_copy  agent.thread_copies;
     v_swept uuid;
+    v_ttl   interval;
 begin
     if p_continued then
         update agent.thread_copies c
@@ -86,11 +87,12 @@ begin
     end if;
 
     -- Last: a deletion that this does not see came after everything that was read.
-    perform from agent.threads t
-      where t.deployment_id = p_deployment_id
-        and t.thread_id = p_thread_id
-        and t.created_at = v_copy.source_created_at
-        and t.state_deletions = v_copy.state_deletions;
+    select t.ttl into v_ttl
+      from agent.threads t
+     where t.deployment_id = p_deployment_id
+       and t.thread_id = p_thread_id
+       and t.created_at = v_copy.source_created_at
+       and t.state_deletions = v_copy.state_deletions;
     if not found or v_left is null then
         update agent.thread_copies c
            set expires_at = v_now
@@ -107,12 +109,16 @@ begin
 
     insert into agent.threads (
         deployment_id, thread_id, status, run_seq, assistant_id, metadata, config, head_checkpoint_id, head_run_id,
-        head_has_next, created_at, updated_at, state_updated_at)
+        head_has_next, created_at, updated_at, state_updated_at, ttl)
     values (
         p_deployment_id, p_copy_id, case when v_copy.head_has_next then 'interrupted' else 'idle' end,
         v_copy.run_seq, v_copy.assistant_id, v_copy.metadata || jsonb_build_object('thread_id', p_copy_id),
         v_copy.config, v_copy.head_checkpoint_id, v_copy.head_run_id, v_copy.head_has_next, v_now, v_now,
-        case when v_copy.head_checkpoint_id is not null then v_now end);
+        case when v_copy.head_checkpoint_id is not null then v_now end, v_ttl);
+    if v_ttl is not null then
+        insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
+        values (p_deployment_id, p_copy_id, v_now + v_ttl);
+    end if;
     delete from agent.thread_copies c
      where c.deployment_id = p_deployment_id
        and c.thread_id = p_copy_id;

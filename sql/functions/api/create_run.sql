@@ -7,6 +7,7 @@
 --          in another transaction, with body as p_before (null at the first call). Runs that others create
 --          between these calls go on: they come before the new one, which is created by the last call.
 --          changed: the thread and the runs that this call ended, null for none.
+-- p_ttl: of a thread that it creates, as in agent.create_thread; its time begins with the end of the run.
 -- Bound:   one run record, and 37 bytes for each of 101 runs.
 --          Held by `then 100000 else 40000 end` in sql/functions/internal/preempt_runs.sql and `select 4000000` in
 --          sql/functions/inline/deletion_bytes.sql.
@@ -25,6 +26,7 @@ create or replace function agent.create_run(
     p_request json,
     p_feedback_url text default null,
     p_before bigint default null,
+    p_ttl interval default null,
     out code text,
     out body text,
     out changed text
@@ -79,8 +81,8 @@ begin
     end if;
 
     if v_thread.thread_id is null then
-        insert into agent.threads (deployment_id, thread_id, created_at, updated_at)
-        values (p_deployment_id, p_thread_id, agent.now(), agent.now())
+        insert into agent.threads (deployment_id, thread_id, ttl, created_at, updated_at)
+        values (p_deployment_id, p_thread_id, p_ttl, agent.now(), agent.now())
             on conflict (deployment_id, thread_id) do nothing;
     end if;
 
@@ -128,5 +130,5 @@ end
 $function$;
 
 comment on function agent.create_run(
-    uuid, uuid, uuid, uuid, text, text[], text, text, text, text, json, text, bigint) is
+    uuid, uuid, uuid, uuid, text, text[], text, text, text, text, json, text, bigint, interval) is
     'POST /threads/{thread_id}/runs.';

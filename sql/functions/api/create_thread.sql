@@ -1,13 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /threads. p_if_exists: raise, or do_nothing, which returns the existing thread.
+-- p_ttl: how long it is kept without activity, if the request does not say so; null: for ever.
 -- Returns: ok with the thread record; thread_exists when the id is taken, by a thread whose
 --          deletion has begun too, and p_if_exists is raise or the thread cannot be returned.
--- Locks:   the new row; none on an existing one.
+-- Locks:   the new rows; none on an existing thread.
 create or replace function agent.create_thread(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_if_exists text,
     p_request json,
+    p_ttl interval default null,
     out code text,
     out body text
 )
@@ -17,17 +19,22 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_now timestamptz := agent.now();
+    v_ttl interval := agent.read_ttl(p_request -> 'ttl', p_ttl);
 begin
-    insert into agent.threads as t (deployment_id, thread_id, metadata, created_at, updated_at)
+    insert into agent.threads as t (deployment_id, thread_id, metadata, ttl, created_at, updated_at)
     values (
         p_deployment_id, p_thread_id,
         -- A JSON null counts as absent.
-        coalesce(nullif((p_request -> 'metadata')::jsonb, 'null'), '{}'), v_now, v_now)
+        coalesce(nullif((p_request -> 'metadata')::jsonb, 'null'), '{}'), v_ttl, v_now, v_now)
         on conflict (deployment_id, thread_id) do nothing
     returning agent.render_thread(t, null, '{}') into body;
 
     if found then
         code := 'ok';
+        if v_ttl is not null then
+            insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
+            values (p_deployment_id, p_thread_id, v_now + v_ttl);
+        end if;
     elsif p_if_exists = 'do_nothing' then
         select g.code, g.body into code, body
           from agent.get_thread(p_deployment_id, p_thread_id) g;
@@ -40,4 +47,4 @@ begin
 end
 $function$;
 
-comment on function agent.create_thread(uuid, uuid, text, json) is 'POST /threads.';
+comment on function agent.create_thread(uuid, uuid, text, json, interval) is 'POST /threads.';

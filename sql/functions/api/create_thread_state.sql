@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /threads with supersteps: creates a thread whose state a call of its graph makes. p_call_id, p_user_id,
--- p_seconds: as in agent.update_state; p_if_exists: as in agent.create_thread. A thread that exists stays as it is.
--- When the call fails the thread is deleted, unless a run was created on it (agent.finish_calls).
+-- p_seconds: as in agent.update_state; p_if_exists, p_ttl: as in agent.create_thread. A thread that exists stays as it
+-- is. When the call fails the thread is deleted, unless a run was created on it (agent.finish_calls).
 -- Returns: ok, changed: the thread and the call, whose result, the thread record, agent.join_call returns; without
 --          changed, body: the record of a thread that exists; thread_exists; no_graph; graph_not_found.
--- Locks:   the new row.
+-- Locks:   the new rows.
 create or replace function agent.create_thread_state(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -13,6 +13,7 @@ create or replace function agent.create_thread_state(
     p_if_exists text,
     p_seconds double precision,
     p_request json,
+    p_ttl interval default null,
     out code text,
     out body text,
     out changed text
@@ -25,10 +26,10 @@ declare
     v_thread   agent.threads;
 begin
     select c.code, c.body into code, body
-      from agent.create_thread(p_deployment_id, p_thread_id, 'raise', p_request) c;
+      from agent.create_thread(p_deployment_id, p_thread_id, 'raise', p_request, p_ttl) c;
     if code <> 'ok' then
         select c.code, c.body into code, body
-          from agent.create_thread(p_deployment_id, p_thread_id, p_if_exists, p_request) c;
+          from agent.create_thread(p_deployment_id, p_thread_id, p_if_exists, p_request, p_ttl) c;
         return;
     end if;
     body := null;
@@ -39,6 +40,9 @@ begin
         code := 'graph_not_found';
     end if;
     if code <> 'ok' then
+        delete from agent.thread_expiries e
+         where e.deployment_id = p_deployment_id
+           and e.thread_id = p_thread_id;
         delete from agent.threads t
          where t.deployment_id = p_deployment_id
            and t.thread_id = p_thread_id;
@@ -57,5 +61,5 @@ begin
 end
 $function$;
 
-comment on function agent.create_thread_state(uuid, uuid, uuid, text, text, double precision, json) is
+comment on function agent.create_thread_state(uuid, uuid, uuid, text, text, double precision, json, interval) is
     'POST /threads with supersteps.';

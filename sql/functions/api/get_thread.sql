@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- GET /threads/{thread_id}.
+-- GET /threads/{thread_id}. p_has_ttl: whether the record has ttl, if the thread has one.
 -- Returns: ok with the thread record, its values those of the head checkpoint; thread_not_found.
 --          cursor: as of agent.get_state, of values of more than p_max_bytes, null = any size.
 -- Locks:   none.
@@ -7,6 +7,7 @@ create or replace function agent.get_thread(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_max_bytes bigint default null,
+    p_has_ttl boolean default false,
     out code text,
     out body text,
     out cursor text
@@ -16,7 +17,8 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set plan_cache_mode = force_generic_plan
 as $function$
 begin
-    select 'ok', c.body, c.cursor into code, body, cursor
+    select 'ok', case when p_has_ttl and t.ttl is not null then agent.prepend_ttl(t, c.body) else c.body end, c.cursor
+      into code, body, cursor
       from agent.threads t
      cross join lateral agent.compose_thread(t, null, p_max_bytes) c
      where t.deployment_id = p_deployment_id
@@ -28,4 +30,4 @@ begin
 end
 $function$;
 
-comment on function agent.get_thread(uuid, uuid, bigint) is 'GET /threads/{thread_id}.';
+comment on function agent.get_thread(uuid, uuid, bigint, boolean) is 'GET /threads/{thread_id}.';

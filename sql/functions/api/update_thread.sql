@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- PATCH /threads/{thread_id}: members of metadata replace those of the thread, which keeps the others.
+-- PATCH /threads/{thread_id}: members of metadata replace those of the thread, which keeps the others; a ttl replaces
+-- that of the thread, and its time begins. A temporary thread has none.
 -- Returns: ok with the thread record and its cursor, as agent.get_thread; thread_not_found; invalid_value when the
 --          metadata would have more than 64 members of clients.
--- Locks:   the thread.
+-- Locks:   the thread, then its expiry.
 create or replace function agent.update_thread(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -16,19 +17,33 @@ language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    v_ttl   constant interval := agent.read_ttl(p_request -> 'ttl', null);
+    v_now   constant timestamptz := agent.now();
     -- A JSON null counts as absent.
     v_given jsonb := coalesce(nullif((p_request -> 'metadata')::jsonb, 'null'), '{}');
 begin
     update agent.threads t
        set metadata = t.metadata || v_given,
-           updated_at = agent.now()
+           ttl = case when not t.temporary then coalesce(v_ttl, t.ttl) end,
+           updated_at = v_now
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
        and not t.is_deleted
        and (
             select count(*)
               from jsonb_object_keys((t.metadata || v_given) - array['graph_id', 'assistant_id', 'thread_id'])) <= 64;
-    if not found and exists (
+    if found then
+        -- The end of an unfinished run sets it again.
+        insert into agent.thread_expiries as e (deployment_id, thread_id, expires_at)
+        select t.deployment_id, t.thread_id, v_now + t.ttl
+          from agent.threads t
+         where t.deployment_id = p_deployment_id
+           and t.thread_id = p_thread_id
+           and t.ttl is not null
+           and v_ttl is not null
+            on conflict (deployment_id, thread_id) do update
+           set expires_at = excluded.expires_at;
+    elsif exists (
         select from agent.threads t
          where t.deployment_id = p_deployment_id
            and t.thread_id = p_thread_id

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Creates a thread that is busy with a new run. Members of the request that concern other runs have no
--- effect on a new thread; the server refuses those that name a checkpoint.
+-- effect on a new thread; the server refuses those that name a checkpoint. p_ttl: of a thread that is not temporary.
 -- Returns: the run record of the API.
 -- Locks:   the new rows.
 create or replace function agent.enqueue_stateless_run(
@@ -12,7 +12,8 @@ create or replace function agent.enqueue_stateless_run(
     p_idempotency_key text,
     p_request_hash text,
     p_feedback_url text,
-    p_request agent.run_request
+    p_request agent.run_request,
+    p_ttl interval
 ) returns json
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set plan_cache_mode = force_generic_plan
@@ -22,14 +23,15 @@ declare
     v_thread agent.threads;
 begin
     insert into agent.threads as t (
-        deployment_id, thread_id, status, active_run_id, run_seq, assistant_id, metadata, temporary, created_at,
-        updated_at)
+        deployment_id, thread_id, status, active_run_id, run_seq, assistant_id, metadata, temporary, ttl,
+        created_at, updated_at)
     values (
         p_deployment_id, p_thread_id, 'busy', p_run_id, 1,
         case when not p_assistant.is_system then p_assistant.assistant_id end,
         jsonb_build_object(
             'graph_id', p_assistant.graph_id, 'assistant_id', p_assistant.assistant_id),
-        p_request.on_completion is distinct from 'keep', v_now, v_now)
+        p_request.on_completion is distinct from 'keep',
+        case when p_request.on_completion = 'keep' then p_ttl end, v_now, v_now)
     returning t.* into v_thread;
     return agent.enqueue_run(
         v_thread, p_assistant, p_run_id, 'reject', p_user_id, p_idempotency_key, p_request_hash,
@@ -38,5 +40,5 @@ end
 $function$;
 
 comment on function agent.enqueue_stateless_run(
-    uuid, uuid, uuid, agent.assistants, text, text, text, text, agent.run_request) is
+    uuid, uuid, uuid, agent.assistants, text, text, text, text, agent.run_request, interval) is
     'Creates a thread that is busy with a new run.';

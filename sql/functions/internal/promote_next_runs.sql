@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- For runs that have left the queue: when one was the active run of its thread, makes the next blocked run
 -- ready and sets the status of the thread: busy with a next run, error after error or timeout, interrupted
--- when the head has a next node, else idle. A temporary thread without unfinished runs is scheduled for
--- deletion after agent.expiry_delay().
+-- when the head has a next node, else idle. A thread without unfinished runs is scheduled for deletion: a temporary
+-- one after agent.expiry_delay(), another one after its ttl, if it has one.
 -- Returns: nothing.
 -- Locks:   the caller holds the threads; takes their expiries and the promoted queue rows.
 create or replace function agent.promote_next_runs(p_ends agent.run_end[]) returns void
@@ -45,13 +45,14 @@ begin
                ) x
          where t.ctid = x.row_id
            and t.active_run_id = x.run_id
-        returning t.deployment_id, t.thread_id, t.active_run_id, t.head_checkpoint_id, t.temporary
+        returning t.deployment_id, t.thread_id, t.active_run_id, t.head_checkpoint_id,
+                  case when t.temporary then agent.expiry_delay() else t.ttl end as ttl
     ),
     expiring as (
         insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
-        select s.deployment_id, s.thread_id, v_now + agent.expiry_delay()
+        select s.deployment_id, s.thread_id, v_now + s.ttl
           from moved s
-         where s.temporary
+         where s.ttl is not null
            and s.active_run_id is null
             on conflict (deployment_id, thread_id) do update set expires_at = excluded.expires_at
     )

@@ -20,9 +20,15 @@ sub deployment { return $_[0]{deployment} }
 
 sub thread {
     my ($self, %request) = @_;
+    return $self->thread_with(undef, %request);
+}
+
+# A thread of a server with that AgentThreadTTL.
+sub thread_with {
+    my ($self, $ttl, %request) = @_;
     my $id = AgentSQL::uuid();
     my ($code, $body) = $self->{session}->call(
-        'create_thread', $self->{deployment}, $id, 'raise', AgentSQL::encode(\%request));
+        'create_thread', $self->{deployment}, $id, 'raise', AgentSQL::encode(\%request), $ttl);
     die "create_thread: $code" if $code ne 'ok';
     return $id;
 }
@@ -37,7 +43,7 @@ sub try_run {
         $with{assistant} || $AgentSQL::ASSISTANT,
         exists $with{graph} ? $with{graph} : 'agent', $with{graphs} || ['agent'],
         $with{strategy} || 'enqueue', $with{user}, $with{key}, $with{hash},
-        ref $request ? AgentSQL::encode($request) : $request, $with{feedback}, $with{before});
+        ref $request ? AgentSQL::encode($request) : $request, $with{feedback}, $with{before}, $with{ttl});
     return ($code, $body, $run);
 }
 
@@ -57,7 +63,7 @@ sub try_stateless {
         $with{assistant} || $AgentSQL::ASSISTANT,
         exists $with{graph} ? $with{graph} : 'agent', ['agent'],
         $with{user}, $with{key}, $with{hash},
-        AgentSQL::encode($with{request} || {}), $with{feedback});
+        AgentSQL::encode($with{request} || {}), $with{feedback}, $with{ttl});
     return ($code, $body, $run, $thread);
 }
 
