@@ -122,6 +122,7 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
     PICK(thread_ttl, -1);
     PICK(feedback_url, NULL);
     PICK(origins, NULL);
+    PICK(headers, NULL);
     return merged;
 }
 
@@ -302,4 +303,9 @@ const char *agent_config_feedback_url(const agent_dir_config_t *config)
 const apr_array_header_t *agent_config_origins(const agent_dir_config_t *config)
 {
     return apr_is_empty_array(config->origins) ? NULL : config->origins;
+}
+
+const apr_array_header_t *agent_config_headers(const agent_dir_config_t *config)
+{
+    return apr_is_empty_array(config->headers) ? NULL : config->headers;
 }

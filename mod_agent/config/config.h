@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The configuration, read through getters that return defaults for unset
+/* The configuration, read through getters that return defaults for unset
  * values. Unset is -1 or NULL; directives.c sets the values, config.c merges
- * them.
- */
+ * them. */
 #ifndef AGENT_CONFIG_H
 #define AGENT_CONFIG_H
 
@@ -77,6 +75,7 @@ typedef struct agent_dir_config_t {
     /* NULL: inherited; empty: none. */
     const char *feedback_url;
     apr_array_header_t *origins; /* of agent_origin_pattern_t */
+    apr_array_header_t *headers; /* of agent_header_pattern_t */
 } agent_dir_config_t;
 
 /* For the module record: create configurations with all values unset, and merge
@@ -143,7 +142,8 @@ apr_interval_time_t agent_config_thread_ttl(const agent_dir_config_t *config);
 /* A URL with {run_id} and {key}; NULL = none. */
 const char *agent_config_feedback_url(const agent_dir_config_t *config);
 /* Of agent_origin_pattern_t; NULL without AgentAllowOrigin. */
-const apr_array_header_t *agent_config_origins(
-    const agent_dir_config_t *config);
+const apr_array_header_t *agent_config_origins(const agent_dir_config_t *);
+/* Of agent_header_pattern_t; NULL without AgentConfigurableHeaders. */
+const apr_array_header_t *agent_config_headers(const agent_dir_config_t *);
 
 #endif

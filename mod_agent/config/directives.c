@@ -432,6 +432,10 @@ const command_rec agent_directives[] = {
                     RSRC_CONF | ACCESS_CONF,
                     "origins of web pages that may use the API, besides its "
                     "own (default: none)"),
+    AP_INIT_ITERATE("AgentConfigurableHeaders", agent_directive_headers, NULL,
+                    RSRC_CONF | ACCESS_CONF,
+                    "request headers that runs get in config.configurable, or "
+                    "None (default: None)"),
     AP_INIT_TAKE1(
         "AgentMultitaskDefault", set_multitask, NULL, RSRC_CONF | ACCESS_CONF,
         "strategy for a second run on a busy thread: reject, enqueue, "

@@ -13,7 +13,9 @@ static apr_status_t read_headers(agent_run_batch_t *batch, agent_call_t *call)
 {
     agent_run_creation_t creation = {0};
 
-    if (agent_creation_read_headers(&creation, call) != APR_SUCCESS) {
+    if (agent_creation_read_headers(&creation, call) != APR_SUCCESS
+        || agent_creation_read_configurable(&batch->headers, call)
+            != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     if (creation.idempotency_key != NULL) {

@@ -9,6 +9,9 @@
 #include <apr_strings.h>
 
 #include "../config/graph.h"
+#include "../core/header.h"
+#include "../core/json.h"
+#include "../core/scan.h"
 #include "../core/uuid.h"
 #include "../core/wake.h"
 #include "../http/request.h"
@@ -21,6 +24,9 @@
 #define USER_ID_BYTES         128
 #define IDEMPOTENCY_KEY_BYTES 255
 #define API_KEY_BYTES         256
+/* Of the headers that a run gets, together with their names. */
+#define CONFIGURABLE_HEADERS 64
+#define CONFIGURABLE_BYTES   8192
 
 /* A bigint as text. */
 #define CURSOR_SIZE 21
@@ -163,6 +169,59 @@ apr_status_t agent_creation_read_headers(agent_run_creation_t *creation,
     return APR_SUCCESS;
 }
 
+/* A member of the object. *bytes: those of all so far. */
+static apr_status_t add_header(apr_array_header_t *members, size_t *bytes,
+                               const apr_table_entry_t *header,
+                               agent_call_t *call)
+{
+    size_t length = strlen(header->val);
+    char *name = apr_pstrdup(call->pool, header->key);
+
+    ap_str_tolower(name);
+    *bytes += strlen(name) + length;
+    if (members->nelts == CONFIGURABLE_HEADERS || *bytes > CONFIGURABLE_BYTES) {
+        return agent_error_setf(&call->err, AGENT_E_HEAD_TOO_LARGE, call->pool,
+                                "The headers that the run gets: expected at "
+                                "most %d, of %d bytes together.",
+                                CONFIGURABLE_HEADERS, CONFIGURABLE_BYTES);
+    }
+    if (!agent_scan_is_utf8(header->val, length)) {
+        return agent_error_setf(&call->err, AGENT_E_BAD_REQUEST, call->pool,
+                                "Header %s: expected UTF-8.", name);
+    }
+    APR_ARRAY_PUSH(members, const char *) = apr_pstrcat(
+        call->pool, agent_json_quote(name, call->pool), ":",
+        agent_json_quote(header->val, call->pool), NULL);
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_creation_read_configurable(const char **out,
+                                              agent_call_t *call)
+{
+    const apr_array_header_t *patterns = agent_config_headers(call->dir);
+    const apr_array_header_t *headers = apr_table_elts(call->r->headers_in);
+    apr_array_header_t *members = apr_array_make(call->pool, 4,
+                                                 sizeof(const char *));
+    size_t bytes = 0;
+
+    *out = NULL;
+    for (int i = 0; patterns != NULL && i < headers->nelts; i++) {
+        const apr_table_entry_t *header = &APR_ARRAY_IDX(
+            headers, i, const apr_table_entry_t);
+
+        if (agent_header_is_selected(patterns, header->key)
+            && add_header(members, &bytes, header, call) != APR_SUCCESS) {
+            return APR_EGENERAL;
+        }
+    }
+    if (members->nelts > 0) {
+        *out = apr_pstrcat(call->pool, "{",
+                           apr_array_pstrcat(call->pool, members, ','), "}",
+                           NULL);
+    }
+    return APR_SUCCESS;
+}
+
 /* call->ref.thread_id NULL: on a new thread. */
 static apr_status_t read_creation(agent_run_creation_t *creation,
                                   bool is_awaited, agent_call_t *call)
@@ -170,6 +229,8 @@ static apr_status_t read_creation(agent_run_creation_t *creation,
     agent_raw_t value;
 
     if (agent_creation_read_headers(creation, call) != APR_SUCCESS
+        || agent_creation_read_configurable(&creation->headers, call)
+            != APR_SUCCESS
         || agent_request_body(&value, call) != APR_SUCCESS
         || agent_schema_run(&call->fields, value, &call->err, call->pool)
             != APR_SUCCESS

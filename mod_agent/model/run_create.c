@@ -4,9 +4,9 @@
 
 static const agent_statement_t create_run = {
     .name = "agent_create_run",
-    .params = 14,
+    .params = 15,
     .sql = "select code, body, changed from agent.create_run($1, $2, $3, $4, "
-           "$5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"};
+           "$5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"};
 
 apr_status_t agent_run_create(const char **body, const char **changed,
                               agent_db_pool_t *db,
@@ -28,7 +28,8 @@ apr_status_t agent_run_create(const char **body, const char **changed,
         creation->request,
         creation->feedback_url,
         before,
-        creation->thread_ttl};
+        creation->thread_ttl,
+        creation->headers};
 
     return agent_db_pool_call_extra(body, changed, db, &create_run, params, err,
                                     pool);
@@ -36,9 +37,9 @@ apr_status_t agent_run_create(const char **body, const char **changed,
 
 static const agent_statement_t create_stateless_run = {
     .name = "agent_create_stateless_run",
-    .params = 12,
+    .params = 13,
     .sql = "select code, body from agent.create_stateless_run($1, $2, $3, $4, "
-           "$5, $6, $7, $8, $9, $10, $11, $12)"};
+           "$5, $6, $7, $8, $9, $10, $11, $12, $13)"};
 
 apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
                                         const agent_run_creation_t *creation,
@@ -56,7 +57,8 @@ apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
         creation->request_hash,
         creation->request,
         creation->feedback_url,
-        creation->thread_ttl};
+        creation->thread_ttl,
+        creation->headers};
 
     return agent_db_pool_call(body, db, &create_stateless_run, params, err,
                               pool);
@@ -64,9 +66,9 @@ apr_status_t agent_run_create_stateless(const char **body, agent_db_pool_t *db,
 
 static const agent_statement_t create_stateless_runs = {
     .name = "agent_create_stateless_runs",
-    .params = 10,
+    .params = 11,
     .sql = "select code, body from agent.create_stateless_runs($1, $2, $3, $4, "
-           "$5, $6, $7, $8, $9, $10)"};
+           "$5, $6, $7, $8, $9, $10, $11)"};
 
 apr_status_t agent_run_create_batch(const char **body, agent_db_pool_t *db,
                                     const agent_run_batch_t *batch,
@@ -82,7 +84,8 @@ apr_status_t agent_run_create_batch(const char **body, agent_db_pool_t *db,
                             batch->user_id,
                             batch->request,
                             batch->feedback_url,
-                            batch->thread_ttl};
+                            batch->thread_ttl,
+                            batch->headers};
 
     return agent_db_pool_call(body, db, &create_stateless_runs, params, err,
                               pool);

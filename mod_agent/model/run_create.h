@@ -27,6 +27,10 @@ typedef struct agent_run_creation_t {
     /* How long a thread that it creates is kept without activity, an interval
      * of PostgreSQL; NULL: for ever. */
     const char *thread_ttl;
+    /* An object with headers of the request for config.configurable; NULL:
+     * none.
+     */
+    const char *headers;
     /* The body as sent. */
     const char *request;
 } agent_run_creation_t;
@@ -63,6 +67,7 @@ typedef struct agent_run_batch_t {
     const char *user_id;
     const char *feedback_url;
     const char *thread_ttl;
+    const char *headers;
     /* The body as sent: an array. */
     const char *request;
 } agent_run_batch_t;

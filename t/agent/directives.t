@@ -125,7 +125,9 @@ my @good = (
         'AgentMultitaskDefault enqueue', 'AgentDatabase "dbname=x"',
         'AgentFeedbackURL "http://127.0.0.1/{run_id}/{key}"', 'AgentThreadTTL 30d', ''),
     (map { graph('AgentModel demo') . "AgentThreadTTL $_\n" } 'Off', '1', '90s', '5256000', '3650d'),
-    host('AgentDeployment shop', 'AgentThreadTTL 1h'),
+    host('AgentDeployment shop', 'AgentThreadTTL 1h', 'AgentConfigurableHeaders X-* user-agent', 'AgentConfigurableHeaders !x-secret*'),
+    (map { graph('AgentModel demo') . "AgentConfigurableHeaders $_\n" } 'None', '*', 'Authorization', '!user_id *'),
+    graph('AgentModel demo') . "AgentConfigurableHeaders x-*\n<Location />\nAgentConfigurableHeaders none\n</Location>\n",
     graph('AgentModel demo') . "AgentThreadTTL 1h\n<Location />\nAgentThreadTTL off\n</Location>\n",
     host('AgentRunners 1', 'AgentRunnerSlots 100', 'AgentRunnerMemory 1G'),
     host('AgentDeployment shop', 'AgentRunners 2', 'AgentRunnerSlots 5', 'AgentRunnerMemory 0', 'AgentRunnerUser nobody',
@@ -244,6 +246,12 @@ my @bad = (
     (map { [ graph('AgentModel demo') . "AgentRunTimeout $_\n", 'AgentRunTimeout',
         'from 1 to 86400 s', qq('$_') ] } qw(0 999ms 25h 86401 1000001d 99999999999d)),
     (map { [ graph('AgentModel demo') . "AgentCallTimeout $_\n", 'AgentCallTimeout', 'from 1 to 300 s', qq('$_') ] } qw(0 301 6min)),
+    (map { [ graph('AgentModel demo') . "AgentConfigurableHeaders $_\n", 'AgentConfigurableHeaders', 'None, or at most 64 names of headers', "'$_'" ] }
+        qw(x-*-y *x ! user_id Thread_Id langgraph_auth_user x:)),
+    (map { [ graph('AgentModel demo') . "AgentConfigurableHeaders $_\n", 'AgentConfigurableHeaders', 'None alone', 'beside another value' ] }
+        'x-* None', 'None x-*'),
+    [ graph('AgentModel demo') . 'AgentConfigurableHeaders ' . join(' ', map { "x-$_" } 1 .. 65) . "\n",
+        'AgentConfigurableHeaders', 'at most 64 names', q('x-65') ],
     (map { [ graph('AgentModel demo') . "AgentThreadTTL $_\n", 'AgentThreadTTL',
         'from 1 to 5256000 min, a number with ms, s, min, h or d, or without a unit (min), or Off', qq('$_') ] }
         qw(0 59s 5256001 3651d None -1)),

@@ -7,7 +7,8 @@
 --          in another transaction, with body as p_before (null at the first call). Runs that others create
 --          between these calls go on: they come before the new one, which is created by the last call.
 --          changed: the thread and the runs that this call ended, null for none.
--- p_ttl: of a thread that it creates, as in agent.create_thread; its time begins with the end of the run.
+-- p_ttl: of a thread that it creates, as in agent.create_thread; its time begins with the end of the run. p_headers:
+-- members of config.configurable over those of the request.
 -- Bound:   one run record, and 37 bytes for each of 101 runs.
 --          Held by `then 100000 else 40000 end` in sql/functions/internal/preempt_runs.sql and `select 4000000` in
 --          sql/functions/inline/deletion_bytes.sql.
@@ -27,6 +28,7 @@ create or replace function agent.create_run(
     p_feedback_url text default null,
     p_before bigint default null,
     p_ttl interval default null,
+    p_headers jsonb default null,
     out code text,
     out body text,
     out changed text
@@ -125,10 +127,10 @@ begin
     code := 'ok';
     body := agent.enqueue_run(
         v_thread, v_assistant, p_run_id, p_strategy, coalesce(p_user_id, ''), p_idempotency_key,
-        p_request_hash, p_feedback_url, v_start.place, v_request);
+        p_request_hash, p_feedback_url, v_start.place, v_request, p_headers);
 end
 $function$;
 
 comment on function agent.create_run(
-    uuid, uuid, uuid, uuid, text, text[], text, text, text, text, json, text, bigint, interval) is
+    uuid, uuid, uuid, uuid, text, text[], text, text, text, text, json, text, bigint, interval, jsonb) is
     'POST /threads/{thread_id}/runs.';

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /runs: a run on a new thread. The thread is temporary, unless on_completion of the request
 -- is keep: it is deleted agent.expiry_delay() after the end of the run. p_ttl: of one that is kept, as in
--- agent.create_run.
+-- agent.create_run; p_headers as there.
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
 --          assistant_not_found, graph_not_found, idempotency_mismatch.
 -- Locks:   the idempotency key (advisory), then the new rows.
@@ -18,6 +18,7 @@ create or replace function agent.create_stateless_run(
     p_request json,
     p_feedback_url text default null,
     p_ttl interval default null,
+    p_headers jsonb default null,
     out code text,
     out body text
 )
@@ -45,10 +46,10 @@ begin
     body := agent.enqueue_stateless_run(
         p_deployment_id, p_thread_id, p_run_id, v_assistant, coalesce(p_user_id, ''),
         p_idempotency_key, p_request_hash, p_feedback_url,
-        json_populate_record(null::agent.run_request, p_request), p_ttl);
+        json_populate_record(null::agent.run_request, p_request), p_ttl, p_headers);
 end
 $function$;
 
 comment on function agent.create_stateless_run(
-    uuid, uuid, uuid, uuid, text, text[], text, text, text, json, text, interval) is
+    uuid, uuid, uuid, uuid, text, text[], text, text, text, json, text, interval, jsonb) is
     'POST /runs.';

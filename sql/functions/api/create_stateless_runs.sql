@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /runs/batch: all runs of p_requests, each on a new thread, or none. The arrays have one
 -- element per request; in p_graph_ids '' stands for an assistant that was requested by its id; p_known_graph_ids
--- are the graphs that the server executes; p_ttl as in agent.create_stateless_run.
+-- are the graphs that the server executes; p_ttl and p_headers as in agent.create_stateless_run.
 -- Returns: ok with the array of run records in the order of the requests; assistant_not_found, graph_not_found;
 --          invalid_value when the settings of the assistants, which each run copies, are more than 16 MB.
 -- Bound:   the bytes of p_requests, 2 KB a request, of which the server accepts 1,000, and 16 MB of settings.
@@ -18,6 +18,7 @@ create or replace function agent.create_stateless_runs(
     p_requests json,
     p_feedback_url text default null,
     p_ttl interval default null,
+    p_headers jsonb default null,
     out code text,
     out body text
 )
@@ -65,7 +66,7 @@ begin
         v_records := v_records || agent.enqueue_stateless_run(
             p_deployment_id, p_thread_ids[v_row.pos], p_run_ids[v_row.pos], v_assistant,
             coalesce(p_user_id, ''), null, null, p_feedback_url,
-            json_populate_record(null::agent.run_request, v_row.request), p_ttl)::text;
+            json_populate_record(null::agent.run_request, v_row.request), p_ttl, p_headers)::text;
     end loop;
     code := 'ok';
     body := '[' || array_to_string(v_records, ',') || ']';
@@ -73,5 +74,5 @@ end
 $function$;
 
 comment on function agent.create_stateless_runs(
-    uuid, uuid[], uuid[], uuid[], text[], text[], text, json, text, interval) is
+    uuid, uuid[], uuid[], uuid[], text[], text[], text, json, text, interval, jsonb) is
     'POST /runs/batch.';

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Inserts the record and the queue row of a new run: ready, or blocked by an earlier run of the thread.
+-- p_headers: members of config.configurable over those of the request, under the identifiers; null for none.
 -- Returns: the run record of the API.
 -- Locks:   the caller holds the thread; takes the new rows.
 create or replace function agent.enqueue_run(
@@ -12,7 +13,8 @@ create or replace function agent.enqueue_run(
     p_request_hash text,
     p_feedback_url text,
     p_place agent.start_place,
-    p_request agent.run_request
+    p_request agent.run_request,
+    p_headers jsonb
 ) returns json
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set plan_cache_mode = force_generic_plan
@@ -37,7 +39,7 @@ begin
             p_assistant.config, p_request.config,
             p_assistant.metadata || p_thread.metadata,
             p_request.metadata,
-            jsonb_build_object(
+            agent.drop_identity(p_headers) - array['user_id', 'checkpoint_ns', 'checkpoint_map'] || jsonb_build_object(
                 'run_id', p_run_id,
                 'graph_id', p_assistant.graph_id,
                 'thread_id', p_thread.thread_id,
@@ -79,11 +81,12 @@ begin
             + coalesce(octet_length(p_request.context::text), 0)
             + coalesce(octet_length(p_place.given_map::text), 0)
             + coalesce(octet_length(p_place.checkpoint_map::text), 0)
+            + coalesce(octet_length(p_headers::text), 0)
             + agent.settings_bytes(p_assistant));
     return v_body;
 end
 $function$;
 
 comment on function agent.enqueue_run(
-    agent.threads, agent.assistants, uuid, text, text, text, text, text, agent.start_place, agent.run_request) is
+    agent.threads, agent.assistants, uuid, text, text, text, text, text, agent.start_place, agent.run_request, jsonb) is
     'Inserts the record and the queue row of a new run.';

@@ -13,7 +13,8 @@ create or replace function agent.enqueue_stateless_run(
     p_request_hash text,
     p_feedback_url text,
     p_request agent.run_request,
-    p_ttl interval
+    p_ttl interval,
+    p_headers jsonb
 ) returns json
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set plan_cache_mode = force_generic_plan
@@ -35,10 +36,10 @@ begin
     returning t.* into v_thread;
     return agent.enqueue_run(
         v_thread, p_assistant, p_run_id, 'reject', p_user_id, p_idempotency_key, p_request_hash,
-        p_feedback_url, null, p_request);
+        p_feedback_url, null, p_request, p_headers);
 end
 $function$;
 
 comment on function agent.enqueue_stateless_run(
-    uuid, uuid, uuid, agent.assistants, text, text, text, text, agent.run_request, interval) is
+    uuid, uuid, uuid, agent.assistants, text, text, text, text, agent.run_request, interval, jsonb) is
     'Creates a thread that is busy with a new run.';

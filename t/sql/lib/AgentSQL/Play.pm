@@ -43,7 +43,7 @@ sub try_run {
         $with{assistant} || $AgentSQL::ASSISTANT,
         exists $with{graph} ? $with{graph} : 'agent', $with{graphs} || ['agent'],
         $with{strategy} || 'enqueue', $with{user}, $with{key}, $with{hash},
-        ref $request ? AgentSQL::encode($request) : $request, $with{feedback}, $with{before}, $with{ttl});
+        ref $request ? AgentSQL::encode($request) : $request, $with{feedback}, $with{before}, $with{ttl}, $with{headers});
     return ($code, $body, $run);
 }
 
@@ -63,7 +63,7 @@ sub try_stateless {
         $with{assistant} || $AgentSQL::ASSISTANT,
         exists $with{graph} ? $with{graph} : 'agent', ['agent'],
         $with{user}, $with{key}, $with{hash},
-        AgentSQL::encode($with{request} || {}), $with{feedback}, $with{ttl});
+        AgentSQL::encode($with{request} || {}), $with{feedback}, $with{ttl}, $with{headers});
     return ($code, $body, $run, $thread);
 }
 

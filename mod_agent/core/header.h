@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Patterns of names of request headers, which select those that graphs get. */
+#ifndef AGENT_CORE_HEADER_H
+#define AGENT_CORE_HEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <apr_tables.h>
+
+/* A pattern of the configuration. */
+typedef struct agent_header_pattern_t {
+    /* Borrowed from the text that was read. */
+    const char *name;
+    size_t length;
+    /* All names that begin with it. */
+    bool is_prefix;
+    bool is_excluded;
+} agent_header_pattern_t;
+
+/* Parses a name, which may end with `*`, after `!` for one that is excluded.
+ * False: anything else, or a name that agent_header_is_selected() never
+ * selects. */
+bool agent_header_read_pattern(agent_header_pattern_t *out, const char *text);
+
+/*
+ * Whether a name, in any case, matches one of the patterns, an array of
+ * agent_header_pattern_t, and none that excludes it. Names of credentials match
+ * only a pattern without `*`; names that a run or LangGraph gives a meaning in
+ * config.configurable are never selected. Allocates nothing.
+ */
+bool agent_header_is_selected(const apr_array_header_t *patterns,
+                              const char *name);
+
+#endif
