@@ -13,7 +13,7 @@
 /* The names of members have at most so many bytes. */
 #define NAME_SIZE 64
 
-enum { TEXT = 1, TEXTS = 2, LIST = 4, OBJECT = 8, FLAG = 16 };
+enum { TEXT = 1, TEXTS = 2, LIST = 4, OBJECT = 8, FLAG = 16, NUMBER = 32 };
 
 typedef struct member_t {
     const char *path;
@@ -41,9 +41,15 @@ static const member_t members[] = {
     {"checkpointer.serde.allowed_msgpack_modules", LIST | FLAG,
      "a list, true or false"},
     {"checkpointer.serde.pickle_fallback", FLAG, "true or false"},
+    {"checkpointer.ttl", OBJECT, "an object"},
+    {"checkpointer.ttl.strategy", TEXT, "a text"},
+    {"checkpointer.ttl.default_ttl", NUMBER, "a number"},
     {"store", OBJECT, "an object"},
     {"http", OBJECT, "an object"},
     {"http.mount_prefix", TEXT, "a text"},
+    {"http.configurable_headers", OBJECT, "an object"},
+    {"http.configurable_headers.includes", TEXTS, "a list of texts"},
+    {"http.configurable_headers.excludes", TEXTS, "a list of texts"},
     {"http.cors", OBJECT, "an object"},
     {"http.cors.allow_origins", TEXTS, "a list of texts"},
     {"http.disable_assistants", FLAG, "true or false"},
@@ -93,6 +99,9 @@ static bool is_of(json_object *value, int types)
         return (types & TEXT) != 0;
     case json_type_object:
         return (types & OBJECT) != 0;
+    case json_type_int:
+    case json_type_double:
+        return (types & NUMBER) != 0;
     case json_type_boolean:
         return (types & FLAG) != 0;
     case json_type_array:

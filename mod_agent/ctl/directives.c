@@ -8,10 +8,16 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
+#include "../core/header.h"
 #include "../core/json.h"
 #include "manifest.h"
 #include "node_program.h"
 #include "say.h"
+
+/* The longest lifetime of threads, as AgentThreadTTL has it. */
+#define TTL_MINUTES_MAX 5256000
+/* Of a list of headers; AgentConfigurableHeaders has as many of both. */
+#define PATTERNS_MAX 32
 
 /* A member of langgraph.json, and the directive that stands for it. */
 typedef struct member_t {
@@ -86,6 +92,91 @@ static void print_translated(const ctl_build_t *build)
     }
 }
 
+/* The lifetime that a member in minutes stands for. */
+static void print_ttl(const ctl_build_t *build, const char *path,
+                      const char *directive)
+{
+    json_object *value = ctl_manifest_get(build, path);
+    double minutes = json_object_get_double(value);
+
+    if (value == NULL) {
+        return;
+    }
+    if (!(minutes >= 1 && minutes <= TTL_MINUTES_MAX)) {
+        ctl_warn("langgraph.json: %s is left out: expected from 1 to %d "
+                 "minutes, got %s",
+                 path, TTL_MINUTES_MAX, agent_json_print(value, build->pool));
+    }
+    else if (minutes == (int)minutes) {
+        ctl_print("%s %dmin", directive, (int)minutes);
+    }
+    else {
+        ctl_print("%s %ds", directive, (int)(minutes * 60));
+    }
+}
+
+/* Threads are deleted, or kept: all that a server can do. */
+static void print_thread_ttl(const ctl_build_t *build)
+{
+    static const char path[] = "checkpointer.ttl.strategy";
+    const char *strategy = json_object_get_string(
+        ctl_manifest_get(build, path));
+
+    if (strategy == NULL || strcmp(strategy, "delete") == 0) {
+        print_ttl(build, "checkpointer.ttl.default_ttl", "AgentThreadTTL");
+        return;
+    }
+    ctl_warn("langgraph.json: checkpointer.ttl has no effect: expected delete "
+             "as %s, got %s",
+             path, agent_json_quote(strategy, build->pool));
+}
+
+/* Returns the line with the patterns of a list after mark; NULL after a
+ * warning. */
+static const char *add_patterns(const ctl_build_t *build, const char *line,
+                                const char *path, const char *mark)
+{
+    json_object *list = ctl_manifest_get(build, path);
+    size_t count = list != NULL ? json_object_array_length(list) : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        json_object *text = json_object_array_get_idx(list, i);
+        const char *word = apr_pstrcat(build->pool, mark,
+                                       json_object_get_string(text), NULL);
+        agent_header_pattern_t pattern;
+
+        /* Bounded: PATTERNS_MAX. */
+        if (i == PATTERNS_MAX || !agent_header_read_pattern(&pattern, word)) {
+            ctl_warn("langgraph.json: http.configurable_headers is left out: "
+                     "%s cannot be an argument of AgentConfigurableHeaders",
+                     agent_json_print(text, build->pool));
+            return NULL;
+        }
+        line = apr_pstrcat(build->pool, line, " ", word, NULL);
+    }
+    return line;
+}
+
+/* Without includes nothing is selected. */
+static void print_headers(const ctl_build_t *build)
+{
+    static const char includes[] = "http.configurable_headers.includes";
+    json_object *list = ctl_manifest_get(build, includes);
+    const char *line;
+
+    if (list == NULL || json_object_array_length(list) == 0) {
+        return;
+    }
+    line = add_patterns(build, "AgentConfigurableHeaders", includes, "");
+    if (line != NULL) {
+        line = add_patterns(build, line, "http.configurable_headers.excludes",
+                            "!");
+    }
+    if (line != NULL) {
+        ctl_print("%s", line);
+    }
+}
+
 /* Paths below http.mount_prefix that a member closes. */
 static void print_closed(const ctl_build_t *build, const char *prefix)
 {
@@ -128,5 +219,7 @@ void ctl_directives_print(const ctl_build_t *build)
         ctl_print("AgentNodeProgram %s", quote(build->node, build->pool));
     }
     print_translated(build);
+    print_thread_ttl(build);
+    print_headers(build);
     print_closed(build, is_word(prefix) ? json_object_get_string(prefix) : "");
 }

@@ -36,6 +36,7 @@ typedef struct member_t {
 #define OF_IMAGE  "no image is built: install on this host what it installs"
 #define OF_CORS   "AgentAllowOrigin allows what the SDKs send"
 #define OF_UI     "serve its files with httpd"
+#define OF_SWEEP  "what has expired is deleted within seconds"
 
 static const member_t members[] = {
     {"$schema", SERVED, NULL},
@@ -54,7 +55,11 @@ static const member_t members[] = {
     {"checkpointer.path", NONE,
      "checkpoints are stored in PostgreSQL, whatever a graph was compiled "
      "with"},
-    {"checkpointer.ttl", NONE, "threads do not expire"},
+    {"checkpointer.ttl", PARENT, NULL},
+    {"checkpointer.ttl.strategy", SERVED, NULL},
+    {"checkpointer.ttl.default_ttl", SERVED, NULL},
+    {"checkpointer.ttl.sweep_interval_minutes", NONE, OF_SWEEP},
+    {"checkpointer.ttl.sweep_limit", NONE, OF_SWEEP},
     {"store", PARENT, NULL},
     {"store.index", NONE,
      "items are searched by their members, not by meaning"},
@@ -74,8 +79,9 @@ static const member_t members[] = {
     {"http.disable_mcp", NONE, "there is no MCP endpoint"},
     {"http.disable_a2a", NONE, "there is no A2A endpoint"},
     {"http.disable_ui", NONE, "no page is served"},
-    {"http.configurable_headers", NONE,
-     "send their values as config.configurable"},
+    {"http.configurable_headers", PARENT, NULL},
+    {"http.configurable_headers.includes", SERVED, NULL},
+    {"http.configurable_headers.excludes", SERVED, NULL},
     {"http.logging_headers", NONE, "log headers with CustomLog"},
     {"http.cors", PARENT, NULL},
     {"http.cors.allow_origins", SERVED, NULL},
