@@ -133,6 +133,7 @@ static void fill_settings(agent_pool_config_t *runners,
     runners->busy_timeout = settings->busy_timeout;
     runners->idle_time = settings->idle_time;
     runners->run_timeout = settings->run_timeout;
+    runners->store_ttl = settings->store_ttl;
 }
 
 /* *problem: an error message, in pool, with APR_EGENERAL. */

@@ -71,6 +71,7 @@ static void unset_runner(agent_runner_settings_t *settings)
     settings->busy_timeout = -1;
     settings->idle_time = -1;
     settings->run_timeout = -1;
+    settings->store_ttl = -1;
 }
 
 static void merge_runner(agent_runner_settings_t *merged,
@@ -93,6 +94,7 @@ static void merge_runner(agent_runner_settings_t *merged,
     PICK(busy_timeout, -1);
     PICK(idle_time, -1);
     PICK(run_timeout, -1);
+    PICK(store_ttl, -1);
 }
 
 void *agent_config_create_dir(apr_pool_t *pool, char *path)
@@ -291,6 +293,11 @@ apr_interval_time_t agent_config_call_timeout(const agent_dir_config_t *config)
 apr_interval_time_t agent_config_thread_ttl(const agent_dir_config_t *config)
 {
     return get_time(config->thread_ttl, 0);
+}
+
+apr_interval_time_t agent_config_store_ttl(const agent_dir_config_t *config)
+{
+    return get_time(config->runner.store_ttl, 0);
 }
 
 const char *agent_config_feedback_url(const agent_dir_config_t *config)

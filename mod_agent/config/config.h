@@ -137,8 +137,9 @@ const char *agent_config_multitask(const agent_dir_config_t *config);
 /* In bytes. */
 apr_size_t agent_config_max_body(const agent_dir_config_t *config);
 apr_interval_time_t agent_config_call_timeout(const agent_dir_config_t *config);
-/* AgentThreadTTL; 0 = none. */
+/* AgentThreadTTL, AgentStoreTTL; 0 = none. */
 apr_interval_time_t agent_config_thread_ttl(const agent_dir_config_t *config);
+apr_interval_time_t agent_config_store_ttl(const agent_dir_config_t *config);
 /* A URL with {run_id} and {key}; NULL = none. */
 const char *agent_config_feedback_url(const agent_dir_config_t *config);
 /* Of agent_origin_pattern_t; NULL without AgentAllowOrigin. */

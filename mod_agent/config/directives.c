@@ -420,6 +420,10 @@ const command_rec agent_directives[] = {
                   RSRC_CONF | ACCESS_CONF,
                   "time without activity after which a new thread is deleted, "
                   "in minutes without a unit, or Off (default: Off)"),
+    AP_INIT_TAKE1("AgentStoreTTL", agent_directive_store_ttl, NULL, RSRC_CONF,
+                  "time after which an item of the store that was put without "
+                  "a ttl is deleted, in minutes without a unit, or Off "
+                  "(default: Off)"),
     AP_INIT_TAKE1("AgentDeployment", set_deployment, NULL,
                   RSRC_CONF | ACCESS_CONF,
                   "name of the deployment that is served (default: default)"),

@@ -70,6 +70,8 @@ const char *agent_directive_runner_busy_timeout(cmd_parms *cmd, void *dir,
  * graphs. */
 const char *agent_directive_thread_ttl(cmd_parms *cmd, void *dir,
                                        const char *arg);
+const char *agent_directive_store_ttl(cmd_parms *cmd, void *dir,
+                                      const char *arg);
 const char *agent_directive_headers(cmd_parms *cmd, void *dir, const char *arg);
 
 /* directives_webhook.c: the directives of webhooks that need a check of their

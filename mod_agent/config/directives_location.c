@@ -26,6 +26,15 @@ const char *agent_directive_thread_ttl(cmd_parms *cmd, void *dir,
     return agent_value_duration(&config->thread_ttl, cmd, arg, &ttl_range);
 }
 
+const char *agent_directive_store_ttl(cmd_parms *cmd, void *dir,
+                                      const char *arg)
+{
+    agent_dir_config_t *config = dir;
+
+    return agent_value_duration(&config->runner.store_ttl, cmd, arg,
+                                &ttl_range);
+}
+
 const char *agent_directive_headers(cmd_parms *cmd, void *dir, const char *arg)
 {
     agent_dir_config_t *config = dir;

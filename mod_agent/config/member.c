@@ -45,6 +45,8 @@ static const member_t members[] = {
     {"checkpointer.ttl.strategy", TEXT, "a text"},
     {"checkpointer.ttl.default_ttl", NUMBER, "a number"},
     {"store", OBJECT, "an object"},
+    {"store.ttl", OBJECT, "an object"},
+    {"store.ttl.default_ttl", NUMBER, "a number"},
     {"http", OBJECT, "an object"},
     {"http.mount_prefix", TEXT, "a text"},
     {"http.configurable_headers", OBJECT, "an object"},

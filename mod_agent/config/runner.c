@@ -36,6 +36,7 @@ static agent_runner_settings_t get_of_host(const server_rec *host)
     SET_DEFAULT(busy_timeout, -1, apr_time_from_sec(DEFAULT_BUSY_SEC));
     SET_DEFAULT(idle_time, -1, 0);
     SET_DEFAULT(run_timeout, -1, apr_time_from_sec(DEFAULT_RUN_SEC));
+    SET_DEFAULT(store_ttl, -1, 0);
     return settings;
 }
 
@@ -74,7 +75,8 @@ static bool is_same(const agent_runner_settings_t *one,
         && one->pool_cpu == other->pool_cpu
         && one->busy_timeout == other->busy_timeout
         && one->idle_time == other->idle_time
-        && one->run_timeout == other->run_timeout;
+        && one->run_timeout == other->run_timeout
+        && one->store_ttl == other->store_ttl;
 }
 
 /* The name of a directive that limits a pool; NULL if none does. */

@@ -35,6 +35,8 @@ typedef struct agent_runner_settings_t {
     apr_interval_time_t idle_time;
     /* Longest execution of a run. */
     apr_interval_time_t run_timeout;
+    /* Of items that are put without a lifetime; 0: for ever. */
+    apr_interval_time_t store_ttl;
 } agent_runner_settings_t;
 
 struct agent_server_config_t;

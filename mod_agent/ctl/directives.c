@@ -14,7 +14,7 @@
 #include "node_program.h"
 #include "say.h"
 
-/* The longest lifetime of threads, as AgentThreadTTL has it. */
+/* The longest lifetime of AgentThreadTTL and AgentStoreTTL. */
 #define TTL_MINUTES_MAX 5256000
 /* Of a list of headers; AgentConfigurableHeaders has as many of both. */
 #define PATTERNS_MAX 32
@@ -220,6 +220,7 @@ void ctl_directives_print(const ctl_build_t *build)
     }
     print_translated(build);
     print_thread_ttl(build);
+    print_ttl(build, "store.ttl.default_ttl", "AgentStoreTTL");
     print_headers(build);
     print_closed(build, is_word(prefix) ? json_object_get_string(prefix) : "");
 }

@@ -39,14 +39,18 @@ const char *agent_creation_new_id(const agent_call_t *call)
     return apr_pstrdup(call->pool, id);
 }
 
-const char *agent_creation_thread_ttl(const agent_call_t *call)
+const char *agent_creation_print_ttl(const agent_call_t *call,
+                                     apr_interval_time_t ttl)
 {
-    apr_interval_time_t ttl = agent_config_thread_ttl(call->dir);
-
     return ttl == 0
         ? NULL
         : apr_pstrcat(call->pool, agent_state_print_seconds(ttl, call->pool),
                       " s", NULL);
+}
+
+const char *agent_creation_thread_ttl(const agent_call_t *call)
+{
+    return agent_creation_print_ttl(call, agent_config_thread_ttl(call->dir));
 }
 
 const char *const *agent_creation_list_graphs(const agent_call_t *call)

@@ -51,8 +51,11 @@ apr_status_t agent_creation_resolve(agent_run_creation_t *creation,
  * call->pool. */
 const char *const *agent_creation_list_graphs(const agent_call_t *call);
 
-/* How long a new thread is kept without activity, AgentThreadTTL, as an
- * interval of PostgreSQL, in call->pool; NULL: for ever. */
+/* Prints a lifetime as an interval of PostgreSQL, in call->pool; NULL for 0. */
+const char *agent_creation_print_ttl(const agent_call_t *call,
+                                     apr_interval_time_t ttl);
+
+/* AgentThreadTTL, printed. */
 const char *agent_creation_thread_ttl(const agent_call_t *call);
 
 /* Makes a UUIDv7, in call->pool. */

@@ -10,6 +10,7 @@
 #include "../model/schema.h"
 #include "../model/store.h"
 #include "../stream/page.h"
+#include "creation.h"
 
 static apr_status_t read_body(agent_call_t *call, agent_store_body_t kind)
 {
@@ -25,8 +26,10 @@ static apr_status_t read_body(agent_call_t *call, agent_store_body_t kind)
 int agent_handle_item_put(agent_call_t *call)
 {
     if (read_body(call, AGENT_STORE_PUT) != APR_SUCCESS
-        || agent_store_put(call->db, &call->ref, call->body, &call->err,
-                           call->pool)
+        || agent_store_put(call->db, &call->ref,
+                           agent_creation_print_ttl(
+                               call, agent_config_store_ttl(call->dir)),
+                           call->body, &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }

@@ -4,15 +4,15 @@
 
 static const agent_statement_t put_item = {
     .name = "agent_put_item",
-    .params = 2,
+    .params = 3,
     .is_repeatable = true,
-    .sql = "select code, body from agent.put_item($1, $2)"};
+    .sql = "select code, body from agent.put_item($1, $2, $3)"};
 
 apr_status_t agent_store_put(agent_db_pool_t *db, const agent_run_ref_t *ref,
-                             const char *request, agent_error_t **err,
-                             apr_pool_t *pool)
+                             const char *ttl, const char *request,
+                             agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, request};
+    const char *params[] = {ref->deployment_id, request, ttl};
     const char *body;
 
     return agent_db_pool_call(&body, db, &put_item, params, err, pool);

@@ -8,10 +8,11 @@
 #include "page.h"
 #include "ref.h"
 
-/* Puts an item; deletes one. */
+/* Puts an item; deletes one. ttl: of a request without one, an interval of
+ * PostgreSQL; NULL: none. */
 apr_status_t agent_store_put(agent_db_pool_t *db, const agent_run_ref_t *ref,
-                             const char *request, agent_error_t **err,
-                             apr_pool_t *pool);
+                             const char *ttl, const char *request,
+                             agent_error_t **err, apr_pool_t *pool);
 apr_status_t agent_store_delete(agent_db_pool_t *db, const agent_run_ref_t *ref,
                                 const char *request, agent_error_t **err,
                                 apr_pool_t *pool);

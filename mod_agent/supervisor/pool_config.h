@@ -78,6 +78,8 @@ typedef struct agent_pool_config_t {
     apr_interval_time_t idle_time;
     /* Longest execution of a run; 0: no limit. */
     apr_interval_time_t run_timeout;
+    /* Of items of the store that its runs put without one; 0: for ever. */
+    apr_interval_time_t store_ttl;
 } agent_pool_config_t;
 
 #endif

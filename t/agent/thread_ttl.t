@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ttl of threads, and AgentThreadTTL.
+# ttl of threads, AgentThreadTTL and AgentStoreTTL.
 use strict;
 use warnings;
 use AgentTest::Client qw(run_body);
@@ -8,7 +8,7 @@ use AgentTest::Server;
 use AgentTest::Wait;
 use Test::More;
 
-my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config() . "AgentThreadTTL 90min\n"
+my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config() . "AgentThreadTTL 90min\nAgentStoreTTL 2h\n"
     . "<Location /short>\nAgentPrefix /short\nAgentThreadTTL 90s\n</Location>\n"
     . "<Location /off>\nAgentPrefix /off\nAgentThreadTTL Off\n</Location>\n"
     . "<Location /inherits>\nAgentPrefix /inherits\n</Location>\n");
@@ -68,6 +68,15 @@ subtest 'an expired thread is deleted, and one with activity is not' => sub {
     $client->post("/threads/$kept/runs/$run->{run_id}/cancel?wait=true");
     is sql("select expires_at > now() + interval '59 minutes' from agent.thread_expiries where thread_id = '$kept'"), 't',
         'ttl: its time begins again with the end of the run';
+};
+
+subtest 'an item of the store that is put without a ttl has AgentStoreTTL' => sub {
+    my %item = (namespace => ['ttl'], value => {});
+    is $client->request('PUT', '/store/items', { %item, key => 'default' })->{status}, 204, 'AgentStoreTTL: an item is put';
+    $client->request('PUT', '/off/store/items', { %item, key => 'location' });
+    $client->request('PUT', '/store/items', { %item, key => 'own', ttl => 5 });
+    is_deeply { map { split /\t/ } sql('select key, ttl from agent.store_items order by key') },
+        { default => '02:00:00', location => '02:00:00', own => '00:05:00' }, 'AgentStoreTTL: the ttl of the put is stronger';
 };
 
 done_testing;

@@ -168,6 +168,25 @@ subtest 'an item expires, and a read begins its time again' => sub {
     $session->query('reset agent.now');
 };
 
+subtest 'an item that is put without a ttl has that of the server' => sub {
+    clear();
+    my $put = sub {
+        my ($key, @rest) = @_;
+        return $play->api('put_item', AgentSQL::encode({ namespace => ['t'], key => $key, value => {}, @rest }), '1 hour');
+    };
+    $put->('a');
+    $put->('b', ttl => 10);
+    $put->('c', ttl => undef);
+    put(['t'], 'd', {});
+    at('30 minutes');
+    is_deeply [ sort @{ keys_of(namespace_prefix => ['t']) } ], [qw(a c d)], 'the ttl of the put counts';
+    at('80 minutes');
+    is_deeply [ sort @{ keys_of(namespace_prefix => ['t']) } ], [qw(a c d)], 'a read began the time again';
+    at('150 minutes');
+    is_deeply keys_of(namespace_prefix => ['t']), ['d'], 'the others have expired';
+    $session->query('reset agent.now');
+};
+
 subtest 'a sweep deletes 4 MB at most' => sub {
     clear();
     put(['t'], "$_", { a => 'x' x 1_000_000 }, ttl => 1) for 1 .. 5;

@@ -29,9 +29,10 @@ my $claim = $play->leased($worker, $thread);
 # (code, body, cursor)
 sub request {
     my ($ops, $cursor, $bytes, %with) = @_;
-    my ($row) = $session->query(sprintf("select code, body, cursor from agent.use_store(%d, '%s', '%s', %d, %s, %s, %d)",
+    my ($row) = $session->query(sprintf("select code, body, cursor from agent.use_store(%d, '%s', '%s', %d, %s, %s, %d, %s)",
         $worker, $with{deployment} // $play->deployment, $claim->{run_id}, $with{epoch} // $claim->{epoch},
-        AgentSQL::Session::literal(AgentSQL::encode({ ops => $ops })), AgentSQL::Session::literal($cursor), $bytes // 1_000_000));
+        AgentSQL::Session::literal(AgentSQL::encode({ ops => $ops })), AgentSQL::Session::literal($cursor), $bytes // 1_000_000,
+        AgentSQL::Session::literal($with{ttl})));
     return ($row->[0], $row->[1] ? AgentSQL::decode($row->[1])->{results} : undef, $row->[2] || undef);
 }
 
@@ -55,6 +56,14 @@ sub read_all {
 
 sub op_put { return { op => 'put', namespace => $_[0], key => $_[1], value => $_[2] } }
 sub op_get { return { op => 'get', namespace => $_[0], key => $_[1] } }
+
+subtest 'an item that a run puts without a ttl has that of its pool' => sub {
+    clear();
+    request([ op_put(['t'], 'a', {}), { %{ op_put(['t'], 'b', {}) }, ttl => 1 }, { %{ op_put(['t'], 'c', {}) }, ttl => undef } ], undef, undef, ttl => '1 hour');
+    request([ op_put(['t'], 'd', {}) ]);
+    is_deeply { map { @{$_} } $session->query("select key, coalesce(ttl::text, '') from agent.store_items") },
+        { a => '01:00:00', b => '00:01:00', c => '01:00:00', d => '' };
+};
 
 subtest 'a request reads in order, and puts afterwards' => sub {
     clear();

@@ -22,7 +22,7 @@ sub start_supervisor {
     return $sv;
 }
 
-my $sv = start_supervisor();
+my $sv = start_supervisor(store_ttl_ms => 3_600_000);
 
 # The data of the events of a run that has ended.
 sub replies_of {
@@ -78,6 +78,7 @@ sub stored { return scalar sql("select coalesce(string_agg(key || ' ' || value_b
 subtest 'store: reads and puts of a run' => sub {
     my ($reply) = replies_of(create_run({ do => 'store', ops => [ op_put('a', { text => 'x' }), op_get('a'), { op => 'list' } ] }));
     is_deeply [ @{$reply}{qw(results more)} ], [ [ undef, undef, { namespaces => [] } ], 0 ], 'the reads precede the puts';
+    is sql("select ttl from agent.store_items where key = 'a'"), '01:00:00', 'an item that is put without a ttl has that of the pool';
     ($reply) = replies_of(create_run({ do => 'store', ops => [ op_get('a'), { op => 'search', namespace_prefix => ['t'] }, { op => 'list' } ] }));
     is_deeply $reply->{results}, [ [ 'a', 1 ], { items => [ [ 'a', 1 ] ] }, { namespaces => [ ['t'] ] } ], 'another run reads the item';
 };
@@ -106,7 +107,7 @@ subtest 'store: a request that cannot be answered is refused with a code' => sub
     ($reply) = replies_of(create_run({ do => 'store', ops => [ op_put('f'), op_put('') ] }));
     is $reply->{code}, 'invalid_args', 'a put that is not valid: invalid_args';
     unlike stored(), qr/f/, 'no put of the request is executed';
-    my $arguments = 'bigint, uuid, uuid, integer, json, text, integer';
+    my $arguments = 'bigint, uuid, uuid, integer, json, text, integer, interval';
     for my $code (qw(run_taken too_many_items)) {
         sql("alter function agent.use_store($arguments) rename to use_store_kept; create function agent.use_store($arguments)
             returns table (code text, body text, cursor text) language sql as \$\$ select '$code', null, null \$\$");

@@ -14,7 +14,7 @@
  * pools.DEPLOYMENT, which may have directory, and environment, an array of
  * texts), lease_sec, retention_days, drain_timeout_ms,
  * cgroup (a directory), and also in pools.DEPLOYMENT cgroup_memory,
- * cgroup_processes, cgroup_cpu_percent, run_timeout_ms,
+ * cgroup_processes, cgroup_cpu_percent, run_timeout_ms, store_ttl_ms,
  * timing_ms (ping_interval, ping_timeout, ready_timeout, cancel_grace,
  * recycle_grace, trial, renew, stop, kill, statement, credit), uid, gid,
  * life_fd (an inherited descriptor), wake (path of a datagram socket to make),
@@ -163,6 +163,8 @@ static void fill_pool(agent_pool_config_t *pool, json_object *json,
         get_of_pool(pool, json, "runner_idle_ms", 0));
     pool->run_timeout = apr_time_from_msec(
         get_of_pool(pool, json, "run_timeout_ms", 3600000));
+    pool->store_ttl = apr_time_from_msec(
+        get_of_pool(pool, json, "store_ttl_ms", 0));
 }
 
 /* A pool for each deployment of `graphs`. */

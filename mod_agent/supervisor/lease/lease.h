@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The table of leases: the runs this worker holds. A lease has two sides that
+/* The table of leases: the runs this worker holds. A lease has two sides that
  * end independently: the database's (its end is committed, or it is released or
- * lost) and the runner's (it sends `end` or dies). ../run_end.h ends them.
- */
+ * lost) and the runner's (it sends `end` or dies). ../run_end.h ends them. */
 #ifndef AGENT_SUPERVISOR_LEASE_H
 #define AGENT_SUPERVISOR_LEASE_H
 
@@ -50,6 +48,7 @@ typedef struct agent_lease_ring_t agent_lease_ring_t;
 typedef struct agent_lease_group_t {
     agent_runner_t *runner;
     apr_interval_time_t run_timeout; /* of its pool; 0: no limit */
+    apr_interval_time_t store_ttl;   /* of its pool; 0: none */
     agent_lease_ring_t leases;
     /* Leases in the ring; bytes of lines and states of those started. */
     int active;

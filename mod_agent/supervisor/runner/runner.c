@@ -108,6 +108,7 @@ static agent_runner_t *make_runner(agent_runner_table_t *table,
     agent_buffer_init(&runner->log.text, pool);
     agent_lease_group_init(&runner->group, runner,
                            runner_pool->config->run_timeout);
+    runner->group.store_ttl = runner_pool->config->store_ttl;
     runner->reason = "the runner process ended unexpectedly";
     runner->started_at = table->context->now;
     runner->limit_at = table->context->now

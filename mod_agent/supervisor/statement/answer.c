@@ -52,7 +52,7 @@ static apr_time_t due_answer(void *part)
 
 /* Worker, deployment, run, epoch, arguments, cursor, bytes. When the connection
  * is lost it may be executed twice: the puts are the same. */
-#define STORE_PARAMS 7
+#define STORE_PARAMS 8
 
 /* In the order of agent_request_op_t. */
 static const agent_statement_t statements[AGENT_REQUEST_OPS] = {
@@ -85,7 +85,7 @@ static const agent_statement_t statements[AGENT_REQUEST_OPS] = {
      .params = STORE_PARAMS,
      .is_repeatable = true,
      .sql = "select code, body, cursor from agent.use_store($1, $2, $3, $4, "
-            "$5, $6, $7)"},
+            "$5, $6, $7, $8)"},
 };
 
 static const char *third_param(const agent_request_t *request)
@@ -94,6 +94,14 @@ static const char *third_param(const agent_request_t *request)
         return request->checkpoint_id;
     }
     return request->args != NULL ? request->args : "{}";
+}
+
+/* An interval of PostgreSQL; NULL: none. */
+static const char *print_ttl(const agent_lease_group_t *group, apr_pool_t *pool)
+{
+    return group != NULL && group->store_ttl > 0 ? apr_psprintf(
+               pool, "%" APR_TIME_T_FMT " s", apr_time_sec(group->store_ttl))
+                                                 : NULL;
 }
 
 /* Sets the parameters; those that are not borrowed are in scratch. */
@@ -117,8 +125,11 @@ static void set_params(const char *params[STORE_PARAMS],
     }
     params[at++] = third_param(request);
     params[at++] = request->cursor[0] != '\0' ? request->cursor : NULL;
-    params[at] = apr_itoa(scratch,
-                          fits(answer, lease) ? AGENT_ANSWER_BYTES : 0);
+    params[at++] = apr_itoa(scratch,
+                            fits(answer, lease) ? AGENT_ANSWER_BYTES : 0);
+    if (request->op == AGENT_REQUEST_STORE) {
+        params[at] = print_ttl(lease->group, scratch);
+    }
 }
 
 static apr_status_t send_answer(void *part, agent_database_t *database,

@@ -2,10 +2,10 @@
 -- Puts items into the store, or deletes them: those whose value is null. Of several puts of one item the last one
 -- counts.
 -- p_puts: [{"namespace", "key", "value", "ttl"}, ...], ttl in minutes. A value has at most 1 MiB, and 4 MiB as jsonb,
--- which writes numbers without exponents.
+-- which writes numbers without exponents. p_ttl: of those without a ttl; null: they do not expire.
 -- Returns: nothing; raises invalid_parameter_value for one that is not valid.
 -- Locks:   the items, in the order of namespace and key.
-create or replace function agent.put_items(p_deployment_id uuid, p_puts json) returns void
+create or replace function agent.put_items(p_deployment_id uuid, p_puts json, p_ttl interval default null) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
@@ -53,7 +53,7 @@ begin
         if v_bytes > 4 * c_value_bytes then
             raise exception using errcode = 'invalid_parameter_value', message = 'a value is too long';
         end if;
-        v_ttl := v_put.ttl * interval '1 minute';
+        v_ttl := coalesce(v_put.ttl * interval '1 minute', p_ttl);
         insert into agent.store_items as i
             (deployment_id, namespace, key, value, value_bytes, ttl, expires_at, created_at, updated_at)
         values (p_deployment_id, v_put.namespace, v_put.key, v_value, v_bytes, v_ttl, v_now + v_ttl, v_now,
@@ -70,4 +70,4 @@ begin
 end
 $function$;
 
-comment on function agent.put_items(uuid, json) is 'Puts items into the store, or deletes them.';
+comment on function agent.put_items(uuid, json, interval) is 'Puts items into the store, or deletes them.';

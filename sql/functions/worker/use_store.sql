@@ -2,6 +2,7 @@
 -- Answers store (README.md of this folder): reads and writes items of the store of a run's deployment. The reads of a
 -- request precede its puts, which are in the transaction of the last part; of those of one item the last one counts.
 -- p_args: {"ops": 1 to 1,000 objects}.
+-- p_ttl: as of agent.put_items.
 -- p_cursor: OP.COUNT: the operation at which to continue, and how many items its search has returned.
 -- Returns: ok with {"results": [...]}: the next results; a search that continues has "more": true.
 --          run_taken: there are puts, and the worker does not hold the lease. invalid_cursor. too_many_items: see
@@ -17,6 +18,7 @@ create or replace function agent.use_store(
     p_args json,
     p_cursor text,
     p_max_bytes integer,
+    p_ttl interval default null,
     out code text,
     out body text,
     out cursor text
@@ -89,7 +91,7 @@ begin
     end loop;
 
     if cursor is null and v_puts is not null then
-        perform agent.put_items(p_deployment_id, v_puts);
+        perform agent.put_items(p_deployment_id, v_puts, p_ttl);
     end if;
     if cardinality(v_refresh) > 0 then
         perform agent.refresh_items(p_deployment_id, ('[' || array_to_string(v_refresh, ',') || ']')::json);
@@ -99,5 +101,5 @@ begin
 end
 $function$;
 
-comment on function agent.use_store(bigint, uuid, uuid, integer, json, text, integer) is
+comment on function agent.use_store(bigint, uuid, uuid, integer, json, text, integer, interval) is
     'Reads and writes items of the store for a run.';
