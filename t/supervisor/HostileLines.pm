@@ -252,6 +252,7 @@ my @states = (
     [ '{"type":"ready","graphs":{},"slots":99999}', qr/no valid slots/ ], [ '{"type":"pong","id":7}', qr/a pong without a ping/ ],
     [ '{"type":"ready","graphs":{},"slots":1,"features":[]}', qr/features, a reserved name/ ],
     [ '{"type":"pong","id":[]}', qr/no valid id/ ], [ '{"type":"pong","id":1,"busy_ms":-1}', qr/no valid busy_ms/ ],
+    [ '{"type":"pong","id":1,"spent":1}', qr/no valid spent/ ],
     [ valid_line('end', status => '"drained"'), qr/ended as drained/ ], [ valid_line('end', status => '"failed"'), qr/no valid status/ ],
     [ valid_line('end', error => '[]'), qr/an error that is not an object/ ],
     [ valid_line('want', bytes => 8_388_610), qr/no valid bytes/ ], [ valid_line('want', bytes => 0), qr/no valid bytes/ ],

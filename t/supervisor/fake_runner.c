@@ -8,6 +8,7 @@
  * when the FIFO `path` was opened and closed), child (hangs, and starts a
  * process), and the hostile ones: see `actions` below.
  * input.without_credit: sends its bytes without requesting credit.
+ * input.spent: each later pong says that the runner is to be replaced.
  * input.once: later attempts are noop.
  * input.drains: on `stop` it sends it as an event, a checkpoint and its end.
  * hello.graphs.*.start: never_ready or exit, for a runner that cannot start.
@@ -45,7 +46,7 @@ typedef struct run_t {
 } run_t;
 
 static run_t runs[MAX_RUNS];
-static int run_count, draining, busy_ms;
+static int run_count, draining, busy_ms, spent;
 static json_object *own_graphs;
 
 /* ---- lines to the supervisor ---- */
@@ -370,6 +371,7 @@ static void handle_start(json_object *line)
     run->count = get_int(input, "count", 0);
     run->without_credit = get(input, "without_credit") != NULL;
     run->drains = get(input, "drains") != NULL;
+    spent = spent || get_int(input, "spent", 0) > 0;
     busy_ms = run->epoch == 1 ? get_int(input, "busy_ms", 0) : 0;
     if (get(input, "do") != NULL
         && (get(input, "once") == NULL || run->epoch == 1)) {
@@ -435,8 +437,8 @@ static void handle_line(const char *text)
         say_bytes(find_run(line));
     }
     else if (strcmp(type, "ping") == 0) {
-        say("{\"type\":\"pong\",\"id\":%d,\"busy_ms\":%d}",
-            get_int(line, "id", 0), busy_ms);
+        say("{\"type\":\"pong\",\"id\":%d,\"busy_ms\":%d,\"spent\":%s}",
+            get_int(line, "id", 0), busy_ms, spent ? "true" : "false");
     }
     else if (strcmp(type, "drain") == 0) {
         draining = 1;

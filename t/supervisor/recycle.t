@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runners that are replaced after a number of runs, or at an amount of memory: no run is lost or waits for a process.
+# Runners that are replaced after a number of runs, at an amount of memory, or because they ask for it: no run is lost or waits for a process.
 use strict;
 use warnings;
 use FindBin;
@@ -47,6 +47,21 @@ subtest 'a runner is replaced after its number of runs, and completes those that
     is attempts_of(@held, $third), 1, 'they are executed once';
     wait_for('it to end', sub { !grep { $_ == $old } $sv->runner_pids });
     unlike $sv->log_text, qr/AGT0337|AGT0374/, 'its end is not a failure';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'a runner that asks for it is replaced, and completes those that it executes' => sub {
+    my $sv = supervisor();
+    my $gate = make_gate();
+    my ($old) = $sv->runner_pids;
+    my $held = $sv->start_run({ do => 'gate', path => $gate, spent => 1 });
+    $sv->wait_log(qr/AGT0358: runner $old of deployment default is replaced after 1 runs/);
+    wait_for('it to get no more runs', sub { pid_of($sv->start_run({ do => 'report' })) != $old });
+    is run_field($held, 'finished_at is null'), 't', 'its own run goes on';
+    open_gate($gate);
+    wait_status($held, 'success');
+    is attempts_of($held), 1, 'it is executed once';
+    wait_for('it to end', sub { !grep { $_ == $old } $sv->runner_pids });
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

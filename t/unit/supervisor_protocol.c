@@ -193,6 +193,25 @@ static void a_pong_may_say_how_long_the_runner_is_busy(void **state)
         read_line(&line, "{\"type\":\"pong\",\"id\":1,\"busy_ms\":\"1\"}"));
 }
 
+static void a_pong_may_ask_for_a_replacement(void **state)
+{
+    agent_line_t line;
+
+    assert_null(read_line(&line, "{\"type\":\"pong\",\"id\":1}"));
+    assert_false(line.is_spent);
+    assert_null(
+        read_line(&line, "{\"type\":\"pong\",\"id\":1,\"spent\":true}"));
+    assert_true(line.is_spent);
+    assert_null(
+        read_line(&line, "{\"type\":\"pong\",\"id\":1,\"spent\":false}"));
+    assert_false(line.is_spent);
+    assert_null(
+        read_line(&line, "{\"type\":\"pong\",\"id\":1,\"spent\":null}"));
+    assert_false(line.is_spent);
+    assert_non_null(
+        read_line(&line, "{\"type\":\"pong\",\"id\":1,\"spent\":\"t\"}"));
+}
+
 static bool is_event(const char *name, apr_pool_t *pool)
 {
     agent_line_t line;
@@ -259,6 +278,7 @@ int main(void)
         CHECK_TEST(a_checkpoint_may_name_its_format),
         CHECK_TEST(a_member_is_there_once),
         CHECK_TEST(a_pong_may_say_how_long_the_runner_is_busy),
+        CHECK_TEST(a_pong_may_ask_for_a_replacement),
         CHECK_TEST(ready_has_no_reserved_name),
         CHECK_TEST(names_of_events_are_a_line_of_an_event_stream),
         CHECK_TEST(a_checkpoint_may_ask_for_a_reply),

@@ -46,8 +46,15 @@ static const char *read_ready(agent_line_t *line,
 static const char *read_pong(agent_line_t *line,
                              const agent_protocol_fields_t *fields)
 {
+    char spent = agent_protocol_kind(fields, FIELD_SPENT);
+
     line->type = AGENT_LINE_PONG;
     line->busy_ms = 0;
+    line->is_spent = spent == 't';
+    if (!line->is_spent
+        && !agent_protocol_is_optional(fields, FIELD_SPENT, 'f')) {
+        return "has no valid spent";
+    }
     if (!agent_protocol_is_optional(fields, FIELD_BUSY_MS, '\0')
         && !agent_protocol_number(&line->busy_ms, &fields->value[FIELD_BUSY_MS],
                                   APR_INT64_MAX)) {

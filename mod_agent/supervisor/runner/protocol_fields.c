@@ -34,6 +34,7 @@ static const char *const field_names[FIELD_COUNT] = {
     [FIELD_INTERRUPTS] = "interrupts",
     [FIELD_HEAD] = "head",
     [FIELD_BUSY_MS] = "busy_ms",
+    [FIELD_SPENT] = "spent",
     [FIELD_TASK] = "task",
     [FIELD_ARGS] = "args",
     [FIELD_ACK] = "ack",

@@ -38,6 +38,7 @@ typedef enum agent_protocol_field_t {
     FIELD_NS,
     FIELD_TASK,
     FIELD_BUSY_MS,
+    FIELD_SPENT,
     FIELD_ARGS,
     FIELD_ACK,
     FIELD_CHECKPOINT,

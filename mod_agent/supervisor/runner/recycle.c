@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runners that have reached a bound of their pool; see recycle.h. */
+/* Runners that have reached a bound of their pool, or one of their own; see
+ * recycle.h. */
 #include "recycle.h"
 
 #include "../process/process.h"
@@ -13,7 +14,8 @@ static bool reaches_bound(const agent_runner_t *runner)
     const agent_pool_config_t *config = runner->runner_pool->config;
 
     return runner->group.used > 0
-        && ((config->max_runs > 0 && runner->group.used >= config->max_runs)
+        && (runner->is_asking
+            || (config->max_runs > 0 && runner->group.used >= config->max_runs)
             || agent_runner_exceeds(runner, config->recycle_memory));
 }
 
@@ -89,8 +91,7 @@ void agent_runner_tick_recycle(const agent_runner_table_t *table,
          i++) {
         const agent_runner_pool_t *pool = &table->pools[i];
 
-        if ((pool->config->max_runs > 0 || pool->config->recycle_memory > 0)
-            && !agent_pool_is_idle(pool)) {
+        if (!agent_pool_is_idle(pool)) {
             tick_pool(table, runs, pool);
         }
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runners that are replaced after a number of runs, or with an amount of
- * memory: their replacement is ready before they get no more runs, and a pool
- * replaces one at a time.
+ * Runners that are replaced after a number of runs, with an amount of memory,
+ * or because they ask for it (`pong`): their replacement is ready before they
+ * get no more runs, and a pool replaces one at a time.
  */
 #ifndef AGENT_SUPERVISOR_RUNNER_RECYCLE_H
 #define AGENT_SUPERVISOR_RUNNER_RECYCLE_H

@@ -53,6 +53,7 @@ struct agent_runner_t {
     pid_t pid;       /* 0 until the spawner has started it */
     agent_runner_state_t state;
     int max_shared;  /* suspects that may share it; 0: an ordinary runner */
+    bool is_asking;  /* it wants to be replaced (`pong`) */
     bool is_spent;   /* it leaves when it has been replaced (recycle.h) */
     bool is_patient; /* it leaves when its runs have ended (leave.h) */
     agent_poll_watch_t in; /* io.h waits for the three */
@@ -74,8 +75,7 @@ struct agent_runner_t {
     agent_loss_t loss;      /* how its runs are treated at its end */
     const char *reason;     /* why, a constant */
     apr_time_t started_at;
-    /* When it must be ready, or must have ended. */
-    apr_time_t limit_at;
+    apr_time_t limit_at; /* when it must be ready, or must have ended */
     /* When the next ping or the pong is due, or AGENT_CLOCK_NEVER. */
     apr_time_t ping_at;
     apr_time_t pong_by;
