@@ -44,6 +44,8 @@ class Job:
         self.is_cancelled = False
         self.has_begun = False
         self.is_ending = False
+        # Its threads may go on (executor.py).
+        self.has_ended = False
 
     def cancel(self) -> None:
         self.is_cancelled = True

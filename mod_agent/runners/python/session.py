@@ -4,7 +4,6 @@
 import asyncio
 import gc
 import os
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Mapping
 
@@ -12,6 +11,7 @@ from . import application, graphs, jsontext, log, report
 from .blobs import Cache
 from .bridge import Bridge
 from .call import Call
+from .executor import Executor
 from .lane import Lane
 from .load import load
 from .records import Records
@@ -21,6 +21,8 @@ from .wire import Wire
 
 # The version of PROTOCOL.md.
 PROTOCOL = 2
+# The status of a process whose threads are all lost.
+STUCK = 3
 
 
 class Session:
@@ -36,8 +38,8 @@ class Session:
         self._cache = Cache()
         self._bridge = Bridge()
         self._bridge.bind(loop)
-        # Sync nodes execute here; each run may have several at a time.
-        loop.set_default_executor(ThreadPoolExecutor(slots + 32, "agent-node"))
+        self._executor = Executor(loop, slots, self._wire.ask_replacement, self._end_stuck)
+        loop.set_default_executor(self._executor)
 
     def start(self) -> None:
         self._wire.start()
@@ -136,6 +138,7 @@ class Session:
             await job.execute()
         finally:
             del self._jobs[job.run_id]
+            self._executor.end(job)
             self._end_if_drained()
 
     # --- The process ---------------------------------------------------------
@@ -147,6 +150,11 @@ class Session:
     def _end_if_drained(self) -> None:
         if self._is_draining and not self._jobs:
             self._exit(0)
+
+    def _end_stuck(self) -> None:
+        """The runs that wait for threads would do so for ever: other processes execute all of them again."""
+        log.write("agent runner: these threads leave none for other runs: the process ends")
+        self._exit(STUCK)
 
     def _fail(self, reason: str) -> None:
         log.write(f"agent runner: {reason}")

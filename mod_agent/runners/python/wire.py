@@ -52,6 +52,7 @@ class Wire:
         self._wake_out, self._wake_in = os.pipe()
         # When the oldest call was passed to the loop that it has not made yet.
         self._owed_since: float | None = None
+        self._is_spent = False
         for fd in (3, 4, self._wake_in, self._wake_out):
             os.set_inheritable(fd, False)
             os.set_blocking(fd, False)
@@ -59,6 +60,10 @@ class Wire:
 
     def start(self) -> None:
         threading.Thread(target=self._serve, name="agent-wire", daemon=True).start()
+
+    def ask_replacement(self) -> None:
+        """With the next `pong`."""
+        self._is_spent = True
 
     def is_full(self) -> bool:
         return self._pending_bytes > PENDING_MAX
@@ -195,7 +200,8 @@ class Wire:
     def _answer_ping(self, number: int) -> None:
         owed = self._owed_since
         busy = 0 if owed is None else int((time.monotonic() - owed) * 1000)
-        line = b'{"type":"pong","id":%d,"busy_ms":%d}\n' % (number, busy)
+        spent = b',"spent":true' if self._is_spent else b""
+        line = b'{"type":"pong","id":%d,"busy_ms":%d%b}\n' % (number, busy, spent)
         with self._lock:
             # After the line of which a part is written already, before all others.
             rest = memoryview(line) if self._pending else self._write_some(memoryview(line))

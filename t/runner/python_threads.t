@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Python runner: the threads of plain functions, of which no run takes all, and those that a run leaves behind.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use File::Temp qw(tempdir);
+use POSIX qw(mkfifo);
+use PythonRunner qw(in_all_versions);
+use RunnerTest qw(lines_of events_of);
+use Test::More;
+
+# With so many slots the process has 68 threads, and as many again for those that are lost.
+use constant SLOTS => 3;
+use constant SHARE => 33;
+use constant LOST  => 68;
+
+my $CUSTOM = { stream_modes => ['custom'] };
+
+sub make_pipe {
+    my $path = tempdir(CLEANUP => 1) . '/pipe';
+    mkfifo($path, oct 600) or die "$path: $!\n";
+    return $path;
+}
+
+sub runner { return PythonRunner->new(graphs => [qw(crowd plain)], slots => SLOTS, @_) }
+
+# A run of $n functions that wait for the pipe, of which $at_once have begun.
+sub start_crowd {
+    my ($runner, $pipe, $n, $at_once) = @_;
+    my $start = $runner->start_of('crowd', input => { do => $pipe, n => $n }, %{$CUSTOM});
+    $runner->send($start);
+    $runner->lines_until(sub { ($_[0]{data} // '') eq 'holding' && $_[0]{run_id} eq $start->{run_id} && --$at_once == 0 });
+    return $start;
+}
+
+# Runs that are cancelled while their functions wait, until so many threads are lost.
+sub lose {
+    my ($runner, $pipe, @counts) = @_;
+    my @runs;
+    for my $count (@counts) {
+        my $start = start_crowd($runner, $pipe, $count, $count);
+        $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 1 });
+        is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'interrupted', "a run with $count functions that do not return is cancelled";
+        push @runs, $start->{run_id};
+    }
+    return @runs;
+}
+
+# The answer to a ping.
+sub pong {
+    my ($runner, $id) = @_;
+    $runner->send({ type => 'ping', id => $id });
+    return ($runner->lines_until(sub { $_[0]{type} eq 'pong' }))[-1];
+}
+
+sub status { my ($runner, %input) = @_; return ($runner->run(graph_id => 'plain', input => {%input}))[-1]{status} }
+
+in_all_versions(sub {
+    my (undef, $version) = @_;
+    my @version = $version eq 'newest' ? () : (version => $version);
+
+    subtest 'a run with more functions than threads leaves some for the others' => sub {
+        my $runner = runner(@version);
+        my $pipe = make_pipe();
+        my $first = start_crowd($runner, $pipe, 140, SHARE);
+        is status($runner), 'success', 'another run is executed beside it';
+        my $second = start_crowd($runner, $pipe, 140, (SHARE + 1) / 2);
+        is status($runner), 'success', 'and beside two of them';
+        open my $opened, '+<', $pipe or die "$pipe: $!\n";
+        my %left = map { $_->{run_id} => 1 } $first, $second;
+        my @lines;
+        # No more than a pipe holds.
+        syswrite $opened, 'x' x 280;
+        $runner->lines_until(sub { push @lines, $_[0]; delete $left{ $_[0]{run_id} } if $_[0]{type} eq 'end'; return !%left });
+        is_deeply [ map { $_->{status} } lines_of('end', @lines) ], [ ('success') x 2 ], 'all of its functions are executed in the end';
+        close $opened;
+    };
+
+    subtest 'threads of runs that have ended are replaced' => sub {
+        my $runner = runner(@version);
+        my $pipe = make_pipe();
+        is status($runner, do => 'report soon'), 'success', 'the runner reports soon';
+        # One after the other, as users do who stop a tool that hangs.
+        my ($first) = lose($runner, $pipe, (1) x 4, LOST / 2 - 4);
+        $runner->wait_for_io while $runner->log_text !~ /threads execute code of runs that have ended/;
+        like $runner->log_text, qr/^agent runner: \d+ threads? .*: 1 of run $first of graph crowd/m, 'the log names a run';
+        ok !pong($runner, 1)->{spent}, 'the process is not replaced for half of those that it can replace';
+        lose($runner, $pipe, 1);
+        $runner->wait_for_io while $runner->log_text !~ /should get no more runs/;
+        is pong($runner, 2)->{spent}, Cpanel::JSON::XS::true, 'more are: pong says so';
+        lose($runner, $pipe, SHARE, SHARE);
+        is status($runner), 'success', 'runs are executed nevertheless';
+        open my $opened, '+<', $pipe or die "$pipe: $!\n";
+        syswrite $opened, 'x' x (LOST + SHARE);
+        ok start_crowd($runner, make_pipe(), SHARE, SHARE), 'threads that return are used again';
+        close $opened;
+    };
+
+    subtest 'a process without a thread for a run ends' => sub {
+        my $runner = runner(@version);
+        my $pipe = make_pipe();
+        is status($runner, do => 'report soon'), 'success', 'the runner reports soon';
+        lose($runner, $pipe, SHARE, SHARE, LOST - 2 * SHARE, SHARE, 16, 8, 4, 2, (1) x 4);
+        is status($runner), 'success', 'with one left, runs are executed';
+        lose($runner, $pipe, 1);
+        $runner->send($runner->start_of('plain', input => {}));
+        is $runner->finish >> 8, 3, 'it ends with status 3 when a run waits';
+        like $runner->log_text, qr/^agent runner: these threads leave none for other runs: the process ends$/m, 'the log says why';
+    };
+});
+
+done_testing;
