@@ -13,7 +13,7 @@ use Test::More;
 my $runner = runner(
     records => RecordStore->new(parts => 2), broken => './broken.mjs:graph', absent => './graphs.mjs:absent',
     common => './common.cjs:graph', agent => './agent.mjs:agent', typed => './typed.ts:graph',
-    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat nested fans act loop factory messages));
+    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat writer nested fans act loop factory messages));
 my $reports = $runner->{ready}{graphs};
 
 sub last_checkpoint {
@@ -89,6 +89,18 @@ is +(events_of('messages/partial', @lines))[-1][0]{content}, 'one two three', 'm
 is_deeply [ map { map { $_->{content} } @{$_} } events_of('messages/complete', @lines) ], [ 'hi', 'one two three' ],
     'messages: each is complete once';
 ok +(grep { $_->{event} eq 'on_chat_model_stream' } events_of('events', @lines)), 'events: the model\'s tokens are there';
+
+my $words = '"' . 'word ' x 2998 . '"';
+for my $kind (qw(text args)) {
+    @lines = $runner->run(graph_id => 'writer', input => { messages => [ { role => 'user', content => $kind } ] },
+        stream_modes => ['messages']);
+    my $bytes = 0;
+    $bytes += length $_->{' text'} for lines_of('event', @lines);
+    cmp_ok $bytes, '<', 150 * length $words, "messages: bytes are linear in the length of a message, $kind";
+    my $last = (events_of('messages/partial', @lines))[-1][0];
+    is $kind eq 'text' ? $last->{content} : $last->{tool_call_chunks}[0]{args}, $words,
+        "messages: the last part is the whole message at the end of the node, $kind";
+}
 
 # --- interrupts, breakpoints, commands -----------------------------------------
 

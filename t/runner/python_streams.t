@@ -35,6 +35,17 @@ in_all_versions(sub {
     is +(events_of('messages/partial', @lines))[-1][0]{content}, 'one two three', 'messages: the last one is whole';
     is +(events_of('messages/partial', @lines))[-1][0]{type}, 'ai', 'messages: a partial message has the type of a message';
 
+    my $words = '"' . 'word ' x 2998 . '"';
+    for my $kind (qw(text args)) {
+        @lines = $stream->('writer', { messages => [ { role => 'user', content => $kind } ] }, 'messages');
+        my $bytes = 0;
+        $bytes += length $_->{' text'} for lines_of('event', @lines);
+        cmp_ok $bytes, '<', 150 * length $words, "messages: bytes are linear in the length of a message, $kind";
+        my $last = (events_of('messages/partial', @lines))[-1][0];
+        is $kind eq 'text' ? $last->{content} : ($last->{invalid_tool_calls}[0] // $last->{tool_calls}[0])->{args}, $words,
+            "messages: the last one is whole at the end of the node, $kind";
+    }
+
     # --- Values ------------------------------------------------------------------
 
     @lines = $stream->('counter', { n => 1, steps => [] }, qw(checkpoints debug tasks custom));

@@ -257,6 +257,7 @@ export class RunStream {
         if (this.#values) {
             await this.#sendValues();
         }
+        await this.#messages.endTask();
         await this.#sendHeld();
     }
 
@@ -264,6 +265,7 @@ export class RunStream {
     // not stream it.
     async fail() {
         await this.#sendHead();
+        await this.#messages.endTask();
         await this.#sendHeld();
     }
 
@@ -275,6 +277,7 @@ export class RunStream {
             this.#held.end(namespace, payload);
             const own = [...namespace, `${payload.name}:${payload.id}`];
             await this.#end(own, payload);
+            await this.#messages.endTask(own.join('|'));
             this.#current.delete(own.join('|'));
             await this.#report(this.#current.get(namespace.join('|')), payload);
         }

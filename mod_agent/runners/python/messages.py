@@ -1,33 +1,93 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The older form of the stream mode `messages`: each message whole, as far as it has come."""
+"""The older form of the stream mode `messages`: each message whole, as far as it has come.
 
+A partial message repeats what came before. It is sent when the chunks have grown by 1/32, so
+that the bytes are linear in the length of the message, not quadratic; the end of its task
+shows what was left out.
+"""
+
+import functools
+import operator
 from typing import Any, Iterator
+
+from . import jsontext
 
 # Messages that have not ended; the oldest is forgotten.
 OPEN_MAX = 256
+# Chunks of a message that are not joined yet.
+CHUNKS_MAX = 4096
+
+
+class Open:
+    """A message that has not ended. To join its chunks costs its length: their JSON is parsed again."""
+
+    def __init__(self, suffix: str, task: Any) -> None:
+        self.suffix = suffix
+        self.task = task
+        self.is_shown = True
+        self._chunks: list[Any] = []
+        self._bytes = self._shown_bytes = 0
+
+    def add(self, chunk: Any) -> None:
+        self._chunks.append(chunk)
+        self._bytes += len(jsontext.dumps(chunk, lenient=True))
+        self.is_shown = False
+        if len(self._chunks) > CHUNKS_MAX:
+            self.join()
+
+    def has_grown(self) -> bool:
+        return self._bytes > self._shown_bytes + self._shown_bytes // 32
+
+    def partial(self) -> tuple[str, Any]:
+        from langchain_core.messages import message_chunk_to_message
+
+        self.is_shown, self._shown_bytes = True, self._bytes
+        return "messages/partial" + self.suffix, [message_chunk_to_message(self.join())]
+
+    def join(self) -> Any:
+        from langchain_core.messages import AIMessageChunk
+
+        first, *others = self._chunks
+        if others and all(isinstance(chunk, AIMessageChunk) for chunk in self._chunks):
+            self._chunks = [first + others]
+        else:
+            self._chunks = [functools.reduce(operator.add, self._chunks)]
+        return self._chunks[0]
 
 
 class LegacyMessages:
     def __init__(self) -> None:
-        self._open: dict[str, Any] = {}
+        self._open: dict[str, Open] = {}
 
-    def take(self, message: Any, metadata: Any) -> Iterator[tuple[str, Any]]:
+    def take(self, message: Any, metadata: Any, suffix: str) -> Iterator[tuple[str, Any]]:
         """The events for a message or a piece of one: (name, data)."""
         from langchain_core.messages import BaseMessageChunk, message_chunk_to_message
 
-        is_chunk = isinstance(message, BaseMessageChunk)
-        before = self._open.get(message.id)
-        if before is None:
-            yield "messages/metadata", {message.id: {"metadata": metadata}}
-        if not is_chunk:
+        if message.id not in self._open:
+            yield "messages/metadata" + suffix, {message.id: {"metadata": metadata}}
+        if not isinstance(message, BaseMessageChunk):
             self._open.pop(message.id, None)
-            yield "messages/complete", [message]
+            yield "messages/complete" + suffix, [message]
             return
-        whole = message if before is None else before + message
-        self._open[message.id] = whole
-        if len(self._open) > OPEN_MAX:
-            del self._open[next(iter(self._open))]
-        yield "messages/partial", [message_chunk_to_message(whole)]
+        entry = self._open.setdefault(message.id, Open(suffix, (metadata or {}).get("langgraph_checkpoint_ns")))
+        entry.add(message)
+        if entry.has_grown():
+            yield entry.partial()
         if getattr(message, "chunk_position", None) == "last":
             del self._open[message.id]
-            yield "messages/complete", [message_chunk_to_message(whole)]
+            yield "messages/complete" + suffix, [message_chunk_to_message(entry.join())]
+        elif len(self._open) > OPEN_MAX:
+            yield from self._close([next(iter(self._open))])
+
+    def end_task(self, name: str) -> Iterator[tuple[str, Any]]:
+        """What was not shown of the messages of a task: models of old versions do not mark the last chunk."""
+        yield from self._close([key for key, entry in self._open.items() if entry.task == name])
+
+    def finish(self) -> Iterator[tuple[str, Any]]:
+        yield from self._close(list(self._open))
+
+    def _close(self, keys: list[str]) -> Iterator[tuple[str, Any]]:
+        for key in keys:
+            entry = self._open.pop(key)
+            if not entry.is_shown:
+                yield entry.partial()

@@ -290,6 +290,7 @@ class Run(Job):
     def _complete(self) -> None:
         """What is known only at the end."""
         self._stream.flush_values()
+        self._stream.flush_messages()
         for ns, payload in self._held.items():
             checkpoint_id = configurable_of(payload["config"])["checkpoint_id"]
             if self.records.has_put(ns, checkpoint_id):

@@ -5,7 +5,7 @@ The library is always asked for `checkpoints` and `tasks`, of all subgraphs: the
 state that the API shows. Only what clients requested becomes an event.
 """
 
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Iterable, Mapping
 
 from . import jsontext
 from .lane import Lane
@@ -64,6 +64,8 @@ class Stream:
         """One item of the library. Checkpoints are taken by take_checkpoint()."""
         if mode == "tasks":
             self._lifecycle_of_task(ns, data)
+            if "result" in data:
+                self._send_messages(self._legacy.end_task("|".join((*ns, f"{data['name']}:{data['id']}"))))
         if mode == "values" and not ns:
             self._hold_values(data)
             return
@@ -158,8 +160,14 @@ class Stream:
         if "messages-tuple" in self._modes:
             self.event("messages" + suffix, jsontext.dumps([message, metadata], lenient=True))
         if "messages" in self._modes:
-            for name, form in self._legacy.take(message, metadata):
-                self.event(name + suffix, jsontext.dumps(form, lenient=True))
+            self._send_messages(self._legacy.take(message, metadata, suffix))
+
+    def flush_messages(self) -> None:
+        self._send_messages(self._legacy.finish())
+
+    def _send_messages(self, events: Iterable[tuple[str, Any]]) -> None:
+        for name, form in events:
+            self.event(name, jsontext.dumps(form, lenient=True))
 
     # --- Subgraphs -----------------------------------------------------------
 
