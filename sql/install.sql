@@ -156,6 +156,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/add_subgraphs.sql
 \ir functions/internal/find_stored_run.sql
 \ir functions/internal/check_assistant.sql
+\ir functions/internal/check_run_metadata.sql
 \ir functions/internal/add_assistant_version.sql
 \ir functions/internal/change_assistant.sql
 \ir functions/internal/create_system_assistant.sql

@@ -144,6 +144,29 @@ subtest 'config, context and metadata of the assistant are the base of those of 
     is $kwargs->{config}{metadata}{$_}, 1, "metadata $_" for qw(e t r);
 };
 
+subtest 'the metadata and tags of a run have at most 16 KB, those of its config, assistant and thread included' => sub {
+    my $id = AgentSQL::uuid();
+    my $of = sub { return { map { ("$_[0]$_" => 'x' x 500) } 1 .. 7 } };
+    $play->session->query("insert into agent.assistants
+        (deployment_id, assistant_id, graph_id, name, config, context, metadata, created_at, updated_at)
+        values ('$AgentSQL::DEPLOYMENT', '$id', 'agent', 'long', '" . AgentSQL::encode({ metadata => $of->('a') }) . "', '{}', '"
+            . AgentSQL::encode($of->('b')) . "', now(), now())");
+    my $thread = $play->thread(metadata => $of->('t'));
+    my $try = sub {
+        my (%request) = @_;
+        my ($code, $body, $run) = $play->try_run($thread, assistant => $id, graph => undef, request => \%request);
+        $play->session->query("delete from agent.run_queue where run_id = '$run'");
+        return ($code, $body);
+    };
+    is +($try->(metadata => $of->('r')))[0], 'ok', 'four times 3.5 KB are admitted';
+    my ($code, $body) = $try->(metadata => $of->('r'), config => { metadata => $of->('c') });
+    is $code, 'invalid_value', 'five times 3.5 KB are not';
+    like $body, qr{\A/metadata: expected at most 16384 bytes of metadata and tags}, 'the error tells the limit';
+    is +($try->(metadata => $of->('r'), config => { tags => [ 'x' x 4000 ] }))[0], 'invalid_value', 'tags count too';
+    is +($try->(config => { tags => [ 'x' x 1000 ], configurable => { long => 'x' x 20_000 } }))[0], 'ok',
+        'other members of a config do not';
+};
+
 subtest 'null for metadata or configurable counts as absent' => sub {
     my $session = $play->session;
     my $thread = AgentSQL::uuid();
@@ -271,7 +294,7 @@ subtest 'a run does not write the metadata of its thread again' => sub {
     my $session = $play->session;
     my $thread = $play->thread;
     $session->query("update agent.threads set metadata = jsonb_build_object('large',
-        (select string_agg(md5(n::text), '') from generate_series(1, 4000) n)) where thread_id = '$thread'");
+        (select string_agg(md5(n::text), '') from generate_series(1, 400) n)) where thread_id = '$thread'");
     my $written = sub {
         my $count = sub { $session->value("select sum(n_tup_ins) from pg_stat_xact_all_tables where relid in
             (select reltoastrelid from pg_class where oid = 'agent.threads'::regclass)") };

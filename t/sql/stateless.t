@@ -210,6 +210,16 @@ subtest 'a batch with an unknown assistant creates nothing' => sub {
     is $session->value('select count(*) from agent.threads'), $before;
 };
 
+subtest 'a run with metadata and tags of more than 16 KB creates nothing, nor does a batch with one' => sub {
+    my $before = $session->value('select count(*) from agent.threads');
+    my $long = { config => { tags => [ 'x' x 16_384 ] } };
+    is +($play->try_stateless(request => $long))[0], 'invalid_value', 'a run';
+    my ($code, $body) = $play->try_batch({ input => 1 }, $long, { input => 3 });
+    is $code, 'invalid_value', 'a batch';
+    like $body, qr{\A/1/metadata: expected at most 16384 bytes}, 'the error names the run';
+    is $session->value('select count(*) from agent.threads'), $before, 'no thread was created';
+};
+
 subtest 'members that concern other runs or checkpoints are ignored' => sub {
     my ($code, $body) = $play->try_stateless(request => {
         checkpoint_id => AgentSQL::uuid(), checkpoint => { checkpoint_id => AgentSQL::uuid() },

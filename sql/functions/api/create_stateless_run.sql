@@ -3,7 +3,8 @@
 -- is keep: it is deleted agent.expiry_delay() after the end of the run. p_ttl: of one that is kept, as in
 -- agent.create_run; p_headers as there.
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
---          assistant_not_found, graph_not_found, idempotency_mismatch.
+--          assistant_not_found, graph_not_found, idempotency_mismatch; invalid_value when its metadata and tags
+--          are too long.
 -- Locks:   the idempotency key (advisory), then the new rows.
 create or replace function agent.create_stateless_run(
     p_deployment_id uuid,
@@ -26,6 +27,7 @@ language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    v_request   agent.run_request := json_populate_record(null::agent.run_request, p_request);
     v_assistant agent.assistants;
 begin
     if p_idempotency_key is not null then
@@ -42,11 +44,15 @@ begin
           from agent.refuse_assistant(p_deployment_id, p_assistant_id, p_graph_id) r;
         return;
     end if;
+    body := agent.check_run_metadata(v_assistant, '{}', v_request);
+    if body is not null then
+        code := 'invalid_value';
+        return;
+    end if;
     code := 'ok';
     body := agent.enqueue_stateless_run(
         p_deployment_id, p_thread_id, p_run_id, v_assistant, coalesce(p_user_id, ''),
-        p_idempotency_key, p_request_hash, p_feedback_url,
-        json_populate_record(null::agent.run_request, p_request), p_ttl, p_headers);
+        p_idempotency_key, p_request_hash, p_feedback_url, v_request, p_ttl, p_headers);
 end
 $function$;
 

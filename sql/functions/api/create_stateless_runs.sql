@@ -3,7 +3,8 @@
 -- element per request; in p_graph_ids '' stands for an assistant that was requested by its id; p_known_graph_ids
 -- are the graphs that the server executes; p_ttl and p_headers as in agent.create_stateless_run.
 -- Returns: ok with the array of run records in the order of the requests; assistant_not_found, graph_not_found;
---          invalid_value when the settings of the assistants, which each run copies, are more than 16 MB.
+--          invalid_value when the settings of the assistants, which each run copies, are more than 16 MB, or the
+--          metadata and tags of a run are too long.
 -- Bound:   the bytes of p_requests, 2 KB a request, of which the server accepts 1,000, and 16 MB of settings.
 --          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h and `v_bytes > c_bytes`.
 -- Locks:   the new rows; those of new assistants first, in the order of their keys.
@@ -51,6 +52,22 @@ begin
         if v_bytes > c_bytes then
             code := 'invalid_value';
             body := format('/: expected runs whose assistants have at most %s bytes of settings.', c_bytes);
+            return;
+        end if;
+    end loop;
+
+    -- Before the first run is created.
+    for v_row in
+        select json_populate_record(null::agent.run_request, r.request) as request, r.pos
+          from json_array_elements(p_requests) with ordinality as r (request, pos)
+    loop
+        body := agent.check_run_metadata(
+            agent.find_assistant(
+                p_deployment_id, p_assistant_ids[v_row.pos], nullif(p_graph_ids[v_row.pos], ''), p_known_graph_ids),
+            '{}', v_row.request);
+        if body is not null then
+            code := 'invalid_value';
+            body := format('/%s%s', v_row.pos - 1, body);
             return;
         end if;
     end loop;

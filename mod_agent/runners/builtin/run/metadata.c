@@ -21,31 +21,6 @@ json_object *runner_metadata_triggers(runner_node_t node, apr_pool_t *pool)
         apr_pstrcat(pool, "branch:to:", runner_node_name(node), NULL));
 }
 
-static size_t measure(json_object *value)
-{
-    size_t length;
-
-    json_object_to_json_string_length(value, JSON_C_TO_STRING_PLAIN, &length);
-    return length;
-}
-
-apr_status_t runner_metadata_check(const runner_run_t *run,
-                                   runner_problem_t **problem)
-{
-    json_object *config = agent_json_get(run->start, "config");
-
-    if (measure(agent_json_get(config, "metadata"))
-            + measure(agent_json_get(config, "tags"))
-        <= RUNNER_METADATA_MAX) {
-        return APR_SUCCESS;
-    }
-    return runner_problem_set(problem, run->pool, "InvalidConfigError",
-                              "config/metadata and config/tags are longer than "
-                              "%d bytes together: they are repeated with every "
-                              "message that is streamed.",
-                              (int)RUNNER_METADATA_MAX);
-}
-
 json_object *runner_metadata_run(runner_run_t *run)
 {
     json_object *metadata = json_object_new_object();

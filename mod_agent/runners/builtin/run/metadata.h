@@ -8,15 +8,6 @@
 
 #include "state.h"
 
-/* The most that a client's metadata and tags may take as JSON text; every
- * streamed message and event repeats them. */
-#define RUNNER_METADATA_MAX ((size_t)16 * 1024)
-
-/* Whether the run's metadata and tags are within RUNNER_METADATA_MAX;
- * APR_EGENERAL: *problem is set. */
-apr_status_t runner_metadata_check(const runner_run_t *run,
-                                   runner_problem_t **problem);
-
 /* The client's metadata and the ids of the run. */
 json_object *runner_metadata_run(runner_run_t *run);
 

@@ -386,10 +386,6 @@ static void begin_run(runner_run_t *run)
 {
     runner_problem_t *problem = NULL;
 
-    if (!run->is_call && runner_metadata_check(run, &problem) != APR_SUCCESS) {
-        fail_run(run, problem);
-        return;
-    }
     if (run->graph != NULL && !run->is_loaded && !runner_load_begin(run)) {
         return;
     }
