@@ -4,8 +4,10 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use AgentTest::Env qw(slurp);
 use Cpanel::JSON::XS;
 use NodeApplication qw(application runner program);
+use POSIX ();
 use RecordStore;
 use RunnerTest qw(start_line new_uuid lines_of events_of);
 use Test::More;
@@ -13,12 +15,18 @@ use Test::More;
 my $runner = runner(
     records => RecordStore->new(parts => 2), broken => './broken.mjs:graph', absent => './graphs.mjs:absent',
     common => './common.cjs:graph', agent => './agent.mjs:agent', typed => './typed.ts:graph',
-    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat writer nested fans act loop factory messages));
+    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat writer revives nested fans act loop factory messages));
 my $reports = $runner->{ready}{graphs};
 
 sub last_checkpoint {
     my (@lines) = @_;
     return (grep { !length $_->{ns} } lines_of('checkpoint', @lines))[-1];
+}
+
+# Of the runner's process, user's and system's.
+sub processor_seconds {
+    my @fields = split ' ', slurp('/proc/' . $runner->pid . '/stat');
+    return ($fields[13] + $fields[14]) / POSIX::sysconf(POSIX::_SC_CLK_TCK());
 }
 
 sub end_of { return $_[-1]{status} . ($_[-1]{error} ? " $_[-1]{error}{error}: $_[-1]{error}{message}" : '') }
@@ -101,6 +109,17 @@ for my $kind (qw(text args)) {
     is $kind eq 'text' ? $last->{content} : $last->{tool_call_chunks}[0]{args}, $words,
         "messages: the last part is the whole message at the end of the node, $kind";
 }
+
+# --- values of the library -----------------------------------------------------
+
+my $start = start_line(graph_id => 'revives', input => { answer => 'make' }, stream_modes => []);
+$runner->send($start);
+is end_of($runner->lines_of_run($start->{run_id})), 'success',
+    'values: the library saves 1,000,000 numbers and what JSON does not have';
+my $before = processor_seconds();
+@lines = $runner->run(graph_id => 'revives', $runner->next_run($start->{thread_id}), input => { count => 1 }, stream_modes => []);
+is last_checkpoint(@lines)->{values}{answer}, '1000000' . ' true' x 10, 'values: all are read as they were';
+cmp_ok processor_seconds() - $before, '<', 1.5, 'values: numbers are read as plain JSON';
 
 # --- interrupts, breakpoints, commands -----------------------------------------
 

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { RunnerError } from './errors.mjs';
 import { entryOf, knownEntry, remember } from './known.mjs';
 import { Recent } from './recent.mjs';
+import { revive } from './revive.mjs';
 import { keepWarm } from './warm.mjs';
 
 const MOST_DIGESTS = 65536;
@@ -156,7 +157,7 @@ export class Blobs {
             (await this.#read([digest])).forEach((blob, name) => blobs.set(name, blob));
         }
         const { type, bytes } = blobs.get(digest);
-        const value = await this.#serde.loadsTyped(type, bytes);
+        const value = await revive(this.#serde, type, bytes);
         if (value !== null && typeof value === 'object') {
             remember(value, entryOf(value), digest, bytes.length);
         }
