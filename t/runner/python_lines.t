@@ -87,4 +87,37 @@ my @sent = grep { /"event"/ } @printed;
 is_deeply [ map { /"(four|five|six)"/ ? $1 : 'other' } grep { !/x{9}/ } @sent ], [qw(four five six)],
     'cancel: `error` and `values` of a checkpoint are sent, other events that wait are not' or diag map { substr $_, 0, 200 } @sent;
 
+# Values whose text costs more than others.
+$program = <<'END';
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+from python import jsontext, store_forms
+
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+long = {"text": "[" * 200 + '\\"' * 2_000_000, "tiny": 1e-310, "quoted": '1e-310 \\\\" 1e-311', "after": -2.5e-320}
+before = peak()
+text = jsontext.dumps(long)
+store_forms._jsonb_bytes(text)
+print("memory:", (peak() - before) // 1024)
+print("end:", text[text.index(b'"tiny"'):].decode())
+calls = []
+plain = jsontext._plain
+jsontext._plain = lambda *args: calls.append(args) or plain(*args)
+for value in [r"\u0000"], [r"\\u0000"], ["\\\0"], ["\\\\\0"]:
+    text = jsontext.dumps(value)
+    print("nul:", len(calls), text.decode())
+    calls.clear()
+END
+open $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or die "python: $!\n";
+@printed = <$output>;
+close $output;
+my ($memory) = map { /^memory: (\d+)/ } @printed;
+cmp_ok $memory // 1e9, '<', 100, 'long strings: their characters take no memory each';
+is_deeply [ map { /^end: (.*)/ } @printed ], ['"tiny":0,"quoted":"1e-310 \\\\\\\\\\" 1e-311","after":0}'],
+    'tiny numbers: they are found beside strings with escapes';
+is_deeply [ map { /^nul: (.*)/ } @printed ],
+    [ '0 ["\\\\u0000"]', '0 ["\\\\\\\\u0000"]', "2 [\"\\\\\x{ef}\x{bf}\x{bd}\"]", "2 [\"\\\\\\\\\x{ef}\x{bf}\x{bd}\"]" ],
+    'U+0000: the text of its escape is encoded as any other';
+
 done_testing;

@@ -33,10 +33,11 @@ DIGITS_MAX = 300
 _ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network,
               ipaddress.IPv4Interface, ipaddress.IPv6Interface)
 _NUL = re.compile("\0|[\ud800-\udfff]")
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# In a text of _without_escapes(). An alternative in the repetition would take memory for each byte of a string.
+_STRINGS = re.compile(rb'"[^"]*"')
 # Numbers with an exponent beyond 308, which the protocol does not admit: all are almost 0.
 _TINY = re.compile(rb"e-3(?:09|[1-9][0-9])")
-_STRING_OR_TINY = re.compile(rb'("(?:[^"\\]|\\.)*")|-?[0-9][0-9.]*e-3(?:09|[1-9][0-9])', re.DOTALL)
+_STRING_OR_TINY = re.compile(rb'"[^"]*"|(-?[0-9][0-9.]*e-3(?:09|[1-9][0-9]))')
 # Beside quotes and backslashes: control characters, ends of lines and surrogates.
 _NOT_IN_NAMES = re.compile('["\\\\\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
 _BRACKETS_ONLY = bytes(c for c in range(256) if c not in b"[]{}")
@@ -109,7 +110,7 @@ def dumps(value: Any, lenient: bool = False) -> bytes:
         return orjson.dumps(clean(value))
     try:
         text = orjson.dumps(value, default=_lenient if lenient else _default)
-        if b"\\u0000" not in text:
+        if not _has_nul(text):
             return _check_levels(_without_tiny(text))
     except NotRenderedError:
         raise
@@ -125,8 +126,30 @@ def dumps(value: Any, lenient: bool = False) -> bytes:
     return _check_levels(_without_tiny(text))
 
 
+def _has_nul(text: bytes) -> bool:
+    """Whether JSON has U+0000: in the text of its escape that a user has typed, the backslash is escaped itself."""
+    return b"\\u0000" in text and b"\\u0000" in text.replace(b"\\\\", b"")
+
+
+def _without_escapes(text: bytes) -> bytes:
+    """JSON of the same length, whose strings end at their next quote."""
+    return text.replace(b"\\\\", b"  ").replace(b'\\"', b"  ")
+
+
+def without_strings(text: bytes) -> bytes:
+    return _STRINGS.sub(b"", _without_escapes(text))
+
+
 def _without_tiny(text: bytes) -> bytes:
-    return _STRING_OR_TINY.sub(lambda found: found[1] or b"0", text) if _TINY.search(text) else text
+    if not _TINY.search(text):
+        return text
+    pieces: list[bytes] = []
+    end = 0
+    for found in _STRING_OR_TINY.finditer(_without_escapes(text)):
+        if found[1]:
+            pieces += [text[end:found.start()], b"0"]
+            end = found.end()
+    return b"".join(pieces) + text[end:]
 
 
 def _plain(value: Any, lenient: bool, level: int) -> Any:
@@ -185,7 +208,7 @@ def _check_levels(text: bytes) -> bytes:
     if text.count(b"[") + text.count(b"{") <= LEVELS_MAX:
         return text
     if _is_deep(text.translate(None, _BRACKETS_ONLY)) and \
-            _is_deep(_STRINGS.sub(b"", text).translate(None, _BRACKETS_ONLY)):
+            _is_deep(without_strings(text).translate(None, _BRACKETS_ONLY)):
         raise NotRenderedError(f"a value has more than {LEVELS_MAX} levels")
     return text
 
