@@ -32,6 +32,7 @@ in_all_versions(sub {
 my $program = <<'END';
 import asyncio, sys
 sys.path.insert(0, sys.argv[1])
+from python import blobs, records
 from python.lane import Lane
 from python.kept import keep_newest
 from python.records import delta_groups
@@ -40,6 +41,15 @@ from python.state import States
 class Wire:
     def is_full(self): return False
     def write(self, line): print(line.decode(), end="")
+
+class Open:
+    def send(self, *line): pass
+    async def room(self): pass
+
+class Plain:
+    def dumps_typed(self, value): return "plain", repr(value).encode()
+
+def size(items): return sum(map(len, (items._newer, items._older))) if hasattr(items, "_newer") else len(items)
 
 async def main():
     lane = Lane(Wire(), "r", 1, 1 << 20)
@@ -73,6 +83,15 @@ async def main():
     keep_newest(last, "n", 1)
     print("namespaces:", *counts, sorted(last))
 
+    records.CHECKPOINTS_MAX = blobs.KNOWN_MAX = 10
+    known = blobs.Blobs(Open(), 1 << 20, blobs.Cache())
+    of_run = records.Records(Open(), known, None, True)
+    for number in range(400):
+        await of_run.put(f"n:{number}", str(number), None, {}, {}, {"a": [number, "x"]}, ["a"], Plain())
+        known.note([f"read {number}"])
+    print("records:", size(of_run._put) <= 20, len(of_run._last_put) <= 256, size(known._known) <= 20,
+          [of_run.has_put("n:%d" % number, str(number)) for number in (0, 395, 399)], "read 399" in known._known)
+
 asyncio.run(main())
 END
 open my $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or die "python: $!\n";
@@ -83,6 +102,8 @@ is_deeply [ map { /^request: (.*)/ } @printed ], [ 'checkpoint.list ValueError',
 is_deeply [ map { /^groups: (.*)/ } @printed ], ['[37, 27] 2'], 'requests: names of delta channels are divided';
 is_deeply [ map { /^put: (.*)/ } @printed ], ['256 2 True'], 'checkpoints that were put and not sent: a number and a sum of bytes';
 is_deeply [ map { /^namespaces: (.*)/ } @printed ], [q(256 ['', 'n'])], 'namespaces: those of tasks until the next step';
+is_deeply [ map { /^records: (.*)/ } @printed ], ['True True True [False, True, True] True'],
+    'records: those that were sent or read last are known';
 my @sent = grep { /"event"/ } @printed;
 is_deeply [ map { /"(four|five|six)"/ ? $1 : 'other' } grep { !/x{9}/ } @sent ], [qw(four five six)],
     'cancel: `error` and `values` of a checkpoint are sent, other events that wait are not' or diag map { substr $_, 0, 200 } @sent;

@@ -13,12 +13,15 @@ from typing import Any, Iterable
 from . import jsontext
 from .kept import Change, Kept, Snapshot, change_of, is_unchanged, snapshot
 from .lane import Lane, ValueTooLargeError
+from .recent import Recent
 
 CACHE_BYTES = 64 << 20
 # A request names at most 100 digests, a reference 65,536.
 REQUEST_DIGESTS = 100
 LIST_DIGESTS = 65_536
 PARTS_MAX = 16
+# Digests of values that are not sent again; more than those of a few long lists.
+KNOWN_MAX = 262_144
 MEMO_VALUES = 512
 # As encoded, and of the objects in them. A larger value is encoded again where the library writes it twice.
 MEMO_BYTES = 4 << 20
@@ -82,7 +85,7 @@ class Blobs:
         self._part_max = part_max
         self._cache = cache
         # Digests that this run has sent or read.
-        self._known: set[str] = set()
+        self._known: Recent[str] = Recent(KNOWN_MAX)
         # Objects that were encoded last, by identity: a task's writes become values.
         self._memo: OrderedDict[int, tuple[Snapshot, str, int]] = OrderedDict()
         self._memo_bytes = 0

@@ -15,10 +15,13 @@ from . import jsontext
 from .blobs import Blobs, Encoded, Reference
 from .kept import Change, Kept, keep_newest
 from .lane import ARGS_BYTES, Lane
+from .recent import Recent
 
 Channels = dict[str, Reference]
 OnPut = Callable[[str, str, str | None, Mapping[str, Any], Mapping[str, Change | None]], None]
 
+# Checkpoints that were put, and those that were read, of which a run knows.
+CHECKPOINTS_MAX = 65_536
 # A request names at most so many.
 DELTA_CHANNELS = 64
 # Of the path of a task, which has the name of its node and only orders writes.
@@ -101,10 +104,12 @@ class Records:
         self.head = head
         # Of each namespace the channels of the last checkpoint that was put or read.
         self._last: dict[str, tuple[str, Channels]] = {}
-        self._put: set[tuple[str, str]] = set()
+        # The stream comes to them soon after.
+        self._put: Recent[tuple[str, str]] = Recent(CHECKPOINTS_MAX)
+        self._has_put_any = False
         # Of each namespace the checkpoint that was put last, whatever was read since.
         self._last_put: dict[str, str] = {}
-        self._read: set[tuple[str, str]] = set()
+        self._read: Recent[tuple[str, str]] = Recent(CHECKPOINTS_MAX)
         self._changed = asyncio.Condition()
         # Namespaces of which a put has failed: the library makes no others there.
         self._failed: set[str] = set()
@@ -146,12 +151,13 @@ class Records:
                 self._lane.send("put", members)
                 await self._lane.room()
             self._keep(ns, checkpoint_id, channels)
-            self._last_put[ns] = checkpoint_id
+            keep_newest(self._last_put, ns, checkpoint_id)
         except BaseException:
             self._failed.add(ns)
             await self._notify()
             raise
         self._put.add((ns, checkpoint_id))
+        self._has_put_any = True
         await self._notify()
 
     async def put_writes(self, ns: str, checkpoint_id: str, task_id: str, task_path: str,
@@ -198,11 +204,11 @@ class Records:
 
     async def get(self, ns: str, checkpoint_id: str | None) -> Stored | None:
         first, self._first = self._first, None
-        if first is not None and ns == first[0].tuple["ns"] and not self._put:
+        if first is not None and ns == first[0].tuple["ns"] and not self._has_put_any:
             stored, is_last = first
             if checkpoint_id == stored.tuple["checkpoint_id"] or (checkpoint_id is None and is_last):
                 return stored
-        if self._is_new_thread and not self._put and checkpoint_id is None:
+        if self._is_new_thread and not self._has_put_any and checkpoint_id is None:
             return None
         check_id(checkpoint_id)
         args = jsontext.dumps({"ns": ns, "checkpoint_id": checkpoint_id})
@@ -241,7 +247,7 @@ class Records:
         # The objects of a checkpoint that this run has put are those of the graph.
         if last is None or last[0] != checkpoint_id:
             self._keep(ns, checkpoint_id, channels)
-        if ns == "" and checkpoint_id == self.head and not self._put:
+        if ns == "" and checkpoint_id == self.head and not self._has_put_any:
             self.head_values |= {name: channels[name].kept or Kept(value) for name, value in values.items()}
 
     def _keep(self, ns: str, checkpoint_id: str, channels: Channels) -> None:
