@@ -80,7 +80,7 @@ sub create_thread_case {
         script => "\\set n :n + 1\n"
             . "\\set id 1000000000000000000 + :n * 64 + :client_id\n"
             . statement('create_thread', ':deployment',
-                '(:time_part::text || :id::text)::uuid', ':if_exists', ':body'),
+                '(:time_part::text || :id::text)::uuid', ':if_exists', ':body', 'null'),
         define => sub { (n => 0, if_exists => 'raise', body => $BODY,
             time_part => sprintf '%012x7', time * 1000) },
     };
