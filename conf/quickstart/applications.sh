@@ -4,7 +4,8 @@
 # agentctl can build it, which needs Python and a package registry. Sourced by
 # run.sh.
 
-# The graph `shop` of both, under two names, since one deployment serves them.
+# The name of an example's graph and application. Both examples have the graph `shop`, which
+# needs two names in one deployment.
 example_graph() { if [ "$1" = python ]; then say shop; else say shop-js; fi; }
 
 # The user of runners in httpd.conf.
@@ -20,7 +21,7 @@ copy_example() {
     ! is_root || chown -R "$(runner_user)" "$target"
 }
 
-# Tells within seconds that no registry answers.
+# With short time limits, so that a registry that does not answer fails the build soon.
 build_example() {
     PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=15 UV_HTTP_TIMEOUT=15 \
         npm_config_fetch_retries=1 npm_config_fetch_timeout=15000 \
@@ -28,8 +29,8 @@ build_example() {
         "$ROOT/.build/release/agentctl" build "$RUN_DIR/applications/$1"
 }
 
-# Prints the directives of the examples that could be built; to the terminal, which
-# one is being built, why one could not, and which Node was taken.
+# Prints the directives of the examples that were built; on stderr the progress, the
+# reasons of failures, and the Node that was chosen.
 examples_conf() {
     local language log
     for language in python javascript; do
@@ -58,8 +59,8 @@ example_is_served() {
         -d "{\"graph_id\":\"$1\"}" | grep -q assistant_id
 }
 
-# Serves what examples_conf has printed, or what was served before if httpd refuses
-# that.
+# Puts the new applications.conf in place and restarts httpd; restores the old one if
+# httpd refuses the new one.
 replace_examples() {
     local conf=$RUN_DIR/applications.conf
     ! cmp -s "$conf.new" "$conf" || return 0
@@ -74,7 +75,7 @@ replace_examples() {
     return 1
 }
 
-# Those of an earlier start may be gone.
+# Removes the applications.conf of an earlier start if httpd refuses it.
 drop_broken_examples() {
     [ ! -e "$RUN_DIR/applications.conf" ] ||
         quiet "$RUN_DIR/logs/httpd_check" check_server_conf ||

@@ -173,8 +173,8 @@ static void grow(output_t *output)
     output->size = size;
 }
 
-/* Both read once: the bytes read; 0 at the end; -1 when there is nothing now.
- */
+/* Both read once, and return the bytes read; 0: end of file; -1: nothing to
+ * read now. */
 
 static ssize_t keep(output_t *output, int fd)
 {
@@ -286,8 +286,8 @@ static int kill_children(pid_t *killed)
     return count;
 }
 
-/* Those that have left the group were adopted by this process; what each of
- * them leaves is so in turn. */
+/* Processes that left the group are children of this process (a subreaper), and
+ * so are their own children once they are killed. */
 static void end_adopted(void)
 {
     pid_t killed[CHILDREN_BYTES / 2];

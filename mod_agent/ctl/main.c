@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agentctl: what is done with applications outside of httpd. */
+/* agentctl: prepares LangGraph applications for mod_agent. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -142,7 +142,8 @@ static int build_apart(ctl_build_t *build)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* The build has another working directory. A name is looked for in PATH. */
+/* The build changes its working directory. A name without a slash is left as it
+ * is, for the search in PATH. */
 static const char *make_absolute(const char *path, apr_pool_t *pool)
 {
     char *absolute = path != NULL && strchr(path, '/') != NULL
@@ -192,7 +193,8 @@ static int build_directory(ctl_build_t *build, const char *argument)
     return status;
 }
 
-/* A caller's log, lock or socket is none of the programs' that are executed. */
+/* Programs that are executed must not inherit the caller's descriptors, such as
+ * a log, a lock or a socket. */
 static void close_inherited(void)
 {
     if (close_range(STDERR_FILENO + 1, UINT_MAX, 0) != 0) {

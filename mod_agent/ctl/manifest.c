@@ -31,7 +31,7 @@ typedef struct member_t {
     const char *text;
 } member_t;
 
-#define OF_PYTHON "it is one of applications in Python"
+#define OF_PYTHON "it applies to applications in Python only"
 #define OF_APP    "it belongs to http.app"
 #define OF_IMAGE  "no image is built: install on this host what it installs"
 #define OF_CORS   "AgentAllowOrigin allows what the SDKs send"
@@ -103,10 +103,10 @@ static const member_t members[] = {
     {"webhooks.url.allowed_ports", SERVED, NULL},
     {"webhooks.url.require_https", NONE, "see AgentWebhookPorts"},
     {"webhooks.url.allowed_domains", NONE,
-     "see AgentWebhookAllow and AgentWebhookDeny, which have addresses"},
+     "see AgentWebhookAllow and AgentWebhookDeny, which take addresses"},
     {"webhooks.url.disable_loopback", NONE,
      "addresses of this host need AgentWebhookAllow"},
-    {"webhooks.url.max_url_length", NONE, "the API has a limit"},
+    {"webhooks.url.max_url_length", NONE, "the API has a limit of its own"},
     {"ui", NONE, OF_UI},
     {"ui_config", NONE, OF_UI},
     {"api_version", NONE, "the version is that of the installed module"},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members of langgraph.json beside `graphs`, which httpd serves otherwise. */
+/* Members of langgraph.json other than `graphs`, which httpd reads itself. */
 #ifndef AGENT_CTL_MANIFEST_H
 #define AGENT_CTL_MANIFEST_H
 

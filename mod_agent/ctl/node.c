@@ -38,8 +38,8 @@ static const manager_t *find_manager(void)
     return manager;
 }
 
-/* The runner's own package, by its lock file, with which it imports TypeScript.
- * It does nothing if there is none. */
+/* Installs tsx, with which the runner imports TypeScript, by the runner's lock
+ * file. */
 static bool install_tsx(const ctl_build_t *build)
 {
     const char *source = apr_pstrcat(build->pool, build->runners, "/node/",

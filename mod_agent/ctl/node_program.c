@@ -238,7 +238,7 @@ bool ctl_node_program_choose(ctl_build_t *build)
         return false;
     }
     build->node = path;
-    /* httpd takes that of an earlier build before others. */
+    /* httpd prefers OWN_NODE, which an earlier build may have made. */
     if (!ctl_node_program_is_own(build) && access(OWN_NODE, F_OK) == 0
         && !link_program("node", path, build->pool)) {
         return false;

@@ -194,7 +194,8 @@ static bool add_dependency(apr_array_header_t *argv, const char *text,
     return true;
 }
 
-/* Adds what pip has to install. False: a dependency is none. */
+/* Adds the dependencies to the arguments of pip. Returns false, after printing
+ * why, if an entry cannot be one. */
 static bool add_dependencies(apr_array_header_t *argv, const ctl_build_t *build)
 {
     json_object *list = ctl_manifest_get(build, "dependencies");
@@ -319,9 +320,8 @@ static bool install(const ctl_build_t *build, bool with_uv)
     return true;
 }
 
-/* Ahead of the first start. Without effect on files that the user may not
- * write, and of no consequence if one cannot be compiled: a graph that needs it
- * fails. */
+/* Compiles ahead of the first start. Failures are ignored: the user may not
+ * write to a folder, and a graph that imports a broken file fails later. */
 static void compile(const ctl_build_t *build)
 {
     const char *const argv[] = {

@@ -62,7 +62,7 @@ static void print_schemas(json_object *schemas, apr_pool_t *pool)
     }
 }
 
-/* Between characters, in pool. */
+/* Cuts between characters; in pool. */
 static const char *shorten(const char *name, apr_pool_t *pool)
 {
     size_t length = SUMMARY_BYTES;

@@ -28,7 +28,7 @@ static void replace_controls(char *bytes, apr_size_t length, const char *kept,
     }
 }
 
-/* Prints the arguments of its caller, which end with the format. */
+/* Prints the variadic arguments of its caller, which follow format. */
 #define PRINT(stream, prefix, format)                                          \
     do {                                                                       \
         va_list arguments;                                                     \

@@ -55,7 +55,7 @@ static bool is_of_root(const struct stat *info)
     return info->st_uid == 0 && (info->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* In a folder of root nobody else can exchange what was just created. */
+/* In a folder of root no other user can replace the new entry. */
 static bool make_folder(int folder, const char *name, const struct passwd *user)
 {
     int fd;
@@ -103,7 +103,7 @@ static bool prepare_folder(const ctl_build_t *build, const struct stat *info,
 
 /* ---- the environment ---- */
 
-/* Where packages are. They may have passwords of registries. */
+/* Where package managers find packages. May contain passwords of registries. */
 static const char *const package_prefixes[] = {
     "PIP_", "UV_", "npm_config_", "NPM_CONFIG_", "YARN_", NULL};
 
@@ -117,7 +117,8 @@ static bool has_prefix(const char *variable, const char *const *prefixes)
     return false;
 }
 
-/* Where packages are, and how to get there. Nothing is published. */
+/* Whether a variable is kept: where packages are, proxies and certificates, but
+ * no credentials for publishing. */
 static bool is_kept(const char *variable)
 {
     static const char *const publishing[] = {"UV_PUBLISH_", NULL};
@@ -159,7 +160,7 @@ void ctl_user_forget_registries(ctl_build_t *build)
     }
 }
 
-/* Folders that a package manager writes to, for users whose home is none. */
+/* HOME, which package managers write to, is .agent for users without a home. */
 static void set_environment(const ctl_build_t *build, const struct passwd *user,
                             bool was_root)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of the library as blobs: their digests, lists by element, parts. An
-// element that was sent or read before, and is as it was, is not encoded again.
+// element that was sent or read before and is unchanged is not encoded again.
 import { createHash } from 'node:crypto';
 import { RunnerError } from './errors.mjs';
 import { entryOf, knownEntry, remember } from './known.mjs';
@@ -9,7 +9,7 @@ import { revive } from './revive.mjs';
 import { keepWarm } from './warm.mjs';
 
 const MOST_DIGESTS = 65536;
-// Values that are not sent again; more than those of a few long lists.
+// Digests remembered as sent or read: enough for a few of the longest lists.
 const MOST_SENT = 262144;
 const MOST_PARTS = 16;
 // Digests of a request, whose arguments have at most 4,096 bytes.
@@ -76,7 +76,7 @@ export class Blobs {
 
     async #digest(value) {
         const isObject = value !== null && typeof value === 'object';
-        // Before the first pause, in which a reducer may set the id of a message.
+        // Before the first await, during which a reducer may set the id of a message.
         const entry = isObject ? entryOf(value) : undefined;
         const [type, data] = await this.#serde.dumpsTyped(value).catch(refuse);
         const bytes = typeof data === 'string' ? Buffer.from(data) : data;
@@ -121,7 +121,7 @@ export class Blobs {
         return results;
     }
 
-    // Whether a value of the last run is there, and as it was.
+    // Whether the last run of the thread has left the value, and it is unchanged.
     #isWarm(digest) {
         const value = this.#warm.get(digest);
         if (value === undefined || knownEntry(value)?.digest !== digest) {
@@ -164,7 +164,7 @@ export class Blobs {
         return value;
     }
 
-    // The elements of the lists of a state that was put are not decoded when it is read.
+    // Makes load() use the list elements of a state that was put, instead of decoding them.
     reuse(values) {
         for (const item of Object.values(values).filter(isList).flat()) {
             const entry = knownEntry(item);

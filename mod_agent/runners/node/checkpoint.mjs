@@ -9,12 +9,12 @@ import { cleanText } from './text.mjs';
 // The format of a checkpoint's records: those of the library for JavaScript.
 const FORMAT = 'javascript';
 const WRITERS = { python: 'a graph in Python' };
-// Members whose value would be taken for a difference.
+// Names of differences (PROTOCOL.md, "Values by difference").
 const MARKS = new Set(['$list', '$same', '$value']);
 // Namespaces whose last values are kept.
 const MOST_NAMESPACES = 256;
-// Checkpoints that were put and not sent. Beyond it the oldest is rendered when it is
-// sent.
+// Checkpoints that were rendered at their put and not sent yet; beyond it the oldest is
+// rendered again when it is sent.
 const MOST_CAPTURED = 256;
 // Channels of the library, which a state does not show. Those of edges have no values.
 const HIDDEN = /^__(?:start__|end__|input__|previous__|pregel_)/;
@@ -107,7 +107,7 @@ function membersOf(values) {
     return isObject(values) ? values : values === null || values === undefined ? {} : { __root__: values };
 }
 
-// A value of a channel that is not shown may be one that cannot be.
+// A channel that the state does not show may have a value that JSON cannot hold.
 function captured(before, value) {
     try {
         return { value, difference: difference(before, value), snapshot: snapshot(value) };
@@ -116,7 +116,7 @@ function captured(before, value) {
     }
 }
 
-// As the newest of its namespace; the root's is never the one to go.
+// Stores the newest entry of a namespace; evicts the oldest, never the root's.
 function keepLast(map, ns, last) {
     map.delete(ns);
     map.set(ns, last);
@@ -132,7 +132,7 @@ export class Checkpoints {
     // The same of the one that was captured last.
     #newest = new Map();
     // ns and id -> {base, members: name -> {value, difference, snapshot}} of checkpoints
-    // that were captured and not sent. base: the checkpoint to which they differ.
+    // that were captured and not sent. base: the checkpoint from which they differ.
     #captured = new Map();
 
     constructor(output) {
@@ -151,9 +151,8 @@ export class Checkpoints {
         keepLast(this.#last, '', { id, hasMore, values: Object.fromEntries(snapshots) });
     }
 
-    // Renders what a checkpoint changes, when it is put: the next nodes, which may change
-    // objects in their place, begin before the library's stream shows it. values: of its
-    // channels.
+    // Renders the changes of a checkpoint at its put: the next nodes, which may mutate its
+    // values, start before the stream delivers it. values: of all channels.
     capture(ns, id, parent, values) {
         const before = [this.#newest.get(ns), this.#last.get(ns)].find((last) => last !== undefined && last.id === parent);
         const members = {};

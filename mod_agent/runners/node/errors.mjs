@@ -43,7 +43,7 @@ export function stackOf(error) {
 // {error, message} of anything that was thrown, as lines may have it.
 export function describeError(error) {
     const message = messageOf(error);
-    // Cleaned last: the cut may part a pair of surrogates.
+    // Cleaned last: the cut may split a pair of surrogates.
     return {
         error: cleanText(nameOf(error).slice(0, 200)),
         message: cleanText(message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 1)}…` : message),

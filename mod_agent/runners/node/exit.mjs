@@ -27,8 +27,8 @@ export async function whileImporting(action) {
     }
 }
 
-// From now on process.exit() is refused in runs; any other end that is the application's
-// is logged.
+// From now on process.exit() throws in runs and imports; any other exit that the
+// application causes is logged.
 export function guardExit() {
     process.exit = (status) => {
         if (isImporting || runs.getStore()) {

@@ -9,7 +9,7 @@ import { describeError, RunnerError, stackOf } from './errors.mjs';
 import { render } from './json.mjs';
 import { log } from './log.mjs';
 
-// Two of them in a report, which has 1 MiB at most.
+// Limit of the schemas, and of the drawing, of a report, which has at most 1 MiB.
 const MOST_PART_BYTES = 500000;
 // Purposes for which factories are called.
 export const RUN = 'threads.create_run';
@@ -19,7 +19,7 @@ const TYPESCRIPT = /\.(?:[mc]?ts|tsx|jsx)$/;
 // The preparation for TypeScript, once for all graphs.
 let typeScript;
 
-// Whether modules of the folder get a tsx, which imports and requires TypeScript then.
+// Registers the tsx that modules of the folder resolve; false if they resolve none.
 async function registerTsx(folder) {
     const require = createRequire(path.join(folder, 'package.json'));
     let description;
@@ -155,9 +155,9 @@ export class Graph {
         }
     }
 
-    // The report of a graph that has not got this far in `seconds`. An import may end later,
-    // when the server knows the error already: so its runs have it too. The runs of a
-    // factory call it with the configurations of clients.
+    // The report of a graph that is not ready after `seconds`. The error of a pending import
+    // stays, even if the import ends later, since the server has it already; a factory is
+    // called again for each run.
     giveUp(seconds) {
         const what = this.#exported === undefined ? 'import' : this.isFactory ? 'factory' : 'drawing';
         const error = new RunnerError('TimeoutError',

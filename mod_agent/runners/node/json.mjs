@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of the application as JSON that the protocol allows: messages flat,
-// errors as objects, bytes in base64, a word for what contains itself, no U+0000,
+// errors as objects, bytes in base64, `[Circular]` for cycles, no U+0000,
 // no unpaired surrogates, at most LEVELS levels. The library's own encoding of values
 // is in blobs.mjs.
 import { RunnerError } from './errors.mjs';
@@ -27,7 +27,7 @@ function isMessage(value) {
     return typeof value.toDict === 'function' && typeof value.getType === 'function';
 }
 
-// The object in whose place a value is rendered.
+// The plain object or value that is rendered in place of a value.
 function standIn(value) {
     if (isMessage(value)) {
         return flatMessage(value);
@@ -47,7 +47,7 @@ function standIn(value) {
     return typeof value.toJSON === 'function' ? value.toJSON() : value;
 }
 
-// As JSON.parse() does: a member `__proto__` is one as others.
+// Like JSON.parse(): a member `__proto__` is an ordinary member.
 function setMember(object, name, value) {
     if (name === '__proto__') {
         Object.defineProperty(object, name, { value, configurable: true, enumerable: true, writable: true });

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects whose digest is known, of all runs, and whether they are as they were: the
-// members of an object, and theirs, are compared, which takes a fraction of the time in
-// which they are encoded.
+// The digests of encoded objects, of all runs, and whether an object is unchanged since: its
+// members are compared recursively, which takes a fraction of the time of encoding them.
 
-// Beyond it an object is always encoded.
+// An object of more leaves is always encoded.
 const MOST_LEAVES = 512;
 
 // value -> {digest, size, leaves}: size is that of its encoded bytes; no leaves: there
@@ -13,8 +12,8 @@ const known = new WeakMap();
 // In the place of a prototype for objects without one.
 const BARE = {};
 
-// A mark of arrays, of plain objects, and of each class of LangChain, whose state is in their
-// members; undefined for others (Map, URL, Error, classes with private members).
+// The prototype of an object whose state is in its members: an array, a plain object, one of
+// a class of LangChain; undefined for others (Map, URL, Error, classes with private members).
 function kindOf(value) {
     const prototype = Object.getPrototypeOf(value);
     if (prototype === null) {
@@ -92,9 +91,8 @@ export function knownEntry(value) {
     return entry && isUnchanged(entry, value) ? entry : undefined;
 }
 
-// Something that stays the same as long as the value, and the bytes that were last
-// encoded of it, do. An object that was never encoded by itself equals nothing: nobody
-// would notice its changes.
+// A token, for ===, that changes when the value or its last encoding does. An object that
+// was never encoded on its own gets a new token each time: its changes would not be seen.
 export function stampOf(value) {
     return value !== null && typeof value === 'object' ? known.get(value) ?? {} : value;
 }

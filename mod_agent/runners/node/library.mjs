@@ -45,8 +45,8 @@ function entryOf(description, condition) {
     return typeof entry === 'string' ? entry : entry?.default ?? description.main;
 }
 
-// A copy for the runner: its classes, a saver and a store of them; waits: whether it waits
-// for the checkpoint of each step with durability sync.
+// One build of the library, with a saver and a store of its classes. waits: whether it
+// awaits the put of each step with durability `sync`.
 function wrap(module, waits, version) {
     return { ...module, saver: makeSaver(module), store: makeStore(module), waits, version };
 }
@@ -55,7 +55,7 @@ function wrap(module, waits, version) {
 class Package {
     #folder;
     #description;
-    // condition -> promise of a copy.
+    // condition -> promise of a build.
     #copies = new Map();
 
     constructor(folder) {
@@ -67,7 +67,7 @@ class Package {
         return this.#description.version;
     }
 
-    // Newer versions have this method, which no version number tells.
+    // Found by the name of a method in the source: it does not follow from the version.
     #waits() {
         try {
             const file = path.join(this.#folder, 'dist', 'pregel', 'loop.js');
@@ -77,7 +77,7 @@ class Package {
         }
     }
 
-    // One copy for all graphs, which may load at the same time.
+    // Each build is loaded once, also if graphs request it at the same time.
     load(condition) {
         if (!this.#copies.has(condition)) {
             this.#copies.set(condition, this.#import(condition));

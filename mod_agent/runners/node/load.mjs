@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imports and describes the graphs of an application, for `ready`. A graph that waits for
-// ever, at its import or in its factory, has an error, and holds up no other. Time counts
-// in which the process waits, and half of that in which it computes: so a slow machine
-// makes nothing late.
+// Imports and describes the graphs of an application, for `ready`. A graph whose
+// import or factory never ends is reported with an error and does not delay the others.
+// Limits count the time in which the process is idle and half of its processor time, not
+// the time in which other processes run: so a slow machine causes no timeouts.
 import { whileImporting } from './exit.mjs';
 import { Graph } from './graphs.mjs';
 import { Library } from './library.mjs';
 
 const TICK_MS = 50;
-// After which the import of the next graph begins beside one that waits.
+// Idle time after which the next import starts while this one is pending.
 const OVERTAKE_MS = 100;
-// After which a graph has an error; the supervisor waits 30 s for `ready`.
+// After which a graph is reported with an error; the supervisor waits 30 s for `ready`.
 const LIMIT_MS = 10000;
 
 function measure() {
@@ -18,13 +18,13 @@ function measure() {
     return { idle: performance.eventLoopUtilization().idle, cpu: (user + system) / 1000 };
 }
 
-// A clock of the time that the process spends, whatever others compute.
+// Measures the idle and the processor time of this process.
 export class Clock {
     #measure;
     #last;
-    // Milliseconds of waiting; the same and half of those of computing.
+    // idle: idle milliseconds; spent: these and half of the processor time.
     #now = { idle: 0, spent: 0 };
-    // {of: 'idle' or 'spent', at, resolve} of who waits.
+    // Pending limits: {of: 'idle' or 'spent', at, resolve}.
     #limits = new Set();
     #timer;
 
@@ -37,7 +37,7 @@ export class Clock {
 
     tick() {
         const { idle, cpu } = this.#measure();
-        // A process that gets no processor when its timer ends was not idle all the time.
+        // A process that was not scheduled when its timer ended was not idle all that time.
         const waited = Math.min(idle - this.#last.idle, TICK_MS);
         this.#now.idle += waited;
         this.#now.spent += waited + (cpu - this.#last.cpu) / 2;
@@ -69,7 +69,7 @@ export class Clock {
 }
 
 // The graphs of an application, imported one after another, and their reports.
-// importing(names): told whenever it changes which graphs are being imported.
+// importing(names): called when the set of graphs that are being imported changes.
 export async function loadGraphs(directory, definitions, importing = () => {}) {
     const library = new Library(directory);
     const clock = new Clock();

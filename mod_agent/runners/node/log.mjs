@@ -4,7 +4,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { stackOf } from './errors.mjs';
 
-// The supervisor logs a hundred lines in ten seconds, of 8,000 bytes.
+// Unread bytes that are kept; the supervisor logs 100 lines of 8,000 bytes in 10 s.
 const MOST_WAITING_BYTES = 1048576;
 
 export const runs = new AsyncLocalStorage();
@@ -13,8 +13,8 @@ function prefixed(text, prefix) {
     return text.replace(/^(?=[^\n])/gm, prefix);
 }
 
-// Writes to a stream whose reader may be slower than the application prints: what
-// is more is left out and counted, since it would wait in memory.
+// Writes to a stream whose reader may be slower than the application prints: writes
+// beyond the limit are dropped and counted, since they would be kept in memory.
 function bounded(stream) {
     const write = stream.write.bind(stream);
     let left = 0;
@@ -35,7 +35,7 @@ function bounded(stream) {
     };
 }
 
-// The text of what is written at once, of which no more is kept either.
+// The text of one write, cut at MOST_WAITING_BYTES.
 function textOf(chunk) {
     if (chunk.length <= MOST_WAITING_BYTES) {
         return typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8');

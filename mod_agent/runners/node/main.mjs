@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The process: node main.mjs [--slots N] [--check], in the folder of an application.
-// It imports nothing before it knows that Node is new enough: an older one could fail
-// to load a file, without a word of the reason. Node 14 can execute this one.
+// It imports nothing before it has checked the version of Node: an older one would fail to
+// load a file without naming the reason. This file runs on Node 14.
 const LEAST_NODE = 20;
 const OLD_NODE = 78;
 

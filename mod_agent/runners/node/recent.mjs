@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts that were added or found last, where all of a run would be too many: some runs
-// take millions of steps.
+// The strings that were added or found last: a set of all would grow without bound in runs
+// of millions of steps.
 export class Recent {
     #most;
     #newer = new Set();
     #older = new Set();
 
-    // most: texts that are kept at least; twice as many at most.
+    // most: this many strings are kept at least, twice as many at most.
     constructor(most) {
         this.#most = most;
     }

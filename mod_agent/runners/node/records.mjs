@@ -20,7 +20,7 @@ const TASKS = '__pregel_tasks';
 const PENDING_SENDS_UNTIL = 4;
 const MOST_NS_BYTES = 2048;
 const MOST_TASK_ID = 128;
-// Of the path of a task, which has the name of its node and only orders writes.
+// The longest path of a task; it contains the name of the node, and only orders writes.
 const MOST_PATH_BYTES = 1024;
 // The namespace of a line has no escapes (PROTOCOL.md, `checkpoint`).
 const BAD_NS = /["\\\p{Cc}\p{Cs}\u2028\u2029]/u;
@@ -44,21 +44,21 @@ export class Records {
     #commit;
     // ns -> {id, refs: name -> reference} of its last checkpoint.
     #last = new Map();
-    // Ids of checkpoints that were put. The stream comes to them soon after.
+    // Ids of checkpoints that were put. The stream delivers them soon after.
     #made = new Recent(MOST_IDS);
     // Ids of checkpoints that were read; and the same with their steps.
     #read = new Recent(MOST_IDS);
     #readSteps = new Recent(MOST_IDS);
-    // id -> {ns, resolve} of who waits for the put of a checkpoint.
+    // id -> {ns, resolve}: callers of isPut() that wait for the put of a checkpoint.
     #waiting = new Map();
-    // Namespaces of which a put has failed: the library makes no others there.
+    // Namespaces in which a put has failed: no other put follows there.
     #failed = new Set();
     // The values of the root checkpoint that was put last.
     #state;
     // The tuple of the thread's head, until the library asks for it.
     #head;
     // The root checkpoint from which the run started, once it was read: {id, values,
-    // isComplete}; the last tells that no writes of a command are to be applied to it.
+    // isComplete: it has no pending writes of a command}.
     loaded;
     // ns -> {id, parent, step} of the checkpoint that was put last: of the root graph, and
     // with durability `exit`, which puts few, of each namespace.
@@ -202,8 +202,8 @@ export class Records {
         });
     }
 
-    // The run is over: no put follows. isKept: nothing of it executes any longer, so that
-    // the next run of the thread may have its values.
+    // The run is over: no put follows. isKept: no code of the run still executes, so that its
+    // values may be kept for the next run of the thread.
     close(isKept) {
         this.#waiting.forEach(({ resolve }) => resolve(false));
         if (isKept && this.#state) {
@@ -211,8 +211,8 @@ export class Records {
         }
     }
 
-    // The root checkpoint that was put last is read back next: the library decodes a message
-    // in more than a millisecond.
+    // Called before the root checkpoint that was put last is read back, so that its values are
+    // not decoded, which takes more than a millisecond for each message.
     reuse() {
         this.#blobs.reuse(this.#state ?? {});
     }
@@ -455,8 +455,8 @@ function checkId(id) {
     }
 }
 
-// Names, which have those of nodes, are kept as they are: others would be those of other
-// channels.
+// Names of channels, some of which contain names of nodes, are not cleaned: a changed name
+// would be that of another channel.
 function checkChannel(name) {
     if (cleanText(name) !== name) {
         throw new RunnerError('NotRenderedError',

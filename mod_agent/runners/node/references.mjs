@@ -10,7 +10,7 @@ export function isEqual(a, b) {
         && (a.digests ?? []).every((digest, i) => digest === b.digests[i]);
 }
 
-// A reference as a line has it, with the elements that `before` has too.
+// A reference as a line has it: the length of the prefix that `before` has too, and the rest.
 export function difference(before, ref) {
     if (ref === null || ref.digest !== undefined) {
         return ref === null ? null : ref.digest;
@@ -30,7 +30,7 @@ export function parsed(ref) {
     return typeof ref === 'string' ? { digest: ref } : { digests: ref.list.items };
 }
 
-// The reference of which a later part has more elements.
+// Joins a reference with its continuation in a later part.
 export function joined(before, ref) {
     if (!before?.list || !ref?.list || ref.list.keep === 0) {
         return ref;

@@ -32,7 +32,7 @@ export class Run {
         this.runId = start.run_id;
         this.output = new Output(wire, { run_id: start.run_id, epoch: start.epoch }, limits);
         this.#graph = graph;
-        // Each parallel task listens.
+        // Each parallel task adds a listener: no warning about their number.
         setMaxListeners(0, this.#abort.signal);
         this.#cancelled = new Promise((resolve) => {
             this.#abort.signal.addEventListener('abort', resolve, { once: true });
@@ -116,7 +116,7 @@ export class Run {
         this.graph = graph;
         this.library = library;
         this.checkpoints = new Checkpoints(this.output);
-        // With durability `exit` the library shows other checkpoints than it puts.
+        // With durability `exit` the streamed checkpoints have other ids than those that are put.
         const onPut = this.start.durability === 'exit' ? () => {} : (...put) => {
             this.#learn();
             this.checkpoints.capture(...put);
@@ -126,7 +126,7 @@ export class Run {
         this.fork = await this.records.prepare() ?? this.#named();
     }
 
-    // The checkpoint from which the client wants the run to start, also if it is the last.
+    // The checkpoint that the client named, even if it is the last one of the thread.
     #named() {
         const named = this.start.config?.configurable?.checkpoint_id;
         const id = this.start.checkpoint?.checkpoint_id;
@@ -136,7 +136,7 @@ export class Run {
         return named && id && this.start.attempt === 1 && String(named).toLowerCase() === id ? id : undefined;
     }
 
-    // The purpose of the graph, for a factory.
+    // The `accessContext` that a factory gets.
     accessContext() {
         return RUN;
     }
@@ -161,8 +161,8 @@ export class Run {
         return checkpoint && map ? { checkpoint_ns: '', checkpoint_map: { ...map, '': checkpoint.checkpoint_id } } : {};
     }
 
-    // The client's `configurable`, without the server's word for no user: code of applications
-    // has a default for one that is absent.
+    // The client's `configurable` without an empty `user_id`: the server sends "" for no user,
+    // and applications expect the member to be absent.
     #given() {
         const { user_id: user, ...rest } = this.start.config?.configurable ?? {};
         return user === undefined || user === '' ? rest : { user_id: user, ...rest };
@@ -213,7 +213,7 @@ export class Run {
         return this.#eventChunks(options);
     }
 
-    // The same chunks out of LangChain's events, which are sent too.
+    // The same chunks, taken from LangChain's events, which are sent as well.
     async* #eventChunks(options) {
         const stream = await this.graph.streamEvents(this.#input(), { ...options, version: 'v2' });
         for await (const event of stream) {
@@ -228,8 +228,8 @@ export class Run {
         }
     }
 
-    // The client's context. A graph with a schema for it gets one without, of what
-    // `configurable` has of it, as clients of older libraries send it.
+    // The client's context. Without it a graph with a context schema gets the members of
+    // `configurable` with its names, where clients of older libraries send them.
     #context() {
         const given = this.start.context ?? {};
         const names = Object.keys(this.graph.builder?._configRuntimeSchema?.shape ?? {});
@@ -288,8 +288,8 @@ export class Run {
         return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
     }
 
-    // null continues the checkpoint; so does the input of an attempt that was lost after
-    // it had saved the checkpoint before the input, which has it in a channel.
+    // null: continue from the checkpoint. Also when a lost attempt of this run has saved the
+    // checkpoint before the input, which has the input in a channel.
     #input() {
         const { command, input, checkpoint } = this.start;
         if (command) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of the supervisor: which runs there are, and what reaches them.
+// Dispatches the messages of the supervisor to the runs of this process.
 import { Call } from './call.mjs';
 import { describeError } from './errors.mjs';
 import { leave } from './exit.mjs';

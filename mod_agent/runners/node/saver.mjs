@@ -13,7 +13,7 @@ function records() {
     return run.records;
 }
 
-// A saver of a copy of the library, which has the graph's other classes too.
+// A saver for one build of the library: its base class must be of the graph's build.
 export function makeSaver(library) {
     class Saver extends library.BaseCheckpointSaver {
         async getTuple(config) {

@@ -22,8 +22,8 @@ const PAGE = 1000;
 const MOST_NUMBER = 2147483647;
 const OPERATORS = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte']);
 
-// The checks of the server are made here first: a run that goes on failing them
-// ends its process.
+// The checks of the server, made here first: many refused requests of a run are a breach,
+// which ends the process.
 function checkNamespace(namespace, least) {
     const isValid = Array.isArray(namespace) && namespace.length >= least && namespace.length <= MOST_LABELS
         && namespace.every((label) => typeof label === 'string' && label !== '' && !label.includes('.'));
@@ -51,13 +51,13 @@ function checkNumber(number, least, name) {
     return number ?? undefined;
 }
 
-// The operators of a condition, of which there is one if it is a value.
+// The operators of a condition; a plain value means `$eq`.
 function operatorsOf(condition) {
     const names = isObject(condition) ? Object.keys(condition) : [];
     return names.some((name) => name.startsWith('$')) ? names : ['$eq'];
 }
 
-// How many bytes longer the server's form of rendered JSON is at most: it has spaces
+// An upper bound of the bytes that the jsonb text has more than rendered JSON: spaces
 // after commas and colons, and digits in place of exponents.
 function addedBytes(value) {
     if (typeof value === 'number') {
@@ -119,7 +119,7 @@ function listOp({ matchConditions, maxDepth, limit, offset }) {
     };
 }
 
-// An operation of the library as the protocol has it; the shapes tell them apart.
+// An operation of the library as the protocol has it; its kind follows from its members.
 function toOp(operation) {
     if ('namespacePrefix' in operation) {
         const { namespacePrefix, filter, limit, offset } = operation;
@@ -209,7 +209,7 @@ async function readPages(output, op, result) {
     }
 }
 
-// A store of a copy of the library.
+// A store for one build of the library.
 export function makeStore(library) {
     class Store extends library.BaseStore {
         async batch(operations) {

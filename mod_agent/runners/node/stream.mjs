@@ -14,8 +14,8 @@ const LIBRARY_MODES = ['values', 'updates', 'custom', 'debug', 'tools'];
 // Modes that show what a run does: a value that JSON cannot hold does not end it.
 const LENIENT_MODES = new Set(['events', 'tasks', 'debug', 'messages']);
 
-// Modes of chunks that follow the checkpoint of a step; others of the root graph may come between
-// its values and its checkpoint, while the library is steps ahead.
+// Chunks of these modes come after the checkpoint of their step. Chunks of other modes may come
+// between the values of a step and its checkpoint, since the library executes steps ahead.
 const STEP_MODES = new Set(['tasks', 'updates', 'debug']);
 
 // The modes with which the library streams for those that clients requested.
@@ -176,8 +176,8 @@ export class RunStream {
         return loaded?.id === id && loaded.isComplete && !command?.update && !command?.goto;
     }
 
-    // sent: the values of the last checkpoint, if it was sent just now. They are its
-    // values, also if the next node has changed objects in their place.
+    // sent: the values object of the checkpoint that was sent just now, if any. If it is the
+    // same object, it counts as equal, even if the next node has mutated values in it.
     #isReferable(namespace, id, values, sent) {
         return namespace.length === 0 && id !== undefined && id === this.#checkpoints.lastOf('')
             && isObject(values) && (isIdentical(values, sent) || this.#checkpoints.has(values));
@@ -306,7 +306,7 @@ export class RunStream {
     }
 
     async #end(namespace, task) {
-        // A task that calls several graphs gives them a number each.
+        // The namespaces of several graphs that one task calls are numbered.
         const ns = namespace.join('|');
         for (const open of [...this.#open].filter((name) => name === ns || name.startsWith(`${ns}|`))) {
             this.#open.delete(open);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts as the protocol allows them.
+// Strings that the protocol allows.
 
 const BAD_TEXT = /[\0\ud800-\udfff]/;
 
-// The beginning of a text of which a line, with its escapes, has so many bytes at most.
+// A prefix of the text that is at most `most` bytes long in a line, with its escapes.
 export function cutText(text, most) {
     let found = cleanText(text.slice(0, most));
     while (Buffer.byteLength(JSON.stringify(found)) - 2 > most) {

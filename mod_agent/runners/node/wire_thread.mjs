@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread that owns the two pipes: descriptor 3 is read, 4 is written. It
 // answers `ping` itself, so that a node that blocks the main thread does not
-// look like a dead process, and tells how long that thread has been blocked.
+// look like a dead process, and reports how long that thread has been blocked.
 //
 // From the main thread: a line to write (text), null to write all and end, or
 // { importing: [names] }. To it: the lines of the supervisor (text) and { control: word }.

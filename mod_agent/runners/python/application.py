@@ -40,7 +40,7 @@ class Application:
     serde: dict[str, Any] = field(default_factory=dict)
 
     def enter(self) -> None:
-        """Makes this process one of the application: folder, environment, path."""
+        """Prepares the process: working directory, environment, sys.path."""
         os.chdir(self.directory)
         for name, value in read_env(self.env, self.directory).items():
             try:

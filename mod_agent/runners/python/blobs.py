@@ -29,7 +29,7 @@ OBJECT_BYTES = 16
 
 Encoded = tuple[str, bytes]
 
-# Lists of these are stored whole: a value of its own costs more than they do.
+# Lists of these are one value: a blob for each element would cost more.
 _SMALL = (int, float, bool, type(None))
 
 
@@ -86,7 +86,7 @@ class Blobs:
         self._cache = cache
         # Digests that this run has sent or read.
         self._known: Recent[str] = Recent(KNOWN_MAX)
-        # Objects that were encoded last, by identity: a task's writes become values.
+        # Recently encoded objects, by id(): a task's writes come again as values of channels.
         self._memo: OrderedDict[int, tuple[Snapshot, str, int]] = OrderedDict()
         self._memo_bytes = 0
 
@@ -94,7 +94,7 @@ class Blobs:
 
     def reference(self, value: Any, serde: Any,
                   before: Reference | None = None) -> tuple[bytes, Reference, Change | None]:
-        """Sends what is new of a value; `before` is the same channel's in the parent. The change is that of a list."""
+        """Sends the blobs that the run has not sent. `before`: of the channel in the parent. The Change is for lists only."""
         if not is_stored_by_element(value):
             digest = self._send_value(value, serde)
             return jsontext.dumps(digest), Reference([digest], False, None), None
@@ -131,7 +131,7 @@ class Blobs:
         cost = length + OBJECT_BYTES * len(saved[0])
         if cost > MEMO_BYTES:
             return
-        # The snapshot has the object itself, so that the id stays its own.
+        # The snapshot holds the object, so that its id() is not reused.
         self._memo[id(value)] = (saved, digest, cost)
         self._memo_bytes += cost
         while len(self._memo) > MEMO_VALUES or self._memo_bytes > MEMO_BYTES:

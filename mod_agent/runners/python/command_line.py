@@ -15,9 +15,9 @@ from .load import load
 
 DEFAULT_SLOTS = 100
 # Stacks count as data, of which AgentRunnerMemory allows a runner 1 GB: with the 8 MB of most systems the threads of
-# 100 slots would exceed it. Frames of Python take none of it.
+# 100 slots would exceed it. Python's own frames are not on that stack.
 THREAD_STACK_BYTES = 1024 * 1024
-# New objects between two collections. With the default of 700 a turn of a long chat has dozens of them, and one of all objects.
+# Allocations between two garbage collections. With the default, 700, a turn of a long chat causes dozens, one of them full.
 YOUNG_OBJECTS = 10_000
 
 
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> NoReturn:
 
 
 def check() -> NoReturn:
-    """Exits with 0 if all graphs can be used, 1 if some cannot, 2 if langgraph.json cannot be read: also if threads or tasks of the graphs go on."""
+    """Exits with 0 if all graphs can be used, 1 if some cannot, 2 if langgraph.json cannot be read. Does not wait for threads or tasks."""
     # User prints go to standard error.
     out = os.dup(1)
     os.dup2(2, 1)

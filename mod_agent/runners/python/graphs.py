@@ -47,7 +47,7 @@ def _is_file(place: str) -> bool:
 
 
 def _import_file(file: str) -> ModuleType:
-    """A file's module; under its name in a package or on the path, if it is in one."""
+    """Imports a file; under its dotted name if it is in a package on the path, as the application itself would."""
     file = os.path.normpath(file)
     for name, module in list(sys.modules.items()):
         if name.startswith("agent_graph_") and getattr(module, "__file__", None) == file:
@@ -122,7 +122,7 @@ class Graph:
         if self._make is None:
             yield self._compiled
             return
-        # Only at the start does it hold up other graphs; a thread for each run would cost.
+        # Watched at start-up only, where it delays other graphs: a timer thread for each run would be too expensive.
         with log.watch(f"the factory of graph {self.name}") if access == DESCRIBE else contextlib.nullcontext():
             made = self._make(**factory_arguments(self._make, access, config, context, self._store))
         if hasattr(made, "__aenter__"):
@@ -178,8 +178,8 @@ def make_runtime(access: str, context: Any, store: Any) -> Any:
 
 
 def context_of(graph: Any, given: Any, config: dict[str, Any]) -> Any:
-    """The context of a run: the client's. A graph with a schema for it gets one without, of the schema's defaults
-    and what `configurable` has of it, as clients of older libraries send it; None if that makes none."""
+    """The context of a run: the client's. Without it a graph with a context schema gets one of the schema's
+    defaults and the members of `configurable` with its names (older clients); None if the schema requires more."""
     schema = getattr(graph, "context_schema", None)
     if given or schema is None:
         return given

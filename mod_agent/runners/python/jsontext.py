@@ -38,7 +38,7 @@ _STRINGS = re.compile(rb'"[^"]*"')
 # Numbers with an exponent beyond 308, which the protocol does not admit: all are almost 0.
 _TINY = re.compile(rb"e-3(?:09|[1-9][0-9])")
 _STRING_OR_TINY = re.compile(rb'"[^"]*"|(-?[0-9][0-9.]*e-3(?:09|[1-9][0-9]))')
-# Beside quotes and backslashes: control characters, ends of lines and surrogates.
+# Quotes, backslashes, control characters, line separators and surrogates.
 _NOT_IN_NAMES = re.compile('["\\\\\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
 _BRACKETS_ONLY = bytes(c for c in range(256) if c not in b"[]{}")
 
@@ -196,7 +196,7 @@ def clean(text: str) -> str:
 
 
 def cut(text: str, most: int) -> bytes:
-    """The JSON of the beginning of a text, of at most so many bytes without its quotes."""
+    """The JSON of a prefix of the text, at most `most` bytes long without its quotes."""
     found = dumps(text[:most])
     while len(found) - 2 > most:
         text = text[:min(len(text), most) - 64]

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which values and which elements of lists a step has left as they were.
+"""Finds the values and the elements of lists that a step left unchanged.
 
-The reducers of the library make new lists of the same objects, and a node may change
-an object in its place, at any depth. So an element is the same if it is the same
-object, and so are all the objects in it: to compare them takes a fraction of the
-time in which they are encoded.
+Reducers build new lists from the same objects, and a node may mutate an object at any
+depth. So an element is unchanged if it is the same object, and so is every object in
+it: comparing them takes a fraction of the time of encoding them.
 """
 
 import datetime
@@ -15,11 +14,11 @@ import operator
 import types
 from typing import Any, NamedTuple
 
-# The objects in a value, itself first; those of them that have members, and how many each has.
-# None: a value that is never found unchanged.
+# All objects in a value, itself first; the containers among them; the number of members of each container.
+# None: the value cannot be compared, and always counts as changed.
 Snapshot = tuple[list[Any], list[Any], list[int]] | None
 
-# Beyond it a value is always encoded.
+# A value of more objects is always encoded.
 OBJECTS_MAX = 16_384
 # Namespaces whose last values are kept.
 NAMESPACES_MAX = 256
@@ -27,7 +26,7 @@ NAMESPACES_MAX = 256
 _LEAVES = frozenset({
     str, int, float, bool, type(None), bytes, complex, decimal.Decimal, datetime.date, datetime.datetime,
     datetime.time, datetime.timedelta, datetime.timezone, types.EllipsisType})
-# Of an element without members.
+# Of an element that is not a container.
 _LEAF: Snapshot = ([], [], [])
 _SEQUENCES = frozenset({list, tuple, set, frozenset})
 _HEAP_TYPE = 1 << 9
@@ -43,7 +42,7 @@ def _slots_of(kind: type) -> tuple[Any, ...] | None:
 
 
 def _add_members(objects: list[Any], value: Any, kind: type) -> bool:
-    """Adds what an object consists of that has members; False if that cannot be seen."""
+    """Appends the members of a container; False if they are too many, or not visible to Python."""
     if kind is dict:
         objects += value
         objects += value.values()
@@ -85,7 +84,7 @@ def is_unchanged(value: Any, saved: Snapshot) -> bool:
     """Whether a value is as it was when the snapshot was taken of it."""
     if saved is None or value is not saved[0][0]:
         return False
-    # If these have the same members as then, no others have any: so no leaf need be looked at.
+    # If the known containers have the same members, there are no other containers: leaves need no check.
     objects, (before, containers, lengths) = [value], saved
     for item, length in zip(containers, lengths):
         end = len(objects) + length
@@ -95,8 +94,8 @@ def is_unchanged(value: Any, saved: Snapshot) -> bool:
 
 
 def keep_newest(of_namespaces: dict[str, Any], ns: str, value: Any) -> None:
-    """Those that were used last, and the root's. A checkpoint of the root tells that the tasks of the step before
-    have ended; so have their subgraphs, whose namespaces have colons."""
+    """Stores a namespace's value and evicts others: the least recently stored, never the root's; and with a checkpoint
+    of the root those of subgraphs (with colons), since the tasks of the previous step have ended."""
     for ended in [ns] if ns else [name for name in of_namespaces if not name or ":" in name]:
         of_namespaces.pop(ended, None)
     of_namespaces[ns] = value
@@ -124,7 +123,7 @@ class Kept:
         return value is self.value and is_unchanged(value, self._snapshots[0])
 
     def common(self, value: list[Any]) -> int:
-        """The number of elements at the beginning that both lists have."""
+        """The length of the common prefix of both lists."""
         if type(self.value) is not list:
             return 0
         count = 0
@@ -136,7 +135,7 @@ class Kept:
 
 
 class Change(NamedTuple):
-    """A list beside its predecessor: the number of first elements that both have, and what to compare the next with."""
+    """A list and its predecessor `before`: `keep`, the length of their common prefix; `kept`, to compare the next list with."""
 
     before: Kept | None
     keep: int

@@ -27,11 +27,11 @@ CONTENTS = {
 
 
 class ValueTooLargeError(ValueError):
-    """What the protocol does not admit in one line, or in the parts of a value."""
+    """A line, or a value, over the limits of the protocol."""
 
 
 class RunEndedError(Exception):
-    """Code of a run that has ended, in a thread or a task that goes on, wants to send a line."""
+    """A thread or task that outlives its run tried to send a line."""
 
 
 class RequestError(Exception):
@@ -110,7 +110,7 @@ class Lane:
         return True
 
     def _want(self) -> None:
-        """For a long line, or for as many of the next lines as are short together."""
+        """Requests credit for one long line, or for the next lines of together at most LONG_LINE bytes."""
         total = 0
         for line, is_free in self._queue:
             if is_free or (total and total + len(line) > LONG_LINE):
@@ -129,7 +129,7 @@ class Lane:
             await self._room.wait()
 
     def cancel(self) -> None:
-        """Of a run that was cancelled: drops events without credit, and waits for no acknowledgement."""
+        """Cancels the run: drops events without credit, and releases the callers that wait for an acknowledgement."""
         self._is_cancelled = True
         for reply in self._unacknowledged:
             if not reply.done():
@@ -186,7 +186,7 @@ class Lane:
         except BaseException:
             self._one_request.release()
             raise
-        # The next request waits for the reply, also if nobody else does any longer, as after a time limit of a node.
+        # The next request waits for the reply even if this caller no longer does (asyncio.wait_for).
         reply.add_done_callback(self._end_request)
         return await asyncio.shield(reply)
 

@@ -47,7 +47,7 @@ class Lines(io.TextIOBase):
         return LinesOfBytes(self)
 
     def reconfigure(self, **_: Any) -> None:
-        """Lines in UTF-8 is what the log has."""
+        """Ignored: the log is UTF-8, line by line."""
 
     def _unlock(self) -> None:
         self._lock = threading.RLock()
@@ -120,7 +120,7 @@ def end_run(run_id: str) -> None:
 
 @contextlib.contextmanager
 def watch(what: str) -> Iterator[None]:
-    """Logs code of the application that blocks: it can be ended with the process only."""
+    """Logs code of the application that blocks the process: nothing in the process can interrupt it."""
     timer = threading.Timer(BLOCKED_SECONDS, write, [f"{what} has blocked the process for {BLOCKED_SECONDS} s"])
     timer.daemon = True
     timer.start()

@@ -22,9 +22,9 @@ OnPut = Callable[[str, str, str | None, Mapping[str, Any], Mapping[str, Change |
 
 # Checkpoints that were put, and those that were read, of which a run knows.
 CHECKPOINTS_MAX = 65_536
-# A request names at most so many.
+# The most channels of one checkpoint.delta request.
 DELTA_CHANNELS = 64
-# Of the path of a task, which has the name of its node and only orders writes.
+# The longest task_path; it contains the name of the node, and only orders writes.
 TASK_PATH_BYTES = 1024
 
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -111,7 +111,7 @@ class Records:
         self._last_put: dict[str, str] = {}
         self._read: Recent[tuple[str, str]] = Recent(CHECKPOINTS_MAX)
         self._changed = asyncio.Condition()
-        # Namespaces of which a put has failed: the library makes no others there.
+        # Namespaces in which a put has failed: no other put follows there.
         self._failed: set[str] = set()
         # The checkpoint from which the run starts, for the get() that follows, and whether it is the last one.
         self._first: tuple[Stored, bool] | None = None
@@ -183,7 +183,7 @@ class Records:
         return self._last_put.get(ns)
 
     def was_read(self, ns: str, checkpoint_id: str) -> bool:
-        """An earlier run has put it."""
+        """Whether the run has read the checkpoint, which an earlier run put."""
         return (ns, checkpoint_id) in self._read and (ns, checkpoint_id) not in self._put
 
     async def wait_for_put(self, ns: str, checkpoint_id: str) -> None:
@@ -244,7 +244,7 @@ class Records:
         ns, checkpoint_id = stored.tuple["ns"], stored.tuple["checkpoint_id"]
         self._read.add((ns, checkpoint_id))
         last = self._last.get(ns)
-        # The objects of a checkpoint that this run has put are those of the graph.
+        # For a checkpoint that this run has put the graph's own objects are kept, not the decoded copies.
         if last is None or last[0] != checkpoint_id:
             self._keep(ns, checkpoint_id, channels)
         if ns == "" and checkpoint_id == self.head and not self._has_put_any:

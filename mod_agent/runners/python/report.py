@@ -11,7 +11,7 @@ from . import VERSION, graphs, jsontext, log
 
 # The protocol admits 1 MiB; a drawing or a schema that is larger is left out.
 PART_MAX = 500_000
-# Of factories that connect somewhere first, for all graphs at once; the supervisor waits 30 s for `ready`.
+# Time limit of all factories together, some of which connect somewhere; the supervisor waits 30 s for `ready`.
 USE_SECONDS = 10
 
 
@@ -62,7 +62,7 @@ def _schema_of(graph: Any, schema: Any) -> Any:
 
 
 def drawing_of(drawn: Any) -> dict[str, Any]:
-    """In the form of the protocol, of what the library draws."""
+    """The library's drawing in the protocol's format."""
     form = drawn.to_json()
     nodes = [{"id": str(node["id"]), "type": node.get("type"), "data": node.get("data")} for node in form["nodes"]]
     edges = [{"source": str(edge["source"]), "target": str(edge["target"]),
@@ -100,7 +100,7 @@ async def of_all(loaded: dict[str, graphs.Graph], errors: dict[str, graphs.Graph
         if task.done():
             reports[name] = task.result()
         else:
-            # Not awaited: its code may ignore that.
+            # Not awaited: its code may ignore the cancellation.
             task.cancel()
             reports[name] = _refusal(loaded[name], "TimeoutError", f"it could not be made within {USE_SECONDS} s")
     return reports

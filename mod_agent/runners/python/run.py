@@ -72,7 +72,7 @@ class Job:
         # The members of the context too, for code that reads the older `configurable`.
         own = given.get("configurable") or {}
         if own.get("user_id") == "":
-            # The server's word for no user; code of applications has a default for one that is absent.
+            # The server sends "" for no user; applications expect the member to be absent.
             own = {name: value for name, value in own.items() if name != "user_id"}
         members = {**(self.message.get("context") or {}), **own}
         configurable = {name: value for name, value in members.items() if not name.startswith(RESERVED) and name not in PLACE}
@@ -152,7 +152,7 @@ class Run(Job):
         self._stream = Stream(lane, modes, bool(message.get("stream_subgraphs")))
         self._control = make_control()
         self._is_stopping = False
-        # With durability `exit`: checkpoints that may be saved at the end, and what became of their tasks.
+        # With durability `exit`: checkpoints that may be saved at the end, and the results of their tasks.
         self._held: dict[str, Mapping[str, Any]] = {}
         self._held_tasks: dict[str, list[Mapping[str, Any]]] = {}
 
@@ -207,9 +207,9 @@ class Run(Job):
             await self._show_last(graph, config)
 
     async def _is_addressed(self, head: str) -> bool:
-        """Whether the library has to go back to the checkpoint from which the run starts; raises ForeignStateError.
+        """Whether the library's config must name the checkpoint from which the run starts; raises ForeignStateError.
 
-        So it does for a fork, at each attempt, and for the last checkpoint if the client has named it, at the first one.
+        For a fork always; for the thread's last checkpoint if the client has named it, in the first attempt only.
         """
         check_format(self.message["checkpoint"])
         if not await self.records.find_start(head):
@@ -241,7 +241,7 @@ class Run(Job):
 
     async def _events(self, graph: Any, value: Any, config: dict[str, Any],
                       options: dict[str, Any]) -> AsyncIterator[tuple[Any, str, Any]]:
-        """In the mode `events` what the graph streams is in events of the graph itself."""
+        """With the mode `events` the chunks of the other modes come inside the root graph's `on_chain_stream` events."""
         async for event in graph.astream_events(value, config, version="v2", **options):
             if event["event"] == "on_chain_stream" and str(event["run_id"]) == self.run_id:
                 yield event["data"]["chunk"]
@@ -288,7 +288,7 @@ class Run(Job):
             self.states.send_task(ns, checkpoint_id, result)
 
     def _complete(self) -> None:
-        """What is known only at the end."""
+        """Sends held values and, with durability `exit`, the held checkpoints with their tasks."""
         self._stream.flush_values()
         self._stream.flush_messages()
         for ns, payload in self._held.items():

@@ -45,7 +45,7 @@ class Session:
         self._wire.start()
 
     def find_records(self, config: Mapping[str, Any] | None) -> Records:
-        """Those of the run whose code asks, else of the run of the thread that the config names."""
+        """The records of the current run; outside of its context, of the run on the thread that the config names."""
         thread_id = ((config or {}).get("configurable") or {}).get("thread_id")
         job: Job | None = log.current_run.get()
         if job is None:
@@ -105,7 +105,7 @@ class Session:
         found = self._application(message)
         self._limits |= message.get("limits") or {}
         self._graphs, self._errors, reports = await load(found, self.find_records, self.find_lane, self._bridge)
-        # No collection looks at the modules again, which have most of the objects of the process.
+        # Excludes the imported modules, most objects of the process, from garbage collection.
         gc.collect()
         gc.freeze()
         self._wire.write(jsontext.dumps({

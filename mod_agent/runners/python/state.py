@@ -16,9 +16,9 @@ from .lane import Lane
 FORMAT = "python"
 # The name under which a state without names is shown.
 ROOT = "__root__"
-# Channels of the library begin with these; a state does not show them.
+# Prefixes of the library's own channels, which a state does not show.
 HIDDEN = ("__start__", "__pregel_", "__error__", "__no_writes__", "branch:", "join:")
-# Checkpoints that were put and not sent, while the supervisor reads slowly: beyond it the oldest is rendered when it is sent.
+# Limits of checkpoints that were rendered at their put and not sent yet; beyond them the oldest is rendered again when sent.
 CAPTURED_MAX = 256
 CAPTURED_BYTES = 8 << 20
 
@@ -62,7 +62,7 @@ def render_value(value: Any, before: Kept | None, change: Change | None = None) 
     if before is not None and before.is_unchanged(value):
         return SAME, before
     text = jsontext.dumps(value)
-    # It would have a meaning of its own if it had no other member; wrapped it has none.
+    # It could be taken for a difference (PROTOCOL.md, "Values by difference"); wrapped it is a plain value.
     if text.startswith((b'{"$list":', b'{"$same":', b'{"$value":')):
         text = b'{"$value":' + text + b"}"
     return text, Kept(value)
@@ -83,7 +83,7 @@ class Captured(NamedTuple):
 
 
 def capture(values: Mapping[str, Any], changes: Mapping[str, Change | None], known: Mapping[str, Kept]) -> Captured:
-    """A channel without a new version is stored as it was, and shown so."""
+    """A channel without a new version is `$same`, even if a node has mutated its value: the stored one is the old one."""
     members: dict[str, Member] = {}
     for name, value in values.items():
         if not name.startswith(HIDDEN):
@@ -117,9 +117,9 @@ class States:
 
     def on_put(self, ns: str, checkpoint_id: str, parent: str | None, values: Mapping[str, Any],
                changes: Mapping[str, Change | None]) -> None:
-        """Renders what a checkpoint changes when it is put.
+        """Renders the changes of a checkpoint at its put.
 
-        The next nodes of a subgraph begin before the library's stream shows it, and may change objects in their place.
+        The next nodes of a subgraph start before the stream delivers the checkpoint, and may mutate its values.
         """
         newest = self._newest.get(ns)
         found = capture(values, changes, newest[1] if newest is not None and newest[0] == parent else self._known(ns, parent))
@@ -160,7 +160,7 @@ class States:
         keep_newest(self._last, ns, (checkpoint_id, kept))
         if not ns:
             self.head = checkpoint_id
-            # From here on the differences are those from what was sent.
+            # The next checkpoint is compared with this one, not with the head.
             self._head_values.clear()
 
     def note(self, payload: Mapping[str, Any], ns: str) -> None:
@@ -180,7 +180,7 @@ class States:
     def send_task(self, ns: str, checkpoint_id: str, result: Mapping[str, Any]) -> None:
         """`result` is that of the library's mode `tasks`, at the end of a task."""
         form = task_form(result)
-        # Unknown here: the members of the checkpoint stay.
+        # Not known here; the server keeps those of the checkpoint.
         del form["checkpoint"], form["state"]
         self._lane.send("task", [
             *namespace_member(ns), ("checkpoint_id", jsontext.dumps(checkpoint_id)), ("task", jsontext.dumps(form, lenient=True))])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of the store as the protocol has them, checked as the server does.
+"""Operations of the store as JSON of the protocol, validated by the server's rules.
 
-The server refuses a request for one wrong operation, and ends a process whose run
-sends many of these: so the error is raised here, where it is the node's own.
+One invalid operation fails the whole request, and many failed requests of a run are a
+breach, which kills the process: so the error is raised here, in the node.
 """
 
 import re
@@ -87,7 +87,7 @@ def _value(value: Any) -> bytes:
 
 
 def _jsonb_bytes(text: bytes) -> int:
-    """At least as many as the server's form has, which has spaces and digits in place of exponents."""
+    """An upper bound of the length of the jsonb text, which has spaces after commas and colons, and no exponents."""
     bare = jsontext.without_strings(text)
     digits = sum(int(exponent) + 2 for exponent in _EXPONENTS.findall(bare))
     return len(text) + bare.count(b",") + bare.count(b":") + digits

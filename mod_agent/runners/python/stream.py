@@ -42,7 +42,7 @@ class Stream:
         self._has_values = False
         # The values of the last checkpoint of the root that was sent, and its id.
         self._shown: tuple[str, Mapping[str, Any]] | None = None
-        # Ids of the tasks of which a subgraph has been seen, by namespace.
+        # Namespaces of the subgraphs that have started and not ended.
         self._subgraphs: set[str] = set()
 
     def event(self, name: str, text: bytes | None, members: list[tuple[str, bytes]] | None = None) -> None:
@@ -53,7 +53,7 @@ class Stream:
         self.event("error", jsontext.dumps({"error": name, "message": message}))
 
     def command(self, command: Any) -> None:
-        """That of a node to the parent of the graph; events that clients get in any mode."""
+        """The event `command`, which clients get in any mode: a node's command to the parent of the root graph."""
         goto = command.goto if isinstance(command.goto, (list, tuple)) else [command.goto]
         targets = [{"node": target.node, "arg": target.arg} if hasattr(target, "node") else target for target in goto]
         self.event("command", jsontext.dumps({
@@ -96,7 +96,7 @@ class Stream:
             self._values, self._has_values = data, True
 
     def flush_values(self) -> None:
-        """Sends the values that no later checkpoint shows: at an interrupt those of the last one once more."""
+        """Sends held values that no checkpoint followed; at an interrupt they repeat those of the last checkpoint."""
         if not self._has_values:
             return
         data, self._values, self._has_values = self._values, None, False
@@ -109,7 +109,7 @@ class Stream:
         self.event("values", jsontext.dumps(data))
 
     def take_checkpoint(self, ns: tuple[str, ...], payload: Mapping[str, Any], is_saved: bool) -> None:
-        """After the line `checkpoint` of the root graph if `is_saved`, whose values events may name."""
+        """Called after the line `checkpoint`. is_saved: a root checkpoint that the server has; events may refer to its values."""
         checkpoint_id = configurable_of(payload["config"])["checkpoint_id"]
         self._is_saved = is_saved
         if self._has_values and not ns:
@@ -140,7 +140,7 @@ class Stream:
 
     def _with_values(self, name: str, form: dict[str, Any], path: list[str], payload: Mapping[str, Any],
                      is_saved: bool) -> None:
-        """The server puts the values in, so that a step does not cost the length of the state."""
+        """The server inserts the values when clients read the event, so that a step need not send the whole state."""
         place = form
         for member in path[:-1]:
             place = place[member]
@@ -217,7 +217,7 @@ def task_event(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checkpoint_event(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """The form of the API: ids beside the configs."""
+    """A checkpoint as the API shows it: `checkpoint` and `parent_checkpoint`, with ids, beside the configs."""
     config, parent = payload.get("config"), payload.get("parent_config")
     return {
         **{name: value for name, value in payload.items() if name != "values"},

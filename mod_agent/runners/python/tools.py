@@ -3,7 +3,7 @@
 
 from typing import Any, Mapping
 
-# The library's events, and the member that each has besides the call and the tool.
+# The library's event: that of the protocol, the member with its data, and the name of that member in the protocol.
 _FORMS = {
     "tool-started": ("on_tool_start", "input", "input"),
     "tool-output-delta": ("on_tool_event", "delta", "data"),

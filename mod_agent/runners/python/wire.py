@@ -50,7 +50,7 @@ class Wire:
         self._was_full = False
         self._is_watching = False
         self._wake_out, self._wake_in = os.pipe()
-        # When the oldest call was passed to the loop that it has not made yet.
+        # When the oldest call was passed that the loop has not executed yet; None: there is none.
         self._owed_since: float | None = None
         self._is_spent = False
         for fd in (3, 4, self._wake_in, self._wake_out):
@@ -163,7 +163,7 @@ class Wire:
                     return None
 
     def _watch_output(self, poll: select.poll) -> None:
-        # Without POLLOUT the end of the reader would be reported again and again.
+        # Only while output waits: poll() reports POLLERR for any mask, and would return at once again and again.
         if self._pending:
             poll.register(4, select.POLLOUT)
         elif self._is_watching:
@@ -203,7 +203,7 @@ class Wire:
         spent = b',"spent":true' if self._is_spent else b""
         line = b'{"type":"pong","id":%d,"busy_ms":%d%b}\n' % (number, busy, spent)
         with self._lock:
-            # After the line of which a part is written already, before all others.
+            # After a line that is partly written, before all others.
             rest = memoryview(line) if self._pending else self._write_some(memoryview(line))
             if rest:
                 self._pending.insert(min(1, len(self._pending)), rest)
