@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Folders of applications for agentctl, and an interpreter of its own, of Python and
-# of JavaScript, that writes down what it is told to do.
+# Folders of applications for agentctl, and a fake interpreter for Python and JavaScript
+# that logs its arguments.
 package CtlTest;
 use strict;
 use warnings;

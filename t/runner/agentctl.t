@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# agentctl build, with an interpreter of its own that writes down what it is told to
-# do.
+# agentctl build, with a fake interpreter that logs its arguments.
 use strict;
 use warnings;
 use FindBin;
@@ -23,7 +22,7 @@ my $directory = application({ dependencies => ['.', './tools', './plain', 'pydan
 make_path("$directory/$_") for qw(tools plain);
 write_file("$directory/tools/requirements.txt", '');
 my $built = build_python($directory);
-is $built->{status}, 0, "build: an application in Python is built: $built->{output}";
+is $built->{status}, 0, 'build: an application in Python is built' or diag $built->{output};
 like $built->{said}, qr/^$uid\|-m venv \.agent\/venv$/m, 'build: it makes a virtual environment, as the owner of the folder';
 like $built->{said}, qr/^$uid\|-m pip install .*--no-input -e \. -r \.\/tools\/requirements\.txt pydantic>=2$/m,
     'build: it installs packages, requirements of folders, and those that langgraph.json names';
@@ -52,8 +51,8 @@ is $again, $after, 'build: otherwise the one that is there is used';
     build_python($clean);
     my $environment = slurp("$clean/.agent/environment");
     unlike $environment, qr/secret/, 'build: the environment of the caller is not passed on';
-    like $environment, qr/^PIP_INDEX_URL=http:\/\/packages$/m, 'build: but for the addresses of packages';
-    like $environment, qr/^HTTPS_PROXY=http:\/\/proxy$/m, 'build: and of proxies';
+    like $environment, qr/^PIP_INDEX_URL=http:\/\/packages$/m, 'build: the addresses of packages are passed on';
+    like $environment, qr/^HTTPS_PROXY=http:\/\/proxy$/m, 'build: the addresses of proxies are passed on';
 }
 
 # ---- errors ----
@@ -62,7 +61,7 @@ my $failed = build_python(application({}, status => 1, report => "noise\n"
 is $failed->{status}, 1, 'build: a graph that does not import fails the build';
 like $failed->{output}, qr/^agentctl: graph g \(\.\/g\.py:graph\): ModuleNotFoundError: No module named x$/m,
     'build: graph, file and exception are named, whatever else was written before';
-unlike $failed->{output}, qr/AgentApplication/, 'build: and no directive is printed';
+unlike $failed->{output}, qr/AgentApplication/, 'build: no directive is printed after an error';
 for my $case (
     [ 'a runner that reports nothing', {}, { report => '', status => 0 }, 1, qr/the runner reported no graphs/ ],
     [ 'a runner that reports no JSON', {}, { report => '{"graphs":', status => 0 }, 1, qr/the runner reported no graphs/ ],
@@ -82,7 +81,7 @@ for my $case (
 }
 is build_python(application({ auth => {} }), '--ignore-auth')->{status}, 0, 'build: --ignore-auth builds an application with auth';
 like build_python(application({ auth => {} }), '--ignore-auth')->{output}, qr/^AgentApplication \S+ \S+ ignore-auth$/m,
-    'build: and the directive has ignore-auth';
+    'build: with --ignore-auth the directive has ignore-auth';
 like build_python(application({ python_version => '3.10' }))->{output}, qr/python_version 3\.10; this is 3\.11/,
     'build: a newer Python than that of langgraph.json is a warning';
 like build(application({}), '--python', "$top/nothing")->{output}, qr/\Q$top\E\/nothing could not be executed/,
@@ -100,15 +99,15 @@ my $evil = build_python(application({ http => { mount_prefix => "/x\nLoadModule 
     webhooks => { url => { allowed_ports => [ 443, '80"', "1\n2" ] } } },
     report => '{"graphs":{"g":{"description":"\\u001b[2Kclean\\u009b2K","schemas":{"input_schema":{"title":"\\u001b[2K"}}}}}'));
 unlike $evil->{output}, qr/^LoadModule|AgentPrefix \/x|AgentWebhookPorts 443/m, 'build: a text that is not one word does not become a directive';
-like $evil->{output}, qr/warning: langgraph\.json: http\.mount_prefix is left out/, 'build: and a warning says so';
+like $evil->{output}, qr/warning: langgraph\.json: http\.mount_prefix is left out/, 'build: a text that is not one word is left out with a warning';
 unlike $evil->{output}, qr/[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]/, 'build: no control characters of the application are printed';
-like $evil->{output}, qr/\?\[2Kclean\?/, 'build: but a question mark for each';
+like $evil->{output}, qr/\?\[2Kclean\?/, 'build: control characters of the application are replaced by question marks';
 
 # ---- JavaScript ----
 my $lock = encode_json({ name => 'a', lockfileVersion => 3, requires => \1, packages => { '' => { name => 'a' } } });
 my %node = (version => '22.1.0', 'package.json' => '{"name":"a"}');
 my $script = build(application({ graphs => { g => './g.mjs:graph' } }, %node, 'package-lock.json' => $lock), '--node', $interpreter);
-is $script->{status}, 0, "build: an application in JavaScript is built: $script->{output}";
+is $script->{status}, 0, 'build: an application in JavaScript is built' or diag $script->{output};
 like $script->{output}, qr/with npm by package-lock\.json/, 'build: packages are installed by the lock file';
 like $script->{said}, qr/^$uid\|\Q$top\E\/runners\/node\/main\.mjs --check$/m, 'build: its runner imports the graphs';
 like $script->{output}, qr/^AgentNodeProgram "\Q$interpreter\E"$/m, 'build: the program that was given is printed as directive';
@@ -130,9 +129,9 @@ SKIP: {
     chown 0, 0, $own, glob "$own/*";
     like build_python($own)->{output}, qr/^agentctl: \Q$own\E belongs to root, and nothing is installed as root: give --user NAME/m,
         'users: nothing is installed as root';
-    ok !-e "$own/.agent", 'users: and nothing is executed';
+    ok !-e "$own/.agent", 'users: nothing is executed as root';
     my $given = build_python($own, '--user', $user);
-    is $given->{status}, 0, "users: a folder of root is built by another user: $given->{output}";
+    is $given->{status}, 0, 'users: a folder of root is built by another user' or diag $given->{output};
     like $given->{said}, qr/^$uid\|-m pip install .* \.\/\.agent\/source\/\d+$/m,
         'users: a package in it is installed from a copy';
     unlike $given->{said}, qr/^0\|/m, 'users: root executes nothing';
@@ -161,9 +160,9 @@ like build(application({}), '--user', 'no-such-user')->{output}, qr/there is no 
 for my $arguments ('', 'make .', 'build', 'build . .', 'build --wrong .') {
     my $output = qx('$program' $arguments 2>&1);
     is $? >> 8, 2, "usage: 'agentctl $arguments' has status 2";
-    like $output, qr/^usage: agentctl build/m, 'usage: and prints how to use it';
+    like $output, qr/^usage: agentctl build/m, "usage: 'agentctl $arguments' prints how to use it";
 }
-like qx('$program' --help), qr/\Ausage: /, 'usage: --help prints it too';
+like qx('$program' --help), qr/\Ausage: /, 'usage: --help prints how to use it';
 like qx('$program' build '$top/nothing' 2>&1), qr/nothing: No such file/, 'usage: a folder that is not there is named';
 
 done_testing;

@@ -64,16 +64,16 @@ my $directory = application(pip => $list . $title, check => $list . $title);
 is end_of(begin($directory)), 0, 'programs: the build succeeds';
 my @descriptors = grep { !m{^/dev/null$|^pipe:|\.agent/descriptors$|/(?:pip|check|python|interpreter)$} }
     split /\n/, said($directory, 'descriptors');
-is_deeply \@descriptors, [], 'programs: they have no descriptor of the caller, not even of its terminal';
+is_deeply \@descriptors, [], 'programs: they inherit no descriptor of the caller, not even that of its terminal';
 my $output = slurp("$directory/output");
 is scalar(() = $output =~ /\?\]0;title\?\?\?x/g), 2, 'programs: control characters on standard error are replaced';
-unlike $output, qr/[\033\007\233]/, 'programs: none is printed';
+unlike $output, qr/[\033\007\233]/, 'programs: control characters on standard error are not printed';
 
 # ---- their environment ----
 {
     local @ENV{qw(PIP_INDEX_URL UV_PUBLISH_TOKEN)} = qw(http://user:password@packages token);
     $directory = application(map { $_ => "env >.agent/$_.env\n" } qw(pip check));
-    is end_of(begin($directory)), 0;
+    is end_of(begin($directory)), 0, 'programs: the build with addresses of packages succeeds';
     like said($directory, 'pip.env'), qr/^PIP_INDEX_URL=/m, 'programs: an installation knows where packages are';
     unlike said($directory, 'pip.env'), qr/^UV_PUBLISH_TOKEN=/m, 'programs: it has no token to publish with';
     unlike said($directory, 'check.env'), qr/^PIP_INDEX_URL=/m, 'programs: the import of graphs does not know it';
@@ -88,7 +88,7 @@ sub left_by {
         . "until test \$(wc -w <.agent/$name.left) = 3; do sleep 0.01; done\n";
 }
 $directory = application(map { $_ => left_by($_) } qw(pip check));
-is end_of(begin($directory)), 0, 'programs: nobody waits for processes that they leave';
+is end_of(begin($directory)), 0, 'programs: the build does not wait for processes that they leave';
 for my $name (qw(pip check)) {
     my @left = said($directory, "$name.left") =~ /(\d+)/g;
     is scalar @left, 3, "programs: $name has left some";

@@ -43,7 +43,7 @@ is_deeply $reports->{broken}{error}, { error => 'TypeError', message => 'broken 
     'ready: a graph that cannot be imported has the error';
 like $reports->{absent}{error}{message}, qr/has no export "absent"/, 'ready: a missing export is named';
 like $reports->{messages}{error}{message}, qr/neither a graph nor a function/, 'ready: an export that is not a graph is an error';
-is $runner->{ready}{runtime}{library_version}, '1.7.3', 'ready: the version of the application\'s library is told';
+is $runner->{ready}{runtime}{library_version}, '1.7.3', 'ready: it has the version of the application\'s library';
 
 # --- runs ----------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ is_deeply [ map { $_->{' text'} } grep { defined $_->{data} } lines_of('event', 
 $thread = new_uuid();
 @lines = $runner->run(graph_id => 'steps', thread_id => $thread, input => { count => 1 }, interrupt_before => ['second'],
     stream_modes => [qw(values updates)]);
-is_deeply last_checkpoint(@lines)->{next}, ['second'], 'breakpoint: before a node';
+is_deeply last_checkpoint(@lines)->{next}, ['second'], 'breakpoint: interrupt_before stops the run before the node';
 is_deeply [ events_of('updates', @lines) ]->[-1], { __interrupt__ => [] }, 'breakpoint: updates say so';
 @lines = $runner->run(graph_id => 'steps', $runner->next_run($thread));
 is last_checkpoint(@lines)->{values}{count}, 12, 'breakpoint: a run without input goes on';
@@ -170,7 +170,7 @@ isnt +(lines_of('put', @lines))[-1]{checkpoint}{channel_versions}{count}, $versi
 @lines = $runner->run(graph_id => 'steps', thread_id => new_uuid(), command => { update => { count => 3 }, goto => 'second' });
 is last_checkpoint(@lines)->{values}{count}, 13, 'command: update and goto';
 @lines = $runner->run(graph_id => 'act', input => { answer => 'goto' });
-is_deeply [ map { $_->{name} } @{ last_checkpoint(@lines)->{values}{names} } ], [qw(goto other)], 'command: of a node';
+is_deeply [ map { $_->{name} } @{ last_checkpoint(@lines)->{values}{names} } ], [qw(goto other)], 'command: one that a node returns goes to its target';
 
 # --- subgraphs, branches ---------------------------------------------------------
 
@@ -236,7 +236,7 @@ is $runner->log_text =~ s/^(?:graph (?:broken|absent|messages):| +at|run [-\w]+:
 
 my $directory = application('node');
 my $output = qx(cd '$directory' && node '${\ program() }' --check 2>/dev/null);
-is $? >> 8, 1, 'check: the status tells that a graph fails';
+is $? >> 8, 1, 'check: the status is 1 when a graph cannot be used';
 my $report = decode_json($output);
 is_deeply [ map { $report->{graphs}{$_}{error} ? "$_ fails" : $_ } sort keys %{ $report->{graphs} } ],
     [ 'act', 'broken fails', qw(lost nested steps typed) ], 'check: all graphs are imported';

@@ -45,10 +45,10 @@ is last_checkpoint(@lines)->{values}{count}, 4, 'error: all steps before it are 
 my @ids = map { $_->{checkpoint_id} } lines_of('checkpoint', @lines);
 my %once = map { $_ => 1 } @ids;
 is_deeply \@ids, [ sort keys %once ], 'events: each checkpoint is sent once, in order';
-is_deeply +(act('nul'))[-1]{error}, { error => 'Error', message => "a\x{fffd}b\x{fffd}" }, 'error: what lines may not have is replaced';
+is_deeply +(act('nul'))[-1]{error}, { error => 'Error', message => "a\x{fffd}b\x{fffd}" }, 'error: U+0000 and unpaired surrogates are replaced';
 is +(act('cut'))[-1]{error}{message}, 'x' x 1998 . "\x{fffd}\x{2026}", 'error: a pair of surrogates that the limit parts too';
 is +(act('bare'))[-1]{error}{message}, 'an error without a message', 'error: an object without a prototype ends the run';
-is_deeply +(act('parts'))[-1]{error}, { error => 'Error', message => 'odd' }, 'error: one whose parts are none ends the run';
+is_deeply +(act('parts'))[-1]{error}, { error => 'Error', message => 'odd' }, 'error: a thrown object whose name and message are not strings ends the run';
 @lines = act('bigint');
 like "$lines[-1]{error}{error} $lines[-1]{error}{message}", qr/\ANotRenderedError .*BigInt/, 'error: a value that JSON cannot hold';
 @lines = act('counts', stream_modes => ['events']);
@@ -70,16 +70,16 @@ is +(act('print'))[-1]{status}, 'success', 'error: other runs go on';
 @lines = act('odd');
 is_deeply last_checkpoint(@lines)->{values}{answer},
     { text => "a\x{fffd}b\x{fffd}", tiny => 0, when => '1970-01-01T00:00:00.000Z', nan => undef },
-    'values: what lines may not have is replaced';
+    'values: U+0000, unpaired surrogates and numbers that JSON cannot hold are replaced';
 @lines = $runner->run(graph_id => 'quoted', input => { count => 1 });
 like $lines[-1]{error}{message}, qr/a node with a subgraph has no quotes/, 'error: the name of a subgraph that lines cannot have';
 is_deeply [ grep { ($_->{ns} // '') =~ /["\\\\]/ } @lines ], [], 'error: no line has it';
 @lines = act('reject');
 is $lines[-1]{status}, 'success', 'error: a rejection that nothing handles does not end the run';
-like $runner->log_text, qr/^run $lines[-1]{run_id}: an error that nothing handles: Error: nobody waits/m, 'error: it is logged';
+like $runner->log_text, qr/^run $lines[-1]{run_id}: an error that nothing handles: Error: nobody waits/m, 'error: a rejection that nothing handles is logged';
 
 like $runner->log_text, qr/^run $lines[-1]{run_id}: an error that nothing handles: an error without a message/m,
-    'error: so is an object without a prototype';
+    'error: a rejection with an object without a prototype is logged';
 for my $name (qw(exit late)) {
     @lines = act($name);
     is $lines[-1]{status}, $name eq 'exit' ? 'error' : 'success', "exit: $name, the runner goes on";
@@ -89,7 +89,7 @@ for my $name (qw(exit late)) {
 }
 @lines = act('circle');
 is_deeply last_checkpoint(@lines)->{values}, { answer => { self => '[Circular]' }, count => 0,
-    names => [ { self => '[Circular]' } ] }, 'values: what contains itself is a word';
+    names => [ { self => '[Circular]' } ] }, 'values: a value that contains itself is `[Circular]`';
 @lines = act('proto');
 like +(lines_of('checkpoint', @lines))[-1]{' text'}, qr/"answer":\{"__proto__":\{"a":1\}\}/, 'values: a member __proto__ is one as others';
 for my $graph ([ named0 => 'branch:to:a\u0000b' ], [ channel0 => 'a\u0000b' ]) {
@@ -98,18 +98,18 @@ for my $graph ([ named0 => 'branch:to:a\u0000b' ], [ channel0 => 'a\u0000b' ]) {
         "names: one that lines cannot have ends the run of $graph->[0]";
 }
 @lines = $runner->run(graph_id => 'bare0', input => { count => 1 });
-is_deeply last_checkpoint(@lines)->{values}, { "a\x{fffd}b" => 1 }, 'names: of a member of a state without channels';
+is_deeply last_checkpoint(@lines)->{values}, { "a\x{fffd}b" => 1 }, 'names: U+0000 in a member of a state without channels is replaced';
 
 # --- The log ---------------------------------------------------------------------
 
 @lines = act('print');
 like $runner->log_text, qr/^run $lines[-1]{run_id}: printed$/m, 'log: a line of console.log has its run';
-like $runner->log_text, qr/^run $lines[-1]{run_id}: two\nrun $lines[-1]{run_id}: lines$/m, 'log: each line has it';
+like $runner->log_text, qr/^run $lines[-1]{run_id}: two\nrun $lines[-1]{run_id}: lines$/m, 'log: each line of one write has its run';
 
 @lines = act('shouts');
 $runner->wait_for_io while $runner->log_text !~ /bytes of a write/;
 like $runner->log_text, qr/^run $lines[-1]{run_id}: x+\nrun $lines[-1]{run_id}: 1951424 more bytes of a write were not logged$/m,
-    'log: a print of which no more is kept';
+    'log: of one write at most 1 MB is kept';
 
 # --- Cancel, drain ---------------------------------------------------------------
 
@@ -150,7 +150,7 @@ is_deeply [ map { $_->{metadata}{step} } lines_of('checkpoint', @lines) ], [ 0, 
 @lines = $runner->run(graph_id => 'mutates', input => { count => 1 });
 my ($put) = grep { $_->{metadata}{step} == 2 } lines_of('put', @lines);
 is_deeply $put->{channels}{names}{list}{keep}, 0, 'values: an element that was changed deep inside is sent again';
-is_deeply last_checkpoint(@lines)->{values}{names}, [ { name => 'new', done => { by => ['me'] } } ], 'values: and shown';
+is_deeply last_checkpoint(@lines)->{values}{names}, [ { name => 'new', done => { by => ['me'] } } ], 'values: a checkpoint shows an element that was changed deep inside';
 
 # The next node has changed them before the library's stream shows the checkpoint.
 sub numbers {
@@ -163,7 +163,7 @@ is_deeply [ map { numbers($_->{values}) } grep { $_->{metadata}{step} > 0 } line
     [ [ (1) x 6 ], [ (2) x 6 ], [ (2) x 6 ] ], 'values: a checkpoint shows them as they were when it was put';
 my %id_of = map { $_->{checkpoint_id} => 1 } lines_of('checkpoint', @lines);
 is_deeply [ map { $id_of{ $_->{checkpoint_id} // '' } } grep { $_->{event} eq 'values' } lines_of('event', @lines) ], [ 1, 1 ],
-    'values: so do the events, which name the checkpoint';
+    'values: events name the checkpoint that shows values as they were put';
 
 my $bytes = new_uuid();
 @lines = act('bytes', thread_id => $bytes);
@@ -192,7 +192,7 @@ cmp_ok $sent, '<', 100_000, 'values: the next run sends none of it';
 
 @lines = act('bounds');
 my $answer = last_checkpoint(@lines)->{values}{answer};
-is_deeply $answer->{item}, { text => 'found' }, 'store: what lines may not have is replaced in labels and keys';
+is_deeply $answer->{item}, { text => 'found' }, 'store: U+0000 and unpaired surrogates are replaced in labels and keys';
 is_deeply $answer->{told}, [
     'a value of the store is an object', 'a key of the store has 1 to 1024 bytes',
     'a filter is an object, its operators are $eq $ne $gt $gte $lt $lte',
@@ -284,13 +284,13 @@ for (const id of ['1', '0199a0b4-0000-7000-8000-00000000000g']) {
 END
 open my $node, '-|', 'node', '--input-type=module', '-e', $script or die "node: $!\n";
 my @told = <$node>;
-is $told[0], "false false\n", 'records: nobody waits for a put after one that failed';
-is $told[1], "false\n", 'records: nor for one that is too long, when puts wait for their commit';
-is splice(@told, 2, 1), "true false false true true\n", 'records: of a long run the last ids are kept, and those that were found';
-is join('', @told[ 2 .. 6 ]), "ValueError\n" x 5, 'records: an id of a task or of a checkpoint that is none is refused here';
-is $told[7], "true\n", 'records: a channel may have the name of a member of all objects';
-is $told[8], "true\n", 'records: what lines may not have is replaced in a filter';
-is join('', @told[ 9 .. $#told ]), "ValueError\n" x 6, 'records: an id that is none of a checkpoint is refused here';
+is $told[0], "false false\n", 'records: waiting for a put ends when a put of the namespace fails';
+is $told[1], "false\n", 'records: waiting for a put ends when its line is too long, with durability sync';
+is splice(@told, 2, 1), "true false false true true\n", 'records: of a long run the ids that were last added or found are kept';
+is join('', @told[ 2 .. 6 ]), "ValueError\n" x 5, 'records: an invalid id of a task or a checkpoint is an error of the node';
+is $told[7], "true\n", 'records: a channel may be called valueOf';
+is $told[8], "true\n", 'records: U+0000 is replaced in a filter';
+is join('', @told[ 9 .. $#told ]), "ValueError\n" x 6, 'records: a checkpoint_id that is not a UUID is an error of the node';
 close $node or diag "node ended with $?";
 
 # The lines that wait without credit when a run is cancelled.
@@ -340,11 +340,11 @@ is $runner->finish, 0, 'end of input: the runner exits';
 $runner = runner(steps => './graphs.mjs:steps');
 $runner->send_raw("no JSON\n");
 is $runner->finish >> 8, 2, 'breach: a line that is not JSON ends the runner';
-like $runner->log_text, qr/^protocol: a line is not JSON: no JSON$/m, 'breach: it is logged';
+like $runner->log_text, qr/^protocol: a line is not JSON: no JSON$/m, 'breach: a line that is not JSON is logged';
 $runner = runner(act => './graphs.mjs:act');
 $runner->send(start_line(graph_id => 'act', input => { answer => 'kill' }));
 is $runner->finish >> 8, 3, 'exit: code outside of runs can end the process';
-like $runner->log_text, qr/^the application ended the process with status 3$/m, 'exit: it is logged';
+like $runner->log_text, qr/^the application ended the process with status 3$/m, 'exit: the end of the process by the application is logged';
 $runner = runner(steps => './graphs.mjs:steps', arguments => [ '--slots', '1' ]);
 is $runner->{ready}{slots}, 1, 'slots: --slots sets their number';
 $runner = runner(act => './graphs.mjs:act', arguments => [ '--slots', '1' ]);
@@ -353,7 +353,7 @@ $runner->close_input;
 is $runner->finish >> 8, 2, 'slots: a run beyond them ends the runner';
 like $runner->log_text, qr/^protocol: the run \S+ cannot start$/m, 'slots: the log says why';
 
-# --- Objects that are changed in their place ---------------------------------------
+# --- Mutated objects -----------------------------------------------------------------
 
 # The old value is stored and shown if known.mjs does not see the change.
 my $known = root() . '/mod_agent/runners/node/known.mjs';
@@ -370,6 +370,6 @@ for (const [value, change] of changes) {
 }
 END
 open my $output, '-|', 'node', '--input-type=module', '-e', $changes or die "node: $!\n";
-is_deeply [ map { s/\n//r } <$output> ], [ ('changed') x 4, 'known', ('changed') x 2 ], 'an object that was changed in its place is not known';
+is_deeply [ map { s/\n//r } <$output> ], [ ('changed') x 4, 'known', ('changed') x 2 ], 'values: an object that was mutated is encoded again';
 
 done_testing;

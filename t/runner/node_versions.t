@@ -14,7 +14,7 @@ my $runner = runner(fixtures => 'node-1.0', common => './common.cjs:graph',
 
 sub last_checkpoint { return (grep { !length $_->{ns} } lines_of('checkpoint', @_))[-1] }
 
-is $runner->{ready}{runtime}{library_version}, '1.0.0', 'version: ready tells it';
+is $runner->{ready}{runtime}{library_version}, '1.0.0', 'version: ready has the version of the library';
 is_deeply [ grep { $_->{error} } values %{ $runner->{ready}{graphs} } ], [], 'version: all graphs are loaded';
 
 my $thread = new_uuid();
@@ -32,7 +32,7 @@ is join('', map { $_->[0]{content} } events_of('messages', @lines)), 'one two th
 
 $thread = new_uuid();
 @lines = $runner->run(graph_id => 'asks', thread_id => $thread, input => { count => 1 });
-is_deeply [ map { $_->{task}{interrupts}[0]{value} } lines_of('task', @lines) ], [ { question => 'go on?' } ], 'version: an interrupt';
+is_deeply [ map { $_->{task}{interrupts}[0]{value} } lines_of('task', @lines) ], [ { question => 'go on?' } ], 'version: an interrupt is in its task';
 @lines = $runner->run(graph_id => 'asks', $runner->next_run($thread), strict_resume => Cpanel::JSON::XS::true, command => { resume => 'yes' });
 is_deeply $lines[-1]{error}, { error => 'StrictResumeError', message => '@langchain/langgraph 1.0.0 of the application does not know '
         . 'strict_resume: install a newer version, or leave it out' }, 'version: a resume that must be strict is refused, with a reason';
@@ -52,13 +52,13 @@ is_deeply last_checkpoint(@lines)->{next}, ['second'], 'version: a breakpoint af
 is last_checkpoint(@lines)->{values}{count}, 12, 'version: a run goes on after it';
 
 @lines = $runner->run(graph_id => 'fans', input => { count => 50 });
-is scalar @{ last_checkpoint(@lines)->{values}{names} }, 50, 'version: parallel branches';
+is scalar @{ last_checkpoint(@lines)->{values}{names} }, 50, 'version: the results of parallel branches are in the state';
 @lines = $runner->run(graph_id => 'act', input => { answer => 'fail' });
-is_deeply $lines[-1]{error}, { error => 'RangeError', message => 'out of range' }, 'version: an error of a node';
+is_deeply $lines[-1]{error}, { error => 'RangeError', message => 'out of range' }, 'version: an error of a node ends the run';
 @lines = $runner->run(graph_id => 'act', input => { answer => 'context' }, context => { user => 'u' });
-is_deeply last_checkpoint(@lines)->{values}{answer}{context}, { user => 'u' }, 'version: the context';
+is_deeply last_checkpoint(@lines)->{values}{answer}{context}, { user => 'u' }, 'version: a node gets the context';
 @lines = $runner->run(graph_id => 'common', input => {}, durability => 'exit');
-is scalar(lines_of('checkpoint', @lines)), 1, 'version: durability exit';
+is scalar(lines_of('checkpoint', @lines)), 1, 'version: durability exit saves one checkpoint';
 my %exit = (graph_id => 'nested', durability => 'exit');
 my $stopped = new_uuid();
 @lines = $runner->run(%exit, thread_id => $stopped, input => { count => 1 });
@@ -76,7 +76,7 @@ is_deeply [ grep { $_->{event} eq 'tasks' && $_->{data}{name} ne '__start__' } l
     'version: with durability sync no node begins before the checkpoint is committed';
 $runner->acknowledge($_) for @puts;
 @lines = $runner->lines_until(sub { $runner->acknowledge($_[0]) if defined $_[0]{ack}; return $_[0]{type} eq 'end' });
-is $lines[-1]{status}, 'success', 'version: then it goes on';
+is $lines[-1]{status}, 'success', 'version: with durability sync the run goes on after the commit';
 delete $runner->{is_withholding_acks};
 
 my $start = start_line(graph_id => 'loop', input => { count => 1 }, config => { recursion_limit => 100_000 });
@@ -91,5 +91,5 @@ is $lines[-1]{error}{error}, 'GraphRecursionError', 'version: another run goes o
 my $call = { type => 'call', run_id => new_uuid(), epoch => 1, attempt => 1, op => 'update', graph_id => 'steps', config => {},
     context => {}, $runner->next_run($thread), arguments => { supersteps => [ [ { values => { count => 5 }, as_node => 'first' } ] ] } };
 $runner->send($call);
-is last_checkpoint($runner->lines_of_run($call->{run_id}))->{values}{count}, 17, 'version: an update';
+is last_checkpoint($runner->lines_of_run($call->{run_id}))->{values}{count}, 17, 'version: an update is applied';
 done_testing;

@@ -42,7 +42,7 @@ in_all_versions(sub {
     is_deeply $checkpoints[-1]{values}, { n => 4, steps => [ { node => 'add_one' }, { node => 'double' } ] },
         'run: the last checkpoint has the state';
     is_deeply $checkpoints[-1]{sent}{steps}, { '$list' => { keep => 1, items => [ { node => 'double' } ] } },
-        'run: a list is sent as what has been added';
+        'run: of a list only the new elements are sent';
     is_deeply [ map { $_->{checkpoint_id} } grep { $_->{event} eq 'values' } lines_of('event', @lines) ],
         [ map { $_->{checkpoint_id} } @checkpoints[ 1 .. 3 ] ], 'run: events values name their checkpoint';
     is_deeply [ events_of('updates', @lines) ], [ map { { $_->[0] => { n => $_->[1], steps => [ { node => $_->[0] } ] } } }
@@ -60,7 +60,7 @@ in_all_versions(sub {
     is_deeply [ map { $_->{values}{n} } lines_of('checkpoint', @second) ], [ 4, 10, 11, 22 ],
         'next run: it goes on from the state';
     is steps_of((lines_of('checkpoint', @second))[-1]{values}), 'node add_one node double node add_one node double',
-        'next run: lists go on';
+        'next run: it appends to the lists of the state';
     is_deeply [ map { $_->{sent}{steps} } lines_of('checkpoint', @second) ],
         [ ({ '$same' => Cpanel::JSON::XS::true }) x 2,
           map { { '$list' => { keep => $_->[0], items => [ { node => $_->[1] } ] } } } [ 2, 'add_one' ], [ 3, 'double' ] ],
@@ -74,24 +74,24 @@ in_all_versions(sub {
     is scalar @{ (lines_of('checkpoint', @third))[-1]{values}{steps} }, 6, 'other runner: it reads the state from its values';
     is +(lines_of('checkpoint', @third))[0]{sent}{steps}{'$same'}, 1, 'other runner: it does not send the state again';
 
-    # --- Objects that a node changes in their place ------------------------------------
+    # --- Objects that a node mutates -----------------------------------------------------
 
     my $change_start = $runner->start_of('in_place', input => { seen => [] });
     $runner->send($change_start);
     my @changed = $runner->lines_of_run($change_start->{run_id});
     my $change = (lines_of('checkpoint', @changed))[-1]{values};
-    ok $change->{plan}{steps}[0]{done}, 'changed in place: the state shows it';
-    is $change->{notes}[0]{content}[0]{text}, 'changed', 'changed in place: also in a message';
+    ok $change->{plan}{steps}[0]{done}, 'mutated object: the state has the change';
+    is $change->{notes}[0]{content}[0]{text}, 'changed', 'mutated object: a message in the state has the change';
     my $reader = PythonRunner->new(version => $version eq 'newest' ? undef : $version, records => $runner->records,
         graphs => ['in_place']);
     my @read = $reader->run(graph_id => 'in_place', input => { seen => [] }, $runner->next_run($change_start->{thread_id}));
     is_deeply +(lines_of('checkpoint', @read))[-1]{values}{seen}, [ Cpanel::JSON::XS::true, 'changed' ],
-        'changed in place: another runner reads it';
+        'mutated object: another runner reads the change';
 
     # A subgraph executes ahead of the stream.
     my $early = sub { return map { $_->{values}{plan}{steps}[0]{done} } grep { "@{ $_->{next} }" eq 'change' } lines_of('checkpoint', @_) };
     my @inside = $runner->run(graph_id => 'in_place_inside', input => { seen => [] });
-    is_deeply [ $early->(@inside) ], [Cpanel::JSON::XS::false], 'changed in place in a subgraph: not in the checkpoint before';
+    is_deeply [ $early->(@inside) ], [Cpanel::JSON::XS::false], 'mutated object in a subgraph: the previous checkpoint does not have the change';
 
     # --- Branches and subgraphs --------------------------------------------------------
 
@@ -155,7 +155,7 @@ in_all_versions(sub {
     is_deeply +(lines_of('checkpoint', @stopped))[-1]{next}, ['double'], 'breakpoint: the run stops before the node';
     ok +(grep { exists $_->{__interrupt__} } events_of('updates', @stopped)), 'breakpoint: the stream says so';
     @stopped = $runner->run(graph_id => 'counter', input => { n => 1, steps => [] }, interrupt_after => '*');
-    is_deeply +(lines_of('checkpoint', @stopped))[-1]{next}, ['double'], 'breakpoint: after each node';
+    is_deeply +(lines_of('checkpoint', @stopped))[-1]{next}, ['double'], 'breakpoint: interrupt_after `*` stops the run after its first node';
 
     # --- Earlier checkpoints -----------------------------------------------------------------
 
@@ -173,11 +173,11 @@ in_all_versions(sub {
     isnt $twice[0], $twice[1], 'earlier checkpoint: the same step of two branches has other versions of the channels';
     @branch = $from->(3, \@lines, input => { n => 7 });
     is +(lines_of('checkpoint', @branch))[0]{parent}, $checkpoints[3]{checkpoint_id}, 'earlier checkpoint: input goes on from it';
-    is scalar @{ (lines_of('checkpoint', @branch))[-1]{values}{steps} }, 4, 'earlier checkpoint: with its state';
+    is scalar @{ (lines_of('checkpoint', @branch))[-1]{values}{steps} }, 4, 'earlier checkpoint: the run has its state';
     my $first_id = $checkpoints[1]{checkpoint_id};
     my $named = { configurable => { checkpoint_id => $first_id } };
     @branch = $from->(1, \@lines, input => undef, attempt => 2, config => $named);
-    is +(lines_of('checkpoint', @branch))[0]{parent}, $first_id, 'earlier checkpoint: a second attempt, when the first has saved nothing';
+    is +(lines_of('checkpoint', @branch))[0]{parent}, $first_id, 'earlier checkpoint: a second attempt starts from it if the first has saved nothing';
     my @again = $runner->run(graph_id => 'counter', input => undef, attempt => 2, config => $named, $runner->next_run($start->{thread_id}));
     is scalar(lines_of('checkpoint', @again)), 0, 'earlier checkpoint: a second attempt goes on from what the first has saved';
     for my $case ([ 'a graph in JavaScript', 'javascript' ], [ 'a built-in graph', undef ], [ 'another runner', 'other' ]) {
@@ -212,11 +212,11 @@ in_all_versions(sub {
 
     my @exit = $runner->run(graph_id => 'counter', input => { n => 1, steps => [] }, durability => 'exit', %{$OPTIONS});
     is scalar(lines_of('put', @exit)), 1, 'durability exit: one checkpoint is put';
-    is_deeply [ map { $_->{values}{n} } lines_of('checkpoint', @exit) ], [4], 'durability exit: and shown';
+    is_deeply [ map { $_->{values}{n} } lines_of('checkpoint', @exit) ], [4], 'durability exit: that checkpoint is shown';
     is_deeply [ map { $_->{n} } events_of('values', @exit) ], [ 1, 2, 4 ], 'durability exit: events have the values of each step';
     my @sync = $runner->run(graph_id => 'counter', input => { n => 1, steps => [] }, durability => 'sync');
     is scalar(grep { defined $_->{ack} } lines_of('put', @sync)), 4, 'durability sync: each put is acknowledged';
-    is $sync[-1]{status}, 'success';
+    is $sync[-1]{status}, 'success', 'durability sync: the run succeeds';
     @exit = $runner->run(graph_id => 'approve', input => { n => 0, steps => [] }, durability => 'exit');
     ok +(grep { @{ $_->{task}{interrupts} } } lines_of('task', @exit)), 'durability exit: an interrupt is shown';
 

@@ -76,13 +76,13 @@ in_all_versions(sub {
         if $version eq 'newest';
     like $runner->log_text, qr/^run $raised[-1]{run_id}: LookupError: there is no such thing$/m, 'error: the traceback is logged';
     is $error->(fault($runner, 'exit')), 'error SystemExit', 'exit(): it ends the run alone';
-    is $error->(fault($runner, 'exit in thread')), 'error SystemExit', 'exit() in a thread: the same';
+    is $error->(fault($runner, 'exit in thread')), 'error SystemExit', 'exit() in a thread: it ends the run alone';
     is $error->(fault($runner, 'cancelled')), 'error NodeCancelledError', 'error: a node that cancels itself'
         if $version eq 'newest';
     is $error->($runner->run(graph_id => 'broken', input => {})), 'error RuntimeError', 'error: a graph that was not loaded';
     my @long = fault($runner, 'long name');
     is $long[-1]{error}{error}, 'Long' x 50, 'error: a long name is cut';
-    is $error->(fault($runner, 'odd traceback')), 'error SyntaxError', 'error: one whose traceback cannot be shown';
+    is $error->(fault($runner, 'odd traceback')), 'error SyntaxError', 'error: an exception whose traceback cannot be formatted ends the run';
     is $result->(fault($runner, 'after')), 'after', 'errors: other runs go on';
     my @forgiving = $runner->run(graph_id => 'forgiving', input => { n => 0 });
     is_deeply [ map { "@{ $_->{next} }" } grep { !defined $_->{ns} } lines_of('checkpoint', @forgiving) ], [ '__start__', 'first', 'second', '' ],
@@ -125,14 +125,14 @@ in_all_versions(sub {
     my @echo = fault($runner, 'print while printing');
     like $runner->log_text, qr/^run $echo[-1]{run_id}: in between\nrun $echo[-1]{run_id}: the text$/m, 'prints: a print may print';
     my @bytes = fault($runner, 'bytes');
-    like $runner->log_text, qr/^run $bytes[-1]{run_id}: bytes \xc3\xa4$/m, 'prints: also of bytes';
+    like $runner->log_text, qr/^run $bytes[-1]{run_id}: bytes \xc3\xa4$/m, 'prints: bytes written to sys.stdout.buffer are logged';
     is $result->(fault($runner, 'fork and return')), 2, 'fork: a child that returns from its node ends';
     is $result->(fault($runner, 'fork')), 7, 'fork: the child has no pipe to the supervisor';
-    is_deeply $result->(fault($runner, 'collector')), [ Cpanel::JSON::XS::true, 10_000 ], 'collector: it is rare, and leaves the modules alone';
+    is_deeply $result->(fault($runner, 'collector')), [ Cpanel::JSON::XS::true, 10_000 ], 'garbage collection: its threshold is 10,000, and imported objects are frozen';
     is_deeply $result->(fault($runner, 'environment')), [ 'hello from langgraph.json', 'python' ],
         'environment: that of langgraph.json, in the folder of the application';
     is $error->(fault($runner, 'blocking call')), 'error InvalidStateError', 'blocking calls: refused on the loop';
-    is $error->(fault($runner, 'other id')), 'error ValueError', 'checkpoints: an id that is none of a checkpoint is refused here';
+    is $error->(fault($runner, 'other id')), 'error ValueError', 'checkpoints: a checkpoint_id that is not a UUID is an error of the node';
     is_deeply $result->(fault($runner, 'thread')), ['own'], 'threads: a node may have its own';
 
     # --- Code that blocks the loop -------------------------------------------------------
@@ -153,7 +153,7 @@ in_all_versions(sub {
     cmp_ok $busy, '>', 0, 'blocking node: ping is answered, with the time for which the loop has not turned';
     syswrite $end, 'x';
     close $end;
-    is +($runner->lines_of_run($blocks->{run_id}))[-1]{status}, 'success', 'blocking node: then its run goes on';
+    is +($runner->lines_of_run($blocks->{run_id}))[-1]{status}, 'success', 'blocking node: its run goes on when it returns';
 
     my $lingers = $runner->start_of('lingerer', input => { do => $pipe }, %{$CUSTOM});
     $runner->send($lingers);
@@ -174,7 +174,7 @@ in_all_versions(sub {
     is +($runner->lines_of_run($large->{run_id}))[-1]{status}, 'success', 'credit: a run requests it for long output';
     my @more_large = $runner->run(graph_id => 'counter', input => { n => 1 }, $runner->next_run($large->{thread_id}));
     is scalar @{ (lines_of('checkpoint', @more_large))[-1]{values}{steps} }, 24, 'credit: the state is read in parts';
-    cmp_ok length((lines_of('checkpoint', @more_large))[-1]{' text'}), '<', 2_000, 'a step costs what it adds';
+    cmp_ok length((lines_of('checkpoint', @more_large))[-1]{' text'}), '<', 2_000, 'credit: a step sends only what it adds to a long list';
 
     my $many = $runner->start_of('counter', input => { n => 1, steps => \@text });
     $runner->withhold_credit;
@@ -221,7 +221,7 @@ in_all_versions(sub {
         return @ends == @starts;
     });
     close $pipe;
-    is scalar(@ends), 100, 'threads: and all of them end';
+    is scalar(@ends), 100, 'threads: a hundred runs that blocked in threads end';
 }
 {
     my $runner = PythonRunner->new(graphs => [qw(rewriter outer_rewriter)]);

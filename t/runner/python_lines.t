@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The Python runner: lines that the protocol would not admit are not sent, and those
-# that it demands are.
+# The Python runner: lines that violate the protocol are not sent, and lines that it
+# requires are.
 use strict;
 use warnings;
 use FindBin;
@@ -25,7 +25,7 @@ in_all_versions(sub {
     my $refused = $runner->start_of('broken', input => {});
     $runner->send($refused, { type => 'drain' });
     is +($runner->lines_of_run($refused->{run_id}))[-1]{status}, 'error', 'drain: a run that was refused ends before the process does';
-    is $runner->finish, 0, 'drain: then the process ends';
+    is $runner->finish, 0, 'drain: the process ends after its last run';
 });
 
 # The lines that wait without credit when a run is cancelled.
@@ -100,8 +100,8 @@ close $output;
 is_deeply [ map { /^request: (.*)/ } @printed ], [ 'checkpoint.list ValueError', 'store ValueError' ],
     'requests: arguments that are too long are not sent';
 is_deeply [ map { /^groups: (.*)/ } @printed ], ['[37, 27] 2'], 'requests: names of delta channels are divided';
-is_deeply [ map { /^put: (.*)/ } @printed ], ['256 2 True'], 'checkpoints that were put and not sent: a number and a sum of bytes';
-is_deeply [ map { /^namespaces: (.*)/ } @printed ], [q(256 ['', 'n'])], 'namespaces: those of tasks until the next step';
+is_deeply [ map { /^put: (.*)/ } @printed ], ['256 2 True'], 'checkpoints that were put and not sent: at most 256, of 8 MiB, are kept';
+is_deeply [ map { /^namespaces: (.*)/ } @printed ], [q(256 ['', 'n'])], 'namespaces: at most 256 are kept, those of tasks until the next step of the root';
 is_deeply [ map { /^records: (.*)/ } @printed ], ['True True True [False, True, True] True'],
     'records: those that were sent or read last are known';
 my @sent = grep { /"event"/ } @printed;

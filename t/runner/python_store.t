@@ -92,7 +92,7 @@ in_all_versions(sub {
     $runner->send_raw(answer(shift @held));
     $runner->wait_for_io while !@held;
     $runner->send_raw(answer(shift @held));
-    is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'success', 'requests: and it does after it';
+    is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'success', 'requests: a node that no longer waits sends its second one after the reply';
 }
 
 done_testing;

@@ -111,7 +111,7 @@ sub serve {
 
 my $run = new_run();
 my $first = serve($run, qw(old new python));
-is $first->{status}, 0, "examples: both are built and served: $first->{output}";
+is $first->{status}, 0, 'examples: both are built and served' or diag $first->{output};
 like $first->{output}, qr{^    Building the example in $_, .*/logs/build_$_\)$}m, "examples: it says that the one in $_ is being built"
     for qw(python javascript);
 is $first->{conf}, <<"CONF", 'examples: httpd.conf gets one line for each, and the Node that was found';
@@ -129,7 +129,7 @@ like $first->{said}, qr/-m venv \.agent\/venv/, 'examples: Python gets a virtual
 my $second = serve($run, qw(old new python));
 is $second->{status}, 0, 'second start: both are served';
 unlike $second->{said}, qr/-m venv/, 'second start: the virtual environment is the one that was built';
-is $second->{httpd}, '', 'second start: httpd has what it had';
+is $second->{httpd}, '', 'second start: httpd is neither checked nor restarted';
 
 # One that the server does not serve, although it was built.
 write_file("$run/down.shop", '');
@@ -143,13 +143,13 @@ is $none->{status}, 1, 'none is served: it fails';
 like $none->{output}, qr/^    The graph $_ is not served/m, "none is served: $_ is named" for qw(shop shop-js);
 
 my $without = serve(new_run(), qw(old python));
-is $without->{status}, 0, "without Node: both are served: $without->{output}";
+is $without->{status}, 0, 'without Node: both are served' or diag $without->{output};
 like $without->{output}, qr{has Node 24\.1\.0: \S+/applications/javascript/\.agent/node/bin/node$}m, 'without Node: one is installed, and named';
 unlike $without->{conf}, qr/AgentNodeProgram/, 'without Node: httpd finds it by itself';
 
 my $lame = serve(new_run(), qw(new broken-python));
 is $lame->{status}, 0, 'without venv: the example in JavaScript is served';
-is $lame->{served}, "shop-js\n", 'without venv: it is the only one';
+is $lame->{served}, "shop-js\n", 'without venv: the example in Python is not served';
 like $lame->{output}, qr{^    The example in python is left out: \S.* \(\S+/logs/build_python\)$}m, 'without venv: the reason and the log are named';
 
 $run = new_run();
@@ -164,7 +164,7 @@ $run = new_run();
 my $offline = serve($run, qw(old new python));
 is $offline->{status}, 1, 'without a registry: nothing is served';
 like $offline->{output}, qr/example in python is left out: the dependencies could not be installed/, 'without a registry: it says what failed in Python';
-like $offline->{output}, qr/example in javascript is left out: the packages could not be installed/, 'without a registry: and in JavaScript';
+like $offline->{output}, qr/example in javascript is left out: the packages could not be installed/, 'without a registry: it says what failed in JavaScript';
 is $offline->{conf}, '', 'without a registry: httpd.conf has no application';
 unlink "$top/no-registry" or die "unlink: $!\n";
 

@@ -153,9 +153,9 @@ like $node_runner->log_text, qr/^an error that nothing handles: an error without
     'javascript: a rejection that nothing handles does not end the process';
 my $report = decode_json(<$checked>);
 close $checked and die "--check has found no error\n";
-is $? >> 8, 1, 'javascript: --check tells of a graph that waits';
+is $? >> 8, 1, 'javascript: the status of --check is 1 with a graph that waits';
 is_deeply [ $report->{graphs}{good}{error}, $report->{graphs}{imports}{error}{error} ], [ undef, 'TimeoutError' ],
-    'javascript: --check names it';
+    'javascript: the report of --check has the error of a graph that waits';
 
 # ---- The clock of imports ----
 my $module = NodeApplication::program() =~ s/main\.mjs\z/load.mjs/r;
@@ -181,6 +181,6 @@ console.log(await clock.within(Promise.resolve('in time'), 'idle', 0));
 clock.stop();
 END
 open my $node, '-|', 'node', '--input-type=module', '-e', $script or die "node: $!\n";
-is join('', <$node>), "true\ntrue\nfalse\nin time\n", 'javascript: imports have time in which they wait or compute, not in which others do';
+is join('', <$node>), "true\ntrue\nfalse\nin time\n", 'javascript: limits of imports count idle and processor time of the process, not that of others';
 close $node or diag "node ended with $?";
 done_testing;

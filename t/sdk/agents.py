@@ -34,7 +34,7 @@ async def _(t, graph):
          "an answer may change it", contents(values)[-3:])
     await ask(graph("agent"), thread_id, 'call order {"name": "pan"}')
     values = await answer(graph("agent"), thread_id, {"type": "reject", "message": "not today"})
-    t.ok("not today" in str(contents(values)[-2:]), "or refuse", contents(values)[-2:])
+    t.ok("not today" in str(contents(values)[-2:]), "an answer may reject the call", contents(values)[-2:])
 
 
 @each("summaries")

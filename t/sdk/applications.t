@@ -29,13 +29,13 @@ CONF
         $sdk->client->post("/threads/$thread/runs/wait", { assistant_id => 'agent', input => $input });
         is $sdk->client->post("/threads/$thread/runs/wait", { assistant_id => 'shop', input => $input })->{json}{__error__}{error},
             'ForeignStateError', 'the state of a built-in graph is not continued';
-        like $sdk->client->post("/threads/$thread/state", { values => $input })->{json}{detail}, qr/ForeignStateError/, 'nor updated';
+        like $sdk->client->post("/threads/$thread/state", { values => $input })->{json}{detail}, qr/ForeignStateError/, 'the state of a built-in graph is not updated';
         my $own = $sdk->client->new_thread;
         $sdk->client->post("/threads/$own/runs/wait", { assistant_id => 'shop', input => $input });
         my $before = $sdk->client->get("/threads/$own/state")->{json};
         is $sdk->client->post("/threads/$own/runs/wait", { assistant_id => 'agent', input => $input })->{json}{__error__}{error},
-            'ForeignStateError', 'nor does a built-in graph continue the state of an application';
-        is_deeply $sdk->client->get("/threads/$own/state")->{json}, $before, 'which stays as it was';
+            'ForeignStateError', 'a built-in graph does not continue the state of an application';
+        is_deeply $sdk->client->get("/threads/$own/state")->{json}, $before, 'a refused run leaves the state of an application unchanged';
         $sdk->finish;
     };
 }

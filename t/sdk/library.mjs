@@ -23,7 +23,7 @@ each('streams', async (t, graph) => {
         'It is empty.', 'tokens of a model in a subgraph');
     t.is(of('custom'), [{ 'looks at': 'the shelf' }, { counts: 4 }], 'writers of a tool and of a node');
     t.is(of('tools').map(({ event }) => event), ['on_tool_start', 'on_tool_end'], 'the call of a tool');
-    t.is(of('lifecycle').map(({ event }) => event).filter((event) => event === 'started').length > 0, true, 'the life of a subgraph');
+    t.is(of('lifecycle').map(({ event }) => event).filter((event) => event === 'started').length > 0, true, 'the lifecycle of a subgraph');
     t.is(ofKind(parts, 'values').at(-1).n, 4, 'the state');
 });
 

@@ -25,7 +25,7 @@ async def _(t, graph):
     t.equal([part.data["event"] for part in parts if part.event.startswith("tools")],
             ["on_tool_start", "on_tool_end"], "the call of a tool")
     t.equal([part.data["event"] for part in parts if part.event.startswith("lifecycle|inner")],
-            ["started", "completed"], "the life of a subgraph")
+            ["started", "completed"], "the lifecycle of a subgraph")
 
 
 @each("streams of the graph alone")
@@ -87,7 +87,7 @@ async def _(t, graph):
     t.equal([(one["graph"], one["update"], one["goto"]) for one in command],
             [("__parent__", {"notes": ["from afar"]}, "second")], "one to the parent of the graph itself is an event")
     runs = await client.runs.list(thread_id)
-    t.equal([run["status"] for run in runs], ["success"], "with which the run ends")
+    t.equal([run["status"] for run in runs], ["success"], "a command to the parent of the root graph ends the run")
 
 
 @each("commands of clients")
@@ -110,7 +110,7 @@ async def _(t, graph):
     first, second, third = [await notes(graph("attempts"), input={"n": n, "notes": []}) for n in (1, 1, 2)]
     t.equal(first, ["attempt 3", "computed 1"], "a node is tried again")
     t.equal(second, ["attempt 3", "computed 1"], "a node's result is cached")
-    t.equal(third, ["attempt 3", "computed 2"], "for its input alone")
+    t.equal(third, ["attempt 3", "computed 2"], "the cached result is for one input only")
 
 
 @each("limits and errors")
@@ -139,12 +139,12 @@ async def _(t, graph):
             "a context, which is in the configuration too")
     t.equal(await notes(graph("settings"), **run, config={"configurable": {"user_id": "bob"}}), ["small", "bob", "bob"],
             "a configuration is the context of a graph that has one")
-    t.equal(await notes(graph("strict"), **run, context={"user_id": "ann"}), ["ann"], "and is there when it can")
+    t.equal(await notes(graph("strict"), **run, context={"user_id": "ann"}), ["ann"], "a context schema with required members gets them from the context")
 
 
 @each("a context that cannot be made", languages=["python"])
 async def _(t, graph):
-    t.equal(await notes(graph("strict"), input={"notes": []}), [None], "is none, as without the server")
+    t.equal(await notes(graph("strict"), input={"notes": []}), [None], "without its required members the context is None")
 
 
 @each("durability")
@@ -244,7 +244,7 @@ async def _(t, graph):
     values = await client.runs.wait(thread_id, graph("values"), input={"notes": []})
     t.equal(len(values["text"]), 6_000_000, "a state of 6 MB")
     t.equal(base64.b64decode(values["data"]), bytes(range(256)), "bytes are shown in base64")
-    t.equal(values["notes"], [6_000_000, "40aff2e9"], "and are bytes for the next node")
+    t.equal(values["notes"], [6_000_000, "40aff2e9"], "the next node gets bytes")
 
 
 @each("a blocking node", languages=["python"])

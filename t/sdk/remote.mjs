@@ -48,13 +48,13 @@ each('interrupts', async (t, graph) => {
     const state = await parent.getState(config);
     t.is([state.next, state.tasks[0].interrupts[0].value], [['remote'], 'how many?'], 'the graph stops at the node');
     const inside = await remote.getState(config, { subgraphs: true });
-    t.is([inside.next, inside.tasks[0].interrupts[0].value], [['level'], 'how many?'], "as the remote graph's state says");
+    t.is([inside.next, inside.tasks[0].interrupts[0].value], [['level'], 'how many?'], "the state of the remote graph has the interrupt");
     t.is((await remote.invoke(new Command({ resume: 6 }), config)).n, 7, 'an answer resumes it');
 });
 
 each('states', async (t, graph) => {
     const { remote, config } = parentOf(graph('steps'));
-    t.is((await t.errorOf(remote.invoke({ notes: [] }, config)))?.name, 'GraphInterrupt', 'a breakpoint is one of the caller');
+    t.is((await t.errorOf(remote.invoke({ notes: [] }, config)))?.name, 'GraphInterrupt', 'a breakpoint of the remote graph interrupts the caller');
     const state = await remote.getState(config);
     t.is([state.values.notes, state.next], [['one', 'two'], ['three']], 'its state at a breakpoint');
     await remote.updateState(config, { notes: ['by hand'] }, 'two');

@@ -47,7 +47,7 @@ async def _(t, graph):
     state = await parent.aget_state(config)
     t.equal([state.next, [one.value for one in state.interrupts]], [("remote",), ["how many?"]], "the graph stops at the node")
     state = await remote.aget_state(config, subgraphs=True)
-    t.equal([state.next, state.tasks[0].interrupts[0].value], [("level",), "how many?"], "as the remote graph's state says")
+    t.equal([state.next, state.tasks[0].interrupts[0].value], [("level",), "how many?"], "the state of the remote graph has the interrupt")
     values = await remote.ainvoke(Command(resume=6), config)
     t.equal(values["n"], 7, "an answer resumes it")
     _, remote, config = parent_of(graph("questions"))
@@ -78,11 +78,11 @@ async def _(t, graph):
 async def _(t, graph):
     _, remote, config = parent_of(graph("leave"))
     error = await t.raises(ParentCommand, remote.ainvoke({"notes": []}, config), "a command to the parent is the caller's")
-    t.equal([error.args[0].goto, error.args[0].update], ["second", {"notes": ["from afar"]}], "as the node gave it")
+    t.equal([error.args[0].goto, error.args[0].update], ["second", {"notes": ["from afar"]}], "the command has the target and the update of the node")
 
 
 @each("RemoteGraph: errors")
 async def _(t, graph):
     parent, _, config = parent_of(graph("fail"))
     error = await t.raises(RemoteException, parent.ainvoke({"n": 0}, config), "an error is the caller's")
-    t.ok("OutOfStockError" in str(error), "by its name", error)
+    t.ok("OutOfStockError" in str(error), "the error has the name of the remote one", error)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph that uses the store: it tells what is there, then puts what its input says.
+// A graph that uses the store: it returns the items that are there, then puts those of its input.
 import { Annotation, END, START, StateGraph } from '@langchain/langgraph';
 
 const State = Annotation.Root({ key: Annotation(), size: Annotation(), seen: Annotation() });

@@ -136,7 +136,7 @@ subtest 'an update makes a version, merges metadata and replaces other members' 
     is_deeply [ @{$body}{qw(version name description config context metadata)} ],
         [ 2, 'a', 'd', { tags => ['b'] }, { b => 1 }, { a => 1, b => 2, c => 3 } ];
     is_deeply record($id), $body;
-    is +(update($id))[1]{version}, 3, 'also without a member';
+    is +(update($id))[1]{version}, 3, 'an update without members makes a version';
     is_deeply [ map { $_->{config}{tags}[0] } @{ versions($id) } ], [qw(b b a)], 'earlier versions keep what they were';
     is +(update(AgentSQL::uuid()))[0], 'assistant_not_found';
 };
@@ -163,7 +163,7 @@ subtest 'an assistant can be set to an earlier version' => sub {
     is_deeply record($id), $body;
     is numbers($id), '2 1', 'no version is made or lost';
     is +(update($id))[1]{version}, 3, 'the next update has a new number';
-    is record($id)->{name}, 'one', 'and begins with the current version';
+    is record($id)->{name}, 'one', 'an update changes the current version, not the newest one';
     is +($play->api('set_assistant_version', $id, 4))[0], 'version_not_found';
     is +($play->api('set_assistant_version', AgentSQL::uuid(), 1))[0], 'assistant_not_found';
 };
@@ -225,7 +225,7 @@ subtest 'a deployment has at most 10,000 assistants' => sub {
         from generate_series(1, 10000 - (select count(*) from agent.assistants where deployment_id = '$deployment'))");
     is +(try_create(AgentSQL::uuid()))[0], 'too_many_assistants';
     is +(try_create($id, if_exists => 'do_nothing'))[0], 'ok', 'one that exists is found';
-    is +(update($id))[0], 'ok', 'and can be updated';
+    is +(update($id))[0], 'ok', 'an assistant can be updated when there are too many';
     is +(remove($id))[0], 'ok';
     create();
     $session->query("delete from agent.assistants where name = 'bulk'");

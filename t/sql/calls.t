@@ -69,7 +69,7 @@ subtest 'a call is claimed like a run and saves a checkpoint of the thread' => s
     is $message->{config}{configurable}{user_id}, 'u1', 'the message has the user of the update';
     is $message->{checkpoint}{checkpoint_id}, $head, 'it starts from the head of the thread';
     cmp_ok $claim->{start_bytes}, '>=', length $claim->{start}, 'its length is reported';
-    cmp_ok $claim->{state_bytes}, '>', 0, 'and that of the state';
+    cmp_ok $claim->{state_bytes}, '>', 0, 'the length of the state is reported';
     my $new = saved($claim, $head, 'Hello', 'Updated');
     is_deeply $play->save($worker, $new, AgentSQL::Play::finish($claim)), { $call => [ 'saved', 't' ] },
         'the checkpoint and the end of the call are saved';
@@ -85,7 +85,7 @@ subtest 'a call is claimed like a run and saves a checkpoint of the thread' => s
     is $state->{parent_checkpoint_id}, $head, 'the parent of the new state is the head before';
     is $session->value("select arguments from agent.calls where call_id = '$call'"), '{}', 'its values are not kept';
     is $session->value("select count(*) from agent.runs where run_id = '$call'"), 0, 'a call is not a run';
-    is $session->value("select count(*) from agent.usage_events where run_id = '$call'"), 0, 'and is not billed as one';
+    is $session->value("select count(*) from agent.usage_events where run_id = '$call'"), 0, 'a call is not billed';
     is_deeply $play->save($worker, $new, AgentSQL::Play::finish($claim)), { $call => [ 'saved', 't' ] },
         'the batch may be repeated';
     is_deeply $play->save($other, AgentSQL::Play::finish($claim)), { $call => [ 'fenced', 'f' ] },
@@ -187,7 +187,7 @@ subtest 'a refused update leaves the thread as it was' => sub {
     my ($code, $text) = result($thread, $call);
     is $code, 'update_refused', 'the call was refused';
     like $text, qr/\AInvalidUpdateError: x+\z/, 'the text is that of the graph';
-    is length $text, 20 + 2000, 'and is cut';
+    is length $text, 20 + 2000, 'the text of a refusal is cut';
     is_deeply $play->messages($thread), ['Hello'], 'the checkpoint that it saved is deleted';
     is +($play->api('get_state', $thread, $half->{checkpoint_id}))[0], 'checkpoint_not_found',
         'the checkpoint of a refused update cannot be read';
@@ -247,11 +247,11 @@ subtest 'a thread is created with the state that its graph makes of supersteps' 
     is +(create(thread_id => $thread))[0], 'thread_exists', 'an id that is taken';
     ($code, $body) = create(thread_id => $thread, if_exists => 'do_nothing');
     is_deeply [ $code, $body->{thread_id} ], [ 'ok', $thread ], 'do_nothing returns the thread as it is';
-    is $session->extra // '', '', 'and makes no call';
+    is $session->extra // '', '', 'do_nothing makes no call';
     is +(create(metadata => {}))[0], 'no_graph', 'supersteps need a graph';
     my ($wrong, undef, $none) = create(metadata => { graph_id => 'nobody' });
     is $wrong, 'graph_not_found', 'a graph that nobody executes';
-    is +($play->api('get_thread', $none))[0], 'thread_not_found', 'and no thread is left';
+    is +($play->api('get_thread', $none))[0], 'thread_not_found', 'supersteps of an unserved graph leave no thread';
 };
 
 subtest 'a thread whose supersteps fail is not created' => sub {

@@ -141,10 +141,10 @@ subtest 'what a deleted run has left is deleted before the copy begins' => sub {
     $waiting++ while ($code = (piece($in, $copy, 0))[0]) eq 'waiting' && $waiting < 50;
     $limit->($bytes);
     cmp_ok $waiting, '>', 2, 'in pieces';
-    is $code, 'ok', 'then the copy is made';
+    is $code, 'ok', 'the copy is made when nothing is left of the deleted run';
     is $session->value("select count(*) from agent.run_sweeps where thread_id = '$in'"), 0, 'nothing is left of the run';
     is_deeply [ map { $_->{checkpoint_id} } @{ chain($copy) } ], [ reverse @first, @last ], 'the copy has the other checkpoints';
-    is +(copied($in, AgentSQL::uuid()))[0], 'ok', 'and so has the next one';
+    is +(copied($in, AgentSQL::uuid()))[0], 'ok', 'a second copy has the other checkpoints';
 };
 
 subtest 'a copy has the metadata and its id, the states under the same ids, and no runs' => sub {
@@ -221,7 +221,7 @@ subtest 'an interrupted thread has an interrupted copy; a failed one shows its e
 subtest 'a thread that does not exist cannot be copied' => sub {
     my $copy = AgentSQL::uuid();
     is +(piece(AgentSQL::uuid(), $copy))[0], 'source_not_found';
-    is +(piece($play->thread, $copy, 1))[0], 'thread_changed', 'nor a copy continued that did not begin';
+    is +(piece($play->thread, $copy, 1))[0], 'thread_changed', 'a copy that did not begin is not continued';
     is $session->value("select count(*) from agent.thread_copies where thread_id = '$copy'"), 0;
 };
 
@@ -262,7 +262,7 @@ subtest 'long lists of next nodes count, in a copy and in the deletion of a thre
     my $copy = AgentSQL::uuid();
     is_deeply [ piece($in, $copy) ], [ 'ok', 'more' ], 'a copy of eight megabytes is begun';
     is $count->($copy), 4, 'a piece copies four of eight';
-    is_deeply [ $play->api('delete_thread', $in) ], [ 'ok', 'more' ], 'so is the deletion of the thread';
+    is_deeply [ $play->api('delete_thread', $in) ], [ 'ok', 'more' ], 'a deletion of eight megabytes is begun';
     is $count->($in), 4, 'a piece deletes four of eight';
     1 while ($play->api('delete_thread', $in, 'true'))[1];
     is +(piece($in, $copy, 1))[0], 'thread_changed', 'the copy ends';
@@ -467,7 +467,7 @@ subtest 'a copy has no elements of branches that it does not contain' => sub {
     is wrong_uses($copy), 0;
     is $session->value("select sum(elements) from agent.checkpoint_items where thread_id = '$copy' and is_digests"), 257, 'of snapshots: one row of those that the deleted run stored';
     my (undef, $next_head) = run_steps($copy, state_of($copy, undef)->{checkpoint}{checkpoint_id}, { messages => list(4, human('more')) });
-    is_deeply $play->messages(copy_of($copy)), [ 0 .. 2, 'head', 'more' ], 'nor a copy of it';
+    is_deeply $play->messages(copy_of($copy)), [ 0 .. 2, 'head', 'more' ], 'a copy of a copy has the same messages';
     is orphans($copy), 0;
 };
 

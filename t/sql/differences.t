@@ -560,7 +560,7 @@ subtest 'elements that a deleted run stored stay while another run contains them
     is items($thread), 4;
     is $play->body('get_state', $thread, $d)->{parent_checkpoint_id}, $a;
     is +($play->api('delete_run', $thread, $first))[0], 'ok';
-    is_deeply [ map { $_->{content} } @{ values_of($thread, $d)->{messages} } ], [ 1, 2, 3, 'five' ], 'without any ancestor';
+    is_deeply [ map { $_->{content} } @{ values_of($thread, $d)->{messages} } ], [ 1, 2, 3, 'five' ], 'a state is whole after all its ancestors were deleted';
     is +($play->api('delete_run', $thread, $fourth))[0], 'ok';
     is items($thread), 0;
     is $session->value("select count(*) from agent.inherited_items where thread_id = '$thread'"), 0;
@@ -760,8 +760,8 @@ subtest 'a run that saved the head is deleted when the one before is found, in c
         $calls++;
     }
     is "$code $calls", 'ok 9', '12 in each of the first 8 calls, the others in the last';
-    is head_of($thread), $heads->[0], 'then the head is that of the run before';
-    is $play->status($thread, $runs->[1]), 'run_not_found', 'and the run does not exist';
+    is head_of($thread), $heads->[0], 'after the last call the head is that of the run before';
+    is $play->status($thread, $runs->[1]), 'run_not_found', 'after the last call the run does not exist';
     cmp_ok $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), '>', 90, 'sweeps delete its checkpoints';
     1 while $session->value('select agent.sweep_state()');
     is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 1, 'to the last';

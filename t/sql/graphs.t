@@ -127,7 +127,7 @@ subtest 'describe_graph answers with the report where it says all, else by a cal
     report({ %SHOP, schemas => { input_schema => {} }, drawing => { nodes => [ { id => 'a' } ], edges => [] }, has_subgraphs => \0 });
     my $id = $SHOP{assistant_id};
     is_deeply $is_stored->($id, %deep)->{nodes}, [ { id => 'a' } ], 'a graph without subgraphs has one drawing';
-    is_deeply $is_stored->($id, what => 'subgraphs', namespace => undef, recurse => \1), {}, 'and no subgraphs';
+    is_deeply $is_stored->($id, what => 'subgraphs', namespace => undef, recurse => \1), {}, 'a graph without subgraphs is stored as having none';
     report({ %SHOP, schemas => { input_schema => {} }, drawing => { nodes => [ { id => 'a' } ], edges => [] } });
     is_deeply $is_stored->($id, what => 'graph', xray => \0)->{nodes}, [ { id => 'a' } ], 'a drawing without subgraphs is stored';
     is_deeply $is_stored->($id, what => 'graph', xray => 0)->{nodes}, [ { id => 'a' } ], 'depth 0 is the same';
@@ -147,7 +147,7 @@ subtest 'describe_graph answers with the report where it says all, else by a cal
         [ 'call', $call, 'describe', undef, 'shop', { what => 'graph', xray => Cpanel::JSON::XS::true }, { c => 1 }, undef ],
         'the message has the arguments, and no thread';
     is_deeply $start->{config}, { tags => ['t'], metadata => { x => 1 },
-        configurable => { model => 'm', graph_id => 'shop', assistant_id => $made } }, 'and the config of the assistant';
+        configurable => { model => 'm', graph_id => 'shop', assistant_id => $made } }, 'the call has the config of the assistant';
     is +($describe->($made, %deep))[2], "$call $call", 'the same request waits for the call that is under way';
     is +($play->api('end_call', $call, $call))[0], 'call_timeout', 'a request that waits no longer';
     is +($play->api('join_call', $call, $call))[0], 'waiting', 'the others wait for it';
@@ -156,9 +156,9 @@ subtest 'describe_graph answers with the report where it says all, else by a cal
     is_deeply [ $play->api('join_call', $call, $call) ], [ 'ok', $value ], 'its result is the value';
     is_deeply +($describe->($made, %deep))[1], $value, 'the same request is answered with it';
     is +($describe->($made, what => 'graph', xray => 1))[1], undef, 'another one is not';
-    is +($describe->($id, %deep))[1], undef, 'nor the same of another assistant';
+    is +($describe->($id, %deep))[1], undef, 'the same request for another assistant is a call of its own';
     $play->api('update_assistant', $made, ['shop'], '{}');
-    is +($describe->($made, %deep))[1], undef, 'nor of another version';
+    is +($describe->($made, %deep))[1], undef, 'the same request for another version is a call of its own';
     is +($play->api('set_assistant_version', $made, 1))[0], 'ok';
     is_deeply +($describe->($made, %deep))[1], $value, 'the version has its own';
     my $create = sub { return $play->api('create_assistant', $_[0], ['shop'], '{"graph_id":"shop"}') };
@@ -284,7 +284,7 @@ subtest 'search_assistants and count_assistants leave out system assistants of g
         my $count = $play->body('count_assistants', \@known, '{}');
         is $count, scalar(split / /, $names), "of '$names' as many are counted";
         is $session->value("select total from agent.search_assistants('$AgentSQL::DEPLOYMENT', '{" . join(',', @known) . "}', '{}')"),
-            $count, 'which is the total of a search';
+            $count, 'the total of a search is the count';
         return $names;
     };
     is $found->(), '', 'none is executed';
@@ -305,17 +305,17 @@ subtest 'search_assistants and count_assistants leave out system assistants of g
     my $thread = $play->thread;
     my ($code, $body) = $play->try_run($thread, assistant => $own, graph => undef, graphs => ['agent']);
     is_deeply [ $code, $body ], [ 'graph_not_found', qq(No assistant found for "$own": no host serves its graph "shop" any longer.) ],
-        'but a run of it is refused';
+        'a run of an assistant whose graph is not served is refused';
     like +($play->try_run($thread, assistant => $SHOP{assistant_id}, graph => 'shop', graphs => ['agent']))[1],
         qr/^No assistant found for "shop": no host serves/, 'as one of the graph';
-    is +($play->try_stateless(assistant => $own, graph => undef))[0], 'graph_not_found', 'also without a thread';
+    is +($play->try_stateless(assistant => $own, graph => undef))[0], 'graph_not_found', 'a stateless run of it is refused';
     is +($play->api('get_thread', $thread))[0], 'ok', 'the thread stays';
     is +($play->api('get_assistant', $SHOP{assistant_id}))[0], 'ok', 'the assistant too';
     $play->api('update_assistant', $SHOP{assistant_id}, [], '{"description":"kept"}');
     register('b', 'shop');
     is $found->(), 'agent mine shop', 'it is found again when a host has the graph';
     is $play->body('get_assistant', $SHOP{assistant_id})->{description}, 'kept', 'as it was';
-    is +($play->try_run($thread, assistant => $SHOP{assistant_id}, graph => 'shop', graphs => []))[0], 'ok', 'and its runs are accepted';
+    is +($play->try_run($thread, assistant => $SHOP{assistant_id}, graph => 'shop', graphs => []))[0], 'ok', 'runs are accepted when a host has the graph again';
 };
 
 done_testing;

@@ -617,35 +617,35 @@ subtest 'an attempt continues the checkpoint of its start, not one that a lost a
         ($claim) = $play->claim($worker);
     };
     my $input = saved($claim, undef, values => { x => 'input' });
-    is $last->(), $input, 'its own is the last one';
+    is $last->(), $input, 'the last snapshot of an attempt is the one that it put';
     $lose->();
     is $start->()->{checkpoint}, undef, 'the second attempt continues no checkpoint';
     isnt $start->()->{input}, undef, 'it gets the input again';
-    is $last->(), undef, 'and no checkpoint that has it already';
+    is $last->(), undef, 'a snapshot that a lost attempt put after the input is not the last one';
     my $first = saved($claim, undef, values => { x => 'again' });
     $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $first, messages => ['Hello']));
     my @batch;
     my $done = value_of($claim, \@batch, 'done');
     $play->save($worker, @batch, AgentSQL::Play::put_writes($claim, id => $first, writes => [ [ 0, 'x', $done ] ]));
     my $second = saved($claim, $first, values => { x => 'second' });
-    is $last->(), $second, 'the newest one, which the attempt that executes put';
+    is $last->(), $second, 'the last snapshot is the newest that the current attempt put';
     $lose->();
     is $start->()->{checkpoint}{checkpoint_id}, $first, 'the third attempt continues the head';
-    is $start->()->{input}, undef, 'without the input';
-    is $last->(), $first, 'the last one is that of the head';
+    is $start->()->{input}, undef, 'the third attempt does not get the input again';
+    is $last->(), $first, 'after a lost attempt the last snapshot is that of the head';
     is_deeply tuple_of($thread, '', undef)->{writes}, [ [ 'task', 0, 'x', $done, '' ] ], 'a task that has ended is not executed again';
     my $third = saved($claim, $first, values => { x => 'third' });
-    is $last->(), $third, 'the one that the third attempt put';
+    is $last->(), $third, 'the last snapshot is the one that the third attempt put';
     saved($claim, undef, ns => 'sub', values => { x => 'x' });
     $lose->();
     isnt tuple_of($thread, 'sub', undef), undef, 'a subgraph goes on with its own';
     finish($claim);
-    is $last->(), $first, 'nor does the next run continue it: the state is that of the head';
+    is $last->(), $first, 'the next run does not continue a snapshot of a lost attempt, but that of the head';
     my $next = leased($thread);
-    is $last->(), $first, 'also while that run executes';
+    is $last->(), $first, 'the last snapshot stays that of the head while the next run executes';
     finish($next);
     is +($play->api('delete_run', $thread, $claim->{run_id}))[0], 'ok', 'the run is deleted';
-    is $last->(), undef, 'and with it the last checkpoint';
+    is $last->(), undef, 'a deleted run leaves no last snapshot';
     sweep();
     is join(' ', map { count_of($_, $thread) } qw(checkpoint_snapshots checkpoint_writes checkpoint_blobs)), '0 0 0', 'it is deleted with its run';
 };
@@ -735,7 +735,7 @@ subtest 'blobs that a deleted run shares with another stay' => sub {
         'the values of the second run are kept';
     is +($play->api('delete_run', $thread, $first->{run_id}))[0], 'ok', 'the first run is deleted';
     sweep();
-    is_deeply values_of($thread, $b), { messages => [qw(m1 m2 m3)], x => 'shared', y => 'm1' }, 'without its parent';
+    is_deeply values_of($thread, $b), { messages => [qw(m1 m2 m3)], x => 'shared', y => 'm1' }, 'the values of the second run are kept without the parent';
     is tuple_of($thread, '', $b)->{tuple}{parent}, undef, 'a snapshot whose parent is deleted names none';
     is +($play->api('delete_run', $thread, $second->{run_id}))[0], 'ok', 'the second run is deleted';
     sweep();
@@ -792,11 +792,11 @@ subtest 'writes of a deleted run that are too many for one statement are swept, 
         cmp_ok $left, '>', 4000, "the $how deletes a bounded part";
         is orphans($thread), 0, "$how: the rows that are left have their uses";
         my $tuple = tuple_of($thread, '', $a);
-        is_deeply $tuple->{writes}, [ [ 'task', 0, 'x', $digests[0], '' ] ], 'no read finds the others';
+        is_deeply $tuple->{writes}, [ [ 'task', 0, 'x', $digests[0], '' ] ], 'no read finds writes of a deleted run';
         my $third = leased($thread);
         $play->save($worker, AgentSQL::Play::put_writes($third, id => $a, task => 'u', writes => [ [ 0, 'x', list(0, ($digests[2]) x 65_535) ] ]));
         finish($third);
-        is +($play->api('delete_run', $thread, $third->{run_id}))[0], 'ok', 'nor do they count: a write of 65,535 values is deleted in parts';
+        is +($play->api('delete_run', $thread, $third->{run_id}))[0], 'ok', 'writes of a deleted run do not count towards the limit, and a write of 65,535 values is deleted in parts';
         my $sweeps = 0;
         $sweeps++ while $sweeps < 50 && $session->value('select agent.sweep_state()') && count_of('run_sweeps', $thread);
         cmp_ok $sweeps, '>', 15, "in $sweeps pieces";
@@ -805,8 +805,8 @@ subtest 'writes of a deleted run that are too many for one statement are swept, 
         is orphans($thread), 0, "$how: the sweeps leave no unused row";
         is_deeply scalar(tuple_of($thread, '', $a)), $tuple, "$how: the sweeps leave the snapshot as it was";
         my $copy = AgentSQL::uuid();
-        is +($play->api('copy_thread', $thread, $copy, 'false'))[0], 'ok', 'then the thread is copied';
-        is count_of('checkpoint_writes', $copy), 1, 'with the write that is left';
+        is +($play->api('copy_thread', $thread, $copy, 'false'))[0], 'ok', 'a thread is copied after the sweeps';
+        is count_of('checkpoint_writes', $copy), 1, 'the copy has the write that is left';
     }
 };
 
@@ -851,32 +851,32 @@ subtest 'checkpoints and snapshots of a deleted run that are too many for one st
         cmp_ok count_of('checkpoints', $thread), '>', 500, "$how: a part of the checkpoints is left";
 
         my $values = { messages => $fork ? [ (map { "m$_" } 0 .. 700), 'fork' ] : ['m0'] };
-        is tuple_of($thread, '', undef)->{tuple}{checkpoint_id}, $a, 'the last snapshot is none of them';
+        is tuple_of($thread, '', undef)->{tuple}{checkpoint_id}, $a, 'the last snapshot is not one of a deleted run';
         is scalar(tuple_of($thread, $_->[0], $_->[1])), undef, 'no read finds them' for [ '', $ids[1400] ], [ 'node', undef ], [ 'node', $nested ];
         is_deeply [ map { $_->{checkpoint_id} } @{ (read_part('read_checkpoints', $thread, {}))[1]{tuples} } ], [ $fork // (), $a ],
-            'nor does a list';
-        is_deeply [ $delta->($ids[1400]) ], [ 'ok', { messages => { writes => [] } }, undef ], 'nor does a delta begin at one';
+            'a list has no snapshot of a deleted run';
+        is_deeply [ $delta->($ids[1400]) ], [ 'ok', { messages => { writes => [] } }, undef ], 'a delta does not begin at a snapshot of a deleted run';
         my @delta = ('ok', { messages => { seed => list(0, AgentSQL::Play::digest('json', 'm0')), writes => [] } }, undef);
         if ($fork) {
-            is_deeply [ $delta->($fork, $_) ], \@delta, 'or pass writes to one, or its value' for undef, "$ids[699].1.w0";
-            is +($delta->($fork, $cursor))[0], 'invalid_cursor', 'or go on within one';
+            is_deeply [ $delta->($fork, $_) ], \@delta, 'a delta has no writes and no value of a deleted run' for undef, "$ids[699].1.w0";
+            is +($delta->($fork, $cursor))[0], 'invalid_cursor', 'a delta does not continue within a snapshot of a deleted run';
         }
-        is +($play->api('get_state', $thread, $ids[1400]))[0], 'checkpoint_not_found', 'nor a client';
-        is +($play->try_run($thread, request => { checkpoint_id => $ids[1400] }))[0], 'checkpoint_not_found', 'nor a new run';
-        is +($play->api('copy_thread', $thread, AgentSQL::uuid(), 'false'))[0], 'waiting', 'a copy deletes a piece of them first';
+        is +($play->api('get_state', $thread, $ids[1400]))[0], 'checkpoint_not_found', 'a client cannot read a checkpoint of a deleted run';
+        is +($play->try_run($thread, request => { checkpoint_id => $ids[1400] }))[0], 'checkpoint_not_found', 'a new run cannot start from a checkpoint of a deleted run';
+        is +($play->api('copy_thread', $thread, AgentSQL::uuid(), 'false'))[0], 'waiting', 'a copy first deletes a piece of the deleted run';
         my $next = leased($thread);
         # Which are deleted first depends on where the rows are.
         my $left = $session->value("select s.checkpoint_id from agent.checkpoint_snapshots s join agent.checkpoints c
             using (thread_id, checkpoint_ns, checkpoint_id, run_id) where thread_id = '$thread' and run_id = '$second->{run_id}' limit 1");
-        is refused(AgentSQL::Play::put($next, id => $left, channels => {})), '22023', 'a put of the same id ends its run';
-        is refused(AgentSQL::Play::put($next, parent => $left, channels => {})), '22023', 'and one that continues them';
-        is refused(AgentSQL::Play::checkpoint($next, id => $left, values => { n => 1 })), '22023', 'and a checkpoint of the same id';
+        is refused(AgentSQL::Play::put($next, id => $left, channels => {})), '22023', 'a put with the id of a deleted snapshot is refused';
+        is refused(AgentSQL::Play::put($next, parent => $left, channels => {})), '22023', 'a put that continues a deleted snapshot is refused';
+        is refused(AgentSQL::Play::checkpoint($next, id => $left, values => { n => 1 })), '22023', 'a checkpoint with the id of a deleted one is refused';
         finish($next);
 
         $session->query('begin');
         is $session->value('select agent.sweep_state()'), 1, 'a sweep that is not committed';
         my $other = $db->session;
-        is $other->value('select agent.sweep_state()'), 0, 'another one does not wait for it';
+        is $other->value('select agent.sweep_state()'), 0, 'a sweep does not wait for another one';
         $other->close;
         $session->query('rollback');
         my ($pieces, @wrong) = (0);
@@ -890,14 +890,14 @@ subtest 'checkpoints and snapshots of a deleted run that are too many for one st
             push @wrong, "$pieces: values" if AgentSQL::encode(values_of($thread, $fork // $a)) ne AgentSQL::encode($values);
         }
         is "@wrong", '', "$how: each of $pieces pieces is small and leaves the values of the others";
-        cmp_ok $pieces, '>', 2, 'which are several';
+        cmp_ok $pieces, '>', 2, 'the sweep of a deleted run takes more than two pieces';
         sweep();
         is join(' ', map { count_of($_, $thread) } qw(checkpoints checkpoint_snapshots run_sweeps item_sweeps)),
             join(' ', 1, $fork ? 2 : 1, 0, 0), "$how: nothing of the run is left";
         is orphans($thread), 0, "$how: the sweeps leave no unused row";
         is tuple_of($thread, '', $fork)->{tuple}{parent}, $a, 'its child continues the nearest remaining ancestor' if $fork;
         is +($delta->($fork, $_))[0], 'invalid_cursor', "a delta does not go on at $_" for $fork ? ($cursor, "$ids[699].1.w0") : ();
-        is count_of('inherited_items', $thread), $fork ? 1 : 0, 'which inherits what the child contains';
+        is count_of('inherited_items', $thread), $fork ? 1 : 0, 'the nearest remaining ancestor inherits the elements that the child contains';
     }
 };
 
@@ -914,7 +914,7 @@ subtest 'one piece of the deletion of a run deletes at most 4 MB of its snapshot
             $session->query("update agent.$table set $column = json_build_array((select string_agg(md5(random()::text), '')
                 from generate_series(1, 32000))) where thread_id = '$thread'");
             is +($play->api('delete_run', $thread, $claim->{run_id}))[0], 'ok', "a run with a long $column of $table is deleted";
-            is count_of($table, $thread), 4, 'and half of them with it';
+            is count_of($table, $thread), 4, 'one piece deletes half of the rows';
             sweep();
             is count_of('checkpoint_snapshots', $thread) + count_of('checkpoints', $thread), 0, 'sweeps delete the others';
         }
@@ -937,7 +937,7 @@ subtest 'a run that continues a deleted one is deleted too, to the head before b
         push @runs, $claim->{run_id};
     }
     is +($play->api('delete_run', $thread, $runs[1]))[0], 'ok', 'the second run is deleted, all but a few checkpoints';
-    is +($play->api('delete_run', $thread, $runs[2]))[0], 'ok', 'then the third one';
+    is +($play->api('delete_run', $thread, $runs[2]))[0], 'ok', 'the third run is deleted';
     is $play->body('get_state', $thread, undef)->{checkpoint_id}, $heads[0], 'the head is that of the first run';
     sweep();
     is count_of('checkpoints', $thread), 6, 'its checkpoints are kept';
@@ -962,11 +962,11 @@ subtest 'writes that are put again to a deleted snapshot stay' => sub {
     is_deeply tuple_of($thread, '', $a)->{writes}, [], 'the writes to the deleted snapshot are none of a new one with its id';
     $play->save($worker, AgentSQL::Play::put_writes($again, id => $a, writes => [ map { [ $_, 'y', $new ] } -1, $left, 5000 ]));
     my $writes = [ map { [ 'task', $_, 'y', $new, '' ] } -1, $left, 5000 ];
-    is_deeply tuple_of($thread, '', $a)->{writes}, $writes, 'those that are put again are';
+    is_deeply tuple_of($thread, '', $a)->{writes}, $writes, 'writes that are put again are those of the new snapshot';
     finish($again);
     sweep();
-    is_deeply tuple_of($thread, '', $a)->{writes}, $writes, 'the sweeps leave them';
-    is join(' ', map { count_of($_, $thread) } qw(checkpoint_writes write_sweeps checkpoint_blobs)), '3 0 1', 'and delete all others';
+    is_deeply tuple_of($thread, '', $a)->{writes}, $writes, 'sweeps leave the writes that were put again';
+    is join(' ', map { count_of($_, $thread) } qw(checkpoint_writes write_sweeps checkpoint_blobs)), '3 0 1', 'sweeps delete the writes to the deleted snapshot';
     is orphans($thread), 0, 'the sweeps leave no unused row';
 };
 
@@ -1172,24 +1172,24 @@ subtest 'prune keeps the last checkpoint of each namespace, with its values and 
     my $state = $play->body('get_state', $thread, undef);
     is prune($thread), 1, 'a short thread is pruned in one piece';
     is_deeply left_of('checkpoints', $thread), [ $root[-1] ], 'the head is left of the checkpoints';
-    is_deeply left_of('checkpoint_snapshots', $thread), [ $root[-1] ], 'and its snapshot';
+    is_deeply left_of('checkpoint_snapshots', $thread), [ $root[-1] ], 'prune keeps the snapshot of the head';
     is_deeply left_of($_, $thread, 'inner:1'), [ $inner[-1] ], "the last one of a namespace is left in $_" for qw(checkpoints checkpoint_snapshots);
     my $after = $play->body('get_state', $thread, undef);
     is $after->{parent_checkpoint}, undef, 'the head has no parent then';
     delete @{$_}{qw(parent_checkpoint parent_checkpoint_id)} for $state, $after;
     is_deeply $after, $state, 'the state is the same otherwise, with the report about its task';
     is_deeply values_of($thread, $root[-1])->{list}, [ map { "e$_" } 0 .. 5 ], 'the snapshot has its values';
-    is scalar @{ tuple_of($thread, '', $root[-1])->{writes} }, 1, 'and its writes';
+    is scalar @{ tuple_of($thread, '', $root[-1])->{writes} }, 1, 'prune keeps the writes of the last snapshot';
     sweep();
-    is count_of('checkpoint_writes', $thread), 2, 'the writes to the others are gone';
-    is count_of('checkpoint_tasks', $thread), 2, 'and the reports about their tasks';
+    is count_of('checkpoint_writes', $thread), 2, 'prune deletes the writes to other snapshots';
+    is count_of('checkpoint_tasks', $thread), 2, 'prune deletes the reports about tasks of other checkpoints';
     is orphans($thread), 0, 'no other row is left';
     my $next = leased($thread);
     my $id = saved($next, $root[-1], values => { list => [ 6, 'more' ] });
-    is_deeply values_of($thread, $id)->{list}, [ (map { "e$_" } 0 .. 5), 'more' ], 'a run goes on from it';
+    is_deeply values_of($thread, $id)->{list}, [ (map { "e$_" } 0 .. 5), 'more' ], 'a run continues the head of a pruned thread';
     is +($play->api('prune_thread', $thread, undef))[0], 'thread_busy', 'a thread with an unfinished run is not pruned';
     finish($next);
-    is +($play->api('prune_thread', AgentSQL::uuid(), undef))[0], 'thread_not_found', 'nor is one that does not exist';
+    is +($play->api('prune_thread', AgentSQL::uuid(), undef))[0], 'thread_not_found', 'a thread that does not exist is not pruned';
 };
 
 subtest 'prune keeps the ancestors from which a channel that is stored as writes is composed' => sub {
@@ -1200,9 +1200,9 @@ subtest 'prune keeps the ancestors from which a channel that is stored as writes
     my $delta = delta_of($thread, $ids[-1], 'log');
     is scalar @{ $delta->{log}{writes} }, 1, 'the last snapshot follows one with the value';
     prune($thread);
-    is_deeply left_of('checkpoint_snapshots', $thread), [ @ids[ 8, 9 ] ], 'both are left';
+    is_deeply left_of('checkpoint_snapshots', $thread), [ @ids[ 8, 9 ] ], 'prune keeps a snapshot without a value and its ancestor with the value';
     is_deeply delta_of($thread, $ids[-1], 'log'), $delta, 'the delta is the same';
-    is_deeply left_of('checkpoints', $thread), [ $ids[9] ], 'of the checkpoints only the head is';
+    is_deeply left_of('checkpoints', $thread), [ $ids[9] ], 'prune keeps no checkpoint but the head';
     sweep();
     is orphans($thread), 0, 'no other row is left';
 
@@ -1212,10 +1212,10 @@ subtest 'prune keeps the ancestors from which a channel that is stored as writes
     # Without a value at all: as after the first snapshots of a graph.
     finish($claim);
     prune($thread);
-    is_deeply left_of('checkpoint_snapshots', $thread), \@ids, 'without a later value the ancestors are left to the first one';
+    is_deeply left_of('checkpoint_snapshots', $thread), \@ids, 'prune keeps all ancestors of a channel that never had a value';
 };
 
-subtest 'prune goes in pieces, each of which leaves a whole thread' => sub {
+subtest 'prune works in pieces, and the thread is consistent after each' => sub {
     my $claim = leased();
     my $thread = $claim->{thread_id};
     my @ids = chain($claim, 40, 5);
@@ -1232,7 +1232,7 @@ subtest 'prune goes in pieces, each of which leaves a whole thread' => sub {
     cmp_ok $calls, '>', 10, 'the pieces are small';
     is $wrong, 0, 'after each the last snapshot has its values and its delta';
     is_deeply left_of('checkpoint_snapshots', $thread), [ @ids[ 35 .. 39 ] ], 'at the end only what is needed is left';
-    is_deeply left_of('checkpoints', $thread), [ $ids[39] ], 'of the checkpoints the head';
+    is_deeply left_of('checkpoints', $thread), [ $ids[39] ], 'prune in pieces keeps no checkpoint but the head';
     sweep();
     is orphans($thread), 0, 'no other row is left';
 
@@ -1247,8 +1247,8 @@ subtest 'prune goes in pieces, each of which leaves a whole thread' => sub {
     $play->api('delete_run', $thread, $deleted->{run_id});
     cmp_ok count_of('run_sweeps', $thread), '>', 0, 'something is left of a deleted run';
     prune($thread);
-    is count_of('run_sweeps', $thread), 0, 'it is deleted first';
-    is_deeply left_of('checkpoint_snapshots', $thread), [ $ids[-1] ], 'and the last snapshot is that of the head';
+    is count_of('run_sweeps', $thread), 0, 'prune first deletes what a deleted run has left';
+    is_deeply left_of('checkpoint_snapshots', $thread), [ $ids[-1] ], 'prune beside a deleted run keeps the snapshot of the head';
 
     # The head moves back between two pieces, to one that the next piece would delete.
     $claim = leased();
@@ -1266,7 +1266,7 @@ subtest 'prune goes in pieces, each of which leaves a whole thread' => sub {
     prune($thread, sub { $is_moved++ or $play->api('delete_run', $thread, $last->{run_id}) });
     my $left = $head_of->();
     isnt $left, $head, 'a run is deleted between two pieces: its checkpoint is no longer the head';
-    is_deeply left_of('checkpoints', $thread), [$left], 'and the new head is kept';
+    is_deeply left_of('checkpoints', $thread), [$left], 'prune keeps the head that the deletion of a run has set';
     is +$play->body('get_state', $thread, undef)->{checkpoint}{checkpoint_id}, $left, 'its state can be read';
     $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select 4000000::bigint'");
 };

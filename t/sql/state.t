@@ -79,13 +79,13 @@ subtest 'a state of a subgraph is found by its namespace' => sub {
     my $at = sub { return $play->api('get_state', $thread, undef, undef, AgentSQL::encode({ checkpoint => {@_} })) };
     my ($code, $state) = $at->(checkpoint_ns => 'a.b:1');
     is_deeply [ map { $state->{$_}{checkpoint_id} } qw(checkpoint parent_checkpoint) ], [ reverse @$below ],
-        'without an id it is the last one of the namespace';
+        'a state of a subgraph without an id is the last one of its namespace';
     is $state->{checkpoint}{checkpoint_ns}, 'a.b:1', 'the reference names the namespace';
     is_deeply [ map { $_->{content} } @{ $state->{values}{messages} } ], [qw(a.b:10 a.b:11)], 'the values are those of the subgraph';
     is +($at->(checkpoint_ns => 'a.b:1', checkpoint_id => $below->[0]))[1]{checkpoint_id}, $below->[0], 'an id selects one of them';
     is +($at->(checkpoint_ns => 'a.b:1', checkpoint_map => { 'a.b:1' => $below->[0] }))[1]{checkpoint_id}, $below->[0],
         'checkpoint_map may have the id';
-    is +($at->())[1]{checkpoint_id}, $root->[2], 'without a namespace it is the head';
+    is +($at->())[1]{checkpoint_id}, $root->[2], 'a state without a namespace is the head';
     is +($at->(checkpoint_id => $root->[0]))[1]{checkpoint_id}, $root->[0], 'an id of the root graph';
     is +($at->(@$_))[0], 'checkpoint_not_found', "not found: @$_"
         for [ checkpoint_ns => 'x' ], [ checkpoint_id => $below->[0] ], [ checkpoint_ns => 'a.b:1', checkpoint_id => $root->[0] ];
@@ -177,14 +177,14 @@ subtest 'tasks show the states of their subgraphs' => sub {
     is_deeply [ map { $_->{state} } @{ $state->{tasks} }[ 1, 2 ] ], [ undef, undef ], 'one without a state has none';
     my $first = $state->{tasks}[0]{state};
     is_deeply [ $first->{checkpoint}{checkpoint_ns}, $first->{checkpoint_id} ], [ 'a:1', $middle ], 'a task has the state of its subgraph';
-    is_deeply $first->{values}{messages}[0]{content}, 'in a:1', 'with its values';
+    is_deeply $first->{values}{messages}[0]{content}, 'in a:1', 'a task shows the values of the state of its subgraph';
     my $second = $first->{tasks}[0]{state};
-    is $second->{checkpoint_id}, $inner, 'whose tasks have theirs, the last ones';
+    is $second->{checkpoint_id}, $inner, 'tasks of a subgraph show the last states of their own subgraphs';
     is_deeply [ map { $_->{state} } @{ $second->{tasks} } ], [ (undef) x 4 ], 'names that lead back are not followed';
-    is_deeply +($deep->($root))[1], $state, 'at a checkpoint too';
-    is_deeply +($deep->(undef, 100_000))[1], $state, 'a small one is composed at once';
-    is +($deep->(undef, 600))[1] // '', '', 'a larger one is not';
-    is +($deep->(undef, 10))[1] // '', '', 'nor one whose own values are larger';
+    is_deeply +($deep->($root))[1], $state, 'a state at a checkpoint shows the same states of subgraphs';
+    is_deeply +($deep->(undef, 100_000))[1], $state, 'a small state with subgraphs is composed at once';
+    is +($deep->(undef, 600))[1] // '', '', 'a larger state with subgraphs is not composed at once';
+    is +($deep->(undef, 10))[1] // '', '', 'a state whose own values are larger is not composed at once';
     is_deeply +($deep->(undef, undef, select => ['next']))[1], { next => [] }, 'select';
     ok !defined $play->body('get_state', $thread, undef)->{tasks}[0]{state}, 'without subgraphs a task has no state';
     $play->save($worker, AgentSQL::Play::finish($claim));
@@ -300,7 +300,7 @@ subtest 'join of a run whose checkpoints prune has deleted is null' => sub {
     my $none = leased($thread);
     $play->save($worker, AgentSQL::Play::finish($none));
     is +($play->api('prune_thread', $thread, undef))[0], 'ok';
-    is_deeply [ $play->join($thread, $claims[0]{run_id}) ], [ 'ok', 'null' ], 'not the values of another run';
+    is_deeply [ $play->join($thread, $claims[0]{run_id}) ], [ 'ok', 'null' ], 'join of a pruned run is null, not the values of another run';
     is_deeply $play->body('join_run', $thread, $_->{run_id}), { messages => [ AgentSQL::Play::human(2) ] } for $claims[1], $none;
 };
 

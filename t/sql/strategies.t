@@ -198,7 +198,7 @@ subtest 'interrupt and rollback end many waiting runs in several transactions, n
         my ($count, $code) = (1);
         do { ($code, $before) = $play->try_run($thread, run => $new, strategy => $strategy, before => $before); $count++ } while ($code eq 'waiting');
         is "$code $count", $strategy eq 'rollback' ? 'ok 7' : 'ok 3', 'further ones end the others, and the last one creates the run';
-        is $play->queue($claim->{run_id})->{cancel}, $strategy, 'and cancels the one that executes';
+        is $play->queue($claim->{run_id})->{cancel}, $strategy, 'the last call cancels the executing run';
         is $play->session->value("select count(*) from agent.run_queue where thread_id = '$thread'"), 2, 'these two are left';
         $play->save($worker, AgentSQL::Play::finish($claim, 'interrupted'));
         is $play->queue($new)->{state}, 'ready', 'the new one is next';
@@ -213,7 +213,7 @@ subtest 'a transaction ends waiting runs of 4 MB of requests' => sub {
     is $code, 'waiting', 'with eight of a megabyte';
     is $play->session->value("select count(*) from agent.run_queue where thread_id = '$thread'"), 4, 'four are left';
     is +($play->try_run($thread, strategy => 'interrupt', before => $before))[0], 'ok', 'the next call ends these';
-    is $play->status($thread, $first), 'interrupted', 'and the one that was ready';
+    is $play->status($thread, $first), 'interrupted', 'the next call ends the run that was ready';
     $play->finish_all($worker);
 };
 
@@ -234,7 +234,7 @@ subtest 'interrupt and rollback end the runs that existed at the first call, and
         is "$code " . @later, 'ok 4', "$strategy: the third call creates the run";
         is_deeply [ map { $play->status($thread, $_) } @old ], [ ($strategy eq 'interrupt' ? 'interrupted' : 'run_not_found') x 5 ],
             'the runs before it have ended';
-        is $play->queue($claim->{run_id})->{cancel}, $strategy, 'and the executing one is cancelled';
+        is $play->queue($claim->{run_id})->{cancel}, $strategy, 'the third call cancels the executing run';
         my @order;
         while ($claim) {
             $play->save($worker, AgentSQL::Play::finish($claim));
@@ -258,7 +258,7 @@ subtest 'an active run that was created later goes on' => sub {
     is $play->queue($later)->{state}, 'ready', 'the runs before it have ended';
     is +($play->try_run($thread, run => $new, strategy => 'interrupt', before => $before))[0], 'ok';
     is $play->status($thread, $later), 'pending', 'it goes on';
-    is $play->queue($new)->{state}, 'blocked', 'and the new one waits for it';
+    is $play->queue($new)->{state}, 'blocked', 'the new run waits for the later one';
     $play->finish_all($worker);
 };
 

@@ -36,7 +36,7 @@ subtest 'sweep_state deletes the end of a list, at most 4,000 rows in a call, th
     is $session->value('select agent.sweep_state()'), 1;
     my ($count, $last) = positions($thread);
     cmp_ok $count, '>=', 36_000, "$count are left";
-    is $last, $count - 1, 'without a gap';
+    is $last, $count - 1, 'the rows that are left have no gap';
     1 while $session->value('select agent.sweep_state()');
     is_deeply [ positions($thread) ], [ 5, 4 ], 'the beginning of the list is kept';
     is $session->value('select count(*) from agent.item_sweeps'), 0;
@@ -211,7 +211,7 @@ subtest 'one piece of the deletion of a thread deletes at most 4 MB of requests'
         is +($play->api($name, $in, @with))[0], 'run_not_found', "$name: for clients the runs that are left do not exist either";
     }
     is +($play->api('find_run_thread', $runs[11]))[0], 'run_not_found';
-    is +($play->poll($in, $runs[11], -1))[0][0], '', 'nor do their events';
+    is +($play->poll($in, $runs[11], -1))[0][0], '', 'events of runs of a deleted thread cannot be read';
     1 while ($play->api('delete_thread', $in, 'true'))[1];
 };
 
@@ -231,8 +231,8 @@ subtest 'an event of more than 4 MB is deleted' => sub {
     $session->query("update agent.run_events set data = to_json((select string_agg(md5(random()::text), '') from generate_series(1, 150000)))
         where run_id = '$run'");
     is +($play->api('delete_run', $in, $run))[0], 'ok';
-    is count_events($run), 1, 'with its run';
-    is $session->value('select agent.sweep_events()'), 1, 'or by a sweep';
+    is count_events($run), 1, 'the deletion of a run leaves an event of more than 4 MB to the sweep';
+    is $session->value('select agent.sweep_events()'), 1, 'a sweep deletes an event of more than 4 MB';
     is count_events($run), 0;
     is $session->value('select agent.sweep_events()'), 0, 'once';
 };

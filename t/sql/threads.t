@@ -90,7 +90,7 @@ subtest 'a deletion that somebody else completed leaves the thread that was crea
     $play->run($thread);
     is_deeply [ ($play->api('delete_thread', $thread, 'true'))[0, 1] ], [ 'ok', '' ], 'the next piece finds nothing to delete';
     is +($play->api('get_thread', $thread))[0], 'ok', 'the thread is left';
-    is $play->session->value("select count(*) from agent.run_queue where thread_id = '$thread'"), 1, 'and its run';
+    is $play->session->value("select count(*) from agent.run_queue where thread_id = '$thread'"), 1, 'a thread that was created again keeps its run';
     is +($play->api('delete_thread', $thread))[0], 'ok', 'until it is deleted itself';
 };
 
@@ -200,9 +200,9 @@ subtest 'a page of more than p_max_bytes is not composed; one chosen among more 
     is $is_left->('search_threads', 30_000, %{$_}), 't', AgentSQL::encode($_) . ' is in an hour with many' for { limit => 2 }, { limit => 1, offset => 1 };
     is $is_left->('search_threads', 30_000, offset => 9_999), 't', 'a page that ends beyond the 10,000th';
     is_deeply [ map { $is_left->('search_threads', 30_000, %{$_}) } \%long, { status => 'idle' }, { sort_by => 'created_at' } ], [ ('t') x 3 ];
-    is_deeply [ map { $is_left->('search_threads', $_, %long) } 'null' ], ['f'], 'without a limit it is composed';
+    is_deeply [ map { $is_left->('search_threads', $_, %long) } 'null' ], ['f'], 'a search without a limit of bytes is composed';
     is +(search('long'))[2], '', 'its total is not counted';
-    is_deeply [ map { $is_left->('count_threads', $_, %long) } 1, 'null' ], [ 't', 'f' ], 'so is a count';
+    is_deeply [ map { $is_left->('count_threads', $_, %long) } 1, 'null' ], [ 't', 'f' ], 'a count without a limit of bytes is made at once';
     is count('long'), 10_001;
     is $is_left->($_, 30_000, metadata => { kind => 'find' }), 'f', "$_: metadata of scalars limits them" for qw(search_threads count_threads);
     for my $metadata ({ in => {} }, { kind => ['long'] }, { kind => 'long', in => {} }, { in => { deep => [] } }) {
@@ -219,7 +219,7 @@ subtest 'a page of more than p_max_bytes is not composed; one chosen among more 
         my $plan = join "\n", map { @$_ } $session->query("explain select count(*) from
             agent.find_threads('$AgentSQL::DEPLOYMENT', null, '$metadata', null, null) t");
         like $plan, qr/Index Cond: \(deployment_id = /, "$metadata, of which it has no key, is looked for in the deployment";
-        unlike $plan, qr/threads_metadata/, 'without the index of all deployments';
+        unlike $plan, qr/threads_metadata/, 'the index of all deployments is not scanned for metadata without a key';
     }
 };
 
