@@ -152,7 +152,7 @@ int agent_capacity_max_turns(int connections)
 
 struct agent_capacity_child_t {
     int threads;
-    /* Of the scoreboard's children; -1 = not known yet. */
+    /* Index in the scoreboard; -1 = not known yet. */
     int child;
 };
 

@@ -31,14 +31,14 @@ typedef struct agent_server_config_t {
     apr_interval_time_t query_timeout;
     apr_interval_time_t connect_timeout;
     apr_interval_time_t drain_timeout;
-    /* Of all hosts: of agent_graph_t *, see graph.h. */
+    /* Graphs of all hosts: agent_graph_t *, see graph.h. */
     apr_array_header_t *graphs;
     int webhooks;
     apr_interval_time_t webhook_timeout;
     agent_egress_t *webhook_egress;
-    /* Of all hosts: of agent_webhook_secret_t. */
+    /* Secrets of all hosts: agent_webhook_secret_t. */
     apr_array_header_t *webhook_secrets;
-    /* Of all hosts: of agent_host_directive_t. */
+    /* Directives of all hosts: agent_host_directive_t. */
     apr_array_header_t *host_directives;
 } agent_server_config_t;
 
@@ -63,7 +63,7 @@ typedef struct agent_webhook_secret_t {
 
 /* The configuration of a location. */
 typedef struct agent_dir_config_t {
-    /* Of a host; outside of its locations. */
+    /* Settings of a host; not of its locations. */
     agent_runner_settings_t runner;
     const char *deployment;
     const char *prefix;

@@ -10,7 +10,7 @@
 
 #include "../core/json.h"
 
-/* The names of members have at most so many bytes. */
+/* The longest name of a member, in bytes. */
 #define NAME_SIZE 64
 
 enum { TEXT = 1, TEXTS = 2, LIST = 4, OBJECT = 8, FLAG = 16, NUMBER = 32 };

@@ -20,7 +20,7 @@ typedef struct agent_runner_settings_t {
     int slots;
     /* Bytes of one runner; 0: no limit. */
     apr_int64_t memory;
-    /* A runner is replaced after so many runs, with so many bytes; 0: not. */
+    /* Runs, and bytes, at which a runner is replaced; 0: no limit. */
     int max_runs;
     apr_int64_t recycle_memory;
     int files;

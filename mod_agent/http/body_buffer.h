@@ -33,7 +33,7 @@ typedef struct agent_body_buffer_t {
      * when the buffer grows, so that the smaller buffer does not remain in the
      * request's pool. */
     apr_pool_t *pool;
-    /* Of the child's budget, together with pool; else NULL. */
+    /* Its share of the child's budget, if pool is set; else NULL. */
     agent_share_t *share;
 } agent_body_buffer_t;
 

@@ -64,7 +64,7 @@ typedef struct agent_call_t {
     agent_body_t *incoming;
     /* The body's members, from its schema's check; may be NULL. */
     const agent_fields_t *fields;
-    /* Of the response; NULL before its first bucket. */
+    /* The brigade of the response; NULL before its first bucket. */
     apr_bucket_brigade *brigade;
     agent_error_t *err;
     /* Sent by a page of another site; see browser.h. */

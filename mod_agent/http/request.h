@@ -11,7 +11,7 @@
  * agent_json_scan_request(). */
 apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call);
 
-/* Of a body that is kept while its request waits for its turn: 64 keys of
+/* Limit of a body that is kept while its request waits for its turn: 64 keys of
  * metadata with 576 bytes each, and more. */
 #define AGENT_QUESTION_BYTES 65536
 

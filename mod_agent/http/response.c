@@ -15,7 +15,7 @@
 #include "../core/heap.h"
 #include "../wait/park.h"
 
-/* Small enough to be sent without a look at the client. */
+/* Small enough to be sent without waiting for the client. */
 #define LARGE_BYTES 32768
 
 /* One brigade for the whole response, since each takes memory of the request's

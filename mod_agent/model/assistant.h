@@ -18,7 +18,7 @@ apr_status_t agent_assistant_get(const char **body, agent_db_pool_t *db,
 /* A question about the graph of an assistant. All borrowed. */
 typedef struct agent_assistant_question_t {
     const char *assistant_id;
-    /* Of the call `describe` (runners/PROTOCOL.md). */
+    /* Arguments of the call `describe` (runners/PROTOCOL.md). */
     const char *arguments;
     /* As in state.h. */
     apr_interval_time_t timeout;
@@ -38,7 +38,7 @@ typedef struct agent_assistant_query_t {
     const char *deployment_id;
     /* Whose versions are listed. */
     const char *assistant_id;
-    /* Of a search: as in agent_assistant_write_t. */
+    /* For a search: as in agent_assistant_write_t. */
     const char *const *known_graph_ids;
     /* The body as sent, checked by agent_schema_assistants(). */
     const char *request;

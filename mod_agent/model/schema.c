@@ -59,7 +59,7 @@ static const agent_check_t configurable_members[] = {
     {.key = "checkpoint_map", .check = agent_schema_check_map},
     {.key = NULL}};
 
-/* Of a config; table: those of its member configurable. */
+/* The members of a config; table: those of its member configurable. */
 #define CONFIG_MEMBERS(table)                                                  \
     {.key = "tags", .check = agent_check_texts},                               \
         {.key = "recursion_limit",                                             \

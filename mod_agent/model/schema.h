@@ -115,7 +115,7 @@ apr_status_t agent_schema_runs(const agent_fields_t *const **runs, int *count,
 extern const char *const agent_run_statuses[];
 extern const char *const agent_run_fields[];
 extern const char *const agent_state_fields[];
-/* Of the parameter include. */
+/* The words of the parameter include. */
 extern const char *const agent_thread_fields[];
 extern const char *const agent_cancel_actions[];
 extern const char *const agent_if_exists[];

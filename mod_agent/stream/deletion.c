@@ -18,21 +18,21 @@ typedef struct deletion_t {
     /* Deletes a piece. APR_EAGAIN: something is left. */
     apr_status_t (*delete_piece)(struct deletion_t *deletion,
                                  agent_db_pool_t *db, apr_pool_t *scratch);
-    /* Of a thread: a piece was deleted. */
+    /* Threads: a piece of the current one was deleted. */
     bool begun;
     bool with_threads;
-    /* Of several threads: the next one, and those that were deleted. */
+    /* Several threads: index of the next one, number of deleted ones. */
     const apr_array_header_t *thread_ids;
     int index;
     int pruned;
-    /* Of each only the last state stays; where to go on, in a pool of its
-     * own. */
+    /* Deletes all but the last states of each thread; the position in the
+     * current one, in a pool of its own. */
     bool keeps_latest;
     const char *place;
     apr_pool_t *place_pool;
-    /* Of an assistant: as in agent_assistant_delete(), in the call's pool. */
+    /* Assistants: as in agent_assistant_delete(), in the call's pool. */
     const char *before;
-    /* Of a run: as in agent_run_delete(), empty at first. */
+    /* Runs: as in agent_run_delete(), empty at first. */
     char cursor[AGENT_RUN_DELETE_CURSOR_SIZE];
 } deletion_t;
 
@@ -93,7 +93,7 @@ static apr_status_t delete_assistant(deletion_t *deletion, agent_db_pool_t *db,
     return rv;
 }
 
-/* A thread may have thousands of pieces: none's place outlives the next one. */
+/* A thread may have thousands of pieces: each position is freed after use. */
 static void keep_place(deletion_t *deletion, const char *place)
 {
     apr_pool_t *pool = NULL;
@@ -127,7 +127,7 @@ static apr_status_t keep_latest(deletion_t *deletion, agent_db_pool_t *db,
     return rv;
 }
 
-/* Whether the error is of one thread, which is then passed over. */
+/* Whether the error concerns one thread only, which is then skipped. */
 static bool is_of_thread(const agent_error_t *err)
 {
     return err->id == AGENT_E_THREAD_NOT_FOUND
@@ -169,7 +169,7 @@ static int respond(const deletion_t *deletion, apr_status_t rv)
                                            deletion->pruned));
 }
 
-/* Of a deletion that takes no more turns; see deletion.h. */
+/* The result of a deletion that takes no more turns; see deletion.h. */
 static apr_status_t leave_rest(const deletion_t *deletion, apr_status_t rv)
 {
     return deletion->begun && deletion->thread_ids == NULL ? APR_SUCCESS : rv;

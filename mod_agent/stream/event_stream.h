@@ -47,7 +47,7 @@ struct agent_event_stream_t {
                                  apr_pool_t *scratch);
     /* The number of the last event sent; set together with send_updates. */
     apr_int64_t (*get_cursor)(const agent_event_stream_t *stream);
-    /* Of the three functions above. */
+    /* For the functions above. */
     void *baton;
     /* Cancels the run of call->ref when the client disconnects. */
     bool cancels;

@@ -27,7 +27,7 @@ struct agent_large_values_t {
     agent_call_t *call;
     agent_large_read_fn_t read;
     const void *baton;
-    /* Of a checkpoint's values: the thread. */
+    /* The thread of a checkpoint's values. */
     agent_run_ref_t ref;
     /* The text before the values, in a pool of its own, and after them; the
      * first is "", and its pool NULL, when it was sent. */
@@ -235,7 +235,7 @@ int agent_large_values_respond(agent_call_t *call, const char *body,
     if (prepare(values, body, cursor, pool) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    /* Of its own: no change of the thread concerns it. */
+    /* A key of its own: no change of the thread concerns it. */
     agent_uuid_v7(key);
     parking.key = apr_pstrdup(call->pool, key);
     parking.baton = values;

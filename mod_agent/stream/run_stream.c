@@ -20,7 +20,7 @@ typedef struct stream_t {
     agent_event_stream_t base;
     /* Number of the last event sent. */
     apr_int64_t sent;
-    /* Of the events to send; NULL: all. */
+    /* Names of the events to send; NULL: all. */
     const char *const *modes;
     const char *const *namespaces;
 } stream_t;

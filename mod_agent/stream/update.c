@@ -113,7 +113,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     return AGENT_TURN_DONE;
 }
 
-/* Where the request may not wait after all. */
+/* For a request that may not wait after all. */
 static int end_at_once(agent_call_t *call)
 {
     agent_error_t *refusal = call->err;

@@ -21,13 +21,13 @@ typedef struct agent_cgroup_limits_t {
     apr_int64_t memory;
     /* Processes and threads. */
     int processes;
-    /* Of one processor. */
+    /* Percent of one processor. */
     int cpu_percent;
 } agent_cgroup_limits_t;
 
 /* Everything it points to is borrowed until agent_supervisor_main() returns. */
 typedef struct agent_pool_config_t {
-    /* Of its runners, in the log: the deployment's, or DEPLOYMENT/APPLICATION.
+    /* Name of the pool in the log: DEPLOYMENT or DEPLOYMENT/APPLICATION.
      */
     const char *name;
     /* The name of the deployment, and those of the graphs. */
@@ -66,8 +66,8 @@ typedef struct agent_pool_config_t {
     int processes;
     /* Without effect unless the supervisor has a cgroup. */
     agent_cgroup_limits_t limits;
-    /* A runner is replaced after so many runs, or when its resident memory is
-     * above so many bytes; 0: not for that. */
+    /* Runs, and bytes of resident memory, after which a runner is replaced;
+     * 0: no limit. */
     int max_runs;
     apr_int64_t recycle_memory;
     /* A runner whose loop has not turned for longer is killed, if it says so;

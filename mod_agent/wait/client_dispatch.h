@@ -17,9 +17,9 @@
 
 #include <apr_pools.h>
 
-/* Of a child. */
+/* The dispatch of a child. */
 typedef struct agent_client_dispatch_t agent_client_dispatch_t;
-/* Of a request. */
+/* The wait of a request. */
 typedef struct agent_client_wait_t agent_client_wait_t;
 
 /* Creates it in pool, with its thread. most: how many requests may be

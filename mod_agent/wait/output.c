@@ -47,7 +47,7 @@ struct agent_output_t {
     apr_bucket_brigade *held;
     /* Being passed to the core filter. */
     apr_bucket_brigade *piece;
-    /* Of a response whose text ends with its request; 0 = none. */
+    /* Bytes of a response whose text ends with its request; 0 = none. */
     apr_size_t kept;
     /* Size of held when it was last counted. */
     apr_size_t counted;

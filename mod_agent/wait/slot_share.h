@@ -13,7 +13,7 @@
 
 typedef struct agent_slot_shares_t {
     int slots;
-    /* Of each deployment. */
+    /* Slots guaranteed to each deployment. */
     int guaranteed;
     /* The sum over all deployments of the slots that they hold or that are
      * guaranteed, whichever is more. */

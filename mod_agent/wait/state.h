@@ -108,14 +108,14 @@ typedef struct agent_updates_t {
     agent_db_pool_t *db;
     /* For the next query, under the registry's mutex. */
     struct agent_update_set_t *wanted;
-    /* Of the current query; used by the listen thread alone. */
+    /* For the current query; used by the listen thread alone. */
     struct agent_update_set_t *queried;
 } agent_updates_t;
 
 struct agent_waiter_registry_t {
     agent_log_t log;
     struct agent_listener_t *listener;
-    /* Of agent_waiter_registry_make_pool(). */
+    /* For agent_waiter_registry_make_pool(). */
     apr_allocator_t *allocator;
     apr_thread_t *listen_thread;
     apr_thread_t *watch_thread;

@@ -11,7 +11,7 @@
 #include "dispatch.h"
 #include "table.h"
 
-/* Of one run in one query; a waiter queries the rest for itself. */
+/* Events of one run in one query; a waiter queries the rest for itself. */
 #define EVENTS_MAX 100
 /* Delivered to one waiter and not taken; a client that reads more slowly makes
  * its waiter query for itself. */
@@ -61,7 +61,7 @@ void agent_updates_drop_locked(agent_waiter_t *waiter)
     waiter->updates_bytes = 0;
 }
 
-/* Of several waiters of one run, the one with the fewest events counts. */
+/* A run is queried from the cursor of its waiter with the fewest events. */
 static void add_locked(update_set_t *set, const agent_waiter_t *waiter)
 {
     subscription_t *found = apr_hash_get(set->runs, waiter->params.key,

@@ -134,14 +134,14 @@ create table agent.checkpoints (
     created_at            timestamptz            not null,
     constraint checkpoints_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id)
 );
-comment on table agent.checkpoints is 'Snapshots of a thread''s state, one per step of a run.';
+comment on table agent.checkpoints is 'States of a thread as the API shows them, one per step of a run.';
 comment on column agent.checkpoints.deployment_id is 'Its deployment.';
 comment on column agent.checkpoints.thread_id is 'The thread.';
 comment on column agent.checkpoints.checkpoint_ns is
     'Namespace of the graph that it is of; empty for the root graph, whose newest checkpoint is the head.';
 comment on column agent.checkpoints.checkpoint_id is
     'Identifier made by the runner; ordered by time within a run.';
-comment on column agent.checkpoints.parent_checkpoint_id is 'The snapshot of the same namespace that preceded it.';
+comment on column agent.checkpoints.parent_checkpoint_id is 'The checkpoint of the same namespace that preceded it.';
 comment on column agent.checkpoints.run_id is 'The run that saved it; null when a client updated the state.';
 comment on column agent.checkpoints.channels is
     'The values: short ones, and references into agent.checkpoint_items.';
@@ -265,7 +265,7 @@ comment on column agent.item_sweeps.is_snapshot is
     'Whether the list is of snapshots: its deletion changes the uses of blobs, which only the holder of the thread '
     'does.';
 comment on column agent.item_sweeps.first is 'Position of the first element to delete; all after it are deleted too.';
-comment on column agent.item_sweeps.due_at is 'Its turn, in this order; a piece of it moves it behind all others.';
+comment on column agent.item_sweeps.due_at is 'Rows are swept in this order; a piece moves a row to the end.';
 
 create index item_sweeps_due on agent.item_sweeps (due_at);
 comment on index agent.item_sweeps_due is 'Scanned by agent.sweep_state.';
@@ -384,7 +384,7 @@ comment on table agent.checkpoint_snapshots is
 comment on column agent.checkpoint_snapshots.deployment_id is 'Its deployment.';
 comment on column agent.checkpoint_snapshots.thread_id is 'The thread.';
 comment on column agent.checkpoint_snapshots.checkpoint_ns is
-    'Namespace of the graph that it is of; empty for the root graph.';
+    'Namespace of its graph; empty for the root graph.';
 comment on column agent.checkpoint_snapshots.checkpoint_id is 'Identifier made by the library; ordered by time.';
 comment on column agent.checkpoint_snapshots.parent_checkpoint_id is
     'The snapshot of the same namespace that preceded it.';
@@ -440,7 +440,7 @@ comment on column agent.checkpoint_writes.channel is 'The channel that is writte
 comment on column agent.checkpoint_writes.digests is 'Its value in agent.checkpoint_blobs; none for an empty one.';
 comment on column agent.checkpoint_writes.is_list is 'Whether the value is the list of these blobs.';
 comment on column agent.checkpoint_writes.deletions is
-    'threads.state_deletions when it was written: the deletion of a snapshot takes only writes that came before it.';
+    'threads.state_deletions when it was written: the deletion of a snapshot deletes only earlier writes to it.';
 
 create index checkpoint_writes_run on agent.checkpoint_writes (run_id, uuid_hash_extended(thread_id, 0));
 comment on index agent.checkpoint_writes_run is 'Finds the writes of a run that is deleted.';

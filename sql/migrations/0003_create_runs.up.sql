@@ -346,8 +346,8 @@ comment on column agent.run_sweeps.deployment_id is 'Its deployment.';
 comment on column agent.run_sweeps.thread_id is 'The thread.';
 comment on column agent.run_sweeps.run_id is 'The run, which no longer has a record.';
 comment on column agent.run_sweeps.is_divided is
-    'Of what continued one of its checkpoints, some are attached to another one: it is deleted before other runs.';
-comment on column agent.run_sweeps.due_at is 'Its turn, in this order; a piece of it moves it behind all others.';
+    'Some children of one of its checkpoints were attached to its parent: this run is deleted before others.';
+comment on column agent.run_sweeps.due_at is 'Rows are swept in this order; a piece moves a row to the end.';
 
 create index run_sweeps_due on agent.run_sweeps (due_at);
 comment on index agent.run_sweeps_due is 'Scanned by agent.sweep_state.';
@@ -369,7 +369,7 @@ comment on column agent.write_sweeps.checkpoint_ns is 'Namespace of the snapshot
 comment on column agent.write_sweeps.checkpoint_id is 'The snapshot.';
 comment on column agent.write_sweeps.deletions is
     'threads.state_deletions when it was deleted: later writes to it stay.';
-comment on column agent.write_sweeps.due_at is 'Its turn, in this order; a piece of it moves it behind all others.';
+comment on column agent.write_sweeps.due_at is 'Rows are swept in this order; a piece moves a row to the end.';
 
 create index write_sweeps_due on agent.write_sweeps (due_at);
 comment on index agent.write_sweeps_due is 'Scanned by agent.sweep_state.';

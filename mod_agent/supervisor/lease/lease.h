@@ -68,7 +68,7 @@ struct agent_lease_t {
     bool is_call;    /* it has no events */
     bool is_reading; /* a call whose only output is its end, with a value */
     int graph;       /* its number (runner/graphs.h) */
-    /* Of its start line, an estimate at first; failures to compose it alone. */
+    /* Length of its start line, first an estimate; failed compositions. */
     apr_size_t start_bytes;
     int start_failures;
     /* The statement in flight composes the line; the runner was given it. */
@@ -83,7 +83,7 @@ struct agent_lease_t {
     bool is_refused;   /* the database refused its output once */
     agent_lease_state_t state;
     agent_lease_cause_t cause;
-    /* Of its runner; NULL once the runner's side has ended. */
+    /* The group of its runner; NULL once the runner's side has ended. */
     agent_lease_group_t *group;
     /* Number of the next event; last number known to be committed. */
     apr_int64_t next_seq;

@@ -25,7 +25,7 @@
 typedef struct agent_graph_t {
     /* Borrowed from the configuration; its key in hello. */
     const char *name;
-    /* Of its system assistant. */
+    /* Id of its system assistant. */
     char assistant_id[AGENT_UUID_SIZE];
     /* The last report: a hash of it, and its text, an element of save_graphs'
      * array, until it is stored. */
@@ -33,7 +33,7 @@ typedef struct agent_graph_t {
     agent_buffer_t report;
     /* The statement in flight has the report. */
     bool is_sent;
-    /* Of statement/claim.h: the highest ready_seq that a claim returned. */
+    /* For statement/claim.h: the highest ready_seq that a claim returned. */
     apr_int64_t max_ready_seq;
 } agent_graph_t;
 
@@ -44,14 +44,14 @@ typedef struct agent_graph_set_t {
     int count;
     /* Runners that reported it and have not been freed. */
     int users;
-    /* Of statement/claim.h: a claim is due; when all rows are searched next. */
+    /* For claim.h: a claim is due; when all rows are searched next. */
     bool is_due;
     apr_time_t full_scan_at;
 } agent_graph_set_t;
 
 typedef struct agent_graph_table_t {
     agent_context_t *context;
-    /* Of the deployment; "" until this worker is registered. */
+    /* Id of the deployment; "" until this worker is registered. */
     char deployment_id[AGENT_UUID_SIZE];
     agent_graph_t *graphs;
     int count;

@@ -32,7 +32,7 @@ typedef struct agent_pool_claim_t {
 APR_RING_HEAD(agent_runner_ring_t, agent_runner_t);
 typedef struct agent_runner_ring_t agent_runner_ring_t;
 
-/* The pools that an iteration of the loop looks at. */
+/* The pools that an iteration of the loop visits. */
 APR_RING_HEAD(agent_pool_ring_t, agent_runner_pool_t);
 typedef struct agent_pool_lists_t {
     /* A claim is due for one of the sets of graphs. */

@@ -8,7 +8,7 @@
 #include "leave.h"
 #include "watch.h"
 
-/* One that has executed no run would be followed by one like it. */
+/* A runner without a run is kept: its replacement would be no better. */
 static bool reaches_bound(const agent_runner_t *runner)
 {
     const agent_pool_config_t *config = runner->runner_pool->config;

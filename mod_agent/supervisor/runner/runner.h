@@ -102,7 +102,7 @@ struct agent_runner_table_t {
 void agent_runner_init(agent_runner_table_t *table, agent_context_t *context,
                        agent_poll_t *poll);
 
-/* Each iteration of the loop looks at the runner while it has unread input, is
+/* Each iteration of the loop visits the runner while it has unread input, is
  * held or dead, and once in any case: other pipes may be waited for. */
 static inline void agent_runner_touch(agent_runner_t *runner)
 {

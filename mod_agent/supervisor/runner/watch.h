@@ -12,7 +12,7 @@
  */
 void agent_runner_tick_limits(agent_runner_table_t *table, agent_runs_t *runs);
 
-/* Whether its resident memory is above so many bytes; 0: no limit. */
+/* Whether its resident memory exceeds the limit in bytes; 0: no limit. */
 bool agent_runner_exceeds(const agent_runner_t *runner, apr_int64_t bytes);
 
 #endif

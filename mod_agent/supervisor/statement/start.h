@@ -58,7 +58,7 @@ void agent_start_init(agent_start_queue_t *queue);
 /* How many bytes of start lines a claim may compose now. */
 apr_size_t agent_start_claim_bytes(const agent_runner_table_t *table);
 
-/* Whether so many bytes may be added to the unread input of a runner: the rule
+/* Whether `bytes` may be added to the unread input of a runner: the rule
  * for long lines above. */
 bool agent_start_has_room(const agent_runner_table_t *table,
                           const agent_runner_t *runner, apr_size_t bytes);

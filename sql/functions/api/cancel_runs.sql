@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /runs/cancel with the ids of runs of one thread, newest first, up to agent.deletion_bytes() of requests, of
 -- which a rollback counts each with 100,000 more. Final runs keep their status. p_action: interrupt or rollback.
--- Returns: ok with the number of ids, from the first one, that were taken: call again with the others, in another
---          transaction; changed: the thread and the runs that this call ended; run_not_found when none of the runs
---          exists.
+-- Returns: ok with the number of ids, counted from the first, that were processed: call again with the others, in
+--          another transaction; changed: the thread and the runs that this call ended; run_not_found when none of the
+--          runs exists.
 -- Bound:   ids of p_run_ids, of which the server accepts 1,000.
 --          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h.
 -- Locks:   the thread, then the queue rows, then the records.

@@ -4,8 +4,9 @@
 -- those of subgraphs of that time, and the ttl of the thread, which it does not lock. Until the last piece it cannot be
 -- read; agent.sweep_copies deletes one that is not continued.
 -- p_copy_id: the id of the copy. p_continued: not the first call.
--- Returns: ok, body: more when something is left, else null; waiting: what a deleted run has left, which would end the
---          copy, was deleted in its place, or a piece of that: call again in the same way; source_not_found;
+-- Returns: ok, body: more when something is left, else null; waiting: nothing was copied; a piece of the rows
+--          that a deleted run has left was deleted instead, since they would end the copy: call again with the same
+--          arguments; source_not_found;
 --          thread_changed when a run or the thread was deleted during the copy, or it was not continued for two
 --          minutes: it can begin again, with another id.
 -- Locks:   the thread while something is left of a deleted run; the row of the copy in agent.thread_copies.
@@ -86,7 +87,7 @@ begin
         v_left := agent.copy_blobs(v_copy, v_left);
     end if;
 
-    -- Last: a deletion that this does not see came after everything that was read.
+    -- Checked last: a deletion that is not visible here was committed after everything above was read.
     select t.ttl into v_ttl
       from agent.threads t
      where t.deployment_id = p_deployment_id

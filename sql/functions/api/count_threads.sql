@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /threads/count. p_request: the body, with the conditions of agent.search_threads.
--- Returns: ok with the number. body null: it is counted among more than 10,000, and p_max_bytes is not null.
+-- Returns: ok with the number. body null: more than 10,000 threads must be examined, and p_max_bytes is not null.
 -- Locks:   none.
 create or replace function agent.count_threads(
     p_deployment_id uuid,

@@ -58,7 +58,7 @@ begin
       from agent.threads t
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
-    -- The id of a thread whose deletion has begun is free when that has ended.
+    -- The id of a thread that is being deleted is free when its deletion has ended.
     if coalesce(v_thread.is_deleted, true) and v_request.if_not_exists is distinct from 'create' then
         code := 'thread_not_found';
         return;

@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- DELETE /threads/{thread_id}/runs/{run_id}, with its events and checkpoints. When the run saved the thread's
--- head, the head becomes the nearest checkpoint of another run. An executing run that may continue what the deleted one
--- saved (agent.may_continue_run) begins again, since that is no longer stored.
--- Nothing is deleted before that checkpoint is known. A call passes as many as fit into agent.deletion_bytes(), each
--- counted with 1,000 bytes; then the caller calls again with the returned body as p_cursor, in another transaction.
--- Returns: ok, changed: thread, run, and the run that begins again; waiting: call again; run_not_found; run_active
+-- head, the head becomes the nearest checkpoint of another run. An executing run that may continue from a
+-- checkpoint of the deleted one (agent.may_continue_run) is requeued, since that checkpoint is no longer stored.
+-- Nothing is deleted before the new head is known. A call skips as many checkpoints as fit into agent.deletion_bytes(),
+-- each counted with 1,000 bytes; then the caller calls again with the returned body as p_cursor, in another
+-- transaction.
+-- Returns: ok, changed: thread, run, and the requeued run; waiting: call again; run_not_found; run_active
 --          when the run is not final.
 -- Locks:   the thread, then the record and the queue row of the active run.
 create or replace function agent.delete_run(
@@ -53,8 +54,8 @@ begin
         return;
     end if;
 
-    -- A rollback of the active run restores the head that it found, which is still the thread's until the run saves
-    -- one: there is one way to follow, not two.
+    -- A rollback of the active run restores the head that it found. Until the run saves a checkpoint that is the head
+    -- of the thread, so that one chain of parents has to be followed, not two.
     select q.* into v_active
       from agent.run_queue q
      where q.run_id = v_thread.active_run_id

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- DELETE /threads/{thread_id}, with everything that belongs to it but usage, in pieces of agent.deletion_bytes():
--- call again, each time in a transaction of its own, until more is null. The worker of an executing run finds no
+-- call again, each time in a transaction of its own, until body is null. The worker of an executing run finds no
 -- queue row and is fenced. After the first piece the thread does not exist for clients, and
 -- agent.expire_threads completes the deletion if the caller does not; until then its id is taken. Events beyond a
 -- piece are deleted by agent.sweep_events; without their runs they cannot be read.

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- GET /assistants/{assistant_id}/schemas, /graph and /subgraphs. The report of a runner is returned at once where it
--- says all; else a call asks the graph's code, made with the assistant's settings, unless it was asked the same of this
--- version of the assistant within the last 50 seconds. Requests of the same wait for one call.
+-- GET /assistants/{assistant_id}/schemas, /graph and /subgraphs. If the report of a runner has the answer, it is
+-- returned at once. Otherwise a call asks the graph's code, made with the assistant's settings. The result of a call
+-- serves equal requests about this version of the assistant for 50 seconds, and concurrent equal requests wait for one
+-- call.
 -- p_call_id: of the call; p_seconds: how long the request waits for it (agent.end_call). p_arguments: those of the call
 -- (describe in PROTOCOL.md).
 -- Returns: ok with the response; or without body, and changed: the call, twice, whose result agent.join_call returns

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Ends a call whose time is over, unless it has ended. Its worker is fenced from then on: what was not saved before
--- never is. A call that was saved has succeeded. Several requests may wait for a description, so it goes on until its
--- own time is over, however long one of them waits.
+-- Ends a call whose time is over, unless it has ended. Its worker is fenced from then on: unsaved output is lost. A
+-- call that was saved has succeeded. Several requests may wait for a description: it continues until its own time is
+-- over, even if one of them stops waiting.
 -- Returns: as agent.join_call, never waiting: call_timeout when a runner had the call, no_runner when none did.
 -- Locks:   the thread, then the queue row, then the call's record.
 create or replace function agent.end_call(

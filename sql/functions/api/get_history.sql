@@ -3,8 +3,8 @@
 -- names one), metadata (members with which those of the checkpoint's metadata are equal), checkpoint (checkpoint_ns,
 -- checkpoint_id), select.
 -- Returns: ok with an array of states, newest first, [] for none; next: `before` of the next page, null after the
---          last; thread_not_found. body null: the states have more than p_max_bytes, null = any number, or are found
---          among many others, and were not read beyond that.
+--          last; thread_not_found. body null: the states have more than p_max_bytes (null = no limit), or more than 100
+--          checkpoints do not match; the rest was not read.
 --          p_lists_keys: the ids of the checkpoints instead of the states, an array for agent.read_page.
 -- Bound:   16 MB of states, but at least one; 10,000 checkpoints, or 16 MB of their metadata, that do not match.
 --          Held by `c_bytes    constant bigint := 16777216`, `v_count > 0 and v_bytes > c_bytes` and

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- GET /threads/{thread_id}/runs/{run_id}.
 -- Returns: ok with the run record; run_not_found, also when the run belongs to another thread. body null: its values
---          take more than p_max_bytes, null = any number, and were not read.
+--          take more than p_max_bytes (null = no limit) and were not read.
 -- Locks:   none.
 create or replace function agent.get_run(
     p_deployment_id uuid,

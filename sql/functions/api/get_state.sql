@@ -5,9 +5,9 @@
 -- Returns: ok with the state at p_checkpoint_id, or at the checkpoint of the request: without an id the last one of
 --          the namespace, of the root graph the head. A thread without checkpoints has an empty state;
 --          thread_not_found; checkpoint_not_found.
---          cursor: of values of more than p_max_bytes, null = any size, which are not in body: agent.read_values
---          returns them from there, and U+0001, which JSON text cannot contain, stands for them. With subgraphs body
---          is null instead when the whole state has more than p_max_bytes.
+--          cursor: for values of more than p_max_bytes (null = no limit) where agent.read_values begins to read them,
+--          else null. body then has U+0001, which JSON text cannot contain, in place of the values. With subgraphs
+--          body is null instead when the whole state has more than p_max_bytes.
 -- Locks:   none.
 create or replace function agent.get_state(
     p_deployment_id uuid,

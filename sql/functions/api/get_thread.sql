@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- GET /threads/{thread_id}. p_has_ttl: whether the record has ttl, if the thread has one.
 -- Returns: ok with the thread record, its values those of the head checkpoint; thread_not_found.
---          cursor: as of agent.get_state, of values of more than p_max_bytes, null = any size.
+--          cursor: as in agent.get_state.
 -- Locks:   none.
 create or replace function agent.get_thread(
     p_deployment_id uuid,

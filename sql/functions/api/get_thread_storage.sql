@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- GET /threads/{thread_id}/storage: how many bytes the state of a thread takes, as they are stored, without indexes.
--- Returns: ok with an object: checkpoints, the states that are shown; channel_values, with the elements of their lists
---          and the values of a graph's library, of which by_channel has only the former; pending_writes, of the
---          library's tasks. body null: the thread has more than 1,000 checkpoints, 1 MB of short values in them or
+-- Returns: ok with an object: checkpoints, the states that the API shows; channel_values, the values of these states
+--          and of the graph's library, of which by_channel has only those of the states; pending_writes, the writes of
+--          the library's tasks. body null: the thread has more than 1,000 checkpoints, 1 MB of short values in them or
 --          10,000 rows of another kind, and p_max_bytes is not null. thread_not_found.
 -- Bound:   by_channel has the 1,024 largest channels of the newest 100,000 values.
 --          Held by `limit c_channels` in sql/functions/internal/measure_channels.sql.

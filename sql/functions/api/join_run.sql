@@ -5,7 +5,7 @@
 --          - else the values that it left, with __interrupt__ when it stopped before its end, and with
 --            __feedback__ when it has feedback addresses; for a run that saved no checkpoint the values of
 --            the thread; null for none, and when agent.prune_thread has deleted them.
---          cursor: as of agent.get_state, of values of more than p_max_bytes, null = any size.
+--          cursor: as in agent.get_state.
 -- Locks:   none.
 create or replace function agent.join_run(
     p_deployment_id uuid,
@@ -39,7 +39,7 @@ begin
         return;
     end if;
     select r.content, r.cursor into body, cursor from agent.compose_result(v_run, p_max_bytes) r;
-    -- Of a run that saved one, which was deleted since, the thread has another run's values.
+    -- A run whose checkpoints were deleted has none: the values of the thread are those of another run.
     if v_run.last_checkpoint_id is null then
         select r.content, r.cursor into body, cursor
           from agent.threads t

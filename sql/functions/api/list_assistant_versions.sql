@@ -2,8 +2,8 @@
 -- POST /assistants/{assistant_id}/versions. p_request: the body; metadata (members that the version's metadata
 -- contains) limits the result.
 -- Returns: ok with an array of version records, [] for none, the newest first; next: the offset of the next page,
---          null after the last; assistant_not_found. body null: the records have more than p_max_bytes, null = any
---          number, and were not read beyond that.
+--          null after the last; assistant_not_found. body null: the records have more than p_max_bytes (null = no
+--          limit); the rest was not read.
 --          p_lists_keys: their numbers instead of the records, an array for agent.read_page.
 -- Bound:   16 MB of records, but at least one.
 --          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.

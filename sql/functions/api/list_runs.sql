@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- GET /threads/{thread_id}/runs. p_status null = any; p_select null = whole records, else only these members.
 -- Returns: ok with an array of run records, newest first, [] for none; next: the offset of the next page,
---          null after the last; thread_not_found. body null: its records have more than p_max_bytes, null = any
---          number, and were not read beyond that. p_lists_keys: their ids instead, an array for agent.read_page.
+--          null after the last; thread_not_found. body null: the records have more than p_max_bytes (null =
+--          no limit); the rest was not read. p_lists_keys: their ids instead, an array for agent.read_page.
 -- Bound:   16 MB of whole records, of which p_select takes a part, but at least one record. Records are read
 --          one by one: values beyond the bound are not fetched from their storage, and for p_lists_keys only
 --          compressed ones.

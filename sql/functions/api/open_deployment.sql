@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The deployment of a name under the built-in account, created when it is missing. The id of a new one is
--- derived from account and name: when a database is replaced by an empty one, servers that go on running
--- know the ids already. The stored id is the one that counts.
+-- derived from account and name: when a database is replaced by an empty one, the ids that running servers know
+-- stay valid. A stored id takes precedence.
 -- Returns: its deployment_id.
 -- Locks:   the new row; waits for another server that creates it at the same time.
 create or replace function agent.open_deployment(p_name text) returns uuid

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Strategy keep_latest of POST /threads/prune, for one thread, in pieces of agent.deletion_bytes(): call again, each
--- time in a transaction of its own and with the body of the call before as p_cursor, until body is null. Of each
--- namespace it keeps the last checkpoint, of the root graph the head, and the snapshot with which the library goes on,
--- with the ancestors from which it composes channels that are stored as writes: back to one that has their values.
--- The thread is whole after each piece. Runs and their events stay, without the values of deleted checkpoints.
--- A deleted run may move the head between two calls: then it begins again.
+-- time in a transaction of its own and with the body of the previous call as p_cursor, until body is null. It keeps the
+-- last checkpoint of each namespace (the head in the root graph) and the snapshot from which the library continues,
+-- with the ancestors from which the library composes channels that are stored as writes: back to one that has their
+-- values. The thread is consistent after each piece. Runs and their events stay, without the values of deleted
+-- checkpoints. If the deletion of a run moves the head between two calls, pruning starts again.
 -- Returns: ok, body: the cursor when something is left, else null; thread_not_found; thread_busy: it has an unfinished
 --          run or call, which may need any of its checkpoints.
 -- Locks:   the thread.
@@ -48,7 +48,7 @@ begin
     end if;
     v_is_snapshot := coalesce((v_cursor ->> 'is_snapshot')::boolean, false);
     v_place := v_cursor -> 'place';
-    -- The rest of deleted runs is the last of nothing.
+    -- First the rows that deleted runs have left: none of them is to be kept.
     select s.run_id into v_swept
       from agent.run_sweeps s
      where s.deployment_id = p_deployment_id

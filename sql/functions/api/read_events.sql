@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The stored events of a run after a cursor, and its end: one poll of a stream. p_after -1 = from the first
--- event; p_events null = all, else only these. An event that refers to a checkpoint contains its values; in those of
--- more than p_max_bytes, null = any size, U+0001 stands for their members. Of a checkpoint that was deleted they are
--- null, and an event that is nothing else is left out: the state was never null.
+-- event; p_events null = all, else only these. An event that refers to a checkpoint contains its values; if they
+-- have more than p_max_bytes (null = no limit), it has U+0001 in place of their members. If the checkpoint was deleted
+-- the values are null, and an event that consists of them alone is omitted: the state was never null.
 -- When retention has dropped events after the cursor, agent.compose_gap substitutes for them.
 -- Returns: rows in order of seq.
 --          event set: an event.
 --          event null, status null: nothing to send, but the cursor moved to seq (events not in p_events).
 --          event null, status set: the run is final and all events were sent.
 --          seq null: the run does not exist.
---          cursor: of such values (agent.read_values), else null; of several rows only one has it.
+--          cursor: where agent.read_values begins to read such values, else null; at most one row has it.
 --          more: the rows were cut off at p_limit, after such values, or near 64 KB of data; call again.
 -- Bound:   64 KB of data and one event, or values of p_max_bytes, more. Held by
 --          `v_bytes  integer := agent.page_bytes()`, `more := v_left <= 0 or v_bytes <= 0 or v_row.cursor is not null`

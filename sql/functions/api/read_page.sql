@@ -6,13 +6,14 @@
 --            agent.list_assistant_versions, agent.get_history or agent.search_items returned them with p_lists_keys.
 -- p_select:  null = whole records, else only these members; p_request: the body of a request, which may have them, and
 --            the namespace of states.
--- p_cursor:  INDEX.COUNT, as it came with the part before, at first 1.0: the next of the keys, and how many records
---            were returned; .VALUES: of agent.read_values, of which the part before had the beginning of the record.
+-- p_cursor:  INDEX.COUNT, that of the previous part, at first 1.0: the index of the next key, and the number of records
+--            returned so far. INDEX.COUNT.VALUES: the previous part ended within a record; VALUES is the cursor of
+--            agent.read_values for its values.
 -- Returns: ok with records as they are now, joined by commas, with a comma before them unless they are the first; those
 --          that were deleted are missing; cursor: of the next part, null after the last one; run_not_found.
 --          checkpoint_not_found: the values of a record that was begun were deleted.
--- Bound:   p_max_bytes and one record, at least one, without values of more than p_max_bytes: of these parts as those
---          of agent.read_values. Held by `v_bytes < p_max_bytes`.
+-- Bound:   p_max_bytes plus one record. Values of more than p_max_bytes are parts of their own, bounded as those of
+--          agent.read_values. Held by `v_bytes < p_max_bytes`.
 -- Locks:   none.
 create or replace function agent.read_page(
     p_deployment_id uuid,

@@ -12,7 +12,7 @@
 --          status deleted: the run at the cursor was rolled back or deleted, run_id is null.
 --          event null, status null: nothing to send, but the cursor has moved.
 --          id null: the thread does not exist.
---          cursor: as agent.read_events; of several rows only one has it.
+--          cursor: as in agent.read_events.
 --          more: the rows were cut off at p_limit, after the run with such values, or near 64 KB of data; call again.
 --          When retention has dropped events after the cursor, agent.compose_gap substitutes for them; from
 --          (0, -1) such runs are skipped.

@@ -1,14 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The next part of the values of a checkpoint, for a response that is sent in parts: the parts, one after the other,
--- are the members of the JSON object, or the value of agent.has_bare_value. A checkpoint never changes; so they are
--- those of one state.
--- p_cursor: CHECKPOINT.CHANNEL.POSITION.OFFSET, and .NAMESPACE for a checkpoint of a subgraph, as it came with the part
--- before, or of the first part from agent.get_state, agent.get_thread or agent.join_run: the next element of a list,
--- and how many bytes of the row that begins with it were returned.
--- Returns: ok with the part; cursor: of the next part, null after the last one; is_bare: whether it is of such a value;
---          checkpoint_not_found, also after the thread or the checkpoint was deleted.
--- Bound:   p_max_bytes and the names; of a longer row, which is read whole each time, an eighth, at most 16 times
---          p_max_bytes. Held by `exit when v_left <= 0` and
+-- The next part of the values of a checkpoint, for a response that is sent in parts. The parts, joined, are the members
+-- of the JSON object, or the value of agent.has_bare_value. A checkpoint never changes, so all parts are of one state.
+-- p_cursor: that of the previous part; for the first part that of agent.get_state, agent.get_thread or agent.join_run.
+-- It is CHECKPOINT.CHANNEL.POSITION.OFFSET, and .NAMESPACE for a checkpoint of a subgraph. POSITION: the next element
+-- of a list. OFFSET: the number of bytes that were returned of the row that begins with this element.
+-- Returns: ok with the part; cursor: that of the next part, null after the last one; is_bare: whether the part is of a
+--          value of agent.has_bare_value; checkpoint_not_found, also after the thread or the checkpoint was deleted.
+-- Bound:   p_max_bytes plus the names. A longer row is read whole for each part, which has an eighth of it, at most
+--          16 times p_max_bytes. Held by `exit when v_left <= 0` and
 --          `greatest(p_max_bytes, least(16 * p_max_bytes, length(v_row) / 8))`.
 -- Locks:   none.
 create or replace function agent.read_values(

@@ -5,7 +5,7 @@
 -- they are found again when their graphs are back.
 -- Returns: ok with an array of assistant records, [] for none, the newest first unless the request says
 --          otherwise; next: the offset of the next page, null after the last; total: how many there are on all pages.
---          body null: the records have more than p_max_bytes, null = any number, and were not read beyond that.
+--          body null: the records have more than p_max_bytes (null = no limit); the rest was not read.
 --          p_lists_keys: their ids instead of the records, an array for agent.read_page.
 -- Bound:   16 MB of whole records, of which select takes a part, but at least one record.
 --          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- POST /store/items/search. p_request: the body.
 -- Returns: ok with the items, the last updated first; next: the offset of the next page, null after the last one.
---          body null: the items have more than p_max_bytes, null = any number, and were not read beyond that.
+--          body null: the items have more than p_max_bytes (null = no limit); the rest was not read.
 --          p_lists_keys: [namespace, key] of each instead, an array for agent.read_page.
 --          too_many_items: see agent.find_items.
 -- Bound:   16 MB of items, but at least one item.

@@ -3,8 +3,8 @@
 -- exclude_metadata limit the result; threads of stateless runs are not found.
 -- Returns: ok with an array of thread records, [] for none, the last changed first unless the request says otherwise;
 --          next: the offset of the next page, null after the last; total: how many there are on all pages, null when
---          they were chosen among more than 10,000. body null: the records have more than p_max_bytes, null = any
---          number, or are chosen or sorted among more than 10,000, and were not read beyond that.
+--          more than 10,000 threads were examined. body null: the records have more than p_max_bytes (null = no limit),
+--          or more than 10,000 threads must be examined or sorted; the rest was not read.
 --          p_lists_keys: their ids instead of the records, an array for agent.read_page.
 -- Bound:   16 MB of whole records, of which select takes a part, but at least one record.
 --          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.

@@ -2,9 +2,9 @@
 -- The values of a checkpoint, for one text or for parts that agent.read_values returns.
 -- p_checkpoint_id, p_channels, p_state_bytes: of a row of agent.checkpoints, null for no checkpoint.
 -- p_max_bytes: null = any size.
--- Returns: one row: content: as of agent.compose_values; null for no checkpoint; of more than p_max_bytes {U+0001},
---          where U+0001, which JSON text cannot contain, stands for the members, or U+0001 alone for a bare value.
---          cursor: the one of the first part, then; else null.
+-- Returns: one row. content: the text of agent.compose_values; null for no checkpoint. For values of more than
+--          p_max_bytes it is {U+0001}, with U+0001, which JSON text cannot contain, in place of the members, or U+0001
+--          alone for a bare value; cursor is then that of the first part, else null.
 -- Locks:   none.
 create or replace function agent.compose_bounded_values(
     p_deployment_id uuid,

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The checkpoints of a namespace, or its snapshots, whose parent is a given one; for the id of the thread those without
--- a parent. Conditions that match only one index, as everywhere; one of the tables is not read.
--- Returns: their rows, and the places of these.
+-- The checkpoints of a namespace, or its snapshots, with a given parent; for the id of the thread those without a
+-- parent. Each condition matches only one index, as everywhere; only one of the two tables is read.
+-- Returns: their rows, with the row ids (ctid).
 -- Locks:   none.
 create or replace function agent.find_children(
     p_deployment_id uuid,

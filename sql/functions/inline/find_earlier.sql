@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The checkpoints of a thread, or its snapshots, from the last namespace and the newest one of it on. One of the tables
--- is not read.
--- p_ns, p_id: the first one, or the next one after it that exists; null for the beginning.
--- Returns: their rows, the places of these, and bytes, the stored size of all that may be long; checkpoint and metadata
---          of snapshots only.
+-- The checkpoints of a thread, or its snapshots, from the last namespace to the first, in each from the newest to the
+-- oldest. Only one of the two tables is read.
+-- p_ns, p_id: where to begin: at this one or, if it does not exist, at the next one; null for the beginning.
+-- Returns: their rows, with the row ids (ctid) and bytes, the stored size of all columns that may be long; checkpoint
+--          and metadata for snapshots only.
 -- Locks:   none.
 create or replace function agent.find_earlier(
     p_deployment_id uuid,

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The checkpoints and snapshots that a run saved in a thread. Conditions that match only one index, as everywhere.
--- Returns: their rows, without the values, the places of these, and bytes, the stored size of all that may be long.
+-- The checkpoints and snapshots that a run saved in a thread. Each condition matches only one index, as
+-- everywhere.
+-- Returns: their rows without the values, the row ids (ctid), and bytes, the stored size of all columns that may be
+--          long.
 -- Locks:   none.
 create or replace function agent.find_run_checkpoints(p_deployment_id uuid, p_thread_id uuid, p_run_id uuid)
 returns table (

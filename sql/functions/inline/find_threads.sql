@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The threads that a search or a count includes, without those of stateless runs; null arguments include all.
--- p_metadata: members that the thread's metadata contains; p_excluded: not all members of any of these.
+-- p_metadata: members that the thread's metadata contains; p_excluded: objects none of which it contains.
 -- Returns: rows of agent.threads.
 -- Plan:    when the arguments are constants, those with metadata are found by threads_metadata if it contains a scalar:
 --          objects and arrays without one have no key in that index, which would be scanned for all deployments. The

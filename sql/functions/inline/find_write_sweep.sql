@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Of a deleted snapshot whose writes wait for agent.sweep_state: those with smaller checkpoint_writes.deletions are
--- nothing to read, count or copy.
+-- The row of agent.write_sweeps of a deleted snapshot. Writes to it whose checkpoint_writes.deletions is smaller wait
+-- for agent.sweep_state: they are not read, counted or copied.
 -- Returns: one row or none.
 -- Locks:   none.
 create or replace function agent.find_write_sweep(
@@ -21,4 +21,4 @@ as $function$
 $function$;
 
 comment on function agent.find_write_sweep(uuid, uuid, text, uuid) is
-    'Of a deleted snapshot, which writes are being deleted.';
+    'Which writes to a deleted snapshot are to be swept.';

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a state is one value without a name, as a graph of the functional API or one with a root channel has it.
--- Its only channel has this name; the API shows the value alone.
+-- Whether a state is a single value without a name, as in the functional API or with a root channel. Its only channel
+-- has the name below; the API shows the value alone.
 -- Returns: false or null for any other state.
 -- Locks:   none.
 create or replace function agent.has_bare_value(p_channels agent.channel_value[]) returns boolean

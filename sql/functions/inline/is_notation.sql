@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Whether a channel's value is notation of the runner protocol: an object whose only member is $list, $same or
--- $value. The names of most objects are not read: the first one is another in their text.
+-- $value. Most objects are rejected by the first name in their text, without reading the others.
 -- Returns: true or false.
 -- Locks:   none.
 create or replace function agent.is_notation(p_value json) returns boolean

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Whether a search or a count includes an assistant; null arguments include all. p_name: a part of the name in lower
--- case; p_metadata: members that the assistant's metadata contains; p_served_graph_ids: of other graphs the system
--- assistants are left out, not those of clients.
+-- case; p_metadata: members that the assistant's metadata contains; p_served_graph_ids: system assistants of
+-- other graphs are excluded, assistants of clients are not.
 -- Returns: true or false.
 -- Locks:   none.
 create or replace function agent.matches_assistant(

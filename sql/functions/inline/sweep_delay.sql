@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How long a blob without uses is kept while its thread has no unfinished run, or has one: the put that names it may
--- follow.
+-- The interval at which a thread with unused blobs is examined. A blob is kept for one interval, and while its thread
+-- has an unfinished run, since the put that names it may follow.
 -- Returns: an interval.
 -- Locks:   none.
 create or replace function agent.sweep_delay() returns interval

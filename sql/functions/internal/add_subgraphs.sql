@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Puts the states of subgraphs into the tasks that execute them: a task whose checkpoint names a namespace below p_ns
--- gets as its state the last one of that namespace, whose tasks get theirs, to a depth of 10.
--- p_bytes: of the states together, with 1,000 for each namespace that is looked for; those beyond it are left out.
+-- Adds the states of subgraphs to the tasks that execute them. A task whose checkpoint names a namespace below p_ns
+-- gets the last state of that namespace, and the tasks of that state get theirs, to a depth of 10.
+-- p_bytes: the limit for all states; each lookup of a namespace counts 1,000. States beyond the limit are omitted.
 -- Returns: the tasks; left_bytes: the rest of p_bytes, negative when a state was left out.
 -- Locks:   none.
 create or replace function agent.add_subgraphs(
@@ -19,8 +19,8 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    -- Of a namespace that is looked for: names without a state cost as much time.
-    c_look_bytes constant integer := 1000;
+    -- The cost of a lookup, which is the same for a namespace without a state.
+    c_lookup_bytes constant integer := 1000;
     v_task  json;
     v_ns    text;
     v_row   agent.checkpoints;
@@ -31,7 +31,7 @@ begin
     for v_task in select t.task from json_array_elements(p_tasks) t (task)
     loop
         v_ns := case when json_typeof(v_task) = 'object' then v_task #>> '{checkpoint,checkpoint_ns}' end;
-        -- A longer name each time: names that a runner chose cannot lead back.
+        -- Only longer names, since those that a runner chose could form a cycle.
         if p_depth > 0 and left_bytes >= 0 and length(v_ns) > length(p_ns) then
             select k.* into v_row
               from agent.checkpoints k
@@ -43,7 +43,7 @@ begin
                       from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
              order by k.checkpoint_id desc
              limit 1;
-            left_bytes := left_bytes - c_look_bytes;
+            left_bytes := left_bytes - c_lookup_bytes;
             if left_bytes < 0 or (found and v_row.state_bytes > left_bytes) then
                 left_bytes := -1;
             elsif found then

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Adds a member to values, or replaces the one of that name.
--- p_values: of agent.compose_bounded_values; to those that are sent in parts the member is added after the mark,
--- whatever their names: a parser takes the last one. A value that is not an object stays as it is.
+-- p_values: the content of agent.compose_bounded_values. If the values are sent in parts the member is added after
+-- U+0001, even if they have one of that name: a parser uses the last one. A value that is not an object is unchanged.
 -- Returns: the text.
 -- Locks:   none.
 create or replace function agent.add_to_values(p_values text, p_name text, p_member json) returns text

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Attaches some of the checkpoints, or of the snapshots, that continue one that is to be deleted to its parent. What
--- they contain of its elements is found when it is deleted, since they are children of its ancestor then, too
--- (agent.release_items). Until then no other run of the thread is deleted: is_divided of agent.run_sweeps.
--- p_run_id: the run that saved it. p_parent_id: null for none. A runner may send a checkpoint that is its own parent:
--- none becomes its own here.
--- p_count: how many at most.
+-- Attaches some children of a checkpoint (or of a snapshot) that is to be deleted to its parent. agent.release_items
+-- later finds the elements that they inherit, since they are then children of the ancestor that it reads. Until the
+-- checkpoint is deleted, no other run of the thread is deleted: is_divided of agent.run_sweeps.
+-- p_run_id: the run that saved the checkpoint. p_parent_id: null for none. A runner may send a checkpoint that is its
+-- own parent; no checkpoint becomes its own parent here.
+-- p_count: the maximum number of children.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread.
 create or replace function agent.attach_children(
@@ -45,4 +45,4 @@ end
 $function$;
 
 comment on function agent.attach_children(uuid, uuid, boolean, uuid, text, uuid, uuid, bigint) is
-    'Attaches what continues a checkpoint to its parent.';
+    'Attaches children of a checkpoint to its parent.';

@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The events that a stream sends for a final run whose own events retention has dropped: `gap`, then the
--- state that the run left, its error and its feedback addresses.
--- p_max_bytes: of the state in one text, null = any size.
--- Returns: events in order; cursor: of a larger state, for whose members U+0001 stands (agent.read_values). Only the
---          last one carries the number of the run's last event, so that a client that is disconnected between them
---          receives all of them again.
+-- last state of the run, its error and its feedback addresses.
+-- p_max_bytes: the longest state that the event contains; null = no limit.
+-- Returns: events in order; cursor: as in agent.read_events, for a longer state. Only the last event has the number of
+--          the run's last event, so that a client that is disconnected between them receives all of them again.
 -- Locks:   none.
 create or replace function agent.compose_gap(p_run agent.runs, p_after bigint, p_max_bytes bigint)
 returns table (seq bigint, event text, data text, cursor text)

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A record of a list, for agent.read_page, which has the kinds and their keys.
 -- p_select: the members to show; null or {} for all. p_checkpoint_ns: of states; null for ''.
--- Returns: the text of the record, null when it was deleted; bytes: of it, or of all its members.
---          cursor: of agent.read_values, when the record has values of more than p_max_bytes: the text then ends where
+-- Returns: the text of the record, null when it was deleted; bytes: its length, or the length with all members.
+--          cursor: where agent.read_values begins to read values of more than p_max_bytes; the text then ends where
 --          their members begin.
 -- Locks:   none.
 create or replace function agent.compose_record(

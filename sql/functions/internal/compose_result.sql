@@ -3,7 +3,7 @@
 -- end of the graph: at a breakpoint or an interrupt. It takes the place of a value that is not an object.
 -- p_checkpoint_id: null = the last one of the run.
 -- Returns: content: the JSON text; null when there is no such checkpoint.
---          cursor: of values of more than p_max_bytes, null = any size, for which U+0001 stands (agent.read_values).
+--          cursor: as in agent.get_state, for values of more than p_max_bytes (null = no limit).
 -- Locks:   none.
 create or replace function agent.compose_result(
     p_run agent.runs,

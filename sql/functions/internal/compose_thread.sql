@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The record of a thread with the values of its head checkpoint.
 -- p_select: the members to show; null or {} for all. p_max_bytes: as in agent.get_thread.
--- Returns: the text of the record; cursor: of values that are not in it, as in agent.get_thread; bytes: of the record
---          with all members, but for values that p_select leaves out.
+-- Returns: the text of the record; cursor: as in agent.get_thread; bytes: the length of the record with all members,
+--          except values that p_select omits.
 -- Locks:   none.
 create or replace function agent.compose_thread(
     p_thread agent.threads,
@@ -38,7 +38,7 @@ begin
       from agent.render_interrupts(agent.render_tasks(
                p_thread.deployment_id, p_thread.thread_id, '', v_head.checkpoint_id, v_head.tasks)) i;
     if p_select <> '{}' then
-        -- Without the values, which may be a mark.
+        -- Without the values, in whose place the text may have U+0001.
         body := agent.render_thread(p_thread, null, v_interrupts);
         bytes := octet_length(body) + coalesce(octet_length(v_values), 0);
         body := agent.pick_members(body::json, array_remove(p_select, 'values'));

@@ -1,9 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Copies checkpoints of a thread into its copy, for agent.copy_history: of one namespace, from p_next towards the first
--- one. Up to p_bytes: each row counts as its stored size plus 1,000 bytes, and as much for each further index of its
--- table.
--- Returns: ids, parents: of those that were found, after a null, and their parents; bytes: of them; copied: how many
---          were inserted; is_swept: one is left of a deleted run.
+-- Copies checkpoints of one namespace of a thread into its copy, from p_next towards the first one, for
+-- agent.copy_history. Up to p_bytes: each row counts as its stored size plus 1,000 bytes for each index of its table.
+-- Returns: ids, parents: a null, then the checkpoints that were found, and their parents; bytes: their size; copied:
+--          the number of rows inserted; is_swept: one of them is to be swept, since its run was deleted.
 -- Locks:   the caller holds the row of the copy.
 create or replace function agent.copy_checkpoints(
     p_copy agent.thread_copies,

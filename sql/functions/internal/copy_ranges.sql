@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Notes in agent.copy_lists which elements agent.copy_items has to copy for checkpoints of a copy, or for snapshots:
+-- Records in agent.copy_lists the elements that agent.copy_items has to copy for checkpoints or snapshots of a copy:
 -- 1. those that they stored;
 -- 2. those that a parent inherited and that they contain: the parent's copy inherits these, and no others.
--- p_ids, p_parents: checkpoints of one namespace, which the copy has, and the parent of each.
+-- p_ids, p_parents: checkpoints of one namespace that the copy has, and the parent of each.
 -- Returns: nothing.
 -- Locks:   the caller holds the row of the copy.
 create or replace function agent.copy_ranges(

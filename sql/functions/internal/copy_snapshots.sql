@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copies snapshots of a thread and their writes into its copy, as agent.copy_checkpoints checkpoints. The writes of a
 -- snapshot, which are those of the tasks of one step, are copied together.
--- Returns: ids, parents: of those that were found, after a null, and their parents; bytes: of them; copied: how many
---          were inserted; is_swept: one is left of a deleted run.
+-- Returns: as agent.copy_checkpoints.
 -- Locks:   the caller holds the row of the copy.
 create or replace function agent.copy_snapshots(
     p_copy agent.thread_copies,

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes the writes, snapshots and checkpoints of a deleted run, up to p_bytes. A run of which something is left is
--- noted in agent.run_sweeps: it is hidden from then on (agent.find_swept_runs), and agent.sweep_state deletes the rest.
--- Nothing is deleted while a checkpoint of another run is divided: the whole run is left.
--- The thread is whole after each piece.
+-- Deletes the writes, snapshots and checkpoints of a deleted run, up to p_bytes. If rows are left the run is recorded
+-- in agent.run_sweeps: they are hidden from then on (agent.find_swept_runs), and agent.sweep_state deletes them.
+-- Nothing is deleted here while children of a checkpoint of another run are being attached (is_divided of
+-- agent.run_sweeps). The thread is consistent after each piece.
 -- Returns: the unused part of p_bytes; 0 when something may be left.
 -- Locks:   the caller holds the thread.
 create or replace function agent.delete_run_state(

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes the writes of a deleted run, or those of other runs to deleted snapshots that came before the deletion, up to
 -- p_bytes: each counts 2,000 bytes, and 1,000 for each digest, whose blob loses a use; a snapshot counts 5,000. A write
--- of many digests may lose some of them only, since nothing reads it.
+-- of many digests may be deleted in part, since nothing reads it.
 -- p_run_id: the run; null: the snapshots of agent.write_sweeps.
 -- Returns: the unused part of p_bytes; 0 when writes are left for agent.sweep_state.
 -- Locks:   the caller holds the thread.

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes checkpoints of a deleted run, or its snapshots, up to p_bytes: each counts 6,000 bytes, the length of its
--- namespace, 500 for each channel, its stored size, and 4,000 for each that continues it, except the first one
--- (agent.discard_rows). One that is continued by more than fit into a tenth of p_bytes is left until all others are
--- deleted; then these are attached to its parent first, as many as fit in each call (agent.attach_children).
+-- namespace, 500 for each channel, its stored size, and 4,000 for each child except the first one (agent.discard_rows).
+-- A checkpoint whose children do not fit into a tenth of p_bytes is deleted last: before that its children are attached
+-- to its parent, in each call as many as fit (agent.attach_children).
 -- Returns: the unused part of p_bytes; 0 or less when some may be left.
 -- Locks:   the caller holds the thread.
 create or replace function agent.discard_checkpoints(

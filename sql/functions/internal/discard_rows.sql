@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes checkpoints of a thread, or snapshots. One that is left and whose parent is deleted is attached to the
--- nearest remaining ancestor, which inherits the elements that it contains (agent.release_items). Writes to deleted
--- snapshots are noted for agent.delete_writes: those that came before the last change of threads.state_deletions.
--- p_rows, p_namespaces, p_ids, p_parents: the rows, and of each its members. p_is_divided: as of agent.release_items.
+-- Deletes checkpoints of a thread, or snapshots. Their remaining children are attached to the nearest remaining
+-- ancestor, which inherits the elements that they contain (agent.release_items). Deleted snapshots with writes are
+-- recorded in agent.write_sweeps: agent.delete_writes deletes the writes of the time before this deletion.
+-- p_rows, p_namespaces, p_ids, p_parents: the row ids (ctid) and the keys of the rows. p_is_divided: as in
+-- agent.release_items.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread.
 create or replace function agent.discard_rows(
@@ -39,7 +40,7 @@ begin
             v_ancestor := v_ancestors[v_at];
             exit when v_ancestor is not null;
             v_path := v_path || v_at;
-            -- Until it is known: a runner may send a checkpoint that is its own ancestor.
+            -- Provisional, so that the walk ends: a runner may send a checkpoint that is its own ancestor.
             v_ancestors[v_at] := p_thread_id;
             v_ancestor := coalesce(p_parents[v_at], p_thread_id);
             v_at := v_positions ->> (p_parents[v_at] || p_namespaces[v_at]);

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes the record, the checkpoints, snapshots and writes, the elements of their values that no others contain, and
--- the events of a run: p_bytes of these, agent.deletion_bytes() for the runs of a transaction together.
--- agent.sweep_state and agent.sweep_events delete the rest later, which nothing finds from now on, and blobs that no
--- longer have a use. The cost depends on what the run did, not on the length of the thread.
+-- Deletes a run: its record, its checkpoints, snapshots and writes, the elements that only they contain, and its
+-- events.
+-- p_bytes: the most to delete here; all runs of a transaction share agent.deletion_bytes(). The rest is hidden from now
+-- on, and agent.sweep_state and agent.sweep_events delete it later, with the blobs that have lost their last use. The
+-- cost depends on what the run did, not on the length of the thread.
 -- Returns: nothing. The caller moves the head of the thread when it is a checkpoint of the run.
 -- Locks:   the caller holds the thread; takes the record.
 create or replace function agent.discard_run(

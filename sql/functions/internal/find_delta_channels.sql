@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The channels of a snapshot that the library stores as writes and may not have stored whole in it: those that its
--- metadata count as changed since their last value, as far as the branch has ever written them.
+-- The channels that the library stores as writes and whose value a snapshot may lack: those that its metadata count as
+-- changed since their last value, and that the branch has written at least once.
 -- p_checkpoint: the library's object; p_metadata: the library's metadata.
 -- Returns: their names; none for null.
 -- Locks:   none.

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The last snapshot of a namespace. Of the root graph, an attempt of a run that was lost may have put some after the
--- checkpoint with which the next attempt continues: these are passed over. So it is
--- 1. the newest one, when it is that of the thread's head, or the attempt that executes put it;
--- 2. else that of the thread's head;
--- 3. else, where the library shows no checkpoints, the newest one that no earlier attempt put.
+-- The last snapshot of a namespace. In the root graph a lost attempt of a run may have put snapshots after the
+-- checkpoint from which the next attempt continues; these are skipped. The result is there
+-- 1. the newest snapshot, if it is that of the thread's head or the current attempt put it;
+-- 2. else the snapshot of the thread's head;
+-- 3. else, for a graph without checkpoints in the API, the newest snapshot that no earlier attempt put.
 -- Returns: its id; null for none.
 -- Locks:   none.
 create or replace function agent.find_last_snapshot(

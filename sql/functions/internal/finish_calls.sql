@@ -1,10 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Gives calls that end their results. An update is saved as a whole or not at all: one that a graph refuses is undone,
--- as are the supersteps of one that lost its runner; one of one superstep that was saved has succeeded, also when its
--- end did not arrive. A thread that the call was to create is deleted when it fails, unless runs wait on it.
+-- Sets the results of calls that end. An update is saved as a whole or not at all: an update that the graph refuses is
+-- undone, and so is an update of several supersteps whose runner is lost. A saved update of a single superstep has
+-- succeeded, even if its end did not arrive. When a call that was to create a thread fails, the thread is deleted,
+-- unless runs wait on it.
 -- p_worker_id: as in agent.finalize_runs. p_calls: their queue rows, which the caller has deleted. p_ends: the ends, of
 -- runs too.
--- Returns: p_ends, each end of a call with the status that its thread gets: error when it had that before a failure.
+-- Returns: p_ends, where the end of a call has the status that its thread gets: error if the call failed and the thread
+--          had this status before.
 -- Locks:   the caller holds the threads; takes the records of the calls.
 create or replace function agent.finish_calls(
     p_worker_id bigint,

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Chooses the runs that a worker claims, and in addition the suspects. The parameters are those of agent.claim_runs.
 -- Pools take turns, run by run; the runs of one are chosen in the order in which they became ready.
--- Returns: the places of their queue rows, which are valid until the end of the transaction.
--- Locks:   these rows, and others of which no more than a pool's limit are ready; skips locked ones.
+-- Returns: the row ids (ctid) of their queue rows, which are valid until the end of the transaction.
+-- Locks:   these rows, and further ready ones up to each pool's limit for a graph; skips locked ones.
 create or replace function agent.lock_ready_runs(
     p_deployment_ids uuid[],
     p_graph_ids text[],

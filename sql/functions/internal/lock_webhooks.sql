@@ -37,8 +37,8 @@ declare
 begin
     row_ids := '{}';
     bytes := 0;
-    -- An index scan does not stop at the second column of a row that is too great: where nothing may be due, that
-    -- is checked outside of the scan.
+    -- As a condition of the lookup, due_at would not end the index scan at the first row that is not due: where
+    -- nothing may be due, it is tested outside of it.
     for v_receiver in
         with recursive ring (receiver, first, number) as (
             select f.receiver, f.receiver, 1

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a page of a search among more than 10,000 threads needs a sort of more than 10,000. The order of the last
--- change has an index, which finds the hours of the page without the others. Those of an hour are sorted: too many,
--- when the hour in which the page ends goes on until beyond the 10,000th.
+-- Whether a page of a search among more than 10,000 threads needs a sort of more than 10,000. For the order of the last
+-- change an index by the hour finds the threads of the page, and the threads of an hour are sorted. These are too many
+-- if the hour in which the page ends extends beyond the 10,000th thread.
 -- p_end: offset and limit together.
 -- Returns: true or false.
 -- Locks:   none.

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes the checkpoints of a thread, and their tasks, or its snapshots, but those that agent.prune_thread keeps, from
--- the last namespace and the newest one of it on, up to p_bytes: each counts 2,000 bytes, one to be deleted as for
--- agent.discard_checkpoints, its tasks as for agent.delete_tasks. One is kept as well that is continued by one with a
--- smaller id, or by more than fit into a tenth of a deletion: the ids of a library only grow, so that what continues a
--- checkpoint has been looked at before it.
--- p_place: where to begin, null for the beginning: {"ns", "id": the next one, "seen": the namespace before it, "need":
--- the next one of that to keep, "open": the channels whose value it was not found for yet}.
+-- Deletes the checkpoints of a thread with their tasks, or its snapshots, except those that agent.prune_thread keeps.
+-- Walks from the last namespace to the first, in each from the newest to the oldest, up to p_bytes: each one examined
+-- counts 2,000 bytes, each one deleted as for agent.discard_checkpoints, its tasks as for agent.delete_tasks.
+-- It also keeps one with a child of a smaller id, or with more children than fit into a tenth of a deletion. (The ids
+-- of a library only grow, so the children of a checkpoint are normally examined before it.)
+-- p_place: the position at which to begin; null for the beginning. {"ns", "id": the next one, "seen": the namespace of
+-- the one before, "need": the next one to keep in that namespace, "open": the channels whose value was not found yet}.
 -- p_head_id: the checkpoint or snapshot of the root graph to keep; null for the newest one.
--- Returns: place: where to go on, null when all were looked at; bytes_left: the unused part of p_bytes.
+-- Returns: place: the position at which to continue, null at the end; bytes_left: the unused part of p_bytes.
 -- Locks:   the caller holds the thread.
 create or replace function agent.prune_state(
     p_deployment_id uuid,

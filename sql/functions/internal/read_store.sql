@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Executes a read of agent.use_store. p_op: its object; p_skip: how many items of a search earlier parts have.
--- Returns: the result; refresh: [namespace, key] of items whose time to live begins again, as texts; cost: bytes and
---          what it took as such; taken: of a search that does not fit, how many items it has with those of earlier
---          parts, null when it is complete. body null: it would examine too much.
+-- Returns: the result; refresh: [namespace, key] of the items whose time to live is to be restarted, as texts; cost:
+--          the bytes of the result and the work for it, as bytes; taken: for a search that does not fit, the number of
+--          its items in this and earlier parts, null when it is complete. body null: it would examine too much.
 -- Bound:   p_max_bytes and one item or list of namespaces.
 -- Locks:   none.
 create or replace function agent.read_store(

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Begins the time to live of items of the store again, which were read; but not of those of which it began less than a
--- minute ago, or a hundredth of it: a row that is read often is not written each time.
+-- Restarts the time to live of items of the store that were read, unless it was started less than a minute ago, or less
+-- than a hundredth of it: so a row that is read often is not written each time.
 -- p_items: [[namespace, key], ...].
 -- Returns: nothing.
 -- Locks:   the items; those that are locked are passed over, since a put begins their time too.

@@ -1,12 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Prepares the deletion of checkpoints, or of snapshots: attaches the remaining ones that continue them to the nearest
--- remaining ancestor, which inherits the elements that these contain; all others are to be deleted
--- (agent.delete_items). Elements that a checkpoint stored are contained in it and its descendants only, and what
--- a descendant contains, the child through which it descends contains as well: so the children of the ancestor
--- tell which elements are still contained.
--- p_namespaces, p_ids, p_ancestors: the checkpoints and the ancestor of each, which has the same namespace; the
--- thread's id for none. p_positions: where the id of a checkpoint, followed by its namespace, is in these arrays.
--- p_is_divided: what continued one of them may have been attached to its ancestor before (agent.attach_children).
+-- Prepares the deletion of checkpoints, or of snapshots. Attaches their remaining children to the nearest remaining
+-- ancestor, which inherits the elements that these children contain, and records all other elements in
+-- agent.item_sweeps for agent.delete_items. Only a checkpoint and its descendants contain the elements that it stored,
+-- and each child contains those that its own descendants contain: so reading the children of the ancestor is enough.
+-- p_namespaces, p_ids, p_ancestors: the checkpoints and the ancestor of each, in the same namespace; the thread's id
+-- for none. p_positions: an object with the position in these arrays of each id followed by its namespace.
+-- p_is_divided: some children may have been attached to the ancestor before (agent.attach_children).
 -- Returns: nothing.
 -- Locks:   the caller holds the thread.
 create or replace function agent.release_items(

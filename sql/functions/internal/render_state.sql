@@ -1,9 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A checkpoint as the API shows the state of a thread. p_row: a row of nulls for a thread without a state. p_metadata:
 -- of agent.describe_origin. p_select: the members to show; null or {} for all. p_max_bytes: as in agent.get_state.
--- p_subgraph_bytes, p_depth: of agent.add_subgraphs; null: the tasks show no states of subgraphs.
--- Returns: the text of the state; cursor: of values that are not in it, as in agent.get_state; left_bytes: as in
---          agent.add_subgraphs.
+-- p_subgraph_bytes, p_depth: for agent.add_subgraphs; null: the tasks show no states of subgraphs.
+-- Returns: the text of the state; cursor: as in agent.get_state; left_bytes: as in agent.add_subgraphs.
 -- Locks:   none.
 create or replace function agent.render_state(
     p_row agent.checkpoints,

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Inserts blobs of one part, and counts the uses of these and others. A blob that is stored already is kept. Threads
--- with a blob that has no use, or no more, are noted: agent.sweep_blobs looks for those that stay so.
+-- with a blob without uses are recorded in agent.blob_sweeps for agent.sweep_blobs.
 -- p_blobs: the blobs. p_uses: differences, of which a digest may have several.
 -- Returns: nothing. Raises an error of class 22 for a use of a blob that the thread does not have, or not all of it.
 -- Locks:   the caller holds the threads.

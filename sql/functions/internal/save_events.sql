@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Inserts the events of held leases; existing ones are kept. Only a repeated batch contains existing events,
 -- and "on conflict" doubles the cost of the insert: so the first attempt is made without it. The leases are
--- joined by hash, in this function alone: both sides are arrays.
+-- joined by hash, as in agent.save_tasks alone: both sides are arrays.
 -- Returns: nothing.
 -- Locks:   the caller holds the queue rows.
 create or replace function agent.save_events(

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Saves what a task wrote. Of the writes of one idx the first of the run counts, or the last when idx is negative;
--- those of other runs stay beside them (agent.checkpoint_writes). The snapshot need not be stored. Writes that wait for
--- their deletion with a snapshot of that id (agent.write_sweeps) are replaced.
+-- Saves the writes of a task. Of several writes of a run with one idx the first counts, or the last if idx is negative;
+-- the writes of other runs are kept (agent.checkpoint_writes). The snapshot need not be stored. A write that is to be
+-- swept with a deleted snapshot of that id (agent.write_sweeps) is replaced.
 -- Returns: the uses of blobs, negative for values that were replaced. Raises an error of class 22 for writes that are
 --          not in the notation of the protocol, and beyond 65,536 of them or of their digests.
 -- Locks:   the caller holds the thread and the queue row.
@@ -102,4 +102,4 @@ begin
 end
 $function$;
 
-comment on function agent.save_writes(agent.run_queue, agent.batch_record) is 'Saves what a task wrote.';
+comment on function agent.save_writes(agent.run_queue, agent.batch_record) is 'Saves the writes of a task.';

@@ -1,13 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Follows the parents of a checkpoint of the root graph past those that a run, or one that is being deleted, saved:
--- p_steps of them in a call. A loop, since a step of a recursive query costs three times as much.
--- p_cursor: null, or what a call before returned. A place that a sweep has deleted since, or one on the way from
--- another checkpoint, is none: the way begins again.
+-- Follows the parents of a checkpoint of the root graph and skips those that the given run, or a run that is being
+-- deleted, saved: up to p_steps in a call. A loop, since a step of a recursive query costs three times as much.
+-- p_cursor: null, or the cursor of the previous call. If its checkpoint was deleted since, or it belongs to a walk from
+-- another checkpoint, it is ignored: the walk starts again.
 -- Returns: checkpoint_id: the given one, or its nearest ancestor that another run saved; null for none;
---          cursor: null, or where the next call goes on: then checkpoint_id is null. It is at most 140 bytes long;
---          steps: number of checkpoints that were passed.
--- Locks:   none. Between two calls the thread may change: what is left of the ancestors of a checkpoint stays in its
---          order.
+--          cursor: at most 140 bytes, where the next call continues (checkpoint_id is then null), else null;
+--          steps: number of checkpoints that were skipped.
+-- Locks:   none. The thread may change between two calls: the remaining ancestors of a checkpoint keep their order.
 create or replace function agent.skip_checkpoints(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -31,8 +30,8 @@ declare
     v_id      uuid := p_checkpoint_id;
     v_run_id  uuid;
     v_parent  uuid;
-    -- A runner may send a checkpoint that is its own ancestor: an earlier one is compared with, at growing distances,
-    -- which go on from call to call.
+    -- A runner may send a checkpoint that is its own ancestor. The cycle is detected as by Brent: each one is compared
+    -- with an earlier one, which is replaced at doubled distances; the cursor has both.
     v_earlier uuid;
     v_before  bigint := 0;
     v_until   bigint := 1;

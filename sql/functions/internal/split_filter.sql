@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Prepares a filter of the store for a search, which applies it to many values: each of its members is a value that the
--- member of an item's value equals, or an object of operators ($eq, $ne, $gt, $gte, $lt, $lte), all of which hold. The
--- last four compare two numbers, or two strings by code point, and do not hold for anything else. It has at most 32
--- conditions and 16 KB, since each item costs as much as it has.
--- Returns: conditions, each null for none. equal: an object of scalars that the value contains. exact: an object of
---          objects and arrays that the value's members equal: whether one array contains another takes as long as the
---          product of their lengths. differ: an object of which no member equals the value's. path: the other
---          operators, as a predicate. Raises invalid_parameter_value for another operator.
+-- Prepares a filter of the store for a search, which applies it to many values. A member of the filter is a value that
+-- the same member of an item must equal, or an object of operators ($eq, $ne, $gt, $gte, $lt, $lte) that must all hold.
+-- The last four compare two numbers, or two strings by code point, and hold for nothing else. A filter has at most 32
+-- conditions and 16 KB, since all are tested on each item.
+-- Returns: conditions, each null for none. equal: an object of scalars that the value must contain. exact: an object
+--          of objects and arrays that must equal the value's members (not tested by containment, which for arrays
+--          takes time in the product of their lengths). differ: an object none of whose members may equal the
+--          value's. path: the other operators, as a predicate. Raises invalid_parameter_value for another operator.
 -- Locks:   none.
 create or replace function agent.split_filter(
     p_filter jsonb,

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes up to agent.deletion_bytes() of the blobs without uses of one thread, chosen at random from ten that are due:
 -- each row counts as its stored size plus 3,000 bytes, for itself and two indexes.
--- A thread with an unfinished run is left for later: the run may yet use them.
+-- A thread with an unfinished run is postponed: the run may still use them.
 -- Returns: number of threads examined, 0 or 1: call again while it is 1.
 -- Locks:   ten rows of agent.blob_sweeps and their threads, skipping locked ones.
 create or replace function agent.sweep_blobs() returns integer

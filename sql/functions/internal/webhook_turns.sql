@@ -27,8 +27,6 @@ set plan_cache_mode = force_generic_plan
 as $function$
 #variable_conflict use_column
 declare
-    -- An index scan does not stop at the second column of a row that is too great: whether the first one is due is
-    -- checked outside of the scan.
     c_deployments constant integer := 100;
 begin
     return query
@@ -43,6 +41,8 @@ begin
              where n.deployment_id <> r.first
                and r.number < c_deployments
         ), due (deployment_id) as (
+            -- As a condition of the lookup, due_at would not end the index scan at the first row that is not due: it
+            -- is tested outside of it.
             select r.deployment_id
               from ring r
              cross join lateral (

@@ -6,20 +6,19 @@
 -- p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools: one element each per graph that the worker executes.
 -- Only runs whose ready_seq is greater than the graph's; a worker passes its low-water mark, below which it has
 -- claimed everything, so that the scan does not begin at dead index entries. p_pools: the number of the pool.
--- p_limits, p_suspects: one element each per pool, beginning with number 1: how many runs, and how many suspects,
--- have a free slot. Both -1: the pool has no runner at present; no run is leased for it, but a row says that it
--- has a ready one.
--- p_limit: runs, and in addition suspects, that are leased at most.
+-- p_limits, p_suspects: one element each per pool, beginning with pool number 1: the free slots for runs, and those
+-- for suspects. Both are -1 for a pool without a runner: none of its runs is leased, but a row reports that it has a
+-- ready one.
+-- p_limit: the maximum number of leased runs, and the same number of suspects in addition.
 -- p_max_bytes: total length of the start messages that are composed here, while rows are locked, shortest
 -- first; agent.compose_starts composes the others.
--- Returns: one row per run; one with deployment_id and graph_id only for a graph with a ready run whose pool has
---          no runner; none for a worker that is not live. start: the start message, null when
---          agent.compose_starts is to compose it; start_bytes: its approximate length; state_bytes: that of the
---          state, which the runner reads; op: the operation of a call, whose message is
---          agent.compose_call's; null for a run;
---          last_event_seq: number
---          of the last event, from which numbering continues (-1: none); times_cleared: how often the run has
---          ceased to be a suspect (agent.requeue_run); the worker executes it apart for longer each time.
+-- Returns: one row per leased run. A row with deployment_id and graph_id only: the graph has a ready run, and its
+--          pool has no runner. No rows for a worker that is not live.
+--          start: the start message; null when agent.compose_starts is to compose it. start_bytes: its approximate
+--          length. state_bytes: the length of the state, which the runner reads. op: the operation of a call, whose
+--          message agent.compose_call composes; null for a run. last_event_seq: the number of the last event, from
+--          which numbering continues; -1 for none. times_cleared: how often the run has ceased to be a suspect
+--          (agent.requeue_run); each time its next trial takes longer.
 -- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then queue rows, skipping locked
 --          ones, and records of runs that have waited past midnight. Commits asynchronously: a lost claim
 --          leaves the run ready.

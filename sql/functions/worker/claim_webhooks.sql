@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Leases due webhooks to a worker: at most p_limit, for its p_free delivery slots and, of each deployment, none
--- further once its bodies have the bytes that it may add to those of the worker, which has room for p_max_bytes.
+-- Leases due webhooks to a worker: at most p_limit, for its p_free delivery slots and p_max_bytes of bodies. A
+-- deployment gets no further webhook once its bodies have reached its part of these bytes.
 -- Without a result by agent.save_webhooks they are due again after p_lease_sec, or when the worker is marked dead.
 -- Deployments take turns, the one that holds the fewest slots first: each gets an equal part of p_limit, or what
--- those before it have left. To each of p_deployments p_guaranteed slots and p_guaranteed_bytes are guaranteed: what it
--- does not hold of them is left free for it. Any deployment may take the rest.
+-- those before it have left. p_guaranteed slots and p_guaranteed_bytes are guaranteed to each of p_deployments: the
+-- part of them that it does not hold stays free for it. Any deployment may take the rest.
 -- Returns: one row per delivery; attempt counts from 1; the body has the time of sending; deployment is the name
 --          that httpd.conf has for it, null for one of another account. Fewer than p_limit although more are due if
 --          a deployment had less than its part. No rows for a worker that is not live.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The start and call messages that agent.claim_runs did not compose. Since then only deletions of runs can have changed
--- the states of the threads: each run is the active one of its thread. p_items: as in agent.release_runs.
+-- The start and call messages that agent.claim_runs did not compose. Each run is the active one of its thread, so since
+-- the claim only a deletion of a run can have changed the state of the thread. p_items: as in agent.release_runs.
 -- Returns: one row per run that the worker still holds.
 -- Locks:   none.
 create or replace function agent.compose_starts(p_worker_id bigint, p_items json)

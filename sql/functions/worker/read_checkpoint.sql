@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Answers checkpoint.get (README.md of this folder): the next part of a snapshot with its writes. Parts are merged by
--- the runner: {"tuple": {...} or null} comes first; "channels" are references, of a list {"list": {"keep": k, "items":
--- [...]}} with k = the number of its elements in earlier parts; "writes" are appended to those of earlier parts, in
+-- Answers checkpoint.get (README.md of this folder): the next part of a snapshot with its writes. The runner merges the
+-- parts. {"tuple": {...} or null} comes first. "channels" are references; a list is {"list": {"keep": k, "items":
+-- [...]}}, where k is the number of its elements in earlier parts. "writes" are appended to those of earlier parts, in
 -- the order of task_id and idx.
 -- p_args: {"ns", "checkpoint_id"}; without an id the last snapshot of the namespace (agent.find_last_snapshot).
 -- p_cursor: ID.c.CHANNEL.POSITION or ID.w.COUNT.

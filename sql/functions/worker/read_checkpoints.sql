@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Answers checkpoint.list (README.md of this folder): snapshots without their values, newest first in each namespace.
 -- The runner reads the values of those that it needs with checkpoint.get.
--- p_args: {"ns": null for all namespaces, in descending order; "before": those with a smaller id; "filter": an object
---         with whose members those of the metadata are equal; "limit": at most so many in this part, null for no
---         such limit; "after": the "next" of the part before}.
+-- p_args: {"ns": null for all namespaces, in descending order; "before": only smaller ids; "filter": an object whose
+--         members equal those of the metadata; "limit": the maximum number in this part, null for no limit; "after":
+--         the "next" of the previous part}.
 -- p_cursor: ignored; the position is in the arguments.
 -- Returns: ok with {"tuples": [...], "next": {"ns", "checkpoint_id"} or null}. A part may be empty and have a next one.
 -- Bound:   p_max_bytes and one snapshot; of the metadata 1,000 are compared with the filter, or 16 MB and one of them.

@@ -1,16 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Answers checkpoint.delta (README.md of this folder), for channels whose value is not in every snapshot: from the
--- parent of a snapshot towards the root, the writes to each channel up to the nearest ancestor that has a value of it,
--- the seed, and that one's own writes. Snapshots of deleted runs are passed over.
+-- Answers checkpoint.delta (README.md of this folder), for channels whose value is not in every snapshot. Walks from
+-- the parent of a snapshot towards the root. For each channel it returns the seed, which is the value in the nearest
+-- ancestor that has one, and the writes to that ancestor and to those after it. Snapshots of deleted runs are skipped.
 -- p_args: {"ns", "checkpoint_id", "channels": at most 64 names}.
--- p_cursor: ID.OPEN.wCOUNT or ID.OPEN.sPOSITION: the snapshot at which to continue; for each channel 1 when its seed
--- was not read yet; and the number of writes to pass over, or, after all writes, the element of the first of its seeds.
--- Returns: ok with {name: {"seed": reference, "writes": [[task_id, reference, task_path, idx], ...]}}: writes from the
---          oldest to the newest; those of a later part precede those of an earlier one. seed only where it was found;
---          of a list {"list": {"keep": k, "items": [...]}} with k = the number of its elements in earlier parts.
---          invalid_cursor, also when its snapshot was deleted.
--- Bound:   500 ancestors; 20,000 channels and writes that are examined, and those of one more ancestor; p_max_bytes and
---          one write, or one row of digests.
+-- p_cursor: ID.OPEN.wCOUNT or ID.OPEN.sPOSITION. ID: the snapshot at which to continue. OPEN: a digit for each channel,
+-- 1 while its seed was not read. COUNT: the number of writes to skip. POSITION: all writes were read, and the first
+-- seed to read continues at this element.
+-- Returns: ok with {name: {"seed": reference, "writes": [[task_id, reference, task_path, idx], ...]}}. The writes are
+--          ordered from the oldest to the newest; those of a later part precede those of an earlier one. seed is
+--          present in the part that found it; for a list it is {"list": {"keep": k, "items": [...]}}, where k is the
+--          number of its elements in earlier parts. invalid_cursor, also when the snapshot was deleted.
+-- Bound:   500 ancestors; 20,000 examined channels and writes, plus those of one ancestor; p_max_bytes plus one write
+--          or one row of digests.
 -- Locks:   none.
 create or replace function agent.read_delta(
     p_deployment_id uuid,
@@ -30,13 +31,13 @@ declare
     c_ancestors constant integer := 500;
     c_channels  constant integer := 64;
     c_examined  constant integer := 20000;
-    -- The cost of an ancestor beside its channels and writes, in channels.
+    -- The cost of an ancestor without its channels and writes, as a number of channels.
     c_ancestor  constant integer := 20;
     v_ns        text := coalesce(p_args ->> 'ns', '');
     v_names     text[] := array(select n.name from json_array_elements_text(p_args -> 'channels') n (name));
     v_id        uuid;
     v_parent    uuid;
-    -- Those whose seed was not read yet: name -> position in v_names.
+    -- The channels whose seed was not read yet: name -> position in v_names.
     v_open      jsonb;
     v_next      text;
     v_seeds     text[];
@@ -72,7 +73,7 @@ begin
     for v_depth in 1 .. c_ancestors
     loop
         exit when v_id is null or v_open = '{}' or v_left <= 0 or v_examined >= c_examined;
-        -- One look at the channels for all names, in a map: a search for each name would be quadratic.
+        -- One scan of the channels for all names, by a map: a search for each name would be quadratic.
         select x.parent_checkpoint_id, cardinality(x.channels), array(
                    select c
                      from unnest(x.channels) c

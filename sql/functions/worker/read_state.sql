@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The next part of a checkpoint's values, for a runner that does not have them: in the notation of the runner
 -- protocol, so that the parts, applied in order to an empty state, give the state.
--- p_cursor null: the first part; else the cursor that came with the part before, CHANNEL.POSITION.
--- Returns: rows of code ok whose bodies, joined, are {"values": {...}}: of a list {"$list": {"keep": k, "items":
---          [...]}}, k = the number of its elements in earlier parts; any other value as it is, in {"$value": ...} when
---          it looks like notation. The last row has cursor: of the next part, null after the last one. Or one row:
---          checkpoint_not_found, also after it was deleted; invalid_cursor for a text that is not a cursor of this
---          checkpoint.
+-- p_cursor: null for the first part, else the cursor of the previous part, CHANNEL.POSITION.
+-- Returns: rows with code ok whose bodies, joined, are {"values": {...}}. A list is {"$list": {"keep": k, "items":
+--          [...]}}, where k is the number of its elements in earlier parts; any other value is unchanged, or in
+--          {"$value": ...} when it could be read as notation. The last row has the cursor of the next part, null after
+--          the last part. Or one row: checkpoint_not_found, also after it was deleted; invalid_cursor for a text that
+--          is not a cursor of this checkpoint.
 -- Bound:   p_max_bytes, or one value, element or row of short elements, and the names.
 -- Locks:   none.
 create or replace function agent.read_state(

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Ends calls whose request has not ended them 5 seconds after their deadline, since its server is gone, and deletes the
--- records of calls a minute after they ended, and of calls whose thread was deleted.
+-- Ends calls that are unfinished 5 seconds after their deadline, because the server of their request is gone. Deletes
+-- the records of calls a minute after they ended, and of calls whose thread was deleted.
 -- Returns: number of calls ended or deleted: call again while it is not 0.
 -- Locks:   of each call that it ends those of agent.end_call; the records that it deletes, skipping locked ones.
 create or replace function agent.sweep_calls() returns integer

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes up to agent.deletion_bytes() of one copy of a thread that was not continued, chosen at random from ten.
--- Nothing of it could be read.
+-- Deletes up to agent.deletion_bytes() of one abandoned copy of a thread, chosen at random from ten. Such a copy was
+-- never visible.
 -- Returns: number of copies examined, 0 or 1: call again while it is 1.
 -- Locks:   ten rows in agent.thread_copies, skipping locked ones.
 create or replace function agent.sweep_copies() returns integer

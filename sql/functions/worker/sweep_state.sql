@@ -1,15 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes up to agent.deletion_bytes() of what deletions have left of one thread:
+-- Deletes up to agent.deletion_bytes() of the rows that earlier deletions have left in one thread, in four stages:
 -- 1. writes, snapshots and checkpoints of a deleted run;
 -- 2. writes of other runs to deleted snapshots;
 -- 3. elements of a list that no checkpoint contains;
 -- 4. blobs without uses (agent.sweep_blobs).
--- Of the four the one whose first row has waited longest, then, when all rows that it would take are locked, the next
--- one. Of its rows one of the ten that have waited longest, at random, which then waits behind all others: nothing that
--- is left of some threads, however much is added to it, keeps another thread from its turn.
+-- A call executes the stage whose first row has waited longest; if all candidates of that stage are locked, the next
+-- stage. The candidates are the ten rows that have waited longest. One of them is chosen at random, and afterwards
+-- waits after all others: so no thread, however much is added to it, keeps another one from its turn.
 -- Returns: number of runs, threads or lists examined, 0 or 1: call again while it is 1.
--- Locks:   the thread, unless it is a list of checkpoints, of which it locks ten rows in agent.item_sweeps. Locked ones
---          are passed over.
+-- Locks:   the thread; for a list of checkpoints only its candidates in agent.item_sweeps. Locked ones are skipped.
 create or replace function agent.sweep_state() returns integer
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
