@@ -91,7 +91,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/read_items.sql
 \ir functions/inline/find_children.sql
 \ir functions/inline/find_earlier.sql
-\ir functions/inline/find_origin.sql
+\ir functions/inline/find_run_metadata.sql
 \ir functions/inline/find_run.sql
 \ir functions/inline/find_swept_runs.sql
 \ir functions/inline/find_checkpoint.sql
@@ -148,7 +148,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/fit_deletion.sql
 \ir functions/internal/place_values.sql
 \ir functions/internal/render_tasks.sql
-\ir functions/inline/describe_origin.sql
+\ir functions/inline/render_checkpoint_metadata.sql
 \ir functions/internal/measure_channels.sql
 \ir functions/internal/render_state.sql
 \ir functions/internal/compose_thread.sql

@@ -34,7 +34,7 @@ int agent_handle_assistant_get(agent_call_t *call)
 /* arguments: of the call `describe`. */
 static int send_description(agent_call_t *call, const char *arguments)
 {
-    const agent_assistant_question_t question = {
+    const agent_assistant_describe_t describe = {
         .assistant_id = call->assistant_id,
         .arguments = arguments,
         .timeout = agent_config_call_timeout(call->dir)};
@@ -46,7 +46,7 @@ static int send_description(agent_call_t *call, const char *arguments)
                                 call->pool)
             != APR_SUCCESS
         || agent_assistant_describe(&body, &changed, call->db, &call->ref,
-                                    &question, &call->err, call->pool)
+                                    &describe, &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
     }
@@ -106,7 +106,7 @@ static apr_status_t read_search(agent_call_t *call)
 {
     agent_raw_t value;
 
-    return agent_request_question(&value, call) == APR_SUCCESS
+    return agent_request_small_body(&value, call) == APR_SUCCESS
         ? agent_schema_assistants(&call->fields, value, &call->err, call->pool)
         : APR_EGENERAL;
 }

@@ -117,7 +117,7 @@ static apr_status_t read_body(agent_call_t *call,
 {
     agent_raw_t value;
 
-    return agent_request_question(&value, call) == APR_SUCCESS
+    return agent_request_small_body(&value, call) == APR_SUCCESS
         ? check(value, call->ref.thread_id, &call->err, call->pool)
         : APR_EGENERAL;
 }

@@ -16,7 +16,7 @@ static apr_status_t read_body(agent_call_t *call, agent_store_body_t kind)
 {
     agent_raw_t value;
 
-    return (kind == AGENT_STORE_SEARCH ? agent_request_question(&value, call)
+    return (kind == AGENT_STORE_SEARCH ? agent_request_small_body(&value, call)
                                        : agent_request_body(&value, call))
             == APR_SUCCESS
         ? agent_schema_store(kind, value, &call->err, call->pool)

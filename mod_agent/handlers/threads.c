@@ -121,7 +121,7 @@ static apr_status_t read_search(agent_call_t *call)
 {
     agent_raw_t value;
 
-    return agent_request_question(&value, call) == APR_SUCCESS
+    return agent_request_small_body(&value, call) == APR_SUCCESS
         ? agent_schema_threads(value, &call->err, call->pool)
         : APR_EGENERAL;
 }

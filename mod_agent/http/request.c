@@ -57,13 +57,13 @@ apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call)
     return APR_SUCCESS;
 }
 
-apr_status_t agent_request_question(agent_raw_t *value, agent_call_t *call)
+apr_status_t agent_request_small_body(agent_raw_t *value, agent_call_t *call)
 {
-    if (call->body_length > AGENT_QUESTION_BYTES) {
+    if (call->body_length > AGENT_SMALL_BODY_BYTES) {
         return agent_error_setf(
             &call->err, AGENT_E_TOO_LARGE, call->pool,
             "The body of this request is larger than %d bytes.",
-            AGENT_QUESTION_BYTES);
+            AGENT_SMALL_BODY_BYTES);
     }
     return agent_request_body(value, call);
 }

@@ -13,11 +13,11 @@ apr_status_t agent_request_body(agent_raw_t *value, agent_call_t *call);
 
 /* Limit of a body that is kept while its request waits for its turn: 64 keys of
  * metadata with 576 bytes each, and more. */
-#define AGENT_QUESTION_BYTES 65536
+#define AGENT_SMALL_BODY_BYTES 65536
 
-/* The same for a body of at most AGENT_QUESTION_BYTES: of a search, for
+/* The same for a body of at most AGENT_SMALL_BODY_BYTES: of a search, for
  * example. Also TOO_LARGE. */
-apr_status_t agent_request_question(agent_raw_t *value, agent_call_t *call);
+apr_status_t agent_request_small_body(agent_raw_t *value, agent_call_t *call);
 
 /* Limit of parameters in a query string. SDKs send at most two dozen, when they
  * repeat a name for each word of a list. */

@@ -30,13 +30,13 @@ static const agent_statement_t describe_graph = {
 
 apr_status_t agent_assistant_describe(
     const char **body, const char **changed, agent_db_pool_t *db,
-    const agent_run_ref_t *ref, const agent_assistant_question_t *question,
+    const agent_run_ref_t *ref, const agent_assistant_describe_t *describe,
     agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, question->assistant_id,
+    const char *params[] = {ref->deployment_id, describe->assistant_id,
                             ref->run_id,
-                            agent_state_print_seconds(question->timeout, pool),
-                            question->arguments};
+                            agent_state_print_seconds(describe->timeout, pool),
+                            describe->arguments};
 
     return agent_db_pool_call_extra(body, changed, db, &describe_graph, params,
                                     err, pool);

@@ -15,14 +15,14 @@ apr_status_t agent_assistant_get(const char **body, agent_db_pool_t *db,
                                  const char *assistant_id, agent_error_t **err,
                                  apr_pool_t *pool);
 
-/* A question about the graph of an assistant. All borrowed. */
-typedef struct agent_assistant_question_t {
+/* The request for a description of an assistant's graph. All borrowed. */
+typedef struct agent_assistant_describe_t {
     const char *assistant_id;
     /* Arguments of the call `describe` (runners/PROTOCOL.md). */
     const char *arguments;
     /* As in state.h. */
     apr_interval_time_t timeout;
-} agent_assistant_question_t;
+} agent_assistant_describe_t;
 
 /* Describes the graph of an assistant. *body NULL: the result of a call is the
  * response, of ref->run_id or an earlier one, and of a thread of the same id;
@@ -30,7 +30,7 @@ typedef struct agent_assistant_question_t {
  * GRAPH_NOT_FOUND. */
 apr_status_t agent_assistant_describe(
     const char **body, const char **changed, agent_db_pool_t *db,
-    const agent_run_ref_t *ref, const agent_assistant_question_t *question,
+    const agent_run_ref_t *ref, const agent_assistant_describe_t *describe,
     agent_error_t **err, apr_pool_t *pool);
 
 /* A search of assistants, or a list of versions. All borrowed. */

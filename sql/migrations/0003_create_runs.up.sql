@@ -335,7 +335,7 @@ create table agent.run_sweeps (
     deployment_id  uuid        not null,
     thread_id      uuid        not null,
     run_id         uuid        not null,
-    is_divided     boolean     not null default false,
+    is_attaching   boolean     not null default false,
     due_at         timestamptz not null default clock_timestamp(),
     constraint run_sweeps_pkey primary key (deployment_id, thread_id, run_id)
 );
@@ -345,7 +345,7 @@ comment on table agent.run_sweeps is
 comment on column agent.run_sweeps.deployment_id is 'Its deployment.';
 comment on column agent.run_sweeps.thread_id is 'The thread.';
 comment on column agent.run_sweeps.run_id is 'The run, which no longer has a record.';
-comment on column agent.run_sweeps.is_divided is
+comment on column agent.run_sweeps.is_attaching is
     'Some children of one of its checkpoints were attached to its parent: this run is deleted before others.';
 comment on column agent.run_sweeps.due_at is 'Rows are swept in this order; a piece moves a row to the end.';
 

@@ -43,6 +43,10 @@ my @PHRASES = (
     [ qr/\bheld_back\b|\bhold_back\b|\blet_in\b/, 'refused, admitted' ],
     [ qr/(?:->|\.)allowed\b|decision=\\?"allowed/, 'admitted (in the limiter)' ],
     [ qr/"places"|_places\b/,           'slots' ],
+    [ qr/\b(?:a|one) look\b/i,         'query, poll, scan' ],
+    [ qr/\bbehind (?:all|others)\b/i,   'after all others, at the end' ],
+    [ qr/\bso many (?:runs|bytes|ids)\b/i, 'the number of' ],
+    [ qr/\b(?:describe|find)_origin\b/, 'metadata' ],
     [ qr/\bagent_pool_t\b/,             'agent_db_pool_t' ],
     [ qr/\bagent_waits?_t\b/,           'agent_waiter_registry_t, agent_wake_reason_t' ],
 );
@@ -63,11 +67,17 @@ sub is_excepted {
 my %found = map { $_->[0] => [] } @PHRASES;
 for my $file (source_files()) {
     next if is_excepted($file) || !-T root() . "/$file";
+    my $before = '';
     for (numbered_lines($file)) {
         my ($number, $line) = @{$_};
+        # A phrase may begin at the end of a line; the marks of comments are no part of it.
+        my $text = $line =~ s{\A\s*(?:\*/?|/\*|//|\#|--)?\s*}{}r;
+        my $both = "$before $text";
         for my $phrase (map { $_->[0] } @PHRASES) {
-            push @{ $found{$phrase} }, "$file:$number: $line" if $line =~ $phrase;
+            push @{ $found{$phrase} }, "$file:$number: $line"
+                if $line =~ $phrase || $both =~ $phrase && $before !~ $phrase && $text !~ $phrase;
         }
+        $before = $text;
     }
 }
 

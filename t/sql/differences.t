@@ -401,7 +401,7 @@ subtest 'large values are sent in parts: of a state, of a thread, of a join' => 
     is $read->(), 'checkpoint_not_found', 'a checkpoint that was deleted has no more parts';
 };
 
-# The session's backend may take so many bytes more.
+# Limits what the session's backend may allocate from now on.
 sub limit_memory {
     my ($backend, $bytes) = @_;
     my $pid = $backend->value('select pg_backend_pid()');

@@ -970,7 +970,7 @@ subtest 'writes that are put again to a deleted snapshot stay' => sub {
     is orphans($thread), 0, 'the sweeps leave no unused row';
 };
 
-subtest 'writes are counted by one look at the deleted runs, whatever their number' => sub {
+subtest 'writes are counted by one scan of the deleted runs, whatever their number' => sub {
     my $thread = $play->thread;
     my $claim = leased($thread);
     my $a = saved($claim, undef, values => { x => 'a' });

@@ -36,7 +36,7 @@ subtest 'a runner is replaced after its number of runs, and completes those that
     my @held = ($sv->start_run({ do => 'gate', path => $gate }), $sv->start_run({ do => 'gate', path => $gate }));
     is $sv->runner_pids, 1, 'before that number there is one';
     my $third = $sv->start_run({ do => 'gate', path => $own });
-    is pid_of($third), $old, 'a runner executes so many runs';
+    is pid_of($third), $old, 'a runner executes as many runs as its limit says';
     $sv->wait_runners(2);
     like $sv->log_text, qr/AGT0358: runner $old of deployment default is replaced after 3 runs/, 'the log says why it is replaced';
     wait_for('it to get no more runs', sub { pid_of($sv->start_run({ do => 'report' })) != $old });

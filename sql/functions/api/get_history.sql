@@ -85,7 +85,7 @@ begin
         end if;
         v_last := v_row.checkpoint_id;
         select o.metadata into v_metadata
-          from agent.describe_origin(
+          from agent.render_checkpoint_metadata(
                    p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata) o;
         if v_filter is not null and not agent.has_members(v_metadata::jsonb, v_members.scalars, v_members.others) then
             v_others := v_others + 1;

@@ -66,7 +66,7 @@ begin
         return;
     end if;
     select s.body, s.cursor, s.left_bytes into body, cursor, v_left
-      from agent.describe_origin(
+      from agent.render_checkpoint_metadata(
                p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata) o
      cross join lateral agent.render_state(
                v_row, o.metadata, agent.read_words(p_request -> 'select'), p_max_bytes,

@@ -53,7 +53,7 @@ begin
       from agent.run_sweeps s
      where s.deployment_id = p_deployment_id
        and s.thread_id = p_thread_id
-     order by s.is_divided desc
+     order by s.is_attaching desc
      limit 1;
     if found then
         perform agent.delete_run_state(p_deployment_id, p_thread_id, v_swept, v_left);

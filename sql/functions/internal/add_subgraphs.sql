@@ -48,7 +48,7 @@ begin
                 left_bytes := -1;
             elsif found then
                 select s.body, s.left_bytes into v_state, left_bytes
-                  from agent.describe_origin(
+                  from agent.render_checkpoint_metadata(
                            p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata) o
                  cross join lateral agent.render_state(v_row, o.metadata, null, null, left_bytes, p_depth - 1) s;
                 v_task := agent.concat_objects(v_task, json_build_object('state', v_state::json));

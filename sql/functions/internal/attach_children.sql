@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Attaches some children of a checkpoint (or of a snapshot) that is to be deleted to its parent. agent.release_items
 -- later finds the elements that they inherit, since they are then children of the ancestor that it reads. Until the
--- checkpoint is deleted, no other run of the thread is deleted: is_divided of agent.run_sweeps.
+-- checkpoint is deleted, no other run of the thread is deleted: is_attaching of agent.run_sweeps.
 -- p_run_id: the run that saved the checkpoint. p_parent_id: null for none. A runner may send a checkpoint that is its
 -- own parent; no checkpoint becomes its own parent here.
 -- p_count: the maximum number of children.
@@ -28,10 +28,10 @@ declare
          limit p_count);
     v_parent uuid := nullif(p_parent_id, p_checkpoint_id);
 begin
-    insert into agent.run_sweeps (deployment_id, thread_id, run_id, is_divided)
+    insert into agent.run_sweeps (deployment_id, thread_id, run_id, is_attaching)
     values (p_deployment_id, p_thread_id, p_run_id, true)
         on conflict (deployment_id, thread_id, run_id) do update
-       set is_divided = true;
+       set is_attaching = true;
     if p_is_snapshot then
         update agent.checkpoint_snapshots child
            set parent_checkpoint_id = nullif(v_parent, child.checkpoint_id)

@@ -45,7 +45,7 @@ begin
             select s.body, s.cursor into body, cursor
               from agent.find_checkpoint(
                        p_deployment_id, p_parent_id, coalesce(p_checkpoint_ns, ''), p_key::uuid) k
-             cross join lateral agent.describe_origin(
+             cross join lateral agent.render_checkpoint_metadata(
                         p_deployment_id, p_parent_id, k.checkpoint_id, k.run_id, k.metadata) o
              cross join lateral agent.render_state(k, o.metadata, p_select, p_max_bytes) s;
         when 'items' then

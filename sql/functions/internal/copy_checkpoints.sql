@@ -75,7 +75,7 @@ begin
                   from up u
                  where u.run_id is not null
                ) r
-         cross join lateral agent.find_origin(p_copy.deployment_id, p_copy.source_id, r.run_id) o
+         cross join lateral agent.find_run_metadata(p_copy.deployment_id, p_copy.source_id, r.run_id) o
             on conflict (deployment_id, thread_id, run_id) do nothing
     )
     select array_agg(u.checkpoint_id order by u.depth), array_agg(u.parent_checkpoint_id order by u.depth),

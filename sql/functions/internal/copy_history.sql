@@ -1,24 +1,24 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Copies the checkpoints of a thread into its copy, or its snapshots with their writes (p_is_records), namespace by
+-- Copies the checkpoints of a thread into its copy, or its snapshots with their writes (p_is_snapshot), namespace by
 -- namespace, each from the newest one towards the first one, and notes for agent.copy_items the elements that they
 -- contain (agent.copy_ranges). Up to p_bytes, of which a namespace takes 50,000.
 -- Returns: the unused part of p_bytes; 0 or less when something may be left; null when one is left of a deleted run.
 -- Locks:   the caller holds the row of the copy.
-create or replace function agent.copy_history(p_copy agent.thread_copies, p_is_records boolean, p_bytes bigint)
+create or replace function agent.copy_history(p_copy agent.thread_copies, p_is_snapshot boolean, p_bytes bigint)
     returns bigint
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_left  bigint := p_bytes;
-    v_ns    text := case when p_is_records then p_copy.snapshot_ns else p_copy.checkpoint_ns end;
-    v_next  uuid := case when p_is_records then p_copy.next_snapshot_id else p_copy.next_checkpoint_id end;
+    v_ns    text := case when p_is_snapshot then p_copy.snapshot_ns else p_copy.checkpoint_ns end;
+    v_next  uuid := case when p_is_snapshot then p_copy.next_snapshot_id else p_copy.next_checkpoint_id end;
     v_found integer;
     v_piece record;
 begin
     while v_ns is not null and v_left > 0
     loop
-        if p_is_records then
+        if p_is_snapshot then
             v_piece := agent.copy_snapshots(p_copy, v_ns, v_next, v_left);
         else
             v_piece := agent.copy_checkpoints(p_copy, v_ns, v_next, v_left);
@@ -28,7 +28,7 @@ begin
         end if;
         v_found := cardinality(v_piece.ids) - 1;
         v_next := v_piece.parents[v_found + 1];
-        perform agent.copy_ranges(p_copy, p_is_records, v_ns, v_piece.ids[2 :], v_piece.parents[2 :]);
+        perform agent.copy_ranges(p_copy, p_is_snapshot, v_ns, v_piece.ids[2 :], v_piece.parents[2 :]);
 
         v_left := v_left - v_piece.bytes;
         -- A runner may have sent a checkpoint that is its own ancestor.
@@ -36,13 +36,13 @@ begin
 
         v_left := v_left - 50000;
         select f.ns, f.newest_id into v_ns, v_next
-          from agent.find_next_namespace(p_copy, p_is_records, v_ns) f;
+          from agent.find_next_namespace(p_copy, p_is_snapshot, v_ns) f;
     end loop;
     update agent.thread_copies c
-       set checkpoint_ns = case when p_is_records then c.checkpoint_ns else v_ns end,
-           next_checkpoint_id = case when p_is_records then c.next_checkpoint_id else v_next end,
-           snapshot_ns = case when p_is_records then v_ns else c.snapshot_ns end,
-           next_snapshot_id = case when p_is_records then v_next else c.next_snapshot_id end
+       set checkpoint_ns = case when p_is_snapshot then c.checkpoint_ns else v_ns end,
+           next_checkpoint_id = case when p_is_snapshot then c.next_checkpoint_id else v_next end,
+           snapshot_ns = case when p_is_snapshot then v_ns else c.snapshot_ns end,
+           next_snapshot_id = case when p_is_snapshot then v_next else c.next_snapshot_id end
      where c.deployment_id = p_copy.deployment_id
        and c.thread_id = p_copy.thread_id;
     return case when v_ns is null then v_left else least(v_left, 0) end;

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes the writes, snapshots and checkpoints of a deleted run, up to p_bytes. If rows are left the run is recorded
 -- in agent.run_sweeps: they are hidden from then on (agent.find_swept_runs), and agent.sweep_state deletes them.
--- Nothing is deleted here while children of a checkpoint of another run are being attached (is_divided of
+-- Nothing is deleted here while children of a checkpoint of another run are being attached (is_attaching of
 -- agent.run_sweeps). The thread is consistent after each piece.
 -- Returns: the unused part of p_bytes; 0 when something may be left.
 -- Locks:   the caller holds the thread.
@@ -26,7 +26,7 @@ begin
          where s.deployment_id = p_deployment_id
            and s.thread_id = p_thread_id
            and s.run_id <> p_run_id
-           and s.is_divided)
+           and s.is_attaching)
     then
         insert into agent.run_sweeps (deployment_id, thread_id, run_id)
         values (p_deployment_id, p_thread_id, p_run_id)

@@ -75,7 +75,7 @@ begin
              where s.deployment_id = p_deployment_id
                and s.thread_id = p_thread_id
                and s.run_id = p_run_id
-               and s.is_divided));
+               and s.is_attaching));
     return v_left;
 end
 $function$;

@@ -2,7 +2,7 @@
 -- Deletes checkpoints of a thread, or snapshots. Their remaining children are attached to the nearest remaining
 -- ancestor, which inherits the elements that they contain (agent.release_items). Deleted snapshots with writes are
 -- recorded in agent.write_sweeps: agent.delete_writes deletes the writes of the time before this deletion.
--- p_rows, p_namespaces, p_ids, p_parents: the row ids (ctid) and the keys of the rows. p_is_divided: as in
+-- p_rows, p_namespaces, p_ids, p_parents: the row ids (ctid) and the keys of the rows. p_is_attaching: as in
 -- agent.release_items.
 -- Returns: nothing.
 -- Locks:   the caller holds the thread.
@@ -14,7 +14,7 @@ create or replace function agent.discard_rows(
     p_namespaces text[],
     p_ids uuid[],
     p_parents uuid[],
-    p_is_divided boolean
+    p_is_attaching boolean
 ) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
@@ -52,7 +52,7 @@ begin
         end loop;
     end loop;
     perform agent.release_items(
-        p_deployment_id, p_thread_id, p_is_snapshot, v_positions, p_namespaces, p_ids, v_ancestors, p_is_divided);
+        p_deployment_id, p_thread_id, p_is_snapshot, v_positions, p_namespaces, p_ids, v_ancestors, p_is_attaching);
 
     if p_is_snapshot then
         insert into agent.write_sweeps (deployment_id, thread_id, checkpoint_ns, checkpoint_id, deletions)

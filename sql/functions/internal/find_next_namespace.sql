@@ -5,7 +5,7 @@
 -- Locks:   none.
 create or replace function agent.find_next_namespace(
     p_copy agent.thread_copies,
-    p_is_records boolean,
+    p_is_snapshot boolean,
     p_ns text,
     out ns text,
     out newest_id uuid
@@ -19,7 +19,7 @@ declare
         select s.run_id
           from agent.find_swept_runs(p_copy.deployment_id, p_copy.source_id) s);
 begin
-    if p_is_records then
+    if p_is_snapshot then
         select x.checkpoint_ns into ns
           from agent.checkpoint_snapshots x
          where x.deployment_id = p_copy.deployment_id

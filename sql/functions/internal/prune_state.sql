@@ -33,7 +33,7 @@ declare
     v_row        record;
     v_task       record;
     v_children   bigint;
-    v_is_odd     boolean;
+    v_is_ahead   boolean;
     v_tasks      tid[] := '{}';
     v_rows       tid[] := '{}';
     v_namespaces text[] := '{}';
@@ -67,7 +67,7 @@ begin
             v_need := case when v_open <> '{}' then v_row.parent_checkpoint_id end;
             continue;
         end if;
-        select count(*), coalesce(bool_or(x.checkpoint_id < v_row.checkpoint_id), false) into v_children, v_is_odd
+        select count(*), coalesce(bool_or(x.checkpoint_id < v_row.checkpoint_id), false) into v_children, v_is_ahead
           from (
                 select c.checkpoint_id
                   from agent.find_children(
@@ -75,7 +75,7 @@ begin
                  where c.checkpoint_id <> all (v_ids)
                  limit v_most + 1
                ) x;
-        continue when v_is_odd or v_children > v_most;
+        continue when v_is_ahead or v_children > v_most;
         for v_task in
             select x.ctid as row_id, 2000 + pg_column_size(x.task) as bytes
               from agent.checkpoint_tasks x

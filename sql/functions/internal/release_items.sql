@@ -5,7 +5,7 @@
 -- and each child contains those that its own descendants contain: so reading the children of the ancestor is enough.
 -- p_namespaces, p_ids, p_ancestors: the checkpoints and the ancestor of each, in the same namespace; the thread's id
 -- for none. p_positions: an object with the position in these arrays of each id followed by its namespace.
--- p_is_divided: some children may have been attached to the ancestor before (agent.attach_children).
+-- p_is_attaching: some children may have been attached to the ancestor before (agent.attach_children).
 -- Returns: nothing.
 -- Locks:   the caller holds the thread.
 create or replace function agent.release_items(
@@ -16,7 +16,7 @@ create or replace function agent.release_items(
     p_namespaces text[],
     p_ids uuid[],
     p_ancestors uuid[],
-    p_is_divided boolean
+    p_is_attaching boolean
 ) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
@@ -33,7 +33,7 @@ begin
      cross join lateral agent.find_children(
             p_deployment_id, p_thread_id, p_is_snapshot, i.checkpoint_ns, i.checkpoint_id) x
      where not p_positions ? (x.checkpoint_id || i.checkpoint_ns);
-    v_is_leaf := v_children is null and not p_is_divided;
+    v_is_leaf := v_children is null and not p_is_attaching;
     if p_is_snapshot then
         update agent.checkpoint_snapshots child
            set parent_checkpoint_id = u.parent_id

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A checkpoint as the API shows the state of a thread. p_row: a row of nulls for a thread without a state. p_metadata:
--- of agent.describe_origin. p_select: the members to show; null or {} for all. p_max_bytes: as in agent.get_state.
+-- the result of agent.render_checkpoint_metadata. p_select: the members to show; null or {} for all. p_max_bytes: as in
+-- agent.get_state.
 -- p_subgraph_bytes, p_depth: for agent.add_subgraphs; null: the tasks show no states of subgraphs.
 -- Returns: the text of the state; cursor: as in agent.get_state; left_bytes: as in agent.add_subgraphs.
 -- Locks:   none.

@@ -69,7 +69,7 @@ begin
                           from agent.run_sweeps s
                          where s.deployment_id = v_row.deployment_id
                            and s.thread_id = v_row.thread_id
-                           and s.is_divided), v_row.run_id), agent.deletion_bytes());
+                           and s.is_attaching), v_row.run_id), agent.deletion_bytes());
                 update agent.run_sweeps s
                    set due_at = v_now
                  where s.deployment_id = v_row.deployment_id

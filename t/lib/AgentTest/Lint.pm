@@ -30,8 +30,8 @@ sub make_output {
 
 # lint_each(checker => 'gcc -c -o /dev/null', compiler => 'gcc', flags => '-I...',
 # after => '-- -I...', config => [files]): a test for each file, in the order in
-# which they end, one at a time on each processor. The checker gets `after` behind
-# the file's name, by default the flags.
+# which they end, one at a time on each processor. `after` follows the name of
+# the file, by default the flags.
 # A file without a finding is not checked again while the checker's version, its
 # options and every file that the compiler reads for it are the same: .build/lint
 # holds their digests. Without .build each file is checked.

@@ -17,7 +17,7 @@
 bool runner_reducer_only_appends(json_object *update);
 
 /* Whether each message has an id and a type: such an update is appended without
- * a look at the list. Takes time linear in the list. */
+ * reading the list. Takes time linear in the list. */
 bool runner_reducer_is_complete(json_object *list);
 
 /* Reads the messages of such an update; *added is an array, one reference.

@@ -2,7 +2,7 @@
 -- The metadata that a checkpoint shows: its own, with those of the run that saved it.
 -- Returns: the object; null when p_checkpoint_id is null.
 -- Locks:   none.
-create or replace function agent.describe_origin(
+create or replace function agent.render_checkpoint_metadata(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_checkpoint_id uuid,
@@ -14,9 +14,12 @@ language sql stable parallel safe
 as $function$
     select case when p_checkpoint_id is not null then
                agent.concat_objects(p_metadata, (
-                   coalesce((select r.metadata from agent.find_origin(p_deployment_id, p_thread_id, p_run_id) r), '{}')
+                   coalesce((
+                       select r.metadata
+                         from agent.find_run_metadata(p_deployment_id, p_thread_id, p_run_id) r), '{}')
                    || jsonb_build_object('thread_id', p_thread_id))::json)
            end
 $function$;
 
-comment on function agent.describe_origin(uuid, uuid, uuid, uuid, json) is 'The metadata that a checkpoint shows.';
+comment on function agent.render_checkpoint_metadata(uuid, uuid, uuid, uuid, json) is
+    'The metadata that a checkpoint shows.';

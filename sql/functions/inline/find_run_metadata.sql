@@ -3,7 +3,7 @@
 -- copied.
 -- Returns: one row or none: members of the checkpoint's metadata, without the id of the thread.
 -- Locks:   none.
-create or replace function agent.find_origin(
+create or replace function agent.find_run_metadata(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_run_id uuid
@@ -33,4 +33,4 @@ as $function$
      limit 1
 $function$;
 
-comment on function agent.find_origin(uuid, uuid, uuid) is 'Members that a checkpoint shows of its run.';
+comment on function agent.find_run_metadata(uuid, uuid, uuid) is 'Members that a checkpoint shows of its run.';
