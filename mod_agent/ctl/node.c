@@ -10,7 +10,7 @@
 #include "node_program.h"
 #include "say.h"
 
-#define TSX CTL_FOLDER "/tsx"
+#define TSX ".agent/tsx"
 
 /* A lock file, and the command that installs by it. */
 typedef struct manager_t {
@@ -46,8 +46,8 @@ static bool install_tsx(const ctl_build_t *build)
                                      NULL);
     const char *const copy[] = {
         "cp", apr_pstrcat(build->pool, source, "package.json", NULL),
-        apr_pstrcat(build->pool, source, "package-lock.json", NULL), TSX "/",
-        NULL};
+        apr_pstrcat(build->pool, source, "package-lock.json", NULL),
+        ".agent/tsx/", NULL};
     const char *const make[] = {"mkdir", "-p", TSX, NULL};
     const char *const install[] = {"npm",        "--prefix",  TSX, "ci",
                                    "--no-audit", "--no-fund", NULL};

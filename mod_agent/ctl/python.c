@@ -14,7 +14,7 @@
 #include "manifest.h"
 #include "say.h"
 
-#define VENV         CTL_FOLDER "/venv"
+#define VENV         ".agent/venv"
 #define PROBE_SEC    60
 #define OLDEST_MINOR 10
 
@@ -147,7 +147,7 @@ static const char copy_script[] =
  * after printing why, if there is none. */
 static const char *copy_folder(const char *folder, int number, apr_pool_t *pool)
 {
-    const char *copy = apr_psprintf(pool, CTL_FOLDER "/source/%d", number);
+    const char *copy = apr_psprintf(pool, ".agent/source/%d", number);
     const char *const argv[] = {CTL_PYTHON, "-c", copy_script,
                                 folder,     copy, NULL};
 
