@@ -153,6 +153,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/render_state.sql
 \ir functions/internal/compose_thread.sql
 \ir functions/internal/prepend_ttl.sql
+\ir functions/internal/find_namespace.sql
 \ir functions/internal/add_subgraphs.sql
 \ir functions/internal/find_stored_run.sql
 \ir functions/internal/check_assistant.sql

@@ -97,6 +97,32 @@ subtest 'a run starts from the checkpoint of a subgraph that its request names' 
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
+subtest 'a subgraph with a memory of its own is found by the namespace that its task names' => sub {
+    my $thread = $play->thread;
+    my $claim = $play->leased($worker, $thread);
+    my ($root, $own) = map { AgentSQL::uuid() } 1 .. 2;
+    my $named = 'outer:9|keep:1';
+    $play->save($worker,
+        AgentSQL::Play::checkpoint($claim, id => $root, messages => ['Hello'], next => ['outer'], format => 'python',
+            tasks => [ { id => '9', name => 'outer', checkpoint => { checkpoint_ns => $named } } ]),
+        AgentSQL::Play::checkpoint($claim, ns => 'outer|keep', id => $own, messages => ['kept'], next => ['ask'], format => 'python',
+            parents => { '' => $root }),
+        AgentSQL::Play::finish($claim));
+    for my $ns ($named, 'outer|keep', 'outer:9|1|keep:1') {
+        my ($code, $state) = $play->api('get_state', $thread, undef, undef, AgentSQL::encode({ checkpoint => { checkpoint_ns => $ns } }));
+        is $code eq 'ok' && $state->{checkpoint}{checkpoint_id}, $own, "its state at $ns";
+        my ($code_of_history, $history) = $play->api('get_history', $thread, AgentSQL::encode({ checkpoint => { checkpoint_ns => $ns } }));
+        is_deeply [ map { $_->{checkpoint}{checkpoint_id} } @{$history} ], [$own], "its history at $ns";
+        is((update($thread, checkpoint => { checkpoint_ns => $ns }, values => {}))[0], 'ok', "an update at $ns");
+        $session->query("update agent.threads set status = 'interrupted', active_run_id = null where thread_id = '$thread'");
+        $session->query("delete from agent.run_queue where thread_id = '$thread'");
+    }
+    my $state = $play->body('get_state', $thread, undef, undef, AgentSQL::encode({ subgraphs => Cpanel::JSON::XS::true() }));
+    is $state->{tasks}[0]{state}{checkpoint}{checkpoint_id}, $own, 'its state is in the task';
+    is(($play->api('get_state', $thread, undef, undef, AgentSQL::encode({ checkpoint => { checkpoint_ns => 'other:1' } })))[0],
+        'checkpoint_not_found', 'a namespace that is not stored under either name is not found');
+};
+
 subtest 'a checkpoint that is not in the namespace is not found' => sub {
     my $at = waiting();
     my $unknown = AgentSQL::uuid();

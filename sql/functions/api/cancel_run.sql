@@ -61,7 +61,7 @@ begin
            and q.deployment_id is not distinct from p_deployment_id;
         return;
     end if;
-    v_row.cancel_reason := v_reason;
+    v_row.cancel_reason := coalesce(v_row.cancel_reason, v_reason);
     changed := p_thread_id || ' ' || p_run_id;
     if p_action = 'rollback' then
         perform agent.rollback_run(null, v_row, agent.deletion_bytes());

@@ -56,6 +56,9 @@ begin
         code := 'thread_not_found';
         return;
     end if;
+    if v_ns <> '' then
+        v_ns := agent.find_namespace(p_deployment_id, p_thread_id, v_ns);
+    end if;
     select m.scalars, m.others into v_members from agent.split_members(v_filter) m;
     code := 'ok';
     -- The loop reads ahead, but only rows: large values are fetched when they are rendered.

@@ -43,6 +43,9 @@ begin
         code := 'thread_not_found';
         return;
     end if;
+    if v_ns <> '' then
+        v_ns := agent.find_namespace(p_deployment_id, p_thread_id, v_ns);
+    end if;
     if v_id is not null or v_ns <> '' then
         select k.* into v_row
           from agent.checkpoints k

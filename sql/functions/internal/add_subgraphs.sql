@@ -33,6 +33,7 @@ begin
         v_ns := case when json_typeof(v_task) = 'object' then v_task #>> '{checkpoint,checkpoint_ns}' end;
         -- Only longer names, since those that a runner chose could form a cycle.
         if p_depth > 0 and left_bytes >= 0 and length(v_ns) > length(p_ns) then
+            v_ns := agent.find_namespace(p_deployment_id, p_thread_id, v_ns);
             select k.* into v_row
               from agent.checkpoints k
              where k.deployment_id = p_deployment_id

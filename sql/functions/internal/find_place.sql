@@ -38,6 +38,9 @@ begin
     if v_ns = '' and v_id is null then
         return;
     end if;
+    if v_ns <> '' then
+        v_ns := agent.find_namespace(p_deployment_id, p_thread_id, v_ns);
+    end if;
     select k.checkpoint_id, k.metadata into v_id, v_metadata
       from agent.checkpoints k
      where k.deployment_id = p_deployment_id
