@@ -6,151 +6,17 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use lib "$FindBin::Bin/../lib";
-use List::Util qw(uniq);
-use MIME::Base64 qw(decode_base64 encode_base64);
+use MIME::Base64 qw(encode_base64);
 use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
+use AgentSQL::Records
+    qw(list leased finish value_of saved count_of read_part tuple_of blobs_of values_of orphans sweep set_deletion_bytes prune left_of);
 
-my $db = AgentSQL->new;
-my $play = AgentSQL::Play->new($db->session);
+my ($db, $play, $worker) = AgentSQL::Records::start();
 my $session = $play->session;
-my $worker = $play->worker;
 # The last subtest makes random chats; a failure names the seed.
 my $SEED = srand($ENV{AGENT_SEED} // 11);
-
-sub list {
-    my ($keep, @digests) = @_;
-    return { list => { keep => $keep, items => \@digests } };
-}
-
-sub leased { return $play->leased($worker, $_[0] // $play->thread) }
-sub finish { return $play->save($worker, map { AgentSQL::Play::finish($_) } @_) }
-
-# The digest of a text, whose blob is added to the batch.
-sub value_of {
-    my ($claim, $batch, $text) = @_;
-    my ($digest, $item) = AgentSQL::Play::blob($claim, $text);
-    push @$batch, $item;
-    return $digest;
-}
-
-# Saves a snapshot whose channels are texts, or [keep, texts], and returns its id. An unchanged channel is not named.
-sub saved {
-    my ($claim, $parent, %with) = @_;
-    my ($id, @batch, %channels) = ($with{id} // AgentSQL::uuid());
-    my $values = $with{values} // {};
-    for my $name (sort keys %$values) {
-        my $value = $values->{$name};
-        if (ref $value) {
-            my ($keep, @texts) = @$value;
-            $channels{$name} = list($keep, map { value_of($claim, \@batch, $_) } @texts);
-        } else {
-            $channels{$name} = defined $value ? value_of($claim, \@batch, $value) : undef;
-        }
-    }
-    $play->save($worker, @batch, AgentSQL::Play::put($claim, %with, id => $id, parent => $parent, channels => \%channels));
-    return $id;
-}
-
-sub count_of {
-    my ($table, $thread) = @_;
-    return $session->value("select count(*) from agent.$table where thread_id = '$thread'");
-}
-
-# Calls a read function: (code, decoded body, cursor).
-sub read_part {
-    my ($function, $thread, $args, $cursor, $bytes) = @_;
-    my ($row) = $session->query(sprintf("select code, body, cursor from agent.%s('%s', '%s', %s, %s, %d)", $function,
-        $play->deployment, $thread, AgentSQL::Session::literal(AgentSQL::encode($args)),
-        AgentSQL::Session::literal($cursor), $bytes // 1_000_000));
-    my ($code, $body, $next) = @$row;
-    die 'a part is more than one line' if $body =~ /[\r\n]/;
-    return ($code, $code eq 'ok' ? AgentSQL::decode($body) : undef, $next eq '' ? undef : $next);
-}
-
-# A snapshot read in parts: {tuple, channels, writes} and the number of parts; undef for none.
-sub tuple_of {
-    my ($thread, $ns, $id, $bytes) = @_;
-    my (%got, $cursor, $parts);
-    do {
-        (my $code, my $body, $cursor) = read_part('read_checkpoint', $thread, { ns => $ns, checkpoint_id => $id }, $cursor, $bytes);
-        die "read_checkpoint: $code" if $code ne 'ok';
-        return if exists $body->{tuple} && !$body->{tuple};
-        $got{tuple} = $body->{tuple} if $body->{tuple};
-        push @{ $got{writes} }, @{ $body->{writes} // [] };
-        for my $name (keys %{ $body->{channels} // {} }) {
-            my $value = $body->{channels}{$name};
-            if (ref $value) {
-                die "a list continues at $value->{list}{keep}" if $value->{list}{keep} != @{ $got{channels}{$name} // [] };
-                push @{ $got{channels}{$name} }, @{ $value->{list}{items} };
-            } else {
-                $got{channels}{$name} = $value;
-            }
-        }
-        $parts++;
-    } while (defined $cursor);
-    return wantarray ? (\%got, $parts) : \%got;
-}
-
-# The contents of blobs by digest.
-sub blobs_of {
-    my ($thread, $digests, $bytes) = @_;
-    my (%text, $cursor, $parts);
-    do {
-        (my $code, my $body, $cursor) = read_part('read_blobs', $thread, { digests => $digests }, $cursor, $bytes);
-        die "read_blobs: $code" if $code ne 'ok';
-        for my $blob (@{ $body->{blobs} }) {
-            $text{ $blob->{digest} } .= exists $blob->{text} ? $blob->{text} : decode_base64($blob->{base64});
-        }
-        $parts++;
-    } while (defined $cursor);
-    return wantarray ? (\%text, $parts) : \%text;
-}
-
-# The values of a snapshot: texts by channel, lists as arrays.
-sub values_of {
-    my ($thread, $id, $ns, $bytes) = @_;
-    my $channels = tuple_of($thread, $ns // '', $id, $bytes)->{channels};
-    my @digests = uniq grep { defined } map { ref ? @$_ : $_ } values %$channels;
-    my $text = @digests ? blobs_of($thread, \@digests, $bytes) : {};
-    return { map { my $v = $channels->{$_}; ($_ => ref $v ? [ map { $text->{$_} } @$v ] : defined $v ? $text->{$v} : undef) } keys %$channels };
-}
-
-# Rows of a thread that nothing refers to, and blobs whose count of uses is wrong.
-sub orphans {
-    my ($thread) = @_;
-    return $session->value("
-        with used as (
-            select d.digest, count(*) as uses
-              from (select (translate('{' || content || '}', '\"', ''))::uuid[] as digests from agent.checkpoint_items
-                     where thread_id = '$thread' and is_digests
-                    union all
-                    select digests from agent.checkpoint_writes where thread_id = '$thread') r, unnest(r.digests) d (digest)
-             group by d.digest
-        )
-        select (select count(*) from agent.checkpoint_items i where thread_id = '$thread' and not exists (
-                    select from (select thread_id, channels from agent.checkpoint_snapshots
-                                 union all select thread_id, channels from agent.checkpoints) c,
-                           unnest(c.channels) v, unnest(v.list_ids, v.ends) s (list_id, until)
-                     where c.thread_id = i.thread_id and s.list_id = i.list_id and i.position < s.until))
-               + (select count(*) from agent.checkpoint_blobs b left join used u using (digest)
-                   where b.thread_id = '$thread' and b.part = 0 and b.uses <> coalesce(u.uses, 0))
-               + (select count(*) from used u where not exists (
-                    select from agent.checkpoint_blobs b where b.thread_id = '$thread' and b.digest = u.digest))");
-}
-
-# All sweeps, each call two minutes after the last one.
-my $minutes = 0;
-
-sub sweep {
-    $minutes += 2;
-    $session->query("set agent.now = '" . $session->value("select now() + interval '$minutes minutes'") . "'");
-    my $count = 0;
-    $count++ while $session->value('select agent.sweep_state()');
-    $session->query('reset agent.now');
-    return $count;
-}
 
 # The SQLSTATE of a batch.
 sub refused {
@@ -158,7 +24,6 @@ sub refused {
     my $text = AgentSQL::Session::literal(ref $items[0] ? AgentSQL::encode(\@items) : $items[0]);
     return $session->error("select * from agent.save_batch($worker, $text)");
 }
-
 subtest 'a snapshot stores what it adds to its parent, and is read whole' => sub {
     my $claim = leased();
     my $thread = $claim->{thread_id};
@@ -925,7 +790,7 @@ subtest 'a run that continues a deleted one is deleted too, to the head before b
     my $thread = $play->thread;
     my @heads = map { AgentSQL::uuid() } 1 .. 3;
     my @runs;
-    $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select 13000::bigint'");
+    set_deletion_bytes(13_000);
     for my $n (0 .. 2) {
         my $claim = leased($thread);
         my $parent = $n ? $heads[ $n - 1 ] : undef;
@@ -941,7 +806,7 @@ subtest 'a run that continues a deleted one is deleted too, to the head before b
     is $play->body('get_state', $thread, undef)->{checkpoint_id}, $heads[0], 'the head is that of the first run';
     sweep();
     is count_of('checkpoints', $thread), 6, 'its checkpoints are kept';
-    $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select 4000000::bigint'");
+    set_deletion_bytes(4_000_000);
 };
 
 subtest 'writes that are put again to a deleted snapshot stay' => sub {
@@ -1103,181 +968,13 @@ subtest 'elements of a deleted run that are too many for one statement are swept
     is orphans($thread), 0, 'the sweeps leave no unused row';
     is_deeply values_of($thread, $a), { messages => ['m0'] }, 'the first run keeps its value';
 };
-
-# Prunes a thread: the number of calls; between is called after each piece.
-sub prune {
-    my ($thread, $between) = @_;
-    my ($calls, $cursor) = (0);
-    do {
-        my ($row) = $session->query(sprintf "select code, body from agent.prune_thread('%s', '%s', %s)",
-            $play->deployment, $thread, AgentSQL::Session::literal($cursor));
-        die "prune_thread: $row->[0]" if $row->[0] ne 'ok';
-        $cursor = $row->[1] eq '' ? undef : $row->[1];
-        $calls++;
-        $between->() if $between;
-    } while (defined $cursor);
-    return $calls;
-}
-
-sub delta_of {
-    my ($thread, $id, @names) = @_;
-    my (%found, $cursor);
-    do {
-        (my $code, my $body, $cursor) = read_part('read_delta', $thread, { ns => '', checkpoint_id => $id, channels => \@names }, $cursor);
-        die "read_delta: $code" if $code ne 'ok';
-        for my $name (@names) {
-            unshift @{ $found{$name}{writes} }, @{ $body->{$name}{writes} };
-            push @{ $found{$name}{seed} }, $body->{$name}{seed} if $body->{$name}{seed};
-        }
-    } while (defined $cursor);
-    return \%found;
-}
-
-# A chain of snapshots with a checkpoint and a write each; `log` has a value in every $snapshots-th one. Returns their ids.
-sub chain {
-    my ($claim, $count, $snapshots, %with) = @_;
-    my @ids;
-    for my $step (0 .. $count - 1) {
-        my $has_value = $snapshots && $step % $snapshots == 0;
-        my $id = AgentSQL::uuid();
-        my @batch;
-        my %values = (list => list($step, value_of($claim, \@batch, "e$step")), $has_value ? (log => value_of($claim, \@batch, "log $step")) : $snapshots ? (log => undef) : ());
-        push @batch, AgentSQL::Play::put($claim, %with, id => $id, parent => $ids[-1], channels => \%values,
-            checkpoint => { v => 4, channel_versions => { list => $step + 1, $snapshots ? (log => $step + 1) : () } },
-            metadata => { source => 'loop', step => $step, $snapshots && !$has_value ? (counters_since_delta_snapshot => { log => [ 1, 1 ], never => [ 0, 9 ] }) : () });
-        push @batch, AgentSQL::Play::put_writes($claim, %with, id => $id, writes => [ [ 0, 'log', value_of($claim, \@batch, "w$step") ] ]);
-        push @batch, AgentSQL::Play::checkpoint($claim, %with, id => $id, parent => $ids[-1],
-            values => { list => { '$list' => { keep => $step, items => ["e$step"] } } }, next => ['n'], tasks => [ { id => 'task', name => 'n' } ]);
-        push @batch, AgentSQL::Play::task($claim, $id, { id => 'task', result => 'r' x 100 }, %with);
-        @batch = ((grep { $_->{type} eq 'blob' } @batch), grep { $_->{type} ne 'blob' } @batch);
-        $play->save($worker, @batch);
-        push @ids, $id;
-    }
-    return @ids;
-}
-
-sub left_of {
-    my ($table, $thread, $ns) = @_;
-    return [ map { $_->[0] } $session->query("select checkpoint_id from agent.$table where thread_id = '$thread' and checkpoint_ns = '" . ($ns // '') . "' order by checkpoint_id") ];
-}
-
-subtest 'prune keeps the last checkpoint of each namespace, with its values and writes' => sub {
-    my $claim = leased();
-    my $thread = $claim->{thread_id};
-    my @root = chain($claim, 6);
-    my @inner = chain($claim, 3, undef, ns => 'inner:1');
-    # A branch that is not the head, though its id is greater.
-    my $fork = saved($claim, $root[2], values => { list => [ 1, 'fork' ] });
-    finish($claim);
-    my $state = $play->body('get_state', $thread, undef);
-    is prune($thread), 1, 'a short thread is pruned in one piece';
-    is_deeply left_of('checkpoints', $thread), [ $root[-1] ], 'the head is left of the checkpoints';
-    is_deeply left_of('checkpoint_snapshots', $thread), [ $root[-1] ], 'prune keeps the snapshot of the head';
-    is_deeply left_of($_, $thread, 'inner:1'), [ $inner[-1] ], "the last one of a namespace is left in $_" for qw(checkpoints checkpoint_snapshots);
-    my $after = $play->body('get_state', $thread, undef);
-    is $after->{parent_checkpoint}, undef, 'the head has no parent then';
-    delete @{$_}{qw(parent_checkpoint parent_checkpoint_id)} for $state, $after;
-    is_deeply $after, $state, 'the state is the same otherwise, with the report about its task';
-    is_deeply values_of($thread, $root[-1])->{list}, [ map { "e$_" } 0 .. 5 ], 'the snapshot has its values';
-    is scalar @{ tuple_of($thread, '', $root[-1])->{writes} }, 1, 'prune keeps the writes of the last snapshot';
-    sweep();
-    is count_of('checkpoint_writes', $thread), 2, 'prune deletes the writes to other snapshots';
-    is count_of('checkpoint_tasks', $thread), 2, 'prune deletes the reports about tasks of other checkpoints';
-    is orphans($thread), 0, 'no other row is left';
-    my $next = leased($thread);
-    my $id = saved($next, $root[-1], values => { list => [ 6, 'more' ] });
-    is_deeply values_of($thread, $id)->{list}, [ (map { "e$_" } 0 .. 5), 'more' ], 'a run continues the head of a pruned thread';
-    is +($play->api('prune_thread', $thread, undef))[0], 'thread_busy', 'a thread with an unfinished run is not pruned';
-    finish($next);
-    is +($play->api('prune_thread', AgentSQL::uuid(), undef))[0], 'thread_not_found', 'a thread that does not exist is not pruned';
-};
-
-subtest 'prune keeps the ancestors from which a channel that is stored as writes is composed' => sub {
-    my $claim = leased();
-    my $thread = $claim->{thread_id};
-    my @ids = chain($claim, 10, 4);
-    finish($claim);
-    my $delta = delta_of($thread, $ids[-1], 'log');
-    is scalar @{ $delta->{log}{writes} }, 1, 'the last snapshot follows one with the value';
-    prune($thread);
-    is_deeply left_of('checkpoint_snapshots', $thread), [ @ids[ 8, 9 ] ], 'prune keeps a snapshot without a value and its ancestor with the value';
-    is_deeply delta_of($thread, $ids[-1], 'log'), $delta, 'the delta is the same';
-    is_deeply left_of('checkpoints', $thread), [ $ids[9] ], 'prune keeps no checkpoint but the head';
-    sweep();
-    is orphans($thread), 0, 'no other row is left';
-
-    $claim = leased();
-    $thread = $claim->{thread_id};
-    @ids = chain($claim, 7, 100);
-    # Without a value at all: as after the first snapshots of a graph.
-    finish($claim);
-    prune($thread);
-    is_deeply left_of('checkpoint_snapshots', $thread), \@ids, 'prune keeps all ancestors of a channel that never had a value';
-};
-
-subtest 'prune works in pieces, and the thread is consistent after each' => sub {
-    my $claim = leased();
-    my $thread = $claim->{thread_id};
-    my @ids = chain($claim, 40, 5);
-    # Continued by many.
-    my @forks = map { saved($claim, $ids[3], values => { list => [ 4, "f$_" ] }) } 1 .. 30;
-    finish($claim);
-    my $delta = delta_of($thread, $ids[-1], 'log');
-    $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select 40000::bigint'");
-    my $wrong = 0;
-    my $calls = prune($thread, sub {
-        $wrong++ if AgentSQL::encode(values_of($thread, $ids[-1])->{list}) ne AgentSQL::encode([ map { "e$_" } 0 .. 39 ]);
-        $wrong++ if AgentSQL::encode(delta_of($thread, $ids[-1], 'log')) ne AgentSQL::encode($delta);
-    });
-    cmp_ok $calls, '>', 10, 'the pieces are small';
-    is $wrong, 0, 'after each the last snapshot has its values and its delta';
-    is_deeply left_of('checkpoint_snapshots', $thread), [ @ids[ 35 .. 39 ] ], 'at the end only what is needed is left';
-    is_deeply left_of('checkpoints', $thread), [ $ids[39] ], 'prune in pieces keeps no checkpoint but the head';
-    sweep();
-    is orphans($thread), 0, 'no other row is left';
-
-    # A run of which the deletion is not complete, and a copy that is under way.
-    $claim = leased();
-    $thread = $claim->{thread_id};
-    @ids = chain($claim, 5);
-    finish($claim);
-    my $deleted = leased($thread);
-    saved($deleted, $ids[-1], values => { list => [ 5, map { "d$_" } 1 .. 30 ] }) for 1 .. 20;
-    finish($deleted);
-    $play->api('delete_run', $thread, $deleted->{run_id});
-    cmp_ok count_of('run_sweeps', $thread), '>', 0, 'something is left of a deleted run';
-    prune($thread);
-    is count_of('run_sweeps', $thread), 0, 'prune first deletes what a deleted run has left';
-    is_deeply left_of('checkpoint_snapshots', $thread), [ $ids[-1] ], 'prune beside a deleted run keeps the snapshot of the head';
-
-    # The head moves back between two pieces, to one that the next piece would delete.
-    $claim = leased();
-    $thread = $claim->{thread_id};
-    @ids = chain($claim, 12);
-    finish($claim);
-    my $last = leased($thread);
-    my $head = saved($last, $ids[-1], values => { list => [ 12, 'last' ] });
-    $play->save($worker, AgentSQL::Play::checkpoint($last, id => $head, parent => $ids[-1],
-        values => { list => { '$list' => { keep => 12, items => ['last'] } } }));
-    finish($last);
-    my $head_of = sub { $session->value("select head_checkpoint_id from agent.threads where thread_id = '$thread'") };
-    is $head_of->(), $head, 'a run has moved the head';
-    my $is_moved;
-    prune($thread, sub { $is_moved++ or $play->api('delete_run', $thread, $last->{run_id}) });
-    my $left = $head_of->();
-    isnt $left, $head, 'a run is deleted between two pieces: its checkpoint is no longer the head';
-    is_deeply left_of('checkpoints', $thread), [$left], 'prune keeps the head that the deletion of a run has set';
-    is +$play->body('get_state', $thread, undef)->{checkpoint}{checkpoint_id}, $left, 'its state can be read';
-    $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select 4000000::bigint'");
-};
-
 subtest 'random chats with forks, writes and deletions keep all values, and no other row' => sub {
     for my $round (1 .. 6) {
         my $thread = $play->thread;
         my (%state, %run);
         # In every second round a statement deletes one or two snapshots, so that deletions overlap.
         my $bytes = $round % 2 ? 4_000_000 : 13_000;
-        $session->query("create or replace function agent.deletion_bytes() returns bigint language sql immutable parallel safe as 'select ${bytes}::bigint'");
+        set_deletion_bytes($bytes);
         for my $turn (1 .. 30) {
             if (rand() < 0.35 && %run) {
                 my $run = (sort keys %run)[ rand keys %run ];
