@@ -166,6 +166,14 @@ subtest 'deployments take turns, the one that holds the fewest slots first' => s
     fill_outbox(1, 'https://third.example/', '1 second', deployment => '00000000-0000-0000-0000-000000000003');
     is scalar $play->claim_webhooks($worker, limit => 10), 10, 'others get what a deployment does not need of its part';
     $session->query('delete from agent.webhook_outbox');
+
+    fill_outbox(100, 'https://silent.example/', '1 hour');
+    is scalar $play->claim_webhooks($worker, limit => 40), 40, 'one deployment holds 40 slots';
+    fill_outbox(100, 'https://guest.example/', '1 minute', deployment => $GUEST);
+    # In random order all of them would be of one deployment with a probability of 1e-12.
+    is_deeply claimed_of(map { $play->claim_webhooks($worker, limit => 1) } 1 .. 40), { guest => 40 },
+        'a deployment that holds fewer slots than another is first in each claim, until it holds as many';
+    $session->query('delete from agent.webhook_outbox');
 };
 
 subtest 'a receiver of one deployment does not delay the same one of another' => sub {

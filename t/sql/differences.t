@@ -344,6 +344,26 @@ subtest 'a chat whose every answer is generated twice has few segments' => sub {
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
+# The stored elements that a fork of a list adds, which keeps some of 2,048 and appends as many.
+sub fork_of {
+    my ($keep, $element) = @_;
+    my $claim = $play->leased($worker, $play->thread);
+    my $thread = $claim->{thread_id};
+    my $first = saved($claim, undef, l => [ map { $element } 1 .. 2048 ]);
+    my $before = items($thread);
+    my $fork = saved($claim, $first, l => list($keep, map { $element } 1 .. $keep));
+    is scalar @{ values_of($thread, $fork)->{l} }, 2 * $keep, "a fork at element $keep has the elements that it keeps, and its own";
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    return items($thread) - $before;
+}
+
+subtest 'a fork of a list copies at most 1,024 elements and 512 KB' => sub {
+    is fork_of(1024, human('x')), 2 * 1024, 'a fork of a list copies 1,024 short elements';
+    is fork_of(1025, human('x')), 1025, 'a fork of a list copies none of 1,025 elements';
+    is fork_of(500, 'x' x 1000), 2 * 500, 'a fork of a list copies 500 elements of 1,002 bytes';
+    is fork_of(530, 'x' x 1000), 530, 'a fork of a list copies none of 530 elements of 1,002 bytes';
+};
+
 subtest 'read_state returns a state in parts of a given size, or of one element' => sub {
     my $claim = $play->leased($worker, $play->thread);
     my $thread = $claim->{thread_id};

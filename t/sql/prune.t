@@ -160,4 +160,41 @@ subtest 'prune works in pieces, and the thread is consistent after each' => sub 
     is +$play->body('get_state', $thread, undef)->{checkpoint}{checkpoint_id}, $left, 'its state can be read';
     set_deletion_bytes(4_000_000);
 };
+# As ids of hosts whose clocks differ can be.
+subtest 'prune keeps a parent with a greater id, from which the head is composed' => sub {
+    my $claim = leased();
+    my $thread = $claim->{thread_id};
+    my ($head, $parent) = map { AgentSQL::uuid() } 1, 2;
+    saved($claim, undef, id => $parent, values => { log => 'seed' });
+    saved($claim, $parent, id => $head, values => { log => undef },
+        checkpoint => { v => 4, channel_versions => { log => 2 } }, metadata => { counters_since_delta_snapshot => { log => [ 1, 1 ] } });
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, id => $head, values => {}));
+    finish($claim);
+    my $delta = delta_of($thread, $head, 'log');
+    is_deeply $delta->{log}{seed}, [ AgentSQL::Play::digest('json', 'seed') ], 'the head has the value of its parent';
+    prune($thread);
+    is_deeply left_of('checkpoint_snapshots', $thread), [ $head, $parent ], 'prune keeps the head, and its parent of a greater id';
+    is_deeply delta_of($thread, $head, 'log'), $delta, 'the head that prune keeps still has the value of its parent of a greater id';
+};
+
+# Only a hostile runner has this many children that prune keeps.
+subtest 'prune keeps a snapshot with more remaining children than fit into a tenth of a deletion' => sub {
+    set_deletion_bytes(40_000);
+    # Two of them fit.
+    for my $count (2, 3) {
+        my $claim = leased();
+        my $thread = $claim->{thread_id};
+        my @low = map { AgentSQL::uuid() } 1 .. $count;
+        my $parent = saved($claim, undef);
+        my @kids = map { saved($claim, $parent) } 1 .. $count;
+        saved($claim, $kids[$_], id => $low[$_]) for 0 .. $#low;
+        my $last = saved($claim, undef);
+        finish($claim);
+        prune($thread);
+        is_deeply left_of('checkpoint_snapshots', $thread), [ $count > 2 ? $parent : (), @kids, $last ],
+            "prune @{[ $count > 2 ? 'keeps' : 'deletes' ]} a snapshot with $count remaining children when two fit";
+    }
+    set_deletion_bytes(4_000_000);
+};
+
 done_testing;

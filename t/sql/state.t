@@ -220,6 +220,26 @@ subtest 'the history of a thread has its checkpoints, newest first' => sub {
     is +($play->api('get_history', AgentSQL::uuid(), '{}'))[0], 'thread_not_found', 'an unknown thread';
 };
 
+subtest 'a page of the history ends after 10,000 checkpoints, or 16 MB of their metadata, that do not match' => sub {
+    for my $case ([ 10_003, 1, 3 ], [ 23, 1_000_000, 7 ]) {
+        my ($count, $bytes, $last) = @$case;
+        my $thread = $play->thread;
+        my $id = sub { return sprintf '00000000-0000-7000-8000-%012d', $_[0] };
+        $session->query("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_ns, checkpoint_id, channels, next, tasks, metadata,
+            state_bytes, created_at)
+            select '$deployment', '$thread', '', ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, '{}', '[]', '[]',
+                json_build_object('step', n, 'text', repeat('x', $bytes)), 2, now()
+            from generate_series(1, $count) n");
+        my $page = sub {
+            my $request = AgentSQL::Session::literal(AgentSQL::encode({ metadata => { step => 1 }, before => $_[0] }));
+            my ($row) = $session->query("select code, body, next from agent.get_history('$deployment', '$thread', $request)");
+            return ($row->[0], [ map { $_->{metadata}{step} } @{ AgentSQL::decode($row->[1]) } ], $row->[2]);
+        };
+        is_deeply [ $page->() ], [ 'ok', [], $id->($last) ], "a page without a match of $count checkpoints with $bytes bytes ends at checkpoint $last";
+        is_deeply [ $page->($id->($last)) ], [ 'ok', [1], '' ], "the page after checkpoint $last of $count has the one that matches";
+    }
+};
+
 subtest 'metadata of a state has each member once, whatever the runner sends' => sub {
     my $claim = leased($play->thread);
     my $item = AgentSQL::Play::checkpoint($claim);
