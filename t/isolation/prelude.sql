@@ -18,6 +18,7 @@ begin
     delete from agent.checkpoints;
     delete from agent.checkpoint_items;
     delete from agent.usage_events;
+    delete from agent.webhook_outbox;
     delete from agent.runs;
     delete from agent.threads;
     delete from agent.workers;
@@ -58,6 +59,18 @@ $$;
 create function public.claim(p_limit integer) returns text language sql as $$
     select coalesce(string_agg(right(c.run_id::text, 1), ' ' order by c.run_id), 'none')
       from public.worker w, agent.claim_runs(w.worker_id, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', '{1}', array[p_limit], '{16}', p_limit, 1000000) c
+$$;
+
+create function public.due_webhook(p_run integer) returns void language sql as $$
+    insert into agent.webhook_outbox (deployment_id, run_id, thread_id, url, body, body_bytes, due_at, created_at)
+    values ('00000000-0000-0000-0000-000000000001', public.id('b', p_run), public.id('a', 1), 'https://hooks.example/', '{}', 2,
+            agent.now(), agent.now())
+$$;
+
+-- Numbers of the runs of the claimed webhooks.
+create function public.claim_webhooks(p_limit integer) returns text language sql as $$
+    select coalesce(string_agg(right(c.run_id::text, 1), ' ' order by c.run_id), 'none')
+      from public.worker w, agent.claim_webhooks(w.worker_id, p_limit, 64, 1000000, 30, '{}', 0, 0) c
 $$;
 
 create function public.item(p_run integer, p_message json) returns json language sql as $$

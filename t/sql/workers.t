@@ -165,17 +165,4 @@ subtest 'dead workers are deleted after a week' => sub {
     is $session->value("select count(*) from agent.workers where worker_id = $worker"), 0;
 };
 
-subtest 'mark_worker_dead waits for a claim and releases the claimed runs' => sub {
-    my $worker = $play->worker;
-    my $run = $play->run($play->thread);
-    my @sessions = map { $db->session } 1, 2;
-    $sessions[0]->query('begin');
-    is scalar $sessions[0]->query("select run_id from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', '{1}', '{9}', '{16}', 50, 1000000)"), 1;
-    $sessions[1]->send("select outcome from agent.mark_worker_dead($worker, false, 100)");
-    $sessions[0]->query('commit');
-    is $sessions[1]->receive, 'requeued';
-    is $play->queue($run)->{state}, 'ready';
-    finish_all();
-};
-
 done_testing;
