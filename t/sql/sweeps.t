@@ -71,14 +71,14 @@ subtest 'what is left of one thread, however much is added to it, keeps none fro
             $session->query("insert into agent.$other $insert from generate_series(11, 11) n");
         }
         my @left = sort keys %key_of;
-        # One of ten at random: none is left with a probability of 1 - 1e-20.
-        for (1 .. 500) {
+        # Ten rows of one kind, and four of others.
+        for (1 .. 14) {
             $session->value('select agent.sweep_state()');
             $session->query($fill);
             @left = grep { $session->value("select count(*) from agent.$_ where thread_id = '$victim'") } @left;
             last if !@left;
         }
-        is "@left", '', "ten rows in $kind";
+        is "@left", '', "each row has its turn after those that have waited longer, beside a thread that always has ten rows in $kind";
         $session->query("delete from agent.$_") for keys %key_of;
     }
 };
@@ -92,6 +92,47 @@ subtest 'two sweeps do not wait for each other, nor a deletion for a sweep' => s
     is $other->value("select agent.delete_items('$AgentSQL::DEPLOYMENT', '$thread', 1000000)"), 1_000_000;
     $session->query('commit');
     is +(positions($thread))[0], 0;
+};
+
+subtest 'two sweeps at the same time take different threads' => sub {
+    my $play = AgentSQL::Play->new($session);
+    my ($first, $second) = map { $play->thread } 1, 2;
+    my $other = AgentSQL::Play->new($db->session)->session;
+    my %row = (
+        run_sweeps => '(deployment_id, thread_id, run_id) select %s, gen_random_uuid()',
+        write_sweeps => "(deployment_id, thread_id, checkpoint_ns, checkpoint_id, deletions) select %s, '', gen_random_uuid(), 1",
+        item_sweeps => '(deployment_id, thread_id, list_id, first, is_snapshot) select %s, 1, 0, true',
+        blob_sweeps => '(deployment_id, thread_id, due_at) select %s, now()',
+    );
+    for my $kind (sort keys %row) {
+        for my $thread ($first, $second) {
+            $session->query("insert into agent.$kind " . sprintf $row{$kind}, "'@{[ $play->deployment ]}', '$thread'");
+        }
+        $session->query('begin');
+        is $session->value('select agent.sweep_state()'), 1, "one of two rows in $kind is swept";
+        is $other->value('select agent.sweep_state()'), 1, "the other row in $kind is swept at the same time";
+        $session->query('commit');
+        is $session->value("select count(*) from agent.$kind"), 0, "two sweeps at the same time leave no row in $kind";
+    }
+    $other->close;
+};
+
+subtest 'a thread with more unused blobs than one sweep deletes waits after others' => sub {
+    my $play = AgentSQL::Play->new($session);
+    my ($long, $short) = map { $play->thread } 1, 2;
+    for ([ $long, 3000, 2 ], [ $short, 1, 1 ]) {
+        my ($thread, $count, $seconds) = @$_;
+        my $key = "'@{[ $play->deployment ]}', '$thread'";
+        $session->query("insert into agent.checkpoint_blobs (deployment_id, thread_id, digest, part, parts, stored_parts, uses, type, is_text, content)
+            select $key, gen_random_uuid(), 0, 1, 1, 0, 'json', true, '1' from generate_series(1, $count)");
+        $session->query("insert into agent.blob_sweeps (deployment_id, thread_id, due_at) select $key, now() - interval '$seconds s'");
+    }
+    my $blobs = sub { return $session->value("select count(*) from agent.checkpoint_blobs where thread_id = '$_[0]'") };
+    $session->value('select agent.sweep_state()') for 1, 2;
+    is $blobs->($short), 0, 'a sweep of blobs takes the thread that has waited longest, not the one of the sweep before';
+    cmp_ok $blobs->($long), '>', 1000, 'a sweep leaves blobs of a thread with 3,000 to later ones';
+    1 while $session->value('select agent.sweep_state()');
+    is $blobs->($long), 0, 'later sweeps delete all blobs of the thread with 3,000';
 };
 
 # ---- events ----

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Deletes up to agent.deletion_bytes() of the blobs without uses of one thread, chosen at random from ten that are due:
--- each row counts as its stored size plus 3,000 bytes, for itself and two indexes.
+-- Deletes up to agent.deletion_bytes() of the blobs without uses of the thread that is due longest, which afterwards
+-- waits after all others that are due: each row counts as its stored size plus 3,000 bytes, for itself and two indexes.
 -- A thread with an unfinished run is postponed: the run may still use them.
 -- Returns: number of threads examined, 0 or 1: call again while it is 1.
--- Locks:   ten rows of agent.blob_sweeps and their threads, skipping locked ones.
+-- Locks:   a row of agent.blob_sweeps and its thread, skipping locked ones.
 create or replace function agent.sweep_blobs() returns integer
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -16,24 +16,19 @@ declare
     v_blob   record;
     v_rows   tid[] := '{}';
 begin
-    select d.* into v_row
-      from (
-            select w.deployment_id, w.thread_id, t.status
-              from agent.blob_sweeps w
-             cross join lateral (
-                    select x.status
-                      from agent.threads x
-                     where x.deployment_id = w.deployment_id
-                       and x.thread_id = w.thread_id
-                       for no key update skip locked
-                   ) t
-             where w.due_at <= v_now
-             order by w.due_at
-             limit 10
-               for update of w skip locked
-           ) d
-     order by random()
-     limit 1;
+    select w.deployment_id, w.thread_id, t.status into v_row
+      from agent.blob_sweeps w
+     cross join lateral (
+            select x.status
+              from agent.threads x
+             where x.deployment_id = w.deployment_id
+               and x.thread_id = w.thread_id
+               for no key update skip locked
+           ) t
+     where w.due_at <= v_now
+     order by w.due_at
+     limit 1
+       for update of w skip locked;
     if not found then
         return 0;
     elsif v_row.status = 'busy' then
@@ -66,6 +61,11 @@ begin
      where b.ctid = any (v_rows);
     if v_left > 0 then
         delete from agent.blob_sweeps w
+         where w.deployment_id = v_row.deployment_id
+           and w.thread_id = v_row.thread_id;
+    else
+        update agent.blob_sweeps w
+           set due_at = v_now
          where w.deployment_id = v_row.deployment_id
            and w.thread_id = v_row.thread_id;
     end if;

@@ -4,11 +4,11 @@
 -- 2. writes of other runs to deleted snapshots;
 -- 3. elements of a list that no checkpoint contains;
 -- 4. blobs without uses (agent.sweep_blobs).
--- A call executes the stage whose first row has waited longest; if all candidates of that stage are locked, the next
--- stage. The candidates are the ten rows that have waited longest. One of them is chosen at random, and afterwards
--- waits after all others: so no thread, however much is added to it, keeps another one from its turn.
+-- A call executes the stage whose first row has waited longest, for that row, which afterwards waits after all others:
+-- so no thread, however much is added to it, keeps another one from its turn. If the row is locked the next one of the
+-- stage is taken; if all are locked (in the first two stages the first ten), the next stage.
 -- Returns: number of runs, threads or lists examined, 0 or 1: call again while it is 1.
--- Locks:   the thread; for a list of checkpoints only its candidates in agent.item_sweeps. Locked ones are skipped.
+-- Locks:   the thread; for a list of checkpoints only its row of agent.item_sweeps. Locked ones are skipped.
 create or replace function agent.sweep_state() returns integer
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -39,19 +39,19 @@ begin
                     select c.*
                       from (
                             (select s.deployment_id, s.thread_id, s.run_id, null as checkpoint_ns,
-                                    null::uuid as checkpoint_id
+                                    null::uuid as checkpoint_id, s.due_at
                                from agent.run_sweeps s
                               where v_stage = 'run'
                               order by s.due_at
                               limit 10)
                             union all
-                            (select s.deployment_id, s.thread_id, null, s.checkpoint_ns, s.checkpoint_id
+                            (select s.deployment_id, s.thread_id, null, s.checkpoint_ns, s.checkpoint_id, s.due_at
                                from agent.write_sweeps s
                               where v_stage = 'write'
                               order by s.due_at
                               limit 10)
                            ) c
-                     order by random()
+                     order by c.due_at
                     offset 0
                    ) d
              cross join lateral (
@@ -86,26 +86,21 @@ begin
             end if;
             return 1;
         elsif v_stage = 'item' then
-            select d.* into v_list
-              from (
-                    select w.*
-                      from agent.item_sweeps w
-                      left join lateral (
-                            select x.thread_id
-                              from agent.threads x
-                             where w.is_snapshot
-                               and x.deployment_id = w.deployment_id
-                               and x.thread_id = w.thread_id
-                               for no key update skip locked
-                           ) t on true
-                     where not w.is_snapshot
-                        or t.thread_id is not null
-                     order by w.due_at
-                     limit 10
-                       for update of w skip locked
-                   ) d
-             order by random()
-             limit 1;
+            select w.* into v_list
+              from agent.item_sweeps w
+              left join lateral (
+                    select x.thread_id
+                      from agent.threads x
+                     where w.is_snapshot
+                       and x.deployment_id = w.deployment_id
+                       and x.thread_id = w.thread_id
+                       for no key update skip locked
+                   ) t on true
+             where not w.is_snapshot
+                or t.thread_id is not null
+             order by w.due_at
+             limit 1
+               for update of w skip locked;
             continue when not found;
             perform agent.delete_items(
                 v_list.deployment_id, v_list.thread_id, agent.deletion_bytes(), v_list.list_id);
