@@ -46,7 +46,8 @@ static const char *print_twice(const agent_graph_t *first,
     return apr_psprintf(
         pool,
         "%s: expected each name %sonce in a deployment, got '%s' of "
-        "'%s' at %s:%d and at %s:%d",
+        "'%s' at %s:%d and at %s:%d: rename one, or declare it in a virtual "
+        "host with an AgentDeployment of its own",
         agent_graph_directive(second), what, name, first->deployment,
         first->directive->filename, first->directive->line_num,
         second->directive->filename, second->directive->line_num);

@@ -110,6 +110,22 @@ static apr_status_t cancel_by_ids(agent_call_t *call, const char *action)
     return found ? APR_SUCCESS : APR_EGENERAL;
 }
 
+/* The reason of a cancel is that of one run. */
+static apr_status_t refuse_reason(agent_call_t *call)
+{
+    const char *reason = NULL;
+
+    if (agent_request_text(&reason, call, "reason", HUGE_STRING_LEN)
+        != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    return reason == NULL ? APR_SUCCESS
+                          : agent_error_set(&call->err, AGENT_E_INVALID,
+                                            "Query parameter reason: expected "
+                                            "none: it is that of one run.",
+                                            NULL, call->pool);
+}
+
 int agent_handle_run_cancel_many(agent_call_t *call)
 {
     const char *action = "interrupt";
@@ -119,6 +135,7 @@ int agent_handle_run_cancel_many(agent_call_t *call)
 
     if (agent_request_word(&action, call, "action", agent_cancel_actions)
             != APR_SUCCESS
+        || refuse_reason(call) != APR_SUCCESS
         || agent_request_body(&value, call) != APR_SUCCESS
         || agent_schema_cancel(&call->fields, value, &call->err, call->pool)
             != APR_SUCCESS) {

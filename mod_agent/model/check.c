@@ -218,7 +218,7 @@ apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
     if (object == NULL || !(number >= check->low && number <= check->high)) {
         return agent_check_refuse(path,
                                   apr_psprintf(path->pool,
-                                               "a number from %.0f to %.0f",
+                                               "a number from %g to %.0f",
                                                check->low, check->high));
     }
     return APR_SUCCESS;
