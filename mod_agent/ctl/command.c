@@ -88,8 +88,8 @@ static void block_signals(int how)
 /* The program is the leader of a process group, so that all of it can be
  * killed, and has no descriptor of this process: one of a terminal could be
  * read from. */
-static int spawn(program_t *program, const char *const *argv, int output,
-                 int errors)
+static int spawn(program_t *program, const char *directory,
+                 const char *const *argv, int output, int errors)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -99,6 +99,9 @@ static int spawn(program_t *program, const char *const *argv, int output,
     sigemptyset(&none);
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
+    if (directory != NULL) {
+        posix_spawn_file_actions_addchdir_np(&actions, directory);
+    }
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
                                      O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
@@ -130,14 +133,15 @@ static bool open_pipe(int *ends)
 }
 
 /* errors: whether standard error has a pipe of its own. */
-static bool start(program_t *program, const char *const *argv, bool errors,
-                  bool is_quiet)
+static bool start(program_t *program, const char *directory,
+                  const char *const *argv, bool errors, bool is_quiet)
 {
     int out[2] = {-1, -1};
     int err[2] = {-1, -1};
     bool opened = open_pipe(out) && (!errors || open_pipe(err));
-    int error = opened ? spawn(program, argv, out[1], errors ? err[1] : out[1])
-                       : errno;
+    int error = opened
+        ? spawn(program, directory, argv, out[1], errors ? err[1] : out[1])
+        : errno;
 
     if (!opened || error != 0) {
         close_pipe(out);
@@ -325,15 +329,17 @@ static int finish(program_t *program, bool is_quiet)
     return -1;
 }
 
-static int execute(const char *const *argv, output_t *output, apr_time_t end,
-                   bool is_quiet)
+/* directory: NULL for that of this process. */
+static int execute(const char *directory, const char *const *argv,
+                   output_t *output, apr_time_t end, bool is_quiet)
 {
     program_t program;
     const char *problem;
     int status = -1;
 
     block_signals(SIG_BLOCK);
-    if (ending == 0 && start(&program, argv, output != NULL, is_quiet)) {
+    if (ending == 0
+        && start(&program, directory, argv, output != NULL, is_quiet)) {
         problem = program.ended < 0
             ? "cannot be waited for: pidfd_open(2) needs Linux 5.3"
             : follow(&program, output, is_quiet ? NULL : stderr, end);
@@ -351,15 +357,21 @@ static int execute(const char *const *argv, output_t *output, apr_time_t end,
 
 int ctl_command_run(const char *const *argv)
 {
-    return execute(argv, NULL, APR_INT64_MAX, false);
+    return execute(NULL, argv, NULL, APR_INT64_MAX, false);
+}
+
+int ctl_command_run_in(const char *directory, const char *const *argv)
+{
+    return execute(directory, argv, NULL, APR_INT64_MAX, false);
 }
 
 int ctl_command_read(char **output, const char *const *argv, int timeout_sec,
                      bool is_quiet, apr_pool_t *pool)
 {
     output_t text = {.pool = pool};
-    int status = execute(
-        argv, &text, apr_time_now() + apr_time_from_sec(timeout_sec), is_quiet);
+    int status = execute(NULL, argv, &text,
+                         apr_time_now() + apr_time_from_sec(timeout_sec),
+                         is_quiet);
 
     *output = apr_pstrdup(pool, "");
     if (text.length > 0) {

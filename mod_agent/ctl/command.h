@@ -19,7 +19,7 @@ void ctl_command_init(void);
 int ctl_command_signal(void);
 
 /*
- * Both look for argv[0] in PATH, unless it has a slash; argv ends with NULL.
+ * All look for argv[0] in PATH, unless it has a slash; argv ends with NULL.
  * The program has no descriptor of this process, and control characters in what
  * is printed of it are replaced. When it has ended, all processes that it has
  * left are killed, and this process must have no other children.
@@ -29,6 +29,9 @@ int ctl_command_signal(void);
  * its exit status; -1, after printing why, if it could not be started or was
  * killed. */
 int ctl_command_run(const char *const *argv);
+
+/* The same, with another working directory; argv[0] is searched in PATH. */
+int ctl_command_run_in(const char *directory, const char *const *argv);
 
 /*
  * Executes a program, and sets *output to its standard output, in pool;

@@ -49,12 +49,14 @@ static bool install_tsx(const ctl_build_t *build)
         apr_pstrcat(build->pool, source, "package-lock.json", NULL),
         ".agent/tsx/", NULL};
     const char *const make[] = {"mkdir", "-p", TSX, NULL};
-    const char *const install[] = {"npm",        "--prefix",  TSX, "ci",
-                                   "--no-audit", "--no-fund", NULL};
+    /* In that folder: --prefix would move npm's global configuration too, with
+     * its registry, its proxy and its certificates. */
+    static const char *const install[] = {"npm", "ci", "--no-audit",
+                                          "--no-fund", NULL};
 
     ctl_step("Installing tsx, for TypeScript, in " TSX);
     if (ctl_command_run(make) == 0 && ctl_command_run(copy) == 0
-        && ctl_command_run(install) == 0) {
+        && ctl_command_run_in(TSX, install) == 0) {
         return true;
     }
     ctl_error("tsx could not be installed");

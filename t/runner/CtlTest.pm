@@ -24,9 +24,11 @@ my $number = 0;
 our $interpreter = "$top/interpreter";
 write_file($interpreter, <<'SH');
 #!/bin/sh
-printf '%s|%s\n' "$(id -u)" "$*" >>.agent/said
-cut -d" " -f6 /proc/self/stat >>.agent/session
-env >>.agent/environment
+test -d .agent && out=.agent || out=..
+printf '%s|%s\n' "$(id -u)" "$*" >>$out/said
+pwd >>$out/folders
+cut -d" " -f6 /proc/self/stat >>$out/session
+env >>$out/environment
 case "$*" in
 --version) echo "v$(cat version)" ;;
 -c*version_info*) cat version ;;
@@ -39,8 +41,8 @@ SH
 chmod 0755, $interpreter;
 # The npm beside it does nothing else.
 symlink 'interpreter', "$top/npm" or die "npm: $!\n";
-make_path("$top/runners/node");
-write_file("$top/runners/node/$_", '{}') for qw(package.json package-lock.json);
+make_path("$top/runners/$_") for qw(node python);
+write_file("$top/runners/node/$_", '{}') for qw(main.mjs package.json package-lock.json);
 
 # A folder with these files, of the server's user.
 sub application {
@@ -57,14 +59,14 @@ sub application {
     return $directory;
 }
 
-# {status, output, said, environment}: both outputs together, the lines of the
-# interpreter, and its environment.
+# {status, output, said, environment, folders}: both outputs together, the lines of the
+# interpreter, its environment, and its working directories.
 sub build {
     my ($directory, @options) = @_;
     my $command = join ' ', map { "'$_'" } $program, 'build', '--runners', "$top/runners", @options, $directory;
     my $output = qx($command 2>&1);
     my $status = $? >> 8;
-    return { status => $status, output => $output, map { $_ => slurp("$directory/.agent/$_") } qw(said environment) };
+    return { status => $status, output => $output, map { $_ => -e "$directory/.agent/$_" ? slurp("$directory/.agent/$_") : '' } qw(said environment folders) };
 }
 
 sub build_python { my ($directory, @options) = @_; return build($directory, '--python', $interpreter, @options) }

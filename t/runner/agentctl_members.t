@@ -149,6 +149,8 @@ like $config->{environment}, qr/^PIP_CONFIG_FILE=\.\/pip\.conf$/m, 'pip_config_f
 for my $ending (qw(ts tsx mts cts jsx)) {
     my $built = build_with('javascript', { graphs => { g => "./g.$ending:graph" } });
     like $built->{output}, qr/^==> Installing tsx/m, "graphs: a file .$ending gets tsx";
+    like $built->{folders}, qr{/\.agent/tsx$}m, "graphs: npm installs it in its folder";
+    unlike $built->{said}, qr/--prefix/, 'graphs: npm keeps its global configuration';
 }
 unlike build_with('javascript', { graphs => { g => './a.ts.mjs:graph' } })->{output}, qr/tsx/, 'graphs: another does not';
 
