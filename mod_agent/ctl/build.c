@@ -69,7 +69,7 @@ int ctl_build(ctl_build_t *build)
     if (!ctl_user_become(build)) {
         return 1;
     }
-    if (!ctl_manifest_read(build)) {
+    if (!ctl_manifest_read(build) || !ctl_report_has_runner(build)) {
         return 2;
     }
     lock = lock_folder(build);

@@ -36,8 +36,8 @@ typedef struct ctl_build_t {
  * Builds application.directory, which is absolute: becomes the user, reads
  * langgraph.json, installs the dependencies, imports every graph, and prints
  * what it does and found. Returns the exit status: 0; 1, if something failed;
- * 2, if langgraph.json cannot be used. Everything that reads or executes files
- * of the application has the user's rights only.
+ * 2, if langgraph.json or the folder of the runners cannot be used. Everything
+ * that reads or executes files of the application has the user's rights only.
  */
 int ctl_build(ctl_build_t *build);
 

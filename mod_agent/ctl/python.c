@@ -58,7 +58,9 @@ static const char *find_python(const ctl_build_t *build, int wanted)
         : "python3";
 }
 
-static bool check_version(const char *python, int wanted, int found)
+/* remedy: for a Python that is too old. */
+static bool check_version(const char *python, int wanted, int found,
+                          const char *remedy)
 {
     int oldest = wanted > 0 ? wanted : 300 + OLDEST_MINOR;
 
@@ -68,9 +70,8 @@ static bool check_version(const char *python, int wanted, int found)
         return false;
     }
     if (found < oldest) {
-        ctl_error("%s is Python 3.%d, and 3.%d is needed: give --python, or "
-                  "install uv, which finds or downloads it",
-                  python, found - 300, oldest - 300);
+        ctl_error("%s is Python 3.%d, and 3.%d is needed: %s", python,
+                  found - 300, oldest - 300, remedy);
         return false;
     }
     if (wanted > 0 && found != wanted) {
@@ -100,31 +101,39 @@ static bool make_with_python(const ctl_build_t *build, int wanted)
     int found = read_version(python, build->pool);
     const char *const argv[] = {python, "-m", "venv", VENV, NULL};
 
-    if (!check_version(python, wanted, found)) {
+    if (!check_version(python, wanted, found,
+                       "give --python, or install uv, which finds or "
+                       "downloads it")) {
         return false;
     }
     ctl_step("Creating " VENV " with Python 3.%d", found - 300);
     return ctl_command_run(argv) == 0;
 }
 
-/* One that uv made has no pip. */
-static bool is_usable(bool with_uv, apr_pool_t *pool)
+/* Returns the version of the one that is there; 0: it cannot be used. One that
+ * uv made has no pip. */
+static int find_usable(bool with_uv, apr_pool_t *pool)
 {
     static const char *const argv[] = {CTL_PYTHON, "-m", "pip", "--version",
                                        NULL};
+    int found = read_version(CTL_PYTHON, pool);
     char *text;
 
-    return read_version(CTL_PYTHON, pool) > 0
-        && (with_uv
-            || ctl_command_read(&text, argv, PROBE_SEC, true, pool) == 0);
+    return found > 0
+            && (with_uv
+                || ctl_command_read(&text, argv, PROBE_SEC, true, pool) == 0)
+        ? found
+        : 0;
 }
 
 static bool make_venv(const ctl_build_t *build, bool with_uv)
 {
     int wanted = wanted_version(build);
+    int found = build->python == NULL ? find_usable(with_uv, build->pool) : 0;
 
-    if (build->python == NULL && is_usable(with_uv, build->pool)) {
-        return true;
+    if (found > 0) {
+        return check_version(CTL_PYTHON, wanted, found,
+                             "remove " VENV ", and build again");
     }
     return with_uv ? make_with_uv(build, wanted)
                    : make_with_python(build, wanted);

@@ -2,7 +2,9 @@
 /* The graphs as the runner reports them; see report.h. */
 #include "report.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <apr_strings.h>
 
@@ -150,14 +152,30 @@ static bool print_graph(const ctl_build_t *build, const char *name,
     return true;
 }
 
+static const char *get_runner(const ctl_build_t *build)
+{
+    return apr_pstrcat(
+        build->pool, build->runners,
+        build->application.is_node ? "/node/main.mjs" : "/python", NULL);
+}
+
+bool ctl_report_has_runner(const ctl_build_t *build)
+{
+    const char *runner = get_runner(build);
+
+    if (access(runner, R_OK) == 0) {
+        return true;
+    }
+    ctl_error("%s: %s: give --runners FOLDER, where mod_agent's runners are",
+              runner, strerror(errno));
+    return false;
+}
+
 bool ctl_report_graphs(const ctl_build_t *build)
 {
-    bool is_node = build->application.is_node;
-    const char *const argv[] = {
-        is_node ? build->node : CTL_PYTHON,
-        apr_pstrcat(build->pool, build->runners,
-                    is_node ? "/node/main.mjs" : "/python", NULL),
-        "--check", NULL};
+    const char *const argv[] = {build->application.is_node ? build->node
+                                                           : CTL_PYTHON,
+                                get_runner(build), "--check", NULL};
     json_object *graphs;
     char *text;
     bool done;

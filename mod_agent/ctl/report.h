@@ -5,6 +5,9 @@
 
 #include "build.h"
 
+/* Whether the user can read the runner of the application; prints why not. */
+bool ctl_report_has_runner(const ctl_build_t *build);
+
 /* Has the runner import every graph, and prints for each the properties of
  * its schemas, or the error with the file that has it. Returns false if a graph
  * failed. */

