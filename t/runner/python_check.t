@@ -69,6 +69,7 @@ for (
 
 ($status, $output, $errors) = check($good, 'python3');
 is $status, 2, 'check: the status is 2 without LangGraph';
-like $errors, qr/has no LangGraph/, 'check: the log says that it is missing';
+like $errors, qr/no LangGraph can be imported by \S+python3\S*: \w+ is missing; run `agentctl build \Q$good\E`/,
+    'check: the log names what is missing, the application and the remedy';
 
 done_testing;

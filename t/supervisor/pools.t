@@ -118,7 +118,7 @@ subtest 'a runner is refused at once if the spawner has too few descriptors for 
 subtest 'a deployment whose runners cannot start delays no other one' => sub {
     my $sv = TestSupervisor->start($pg, node => 'pools', timing_ms => fast_timing(),
         graphs => { agent => { start => 'exit' }, 'desk/agent' => {} });
-    $sv->wait_log(qr/AGT0337: 4 runners in a row ended .*deployment default/);
+    $sv->wait_log(qr/AGT0337: 4 runners in a row ended .*\(pool \S/);
     wait_all_final('success', create_each(3, { do => 'noop' }, @DESK));
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };

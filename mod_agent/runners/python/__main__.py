@@ -26,6 +26,7 @@ if __name__ == "__main__":
     try:
         from agent_runner import command_line
     except ModuleNotFoundError as error:
-        print(f"agent runner: {sys.executable} has no LangGraph: {error}", file=sys.stderr)
+        print(f"agent runner: no LangGraph can be imported by {sys.executable}: {error.name or error} is missing; run "
+              f"`agentctl build {os.getcwd()}`, with langgraph among the dependencies", file=sys.stderr)
         sys.exit(2)
     command_line.main(sys.argv[1:])

@@ -108,8 +108,8 @@ void agent_pool_count_failure(agent_runner_pool_t *pool,
     if (pause->failures > 3) {
         agent_report_repeat(context, AGENT_LOG_ERR, "AGT0337", 0,
                             "%d runners in a row ended right after their start "
-                            "(deployment %s)",
-                            pause->failures, pool->config->deployment);
+                            "(pool %s)",
+                            pause->failures, pool->config->name);
     }
 }
 
