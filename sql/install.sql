@@ -71,6 +71,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/render_time.sql
 \ir functions/inline/render_cancel_reason.sql
 \ir functions/inline/render_run.sql
+\ir functions/inline/pick_command.sql
 \ir functions/inline/stored_bytes.sql
 \ir functions/inline/stored_run_bytes.sql
 \ir functions/inline/value_bytes.sql

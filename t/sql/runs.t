@@ -45,6 +45,17 @@ subtest 'input keeps the exact text of the client' => sub {
     is index($body, $input) >= 0, 1;
 };
 
+subtest 'a command without a value is none' => sub {
+    for my $empty ('{}', 'null', '{"resume": null}', '{"update": { }, "goto": [ ], "resume": null}', '{"update": [], "goto": ""}') {
+        my ($code, $body) = $play->try_run($play->thread, request => qq({"command": $empty}));
+        is AgentSQL::decode($body)->{kwargs}{command}, undef, $empty;
+    }
+    for my $given ('{"resume": ""}', '{"resume": false}', '{"resume": {}}', '{"update": {"a": null}}', '{"update": [["a", 1]]}', '{"goto": "a"}') {
+        my ($code, $body) = $play->try_run($play->thread, request => qq({"command": $given}));
+        ok index($body, $given) >= 0, $given;
+    }
+};
+
 subtest 'timestamps are in UTC with six digits whatever the session\'s time zone' => sub {
     my $session = $play->session;
     my $thread = $play->thread;

@@ -34,7 +34,7 @@ begin
     values (
         p_thread.deployment_id, p_run_id, p_thread.thread_id, p_thread.run_seq,
         p_assistant.assistant_id, p_assistant.graph_id, p_strategy,
-        coalesce(p_request.metadata, '{}'), p_request.input, p_request.command,
+        coalesce(p_request.metadata, '{}'), p_request.input, agent.pick_command(p_request.command),
         agent.merge_config(
             p_assistant.config, p_request.config,
             p_assistant.metadata || p_thread.metadata,
