@@ -54,29 +54,34 @@ static const char *print_type(json_object *value)
                          : json_type_to_name(json_object_get_type(value));
 }
 
-static const char *print_line(const char *text, size_t offset, apr_pool_t *pool)
+/* Where the scan has stopped; the column is in bytes, from 1. Equal keys are
+ * found at the end of their object: the pointer says where they are. */
+static const char *print_place(const char *text, const agent_scan_t *scan,
+                               apr_pool_t *pool)
 {
     int line = 1;
+    size_t begin = 0;
 
-    for (size_t i = 0; i < offset; i++) {
-        line += text[i] == '\n';
+    for (size_t i = 0; i < scan->offset; i++) {
+        if (text[i] == '\n') {
+            line++;
+            begin = i + 1;
+        }
     }
-    return apr_psprintf(pool, "line %d", line);
+    return scan->code == AGENT_SCAN_DUPLICATE
+        ? apr_psprintf(pool, "line %d, %s", line,
+                       agent_scan_pointer(scan, pool))
+        : apr_psprintf(pool, "line %d, column %d", line,
+                       (int)(scan->offset - begin) + 1);
 }
 
 static const char *refuse_text(const reading_t *reading,
                                const agent_scan_t *scan, const char *text)
 {
-    const char *pointer = agent_scan_pointer(scan, reading->temp_pool);
-    const char *place = scan->code == AGENT_SCAN_DUPLICATE
-        ? apr_pstrcat(reading->temp_pool, ", ", pointer, NULL)
-        : "";
-
-    return refuse(
-        reading, "JSON",
-        apr_psprintf(reading->temp_pool, "%s%s: it %s",
-                     print_line(text, scan->offset, reading->temp_pool), place,
-                     agent_scan_reason(scan->code)));
+    return refuse(reading, "JSON",
+                  apr_psprintf(reading->temp_pool, "%s: it %s",
+                               print_place(text, scan, reading->temp_pool),
+                               agent_scan_reason(scan->code)));
 }
 
 /* ---- the file ---- */
@@ -163,6 +168,9 @@ static const char *parse(json_object **out, const reading_t *reading)
 
     if (problem != NULL) {
         return problem;
+    }
+    if (length == 0) {
+        return refuse(reading, "JSON", "an empty file");
     }
     if (!agent_scan_json(&scan, text, length)) {
         return refuse_text(reading, &scan, text);

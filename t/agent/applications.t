@@ -172,7 +172,7 @@ refused('a missing directory', qr{line \d+ of .*AgentApplication x: expected a d
 refused('a file in place of a directory', qr{expected a directory, got '$node' \(not a directory\)}, $BASE, "AgentApplication x $node");
 refused('a directory without langgraph.json', qr{expected a readable regular file .* got '$dir/empty/langgraph\.json' \(No such file},
     $BASE, "AgentApplication x $dir/empty");
-refused('a langgraph.json that is not JSON', qr{expected JSON in $dir/odd/langgraph\.json, got line 3}, $BASE, "AgentApplication x $dir/odd");
+refused('a langgraph.json that is not JSON', qr{expected JSON in $dir/odd/langgraph\.json, got line 3, column \d+: it is not JSON}, $BASE, "AgentApplication x $dir/odd");
 refused('a name with a slash', qr{AgentApplication: expected a name of letters.*got 'a/b'}, $BASE, "AgentApplication a/b $tools");
 refused('an unknown third argument', qr{AgentApplication x: expected ignore-auth or nothing.*got 'now'}, $BASE, "AgentApplication x $tools now");
 refused('a graph of two applications', qr{AgentApplication: expected each name once in a deployment, got 'counter' of 'default' at \S+:\d+ and at},

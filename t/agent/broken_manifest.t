@@ -37,11 +37,11 @@ sub refused {
 my $named = qr{AgentApplication shop: expected .*\Q$file\E}s;
 for my $case (
     [ 'a file of 300 KB', graphs(x => 'x' x 300_000), qr{of less than 256 KB, got '\Q$file\E' \(File too large} ],
-    [ 'a nesting of 100,000 levels', '[' x 100_000, qr{\Q$file\E, got line 1: it is nested deeper than 128 levels} ],
-    [ 'a number of 100,000 digits', '{"graphs": ' . '1' x 100_000 . '}', qr{\Q$file\E, got line 1: it contains a number of more than 40 digits} ],
-    [ 'the character U+0000', qq({"graphs": {"a\\u0000b": "./a.py:g"}}), qr{\Q$file\E, got line 1: it contains the character U\+0000} ],
+    [ 'a nesting of 100,000 levels', '[' x 100_000, qr{\Q$file\E, got line 1, column 129: it is nested deeper than 128 levels} ],
+    [ 'a number of 100,000 digits', '{"graphs": ' . '1' x 100_000 . '}', qr{\Q$file\E, got line 1, column \d+: it contains a number of more than 40 digits} ],
+    [ 'the character U+0000', qq({"graphs": {"a\\u0000b": "./a.py:g"}}), qr{\Q$file\E, got line 1, column \d+: it contains the character U\+0000} ],
     [ 'a file of zeros', "\0" x 1000, $named ],
-    [ 'an empty file', '', $named ],
+    [ 'an empty file', '', qr{\Q$file\E, got an empty file} ],
     [ 'graphs that are a list', '{"graphs": []}', qr{expected an object with 1 to 200 graphs as graphs in \Q$file\E, got array} ],
     [ 'a graph that is a number', '{"graphs": {"a": 7}}', qr{expected FILE:NAME as graphs\.a in \Q$file\E, got int} ],
     [ 'dependencies that are a text', graphs(dependencies => '.'), qr{expected a list of texts as dependencies in \Q$file\E, got string} ],

@@ -169,11 +169,12 @@ static void a_member_of_another_type_is_refused(void **state)
 static void an_error_names_the_line_or_the_member(void **state)
 {
     static const refusal_t rows[] = {
-        {"", "JSON", "line 1: it is not JSON"},
-        {"{\n\"graphs\": {\n,}}", "JSON", "line 3: it is not JSON"},
+        {"", "JSON", "an empty file"},
+        {" ", "JSON", "line 1, column 2: it is not JSON"},
+        {"{\n\"graphs\": {\n,}}", "JSON", "line 3, column 1: it is not JSON"},
         {"{\n\"graphs\": {\"a\":\"a.py:g\",\n\"a\":\"a.py:g\"}}", "JSON",
          "line 3, /graphs/a: it is a duplicate key"},
-        {"{\"x\":\"\xff\"}", "JSON", "line 1: it is not valid UTF-8"},
+        {"{\"x\":\"\xff\"}", "JSON", "line 1, column 8: it is not valid UTF-8"},
         {"[]", "an object", "array"},
         {"{}", "an object with 1 to 200 graphs as graphs", "nothing"},
         {"{\"graphs\":null}", "an object with 1 to 200 graphs as graphs",
