@@ -6,7 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use File::Temp qw(tempdir);
 use POSIX qw(mkfifo);
-use PythonRunner qw(in_all_versions);
+use PythonRunner qw(python in_all_versions);
 use RunnerTest qw(lines_of events_of);
 use Test::More;
 
@@ -56,6 +56,25 @@ sub pong {
 
 sub status { my ($runner, %input) = @_; return ($runner->run(graph_id => 'plain', input => {%input}))[-1]{status} }
 
+# The output of a case of executor_cases.py.
+sub found {
+    my ($case) = @_;
+    open my $out, '-|', 'timeout', '-s', 'KILL', '60', python(), "$FindBin::Bin/executor_cases.py", $case or die "python: $!\n";
+    chomp(my @lines = <$out>);
+    close $out;
+    return join "\n", @lines;
+}
+
+subtest 'the executor' => sub {
+    is found('recover'), 'requests: [True, False]', 'its request for another process is taken back when threads return';
+    is found('refuse'), 'values: True 0 1 2 3 4 refused: True', 'functions for which no thread can be started wait for one that executes another';
+    is found('refuse_first'), qq{first: [RuntimeError("can't start new thread")]}, 'without any thread a function fails';
+    is found('refuse_lost'), 'values: True 2 refused: True', 'when the only threads execute code of runs that have ended, the process ends unless they return';
+    is found('meet'), 'values: True 2 3 calls: 2 3', 'a thread that becomes free while another one cannot be started executes the function once';
+    like found('block'), qr/^log: agent runner: runs wait for threads, .*: 33 execute and 1 wait of run blocked of graph graph$/,
+        'the log names a run whose functions wait for each other';
+};
+
 in_all_versions(sub {
     my (undef, $version) = @_;
     my @version = $version eq 'newest' ? () : (version => $version);
@@ -94,6 +113,36 @@ in_all_versions(sub {
         open my $opened, '+<', $pipe or die "$pipe: $!\n";
         syswrite $opened, 'x' x (LOST + SHARE);
         ok start_crowd($runner, make_pipe(), SHARE, SHARE), 'threads that return are used again';
+        close $opened;
+    };
+
+    subtest 'threads of many runs that return soon do not make the process ask for another' => sub {
+        my $runner = runner(@version);
+        my $pipe = make_pipe();
+        lose($runner, $pipe, SHARE, SHARE, 2);
+        ok !pong($runner, 1)->{spent}, 'no replacement is asked for before a line of the log has named them';
+        is status($runner, do => 'report soon'), 'success', 'the runner reports soon';
+        lose($runner, make_pipe(), 1);
+        open my $opened, '+<', $pipe or die "$pipe: $!\n";
+        syswrite $opened, 'x' x (2 * SHARE + 2);
+        ok start_crowd($runner, make_pipe(), SHARE, SHARE), 'the threads are used again';
+        ok !pong($runner, 2)->{spent}, 'nor after they have returned';
+        close $opened;
+    };
+
+    subtest 'a request for another process is taken back before it was sent' => sub {
+        my $runner = runner(@version);
+        my $pipe = make_pipe();
+        is status($runner, do => 'report soon'), 'success', 'the runner reports soon';
+        lose($runner, $pipe, SHARE, 2);
+        $runner->wait_for_io while $runner->log_text !~ /should get no more runs/;
+        open my $opened, '+<', $pipe or die "$pipe: $!\n";
+        syswrite $opened, 'x' x (SHARE + 2);
+        $runner->wait_for_io while $runner->log_text !~ /is taken back/;
+        ok !pong($runner, 1)->{spent}, 'pong has no request';
+        lose($runner, make_pipe(), SHARE, 2);
+        $runner->wait_for_io while $runner->log_text !~ /should get no more runs.*should get no more runs/s;
+        is pong($runner, 2)->{spent}, Cpanel::JSON::XS::true, 'pong has the next one';
         close $opened;
     };
 

@@ -29,6 +29,9 @@ class Owner:
         self.waiting: deque[Item] = deque()
         # Those that execute.
         self.busy = 0
+        # Those that have returned; so many at the last report at which others waited.
+        self.returned = 0
+        self.reported: int | None = None
         self.has_ended = job is not None and job.has_ended
 
 
@@ -39,29 +42,33 @@ class Item:
         self.owner = owner
         self.call = call
         self.future: Future[Any] = Future()
-        # No thread could be started for it.
-        self.is_refused = False
 
 
 class Executor(ThreadPoolExecutor):
     """Gives each run a thread at once, and more in turns.
 
     A run gets another thread only while more of the shared places are free than it has: a run that
-    is alone takes half of them, and those after it always find some. Both callbacks are called on
-    the loop: `on_spent` once, when the process should be replaced; `on_stuck` when a run has got no
-    thread for a whole interval because lost ones have all places.
+    is alone takes half of them, and those after it always find some: a thread that it has cannot be
+    taken back. Both callbacks are called on the loop: `on_spent` with true when the process should be
+    replaced, and with false when it no longer need be; `on_stuck` when a run has got no thread for a
+    whole interval because lost ones have all places, or are the only threads that could be started.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, slots: int, on_spent: Callable[[], None], on_stuck: Callable[[], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, slots: int, on_spent: Callable[[bool], None], on_stuck: Callable[[], None]) -> None:
         self._size = slots + 1 + SHARED
         # Lost ones that are replaced.
         self._spare = self._size
-        # The base class starts the threads, and has always one for what begins here.
-        super().__init__(self._size + self._spare, "agent-node")
+        # The loop takes no other class. The threads are not those of the base class: it keeps a function in
+        # its queue for which it could start none, and any other thread executes it later.
+        super().__init__(1)
         self._loop = loop
         self._on_spent = on_spent
         self._on_stuck = on_stuck
         self._guard = threading.Lock()
+        # Threads that wait for a function, and those that have been given to them.
+        self._idle = 0
+        self._offered: deque[Item] = deque()
+        self._is_offered = threading.Condition(self._guard)
         self._owners: dict[Any, Owner] = {}
         # Those with functions that wait, in the order of their turns.
         self._turns: dict[Owner, None] = {}
@@ -69,6 +76,8 @@ class Executor(ThreadPoolExecutor):
         self._busy = 0
         self._shared = 0
         self._lost = 0
+        # The fewest lost ones since the last report.
+        self._least_lost = 0
         self._begun = 0
         self._is_spent = False
         self._is_watching = False
@@ -85,6 +94,8 @@ class Executor(ThreadPoolExecutor):
             owner.waiting.append(item)
             self._turns.setdefault(owner)
         self._begin()
+        if owner.waiting and not self._is_watching:
+            self._look_soon()
         return item.future
 
     def end(self, job: Any) -> None:
@@ -106,8 +117,9 @@ class Executor(ThreadPoolExecutor):
         before, owner.busy = owner.busy, owner.busy + count
         if owner.has_ended:
             self._lost += count
-            if count > 0:
-                self._loop.call_soon_threadsafe(self._look, context=Context())
+            self._least_lost = min(self._least_lost, self._lost)
+            if count > 0 or self._is_spent:
+                self._look_soon()
         else:
             self._busy += count
             self._shared += max(0, owner.busy - 1) - max(0, before - 1)
@@ -144,9 +156,15 @@ class Executor(ThreadPoolExecutor):
         if owner.busy == 0 and not owner.waiting:
             self._owners.pop(owner.job, None)
 
-    def _leave(self, item: Item) -> None:
-        self._add(item.owner, -1)
-        self._forget_idle(item.owner)
+    def _leave(self, owner: Owner) -> None:
+        self._add(owner, -1)
+        self._forget_idle(owner)
+
+    def _offer(self, item: Item) -> None:
+        """To a thread that waits."""
+        self._idle -= 1
+        self._offered.append(item)
+        self._is_offered.notify()
 
     # --- Threads ---------------------------------------------------------------
 
@@ -155,27 +173,51 @@ class Executor(ThreadPoolExecutor):
         while True:
             with self._guard:
                 item = self._take_next()
-            if item is None:
-                return
+                if item is None:
+                    return
+                if self._idle:
+                    self._offer(item)
+                    continue
             try:
-                super().submit(self._execute, item)
-            except RuntimeError as error:
-                # No memory for a thread. The base class keeps the function in its queue nevertheless.
-                item.is_refused = True
-                with self._guard:
-                    self._leave(item)
+                threading.Thread(target=self._work, args=(item,), name="agent-node", daemon=True).start()
+            except (RuntimeError, MemoryError) as error:
+                if self._put_back(item):
+                    return
                 if item.future.set_running_or_notify_cancel():
                     item.future.set_exception(error)
 
-    def _execute(self, item: Item | None) -> None:
-        if item is not None and item.is_refused:
-            return
-        while item is not None:
+    def _put_back(self, item: Item) -> bool:
+        """No thread could be started for it. Returns false if there is no other that will execute it."""
+        owner = item.owner
+        with self._guard:
+            if self._idle:
+                # One has become free in the meantime, and has found nothing.
+                self._offer(item)
+                return True
+            # Each of these takes the next function when its own returns. If none does, `on_stuck` follows.
+            will_be_free = self._busy + self._lost > 1
+            if will_be_free:
+                owner.waiting.appendleft(item)
+                self._turns.setdefault(owner)
+            self._begun -= 1
+            self._leave(owner)
+        return will_be_free
+
+    def _work(self, item: Item | None) -> None:
+        while True:
+            if item is None:
+                item = self._wait()
             item = self._execute_one(item)
             self._begin()
 
+    def _wait(self) -> Item:
+        with self._guard:
+            while not self._offered:
+                self._is_offered.wait()
+            return self._offered.popleft()
+
     def _execute_one(self, item: Item) -> Item | None:
-        """Returns the next function for this thread."""
+        """Returns the next function for this thread; without one, the thread counts as idle."""
         result = error = None
         is_wanted = item.future.set_running_or_notify_cancel()
         if is_wanted:
@@ -185,8 +227,11 @@ class Executor(ThreadPoolExecutor):
                 error = caught
         # Before the result: the next function of the run finds the place.
         with self._guard:
-            self._leave(item)
+            item.owner.returned += 1
+            self._leave(item.owner)
             following = self._take_next()
+            if following is None:
+                self._idle += 1
         if is_wanted and error is not None:
             item.future.set_exception(error)
             # Its traceback has this frame.
@@ -195,36 +240,63 @@ class Executor(ThreadPoolExecutor):
             item.future.set_result(result)
         return following
 
-    # --- Lost threads; on the loop ---------------------------------------------
+    # --- Reports; on the loop --------------------------------------------------
+
+    def _look_soon(self) -> None:
+        """In any thread."""
+        self._loop.call_soon_threadsafe(self._look, context=Context())
 
     def _look(self) -> None:
         with self._guard:
-            lost = self._lost
-        if 2 * lost > self._spare and not self._is_spent:
-            self._is_spent = True
-            self._on_spent()
-            log.write(f"agent runner: {self._describe_lost()}; at most {self._spare} are replaced: "
-                      "this process should get no more runs")
-        if lost and not self._is_watching:
+            is_needed = self._lost > 0 or any(not owner.has_ended for owner in self._turns)
+            has_recovered = self._is_spent and 2 * self._lost <= self._spare
+        if has_recovered:
+            self._is_spent = False
+            self._on_spent(False)
+            log.write("agent runner: enough of these threads have returned: a request for another process that was not sent is taken back")
+        if is_needed and not self._is_watching:
             self._is_watching = True
             self._loop.call_later(REPORT_SECONDS, self._report, self._begun, context=Context())
 
     def _report(self, begun: int) -> None:
-        """Once in an interval, while threads are lost; `begun`: the functions before it."""
+        """Once in an interval, while threads are lost or functions wait; `begun`: the functions before it."""
         self._is_watching = False
         with self._guard:
-            lost = self._lost
+            lost, least = self._lost, self._least_lost
+            self._least_lost = lost
             is_waiting = any(not owner.busy and not owner.has_ended for owner in self._turns)
+            has_others = self._busy > 0 and lost <= self._spare
+            blocked = self._take_blocked()
         if lost:
             log.write(f"agent runner: {self._describe_lost()}")
-        if lost > self._spare and is_waiting and self._was_waiting and begun == self._begun:
+        if blocked:
+            log.write(f"agent runner: runs wait for threads, and none of their functions has returned for {REPORT_SECONDS} s: "
+                      f"{_names([(owner.job, f'{owner.busy} execute and {len(owner.waiting)} wait') for owner in blocked])}")
+        # Those of runs that were cancelled together return in most cases, and a new process imports everything.
+        if 2 * least > self._spare and not self._is_spent:
+            self._is_spent = True
+            self._on_spent(True)
+            log.write(f"agent runner: {self._describe_lost()}; at most {self._spare} are replaced: "
+                      "this process should get no more runs")
+        if lost and not has_others and is_waiting and self._was_waiting and begun == self._begun:
             self._on_stuck()
         self._was_waiting = is_waiting
         self._look()
 
+    def _take_blocked(self) -> list[Owner]:
+        """The runs that have waited since the last report while none of their functions returned; under the lock."""
+        waiting = [owner for owner in self._turns if owner.job is not None and not owner.has_ended]
+        blocked = [owner for owner in waiting if owner.reported == owner.returned]
+        for owner in waiting:
+            owner.reported = owner.returned
+        return blocked
+
     def _describe_lost(self) -> str:
         with self._guard:
             owners = [(owner.job, owner.busy) for owner in self._owners.values() if owner.has_ended and owner.busy]
-        named = [f"{busy} of run {job.run_id} of graph {job.message['graph_id']}" for job, busy in owners[:NAMED]]
-        rest = f" and {len(owners) - NAMED} other runs" if len(owners) > NAMED else ""
-        return f"{sum(busy for _, busy in owners)} threads execute code of runs that have ended: {', '.join(named)}{rest}"
+        return f"{sum(busy for _, busy in owners)} threads execute code of runs that have ended: {_names(owners)}"
+
+
+def _names(counted: list[tuple[Any, Any]]) -> str:
+    named = [f"{count} of run {job.run_id} of graph {job.message['graph_id']}" for job, count in counted[:NAMED]]
+    return ", ".join(named) + (f" and {len(counted) - NAMED} other runs" if len(counted) > NAMED else "")

@@ -52,7 +52,7 @@ class Wire:
         self._wake_out, self._wake_in = os.pipe()
         # When the oldest call was passed that the loop has not executed yet; None: there is none.
         self._owed_since: float | None = None
-        self._is_spent = False
+        self._is_spent = self._has_asked = False
         for fd in (3, 4, self._wake_in, self._wake_out):
             os.set_inheritable(fd, False)
             os.set_blocking(fd, False)
@@ -61,9 +61,9 @@ class Wire:
     def start(self) -> None:
         threading.Thread(target=self._serve, name="agent-wire", daemon=True).start()
 
-    def ask_replacement(self) -> None:
-        """With the next `pong`."""
-        self._is_spent = True
+    def ask_replacement(self, is_spent: bool) -> None:
+        """With the next `pong`, and all after it. Until then it can be taken back."""
+        self._is_spent = is_spent
 
     def is_full(self) -> bool:
         return self._pending_bytes > PENDING_MAX
@@ -200,7 +200,8 @@ class Wire:
     def _answer_ping(self, number: int) -> None:
         owed = self._owed_since
         busy = 0 if owed is None else int((time.monotonic() - owed) * 1000)
-        spent = b',"spent":true' if self._is_spent else b""
+        self._has_asked = self._has_asked or self._is_spent
+        spent = b',"spent":true' if self._has_asked else b""
         line = b'{"type":"pong","id":%d,"busy_ms":%d%b}\n' % (number, busy, spent)
         with self._lock:
             # After a line that is partly written, before all others.

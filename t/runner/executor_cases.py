@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of the Python runner's executor, one for each name on the command line; each prints its findings."""
+
+import asyncio
+import contextvars
+import pathlib
+import sys
+import threading
+from typing import Any, Callable
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mod_agent/runners"))
+
+# pylint: disable=wrong-import-position
+from python import executor, log  # noqa: E402
+
+SLOTS = 3
+SHARE = 33
+# Long enough for what a defect would leave undone.
+LIMIT = 20
+
+
+class Job:
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        self.message = {"graph_id": "graph"}
+        self.has_ended = False
+
+
+class Host:
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.requests: list[bool] = []
+        self.has_asked = asyncio.Event()
+        self.has_recovered = asyncio.Event()
+        self.has_stuck = asyncio.Event()
+        self.executor = executor.Executor(self.loop, SLOTS, self.take, self.has_stuck.set)
+        self.loop.set_default_executor(self.executor)
+
+    def take(self, *is_spent: bool) -> None:
+        self.requests.extend(is_spent)
+        (self.has_asked if is_spent[0] else self.has_recovered).set()
+
+    def submit(self, job: Job, call: Callable[[], Any]) -> asyncio.Future[Any]:
+        context = contextvars.copy_context()
+        context.run(log.current_run.set, job)
+        return asyncio.wrap_future(context.run(self.executor.submit, call))
+
+
+async def within(future: Any) -> Any:
+    return await asyncio.wait_for(future, LIMIT)
+
+
+async def recover() -> None:
+    """The threads return before the request was sent."""
+    executor.REPORT_SECONDS = 0.01
+    host, release = Host(), threading.Event()
+    jobs = [Job(str(n)) for n in range(SLOTS)]
+    futures = [host.submit(job, release.wait) for job in jobs for _ in range(SHARE)]
+    for job in jobs:
+        host.executor.end(job)
+    await within(host.has_asked.wait())
+    release.set()
+    await within(asyncio.gather(*futures))
+    await within(host.has_recovered.wait())
+    print("requests:", host.requests)
+
+
+class Refuser:
+    """Lets threads of the executor start, or not."""
+
+    def __init__(self) -> None:
+        self.left = 1
+        self.refused = 0
+        # Between the refusal and the exception.
+        self.on_refusal: Callable[[], None] = lambda: None
+        start = threading.Thread.start
+
+        def start_or_refuse(thread: threading.Thread) -> None:
+            if not thread.name.startswith("agent-node"):
+                return start(thread)
+            if self.left:
+                self.left -= 1
+                return start(thread)
+            self.refused += 1
+            self.on_refusal()
+            raise RuntimeError("can't start new thread")
+
+        threading.Thread.start = start_or_refuse  # type: ignore[method-assign]
+
+
+async def refuse() -> None:
+    """Functions for which no thread could be started wait for the one that there is."""
+    host, refuser, release = Host(), Refuser(), threading.Event()
+    futures = [host.submit(Job("a"), release.wait)]
+    futures += [host.submit(Job("b"), lambda n=n: n) for n in range(5)]
+    release.set()
+    print("values:", *await within(asyncio.gather(*futures, return_exceptions=True)), "refused:", refuser.refused > 0)
+
+
+async def refuse_first() -> None:
+    """Without one, the function fails."""
+    host, refuser = Host(), Refuser()
+    refuser.left = 0
+    print("first:", repr(await within(asyncio.gather(host.submit(Job("a"), lambda: 1), return_exceptions=True))))
+
+
+async def refuse_lost() -> None:
+    """With one that executes code of a run that has ended, the function waits for it; then the process is replaced."""
+    executor.REPORT_SECONDS = 0.05
+    host, refuser, release = Host(), Refuser(), threading.Event()
+    job = Job("a")
+    first, second = host.submit(job, release.wait), host.submit(Job("b"), lambda: 2)
+    host.executor.end(job)
+    await within(host.has_stuck.wait())
+    release.set()
+    print("values:", await within(first), await within(second), "refused:", refuser.refused > 0)
+
+
+async def meet() -> None:
+    """A thread becomes free while another one is refused."""
+    host, refuser, release = Host(), Refuser(), threading.Event()
+    calls: list[int] = []
+
+    def free() -> None:
+        release.set()
+        # Whatever would take the function does so in this time.
+        threading.Event().wait(0.2)
+
+    def call(number: int) -> Callable[[], int]:
+        return lambda: calls.append(number) or number  # type: ignore[func-returns-value]
+
+    first = host.submit(Job("a"), release.wait)
+    refuser.on_refusal = free
+    job = Job("b")
+    futures = [first, host.submit(job, call(2)), host.submit(job, call(3))]
+    print("values:", *await within(asyncio.gather(*futures, return_exceptions=True)), "calls:", *calls)
+
+
+async def block() -> None:
+    """A run all of whose threads wait for another one of its functions."""
+    executor.REPORT_SECONDS = 0.05
+    host, release = Host(), threading.Event()
+    lines: asyncio.Queue[str] = asyncio.Queue()
+    log.write = lines.put_nowait  # type: ignore[assignment]
+    job = Job("blocked")
+    futures = [host.submit(job, release.wait) for _ in range(SHARE)]
+    futures.append(host.submit(job, release.set))
+    print("log:", await within(lines.get()))
+    release.set()
+    await within(asyncio.gather(*futures))
+
+
+for name in sys.argv[1:]:
+    case: Any = globals()[name]()
+    if case is not None:
+        asyncio.run(case)
