@@ -16,7 +16,7 @@ use POSIX qw(:sys_wait_h);
 use RunnerState qw(set_state resolve place_values reply_line);
 
 our @EXPORT_OK = qw(graph start_line human new_uuid run_graph messages_of
-    last_message events_of lines_of continue_from script is_sanitized);
+    last_message events_of metadata_of_events lines_of continue_from script is_sanitized);
 
 use constant TIMEOUT => 120;
 use constant LINE_MAX => 8 * 1024 * 1024;
@@ -443,6 +443,13 @@ sub lines_of {
 sub events_of {
     my ($name, @lines) = @_;
     return map { $_->{data} } grep { $_->{event} eq $name } lines_of('event', @lines);
+}
+
+# The metadata in the events of the modes messages-tuple, events and messages.
+sub metadata_of_events {
+    my (@lines) = @_;
+    return (map { $_->[1] } events_of('messages', @lines)), (map { $_->{metadata} } events_of('events', @lines)),
+        map { map { $_->{metadata} } values %{$_} } events_of('messages/metadata', @lines);
 }
 
 # The messages of the last checkpoint.

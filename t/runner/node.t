@@ -9,7 +9,7 @@ use Cpanel::JSON::XS;
 use NodeApplication qw(application runner program);
 use POSIX ();
 use RecordStore;
-use RunnerTest qw(start_line new_uuid lines_of events_of);
+use RunnerTest qw(start_line new_uuid lines_of events_of metadata_of_events);
 use Test::More;
 
 my $runner = runner(
@@ -109,6 +109,17 @@ for my $kind (qw(text args)) {
     is $kind eq 'text' ? $last->{content} : $last->{tool_call_chunks}[0]{args}, $words,
         "messages: the last part is the whole message at the end of the node, $kind";
 }
+
+my %long = (config => { configurable => { model => 'm' x 20_000, x => 'x' x 20_000 }, metadata => { mine => 'y' x 9000 } },
+    context => { size => 's' x 20_000 }, stream_modes => [qw(messages messages-tuple events)]);
+@lines = $runner->run(graph_id => 'chat', input => { messages => [ { role => 'user', content => 'hi' } ] }, %long);
+my @repeated = metadata_of_events(@lines);
+is_deeply [ grep { $_->{model} } @repeated ], [], 'metadata: a long model of configurable is not repeated with each token';
+is_deeply [ grep { length $_->{mine} != 9000 || !$_->{thread_id} } @repeated ], [], 'metadata: those of the client and the ids are';
+is $repeated[0]{langgraph_node}, 'agent', 'metadata: so are those of the library';
+@lines = $runner->run(graph_id => 'chat', input => { messages => [ { role => 'user', content => 'hi' } ] }, stream_modes => ['messages-tuple'],
+    config => { configurable => { model => 'm' x 6000, map { $_ => $_ x 20_000 } qw(x y z) } });
+is length +(metadata_of_events(@lines))[0]{model}, 6000, 'metadata: members that the library does not copy do not count';
 
 # --- values of the library -----------------------------------------------------
 

@@ -6,7 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Cpanel::JSON::XS;
 use NodeApplication qw(runner);
-use RunnerTest qw(start_line new_uuid lines_of events_of);
+use RunnerTest qw(start_line new_uuid lines_of events_of metadata_of_events);
 use Test::More;
 
 my $runner = runner(fixtures => 'node-1.0', common => './common.cjs:graph',
@@ -29,6 +29,19 @@ is last_checkpoint(@lines)->{values}{count}, 31, 'version: the next run continue
 @lines = $runner->run(graph_id => 'chat', input => { messages => [ { role => 'user', content => 'hi' } ] },
     stream_modes => [qw(values messages messages-tuple)]);
 is join('', map { $_->[0]{content} } events_of('messages', @lines)), 'one two three', 'version: tokens are streamed';
+
+# This version copies each string of configurable into the metadata.
+my @chat = (graph_id => 'chat', input => { messages => [ { role => 'user', content => 'hi' } ] });
+@lines = $runner->run(@chat, stream_modes => [qw(messages messages-tuple events)], context => { size => 's' x 20_000 },
+    config => { configurable => { x => 'x' x 20_000, e => 'e' x 20_000, user_id => 'u' }, metadata => { mine => 'y' x 9000, e => '' } });
+my @repeated = metadata_of_events(@lines);
+is_deeply [ grep { $_->{x} || $_->{e} || $_->{size} } @repeated ], [],
+    'version: long members of configurable and context are not repeated with each token';
+is_deeply [ grep { length $_->{mine} != 9000 || $_->{user_id} ne 'u' || !$_->{thread_id} } @repeated ], [], 'version: other metadata are';
+@lines = $runner->run(@chat, stream_modes => ['messages-tuple'], config => { configurable => { model => 'm' x 6000, map { $_ => $_ x 5000 } qw(x y z) } });
+my ($few) = metadata_of_events(@lines);
+is_deeply [ map { length($few->{$_} // '') } qw(model x y z) ], [ 0, (5000) x 3 ],
+    'version: of several copied members the longest are left out, until 16 KB are left';
 
 $thread = new_uuid();
 @lines = $runner->run(graph_id => 'asks', thread_id => $thread, input => { count => 1 });

@@ -5,7 +5,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use PythonRunner qw(in_all_versions);
-use RunnerTest qw(lines_of events_of new_uuid);
+use RunnerTest qw(lines_of events_of metadata_of_events new_uuid);
 use Test::More;
 
 in_all_versions(sub {
@@ -45,6 +45,21 @@ in_all_versions(sub {
         is $kind eq 'text' ? $last->{content} : ($last->{invalid_tool_calls}[0] // $last->{tool_calls}[0])->{args}, $words,
             "messages: the last one is whole at the end of the node, $kind";
     }
+
+    # The newest library copies `model` of configurable into the metadata, the oldest each string.
+    my %long = (model => 'm' x 20_000, x => 'x' x 20_000);
+    my %config = (config => { configurable => { %long, user_id => 'u' }, metadata => { mine => 'y' x 9000 } }, context => { size => 's' x 20_000 });
+    @lines = $runner->run(graph_id => 'chat', input => $human, stream_modes => [qw(messages messages-tuple events)], %config);
+    my @repeated = metadata_of_events(@lines);
+    is_deeply [ grep { $_->{model} || $_->{x} || $_->{size} } @repeated ], [],
+        'metadata: long members of configurable and context are not repeated with each token';
+    is_deeply [ grep { length $_->{mine} != 9000 || !$_->{thread_id} } @repeated ], [], 'metadata: those of the client and the ids are';
+    is $repeated[0]{langgraph_node}, 'answer', 'metadata: so are those of the library';
+    @lines = $runner->run(graph_id => 'chat', input => $human, stream_modes => ['messages-tuple'],
+        config => { configurable => { model => 'm' x 6000, map { $_ => $_ x 5000 } qw(x y z) } });
+    my ($few) = metadata_of_events(@lines);
+    is_deeply [ map { length($few->{$_} // '') } qw(model x y z) ], $version eq 'newest' ? [ 6000, 0, 0, 0 ] : [ 0, (5000) x 3 ],
+        'metadata: of several copied members the longest are left out, until 16 KB are left';
 
     # --- Values ------------------------------------------------------------------
 

@@ -154,6 +154,11 @@ export class Run {
         };
     }
 
+    metadata() {
+        const { config, thread_id, graph_id, assistant_id } = this.start;
+        return { ...config?.metadata, run_id: this.runId, thread_id, graph_id, assistant_id };
+    }
+
     // The checkpoints of subgraphs from which the client wants the run to start, for which the
     // library asks when it comes to them.
     #subgraphs() {
@@ -265,10 +270,7 @@ export class Run {
         }
         const options = {
             configurable: { ...this.configurable(), ...this.#strictness() },
-            metadata: {
-                ...config.metadata, run_id: this.runId, thread_id: this.start.thread_id,
-                graph_id: this.start.graph_id, assistant_id: this.start.assistant_id,
-            },
+            metadata: this.metadata(),
             tags: config.tags ?? undefined,
             recursionLimit: config.recursion_limit ?? undefined,
             context: this.#context(),

@@ -6,6 +6,7 @@ import { RunnerError } from './errors.mjs';
 import { Held } from './held.mjs';
 import { render } from './json.mjs';
 import { Messages } from './messages.mjs';
+import { Metadata } from './metadata.mjs';
 
 const MOST_NAME_BYTES = 4096;
 // Modes of the library; the others are made of these.
@@ -74,6 +75,7 @@ export class RunStream {
     #subgraphs;
     #checkpoints;
     #messages;
+    #metadata;
     // Values of the root graph whose checkpoint did not come yet.
     #values;
     // ns -> id of the checkpoint whose tasks execute.
@@ -83,12 +85,14 @@ export class RunStream {
     // With durability `exit`; else empty.
     #held = new Held();
 
-    // run: output, records, checkpoints, start; snapshot(id): a state of the graph.
+    // run: output, records, checkpoints, start; configurable(), metadata(): of the library's
+    // configuration; snapshot(id): a state of the graph.
     constructor(run) {
         this.#run = run;
         this.#modes = new Set(run.start.stream_modes);
         this.#subgraphs = run.start.stream_subgraphs === true;
         this.#checkpoints = run.checkpoints;
+        this.#metadata = new Metadata(run.configurable(), run.metadata());
         this.#messages = new Messages((name, data) => this.emit(name, [], data));
     }
 
@@ -110,6 +114,8 @@ export class RunStream {
             return this.#takeMessage(namespace, payload);
         case 'debug':
             return this.#takeDebug(namespace, payload);
+        case 'events':
+            return this.emit(mode, namespace, { ...payload, metadata: this.#metadata.bounded(payload.metadata) });
         case 'updates':
             if (namespace.length === 0 && payload && '__interrupt__' in payload) {
                 await this.ensureHead();
@@ -327,7 +333,7 @@ export class RunStream {
         if (own.length > 0 && !this.#subgraphs) {
             return;
         }
-        const known = Object.entries(metadata ?? {}).filter(([name]) => !name.startsWith('__'));
+        const known = Object.entries(this.#metadata.bounded(metadata) ?? {}).filter(([name]) => !name.startsWith('__'));
         const shown = Object.fromEntries(known);
         if (this.#modes.has('messages-tuple')) {
             await this.#run.output.send('event', {

@@ -11,6 +11,7 @@ from typing import Any, AsyncIterator, Mapping
 from . import graphs, jsontext, log, strict
 from .blobs import Blobs, Cache
 from .lane import Lane, RequestError, ValueTooLargeError
+from .metadata import Metadata
 from .records import Records
 from .state import States, check_format, configurable_of
 from .stream import Stream, library_modes
@@ -149,7 +150,7 @@ class Run(Job):
         self.records.on_put = self.states.on_put
         modes = set(message["stream_modes"])
         self._modes = modes
-        self._stream = Stream(lane, modes, bool(message.get("stream_subgraphs")))
+        self._stream = Stream(lane, modes, bool(message.get("stream_subgraphs")), Metadata(self.config()))
         self._control = make_control()
         self._is_stopping = False
         # With durability `exit`: checkpoints that may be saved at the end, and the results of their tasks.

@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterable, Mapping
 from . import jsontext
 from .lane import Lane
 from .messages import LegacyMessages
+from .metadata import Metadata
 from .state import configurable_of, task_form, values_of
 from .tools import ToolEvents
 
@@ -29,9 +30,10 @@ INTERRUPT = "__interrupt__"
 
 
 class Stream:
-    def __init__(self, lane: Lane, modes: set[str], with_subgraphs: bool) -> None:
+    def __init__(self, lane: Lane, modes: set[str], with_subgraphs: bool, metadata: Metadata) -> None:
         self._lane = lane
         self._modes = modes
+        self._metadata = metadata
         self._with_subgraphs = with_subgraphs
         self._legacy = LegacyMessages()
         self._tools = ToolEvents()
@@ -156,7 +158,7 @@ class Stream:
     # --- Messages ------------------------------------------------------------
 
     def _messages(self, data: Any, suffix: str) -> None:
-        message, metadata = data
+        message, metadata = data[0], self._metadata.bounded(data[1])
         if "messages-tuple" in self._modes:
             self.event("messages" + suffix, jsontext.dumps([message, metadata], lenient=True))
         if "messages" in self._modes:
@@ -199,7 +201,8 @@ class Stream:
     def take_event(self, event: Mapping[str, Any]) -> None:
         if "events" in self._modes and "langsmith:hidden" not in (event.get("tags") or []):
             self.flush_values()
-            self.event("events", jsontext.dumps(event, lenient=True))
+            form = {**event, "metadata": self._metadata.bounded(event.get("metadata"))}
+            self.event("events", jsontext.dumps(form, lenient=True))
 
 
 def are_same(left: Any, right: Any) -> bool:
