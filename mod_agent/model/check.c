@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <apr_strings.h>
@@ -216,10 +217,12 @@ apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
     double number = json_object_get_double(object);
 
     if (object == NULL || !(number >= check->low && number <= check->high)) {
-        return agent_check_refuse(path,
-                                  apr_psprintf(path->pool,
-                                               "a number from %g to %.0f",
-                                               check->low, check->high));
+        char expected[64];
+
+        /* apr_snprintf writes .01 for 0.01. */
+        snprintf(expected, sizeof(expected), "a number from %g to %.0f",
+                 check->low, check->high);
+        return agent_check_refuse(path, expected);
     }
     return APR_SUCCESS;
 }

@@ -27,7 +27,7 @@ my $release = "$top/root/.build/release";
 make_path("$release/runners/node", "$release/runners/python", "$top/root/conf", "$top/tools");
 copy(build_dir() . '/agentctl', "$release/agentctl") or die "agentctl: $!\n";
 chmod 0755, "$release/agentctl";
-copy(root() . "/mod_agent/runners/node/$_", "$release/runners/node/$_") or die "$_: $!\n" for qw(node.txt package.json package-lock.json);
+copy(root() . "/mod_agent/runners/node/$_", "$release/runners/node/$_") or die "$_: $!\n" for qw(main.mjs node.txt package.json package-lock.json);
 system('cp', '-R', root() . '/conf/quickstart', "$top/root/conf/") == 0 or die "cp failed\n";
 
 # The tools of the machine, without its Python, Node and uv.
