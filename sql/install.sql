@@ -124,7 +124,6 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/find_write_sweep.sql
 \ir functions/inline/find_writes.sql
 \ir functions/inline/deletion_bytes.sql
-\ir functions/inline/copy_bytes.sql
 \ir functions/inline/stronger_cancel.sql
 \ir functions/inline/make_end.sql
 \ir functions/inline/make_leased_run.sql
