@@ -132,6 +132,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/find_ready_graphs.sql
 \ir functions/inline/next_webhook_deployment.sql
 \ir functions/inline/namespace_end.sql
+\ir functions/inline/is_live_item.sql
 \ir functions/inline/render_item.sql
 \ir functions/inline/render_schemas.sql
 \ir functions/inline/find_threads.sql

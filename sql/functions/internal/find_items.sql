@@ -60,7 +60,7 @@ begin
              where x.deployment_id = p_deployment_id
                and x.namespace >= p_prefix
                and x.namespace < v_end
-               and (x.expires_at is null or x.expires_at > v_now)
+               and agent.is_live_item(x.expires_at, v_now)
                and (v_where.equal is null or x.value @> v_where.equal)
                and (v_where.path is null or x.value @@ v_where.path)
                and (v_where.exact is null or not exists (

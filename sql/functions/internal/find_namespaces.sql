@@ -43,7 +43,7 @@ begin
          where x.deployment_id = p_deployment_id
            and x.namespace >= v_from
            and x.namespace < v_end
-           and (x.expires_at is null or x.expires_at > v_now)
+           and agent.is_live_item(x.expires_at, v_now)
          order by x.namespace
          limit 1;
         exit when not found;

@@ -29,7 +29,7 @@ begin
      where i.deployment_id = p_deployment_id
        and i.namespace = p_namespace
        and i.key = p_key
-       and (i.expires_at is null or i.expires_at > v_now);
+       and agent.is_live_item(i.expires_at, v_now);
     bytes := coalesce(octet_length(body), bytes);
 end
 $function$;
