@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The folders of sql/functions name the callers of a function; one function
-# constructs each row type; states are words; advisory locks are those of
+# The folders of sql/functions name the callers and the subject of a function; one
+# function constructs each row type; states are words; advisory locks are those of
 # idempotency keys; grants and installation leave nothing out; an administrator's
 # scripts set the search path first.
 use strict;
@@ -9,9 +9,41 @@ use AgentTest::Env qw(root slurp);
 use AgentTest::Source;
 use Test::More;
 
+my $FUNCTIONS = 'sql/functions';
+# Of a folder: more are a subject to be divided, fewer belong to another one.
+my ($FEWEST_FILES, $MOST_FILES) = (3, 30);
+
+# The folders in the tables of a README, without those that are paths.
+sub folders_in {
+    my ($readme) = @_;
+    return sort { $a cmp $b } slurp(root() . "/$readme") =~ m{^\| `(\w+)/` \|}mg;
+}
+
+# Audience => subject => names of functions.
+my (%functions, @elsewhere);
+for my $file (source_files(qr{\A$FUNCTIONS/.*\.sql\z})) {
+    if ($file =~ m{\A$FUNCTIONS/(\w+)/(\w+)/(\w+)\.sql\z}) {
+        push @{ $functions{$1}{$2} }, $3;
+    }
+    else {
+        push @elsewhere, $file;
+    }
+}
+is "@elsewhere", '', 'a function is in the folder of its audience and subject';
+my %subjects = map { $_ => 1 } map { keys %{$_} } values %functions;
+is join(' ', folders_in("$FUNCTIONS/README.md")), join(' ', sort keys %functions, keys %subjects),
+    "$FUNCTIONS/README.md has a row for each audience and subject";
+for my $audience (sort keys %functions) {
+    my %names = %{ $functions{$audience} };
+    is join(' ', folders_in("$FUNCTIONS/$audience/README.md")), join(' ', sort keys %names),
+        "$FUNCTIONS/$audience/README.md has a row for each subject";
+    is join(' ', grep { @{ $names{$_} } < $FEWEST_FILES || @{ $names{$_} } > $MOST_FILES } sort keys %names), '',
+        "a subject of $FUNCTIONS/$audience has $FEWEST_FILES to $MOST_FILES files";
+}
+
 sub functions {
-    my ($folder) = @_;
-    return map { m{([^/]+)\.sql\z} } glob root() . "/sql/functions/$folder/*.sql";
+    my ($audience) = @_;
+    return map { @{$_} } values %{ $functions{$audience} };
 }
 
 my %public = map { $_ => 1 } map { functions($_) } qw(api worker);
@@ -28,7 +60,7 @@ is join(' ', grep { !$called{$_} } sort keys %public), '',
 # Any role that connects could hold the lock of an upgrade or of maintenance. The
 # lock of an idempotency key has a number that only the key's owner knows.
 my @advisory = grep { slurp(root() . "/$_") =~ /pg_(?:try_)?advisory/ } source_files(qr{\Asql/.*\.sql\z});
-is "@advisory", 'sql/functions/internal/find_stored_run.sql', 'only idempotency keys are advisory locks';
+is "@advisory", 'sql/functions/internal/runs/find_stored_run.sql', 'only idempotency keys are advisory locks';
 
 # The type of a cast is looked up along a search path that the owner of the database
 # may have set.
@@ -40,12 +72,12 @@ is "@casts", '', 'statements of C have no casts: the functions give the types of
 
 # A positional row of such a type breaks silently when the type changes.
 my %constructor = (
-    run_end          => 'inline/make_end',
-    leased_run       => 'inline/make_leased_run',
-    batch_event      => 'inline/make_event',
-    batch_checkpoint => 'internal/parse_batch',
-    batch_record     => 'internal/parse_batch',
-    channel_content  => 'inline/split_values',
+    run_end          => 'inline/runs/make_end',
+    leased_run       => 'inline/leases/make_leased_run',
+    batch_event      => 'inline/events/make_event',
+    batch_checkpoint => 'internal/leases/parse_batch',
+    batch_record     => 'internal/leases/parse_batch',
+    channel_content  => 'inline/values/split_values',
 );
 for my $type (sort keys %constructor) {
     my @files = grep { slurp(root() . "/$_") =~ /::agent\.$type\b(?!\[)/ } source_files(qr{\Asql/functions/.*\.sql\z});
@@ -72,9 +104,22 @@ my @granted = sort { $a cmp $b } slurp(root() . '/sql/grants.sql') =~ /\bagent\.
 is "@granted", "@tables", 'sql/grants.sql names each table once, and nothing else';
 my @dropped = sort map { slurp($_) =~ /^drop table agent\.(\w+)/mg } glob root() . '/sql/migrations/*.down.sql';
 is "@dropped", "@tables", 'the migrations drop each table that they create';
-my @installed = sort { $a cmp $b } slurp(root() . '/sql/install.sql') =~ m{^\\ir (functions/\S+)$}mg;
-is "@installed", join(' ', sort map { m{\Asql/(.*)} } source_files(qr{\Asql/functions/.*\.sql\z})),
+my @installed = slurp(root() . '/sql/install.sql') =~ m{^\\ir (functions/\S+)$}mg;
+my (%times, %is_file);
+$times{$_}++ for @installed;
+$is_file{$_} = 1 for map { m{\Asql/(.*)} } source_files(qr{\Asql/functions/.*\.sql\z});
+is join(' ', grep { !$is_file{$_} || ($times{$_} // 0) != 1 } sort keys %{ { %times, %is_file } }), '',
     'sql/install.sql includes each function once';
+# PostgreSQL looks up what a function in SQL calls when it is created.
+my (%exists, @early);
+for my $file (@installed) {
+    my $text = slurp(root() . "/sql/$file") =~ s/--.*//gr;
+    my ($name) = $file =~ m{(\w+)\.sql\z};
+    push @early, map { "$name before $_" } grep { $_ ne $name && !$exists{$_} } $text =~ /\bagent\.(\w+)\(/g
+        if $text =~ /^language sql\b/m;
+    $exists{$name} = 1;
+}
+is join(', ', @early), '', 'sql/install.sql creates a function in SQL after those that it calls';
 
 # Without the path, functions of other roles could hide those of the catalog.
 my %text = map { $_ => slurp(root() . "/$_") } source_files(qr{\Asql/(?!functions/).*\.sql\z});

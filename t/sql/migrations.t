@@ -119,14 +119,14 @@ subtest 'an upgrade waits for a concurrent one' => sub {
 
 subtest 'the installed functions are those of the files' => sub {
     my $session = $db->session;
-    my @files = sort map { s{.*/|\.sql$}{}gr } glob "$AgentSQL::ROOT/sql/functions/*/*.sql";
+    my @files = sort map { s{.*/|\.sql$}{}gr } glob "$AgentSQL::ROOT/sql/functions/*/*/*.sql";
     is_deeply [ map { $_->[0] } $session->query("select proname from pg_proc
         where pronamespace = 'agent'::regnamespace group by proname order by proname collate \"C\"") ], \@files;
     $session->close;
 };
 
 subtest 'every function file has a header, and a search path unless it is inlined' => sub {
-    for my $file (glob "$AgentSQL::ROOT/sql/functions/*/*.sql") {
+    for my $file (glob "$AgentSQL::ROOT/sql/functions/*/*/*.sql") {
         open my $in, '<', $file or die "$file: $!";
         my $text = do { local $/; <$in> };
         my $name = $file =~ s{.*/}{}r;
@@ -144,7 +144,7 @@ subtest 'every function file has a header, and a search path unless it is inline
 # is a call in the plan; the function would be parsed and planned by each statement.
 subtest 'the planner inlines the functions of inline/' => sub {
     my $session = $db->session;
-    for my $name (map { s{.*/|\.sql$}{}gr } glob "$AgentSQL::ROOT/sql/functions/inline/*.sql") {
+    for my $name (map { s{.*/|\.sql$}{}gr } glob "$AgentSQL::ROOT/sql/functions/inline/*/*.sql") {
         my ($row) = $session->query("select p.proretset or p.proargmodes is not null, p.pronargs,
                 (select string_agg(format('c%s %s', a.n, replace(a.type::regtype::text, 'anyelement', 'text')), ', ')
                    from unnest(p.proargtypes) with ordinality a (type, n))

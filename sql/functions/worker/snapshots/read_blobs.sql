@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Answers blob.get (README.md of this folder): blobs by their digests, in their order, long ones part by part.
+-- Answers blob.get (worker/README.md): blobs by their digests, in their order, long ones part by part.
 -- p_args: {"digests": [...]}.
 -- p_cursor: INDEX.PART.
 -- Returns: ok with {"blobs": [{"digest", "value_type", "text" or "base64", "part", "parts"}, ...]}; blob_not_found for

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Answers checkpoint.get (README.md of this folder): the next part of a snapshot with its writes. The runner merges the
+-- Answers checkpoint.get (worker/README.md): the next part of a snapshot with its writes. The runner merges the
 -- parts. {"tuple": {...} or null} comes first. "channels" are references; a list is {"list": {"keep": k, "items":
 -- [...]}}, where k is the number of its elements in earlier parts. "writes" are appended to those of earlier parts, in
 -- the order of task_id and idx.

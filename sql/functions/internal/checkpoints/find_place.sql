@@ -7,7 +7,7 @@
 -- Returns: is_found: false when the thread does not have it, or one that checkpoint_map names; place: all null when the
 --          request names none; root_id is null when the one of the root graph was deleted.
 -- Bound:   128 checkpoints that are looked up: the members of checkpoint_map, of which the server accepts 64, and the
---          graphs above. Held by `limit 64` in sql/functions/internal/find_parents.sql.
+--          graphs above. Held by `limit 64` in sql/functions/internal/checkpoints/find_parents.sql.
 -- Locks:   none.
 create or replace function agent.find_place(
     p_deployment_id uuid,

@@ -18,7 +18,7 @@
 --          (0, -1) such runs are skipped.
 -- Bound:   64 KB of data and what agent.read_events returns for one run. Held by
 --          `v_bytes  integer := agent.page_bytes()`, `more := v_left <= 0 or v_bytes <= 0 or v_is_large`,
---          `exit when more` and `select 65536` in sql/functions/inline/page_bytes.sql.
+--          `exit when more` and `select 65536` in sql/functions/inline/events/page_bytes.sql.
 -- Locks:   none.
 create or replace function agent.read_thread_events(
     p_deployment_id uuid,

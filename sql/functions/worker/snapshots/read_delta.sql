@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Answers checkpoint.delta (README.md of this folder), for channels whose value is not in every snapshot. Walks from
+-- Answers checkpoint.delta (worker/README.md), for channels whose value is not in every snapshot. Walks from
 -- the parent of a snapshot towards the root. For each channel it returns the seed, which is the value in the nearest
 -- ancestor that has one, and the writes to that ancestor and to those after it. Snapshots of deleted runs are skipped.
 -- p_args: {"ns", "checkpoint_id", "channels": at most 64 names}.

@@ -5,7 +5,7 @@
 --          the library's tasks. body null: the thread has more than 1,000 checkpoints, 1 MB of short values in them or
 --          10,000 rows of another kind, and p_max_bytes is not null. thread_not_found.
 -- Bound:   by_channel has the 1,024 largest channels of the newest 100,000 values.
---          Held by `limit c_channels` in sql/functions/internal/measure_channels.sql.
+--          Held by `limit c_channels` in sql/functions/internal/values/measure_channels.sql.
 -- Locks:   none.
 create or replace function agent.get_thread_storage(
     p_deployment_id uuid,

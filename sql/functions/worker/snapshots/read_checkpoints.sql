@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Answers checkpoint.list (README.md of this folder): snapshots without their values, newest first in each namespace.
+-- Answers checkpoint.list (worker/README.md): snapshots without their values, newest first in each namespace.
 -- The runner reads the values of those that it needs with checkpoint.get.
 -- p_args: {"ns": null for all namespaces, in descending order; "before": only smaller ids; "filter": an object whose
 --         members equal those of the metadata; "limit": the maximum number in this part, null for no limit; "after":

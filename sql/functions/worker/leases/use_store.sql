@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Answers store (README.md of this folder): reads and writes items of the store of a run's deployment. The reads of a
+-- Answers store (worker/README.md): reads and writes items of the store of a run's deployment. The reads of a
 -- request precede its puts, which are in the transaction of the last part; of those of one item the last one counts.
 -- p_args: {"ops": 1 to 1,000 objects}.
 -- p_ttl: as of agent.put_items.

@@ -13,7 +13,7 @@
 --          more: the rows were cut off at p_limit, after such values, or near 64 KB of data; call again.
 -- Bound:   64 KB of data and one event, or values of p_max_bytes, more. Held by
 --          `v_bytes  integer := agent.page_bytes()`, `more := v_left <= 0 or v_bytes <= 0 or v_row.cursor is not null`
---          and `select 65536` in sql/functions/inline/page_bytes.sql.
+--          and `select 65536` in sql/functions/inline/events/page_bytes.sql.
 -- Locks:   none.
 create or replace function agent.read_events(
     p_deployment_id uuid,

@@ -11,8 +11,8 @@
 -- p_ttl: of a thread that it creates, as in agent.create_thread; its time begins with the end of the run. p_headers:
 -- members of config.configurable over those of the request.
 -- Bound:   one run record, and 37 bytes for each of 101 runs.
---          Held by `then 100000 else 40000 end` in sql/functions/internal/preempt_runs.sql and `select 4000000` in
---          sql/functions/inline/deletion_bytes.sql.
+--          Held by `then 100000 else 40000 end` in sql/functions/internal/runs/preempt_runs.sql and `select 4000000` in
+--          sql/functions/inline/deletion/deletion_bytes.sql.
 -- Locks:   the idempotency key (advisory), then the thread, then its queue rows and records.
 create or replace function agent.create_run(
     p_deployment_id uuid,
