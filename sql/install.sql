@@ -72,6 +72,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/runs/drop_identity.sql
 \ir functions/internal/values/has_notation_name.sql
 
+\ir functions/inline/base/is_full_page.sql
 \ir functions/inline/base/jitter.sql
 \ir functions/inline/base/now.sql
 \ir functions/inline/base/render_time.sql

@@ -6,7 +6,8 @@
 --          limit); the rest was not read.
 --          p_lists_keys: their numbers instead of the records, an array for agent.read_page.
 -- Bound:   16 MB of records, but at least one.
---          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
+--          Held by `agent.is_full_page(v_count, v_limit, v_bytes)` and
+--          `p_bytes > 16777216` in sql/functions/inline/base/is_full_page.sql.
 -- Locks:   none.
 create or replace function agent.list_assistant_versions(
     p_deployment_id uuid,
@@ -23,7 +24,6 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    c_bytes    constant integer := 16777216;
     v_limit    integer := coalesce((p_request ->> 'limit')::integer, 10);
     v_offset   integer := coalesce((p_request ->> 'offset')::integer, 0);
     v_metadata jsonb := nullif((p_request -> 'metadata')::jsonb, 'null');
@@ -63,7 +63,7 @@ begin
                 v_bytes := v_bytes + octet_length(v_record);
             end if;
         end if;
-        if v_count = v_limit or v_count > 0 and v_bytes > c_bytes then
+        if agent.is_full_page(v_count, v_limit, v_bytes) then
             next := v_offset + v_count;
             exit;
         end if;

@@ -8,7 +8,8 @@
 --          body null: the records have more than p_max_bytes (null = no limit); the rest was not read.
 --          p_lists_keys: their ids instead of the records, an array for agent.read_page.
 -- Bound:   16 MB of whole records, of which select takes a part, but at least one record.
---          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
+--          Held by `agent.is_full_page(v_count, v_limit, v_bytes)` and
+--          `p_bytes > 16777216` in sql/functions/inline/base/is_full_page.sql.
 -- Locks:   none.
 create or replace function agent.search_assistants(
     p_deployment_id uuid,
@@ -25,7 +26,6 @@ language plpgsql stable security invoker
 set search_path = '' set jit = off
 as $function$
 declare
-    c_bytes    constant integer := 16777216;
     v_limit    integer := coalesce((p_request ->> 'limit')::integer, 10);
     v_offset   integer := coalesce((p_request ->> 'offset')::integer, 0);
     v_sort_by  text := p_request ->> 'sort_by';
@@ -77,7 +77,7 @@ begin
                 v_bytes := v_bytes + octet_length(v_record);
             end if;
         end if;
-        if v_count = v_limit or v_count > 0 and v_bytes > c_bytes then
+        if agent.is_full_page(v_count, v_limit, v_bytes) then
             next := v_offset + v_count;
             exit;
         end if;

@@ -7,8 +7,9 @@
 --          checkpoints do not match; the rest was not read.
 --          p_lists_keys: the ids of the checkpoints instead of the states, an array for agent.read_page.
 -- Bound:   16 MB of states, but at least one; 10,000 checkpoints, or 16 MB of their metadata, that do not match.
---          Held by `c_bytes    constant bigint := 16777216`, `v_count > 0 and v_bytes > c_bytes` and
---          `v_others > c_others or v_passed > c_bytes`.
+--          Held by `agent.is_full_page(v_count, v_limit, v_bytes)`,
+--          `p_bytes > 16777216` in sql/functions/inline/base/is_full_page.sql and
+--          `v_others > c_others or v_passed > c_passed_bytes`.
 -- Locks:   none.
 create or replace function agent.get_history(
     p_deployment_id uuid,
@@ -25,28 +26,28 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    c_bytes    constant bigint := 16777216;
-    c_others   constant integer := 10000;
-    c_at_once  constant integer := 100;
-    v_limit    integer := coalesce((p_request ->> 'limit')::integer, 10);
-    v_ns       text := coalesce(p_request #>> '{checkpoint,checkpoint_ns}', '');
-    v_id       uuid := p_request #>> '{checkpoint,checkpoint_id}';
-    v_before   uuid := coalesce(
+    c_others       constant integer := 10000;
+    c_passed_bytes constant bigint := 16777216;
+    c_at_once      constant integer := 100;
+    v_limit        integer := coalesce((p_request ->> 'limit')::integer, 10);
+    v_ns           text := coalesce(p_request #>> '{checkpoint,checkpoint_ns}', '');
+    v_id           uuid := p_request #>> '{checkpoint,checkpoint_id}';
+    v_before       uuid := coalesce(
         p_request #>> '{before,checkpoint_id}', p_request #>> '{before,configurable,checkpoint_id}',
         case when json_typeof(p_request -> 'before') = 'string' then p_request ->> 'before' end);
-    v_filter   jsonb := nullif((p_request -> 'metadata')::jsonb, 'null');
-    v_members  record;
-    v_select   text[] := agent.read_words(p_request -> 'select');
-    v_has_values boolean := coalesce(v_select = '{}' or 'values' = any (v_select), true);
-    v_row      agent.checkpoints;
-    v_metadata json;
-    v_record   text;
-    v_records  text[] := '{}';
-    v_bytes    bigint := 0;
-    v_count    integer := 0;
-    v_others   integer := 0;
-    v_passed   bigint := 0;
-    v_last     uuid;
+    v_filter       jsonb := nullif((p_request -> 'metadata')::jsonb, 'null');
+    v_members      record;
+    v_select       text[] := agent.read_words(p_request -> 'select');
+    v_has_values   boolean := coalesce(v_select = '{}' or 'values' = any (v_select), true);
+    v_row          agent.checkpoints;
+    v_metadata     json;
+    v_record       text;
+    v_records      text[] := '{}';
+    v_bytes        bigint := 0;
+    v_count        integer := 0;
+    v_others       integer := 0;
+    v_passed       bigint := 0;
+    v_last         uuid;
 begin
     perform from agent.threads t
       where t.deployment_id = p_deployment_id
@@ -76,7 +77,7 @@ begin
                   from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
          order by k.checkpoint_id desc
     loop
-        if v_count = v_limit or v_count > 0 and v_bytes > c_bytes or v_others > c_others or v_passed > c_bytes then
+        if agent.is_full_page(v_count, v_limit, v_bytes) or v_others > c_others or v_passed > c_passed_bytes then
             next := v_last;
             exit;
         end if;

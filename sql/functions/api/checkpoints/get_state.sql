@@ -24,15 +24,15 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    c_bytes constant bigint := 16777216;
-    v_deep  boolean := coalesce((p_request ->> 'subgraphs')::boolean, false);
-    v_left  bigint;
-    v_ns    text := coalesce(p_request #>> '{checkpoint,checkpoint_ns}', '');
-    v_named uuid := coalesce(
+    c_subgraph_bytes constant bigint := 16777216;
+    v_deep           boolean := coalesce((p_request ->> 'subgraphs')::boolean, false);
+    v_left           bigint;
+    v_ns             text := coalesce(p_request #>> '{checkpoint,checkpoint_ns}', '');
+    v_named          uuid := coalesce(
         p_checkpoint_id, (p_request #>> '{checkpoint,checkpoint_id}')::uuid,
         (p_request #>> array['checkpoint', 'checkpoint_map', v_ns])::uuid);
-    v_id    uuid := v_named;
-    v_row   agent.checkpoints;
+    v_id             uuid := v_named;
+    v_row            agent.checkpoints;
 begin
     select coalesce(v_named, case when v_ns = '' then t.head_checkpoint_id end) into v_id
       from agent.threads t
@@ -73,7 +73,7 @@ begin
                p_deployment_id, p_thread_id, v_row.checkpoint_id, v_row.run_id, v_row.metadata) o
      cross join lateral agent.render_state(
                v_row, o.metadata, agent.read_words(p_request -> 'select'), p_max_bytes,
-               case when v_deep then coalesce(p_max_bytes, c_bytes) end, 10) s;
+               case when v_deep then coalesce(p_max_bytes, c_subgraph_bytes) end, 10) s;
     if v_deep and (v_left < 0 and p_max_bytes is not null or octet_length(body) > p_max_bytes) then
         body := null;
     end if;

@@ -6,7 +6,8 @@
 --          invalid_value when the settings of the assistants, which each run copies, are more than 16 MB, or the
 --          metadata and tags of a run are too long.
 -- Bound:   the bytes of p_requests, 2 KB a request, of which the server accepts 1,000, and 16 MB of settings.
---          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h and `v_bytes > c_bytes`.
+--          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h and
+--          `v_bytes > c_settings_bytes`.
 -- Locks:   the new rows; those of new assistants first, in the order of their keys.
 create or replace function agent.create_stateless_runs(
     p_deployment_id uuid,
@@ -27,11 +28,11 @@ language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    c_bytes     constant integer := 16777216;
-    v_bytes     bigint := 0;
-    v_assistant agent.assistants;
-    v_records   text[] := '{}';
-    v_row       record;
+    c_settings_bytes constant integer := 16777216;
+    v_bytes          bigint := 0;
+    v_assistant      agent.assistants;
+    v_records        text[] := '{}';
+    v_row            record;
 begin
     for v_row in
         select a.assistant_id, nullif(a.graph_id, '') as graph_id, min(a.pos) as pos,
@@ -49,9 +50,9 @@ begin
             return;
         end if;
         v_bytes := v_bytes + v_row.runs * agent.settings_bytes(v_assistant);
-        if v_bytes > c_bytes then
+        if v_bytes > c_settings_bytes then
             code := 'invalid_value';
-            body := format('/: expected runs whose assistants have at most %s bytes of settings.', c_bytes);
+            body := format('/: expected runs whose assistants have at most %s bytes of settings.', c_settings_bytes);
             return;
         end if;
     end loop;

@@ -6,7 +6,8 @@
 -- Bound:   16 MB of whole records, of which p_select takes a part, but at least one record. Records are read
 --          one by one: values beyond the bound are not fetched from their storage, and for p_lists_keys only
 --          compressed ones.
---          Held by `c_bytes   constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
+--          Held by `agent.is_full_page(v_count, p_limit, v_bytes)` and
+--          `p_bytes > 16777216` in sql/functions/inline/base/is_full_page.sql.
 -- Locks:   none.
 create or replace function agent.list_runs(
     p_deployment_id uuid,
@@ -26,7 +27,6 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    c_bytes   constant integer := 16777216;
     v_run     agent.runs;
     v_record  text;
     v_records text[] := '{}';
@@ -65,7 +65,7 @@ begin
                 v_bytes := v_bytes + octet_length(v_record);
             end if;
         end if;
-        if v_count = p_limit or v_count > 0 and v_bytes > c_bytes then
+        if agent.is_full_page(v_count, p_limit, v_bytes) then
             next := p_offset + v_count;
             exit;
         end if;

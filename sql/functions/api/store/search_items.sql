@@ -5,7 +5,8 @@
 --          p_lists_keys: [namespace, key] of each instead, an array for agent.read_page.
 --          too_many_items: see agent.find_items.
 -- Bound:   16 MB of items, but at least one item.
---          Held by `c_bytes   constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
+--          Held by `agent.is_full_page(v_count, null, v_bytes)` and
+--          `p_bytes > 16777216` in sql/functions/inline/base/is_full_page.sql.
 -- Locks:   items whose time to live begins again.
 create or replace function agent.search_items(
     p_deployment_id uuid,
@@ -20,7 +21,6 @@ language plpgsql volatile security invoker
 set search_path = ''
 as $function$
 declare
-    c_bytes   constant integer := 16777216;
     v_items   json;
     v_item    json;
     v_read    record;
@@ -50,7 +50,7 @@ begin
         if v_bytes > p_max_bytes then
             return;
         end if;
-        if v_count > 0 and v_bytes > c_bytes then
+        if agent.is_full_page(v_count, null, v_bytes) then
             next := coalesce((p_request ->> 'offset')::integer, 0) + v_count;
             exit;
         end if;

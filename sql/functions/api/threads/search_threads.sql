@@ -7,7 +7,8 @@
 --          or more than 10,000 threads must be examined or sorted; the rest was not read.
 --          p_lists_keys: their ids instead of the records, an array for agent.read_page.
 -- Bound:   16 MB of whole records, of which select takes a part, but at least one record.
---          Held by `c_bytes    constant integer := 16777216` and `v_count > 0 and v_bytes > c_bytes`.
+--          Held by `agent.is_full_page(v_count, v_limit, v_bytes)` and
+--          `p_bytes > 16777216` in sql/functions/inline/base/is_full_page.sql.
 -- Locks:   none.
 create or replace function agent.search_threads(
     p_deployment_id uuid,
@@ -25,22 +26,21 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_sort = of
 set plan_cache_mode = force_custom_plan
 as $function$
 declare
-    c_bytes    constant integer := 16777216;
-    c_threads  constant integer := 10000;
-    v_limit    integer := coalesce((p_request ->> 'limit')::integer, 10);
-    v_offset   integer := coalesce((p_request ->> 'offset')::integer, 0);
-    v_sort_by  text := coalesce(p_request ->> 'sort_by', 'updated_at');
-    v_is_asc   boolean := coalesce(p_request ->> 'sort_order' = 'asc', false);
-    v_select   text[] := agent.read_words(p_request -> 'select');
+    c_threads    constant integer := 10000;
+    v_limit      integer := coalesce((p_request ->> 'limit')::integer, 10);
+    v_offset     integer := coalesce((p_request ->> 'offset')::integer, 0);
+    v_sort_by    text := coalesce(p_request ->> 'sort_by', 'updated_at');
+    v_is_asc     boolean := coalesce(p_request ->> 'sort_order' = 'asc', false);
+    v_select     text[] := agent.read_words(p_request -> 'select');
     v_has_values boolean := coalesce(v_select = '{}' or 'values' = any (v_select), true);
-    v_filter   record;
-    v_among    integer;
-    v_row      agent.threads;
-    v_record   text;
-    v_records  text[] := '{}';
-    v_length   bigint;
-    v_bytes    bigint := 0;
-    v_count    integer := 0;
+    v_filter     record;
+    v_among      integer;
+    v_row        agent.threads;
+    v_record     text;
+    v_records    text[] := '{}';
+    v_length     bigint;
+    v_bytes      bigint := 0;
+    v_count      integer := 0;
 begin
     code := 'ok';
     select f.* into v_filter
@@ -80,7 +80,7 @@ begin
                   t.thread_id
          limit v_limit + 1 offset v_offset
     loop
-        if v_count = v_limit or v_count > 0 and v_bytes > c_bytes then
+        if agent.is_full_page(v_count, v_limit, v_bytes) then
             next := v_offset + v_count;
             exit;
         end if;

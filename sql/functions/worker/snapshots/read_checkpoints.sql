@@ -7,7 +7,7 @@
 -- p_cursor: ignored; the position is in the arguments.
 -- Returns: ok with {"tuples": [...], "next": {"ns", "checkpoint_id"} or null}. A part may be empty and have a next one.
 -- Bound:   p_max_bytes and one snapshot; of the metadata 1,000 are compared with the filter, or 16 MB and one of them.
---          Held by `v_left <= 0 or v_examined >= c_examined or v_compared > c_bytes`.
+--          Held by `v_left <= 0 or v_examined >= c_examined or v_compared > c_compared_bytes`.
 -- Locks:   none.
 create or replace function agent.read_checkpoints(
     p_deployment_id uuid,
@@ -24,24 +24,24 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    c_examined constant integer := 1000;
-    c_bytes    constant bigint := 16777216;
-    c_last     constant uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-    v_ns       text := p_args ->> 'ns';
-    v_before   uuid := coalesce(p_args ->> 'before', c_last::text);
-    v_filter   jsonb := coalesce(p_args ->> 'filter', '{}');
-    v_members  record;
-    v_limit    integer := (p_args ->> 'limit')::integer;
-    v_from_ns  text := coalesce(p_args #>> '{after,ns}', v_ns);
-    v_from_id  uuid := coalesce(p_args #>> '{after,checkpoint_id}', v_before::text);
-    v_row      agent.checkpoint_snapshots;
-    v_matches  boolean := true;
-    v_text     text;
-    v_next     json;
-    v_left     integer := p_max_bytes;
-    v_examined integer := 0;
-    v_compared bigint := 0;
-    v_parts    text[] := '{}';
+    c_examined       constant integer := 1000;
+    c_compared_bytes constant bigint := 16777216;
+    c_last           constant uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    v_ns             text := p_args ->> 'ns';
+    v_before         uuid := coalesce(p_args ->> 'before', c_last::text);
+    v_filter         jsonb := coalesce(p_args ->> 'filter', '{}');
+    v_members        record;
+    v_limit          integer := (p_args ->> 'limit')::integer;
+    v_from_ns        text := coalesce(p_args #>> '{after,ns}', v_ns);
+    v_from_id        uuid := coalesce(p_args #>> '{after,checkpoint_id}', v_before::text);
+    v_row            agent.checkpoint_snapshots;
+    v_matches        boolean := true;
+    v_text           text;
+    v_next           json;
+    v_left           integer := p_max_bytes;
+    v_examined       integer := 0;
+    v_compared       bigint := 0;
+    v_parts          text[] := '{}';
 begin
     if jsonb_typeof(v_filter) <> 'object' or v_limit < 0 then
         raise exception using errcode = 'invalid_parameter_value', message = 'a list has wrong arguments';
@@ -66,7 +66,7 @@ begin
          order by x.deployment_id desc, x.thread_id desc, x.checkpoint_ns desc, x.checkpoint_id desc
     loop
         exit when v_row.checkpoint_ns <> v_ns or cardinality(v_parts) >= v_limit;
-        if v_left <= 0 or v_examined >= c_examined or v_compared > c_bytes then
+        if v_left <= 0 or v_examined >= c_examined or v_compared > c_compared_bytes then
             v_next := json_build_object('ns', v_from_ns, 'checkpoint_id', v_from_id);
             exit;
         end if;
