@@ -129,6 +129,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 
 \ir functions/inline/threads/expiry_delay.sql
 \ir functions/inline/threads/find_threads.sql
+\ir functions/inline/threads/most_examined_threads.sql
 \ir functions/inline/threads/read_ttl.sql
 \ir functions/inline/threads/render_thread.sql
 

@@ -26,7 +26,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_sort = of
 set plan_cache_mode = force_custom_plan
 as $function$
 declare
-    c_threads    constant integer := 10000;
+    c_threads    constant integer := agent.most_examined_threads();
     v_limit      integer := coalesce((p_request ->> 'limit')::integer, 10);
     v_offset     integer := coalesce((p_request ->> 'offset')::integer, 0);
     v_sort_by    text := coalesce(p_request ->> 'sort_by', 'updated_at');

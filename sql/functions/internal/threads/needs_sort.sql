@@ -18,7 +18,7 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_sort = of
 set plan_cache_mode = force_custom_plan
 as $function$
 declare
-    c_threads constant integer := 10000;
+    c_threads constant integer := agent.most_examined_threads();
     v_filter  record;
 begin
     select f.* into v_filter
