@@ -84,6 +84,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/values/compose_bounded_values.sql
 \ir functions/inline/values/find_channels.sql
 \ir functions/inline/values/is_notation.sql
+\ir functions/inline/values/most_channels.sql
 \ir functions/inline/values/split_values.sql
 \ir functions/inline/values/stored_bytes.sql
 \ir functions/inline/values/value_bytes.sql
@@ -114,6 +115,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/checkpoints/render_place.sql
 
 \ir functions/inline/snapshots/find_writes.sql
+\ir functions/inline/snapshots/most_digests.sql
 \ir functions/inline/snapshots/render_reference.sql
 \ir functions/inline/snapshots/render_snapshot.sql
 \ir functions/inline/snapshots/split_digests.sql

@@ -4,7 +4,8 @@
 -- step of a run is the parent of the next one, so that the steps of a batch are derived from each other in memory.
 -- Returns: nothing. Raises an error of class 22 as agent.derive_channel, for two checkpoints with one id, and for a
 --          state of more than 34 MiB or too many channels.
--- Bound:   1,024 channels of a checkpoint, of which each costs about 0.2 ms. Held by `> c_channels`.
+-- Bound:   1,024 channels of a checkpoint, of which each costs about 0.2 ms. Held by
+--          `> agent.most_channels()` and `select 1024` in sql/functions/inline/values/most_channels.sql.
 -- Locks:   the caller holds the threads and the queue rows.
 create or replace function agent.save_checkpoints(
     p_worker_id bigint,
@@ -16,23 +17,22 @@ set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
     c_state_bytes constant bigint := 35651584;
-    c_channels constant integer := 1024;
-    v_now     timestamptz := agent.now();
-    v_new     record;
-    v_row     agent.checkpoints;
-    v_rows    agent.checkpoints[] := '{}';
-    v_items   agent.stored_items[] := '{}';
-    v_parent  agent.channel_value;
-    v_parents agent.channel_value[];
-    v_channel agent.channel_content;
-    v_values  agent.channel_value[];
-    v_derived record;
-    v_names   jsonb;
-    v_tips    boolean[];
-    v_known   boolean[];
-    v_index   integer;
-    v_match   integer;
-    v_is_next boolean;
+    v_now         timestamptz := agent.now();
+    v_new         record;
+    v_row         agent.checkpoints;
+    v_rows        agent.checkpoints[] := '{}';
+    v_items       agent.stored_items[] := '{}';
+    v_parent      agent.channel_value;
+    v_parents     agent.channel_value[];
+    v_channel     agent.channel_content;
+    v_values      agent.channel_value[];
+    v_derived     record;
+    v_names       jsonb;
+    v_tips        boolean[];
+    v_known       boolean[];
+    v_index       integer;
+    v_match       integer;
+    v_is_next     boolean;
 begin
     for v_new in
         select q.deployment_id, q.thread_id, q.run_id, i.checkpoint_ns, i.checkpoint_id, i.parent_checkpoint_id,
@@ -51,7 +51,7 @@ begin
                            q.deployment_id, q.thread_id, i.checkpoint_ns, i.checkpoint_id) x) is null
          order by q.deployment_id, q.thread_id, i.checkpoint_ns, i.ordinality
     loop
-        if cardinality(v_new.channels) > c_channels then
+        if cardinality(v_new.channels) > agent.most_channels() then
             raise exception using errcode = 'invalid_parameter_value', message = 'a checkpoint has too many channels';
         end if;
         v_is_next := (v_new.deployment_id, v_new.thread_id, v_new.checkpoint_ns)

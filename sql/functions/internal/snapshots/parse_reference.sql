@@ -13,7 +13,6 @@ language plpgsql immutable parallel safe security invoker
 set search_path = ''
 as $function$
 declare
-    c_most constant integer := 65536;
     v_list json;
 begin
     case json_typeof(p_reference)
@@ -29,7 +28,7 @@ begin
             v_list := null;
     end case;
     if json_typeof(v_list -> 'keep') = 'number' and json_typeof(v_list -> 'items') = 'array'
-        and json_array_length(v_list -> 'items') <= c_most
+        and json_array_length(v_list -> 'items') <= agent.most_digests()
     then
         keep := v_list ->> 'keep';
         digests := array(select i.digest::uuid from json_array_elements_text(v_list -> 'items') i (digest));

@@ -16,7 +16,6 @@ set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
     c_parts  constant integer := 16;
-    c_values constant integer := 65536;
     v_row    record;
     v_lease  agent.run_queue;
     v_record agent.batch_record;
@@ -84,8 +83,8 @@ begin
                        and (w.run_id in (
                             select s.run_id
                               from agent.find_swept_runs(k.deployment_id, k.thread_id) s)) is not true
-                     limit c_values + 1
-                   ) x) > c_values;
+                     limit agent.most_digests() + 1
+                   ) x) > agent.most_digests();
     if found then
         raise exception using errcode = 'invalid_parameter_value', message = 'a snapshot has too many writes';
     end if;

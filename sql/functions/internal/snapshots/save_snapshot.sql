@@ -14,10 +14,8 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    c_channels   constant integer := 1024;
-    c_names      constant integer := 65536;
+    c_name_bytes constant integer := 65536;
     c_per_row    constant integer := 256;
-    c_digests    constant integer := 65536;
     v_digests    integer := 0;
     v_parents    agent.channel_value[] := '{}';
     v_values     agent.channel_value[];
@@ -75,7 +73,7 @@ begin
     loop
         v_parsed := agent.parse_reference(v_reference);
         v_digests := v_digests + cardinality(v_parsed.digests);
-        if v_digests > c_digests then
+        if v_digests > agent.most_digests() then
             raise exception using errcode = 'invalid_parameter_value', message = 'a put names too many values';
         end if;
         v_new.name := v_name;
@@ -96,8 +94,8 @@ begin
         end if;
         v_values[coalesce(v_match, cardinality(v_values) + 1)] := v_derived.channel;
     end loop;
-    if cardinality(v_values) > c_channels
-        or (select sum(octet_length(c.name)) from unnest(v_values) c) > c_names
+    if cardinality(v_values) > agent.most_channels()
+        or (select sum(octet_length(c.name)) from unnest(v_values) c) > c_name_bytes
     then
         raise exception using errcode = 'invalid_parameter_value', message = 'a snapshot has too many channels';
     end if;

@@ -14,7 +14,6 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    c_writes   constant integer := 65536;
     v_uses      agent.blob_use[];
     v_is_wrong  boolean;
     v_deletions bigint;
@@ -84,7 +83,10 @@ begin
         returning t.digests
     )
     select array_agg(row(p_lease.deployment_id, p_lease.thread_id, d.digest, d.uses)::agent.blob_use),
-           (select bool_or(w.keep <> 0) or count(*) > c_writes or sum(cardinality(w.digests)) > c_writes from written w)
+           (
+                select bool_or(w.keep <> 0) or count(*) > agent.most_digests()
+                       or sum(cardinality(w.digests)) > agent.most_digests()
+                  from written w)
       into v_uses, v_is_wrong
       from (
             select unnest(s.digests), 1
