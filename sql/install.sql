@@ -108,6 +108,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/checkpoints/find_checkpoint.sql
 \ir functions/inline/checkpoints/find_children.sql
 \ir functions/inline/checkpoints/find_earlier.sql
+\ir functions/inline/checkpoints/find_last_checkpoint.sql
 \ir functions/inline/checkpoints/find_run_checkpoints.sql
 \ir functions/inline/checkpoints/find_run_metadata.sql
 \ir functions/inline/checkpoints/render_checkpoint.sql

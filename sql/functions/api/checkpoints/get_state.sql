@@ -48,17 +48,7 @@ begin
     end if;
     if v_id is not null or v_ns <> '' then
         select k.* into v_row
-          from agent.checkpoints k
-         where k.deployment_id = p_deployment_id
-           and k.thread_id = p_thread_id
-           and k.checkpoint_ns = v_ns
-           and k.checkpoint_id between coalesce(v_id, '00000000-0000-0000-0000-000000000000')
-           and coalesce(v_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-           and (k.run_id in (
-                select s.run_id
-                  from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
-         order by k.checkpoint_id desc
-         limit 1;
+          from agent.find_last_checkpoint(p_deployment_id, p_thread_id, v_ns, v_id) k;
         if not found and (v_named is not null or v_ns <> '') then
             code := 'checkpoint_not_found';
             return;

@@ -35,15 +35,7 @@ begin
         if p_depth > 0 and left_bytes >= 0 and length(v_ns) > length(p_ns) then
             v_ns := agent.find_namespace(p_deployment_id, p_thread_id, v_ns);
             select k.* into v_row
-              from agent.checkpoints k
-             where k.deployment_id = p_deployment_id
-               and k.thread_id = p_thread_id
-               and k.checkpoint_ns = v_ns
-               and (k.run_id in (
-                    select s.run_id
-                      from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
-             order by k.checkpoint_id desc
-             limit 1;
+              from agent.find_last_checkpoint(p_deployment_id, p_thread_id, v_ns, null) k;
             left_bytes := left_bytes - c_lookup_bytes;
             if left_bytes < 0 or (found and v_row.state_bytes > left_bytes) then
                 left_bytes := -1;

@@ -42,17 +42,7 @@ begin
         v_ns := agent.find_namespace(p_deployment_id, p_thread_id, v_ns);
     end if;
     select k.checkpoint_id, k.metadata into v_id, v_metadata
-      from agent.checkpoints k
-     where k.deployment_id = p_deployment_id
-       and k.thread_id = p_thread_id
-       and k.checkpoint_ns = v_ns
-       and k.checkpoint_id between coalesce(v_id, '00000000-0000-0000-0000-000000000000')
-       and coalesce(v_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-       and (k.run_id in (
-            select s.run_id
-              from agent.find_swept_runs(p_deployment_id, p_thread_id) s)) is not true
-     order by k.deployment_id desc, k.thread_id desc, k.checkpoint_ns desc, k.checkpoint_id desc
-     limit 1;
+      from agent.find_last_checkpoint(p_deployment_id, p_thread_id, v_ns, v_id) k;
     is_found := found and not exists (
         select from jsonb_each_text(v_given) m
          where not exists (
