@@ -125,6 +125,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/leases/compose_checkpoint.sql
 \ir functions/inline/leases/compose_call.sql
 \ir functions/inline/leases/compose_start.sql
+\ir functions/inline/leases/compose_message.sql
 \ir functions/inline/leases/find_lease.sql
 \ir functions/inline/leases/find_ready_graphs.sql
 \ir functions/inline/leases/make_leased_run.sql

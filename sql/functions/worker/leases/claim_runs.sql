@@ -131,16 +131,10 @@ begin
                end,
                q.max_shared, q.times_cleared, q.bytes, q.state_bytes, q.op,
                -- Not a join, which would compose the message before it tests the condition.
-               case
-                   when q.together > p_max_bytes then null
-                   when q.op is null then (
-                       select s.start
-                         from agent.compose_start(
-                                q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) s)
-                   else (
-                       select s.start
-                         from agent.compose_call(
-                                q.deployment_id, q.run_id, q.thread_id, q.epoch, q.attempts) s)
+               case when q.together <= p_max_bytes then (
+                   select s.start
+                     from agent.compose_message(
+                            q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts, q.op) s)
                end
           from measured q;
 

@@ -15,17 +15,8 @@ begin
         select q.run_id, q.epoch, s.start
           from json_to_recordset(p_items) as i (d uuid, r uuid, e integer)
          cross join lateral agent.find_lease(p_worker_id, i.d, i.r, i.e) q
-         cross join lateral (
-                select x.start
-                  from agent.compose_start(
-                         q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts) x
-                 where q.op is null
-                union all
-                select x.start
-                  from agent.compose_call(
-                         q.deployment_id, q.run_id, q.thread_id, q.epoch, q.attempts) x
-                 where q.op is not null
-               ) s;
+         cross join lateral agent.compose_message(
+                q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts, q.op) s;
 end
 $function$;
 
