@@ -288,6 +288,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/deletion/fit_deletion.sql
 \ir functions/internal/deletion/prune_state.sql
 \ir functions/internal/deletion/release_items.sql
+\ir functions/internal/deletion/set_parents.sql
 \ir functions/internal/deletion/sweep_blobs.sql
 
 \ir functions/api/base/open_deployment.sql

@@ -22,25 +22,22 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_rows   tid[] := array(
-        select x.row_id
-          from agent.find_children(p_deployment_id, p_thread_id, p_is_snapshot, p_checkpoint_ns, p_checkpoint_id) x
-         limit p_count);
-    v_parent uuid := nullif(p_parent_id, p_checkpoint_id);
+    v_rows    tid[];
+    v_parents uuid[];
 begin
     insert into agent.run_sweeps (deployment_id, thread_id, run_id, is_attaching)
     values (p_deployment_id, p_thread_id, p_run_id, true)
         on conflict (deployment_id, thread_id, run_id) do update
        set is_attaching = true;
-    if p_is_snapshot then
-        update agent.checkpoint_snapshots child
-           set parent_checkpoint_id = nullif(v_parent, child.checkpoint_id)
-         where child.ctid = any (v_rows);
-    else
-        update agent.checkpoints child
-           set parent_checkpoint_id = nullif(v_parent, child.checkpoint_id)
-         where child.ctid = any (v_rows);
-    end if;
+    select array_agg(c.row_id), array_agg(nullif(nullif(p_parent_id, p_checkpoint_id), c.checkpoint_id))
+      into v_rows, v_parents
+      from (
+            select x.row_id, x.checkpoint_id
+              from agent.find_children(
+                       p_deployment_id, p_thread_id, p_is_snapshot, p_checkpoint_ns, p_checkpoint_id) x
+             limit p_count
+           ) c;
+    perform agent.set_parents(p_is_snapshot, v_rows, v_parents);
 end
 $function$;
 

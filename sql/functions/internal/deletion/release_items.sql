@@ -34,17 +34,7 @@ begin
             p_deployment_id, p_thread_id, p_is_snapshot, i.checkpoint_ns, i.checkpoint_id) x
      where not p_positions ? (x.checkpoint_id || i.checkpoint_ns);
     v_is_leaf := v_children is null and not p_is_attaching;
-    if p_is_snapshot then
-        update agent.checkpoint_snapshots child
-           set parent_checkpoint_id = u.parent_id
-          from unnest(v_children, v_parents) u (row_id, parent_id)
-         where child.ctid = u.row_id;
-    else
-        update agent.checkpoints child
-           set parent_checkpoint_id = u.parent_id
-          from unnest(v_children, v_parents) u (row_id, parent_id)
-         where child.ctid = u.row_id;
-    end if;
+    perform agent.set_parents(p_is_snapshot, v_children, v_parents);
 
     with inherited as (
         delete from agent.inherited_items h
