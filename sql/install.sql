@@ -115,6 +115,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/checkpoints/render_checkpoint_metadata.sql
 \ir functions/inline/checkpoints/render_place.sql
 
+\ir functions/inline/snapshots/find_delta_step.sql
 \ir functions/inline/snapshots/find_writes.sql
 \ir functions/inline/snapshots/most_digests.sql
 \ir functions/inline/snapshots/render_reference.sql
@@ -127,6 +128,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/leases/compose_start.sql
 \ir functions/inline/leases/compose_message.sql
 \ir functions/inline/leases/find_lease.sql
+\ir functions/inline/leases/find_new_checkpoints.sql
 \ir functions/inline/leases/find_ready_graphs.sql
 \ir functions/inline/leases/make_leased_run.sql
 \ir functions/inline/leases/start_bytes.sql
@@ -165,6 +167,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/values/count_bytes.sql
 \ir functions/internal/values/count_common.sql
 \ir functions/internal/values/cut_channel.sql
+\ir functions/internal/values/cut_row.sql
 \ir functions/internal/values/derive_channel.sql
 \ir functions/internal/values/fork_list.sql
 \ir functions/internal/values/insert_items.sql
@@ -273,12 +276,14 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/copies/copy_ranges.sql
 \ir functions/internal/copies/copy_snapshots.sql
 \ir functions/internal/copies/find_next_namespace.sql
+\ir functions/internal/copies/finish_copy.sql
 
 \ir functions/internal/deletion/attach_children.sql
 \ir functions/internal/deletion/delete_events.sql
 \ir functions/internal/deletion/delete_items.sql
 \ir functions/internal/deletion/delete_records.sql
 \ir functions/internal/deletion/delete_run_state.sql
+\ir functions/internal/deletion/delete_runs.sql
 \ir functions/internal/deletion/delete_state.sql
 \ir functions/internal/deletion/delete_tasks.sql
 \ir functions/internal/deletion/delete_writes.sql
@@ -290,6 +295,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/deletion/release_items.sql
 \ir functions/internal/deletion/set_parents.sql
 \ir functions/internal/deletion/sweep_blobs.sql
+\ir functions/internal/deletion/sweep_items.sql
 
 \ir functions/api/base/open_deployment.sql
 \ir functions/api/base/read_page.sql

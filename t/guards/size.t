@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# The length of files and functions, and the number of parameters.
+# The length of files and functions, in C and SQL, and the number of parameters.
 use strict;
 use warnings;
-use AgentTest::Env qw(root);
+use AgentTest::Env qw(root slurp);
 use AgentTest::Source;
 use Cpanel::JSON::XS;
 use Test::More;
@@ -13,6 +13,8 @@ my $FUNCTION_LINES = 60;
 # The longest function of the modules. To exceed it is a decision to be made here.
 my $LONGEST = 45;
 my $HANDLER_LINES = 25;
+# A function of the schema, without its declaration.
+my $BODY_LINES = 100;
 # The aim is 6: an out-parameter, a subject, inputs, err and pool add up.
 my $PARAMETERS = 8;
 
@@ -46,11 +48,28 @@ is join("\n", @long), '', "no function is longer than $FUNCTION_LINES lines";
 is join("\n", @handlers), '', "no handler of an endpoint is longer than $HANDLER_LINES lines";
 is join("\n", @wide), '', "no function has more than $PARAMETERS parameters";
 
-@functions = sort { $b->[0] <=> $a->[0] || $a->[1] cmp $b->[1] } @functions;
-my $longest = join '', map { sprintf "%3d lines: %s\n", @{$_} } @functions[ 0 .. 9 ];
+# The ten longest of [lines, name] pairs, which this sorts.
+sub longest_of {
+    my ($functions) = @_;
+    @{$functions} = sort { $b->[0] <=> $a->[0] || $a->[1] cmp $b->[1] } @{$functions};
+    return join '', map { sprintf "%3d lines: %s\n", @{$_} } @{$functions}[ 0 .. 9 ];
+}
+
+my $longest = longest_of(\@functions);
 note "The longest functions of the modules:\n$longest";
 cmp_ok $functions[@functions / 2][0] // 0, '<=', 13, 'half of the functions have at most 13 lines';
 cmp_ok $functions[0][0], '<=', $LONGEST, "the longest function of the modules has at most $LONGEST lines"
+    or diag $longest;
+
+my @bodies;
+for my $file (source_files(qr{\Asql/functions/.*\.sql\z})) {
+    my ($body) = slurp($file) =~ /^as \$function\$\n(.*?)^\$function\$;/ms
+        or die "$file has no body\n";
+    push @bodies, [ $body =~ tr/\n//, $file ];
+}
+$longest = longest_of(\@bodies);
+note "The longest functions of the schema:\n$longest";
+cmp_ok $bodies[0][0], '<=', $BODY_LINES, "the body of a function of the schema has at most $BODY_LINES lines"
     or diag $longest;
 
 done_testing;

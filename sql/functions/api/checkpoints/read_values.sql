@@ -8,7 +8,8 @@
 --          value of agent.has_bare_value; checkpoint_not_found, also after the thread or the checkpoint was deleted.
 -- Bound:   p_max_bytes plus the names. A longer row is read whole for each part, which has an eighth of it, at most
 --          16 times p_max_bytes. Held by `exit when v_left <= 0` and
---          `greatest(p_max_bytes, least(16 * p_max_bytes, length(v_row) / 8))`.
+--          `greatest(p_max_bytes, least(16 * p_max_bytes, length(v_row) / 8))` in
+--          sql/functions/internal/values/cut_row.sql.
 -- Locks:   none.
 create or replace function agent.read_values(
     p_deployment_id uuid,
@@ -37,7 +38,6 @@ declare
     v_next     integer;
     v_elements integer;
     v_ends     integer[];
-    v_row      bytea;
     v_text     text;
     -- Precedes the next text: the name of the channel, or the comma after an element.
     v_before   text;
@@ -85,20 +85,15 @@ begin
                 v_left := 0;
                 exit;
             else
-                select i.elements, convert_to(i.content, 'UTF8') into v_elements, v_row
-                  from agent.read_items(
-                           p_deployment_id, p_thread_id, v_channel.list_ids, v_channel.ends, v_position) i
-                 limit 1;
-                v_next := v_offset + greatest(p_max_bytes, least(16 * p_max_bytes, length(v_row) / 8));
-                -- Not within a character.
-                while v_next < length(v_row) and get_byte(v_row, v_next) & 192 = 128
-                loop
-                    v_next := v_next + 1;
-                end loop;
-                v_text := convert_from(substr(v_row, v_offset + 1, v_next - v_offset), 'UTF8');
-                v_offset := v_next;
-                if v_next >= length(v_row) then
-                    v_offset := 0;
+                select i.elements, p.part, p.until into v_elements, v_text, v_offset
+                  from (
+                        select r.elements, r.content
+                          from agent.read_items(
+                                   p_deployment_id, p_thread_id, v_channel.list_ids, v_channel.ends, v_position) r
+                         limit 1
+                       ) i
+                 cross join lateral agent.cut_row(i.content, v_offset, p_max_bytes) p;
+                if v_offset = 0 then
                     v_position := v_position + v_elements;
                 end if;
             end if;

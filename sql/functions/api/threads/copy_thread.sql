@@ -110,21 +110,7 @@ begin
         return;
     end if;
 
-    insert into agent.threads (
-        deployment_id, thread_id, status, run_seq, assistant_id, metadata, config, head_checkpoint_id, head_run_id,
-        head_has_next, created_at, updated_at, state_updated_at, ttl)
-    values (
-        p_deployment_id, p_copy_id, case when v_copy.head_has_next then 'interrupted' else 'idle' end,
-        v_copy.run_seq, v_copy.assistant_id, v_copy.metadata || jsonb_build_object('thread_id', p_copy_id),
-        v_copy.config, v_copy.head_checkpoint_id, v_copy.head_run_id, v_copy.head_has_next, v_now, v_now,
-        case when v_copy.head_checkpoint_id is not null then v_now end, v_ttl);
-    if v_ttl is not null then
-        insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
-        values (p_deployment_id, p_copy_id, v_now + v_ttl);
-    end if;
-    delete from agent.thread_copies c
-     where c.deployment_id = p_deployment_id
-       and c.thread_id = p_copy_id;
+    perform agent.finish_copy(v_copy, v_ttl, v_now);
     code := 'ok';
 end
 $function$;

@@ -29,8 +29,6 @@ declare
     v_deleted boolean;
     v_ended   text;
     v_left    bigint := agent.deletion_bytes();
-    v_row     record;
-    v_last    record;
 begin
     select t.active_run_id, t.is_deleted into v_active, v_deleted
       from agent.threads t
@@ -71,31 +69,7 @@ begin
     code := 'ok';
     changed := concat_ws(' ', p_thread_id, v_ended);
 
-    -- Run by run: a join could read the events of the whole day.
-    for v_row in
-        select r.thread_seq, r.run_id, r.events_bucket,
-               4000 + coalesce(pg_column_size(r.input), 0) + coalesce(pg_column_size(r.command), 0)
-               + coalesce(pg_column_size(r.config), 0) + coalesce(pg_column_size(r.context), 0)
-               + coalesce(pg_column_size(r.metadata), 0) as bytes
-          from agent.runs r
-         where r.deployment_id = p_deployment_id
-           and r.thread_id = p_thread_id
-         order by r.thread_seq
-    loop
-        exit when v_left <= 0;
-        v_left := agent.delete_events(p_deployment_id, v_row.events_bucket, v_row.run_id, v_left) - v_row.bytes;
-        v_last := v_row;
-    end loop;
-    if v_last is not null then
-        delete from agent.runs r
-         where r.ctid = any (array(
-                select x.ctid
-                  from agent.runs x
-                 where x.deployment_id = p_deployment_id
-                   and x.thread_id = p_thread_id
-                   and x.thread_seq <= v_last.thread_seq
-                 order by x.thread_seq));
-    end if;
+    v_left := agent.delete_runs(p_deployment_id, p_thread_id, v_left);
     if v_left > 0 then
         v_left := agent.delete_state(p_deployment_id, p_thread_id, v_left);
     end if;

@@ -34,22 +34,7 @@ declare
     v_match       integer;
     v_is_next     boolean;
 begin
-    for v_new in
-        select q.deployment_id, q.thread_id, q.run_id, i.checkpoint_ns, i.checkpoint_id, i.parent_checkpoint_id,
-               i.channels, i.next, i.tasks, i.metadata, i.format, k.channels as parent
-          from unnest(p_checkpoints) with ordinality i
-         cross join lateral agent.find_lease(p_worker_id, i.deployment_id, i.run_id, i.epoch) q
-          left join lateral (
-                select x.channels
-                  from agent.find_checkpoint(
-                           q.deployment_id, q.thread_id, i.checkpoint_ns, i.parent_checkpoint_id) x
-                 limit 1
-               ) k on true
-         where (
-                select x.checkpoint_id
-                  from agent.find_checkpoint(
-                           q.deployment_id, q.thread_id, i.checkpoint_ns, i.checkpoint_id) x) is null
-         order by q.deployment_id, q.thread_id, i.checkpoint_ns, i.ordinality
+    for v_new in select c.* from agent.find_new_checkpoints(p_worker_id, p_checkpoints) c
     loop
         if cardinality(v_new.channels) > agent.most_channels() then
             raise exception using errcode = 'invalid_parameter_value', message = 'a checkpoint has too many channels';

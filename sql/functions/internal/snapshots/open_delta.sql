@@ -3,7 +3,8 @@
 -- begins at the parent of p_checkpoint_id.
 -- Returns: checkpoint_id: the snapshot, null for none; open: the channels whose seed was not read yet, name -> position
 --          in p_names, null for an invalid cursor, also one of a snapshot that was deleted since; next: the position at
---          the snapshot, wCOUNT or sPOSITION.
+--          the snapshot, wCOUNT or sPOSITION. Raises an error of class 22 for names that are null, equal or more
+--          than 64.
 -- Locks:   none.
 create or replace function agent.open_delta(
     p_deployment_id uuid,
@@ -20,8 +21,14 @@ language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
 as $function$
+declare
+    c_channels constant integer := 64;
 begin
-    if p_cursor is null then
+    if cardinality(p_names) not between 1 and c_channels or array_position(p_names, null) is not null
+        or (select count(*) > count(distinct n.name) from unnest(p_names) n (name))
+    then
+        raise exception using errcode = 'invalid_parameter_value', message = 'a delta has wrong arguments';
+    elsif p_cursor is null then
         next := 'w0';
         select jsonb_object_agg(n.name, n.pos) into open
           from unnest(p_names) with ordinality n (name, pos);

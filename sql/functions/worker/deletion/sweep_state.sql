@@ -2,7 +2,7 @@
 -- Deletes up to agent.deletion_bytes() of the rows that earlier deletions have left in one thread, in four stages:
 -- 1. writes, snapshots and checkpoints of a deleted run;
 -- 2. writes of other runs to deleted snapshots;
--- 3. elements of a list that no checkpoint contains;
+-- 3. elements of a list that no checkpoint contains (agent.sweep_items);
 -- 4. blobs without uses (agent.sweep_blobs).
 -- A call executes the stage whose first row has waited longest, for that row, which afterwards waits after all others:
 -- so no thread, however much is added to it, keeps another one from its turn. If the row is locked the next one of the
@@ -18,7 +18,6 @@ declare
     v_now   timestamptz := agent.now();
     v_stage text;
     v_row   record;
-    v_list  agent.item_sweeps;
 begin
     for v_stage in
         select s.stage
@@ -85,32 +84,7 @@ begin
                    and s.checkpoint_id = v_row.checkpoint_id;
             end if;
             return 1;
-        elsif v_stage = 'item' then
-            select w.* into v_list
-              from agent.item_sweeps w
-              left join lateral (
-                    select x.thread_id
-                      from agent.threads x
-                     where w.is_snapshot
-                       and x.deployment_id = w.deployment_id
-                       and x.thread_id = w.thread_id
-                       for no key update skip locked
-                   ) t on true
-             where not w.is_snapshot
-                or t.thread_id is not null
-             order by w.due_at
-             limit 1
-               for update of w skip locked;
-            continue when not found;
-            perform agent.delete_items(
-                v_list.deployment_id, v_list.thread_id, agent.deletion_bytes(), v_list.list_id);
-            update agent.item_sweeps w
-               set due_at = v_now
-             where w.deployment_id = v_list.deployment_id
-               and w.thread_id = v_list.thread_id
-               and w.list_id = v_list.list_id;
-            return 1;
-        elsif agent.sweep_blobs() > 0 then
+        elsif v_stage = 'item' and agent.sweep_items() > 0 or v_stage = 'blob' and agent.sweep_blobs() > 0 then
             return 1;
         end if;
     end loop;

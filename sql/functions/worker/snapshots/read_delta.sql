@@ -29,7 +29,6 @@ set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force
 as $function$
 declare
     c_ancestors constant integer := 500;
-    c_channels  constant integer := 64;
     c_examined  constant integer := 20000;
     -- The cost of an ancestor without its channels and writes, as a number of channels.
     c_ancestor  constant integer := 20;
@@ -50,16 +49,9 @@ declare
     v_from      integer;
     v_seed      record;
     v_count     integer;
-    v_is_swept  boolean;
-    v_size      integer;
     v_examined  integer := 0;
     v_left      integer := p_max_bytes;
 begin
-    if cardinality(v_names) not between 1 and c_channels or array_position(v_names, null) is not null
-        or (select count(*) > count(distinct n.name) from unnest(v_names) n (name))
-    then
-        raise exception using errcode = 'invalid_parameter_value', message = 'a delta has wrong arguments';
-    end if;
     select d.checkpoint_id, d.open, d.next into v_id, v_open, v_next
       from agent.open_delta(
                p_deployment_id, p_thread_id, v_ns, (p_args ->> 'checkpoint_id')::uuid, v_names, p_cursor) d;
@@ -73,34 +65,12 @@ begin
     for v_depth in 1 .. c_ancestors
     loop
         exit when v_id is null or v_open = '{}' or v_left <= 0 or v_examined >= c_examined;
-        -- One scan of the channels for all names, by a map: a search for each name would be quadratic.
-        select x.parent_checkpoint_id, cardinality(x.channels), array(
-                   select c
-                     from unnest(x.channels) c
-                    where v_open ? c.name
-                      and c.content is null
-                    order by (v_open ->> c.name)::integer), (
-                   select count(*)
-                     from agent.checkpoint_writes w
-                    where w.deployment_id = p_deployment_id
-                      and w.thread_id = p_thread_id
-                      and w.checkpoint_ns = v_ns
-                      and w.checkpoint_id = v_id),
-               exists (select from agent.find_swept_runs(p_deployment_id, p_thread_id) s where s.run_id = x.run_id)
-          into v_parent, v_size, v_found, v_count, v_is_swept
-          from agent.checkpoint_snapshots x
-         where x.deployment_id = p_deployment_id
-           and x.thread_id = p_thread_id
-           and x.checkpoint_ns = v_ns
-           and x.checkpoint_id = v_id;
+        select s.parent_checkpoint_id, s.channels, s.writes, v_examined + c_ancestor + s.examined
+          into v_parent, v_found, v_count, v_examined
+          from agent.find_delta_step(p_deployment_id, p_thread_id, v_ns, v_id, v_open) s;
         if not found then
             v_id := null;
             exit;
-        end if;
-        v_examined := v_examined + c_ancestor + v_size + v_count;
-        if v_is_swept then
-            v_found := '{}';
-            v_count := 0;
         end if;
 
         v_from := substr(v_next, 2);

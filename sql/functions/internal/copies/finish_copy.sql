@@ -1,0 +1,33 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Creates the thread of a copy of which nothing is left to copy. p_ttl: that of the thread that was copied.
+-- Returns: nothing.
+-- Locks:   the new rows; the caller holds the row of the copy.
+create or replace function agent.finish_copy(
+    p_copy agent.thread_copies,
+    p_ttl interval,
+    p_now timestamptz
+) returns void
+language plpgsql volatile security invoker
+set search_path = '' set jit = off set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
+as $function$
+begin
+    insert into agent.threads (
+        deployment_id, thread_id, status, run_seq, assistant_id, metadata, config, head_checkpoint_id, head_run_id,
+        head_has_next, created_at, updated_at, state_updated_at, ttl)
+    values (
+        p_copy.deployment_id, p_copy.thread_id, case when p_copy.head_has_next then 'interrupted' else 'idle' end,
+        p_copy.run_seq, p_copy.assistant_id, p_copy.metadata || jsonb_build_object('thread_id', p_copy.thread_id),
+        p_copy.config, p_copy.head_checkpoint_id, p_copy.head_run_id, p_copy.head_has_next, p_now, p_now,
+        case when p_copy.head_checkpoint_id is not null then p_now end, p_ttl);
+    if p_ttl is not null then
+        insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
+        values (p_copy.deployment_id, p_copy.thread_id, p_now + p_ttl);
+    end if;
+    delete from agent.thread_copies c
+     where c.deployment_id = p_copy.deployment_id
+       and c.thread_id = p_copy.thread_id;
+end
+$function$;
+
+comment on function agent.finish_copy(agent.thread_copies, interval, timestamptz) is 'Creates the thread of a copy.';
