@@ -56,6 +56,9 @@ is join(' ', grep { !$public{$_} } sort keys %called), '',
     'C calls only functions of sql/functions/api and worker';
 is join(' ', grep { !$called{$_} } sort keys %public), '',
     'C calls each function of sql/functions/api and worker';
+my %tested = map { $_ => 1 } slurp(root() . '/t/sql/README.md') =~ /`(\w+)`/g;
+is join(' ', grep { !$tested{$_} } sort keys %public), '',
+    't/sql/README.md names the test of each function of sql/functions/api and worker';
 
 # Any role that connects could hold the lock of an upgrade or of maintenance. The
 # lock of an idempotency key has a number that only the key's owner knows.
