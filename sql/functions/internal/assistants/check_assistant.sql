@@ -8,10 +8,14 @@ create or replace function agent.check_assistant(p_assistant agent.assistants) r
 language plpgsql immutable security invoker
 set search_path = ''
 as $function$
+declare
+    c_bytes constant integer := 65536;
 begin
     return case
-        when octet_length(p_assistant.config::text) > 65536 then '/config: expected at most 65536 bytes of JSON.'
-        when octet_length(p_assistant.context::text) > 65536 then '/context: expected at most 65536 bytes of JSON.'
+        when octet_length(p_assistant.config::text) > c_bytes then
+            format('/config: expected at most %s bytes of JSON.', c_bytes)
+        when octet_length(p_assistant.context::text) > c_bytes then
+            format('/context: expected at most %s bytes of JSON.', c_bytes)
         when (select count(*) from jsonb_object_keys(p_assistant.metadata)) > 64 then
             '/metadata: expected at most 64 keys, those of the assistant included.'
     end;
