@@ -69,8 +69,9 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 -- A function in SQL comes after all that it calls. First what inline functions call.
 \ir functions/internal/base/concat_objects.sql
 \ir functions/internal/values/cut_elements.sql
-\ir functions/internal/runs/drop_identity.sql
-\ir functions/internal/values/has_notation_name.sql
+\ir functions/internal/runs/measure_run_metadata.sql
+\ir functions/internal/runs/remove_identity.sql
+\ir functions/inline/runs/drop_identity.sql
 
 \ir functions/inline/base/is_full_page.sql
 \ir functions/inline/base/jitter.sql
@@ -83,7 +84,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/values/compose_values.sql
 \ir functions/inline/values/compose_bounded_values.sql
 \ir functions/inline/values/find_channels.sql
-\ir functions/inline/values/is_notation.sql
+\ir functions/inline/values/read_notation.sql
 \ir functions/inline/values/most_channels.sql
 \ir functions/inline/values/split_values.sql
 \ir functions/inline/values/stored_bytes.sql
@@ -97,6 +98,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/runs/find_run.sql
 \ir functions/inline/runs/make_end.sql
 \ir functions/inline/runs/merge_config.sql
+\ir functions/inline/runs/names_checkpoint.sql
 \ir functions/inline/runs/merge_context.sql
 \ir functions/inline/runs/pick_command.sql
 \ir functions/inline/runs/render_cancel_reason.sql
@@ -145,6 +147,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/assistants/render_assistant_version.sql
 \ir functions/inline/assistants/render_schemas.sql
 \ir functions/inline/assistants/settings_bytes.sql
+\ir functions/inline/runs/check_run_metadata.sql
 
 \ir functions/inline/events/compose_event.sql
 \ir functions/inline/events/make_event.sql
@@ -226,7 +229,6 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/events/save_events.sql
 
 \ir functions/internal/runs/apply_cancels.sql
-\ir functions/internal/runs/check_run_metadata.sql
 \ir functions/internal/runs/compose_feedback.sql
 \ir functions/internal/runs/compose_result.sql
 \ir functions/internal/runs/enqueue_run.sql

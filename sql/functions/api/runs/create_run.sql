@@ -43,6 +43,7 @@ declare
     v_of_assistant jsonb;
     v_thread       agent.threads;
     v_start        record;
+    v_place        agent.start_place;
     v_preempted    record;
 begin
     if p_idempotency_key is not null then
@@ -81,12 +82,15 @@ begin
         return;
     end if;
 
-    v_start := agent.find_place(
-        p_deployment_id, p_thread_id, v_request.checkpoint_id, v_request.checkpoint::jsonb,
-        v_request.config -> 'configurable');
-    if not v_start.is_found or ((v_start.place).checkpoint_id is null) <> ((v_start.place).root_id is null) then
-        code := 'checkpoint_not_found';
-        return;
+    if agent.names_checkpoint(v_request) then
+        v_start := agent.find_place(
+            p_deployment_id, p_thread_id, v_request.checkpoint_id, v_request.checkpoint::jsonb,
+            v_request.config -> 'configurable');
+        v_place := v_start.place;
+        if not v_start.is_found or (v_place.checkpoint_id is null) <> (v_place.root_id is null) then
+            code := 'checkpoint_not_found';
+            return;
+        end if;
     end if;
 
     if v_thread.thread_id is null then
@@ -97,9 +101,7 @@ begin
 
     if p_strategy in ('interrupt', 'rollback') then
         v_preempted := agent.preempt_runs(p_deployment_id, p_thread_id, p_strategy, p_run_id, p_before);
-        if v_preempted.ended <> '{}' then
-            changed := array_to_string(p_thread_id || v_preempted.ended, ' ');
-        end if;
+        changed := case when v_preempted.ended <> '{}' then array_to_string(p_thread_id || v_preempted.ended, ' ') end;
         if v_preempted.before is not null then
             code := 'waiting';
             body := v_preempted.before;
@@ -124,17 +126,16 @@ begin
        and not t.is_deleted
     returning t.* into v_thread;
     if not found then
-        perform from agent.threads t
-          where t.deployment_id = p_deployment_id
-            and t.thread_id = p_thread_id;
-        code := case when found then 'thread_busy' else 'thread_not_found' end;
+        code := case when exists (
+            select from agent.threads t where t.deployment_id = p_deployment_id and t.thread_id = p_thread_id)
+            then 'thread_busy' else 'thread_not_found' end;
         return;
     end if;
 
     code := 'ok';
     body := agent.enqueue_run(
         v_thread, v_assistant, p_run_id, p_strategy, coalesce(p_user_id, ''), p_idempotency_key,
-        p_request_hash, p_feedback_url, v_start.place, v_request, p_headers);
+        p_request_hash, p_feedback_url, v_place, v_request, p_headers);
 end
 $function$;
 

@@ -13,28 +13,28 @@ language sql stable parallel safe
 as $function$
     select coalesce(
                array_agg(row(
-                   c.name, c.kind, c.keep,
-                   case when c.kind in ('array', 'list') then json_array_length(c.value) end,
-                   e.bytes, e.content, null)::agent.channel_content
-                   order by c.pos), '{}')
+                   c.name, c.kind, c.keep, c.length, e.bytes, e.content, null)::agent.channel_content), '{}')
       from (
             select v.key,
                    case
                        when json_typeof(v.value) = 'array' then 'array'
-                       when not n.is_notation then 'value'
-                       when json_typeof(v.value -> '$value') is not null then 'value'
-                       when json_typeof(v.value -> '$list') = 'object' then 'list'
-                       when (v.value ->> '$same')::boolean then 'same'
+                       when n.is_notation is not true then 'value'
+                       when n.value is not null then 'value'
+                       when json_typeof(n.list) = 'object' then 'list'
+                       when n.same::boolean then 'same'
                    end,
-                   case when n.is_notation then (v.value #>> '{$list,keep}')::integer end,
-                   case
-                       when not n.is_notation then v.value
-                       else coalesce(v.value -> '$value', v.value #> '{$list,items}')
-                   end,
-                   v.pos
-              from json_each(p_values) with ordinality as v (key, value, pos)
-             cross join lateral (select agent.is_notation(v.value) as is_notation offset 0) n
-           ) c (name, kind, keep, value, pos)
+                   l.keep,
+                   d.value,
+                   case when n.value is null and json_typeof(d.value) = 'array' then json_array_length(d.value) end
+              from json_each(p_values) v
+             cross join lateral agent.read_notation(v.value) n
+              left join lateral json_to_record(case when json_typeof(n.list) = 'object' then n.list end)
+                   l (keep integer, items json) on true
+             cross join lateral (
+                    select case when n.is_notation then coalesce(n.value, l.items) else v.value end) d (value)
+            -- Not flattened: each expression is computed once.
+            offset 0
+           ) c (name, kind, keep, value, length)
      cross join lateral (
             -- The elements keep their order: nothing below sorts or joins them.
             select coalesce(sum(octet_length(y.content) + 1), 0) as bytes,
@@ -43,14 +43,14 @@ as $function$
                     select x.value::text as content
                       from json_array_elements(case
                                when c.kind = 'value' then json_build_array(c.value)
-                               when octet_length(c.value::text) >= 64 * json_array_length(c.value) then c.value
+                               when octet_length(c.value::text) >= 64 * c.length then c.value
                            end) x
                      where c.kind <> 'same'
                     union all
                     select substr(c.value::text, 2, length(c.value::text) - 2)
                      where case
                                when c.kind in ('array', 'list')
-                               then octet_length(c.value::text) < 64 * json_array_length(c.value)
+                               then octet_length(c.value::text) < 64 * c.length
                            end
                     -- Not flattened: each text is computed once, for both aggregates.
                     offset 0

@@ -23,12 +23,19 @@ as $function$
 declare
     c_elements constant integer := 1024;
     c_bytes    constant integer := 524288;
-    v_channel  agent.channel_value := agent.cut_channel(p_deployment_id, p_thread_id, p_channel, p_keep);
-    v_segments integer := coalesce(cardinality(v_channel.list_ids), 0);
+    v_channel  agent.channel_value := p_channel;
+    v_segments integer := 0;
     v_list_id  bigint := nextval('agent.checkpoint_list_seq');
     v_from     integer := p_keep;
     v_begin    integer;
 begin
+    if p_keep = 0 then
+        v_channel.length := 0;
+        v_channel.bytes := 0;
+    else
+        v_channel := agent.cut_channel(p_deployment_id, p_thread_id, p_channel, p_keep);
+        v_segments := cardinality(v_channel.list_ids);
+    end if;
     while v_segments > 0
     loop
         v_begin := case when v_segments > 1 then v_channel.ends[v_segments - 1] else 0 end;
@@ -39,11 +46,12 @@ begin
         v_from := v_begin;
         v_segments := v_segments - 1;
     end loop;
-    insert into agent.checkpoint_items (
-        deployment_id, thread_id, list_id, position, elements, end_bytes, is_digests, content)
-    select p_deployment_id, p_thread_id, v_list_id, i.position, i.elements, i.end_bytes, p_is_digests, i.content
-      from agent.read_items(p_deployment_id, p_thread_id, v_channel.list_ids, v_channel.ends, v_from) i
-     where v_from < p_keep;
+    if v_from < p_keep then
+        insert into agent.checkpoint_items (
+            deployment_id, thread_id, list_id, position, elements, end_bytes, is_digests, content)
+        select p_deployment_id, p_thread_id, v_list_id, i.position, i.elements, i.end_bytes, p_is_digests, i.content
+          from agent.read_items(p_deployment_id, p_thread_id, v_channel.list_ids, v_channel.ends, v_from) i;
+    end if;
 
     v_channel.list_ids := v_channel.list_ids[: v_segments] || v_list_id;
     v_channel.ends := v_channel.ends[: v_segments] || p_keep;

@@ -3,7 +3,7 @@
 -- 16 KB of JSON together, those of the assistant and the thread included, as agent.merge_config joins them.
 -- Returns: null, or the detail of an error.
 -- Locks:   none.
-create or replace function agent.check_run_metadata(
+create or replace function agent.measure_run_metadata(
     p_assistant agent.assistants,
     p_thread_metadata jsonb,
     p_request agent.run_request
@@ -28,5 +28,5 @@ begin
 end
 $function$;
 
-comment on function agent.check_run_metadata(agent.assistants, jsonb, agent.run_request) is
+comment on function agent.measure_run_metadata(agent.assistants, jsonb, agent.run_request) is
     'The limit of the metadata and tags of a run.';
