@@ -10,6 +10,7 @@
 
 #include "../core/wake.h"
 #include "instance.h"
+#include "order.h"
 #include "process/process.h"
 #include "runner/deadline.h"
 #include "runner/exit.h"
@@ -258,11 +259,6 @@ static void tick(agent_supervisor_t *sv)
     }
 }
 
-static apr_time_t earlier(apr_time_t a, apr_time_t b)
-{
-    return a < b ? a : b;
-}
-
 static void iterate(agent_supervisor_t *sv)
 {
     apr_time_t until;
@@ -271,13 +267,13 @@ static void iterate(agent_supervisor_t *sv)
     until = agent_credit_step(&sv->runs.credits);
     agent_runner_resume(&sv->io);
     agent_runner_poll(&sv->io);
-    until = earlier(until,
-                    earlier(sv->tick_at, agent_worker_next_tick(&sv->worker)));
-    until = earlier(until, agent_slots_replenish(&sv->runners));
-    until = earlier(until, agent_webhook_step(&sv->deliveries));
-    until = earlier(until, agent_database_step(&sv->database));
-    until = earlier(until, agent_database_step(&sv->bulk));
-    until = earlier(until, agent_drain_step(&sv->drain));
+    until = agent_earlier(
+        until, agent_earlier(sv->tick_at, agent_worker_next_tick(&sv->worker)));
+    until = agent_earlier(until, agent_slots_replenish(&sv->runners));
+    until = agent_earlier(until, agent_webhook_step(&sv->deliveries));
+    until = agent_earlier(until, agent_database_step(&sv->database));
+    until = agent_earlier(until, agent_database_step(&sv->bulk));
+    until = agent_earlier(until, agent_drain_step(&sv->drain));
     agent_runner_free_dead(&sv->runners);
     if (sv->context->mode == AGENT_MODE_DONE) {
         return;

@@ -2,6 +2,7 @@
 /* Slots of pools and the runners that provide them; see slots.h. */
 #include "slots.h"
 
+#include "../order.h"
 #include "idle.h"
 
 /* ---- counting ---- */
@@ -71,11 +72,6 @@ int agent_slots_suspect_share(const agent_runner_table_t *table)
     return share > 0 ? share : 1;
 }
 
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* Runners for suspects that can be started now; after a failure one at a time,
  * when the pause is over. */
 static int count_startable(const agent_runner_table_t *table,
@@ -86,7 +82,7 @@ static int count_startable(const agent_runner_table_t *table,
         - count_runners(pool, COUNT_SUSPECT);
     int of_kind = AGENT_RUNNERS_SUSPECT - table->suspects;
     int of_all = AGENT_RUNNERS_MAX - table->count;
-    int count = smaller(of_pool, smaller(of_kind, of_all));
+    int count = agent_smaller(of_pool, agent_smaller(of_kind, of_all));
 
     if (table->context->mode != AGENT_MODE_RUNNING
         || pause->start_at > table->context->now || count <= 0) {

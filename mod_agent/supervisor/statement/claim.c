@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+#include "../order.h"
 #include "../run_end.h"
 #include "../runner/idle.h"
 #include "../runner/slots.h"
@@ -33,16 +34,6 @@ enum {
     COL_OP,
     COL_START
 };
-
-static apr_time_t earlier(apr_time_t a, apr_time_t b)
-{
-    return a < b ? a : b;
-}
-
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
 
 void agent_claim_init(agent_claim_t *claim)
 {
@@ -301,7 +292,7 @@ static void receive_claim(void *part, const agent_db_result_t *result)
     apr_time_t *claim_at = &claim->schedule->claim_at;
 
     /* A claim that was requested since then may find what this one missed. */
-    *claim_at = earlier(
+    *claim_at = agent_earlier(
         *claim_at, agent_database_after(claim->context, AGENT_CLAIM_INTERVAL));
     for (int row = 0; row < agent_db_rows(result); row++) {
         graph_ref_t ref = find_graph(claim, result, row);
@@ -331,7 +322,7 @@ static void fail_claim(void *part, agent_failure_t failure)
      * of runs as parameters. */
     if (failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT) {
         agent_limit_lower(&claim->limit,
-                          larger(claim->ordinary, claim->suspects));
+                          agent_larger(claim->ordinary, claim->suspects));
     }
     if (failure == AGENT_FAILURE_LOST) {
         /* Runs may be leased to this worker that it does not know. */

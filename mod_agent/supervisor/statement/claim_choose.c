@@ -2,18 +2,9 @@
 /* When a claim is due, and which runs it asks for; see claim.h. */
 #include "claim.h"
 
+#include "../order.h"
 #include "../runner/idle.h"
 #include "../runner/slots.h"
-
-static apr_time_t earlier(apr_time_t a, apr_time_t b)
-{
-    return a < b ? a : b;
-}
-
-static apr_time_t later(apr_time_t a, apr_time_t b)
-{
-    return a > b ? a : b;
-}
 
 /* ---- when ---- */
 
@@ -27,7 +18,7 @@ static apr_time_t next_full_scan(const agent_runner_pool_t *pool)
         const agent_graph_set_t *set = &pool->graphs.sets[i];
 
         if (set->users > 0 && set->count > 0) {
-            next = earlier(next, set->full_scan_at);
+            next = agent_earlier(next, set->full_scan_at);
         }
     }
     return next;
@@ -45,12 +36,13 @@ static apr_time_t due_for_suspects(const agent_claim_t *claim)
         const agent_runner_pool_t *pool = &claim->runners->pools[i];
 
         if (agent_slots_free_suspect_runners(claim->runners, pool) > 0) {
-            next = earlier(next, next_full_scan(pool));
+            next = agent_earlier(next, next_full_scan(pool));
         }
     }
     return next == AGENT_CLOCK_NEVER
         ? next
-        : later(schedule->claim_at, earlier(schedule->suspects_at, next));
+        : agent_later(schedule->claim_at,
+                      agent_earlier(schedule->suspects_at, next));
 }
 
 /* Whether runners with these graphs have a free slot, or will have one when
@@ -118,16 +110,6 @@ apr_time_t agent_claim_due(const agent_claim_t *claim)
 
 /* ---- what ---- */
 
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
 /* A claim is due for each set of graphs that runners have. */
 static void begin_round(const agent_claim_t *claim)
 {
@@ -166,8 +148,9 @@ static void ask_for_room(agent_claim_t *claim, agent_runner_pool_t *pool,
     pool->claim = (agent_pool_claim_t){
         .set = set,
         .last_set = (int)(set - pool->graphs.sets),
-        .ordinary = smaller(agent_slots_free(pool, set), claim->limit.current),
-        .suspects = smaller(
+        .ordinary = agent_smaller(agent_slots_free(pool, set),
+                                  claim->limit.current),
+        .suspects = agent_smaller(
             agent_slots_free_suspect_runners(claim->runners, pool),
             claim->limit.current)};
     if (agent_pool_is_idle(pool)) {
@@ -193,12 +176,12 @@ static bool choose_sets(agent_claim_t *claim)
 
         if (set != NULL) {
             ask_for_room(claim, pool, set);
-            claim->ordinary += larger(pool->claim.ordinary, 0);
-            claim->suspects += larger(pool->claim.suspects, 0);
+            claim->ordinary += agent_larger(pool->claim.ordinary, 0);
+            claim->suspects += agent_larger(pool->claim.suspects, 0);
         }
     }
-    claim->ordinary = smaller(claim->ordinary, claim->limit.current);
-    claim->suspects = smaller(claim->suspects, claim->limit.current);
+    claim->ordinary = agent_smaller(claim->ordinary, claim->limit.current);
+    claim->suspects = agent_smaller(claim->suspects, claim->limit.current);
     return !APR_RING_EMPTY(&claim->asked, agent_runner_pool_t, asked_link);
 }
 
