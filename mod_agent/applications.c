@@ -26,10 +26,10 @@ typedef struct language_t {
 } language_t;
 
 static const language_t python = {"AgentPythonProgram", "python3", "python",
-                                  "/.agent/venv/bin/python"};
+                                  "/" AGENT_APPLICATION_PYTHON};
 /* That which `agentctl build` installs where no other is new enough. */
 static const language_t node = {"AgentNodeProgram", "node", "node/main.mjs",
-                                "/.agent/node/bin/node"};
+                                "/" AGENT_APPLICATION_NODE};
 
 static bool exists(const char *path, apr_pool_t *pool)
 {

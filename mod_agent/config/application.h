@@ -36,6 +36,12 @@ typedef struct agent_application_graph_t {
 #define AGENT_APPLICATION_NAME_MAX   64
 #define AGENT_APPLICATION_GRAPHS_MAX 200
 
+/* The folder, in that of an application, for all that `agentctl build` makes,
+ * except Node's node_modules; and the programs in it that httpd executes. */
+#define AGENT_APPLICATION_FOLDER ".agent"
+#define AGENT_APPLICATION_PYTHON AGENT_APPLICATION_FOLDER "/venv/bin/python"
+#define AGENT_APPLICATION_NODE   AGENT_APPLICATION_FOLDER "/node/bin/node"
+
 /*
  * Reads DIRECTORY/langgraph.json: sets the language, and *graphs to a list of
  * agent_application_graph_t, from 1 to AGENT_APPLICATION_GRAPHS_MAX. All is

@@ -19,7 +19,7 @@
 #include "say.h"
 #include "user.h"
 
-#define LOCK ".agent/build.lock"
+#define LOCK AGENT_APPLICATION_FOLDER "/build.lock"
 
 /* Two builds of one folder at once would write the same packages. Returns the
  * lock, which the end of the process releases; -1 after printing why. */
@@ -27,7 +27,7 @@ static int lock_folder(const ctl_build_t *build)
 {
     int lock = -1;
 
-    if (mkdir(".agent", 0755) == 0 || errno == EEXIST) {
+    if (mkdir(AGENT_APPLICATION_FOLDER, 0755) == 0 || errno == EEXIST) {
         lock = open(LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     }
     if (lock < 0) {

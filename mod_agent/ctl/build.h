@@ -9,10 +9,6 @@
 
 #include "../config/application.h"
 
-/* The folder, in that of the application, for all that is built, except Node's
- * node_modules. */
-#define CTL_FOLDER ".agent"
-
 typedef struct ctl_build_t {
     apr_pool_t *pool;
     /* As given; NULL or false: not given. */

@@ -10,7 +10,10 @@
 #include "node_program.h"
 #include "say.h"
 
-#define TSX ".agent/tsx"
+#define TSX AGENT_APPLICATION_FOLDER "/tsx"
+
+/* For lists of arguments: a string that macros join looks there like two. */
+static const char tsx[] = TSX;
 
 /* A lock file, and the command that installs by it. */
 typedef struct manager_t {
@@ -46,9 +49,8 @@ static bool install_tsx(const ctl_build_t *build)
                                      NULL);
     const char *const copy[] = {
         "cp", apr_pstrcat(build->pool, source, "package.json", NULL),
-        apr_pstrcat(build->pool, source, "package-lock.json", NULL),
-        ".agent/tsx/", NULL};
-    const char *const make[] = {"mkdir", "-p", TSX, NULL};
+        apr_pstrcat(build->pool, source, "package-lock.json", NULL), tsx, NULL};
+    const char *const make[] = {"mkdir", "-p", tsx, NULL};
     /* In that folder: --prefix would move npm's global configuration too, with
      * its registry, its proxy and its certificates. */
     static const char *const install[] = {"npm", "ci", "--no-audit",
@@ -56,7 +58,7 @@ static bool install_tsx(const ctl_build_t *build)
 
     ctl_step("Installing tsx, for TypeScript, in " TSX);
     if (ctl_command_run(make) == 0 && ctl_command_run(copy) == 0
-        && ctl_command_run_in(TSX, install) == 0) {
+        && ctl_command_run_in(tsx, install) == 0) {
         return true;
     }
     ctl_error("tsx could not be installed");

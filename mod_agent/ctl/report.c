@@ -174,7 +174,7 @@ bool ctl_report_has_runner(const ctl_build_t *build)
 bool ctl_report_graphs(const ctl_build_t *build)
 {
     const char *const argv[] = {build->application.is_node ? build->node
-                                                           : CTL_PYTHON,
+                                                           : ctl_python_program,
                                 get_runner(build), "--check", NULL};
     json_object *graphs;
     char *text;

@@ -77,7 +77,7 @@ static bool make_folders(const char *directory, int folder,
 {
     bool with_node = faccessat(folder, "package.json", F_OK, 0) == 0;
 
-    if (make_folder(folder, CTL_FOLDER, user)
+    if (make_folder(folder, AGENT_APPLICATION_FOLDER, user)
         && (!with_node || make_folder(folder, "node_modules", user))) {
         return true;
     }
@@ -160,14 +160,15 @@ void ctl_user_forget_registries(ctl_build_t *build)
     }
 }
 
-/* HOME, which package managers write to, is .agent for users without a home. */
+/* HOME, which package managers write to, is that folder for users without a
+ * home. */
 static void set_environment(const ctl_build_t *build, const struct passwd *user,
                             bool was_root)
 {
     apr_array_header_t *kept = apr_array_make(build->pool, 16,
                                               sizeof(const char *));
     const char *own = apr_pstrcat(build->pool, build->application.directory,
-                                  "/" CTL_FOLDER, NULL);
+                                  "/" AGENT_APPLICATION_FOLDER, NULL);
 
     for (char **variable = environ; *variable != NULL; variable++) {
         if (is_kept(*variable)
