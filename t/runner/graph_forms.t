@@ -5,34 +5,17 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use AgentTest::Env qw(root slurp write_file);
-use Cpanel::JSON::XS qw(decode_json encode_json);
-use File::Path qw(make_path);
-use File::Temp qw(tempdir);
-use NodeApplication;
-use PythonRunner qw(python);
+use AgentTest::Applications qw(check_folder folder_of);
+use AgentTest::Env qw(slurp);
+use Cpanel::JSON::XS qw(decode_json);
+use PythonRunner;
 use Test::More;
 
-local $ENV{PYTHONPYCACHEPREFIX} = root() . '/.build/runner-packages/pycache';
-my %runner = (
-    python     => "'" . python() . "' '" . root() . "/mod_agent/runners/python'",
-    javascript => "node '" . NodeApplication::program() . "'",
-);
-my $modules = NodeApplication::application('node') . '/node_modules';
-
-# {graphs of the report, status, errors} of a folder with these files.
+# {graphs of the report, status, errors, environment} of a folder with these files.
 sub check {
     my ($language, $manifest, %files) = @_;
-    my $folder = tempdir('/tmp/agent-test-forms.XXXXXX', CLEANUP => 1);
-    $files{'langgraph.json'} = encode_json($manifest);
-    for my $name (keys %files) {
-        make_path("$folder/$name" =~ s{/[^/]+\z}{}r);
-        write_file("$folder/$name", $files{$name});
-    }
-    symlink $modules, "$folder/node_modules" or die "symlink: $!\n" if $language eq 'javascript';
-    my $output = qx(cd '$folder' && $runner{$language} --check 2>errors);
-    my $status = $? >> 8;
-    return { status => $status, errors => slurp("$folder/errors"), graphs => $output ? decode_json($output)->{graphs} : {},
+    my $folder = folder_of($language, $manifest, %files);
+    return { %{ check_folder($language, $folder) },
         environment => -e "$folder/environment" ? decode_json(slurp("$folder/environment")) : {} };
 }
 

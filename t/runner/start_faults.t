@@ -6,34 +6,17 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use AgentTest::Env qw(root write_file);
-use Cpanel::JSON::XS qw(decode_json encode_json);
-use File::Temp qw(tempdir);
-use NodeApplication;
-use PythonRunner qw(python);
+use AgentTest::Applications qw(folder_of runner_of);
+use Cpanel::JSON::XS qw(decode_json);
+use PythonRunner;
 use RunnerTest;
 use Test::More;
 
-local $ENV{PYTHONPYCACHEPREFIX} = root() . '/.build/runner-packages/pycache';
-my %program = (
-    python     => [ python(), root() . '/mod_agent/runners/python' ],
-    javascript => [ 'node', NodeApplication::program() ],
-);
-my $modules = NodeApplication::application('node') . '/node_modules';
-
-# A folder with these files.
-sub folder {
-    my ($language, $manifest, %files) = @_;
-    my $folder = tempdir('/tmp/agent-test-start.XXXXXX', CLEANUP => 1);
-    write_file("$folder/langgraph.json", encode_json($manifest));
-    write_file("$folder/$_", $files{$_}) for keys %files;
-    symlink $modules, "$folder/node_modules" or die "symlink: $!\n" if $language eq 'javascript';
-    return $folder;
-}
+my %program = map { $_ => [ runner_of($_) ] } qw(python javascript);
 
 # The output of --check of a folder.
 sub check_node {
-    my $folder = folder('javascript', @_);
+    my $folder = folder_of('javascript', @_);
     open my $output, '-|', "cd '$folder' && exec @{ $program{javascript} } --check 2>/dev/null" or die "sh: $!\n";
     return $output;
 }
@@ -41,7 +24,7 @@ sub check_node {
 # A runner of a folder with these files, to which `hello` was sent.
 sub begin {
     my ($language, $manifest, %files) = @_;
-    my $folder = folder($language, $manifest, %files);
+    my $folder = folder_of($language, $manifest, %files);
     my $runner = RunnerTest->new(command => $program{$language}, directory => $folder);
     $runner->send({ type => 'hello', protocol => 2, application => { name => 'test', directory => $folder },
         graphs => { map { $_ => { kind => 'langgraph', path => $manifest->{graphs}{$_}, description => undef } } keys %{ $manifest->{graphs} } } });
@@ -96,7 +79,7 @@ my %blocked = (
 my $good = { graphs => { good => './g.py:good' } };
 my %unusable = (
     (map {
-        my $runner = RunnerTest->new(command => $program{$_}, directory => folder($_, $good));
+        my $runner = RunnerTest->new(command => $program{$_}, directory => folder_of($_, $good));
         $runner->send({ type => 'hello', protocol => 3, graphs => {} });
         ("$_: another version of the protocol" => [ qr/the server speaks version 3$/m, $runner ])
     } qw(python javascript)),
@@ -105,15 +88,8 @@ my %unusable = (
     'python: a variable whose name has a =' => [ qr/^agent runner: langgraph\.json: env: 'A=B': /m, begin('python', { %{$good}, env => { 'A=B' => 'x' } }) ],
     'python: dependencies is not a list' => [ qr/^agent runner: langgraph\.json: TypeError: /m, begin('python', { %{$good}, dependencies => 5 }) ],
     'python: checkpointer is not an object' => [ qr/^agent runner: langgraph\.json: AttributeError: /m, begin('python', { %{$good}, checkpointer => 'x' }) ],
-    'javascript: the package of the library is not JSON' => [ qr/^the application cannot be used: .*JSON/m, do {
-        my $folder = tempdir('/tmp/agent-test-start.XXXXXX', CLEANUP => 1);
-        mkdir "$folder/$_" or die "$folder/$_: $!\n" for 'node_modules', 'node_modules/@langchain', 'node_modules/@langchain/langgraph';
-        write_file("$folder/node_modules/\@langchain/langgraph/package.json", '{');
-        write_file("$folder/langgraph.json", '{"graphs":{"g":"./g.mjs:g"}}');
-        my $runner = RunnerTest->new(command => $program{javascript}, directory => $folder);
-        $runner->send({ type => 'hello', protocol => 2, graphs => { g => { kind => 'langgraph', path => './g.mjs:g', description => undef } } });
-        $runner;
-    } ],
+    'javascript: the package of the library is not JSON' => [ qr/^the application cannot be used: .*JSON/m,
+        begin('javascript', { graphs => { g => './g.mjs:g' } }, 'node_modules/@langchain/langgraph/package.json' => '{') ],
 );
 
 # ---- Folders that cannot be used ----
@@ -158,7 +134,7 @@ is_deeply [ $report->{graphs}{good}{error}, $report->{graphs}{imports}{error}{er
     'javascript: the report of --check has the error of a graph that waits';
 
 # ---- The clock of imports ----
-my $module = NodeApplication::program() =~ s/main\.mjs\z/load.mjs/r;
+my $module = $program{javascript}[1] =~ s/main\.mjs\z/load.mjs/r;
 my $script = <<"END";
 import { Clock } from '$module';
 const spent = { idle: 0, cpu: 0 };

@@ -9,13 +9,12 @@ package SdkTest;
 use strict;
 use warnings;
 use AgentTest::Client;
-use AgentTest::Env qw(is_root root slurp write_file);
+use AgentTest::Env qw(is_root root write_file);
+use AgentTest::Packages qw(install_once install_npm make_venv);
 use AgentTest::Postgres;
 use AgentTest::Server;
-use Digest::SHA qw(sha256_hex);
-use Fcntl qw(LOCK_EX);
+use AgentTest::Wait;
 use File::Copy qw(copy);
-use File::Path qw(make_path remove_tree);
 use File::Temp qw(tempdir);
 use IO::Handle;
 use POSIX ();
@@ -23,25 +22,10 @@ use Test::More;
 
 my $HERE = root() . '/t/sdk';
 my $INSTALLED = root() . '/.build/sdk';
+# The folder that `agentctl build` makes.
+my $BUILT = '.agent';
 
 # --- The SDKs -----------------------------------------------------------------
-
-# install('node', 'package-lock.json', sub { ... }): calls the sub with an empty
-# folder, unless it was called for the same lock file before; returns the folder.
-sub install {
-    my ($name, $lock_file, $install) = @_;
-    my $folder = "$INSTALLED/$name";
-    my $wanted = sha256_hex(slurp("$HERE/$lock_file"));
-    make_path($INSTALLED);
-    open my $lock, '>', "$folder.lock" or die "$folder.lock: $!\n";
-    flock $lock, LOCK_EX or die "$folder.lock: $!\n";
-    return $folder if slurp("$folder/installed") eq $wanted;
-    remove_tree($folder);
-    make_path($folder);
-    $install->($folder);
-    write_file("$folder/installed", $wanted);
-    return $folder;
-}
 
 sub command {
     my (@words) = @_;
@@ -59,26 +43,13 @@ sub command {
 
 # The folder that has @langchain/langgraph-sdk and esbuild.
 sub node_modules {
-    my $folder = install('node', 'package-lock.json', sub {
-        my ($new) = @_;
-        for my $file (qw(package.json package-lock.json)) {
-            copy("$HERE/$file", "$new/$file") or die "$file: $!\n";
-        }
-        command(qw(npm ci --ignore-scripts --no-audit --no-fund --prefix), $new);
-    });
-    return "$folder/node_modules";
+    return install_once("$INSTALLED/node", ["$HERE/package-lock.json"], sub { install_npm($HERE, $_[0]) }) . '/node_modules';
 }
 
 # A Python that has langgraph_sdk.
 sub python {
-    my $folder = install('python', 'requirements.txt', sub {
-        my ($new) = @_;
-        command(qw(python3 -m venv), $new);
-        command("$new/bin/python", qw(-m pip install --quiet --no-compile),
-            qw(--disable-pip-version-check --no-deps --require-hashes --only-binary :all:),
-            '-r', "$HERE/requirements.txt");
-    });
-    return "$folder/bin/python";
+    my $list = "$HERE/requirements.txt";
+    return install_once("$INSTALLED/python", [$list], sub { make_venv($_[0], $list) }) . '/bin/python';
 }
 
 # --- Applications -------------------------------------------------------------
@@ -88,36 +59,40 @@ my $EXAMPLES = root() . '/conf/quickstart/examples';
 # The folder of an example, with its packages: 'python' or 'javascript'.
 sub application {
     my ($language) = @_;
-    my $folder = $language eq 'python' ? python_application() : node_application();
+    my $folder = $language eq 'python' ? python_packages('application', "$HERE/../runner/fixtures/python.txt") : node_application();
     command('cp', '-R', "$EXAMPLES/$language/.", $folder);
     return $folder;
 }
 
-# With the Python of the system: one in a home is not for the user of runners.
-sub python_application {
-    return install('application-python', '../runner/fixtures/python.txt', sub {
-        my ($new) = @_;
-        command(qw(/usr/bin/python3 -m venv), "$new/.agent/venv");
-        command("$new/.agent/venv/bin/python", qw(-m pip install --quiet --no-compile),
-            qw(--disable-pip-version-check --no-deps --require-hashes --only-binary :all:),
-            '-r', "$HERE/../runner/fixtures/python.txt");
-    });
+# A folder with the packages of a list where `agentctl build` installs them.
+sub python_packages {
+    my ($name, $list) = @_;
+    return install_once("$INSTALLED/$name-python", [$list], sub { make_venv("$_[0]/$BUILT/venv", $list) });
 }
 
 # The packages of the example, and the tsx of the runner among them.
 sub node_application {
-    return install('application-javascript', '../../conf/quickstart/examples/javascript/package-lock.json', sub {
+    return install_once("$INSTALLED/application-javascript", ["$EXAMPLES/javascript/package-lock.json"], sub {
         my ($new) = @_;
-        my %folders = ($new => "$EXAMPLES/javascript", "$new/.agent/tsx" => root() . '/mod_agent/runners/node');
-        for my $target (sort keys %folders) {
-            make_path($target);
-            for my $file (qw(package.json package-lock.json)) {
-                copy("$folders{$target}/$file", "$target/$file") or die "$file: $!\n";
-            }
-            command(qw(npm ci --ignore-scripts --no-audit --no-fund --prefix), $target);
-        }
-        command('cp', '-R', "$new/.agent/tsx/node_modules/.", "$new/node_modules");
+        install_npm("$EXAMPLES/javascript", $new);
+        install_npm(root() . '/mod_agent/runners/node', "$new/$BUILT/tsx");
+        command('cp', '-R', "$new/$BUILT/tsx/node_modules/.", "$new/node_modules");
     });
+}
+
+# A new folder with links to what is installed in another one.
+sub folder_beside {
+    my ($packages) = @_;
+    my $folder = tempdir('agent-test-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+    chmod 0755, $folder;
+    link_packages($packages, $folder);
+    return $folder;
+}
+
+sub link_packages {
+    my ($packages, $folder) = @_;
+    symlink "$packages/$_", "$folder/$_" for grep { -e "$packages/$_" } $BUILT, 'node_modules';
+    return;
 }
 
 # with_graph('python', 'store_graph.py', 'notes'): a folder of an application with the
@@ -126,9 +101,7 @@ sub node_application {
 sub with_graph {
     my ($language, $file, $graph) = @_;
     my $packages = application($language);
-    my $folder = tempdir('agent-test-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-    chmod 0755, $folder;
-    symlink "$packages/$_", "$folder/$_" for grep { -e "$packages/$_" } qw(.agent node_modules);
+    my $folder = folder_beside($packages);
     copy("$HERE/$file", $folder) or die "$file: $!\n";
     my ($name) = $file =~ m{([^/]+)\z};
     write_file("$folder/langgraph.json", qq({"dependencies":["."],"graphs":{"$graph":"./$name:graph"}}));
@@ -140,34 +113,11 @@ sub with_graph {
 sub library {
     my ($language) = @_;
     my $source = "$HERE/library/$language";
-    my $packages = $language eq 'python' ? library_of_python($source) : library_of_node($source);
-    my $folder = tempdir('agent-test-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-    chmod 0755, $folder;
-    symlink "$packages/$_", "$folder/$_" for grep { -e "$packages/$_" } qw(.agent node_modules);
+    my $packages = $language eq 'python' ? python_packages('library', "$source/requirements.txt")
+        : install_once("$INSTALLED/library-javascript", ["$source/package-lock.json"], sub { install_npm($source, $_[0]) });
+    my $folder = folder_beside($packages);
     command('cp', '-R', "$source/.", $folder);
     return ($folder, $packages);
-}
-
-sub library_of_python {
-    my ($source) = @_;
-    return install('library-python', 'library/python/requirements.txt', sub {
-        my ($new) = @_;
-        command(qw(/usr/bin/python3 -m venv), "$new/.agent/venv");
-        command("$new/.agent/venv/bin/python", qw(-m pip install --quiet --no-compile),
-            qw(--disable-pip-version-check --no-deps --require-hashes --only-binary :all:),
-            '-r', "$source/requirements.txt");
-    });
-}
-
-sub library_of_node {
-    my ($source) = @_;
-    return install('library-javascript', 'library/javascript/package-lock.json', sub {
-        my ($new) = @_;
-        for my $file (qw(package.json package-lock.json)) {
-            copy("$source/$file", "$new/$file") or die "$file: $!\n";
-        }
-        command(qw(npm ci --ignore-scripts --no-audit --no-fund --prefix), $new);
-    });
 }
 
 # The path of Node: that of its own, not a link to a version manager.
@@ -216,6 +166,19 @@ sub new {
     $server->start;
     return bless { postgres => $postgres, server => $server,
         on_ready => $args{on_ready} }, $class;
+}
+
+# A server with applications, whose graphs can be run: serve({ name => folder }, [graphs],
+# config => further lines)
+sub serve {
+    my ($class, $applications, $graphs, %args) = @_;
+    my $self = $class->new(%args, config => join '', (map { "AgentApplication $_ $applications->{$_}\n" } sort keys %{$applications}),
+        'AgentNodeProgram "' . node() . "\"\n", $args{config} // '');
+    # Before a run, which would make an assistant without the report.
+    for my $graph (@{$graphs}) {
+        wait_for("the report of $graph", sub { @{ $self->client->post('/assistants/search', { graph_id => $graph })->{json} } });
+    }
+    return $self;
 }
 
 sub url    { return $_[0]{server}->url }

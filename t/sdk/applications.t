@@ -3,8 +3,6 @@
 # built-in graphs, with both published SDKs.
 use strict;
 use warnings;
-use AgentTest::Env qw(build_dir);
-use AgentTest::Wait;
 use FindBin;
 use lib $FindBin::Bin;
 use SdkTest;
@@ -16,12 +14,7 @@ for my $language (qw(python javascript)) {
     my $directory = SdkTest::application($language);
     subtest $language => sub {
         plan skip_all => "the user of runners may not read $directory" if !SdkTest::is_readable($directory);
-        my $sdk = SdkTest->new(config => <<"CONF");
-AgentApplication example $directory
-AgentNodeProgram "@{[SdkTest::node()]}"
-CONF
-        # Before a run, which would make an assistant without the report.
-        wait_for('the report', sub { @{ $sdk->client->post('/assistants/search', { graph_id => 'shop' })->{json} } });
+        my $sdk = SdkTest->serve({ example => $directory }, ['shop']);
         $sdk->run_script(node => 'javascript.mjs', $modules, 'shop');
         $sdk->run_script($python => 'python_sdk.py', 'shop');
         my $input = { messages => [ { role => 'user', content => 'price of a kettle' } ] };

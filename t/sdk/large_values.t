@@ -19,10 +19,7 @@ for my $language (qw(python javascript)) {
     my ($folder, $packages) = SdkTest::with_graph($language, $file_of{$language}, 'pile');
     subtest $language => sub {
         plan skip_all => "the user of runners may not read $packages" if !SdkTest::is_readable($packages);
-        my $sdk = SdkTest->new(config => <<"CONF");
-AgentApplication large $folder
-AgentNodeProgram "@{[SdkTest::node()]}"
-CONF
+        my $sdk = SdkTest->serve({ large => $folder }, ['pile']);
         my $client = $sdk->client;
         my $stream = sub {
             my ($thread, $do) = @_;
@@ -30,7 +27,6 @@ CONF
                 { assistant_id => 'pile', input => { do => $do }, stream_mode => [qw(values custom)] });
             return read_events($answer->{body});
         };
-        wait_for('the report', sub { @{ $client->post('/assistants/search', { graph_id => 'pile' })->{json} } });
 
         my $thread = $client->new_thread;
         my @events = $stream->($thread, 'pile');

@@ -4,7 +4,6 @@
 # graphs elsewhere.
 use strict;
 use warnings;
-use AgentTest::Wait;
 use FindBin;
 use lib $FindBin::Bin;
 use SdkTest;
@@ -15,15 +14,8 @@ my ($node_folder,   $node)   = SdkTest::library('javascript');
 for my $packages ($python, $node) {
     plan skip_all => "the user of runners may not read $packages" if !SdkTest::is_readable($packages);
 }
-my $sdk = SdkTest->new(config => <<"CONF");
-AgentApplication python $python_folder
-AgentApplication javascript $node_folder
-AgentNodeProgram "@{[SdkTest::node()]}"
-AgentCallTimeout 120s
-CONF
-for my $language (qw(python javascript)) {
-    wait_for('the reports', sub { @{ $sdk->client->post('/assistants/search', { graph_id => "$language-steps" })->{json} } });
-}
+my $sdk = SdkTest->serve({ python => $python_folder, javascript => $node_folder }, [qw(python-steps javascript-steps)],
+    config => "AgentCallTimeout 120s\n");
 $sdk->run_script("$python/.agent/venv/bin/python", 'python_sdk.py', qw(library agents remote));
 $sdk->run_script(node => 'javascript.mjs', "$node/node_modules", $_) for qw(library remote);
 $sdk->finish;

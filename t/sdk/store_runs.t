@@ -2,7 +2,6 @@
 # The store of a deployment, used by graphs in Python and JavaScript and by clients.
 use strict;
 use warnings;
-use AgentTest::Wait;
 use FindBin;
 use lib $FindBin::Bin;
 use SdkTest;
@@ -14,12 +13,8 @@ for my $language (sort keys %file_of) {
     my ($folder, $packages) = SdkTest::with_graph($language, $file_of{$language}, 'notes');
     subtest $language => sub {
         plan skip_all => "the user of runners may not read $packages" if !SdkTest::is_readable($packages);
-        my $sdk = SdkTest->new(config => <<"CONF");
-AgentApplication notes $folder
-AgentNodeProgram "@{[SdkTest::node()]}"
-CONF
+        my $sdk = SdkTest->serve({ notes => $folder }, ['notes']);
         my $client = $sdk->client;
-        wait_for('the report', sub { @{ $client->post('/assistants/search', { graph_id => 'notes' })->{json} } });
         my $run = sub {
             my (%input) = @_;
             my $values = $client->post('/runs/wait', { assistant_id => 'notes', input => \%input })->{json};

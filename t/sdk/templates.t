@@ -3,7 +3,6 @@
 # serves each.
 use strict;
 use warnings;
-use AgentTest::Wait;
 use File::Temp qw(tempdir);
 use FindBin;
 use lib $FindBin::Bin;
@@ -18,15 +17,8 @@ for my $language (@languages) {
     # With the packages of the example.
     my $packages = SdkTest::application($language);
     plan skip_all => "the user of runners may not read $packages" if !SdkTest::is_readable($packages);
-    symlink "$packages/$_", "$folder/$language/$_" for grep { -e "$packages/$_" } qw(.agent node_modules);
+    SdkTest::link_packages($packages, "$folder/$language");
 }
-my $sdk = SdkTest->new(config => <<"CONF");
-AgentApplication python $folder/python
-AgentApplication javascript $folder/javascript
-AgentNodeProgram "@{[SdkTest::node()]}"
-CONF
-for my $language (@languages) {
-    wait_for('the report', sub { @{ $sdk->client->post('/assistants/search', { graph_id => "$language-made" })->{json} } });
-}
+my $sdk = SdkTest->serve({ map { $_ => "$folder/$_" } @languages }, [ map { "$_-made" } @languages ]);
 $sdk->run_script(SdkTest::python(), 'python_sdk.py', 'templates');
 $sdk->finish;
