@@ -3,26 +3,18 @@
 # have of the caller, and how they end.
 use strict;
 use warnings;
-use AgentTest::Env qw(build_dir is_root server_user slurp write_file);
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Env qw(slurp);
 use AgentTest::Process qw(is_alive);
 use AgentTest::Wait;
+use CtlTest qw($top $program folder shell_program);
 use Fcntl qw(F_SETFD);
-use File::Path qw(make_path);
-use File::Temp qw(tempdir);
 use Test::More;
-
-my $program = build_dir() . '/agentctl';
-my $top = tempdir('/tmp/agent-test-ctl.XXXXXX', CLEANUP => 1);
-chmod 0755, $top;
-make_path("$top/runners/python");
-my ($uid, $gid) = (getpwnam server_user())[ 2, 3 ];
-my $number = 0;
 
 # An interpreter that executes ./pip when packages are installed, and ./check when
 # graphs are imported.
-my $interpreter = "$top/interpreter";
-write_file($interpreter, <<'SH');
-#!/bin/sh
+my $interpreter = shell_program("$top/scripted", <<'SH');
 case "$*" in
 -c*version_info*) echo 311 ;;
 "-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
@@ -30,16 +22,10 @@ case "$*" in
 *" --check") if test -e check; then . ./check; fi; echo '{"type":"ready","graphs":{"g":{}}}' ;;
 esac
 SH
-chmod 0755, $interpreter;
 
 sub application {
     my (%scripts) = @_;
-    my $directory = "$top/application" . $number++;
-    make_path("$directory/.agent");
-    write_file("$directory/langgraph.json", '{"graphs":{"g":"./g.py:graph"},"dependencies":["x"]}');
-    write_file("$directory/$_", $scripts{$_}) for keys %scripts;
-    chown $uid, $gid, $directory, "$directory/.agent", glob "$directory/*" if is_root();
-    return $directory;
+    return folder('.agent/' => '', 'langgraph.json' => '{"graphs":{"g":"./g.py:graph"},"dependencies":["x"]}', %scripts);
 }
 
 # Begins a build; both its outputs go to ./output. The caller's third descriptor is a
@@ -63,7 +49,7 @@ my $list = "for fd in /proc/\$\$/fd/*; do readlink \$fd; done >>.agent/descripto
 my $title = 'printf "\033]0;title\007\302\233x\n" >&2' . "\n";
 my $directory = application(pip => $list . $title, check => $list . $title);
 is end_of(begin($directory)), 0, 'programs: the build succeeds';
-my @descriptors = grep { !m{^/dev/null$|^pipe:|\.agent/descriptors$|/(?:pip|check|python|interpreter)$} }
+my @descriptors = grep { !m{^/dev/null$|^pipe:|\.agent/descriptors$|/(?:pip|check|python|scripted)$} }
     split /\n/, said($directory, 'descriptors');
 is_deeply \@descriptors, [], 'programs: they inherit no descriptor of the caller, not even that of its terminal';
 my $output = slurp("$directory/output");

@@ -1,29 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
-# Folders of applications for agentctl, and a fake interpreter for Python and JavaScript
-# that logs its arguments.
+# Folders of applications for agentctl, programs in place of those of the machine, and
+# a fake interpreter for Python and JavaScript that logs its arguments.
 package CtlTest;
 use strict;
 use warnings;
 use AgentTest::Env qw(build_dir is_root server_user slurp write_file);
 use Cpanel::JSON::XS;
 use Exporter 'import';
+use File::Basename qw(dirname);
+use File::Find qw(find);
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 
-our @EXPORT_OK = qw($top $interpreter $program application build build_python);
+our @EXPORT_OK = qw($top $interpreter $program folder own as_owner link_tools shell_program application build build_python);
 
 our $program = build_dir() . '/agentctl';
 our $top = tempdir('/tmp/agent-test-ctl.XXXXXX', CLEANUP => 1);
 chmod 0755, $top;
-my $user = server_user();
-my ($uid, $gid) = (getpwnam $user)[ 2, 3 ];
+my ($uid, $gid) = (getpwnam server_user())[ 2, 3 ];
 my $number = 0;
+
+# Gives these files to the user who builds.
+sub own {
+    my (@paths) = @_;
+    chown $uid, $gid, @paths if is_root();
+    return;
+}
+
+# The beginning of a command that the user executes.
+sub as_owner { return is_root() ? 'runuser -u ' . server_user() . ' --' : '' }
+
+# A new folder of the user with these files; one whose name ends with / is a folder.
+sub folder {
+    my (%files) = @_;
+    my $folder = "$top/application" . $number++;
+    make_path($folder);
+    for my $name (keys %files) {
+        make_path(dirname("$folder/$name/x")) if $name =~ m{/\z};
+        make_path(dirname("$folder/$name"));
+        write_file("$folder/$name", $files{$name}) if $name !~ m{/\z};
+    }
+    find(sub { own($_) }, $folder);
+    return $folder;
+}
+
+# A program that is a shell script.
+sub shell_program {
+    my ($path, $text) = @_;
+    make_path(dirname($path));
+    write_file($path, "#!/bin/sh\n$text");
+    chmod 0755, $path or die "$path: $!\n";
+    return $path;
+}
+
+# The folder $top/tools, with tools of the machine and nothing else, for PATH.
+sub link_tools {
+    my (@tools) = @_;
+    make_path("$top/tools");
+    for my $tool (@tools) {
+        my ($found) = grep { -x } map { "$_/$tool" } qw(/usr/bin /bin);
+        symlink $found, "$top/tools/$tool" or die "$tool: $!\n";
+    }
+    return "$top/tools";
+}
 
 # An interpreter: a version, virtual environments, installations and reports. Writes
 # its arguments, user and environment to ./said.
-our $interpreter = "$top/interpreter";
-write_file($interpreter, <<'SH');
-#!/bin/sh
+our $interpreter = shell_program("$top/interpreter", <<'SH');
 test -d .agent && out=.agent || out=..
 printf '%s|%s\n' "$(id -u)" "$*" >>$out/said
 pwd >>$out/folders
@@ -38,25 +81,19 @@ case "$*" in
 *" --check") cat report; exit "$(cat status)" ;;
 esac
 SH
-chmod 0755, $interpreter;
 # The npm beside it does nothing else.
 symlink 'interpreter', "$top/npm" or die "npm: $!\n";
 make_path("$top/runners/$_") for qw(node python);
 write_file("$top/runners/node/$_", '{}') for qw(main.mjs package.json package-lock.json);
 
-# A folder with these files, of the server's user.
+# A folder with these files, for that interpreter.
 sub application {
     my ($manifest, %files) = @_;
-    my $directory = "$top/application" . $number++;
-    make_path("$directory/.agent");
-    %files = (
-        version => 311, status => 0,
+    return folder(
+        '.agent/' => '', version => 311, status => 0,
         report => '{"type":"ready","graphs":{"g":{"description":"the text","schemas":{"input_schema":{"properties":{"messages":{},"user":{}}},"output_schema":{"properties":{"messages":{}}},"context_schema":null}}}}',
         'langgraph.json' => ref $manifest ? encode_json({ graphs => { g => './g.py:graph' }, %{$manifest} }) : $manifest,
         %files);
-    write_file("$directory/$_", $files{$_}) for keys %files;
-    chown $uid, $gid, $directory, "$directory/.agent", glob "$directory/*" if is_root();
-    return $directory;
 }
 
 # {status, output, said, environment, folders}: both outputs together, the lines of the

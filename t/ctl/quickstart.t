@@ -4,43 +4,30 @@
 # package registry; httpd is a log of what it is told, and curl of what it is asked.
 use strict;
 use warnings;
-use AgentTest::Env qw(build_dir is_root root server_user slurp write_file);
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Env qw(build_dir root slurp write_file);
+use CtlTest qw($top as_owner link_tools own shell_program);
 use File::Copy qw(copy);
-use File::Path qw(make_path remove_tree);
-use File::Temp qw(tempdir);
+use File::Path qw(make_path);
 use Test::More;
-
-my $top = tempdir('/tmp/agent-test-quickstart.XXXXXX', CLEANUP => 1);
-chmod 0755, $top;
-my ($uid, $gid) = (getpwnam server_user())[ 2, 3 ];
-
-sub program {
-    my ($path, $text) = @_;
-    make_path($path =~ s{/[^/]+\z}{}r);
-    write_file($path, "#!/bin/sh\n$text");
-    chmod 0755, $path or die "$path: $!\n";
-    return $path;
-}
 
 # A checkout with the files that the script uses.
 my $release = "$top/root/.build/release";
-make_path("$release/runners/node", "$release/runners/python", "$top/root/conf", "$top/tools");
+make_path("$release/runners/node", "$release/runners/python", "$top/root/conf");
 copy(build_dir() . '/agentctl', "$release/agentctl") or die "agentctl: $!\n";
 chmod 0755, "$release/agentctl";
 copy(root() . "/mod_agent/runners/node/$_", "$release/runners/node/$_") or die "$_: $!\n" for qw(main.mjs node.txt package.json package-lock.json);
 system('cp', '-R', root() . '/conf/quickstart', "$top/root/conf/") == 0 or die "cp failed\n";
 
 # The tools of the machine, without its Python, Node and uv.
-for my $tool (qw(bash sh env mkdir cp cmp cat ln chmod sed grep timeout id tail mv rm readlink dirname sleep touch)) {
-    my ($found) = grep { -x } map { "$_/$tool" } qw(/usr/bin /bin);
-    symlink $found, "$top/tools/$tool" or die "$tool: $!\n";
-}
+link_tools(qw(bash sh env mkdir cp cmp cat ln chmod sed grep timeout id tail mv rm readlink dirname sleep touch));
 
 # A Node of a version, with its npm.
 sub node {
     my ($folder, $version) = @_;
-    program("$folder/npm", qq(echo "npm \$*" >>"\$SAID"\ntest ! -e "\$NO_REGISTRY"\n));
-    return program("$folder/node", <<"SH");
+    shell_program("$folder/npm", qq(echo "npm \$*" >>"\$SAID"\ntest ! -e "\$NO_REGISTRY"\n));
+    return shell_program("$folder/node", <<"SH");
 case "\$*" in
 --version) echo v$version ;;
 *" --check") echo '{"type":"ready","graphs":{"shop":{}}}' ;;
@@ -68,9 +55,9 @@ SH
 # agentctl passes no variables on: the paths are written into the programs.
 for my $path ("$top/python/python3", glob "$top/*/npm") {
     my $text = $path =~ /python3/ ? $python : slurp($path) =~ s/\A.*\n//r;
-    program($path, $text =~ s/\$SAID/$top\/said/gr =~ s/\$NO_REGISTRY/$top\/no-registry/gr);
+    shell_program($path, $text =~ s/\$SAID/$top\/said/gr =~ s/\$NO_REGISTRY/$top\/no-registry/gr);
 }
-program("$top/broken-python/python3", "case \"\$*\" in\n-c*version_info*) echo 311 ;;\n*) echo 'ensurepip is not available'; exit 1 ;;\nesac\n");
+shell_program("$top/broken-python/python3", "case \"\$*\" in\n-c*version_info*) echo 311 ;;\n*) echo 'ensurepip is not available'; exit 1 ;;\nesac\n");
 
 my $SCRIPT = write_file("$top/script", <<'SH');
 set -euo pipefail
@@ -101,10 +88,9 @@ sub new_run { my $run = "$top/run" . $number++; make_path("$run/logs"); return $
 sub serve {
     my ($run, @folders) = @_;
     unlink "$top/said", map { "$run/$_" } qw(httpd served);
-    chown $uid, $gid, $top, $run, "$run/logs" if is_root();
+    own($top, $run, "$run/logs");
     my $path = join ':', map { "$top/$_" } @folders, 'tools';
-    my $as = is_root() ? 'runuser -u ' . server_user() . ' --' : '';
-    my $output = qx(cd '$top/root' && $as /usr/bin/env PATH='$path' bash '$SCRIPT' '$run' 2>&1);
+    my $output = qx(cd '$top/root' && @{[as_owner()]} /usr/bin/env PATH='$path' bash '$SCRIPT' '$run' 2>&1);
     return { status => $? >> 8, output => $output, conf => slurp("$run/applications.conf"),
         said => slurp("$top/said"), map { $_ => slurp("$run/$_") } qw(httpd served) };
 }

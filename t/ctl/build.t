@@ -6,7 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Env qw(is_root server_user slurp write_file);
 use Cpanel::JSON::XS;
-use CtlTest qw($top $interpreter $program application build build_python);
+use CtlTest qw($top $interpreter $program application as_owner build build_python);
 use File::Copy qw(copy);
 use File::Path qw(make_path);
 use Test::More;
@@ -161,8 +161,7 @@ SKIP: {
     copy($program, "$top/agentctl") or die "agentctl: $!\n";
     chmod 0755, "$top/agentctl";
     my $mine = application({});
-    my $as = is_root() ? "runuser -u $user --" : '';
-    my $output = qx($as '$top/agentctl' build --runners '$top/runners' --python '$interpreter' --user $other '$mine' 2>&1);
+    my $output = qx(@{[as_owner()]} '$top/agentctl' build --runners '$top/runners' --python '$interpreter' --user $other '$mine' 2>&1);
     is $? >> 8, 1, 'users: another user than root builds as no third one';
     is $output, "agentctl: only root can build as $other\n", 'users: and is told so';
     ok !-e "$mine/.agent/said", 'users: and executes nothing';

@@ -3,12 +3,13 @@
 # package, and with the Node of a Python package. Skipped without a package registry.
 use strict;
 use warnings;
-use AgentTest::Env qw(build_dir is_counted is_root is_sanitized root server_user slurp write_file);
-use Digest::SHA qw(sha256_hex);
-use Fcntl qw(LOCK_EX);
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Env qw(build_dir is_counted is_sanitized root write_file);
+use AgentTest::Packages qw(install_once);
+use CtlTest qw($top as_owner folder link_tools own);
 use File::Copy qw(copy);
 use File::Path qw(make_path remove_tree);
-use File::Temp qw(tempdir);
 use Test::More;
 
 plan skip_all => 'package managers are the same in every build' if is_sanitized() || is_counted();
@@ -17,32 +18,22 @@ plan skip_all => "$PYTHON has no venv" if system("$PYTHON -c 'import ensurepip, 
 qx(npm --fetch-retries=0 view is-number\@7.0.0 version 2>/dev/null) =~ /^7\.0\.0$/m
     or plan skip_all => 'no registry of npm answers';
 
-my $top = tempdir('/tmp/agent-test-managers.XXXXXX', CLEANUP => 1);
-chmod 0755, $top;
-my ($uid, $gid) = (getpwnam server_user())[ 2, 3 ];
-
 # uv, and the wheel of Node, which are the same for all tests.
 sub packages {
-    my $folder = root() . '/.build/managers';
-    my @lists = (root() . '/t/runner/fixtures/managers.txt', root() . '/mod_agent/runners/node/node.txt');
-    my $wanted = sha256_hex(join '', map { slurp($_) } @lists);
-    make_path(root() . '/.build');
-    open my $lock, '>', "$folder.lock" or die "$folder.lock: $!\n";
-    flock $lock, LOCK_EX or die "$folder.lock: $!\n";
-    return $folder if slurp("$folder/installed") eq $wanted;
-    remove_tree($folder);
-    my $pip = "'$folder/pip/bin/python' -m pip --quiet --disable-pip-version-check";
-    my $only = '--no-deps --require-hashes --only-binary :all:';
-    my $output = qx({ $PYTHON -m venv '$folder/pip' && $pip install $only --target '$folder/uv' -r '$lists[0]' &&
-        $pip download $only --dest '$folder/wheels' -r '$lists[1]'; } 2>&1);
-    $? == 0 or plan skip_all => "no registry of PyPI answers: $output";
-    write_file("$folder/installed", $wanted);
-    return $folder;
+    my ($uv, $node) = (root() . '/t/ctl/managers.txt', root() . '/mod_agent/runners/node/node.txt');
+    return install_once(root() . '/.build/managers', [ $uv, $node ], sub {
+        my ($folder) = @_;
+        my $pip = "'$folder/pip/bin/python' -m pip --quiet --disable-pip-version-check";
+        my $only = '--no-deps --require-hashes --only-binary :all:';
+        my $output = qx({ $PYTHON -m venv '$folder/pip' && $pip install $only --target '$folder/uv' -r '$uv' &&
+            $pip download $only --dest '$folder/wheels' -r '$node'; } 2>&1);
+        $? == 0 or plan skip_all => "no registry of PyPI answers: $output";
+    });
 }
 
 # For the user who builds, who may not be able to enter the checkout.
 my $packages = packages();
-make_path(map { "$top/$_" } qw(runners/node runners/python cache bin));
+make_path(map { "$top/$_" } qw(cache bin));
 system('cp', '-R', "$packages/wheels", "$packages/uv/bin/uv", build_dir() . '/agentctl', $top) == 0 or die "cp failed\n";
 copy(root() . '/mod_agent/runners/node/node.txt', "$top/runners/node/node.txt") or die "node.txt: $!\n";
 rename "$top/uv", "$top/bin/uv" or die "uv: $!\n";
@@ -58,32 +49,17 @@ import importlib.metadata, json
 print(json.dumps({"type": "ready", "graphs": {"g": {"description": importlib.metadata.version("iniconfig")}}}))
 PY
 # The tools of the machine, without its Node and npm.
-for my $tool (qw(sh env mkdir cp cmp)) {
-    make_path("$top/tools");
-    symlink +(grep { -x } map { "$_/$tool" } qw(/usr/bin /bin))[0], "$top/tools/$tool" or die "$tool: $!\n";
-}
-chown $uid, $gid, "$top/cache" if is_root();
+link_tools(qw(sh env mkdir cp cmp));
+own("$top/cache");
 my %cache = map { $_->[0] => "$top/cache/$_->[1]" }
     [qw(npm_config_cache npm)], [qw(YARN_CACHE_FOLDER yarn)], [qw(UV_CACHE_DIR uv)], [qw(npm_config_store_dir pnpm)];
 
 # As the user who builds, in a folder, with this PATH.
 sub run {
     my ($folder, $path, $command) = @_;
-    my $as = is_root() ? 'runuser -u ' . server_user() . ' --' : '';
     my $variables = join ' ', map { "$_='$cache{$_}'" } sort keys %cache;
-    my $output = qx(cd '$folder' && $as /usr/bin/env HOME='$top/cache' PATH='$path' $variables PIP_NO_INDEX=1 PIP_FIND_LINKS='$top/wheels' $command 2>&1);
+    my $output = qx(cd '$folder' && @{[as_owner()]} /usr/bin/env HOME='$top/cache' PATH='$path' $variables PIP_NO_INDEX=1 PIP_FIND_LINKS='$top/wheels' $command 2>&1);
     return { status => $? >> 8, output => $output };
-}
-
-my $number = 0;
-
-sub application {
-    my (%files) = @_;
-    my $folder = "$top/application" . $number++;
-    make_path($folder);
-    write_file("$folder/$_", $files{$_}) for keys %files;
-    chown $uid, $gid, $folder, glob "$folder/*" if is_root();
-    return $folder;
 }
 
 chomp(my $node = qx(node -p process.execPath));
@@ -97,7 +73,7 @@ for my $manager (
     [ yarn => 'yarn.lock', 'npx --yes yarn@1.22.22 install --non-interactive --ignore-scripts' ],
 ) {
     my ($name, $lock, $command) = @{$manager};
-    my $folder = application(%json, 'package.json' => package_of('6.0.0'));
+    my $folder = folder(%json, 'package.json' => package_of('6.0.0'));
     my $made = run($folder, $machine, $command);
     ok -s "$folder/$lock", "$name: it writes a lock file" or diag $made->{output};
     remove_tree("$folder/node_modules");
@@ -113,14 +89,14 @@ for my $manager (
     like $changed->{output}, qr/^agentctl: the packages could not be installed$/m, "$name: the message says so";
 }
 
-my $free = application(%json, 'package.json' => package_of('7.0.0'));
+my $free = folder(%json, 'package.json' => package_of('7.0.0'));
 my $built = run($free, $machine, "'$top/agentctl' build --runners '$top/runners' .");
 like $built->{output}, qr/^agentctl: warning: there is no lock file/m, 'npm: without a lock file it warns';
 like $built->{output}, qr/^graph g \(\S+\): true 7\.0\.0/m, 'npm: without a lock file it installs the versions of package.json';
 ok !-e "$free/package-lock.json", 'npm: it writes no lock file';
 
 my $project = qq([project]\nname = "a"\nversion = "1"\nrequires-python = ">=3.10"\ndependencies = ["iniconfig%s"]\n[tool.uv]\npackage = false\n);
-my $folder = application('langgraph.json' => '{"graphs":{"g":"./g.py:graph"},"source":{"kind":"uv"}}', 'pyproject.toml' => sprintf $project, '==2.0.0');
+my $folder = folder('langgraph.json' => '{"graphs":{"g":"./g.py:graph"},"source":{"kind":"uv"}}', 'pyproject.toml' => sprintf $project, '==2.0.0');
 my $locked = run($folder, "$top/bin:/usr/bin:/bin", 'uv lock -q');
 ok -s "$folder/uv.lock", 'uv: it writes a lock file' or diag $locked->{output};
 write_file("$folder/pyproject.toml", sprintf $project, '>=1');
@@ -128,7 +104,7 @@ $built = run($folder, "$top/bin:/usr/bin:/bin", "'$top/agentctl' build --runners
 is $built->{status}, 0, 'uv: the application is built' or diag $built->{output};
 like $built->{output}, qr/^==> Installing the project \. by its uv\.lock$/m, 'uv: by its lock file';
 like $built->{output}, qr/^graph g \(\S+\): 2\.0\.0$/m, 'uv: the versions are those of the lock file';
-my $both = application('langgraph.json' => '{"graphs":{"g":"./g.py:graph"},"dependencies":["./plain"]}');
+my $both = folder('langgraph.json' => '{"graphs":{"g":"./g.py:graph"},"dependencies":["./plain"]}');
 make_path("$both/plain");
 write_file("$both/plain/requirements.txt", "iniconfig==2.0.0\n");
 $built = run($both, "$top/bin:/usr/bin:/bin", "'$top/agentctl' build --runners '$top/runners' --python $PYTHON .");

