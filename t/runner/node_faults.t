@@ -238,16 +238,16 @@ const refuse = { dumpsTyped: () => { throw new TypeError('no'); } };
 const records = new Records({ send() {}, post() {}, request() { throw new Error('asked'); } }, refuse,
     { thread_id: 't', checkpoint: {} }, false);
 const [first, second] = ['0199a0b4-0000-7000-8000-000000000001', '0199a0b4-0000-7000-8000-000000000002'];
-const later = records.isPut('', second);
+const later = records.waitForPut('', second);
 const config = { configurable: { thread_id: 't' } };
 await records.put(config, { id: first, channel_values: { a: 1 } }, {}, { a: 1 }).catch(() => {});
-console.log([await records.isPut('', first), await later].join(' '));
+console.log([await records.waitForPut('', first), await later].join(' '));
 // One whose line is too long, while puts wait for their commit.
 const wire = { write() {}, post() {} };
 const output = new Output(wire, { run_id: 'r', epoch: 1 }, { line: 1000, blob_part: 400 });
 const encode = { dumpsTyped: async () => ['json', new TextEncoder().encode('1')] };
 const waits = new Records(output, encode, { thread_id: 't' }, true);
-const told = waits.isPut('', first);
+const told = waits.waitForPut('', first);
 await waits.put(config, { id: first, channel_values: {} }, { text: 'x'.repeat(1000) }, {}).catch(() => {});
 console.log(await told);
 // Ids of a long run.
@@ -308,7 +308,7 @@ output.cancel();
 output.send('event', { event: 'updates', data: 7 });
 output.send('event', { event: 'values', checkpoint_id: 'eight' });
 output.send('event', { event: 'error', data: 'nine' });
-output.go();
+output.takeGo();
 END
 open my $cancelled, '-|', 'node', '--input-type=module', '-e', $cancels or die "node: $!\n";
 is_deeply [ map { /"(four|five|six|eight|nine)"/ ? $1 : 'other' } grep { !/x{9}|"want"/ } <$cancelled> ], [qw(four five six eight nine)],
@@ -323,12 +323,32 @@ import { Output } from '${folder}output.mjs';
 const encode = { dumpsTyped: async () => ['json', Buffer.from('"01234567\\u00e9"')] };
 for (const limits of [{ line: 1 << 20, blob_part: 10 }, { line: 1020, blob_part: 1 << 20 }, { line: 1 << 20, blob_part: 1 << 20 }]) {
     const output = new Output({ write: (line) => console.log(JSON.parse(line).text.length) }, { run_id: 'r', epoch: 1 }, limits);
-    await new Blobs(output, encode).refer('x');
+    await new Blobs(output, encode).reference('x');
 }
 END
 open my $lengths, '-|', 'node', '--input-type=module', '-e', $parts or die "node: $!\n";
 is join(' ', map { s/\n//r } <$lengths>), '9 2 9 2 11', 'values: a part is no longer than blob_part, nor with its escapes than a line';
 close $lengths or diag "node ended with $?";
+
+# A put of the root graph after those of more namespaces than are kept.
+my $namespaces = <<"END";
+import { Records } from '${folder}records.mjs';
+const puts = [];
+const output = { send: (type, members) => puts.push(members), post() {}, partBytes: 100 };
+const encode = { dumpsTyped: async () => ['json', Buffer.from('1')] };
+const records = new Records(output, encode, { thread_id: 't' }, false, () => {});
+const put = (ns, number, parent) => records.put({ configurable: { thread_id: 't', checkpoint_ns: ns, checkpoint_id: parent } },
+    { id: `0199a0b4-0000-7000-8000-\${String(number).padStart(12, '0')}`, channel_values: { a: 1 } }, {}, { a: 1 });
+const { configurable } = await put('', 0);
+for (let i = 1; i <= 300; i += 1) {
+    await put(`n\${i}`, i);
+}
+await put('', 301, configurable.checkpoint_id);
+console.log(JSON.stringify(puts.at(-1).channels));
+END
+open my $channels, '-|', 'node', '--input-type=module', '-e', $namespaces or die "node: $!\n";
+is join('', <$channels>), "{}\n", 'records: after 300 namespaces a put of the root graph sends what differs';
+close $channels or diag "node ended with $?";
 
 # --- The end of the process ------------------------------------------------------
 
@@ -355,18 +375,18 @@ like $runner->log_text, qr/^protocol: the run \S+ cannot start$/m, 'slots: the l
 
 # --- Mutated objects -----------------------------------------------------------------
 
-# The old value is stored and shown if known.mjs does not see the change.
-my $known = root() . '/mod_agent/runners/node/known.mjs';
+# The old value is stored and shown if unchanged.mjs does not see the change.
+my $unchanged = root() . '/mod_agent/runners/node/unchanged.mjs';
 my $changes = <<"END";
-import { entryOf, remember, knownEntry } from '$known';
+import { encodedOf, remember, snapshotOf } from '$unchanged';
 const changes = [
     [{ n: 0 }, (v) => { v.n = []; }], [{ n: [] }, (v) => { v.n = {}; }], [{ n: ['a'] }, (v) => { v.n = { 0: 'a' }; }],
     [{ n: null }, (v) => { v.n = Object.create(null); }], [{ n: 1 }, () => {}],
     [{ n: new URL('http://a/') }, (v) => { v.n.pathname = '/b'; }], [{ n: new Error('a') }, (v) => { v.n.message = 'b'; }]];
 for (const [value, change] of changes) {
-    remember(value, entryOf(value), 'digest', 1);
+    remember(value, snapshotOf(value), 'digest', 1);
     change(value);
-    console.log(knownEntry(value) === undefined ? 'changed' : 'known');
+    console.log(encodedOf(value) === undefined ? 'changed' : 'known');
 }
 END
 open my $output, '-|', 'node', '--input-type=module', '-e', $changes or die "node: $!\n";

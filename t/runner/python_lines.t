@@ -33,10 +33,11 @@ my $program = <<'END';
 import asyncio, sys
 sys.path.insert(0, sys.argv[1])
 from python import blobs, records
-from python.lane import Lane
-from python.kept import keep_newest
+from python.cache import Cache
+from python.checkpoints import Checkpoints
+from python.output import Output
+from python.recent import keep_newest
 from python.records import delta_groups
-from python.state import States
 
 class Wire:
     def is_full(self): return False
@@ -52,29 +53,29 @@ class Plain:
 def size(items): return sum(map(len, (items._newer, items._older))) if hasattr(items, "_newer") else len(items)
 
 async def main():
-    lane = Lane(Wire(), "r", 1, 1 << 20)
-    lane.send("event", [("event", b'"updates"'), ("data", b'"%s"' % (b"x" * 70000))])
-    lane.send("event", [("event", b'"updates"'), ("data", b"2")])
-    lane.send("event", [("event", b'"values"'), ("data", b"3")])
-    lane.send("event", [("event", b'"values"'), ("checkpoint_id", b'"four"')])
-    lane.send("event", [("event", b'"values"'), ("data", b"{}"), ("checkpoint_id", b'"five"'), ("path", b"[]")])
-    lane.send("event", [("event", b'"error"'), ("data", b'"six"')])
-    lane.cancel()
-    lane.take_go()
+    output = Output(Wire(), "r", 1, 1 << 20)
+    output.send("event", [("event", b'"updates"'), ("data", b'"%s"' % (b"x" * 70000))])
+    output.send("event", [("event", b'"updates"'), ("data", b"2")])
+    output.send("event", [("event", b'"values"'), ("data", b"3")])
+    output.send("event", [("event", b'"values"'), ("checkpoint_id", b'"four"')])
+    output.send("event", [("event", b'"values"'), ("data", b"{}"), ("checkpoint_id", b'"five"'), ("path", b"[]")])
+    output.send("event", [("event", b'"error"'), ("data", b'"six"')])
+    output.cancel()
+    output.take_go()
     for op, length in ("checkpoint.list", 4097), ("store", (4 << 20) + 1):
-        task = asyncio.ensure_future(lane.request(op, b"x" * length))
+        task = asyncio.ensure_future(output.request(op, b"x" * length))
         await asyncio.sleep(0)
         print("request:", op, type(task.exception()).__name__ if task.done() else "waits")
         task.cancel()
     print("groups:", [len(names) for names in delta_groups("", ["x" * 100] * 64)], len(delta_groups("", ["x"] * 65)))
 
-    states = States(lane, None, {})
+    checkpoints = Checkpoints(output, None, {})
     for number in range(300):
-        states.on_put("", str(number), str(number - 1), {"small": number}, {"small": None})
-    counts = [len(states._captured)]
+        checkpoints.capture("", str(number), str(number - 1), {"small": number}, {"small": None})
+    counts = [len(checkpoints._captured)]
     for number in range(300, 310):
-        states.on_put("", str(number), str(number - 1), {"large": str(number) * 1_000_000}, {"large": None})
-    print("put:", *counts, len(states._captured), sum(found.length for found in states._captured.values()) == states._captured_bytes)
+        checkpoints.capture("", str(number), str(number - 1), {"large": str(number) * 1_000_000}, {"large": None})
+    print("put:", *counts, len(checkpoints._captured), sum(found.length for found in checkpoints._captured.values()) == checkpoints._captured_bytes)
     last = {}
     for number in range(300):
         keep_newest(last, f"n:{number}", number)
@@ -83,8 +84,8 @@ async def main():
     keep_newest(last, "n", 1)
     print("namespaces:", *counts, sorted(last))
 
-    records.CHECKPOINTS_MAX = blobs.KNOWN_MAX = 10
-    known = blobs.Blobs(Open(), 1 << 20, blobs.Cache())
+    records.CHECKPOINTS_MAX = blobs.DIGESTS_MAX = 10
+    known = blobs.Blobs(Open(), 1 << 20, Cache())
     of_run = records.Records(Open(), known, None, True)
     for number in range(400):
         await of_run.put(f"n:{number}", str(number), None, {}, {}, {"a": [number, "x"]}, ["a"], Plain())
@@ -112,14 +113,14 @@ is_deeply [ map { /"(four|five|six)"/ ? $1 : 'other' } grep { !/x{9}/ } @sent ],
 $program = <<'END';
 import resource, sys
 sys.path.insert(0, sys.argv[1])
-from python import jsontext, store_forms
+from python import jsontext, store_ops
 
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 long = {"text": "[" * 200 + '\\"' * 2_000_000, "tiny": 1e-310, "quoted": '1e-310 \\\\" 1e-311', "after": -2.5e-320}
 before = peak()
 text = jsontext.dumps(long)
-store_forms._jsonb_bytes(text)
+store_ops.jsonb_bytes(text)
 print("memory:", (peak() - before) // 1024)
 print("end:", text[text.index(b'"tiny"'):].decode())
 calls = []

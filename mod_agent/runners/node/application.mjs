@@ -5,6 +5,9 @@ import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
 import { RunnerError } from './errors.mjs';
 
+// The folder, in that of an application, for what `agentctl build` makes.
+export const BUILD_FOLDER = '.agent';
+
 export function readConfig(directory) {
     const file = path.join(directory, 'langgraph.json');
     let config;
@@ -34,15 +37,15 @@ const ENV_LINE = new RegExp([
 ].map((part) => part.source).join(''), 'g');
 const ESCAPES = { n: '\n', r: '\r', '"': '"', '\\': '\\' };
 
-function parseEnvironment(text) {
+function parseEnv(text) {
     return Object.fromEntries([...text.replace(/\r\n?/g, '\n').matchAll(ENV_LINE)].map(
         ([, name, double, single, back, plain]) => [name, double === undefined ? single ?? back ?? plain ?? ''
             : double.replace(/\\([nr"\\])/g, (_, letter) => ESCAPES[letter])]));
 }
 
-function readEnvironment(directory, file) {
+function readEnv(directory, file) {
     try {
-        return parseEnvironment(readFileSync(path.resolve(directory, file), 'utf8'));
+        return parseEnv(readFileSync(path.resolve(directory, file), 'utf8'));
     } catch (error) {
         const [, reason] = getSystemErrorMap().get(error.errno) ?? [undefined, error.message];
         throw new RunnerError('ValueError', `langgraph.json: env: ${file}: ${reason}`);
@@ -51,10 +54,10 @@ function readEnvironment(directory, file) {
 
 // Sets the variables of langgraph.json's `env`: a file, or an object; a list names
 // variables that the process has already. One that is set stays.
-export function setEnvironment(directory, env) {
+export function setEnv(directory, env) {
     let values = {};
     if (typeof env === 'string') {
-        values = readEnvironment(directory, env);
+        values = readEnv(directory, env);
     } else if (env !== null && typeof env === 'object' && !Array.isArray(env)) {
         values = env;
     }

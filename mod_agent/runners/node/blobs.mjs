@@ -2,18 +2,19 @@
 // Values of the library as blobs: their digests, lists by element, parts. An
 // element that was sent or read before and is unchanged is not encoded again.
 import { createHash } from 'node:crypto';
+import { keepCached } from './cache.mjs';
 import { RunnerError } from './errors.mjs';
-import { entryOf, knownEntry, remember } from './known.mjs';
 import { Recent } from './recent.mjs';
+import { digestsOf } from './references.mjs';
 import { revive } from './revive.mjs';
-import { keepWarm } from './warm.mjs';
+import { encodedOf, remember, snapshotOf } from './unchanged.mjs';
 
-const MOST_DIGESTS = 65536;
+const LIST_DIGESTS_MAX = 65536;
 // Digests remembered as sent or read: enough for a few of the longest lists.
-const MOST_SENT = 262144;
-const MOST_PARTS = 16;
+const DIGESTS_MAX = 262144;
+const PARTS_MAX = 16;
 // Digests of a request, whose arguments have at most 4,096 bytes.
-const DIGESTS_A_REQUEST = 100;
+const REQUEST_DIGESTS = 100;
 
 export function digestOf(type, bytes) {
     const hex = createHash('sha256').update(`${type}\n`).update(bytes).digest('hex');
@@ -27,8 +28,8 @@ function refuse(error) {
 }
 
 // Whether a value is stored element by element.
-function isList(value) {
-    return Array.isArray(value) && value.length <= MOST_DIGESTS
+function isStoredByElement(value) {
+    return Array.isArray(value) && value.length <= LIST_DIGESTS_MAX
         && value.every((item) => item !== null && typeof item === 'object');
 }
 
@@ -50,34 +51,34 @@ export class Blobs {
     #output;
     #serde;
     // Digests that this run has sent or read.
-    #digests = new Recent(MOST_SENT);
-    #warm;
+    #digests = new Recent(DIGESTS_MAX);
+    #cached;
 
-    // warm: digest -> value of the last run of the thread.
-    constructor(output, serde, warm = new Map()) {
+    // cached: digest -> value of the last run of the thread.
+    constructor(output, serde, cached = new Map()) {
         this.#output = output;
         this.#serde = serde;
-        this.#warm = warm;
+        this.#cached = cached;
     }
 
     // The reference of a value: {digests: [...]} of a list, {digest} of another one.
-    async refer(value) {
-        if (!isList(value)) {
-            return { digest: await this.#digest(value) };
+    async reference(value) {
+        if (!isStoredByElement(value)) {
+            return { digest: await this.#sendValue(value) };
         }
         const digests = [];
         for (const item of value) {
-            const digest = knownEntry(item)?.digest;
+            const digest = encodedOf(item)?.digest;
             digests.push(digest !== undefined && this.#digests.has(digest)
-                ? digest : await this.#digest(item));
+                ? digest : await this.#sendValue(item));
         }
         return { digests };
     }
 
-    async #digest(value) {
+    async #sendValue(value) {
         const isObject = value !== null && typeof value === 'object';
         // Before the first await, during which a reducer may set the id of a message.
-        const entry = isObject ? entryOf(value) : undefined;
+        const entry = isObject ? snapshotOf(value) : undefined;
         const [type, data] = await this.#serde.dumpsTyped(value).catch(refuse);
         const bytes = typeof data === 'string' ? Buffer.from(data) : data;
         if (type === 'json' && bytes.length === 0) {
@@ -86,7 +87,7 @@ export class Blobs {
         const digest = digestOf(type, bytes);
         if (!this.#digests.has(digest)) {
             this.#digests.add(digest);
-            await this.#send(digest, type, bytes);
+            await this.#sendParts(digest, type, bytes);
         }
         if (isObject) {
             remember(value, entry, digest, bytes.length);
@@ -94,12 +95,12 @@ export class Blobs {
         return digest;
     }
 
-    async #send(digest, type, bytes) {
+    async #sendParts(digest, type, bytes) {
         const most = this.#output.partBytes;
         const parts = partsOf(bytes, most);
-        if (parts.length > MOST_PARTS) {
+        if (parts.length > PARTS_MAX) {
             throw new RunnerError('ValueTooLargeError',
-                `a value of the library has ${bytes.length} bytes, more than ${MOST_PARTS * most}`);
+                `a value of the library has ${bytes.length} bytes, more than ${PARTS_MAX * most}`);
         }
         for (const [part, piece] of parts.entries()) {
             const buffer = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
@@ -113,7 +114,7 @@ export class Blobs {
     // The values of references as a reply has them, in their order; undefined for null.
     async load(references) {
         const wanted = new Set(references.flatMap(digestsOf));
-        const values = await this.#read([...wanted].filter((digest) => !this.#isWarm(digest)));
+        const values = await this.#request([...wanted].filter((digest) => !this.#isCached(digest)));
         const results = [];
         for (const reference of references) {
             results.push(await this.#build(reference, values));
@@ -122,10 +123,10 @@ export class Blobs {
     }
 
     // Whether the last run of the thread has left the value, and it is unchanged.
-    #isWarm(digest) {
-        const value = this.#warm.get(digest);
-        if (value === undefined || knownEntry(value)?.digest !== digest) {
-            this.#warm.delete(digest);
+    #isCached(digest) {
+        const value = this.#cached.get(digest);
+        if (value === undefined || encodedOf(value)?.digest !== digest) {
+            this.#cached.delete(digest);
             return false;
         }
         this.#digests.add(digest);
@@ -148,28 +149,28 @@ export class Blobs {
 
     // An element that an earlier run has left is taken once: two lists may have it.
     async #decode(digest, blobs) {
-        const warm = this.#warm.get(digest);
-        if (warm !== undefined) {
-            this.#warm.delete(digest);
-            return warm;
+        const cached = this.#cached.get(digest);
+        if (cached !== undefined) {
+            this.#cached.delete(digest);
+            return cached;
         }
         if (!blobs.has(digest)) {
-            (await this.#read([digest])).forEach((blob, name) => blobs.set(name, blob));
+            (await this.#request([digest])).forEach((blob, name) => blobs.set(name, blob));
         }
         const { type, bytes } = blobs.get(digest);
         const value = await revive(this.#serde, type, bytes);
         if (value !== null && typeof value === 'object') {
-            remember(value, entryOf(value), digest, bytes.length);
+            remember(value, snapshotOf(value), digest, bytes.length);
         }
         return value;
     }
 
     // Makes load() use the list elements of a state that was put, instead of decoding them.
     reuse(values) {
-        for (const item of Object.values(values).filter(isList).flat()) {
-            const entry = knownEntry(item);
+        for (const item of Object.values(values).filter(isStoredByElement).flat()) {
+            const entry = encodedOf(item);
             if (entry) {
-                this.#warm.set(entry.digest, item);
+                this.#cached.set(entry.digest, item);
             }
         }
     }
@@ -178,21 +179,21 @@ export class Blobs {
     keep(thread, values) {
         const kept = new Map();
         let size = 0;
-        for (const item of Object.values(values).filter(isList).flat()) {
-            const entry = knownEntry(item);
+        for (const item of Object.values(values).filter(isStoredByElement).flat()) {
+            const entry = encodedOf(item);
             if (entry) {
                 kept.set(entry.digest, item);
                 size += entry.size;
             }
         }
-        keepWarm(thread, kept, size);
+        keepCached(thread, kept, size);
     }
 
     // The bytes of blobs, by digest.
-    async #read(digests) {
+    async #request(digests) {
         const blobs = new Map();
-        for (let from = 0; from < digests.length; from += DIGESTS_A_REQUEST) {
-            const args = { digests: digests.slice(from, from + DIGESTS_A_REQUEST) };
+        for (let from = 0; from < digests.length; from += REQUEST_DIGESTS) {
+            const args = { digests: digests.slice(from, from + REQUEST_DIGESTS) };
             let cursor = null;
             do {
                 const reply = await this.#output.request('blob.get', args, cursor);
@@ -215,11 +216,4 @@ function takePart(blobs, { digest, value_type: type, text, base64 }) {
         blobs.set(digest, { type, pieces: [] });
     }
     blobs.get(digest).pieces.push(piece);
-}
-
-function digestsOf(reference) {
-    if (reference === null || reference === undefined) {
-        return [];
-    }
-    return typeof reference === 'string' ? [reference] : reference.list.items;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations on a graph without a run of its nodes: update, describe, view.
-import { renderTask } from './checkpoint.mjs';
+import { taskLine } from './checkpoints.mjs';
 import { RunnerError } from './errors.mjs';
-import { DESCRIBE, drawingOf, schemasOf } from './graphs.mjs';
-import { render } from './json.mjs';
-import { Run } from './run.mjs';
+import { DESCRIBE, READ, UPDATE } from './graphs.mjs';
+import { Job } from './job.mjs';
+import { render } from './jsontext.mjs';
+import { drawingOf, schemasOf } from './report.mjs';
 
-export class Call extends Run {
+export class Call extends Job {
     #operations = {
         update: (given) => this.#update(given),
         describe: (given) => this.#describe(given),
@@ -14,35 +15,32 @@ export class Call extends Run {
     };
 
     accessContext() {
-        return { update: 'threads.update', view: 'threads.read' }[this.start.op] ?? DESCRIBE;
+        return { update: UPDATE, view: READ }[this.message.op] ?? DESCRIBE;
     }
 
     async perform() {
-        const operation = this.#operations[this.start.op];
+        const operation = this.#operations[this.message.op];
         if (!operation) {
-            throw new RunnerError('UnknownOperationError', `there is no operation "${this.start.op}"`);
+            throw new RunnerError('UnknownOperationError', `there is no operation "${this.message.op}"`);
         }
         await this.open();
-        await operation(this.start.arguments);
+        await operation(this.message.arguments);
     }
-
-    // A call sends no events: its error is in its end.
-    async sendError() {}
 
     // --- update ----------------------------------------------------------------
 
     // One superstep after another, each from the checkpoint of the one before.
     async #update({ supersteps }) {
-        const ns = this.start.ns ?? '';
+        const ns = this.message.ns ?? '';
         // The library finds the graph by its namespace.
         let config = { configurable: { ...this.configurable(), checkpoint_ns: ns } };
-        let parent = this.start.checkpoint?.checkpoint_id ?? null;
+        let parent = this.message.checkpoint?.checkpoint_id ?? null;
         for (const updates of supersteps) {
             const step = { updates: updates.map((update) => this.#toUpdate(update)) };
             config = await this.graph.bulkUpdateState(config, [step]);
             const id = config.configurable.checkpoint_id;
             this.records.reuse();
-            const state = await this.snapshot(id, ns);
+            const state = await this.readState(id, ns);
             await this.checkpoints.send({
                 ns, id, parent, values: state.values, next: state.next, tasks: state.tasks,
                 metadata: { ...state.metadata, writes: writesOf(updates) } });
@@ -52,7 +50,7 @@ export class Call extends Run {
 
     #toUpdate({ values, as_node: node, command }) {
         return {
-            values: command ? this.command(command) : values ?? null,
+            values: command ? this.toCommand(command) : values ?? null,
             ...(node === null || node === undefined ? {} : { asNode: node }),
         };
     }
@@ -87,14 +85,14 @@ export class Call extends Run {
     // --- view ------------------------------------------------------------------
 
     async #view({ ns, checkpoint_id: given }) {
-        const id = given ?? await this.#lastOf(ns);
-        const state = id === undefined ? undefined : await this.snapshot(id, ns);
+        const id = given ?? await this.#lastId(ns);
+        const state = id === undefined ? undefined : await this.readState(id, ns);
         this.result = { value: state?.metadata ? viewOf(ns, id, state) : null };
     }
 
-    async #lastOf(ns) {
+    async #lastId(ns) {
         const tuple = await this.records.getTuple({
-            configurable: { thread_id: this.start.thread_id, checkpoint_ns: ns } });
+            configurable: { thread_id: this.message.thread_id, checkpoint_ns: ns } });
         return tuple?.config.configurable.checkpoint_id;
     }
 }
@@ -110,7 +108,7 @@ function viewOf(ns, id, state) {
     const { source, step, parents } = state.metadata;
     return {
         ns, checkpoint_id: id, parent: state.parentConfig?.configurable?.checkpoint_id ?? null,
-        values: render(state.values), next: state.next.map(String), tasks: state.tasks.map(renderTask),
+        values: render(state.values), next: state.next.map(String), tasks: state.tasks.map(taskLine),
         metadata: { source, step, writes: null, parents: render(parents ?? {}) },
     };
 }

@@ -2,7 +2,7 @@
 // The command line. Without --check the process speaks the protocol on descriptors 3
 // and 4; with it, it imports all graphs and prints their reports as one line of JSON.
 import { parseArgs } from 'node:util';
-import { pathOf, readConfig, setEnvironment } from './application.mjs';
+import { pathOf, readConfig, setEnv } from './application.mjs';
 import { stackOf } from './errors.mjs';
 import { guardExit, leave } from './exit.mjs';
 import { loadGraphs } from './load.mjs';
@@ -23,7 +23,7 @@ const directory = process.cwd();
 function prepare() {
     try {
         const config = readConfig(directory);
-        setEnvironment(directory, config.env);
+        setEnv(directory, config.env);
         return config;
     } catch (error) {
         log(`${error.message}`);

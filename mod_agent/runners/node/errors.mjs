@@ -2,7 +2,7 @@
 // Errors as the protocol has them: the name of the class and the message.
 import { cleanText } from './text.mjs';
 
-const MAX_MESSAGE = 2000;
+const MESSAGE_MAX = 2000;
 
 // An error of this runner, with a name for clients.
 export class RunnerError extends Error {
@@ -46,7 +46,7 @@ export function describeError(error) {
     // Cleaned last: the cut may split a pair of surrogates.
     return {
         error: cleanText(nameOf(error).slice(0, 200)),
-        message: cleanText(message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 1)}…` : message),
+        message: cleanText(message.length > MESSAGE_MAX ? `${message.slice(0, MESSAGE_MAX - 1)}…` : message),
     };
 }
 

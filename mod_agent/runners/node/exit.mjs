@@ -4,7 +4,7 @@
 import { writeSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { RunnerError } from './errors.mjs';
-import { runs } from './log.mjs';
+import { currentRun } from './log.mjs';
 
 const exit = process.exit.bind(process);
 
@@ -31,7 +31,7 @@ export async function whileImporting(action) {
 // application causes is logged.
 export function guardExit() {
     process.exit = (status) => {
-        if (isImporting || runs.getStore()) {
+        if (isImporting || currentRun.getStore()) {
             throw new RunnerError('ProcessExitError',
                 `code of the application called process.exit(${status === undefined ? '' : String(status)})`);
         }
@@ -40,7 +40,7 @@ export function guardExit() {
     syncBuiltinESMExports();
     process.on('exit', (status) => {
         if (!isLeaving) {
-            const run = runs.getStore();
+            const run = currentRun.getStore();
             const prefix = run ? `run ${run.runId}: ` : '';
             writeSync(2, `${prefix}the application ended the process with status ${status}\n`);
         }

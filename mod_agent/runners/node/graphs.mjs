@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs of an application: importing them, compiled or not, factories, and
-// their reports for `ready`.
+// The graphs of an application: importing them, compiled or not, and factories.
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { BUILD_FOLDER } from './application.mjs';
 import { describeError, RunnerError, stackOf } from './errors.mjs';
-import { render } from './json.mjs';
 import { log } from './log.mjs';
 
-// Limit of the schemas, and of the drawing, of a report, which has at most 1 MiB.
-const MOST_PART_BYTES = 500000;
 // Purposes for which factories are called.
 export const RUN = 'threads.create_run';
+export const UPDATE = 'threads.update';
+export const READ = 'threads.read';
 export const DESCRIBE = 'assistants.read';
 const TYPESCRIPT = /\.(?:[mc]?ts|tsx|jsx)$/;
 
@@ -40,7 +39,7 @@ async function registerTsx(folder) {
 // Without one, Node may be able to (from 22.18 on).
 async function prepareTypeScript(directory) {
     const here = path.dirname(fileURLToPath(import.meta.url));
-    for (const folder of [path.join(directory, '.agent', 'tsx'), here, directory]) {
+    for (const folder of [path.join(directory, BUILD_FOLDER, 'tsx'), here, directory]) {
         if (await registerTsx(folder)) {
             return;
         }
@@ -92,20 +91,21 @@ function compiled(exported) {
     return graph;
 }
 
-// A value for a report, or null for one that is longer than the protocol admits.
-function partOf(name, what, value) {
-    const bytes = Buffer.byteLength(JSON.stringify(value));
-    if (bytes <= MOST_PART_BYTES) {
-        return value;
-    }
-    log(`graph ${name}: its ${what} are left out: ${bytes} bytes, more than ${MOST_PART_BYTES}`);
-    return null;
-}
-
 // The second argument of a factory. Only that of a run has an executionRuntime, with
 // the client's context, so that a factory opens costly things for runs alone.
-function runtimeFor(accessContext, context) {
+function makeRuntime(accessContext, context) {
     return { accessContext, executionRuntime: accessContext === RUN ? { context: context ?? {} } : null };
+}
+
+// The context of a run: the client's. Without it a graph with a context schema gets the members
+// of `configurable` with its names, where clients of older libraries send them.
+export function contextOf(graph, given, configurable) {
+    const names = Object.keys(graph.builder?._configRuntimeSchema?.shape ?? {});
+    if (names.length === 0 || Object.keys(given).length > 0) {
+        return Object.keys(given).length > 0 ? given : undefined;
+    }
+    return Object.fromEntries(names.filter((name) => Object.hasOwn(configurable, name))
+        .map((name) => [name, configurable[name]]));
 }
 
 // The class of all graphs of a copy of the library.
@@ -134,19 +134,13 @@ export class Graph {
         return graph;
     }
 
-    // Imports the graph, and describes it for `ready`.
-    async open(directory, library) {
-        await this.#load(directory, library);
-        return this.#report();
-    }
-
-    // An error is kept for the runs of the graph.
-    async #load(directory, library) {
+    // Imports the graph. An error is kept for its runs.
+    async load(directory, library) {
         this.#library = library;
         try {
             const exported = await importExport(directory, this.definition.path);
             if (typeof exported !== 'function' || isCompiled(exported)) {
-                this.#graph = await this.#prepare(await exported);
+                this.#graph = await this.#equip(await exported);
             }
             this.#exported = exported;
         } catch (error) {
@@ -166,15 +160,15 @@ export class Graph {
             this.error = error;
         }
         log(`graph ${this.name}: ${error.name}: ${error.message}`);
-        return { description: this.#description, error: describeError(error) };
+        return { description: this.description, error: describeError(error) };
     }
 
-    get #description() {
+    get description() {
         return this.definition.description ?? null;
     }
 
     // The graph with the saver and the store of this process, and the library's copy.
-    async #prepare(exported) {
+    async #equip(exported) {
         const graph = compiled(exported);
         const copy = await this.#library.of((library) => graph instanceof baseOf(library));
         graph.checkpointer = copy.saver;
@@ -187,73 +181,10 @@ export class Graph {
     }
 
     // {graph, library} for a purpose: a factory makes a new graph each time.
-    async instance(accessContext, config, context) {
+    async use(accessContext, config, context) {
         if (this.error) {
             throw this.error;
         }
-        return this.#graph ?? this.#prepare(await this.#exported(config, runtimeFor(accessContext, context)));
-    }
-
-    // A factory that fails without the configuration of a client is not an error of the graph.
-    async #report() {
-        const description = this.#description;
-        if (this.error) {
-            return { description, error: describeError(this.error) };
-        }
-        try {
-            const { graph, library } = await this.instance(DESCRIBE, { configurable: {} });
-            return {
-                description, factory: this.isFactory, has_subgraphs: !graph.getSubgraphs().next().done,
-                schemas: partOf(this.name, 'schemas', schemasOf(graph, library)),
-                drawing: partOf(this.name, 'nodes and edges', await drawingOf(graph)),
-            };
-        } catch (error) {
-            log(`graph ${this.name}: it has no drawing: ${stackOf(error)}`);
-            return { description, factory: this.isFactory };
-        }
-    }
-}
-
-// --- Reports -----------------------------------------------------------------
-
-export async function drawingOf(graph, xray = false) {
-    const { nodes, edges } = (await graph.getGraphAsync({ xray })).toJSON();
-    return render({
-        nodes: nodes.map(({ id, type, data }) => ({ id: String(id), type: type ?? 'runnable', data: data ?? null })),
-        edges: edges.map(({ source, target, conditional, data }) => ({
-            source: String(source), target: String(target), conditional: conditional ?? false,
-            ...(data === undefined ? {} : { data }) })),
-    });
-}
-
-// The JSON schemas that a graph knows at run time: those made with zod or StateSchema.
-export function schemasOf(graph, library) {
-    const builder = graph.builder ?? {};
-    const input = builder._inputRuntimeDefinition;
-    const sources = {
-        input_schema: typeof input === 'object' ? input : builder._schemaRuntimeDefinition,
-        output_schema: builder._outputRuntimeDefinition ?? builder._schemaRuntimeDefinition,
-        state_schema: builder._schemaRuntimeDefinition,
-        context_schema: builder._configRuntimeSchema,
-    };
-    const schemas = {};
-    for (const [name, source] of Object.entries(sources)) {
-        const schema = schemaOf(source, library);
-        if (schema) {
-            schemas[name] = render(schema);
-        }
-    }
-    return schemas;
-}
-
-function schemaOf(source, library) {
-    try {
-        if (typeof source?.getJsonSchema === 'function') {
-            return source.getJsonSchema();
-        }
-        const found = source && library.getJsonSchemaFromSchema?.(source);
-        return found !== null && typeof found === 'object' ? found : undefined;
-    } catch {
-        return undefined;
+        return this.#graph ?? this.#equip(await this.#exported(config, makeRuntime(accessContext, context)));
     }
 }

@@ -6,6 +6,7 @@
 import { whileImporting } from './exit.mjs';
 import { Graph } from './graphs.mjs';
 import { Library } from './library.mjs';
+import { describeGraph, runtime } from './report.mjs';
 
 const TICK_MS = 50;
 // Idle time after which the next import starts while this one is pending.
@@ -76,8 +77,12 @@ export async function loadGraphs(directory, definitions, importing = () => {}) {
     const graphs = new Map();
     const reports = new Map();
     const current = new Set();
+    const open = async (graph) => {
+        await graph.load(directory, library);
+        return describeGraph(graph);
+    };
     const report = async (graph) => {
-        const found = await clock.within(graph.open(directory, library), 'spent', LIMIT_MS)
+        const found = await clock.within(open(graph), 'spent', LIMIT_MS)
             ?? graph.giveUp(LIMIT_MS / 1000);
         reports.set(graph.name, found);
         current.delete(graph.name);
@@ -96,9 +101,5 @@ export async function loadGraphs(directory, definitions, importing = () => {}) {
         await Promise.all(ends);
     });
     clock.stop();
-    const runtime = {
-        language: 'javascript', version: process.versions.node, library: 'langgraph',
-        library_version: library.version, runner_version: '1',
-    };
-    return { graphs, reports: Object.fromEntries(reports), runtime };
+    return { graphs, reports: Object.fromEntries(reports), runtime: runtime(library) };
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log: what the process and the application print, with the id of the run
-// that prints it. `runs` holds the run in whose asynchronous calls code executes.
+// that prints it. `currentRun` holds the run in whose asynchronous calls code executes.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { stackOf } from './errors.mjs';
 
 // Unread bytes that are kept; the supervisor logs 100 lines of 8,000 bytes in 10 s.
-const MOST_WAITING_BYTES = 1048576;
+const WAITING_BYTES_MAX = 1048576;
 
-export const runs = new AsyncLocalStorage();
+export const currentRun = new AsyncLocalStorage();
 
 function prefixed(text, prefix) {
     return text.replace(/^(?=[^\n])/gm, prefix);
@@ -20,7 +20,7 @@ function bounded(stream) {
     let left = 0;
     return (chunk, encoding, done) => {
         const callback = typeof encoding === 'function' ? encoding : done;
-        if (stream.writableLength > MOST_WAITING_BYTES) {
+        if (stream.writableLength > WAITING_BYTES_MAX) {
             left += 1;
             if (callback) {
                 process.nextTick(callback);
@@ -35,20 +35,20 @@ function bounded(stream) {
     };
 }
 
-// The text of one write, cut at MOST_WAITING_BYTES.
+// The text of one write, cut at WAITING_BYTES_MAX.
 function textOf(chunk) {
-    if (chunk.length <= MOST_WAITING_BYTES) {
+    if (chunk.length <= WAITING_BYTES_MAX) {
         return typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8');
     }
-    const more = chunk.length - MOST_WAITING_BYTES;
-    return `${textOf(chunk.slice(0, MOST_WAITING_BYTES))}\n${more} more bytes of a write were not logged\n`;
+    const more = chunk.length - WAITING_BYTES_MAX;
+    return `${textOf(chunk.slice(0, WAITING_BYTES_MAX))}\n${more} more bytes of a write were not logged\n`;
 }
 
 function wrap(stream) {
     const write = bounded(stream);
     stream.write = (chunk, encoding, done) => {
-        const run = runs.getStore();
-        if (!run && chunk.length <= MOST_WAITING_BYTES) {
+        const run = currentRun.getStore();
+        if (!run && chunk.length <= WAITING_BYTES_MAX) {
             return write(chunk, encoding, done);
         }
         const text = textOf(chunk);

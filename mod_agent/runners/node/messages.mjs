@@ -2,10 +2,10 @@
 // The stream mode `messages`: each message so far, made of its chunks. It is sent when the chunks
 // have grown by 1/32, so that the bytes are linear in its length, not quadratic; what was left
 // out is sent at the end of its task, or with the state that has the message.
-import { render } from './json.mjs';
+import { render } from './jsontext.mjs';
 
 // Messages that may have more chunks; the oldest is forgotten.
-const MOST_OPEN = 256;
+const OPEN_MAX = 256;
 
 function isMessage(value) {
     return value !== null && typeof value === 'object' && typeof value.getType === 'function';
@@ -92,7 +92,7 @@ export class Messages {
         if (open.hasGrown()) {
             await this.#emit('messages/partial', [open.show()]);
         }
-        if (this.#open.size > MOST_OPEN) {
+        if (this.#open.size > OPEN_MAX) {
             const [[oldest, forgotten]] = this.#open;
             this.#open.delete(oldest);
             await this.#showRest([forgotten]);

@@ -4,7 +4,7 @@
 // All versions copy `model` and the ids; 1.0 copies each string, number and boolean.
 
 // As JSON, of the names and values together.
-const MOST_COPIED_BYTES = 16_384;
+const COPIED_BYTES_MAX = 16_384;
 
 function lengthOf(value) {
     return Buffer.byteLength(JSON.stringify(value) ?? '');
@@ -19,7 +19,7 @@ export class Metadata {
     constructor(configurable, metadata) {
         const members = Object.entries(configurable)
             .filter(([name, value]) => value !== undefined && !(Object.hasOwn(metadata, name) && metadata[name] === value));
-        if (lengthOf(members) > MOST_COPIED_BYTES) {
+        if (lengthOf(members) > COPIED_BYTES_MAX) {
             this.#members = members.map(([name, value]) => [name, value, lengthOf(name) + lengthOf(value)])
                 .sort(([, , left], [, , right]) => left - right);
         }
@@ -36,7 +36,7 @@ export class Metadata {
             // A member of that name that is not a copy is the library's or the graph's own.
             if (Object.hasOwn(metadata, name) && metadata[name] === value) {
                 total += length;
-                if (total > MOST_COPIED_BYTES) {
+                if (total > COPIED_BYTES_MAX) {
                     omitted.add(name);
                 }
             }

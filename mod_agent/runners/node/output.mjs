@@ -67,7 +67,7 @@ export class Output {
             this.#sent += cost;
             return this.#wire.write(line, bytes);
         }
-        return this.#wait({ line, bytes, cost, isEvent: type === 'event' && !mustStay(members) });
+        return this.#wait({ line, bytes, cost, mayBeDropped: type === 'event' && mayBeDropped(members) });
     }
 
     #needsCredit(cost) {
@@ -75,7 +75,7 @@ export class Output {
     }
 
     #wait(entry) {
-        if (this.#isCancelled && entry.isEvent) {
+        if (this.#isCancelled && entry.mayBeDropped) {
             return undefined;
         }
         return new Promise((resolve) => {
@@ -90,7 +90,7 @@ export class Output {
     }
 
     // Resolves when no line waits for credit; undefined when none does.
-    settled() {
+    room() {
         const last = this.#queue.at(-1);
         return last && new Promise((resolve) => {
             const { resolve: written } = last;
@@ -105,7 +105,7 @@ export class Output {
     #pump() {
         while (!this.#isWaiting && this.#queue.length > 0) {
             if (this.#needsCredit(this.#queue[0].cost)) {
-                this.#request();
+                this.#want();
             } else {
                 this.#write(this.#queue.shift());
             }
@@ -118,7 +118,7 @@ export class Output {
         entry.resolve(room);
     }
 
-    #request() {
+    #want() {
         let bytes = this.#queue[0].cost;
         let count = 1;
         while (count < this.#queue.length && bytes + this.#queue[count].cost <= BATCH_BYTES) {
@@ -131,7 +131,7 @@ export class Output {
     }
 
     // The message `go`.
-    go() {
+    takeGo() {
         if (!this.#isWaiting) {
             return;
         }
@@ -147,7 +147,7 @@ export class Output {
     cancel() {
         this.#isCancelled = true;
         const from = this.#isWaiting ? this.#granted : 0;
-        const kept = this.#queue.slice(from).filter((entry) => !entry.isEvent || entry.resolve());
+        const kept = this.#queue.slice(from).filter((entry) => !entry.mayBeDropped || entry.resolve());
         this.#queue = [...this.#queue.slice(0, from), ...kept];
     }
 
@@ -161,7 +161,7 @@ export class Output {
         this.#replies.clear();
     }
 
-    #reply() {
+    #newReply() {
         this.#ids += 1;
         const id = this.#ids;
         const promise = new Promise((resolve, reject) => {
@@ -174,9 +174,9 @@ export class Output {
 
     // Sends a record; resolves when it is committed. Throws at once, not with the
     // promise, for a line that is too long: then nothing was sent.
-    sendCommitted(type, members) {
+    sendAcknowledged(type, members) {
         this.#throwIfClosed();
-        const { id, promise } = this.#reply();
+        const { id, promise } = this.#newReply();
         try {
             return Promise.resolve(this.send(type, { ...members, ack: id })).then(() => promise);
         } catch (error) {
@@ -189,7 +189,7 @@ export class Output {
     request(op, args, cursor = null) {
         const result = this.#turn.then(async () => {
             this.#throwIfClosed();
-            const { id, promise } = this.#reply();
+            const { id, promise } = this.#newReply();
             await this.send('request', { id, op, args, cursor });
             return promise;
         });
@@ -204,7 +204,7 @@ export class Output {
     }
 
     // The message `reply`.
-    reply(message) {
+    takeReply(message) {
         const waiting = this.#replies.get(message.id);
         if (!waiting) {
             return;
@@ -218,7 +218,7 @@ export class Output {
     }
 }
 
-// Events that a cancelled run sends nevertheless.
-function mustStay(members) {
-    return members.event === 'error' || (members.event === 'values' && members.checkpoint_id);
+// Whether a cancelled run may leave out the event: not `error`, and not `values` of a checkpoint.
+function mayBeDropped(members) {
+    return members.event !== 'error' && !(members.event === 'values' && members.checkpoint_id);
 }

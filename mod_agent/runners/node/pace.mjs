@@ -24,7 +24,7 @@ export async function turn() {
 export function makeHandlers(output, records) {
     const handleChainStart = async () => {
         await records.committed();
-        await output.settled();
+        await output.room();
         await turn();
         output.post();
     };

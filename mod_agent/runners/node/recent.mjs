@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strings that were added or found last: a set of all would grow without bound in runs
-// of millions of steps.
+// Things that were added or found last: all of them would grow without bound in runs of
+// millions of steps.
+
+// Namespaces whose last values are kept.
+const NAMESPACES_MAX = 256;
+
+// The strings that were added or found last.
 export class Recent {
     #most;
     #newer = new Set();
@@ -28,5 +33,14 @@ export class Recent {
             this.add(text);
         }
         return isOlder;
+    }
+}
+
+// Stores the newest entry of a namespace; evicts the oldest, never the root's.
+export function keepNewest(map, ns, last) {
+    map.delete(ns);
+    map.set(ns, last);
+    if (map.size > NAMESPACES_MAX) {
+        map.delete([...map.keys()].find((name) => name !== ''));
     }
 }

@@ -2,14 +2,14 @@
 // The records of one run, saved and read back: the library's checkpoints and the
 // writes of its tasks. saver.mjs calls it.
 import { Blobs } from './blobs.mjs';
-import { checkFormat } from './checkpoint.mjs';
+import { takeCached } from './cache.mjs';
+import { checkFormat } from './checkpoints.mjs';
 import { RunnerError } from './errors.mjs';
-import { render } from './json.mjs';
+import { render } from './jsontext.mjs';
 import { turn } from './pace.mjs';
-import { Recent } from './recent.mjs';
-import { addWrite, byTask, difference, isEqual, joined, parsed } from './references.mjs';
+import { keepNewest, Recent } from './recent.mjs';
+import { addWrite, byTask, difference, isEqual, join, parsed } from './references.mjs';
 import { cleanText, cutText } from './text.mjs';
-import { takeWarm } from './warm.mjs';
 
 // Writes whose index is negative replace earlier ones of their task.
 const INDEXES = new Map([['__error__', -1], ['__scheduled__', -2], ['__interrupt__', -3], ['__resume__', -4]]);
@@ -18,38 +18,36 @@ const NULL_TASK = '00000000-0000-0000-0000-000000000000';
 const TASKS = '__pregel_tasks';
 // The version of checkpoints that have their tasks in a channel.
 const PENDING_SENDS_UNTIL = 4;
-const MOST_NS_BYTES = 2048;
-const MOST_TASK_ID = 128;
+const NS_BYTES_MAX = 2048;
+const TASK_ID_MAX = 128;
 // The longest path of a task; it contains the name of the node, and only orders writes.
-const MOST_PATH_BYTES = 1024;
+const TASK_PATH_BYTES_MAX = 1024;
 // The namespace of a line has no escapes (PROTOCOL.md, `checkpoint`).
 const BAD_NS = /["\\\p{Cc}\p{Cs}\u2028\u2029]/u;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const DELTA_CHANNELS = 64;
-const DELTA_BYTES = 3000;
-// Namespaces whose last references are kept, so that a put sends what differs.
-const MOST_NAMESPACES = 256;
-const MOST_IDS = 65536;
+const DELTA_CHANNELS_MAX = 64;
+const DELTA_BYTES_MAX = 3000;
+const CHECKPOINTS_MAX = 65536;
 
 export class Records {
     #output;
     #blobs;
     #threadId;
-    #start;
+    #message;
     #isSync;
     #onPut;
     // Records are sent one after another: a blob precedes what names it.
     #turn = Promise.resolve();
     // The commit of the last checkpoint, with durability `sync`.
     #commit;
-    // ns -> {id, refs: name -> reference} of its last checkpoint.
+    // ns -> {id, references: name -> reference} of its last checkpoint.
     #last = new Map();
     // Ids of checkpoints that were put. The stream delivers them soon after.
-    #made = new Recent(MOST_IDS);
+    #made = new Recent(CHECKPOINTS_MAX);
     // Ids of checkpoints that were read; and the same with their steps.
-    #read = new Recent(MOST_IDS);
-    #readSteps = new Recent(MOST_IDS);
-    // id -> {ns, resolve}: callers of isPut() that wait for the put of a checkpoint.
+    #read = new Recent(CHECKPOINTS_MAX);
+    #readSteps = new Recent(CHECKPOINTS_MAX);
+    // id -> {ns, resolve}: callers of waitForPut() that wait for the put of a checkpoint.
     #waiting = new Map();
     // Namespaces in which a put has failed: no other put follows there.
     #failed = new Set();
@@ -62,29 +60,29 @@ export class Records {
     loaded;
     // ns -> {id, parent, step} of the checkpoint that was put last: of the root graph, and
     // with durability `exit`, which puts few, of each namespace.
-    #puts = new Map();
+    #lastPuts = new Map();
 
-    // start: the message; isSync: whether a put waits for its commit; onPut(ns, id,
+    // message: `start` or `call`; isSync: whether a put waits for its commit; onPut(ns, id,
     // parent, values): called while the values are those of the checkpoint.
-    constructor(output, serde, start, isSync, onPut) {
+    constructor(output, serde, message, isSync, onPut) {
         this.#onPut = onPut;
         this.#output = output;
-        this.#blobs = new Blobs(output, serde, takeWarm(start.thread_id));
-        this.#threadId = start.thread_id;
-        this.#start = start;
+        this.#blobs = new Blobs(output, serde, takeCached(message.thread_id));
+        this.#threadId = message.thread_id;
+        this.#message = message;
         this.#isSync = isSync;
     }
 
     // Reads the thread's head. Returns the id of the checkpoint from which the run
     // starts, if that is another one: a fork. The checkpoint of a subgraph is always named.
-    async prepare() {
-        const checkpoint = this.#start.checkpoint;
+    async findStart() {
+        const checkpoint = this.#message.checkpoint;
         if (!checkpoint) {
             return undefined;
         }
         checkFormat(checkpoint.format);
-        if (this.#start.ns) {
-            if (!await this.#get(this.#start.ns, checkpoint.checkpoint_id)) {
+        if (this.#message.ns) {
+            if (!await this.#get(this.#message.ns, checkpoint.checkpoint_id)) {
                 throw new RunnerError('LookupError', 'the checkpoint from which the call starts was deleted');
             }
             return checkpoint.checkpoint_id;
@@ -124,11 +122,11 @@ export class Records {
         const parent = config.configurable.checkpoint_id ?? null;
         const place = { configurable: { ...config.configurable, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
         // With durability `exit` an older library puts once more what it has not gone on from.
-        if (this.#start.durability === 'exit' && this.#read.has(checkpoint.id)) {
+        if (this.#message.durability === 'exit' && this.#read.has(checkpoint.id)) {
             return place;
         }
         const committed = await this.#inTurn(async () => {
-            const { channels, refs } = await this.#changes(ns, parent, checkpoint, newVersions);
+            const { channels, references } = await this.#changes(ns, parent, checkpoint, newVersions);
             const { channel_values: values, ...plain } = checkpoint;
             this.#onPut(ns, checkpoint.id, parent, values ?? {});
             const members = {
@@ -136,13 +134,13 @@ export class Records {
                 metadata: render(metadata), channels,
             };
             // Throws for a line that is too long: then nothing was put.
-            const sent = this.#isSync ? this.#output.sendCommitted('put', members) : this.#output.send('put', members);
-            this.#remember(ns, checkpoint.id, refs);
+            const sent = this.#isSync ? this.#output.sendAcknowledged('put', members) : this.#output.send('put', members);
+            this.#remember(ns, checkpoint.id, references);
             this.#made.add(checkpoint.id);
             this.#waiting.get(checkpoint.id)?.resolve(true);
             this.#waiting.delete(checkpoint.id);
-            if (ns === '' || this.#start.durability === 'exit') {
-                this.#puts.set(ns, { id: checkpoint.id, parent, step: metadata?.step });
+            if (ns === '' || this.#message.durability === 'exit') {
+                this.#lastPuts.set(ns, { id: checkpoint.id, parent, step: metadata?.step });
             }
             if (ns === '') {
                 this.#state = checkpoint.channel_values;
@@ -178,7 +176,7 @@ export class Records {
 
     // {id, parent, step} of the checkpoint that was put last; undefined before it.
     lastPut(ns) {
-        return this.#puts.get(ns);
+        return this.#lastPuts.get(ns);
     }
 
     // Whether what the library shows is a checkpoint that was read. With durability `exit`
@@ -190,11 +188,11 @@ export class Records {
     // Whether the run puts the checkpoint; resolves when it has, or when a put of the
     // namespace fails. With durability `exit` the library puts at the end only, and
     // shows earlier steps with another id.
-    async isPut(ns, id) {
+    async waitForPut(ns, id) {
         if (id === undefined || this.#made.has(id)) {
             return id !== undefined;
         }
-        if (this.#read.has(id) || this.#failed.has(ns) || this.#start.durability === 'exit') {
+        if (this.#read.has(id) || this.#failed.has(ns) || this.#message.durability === 'exit') {
             return false;
         }
         return new Promise((resolve) => {
@@ -221,28 +219,24 @@ export class Records {
     // run has neither read nor put last, as for a copy, all of them are sent.
     async #changes(ns, parent, checkpoint, newVersions) {
         const last = this.#last.get(ns);
-        const before = parent === null ? {} : last?.id === parent ? last.refs : undefined;
-        const refs = { ...before };
+        const before = parent === null ? {} : last?.id === parent ? last.references : undefined;
+        const references = { ...before };
         const channels = {};
         const values = checkpoint.channel_values ?? {};
         const names = Object.keys(newVersions ?? {});
         for (const name of before ? names : new Set([...names, ...Object.keys(values)])) {
-            const ref = values[name] === undefined ? null : await this.#blobs.refer(values[name]);
+            const ref = values[name] === undefined ? null : await this.#blobs.reference(values[name]);
             checkChannel(name);
             if (before === undefined || !isEqual(before[name] ?? null, ref)) {
                 channels[name] = difference(before?.[name], ref);
             }
-            refs[name] = ref;
+            references[name] = ref;
         }
-        return { channels, refs };
+        return { channels, references };
     }
 
-    #remember(ns, id, refs) {
-        this.#last.delete(ns);
-        this.#last.set(ns, { id, refs });
-        if (this.#last.size > MOST_NAMESPACES) {
-            this.#last.delete(this.#last.keys().next().value);
-        }
+    #remember(ns, id, references) {
+        keepNewest(this.#last, ns, { id, references });
     }
 
     async putWrites(config, writes, taskId, taskPath) {
@@ -251,18 +245,18 @@ export class Records {
         if (id === undefined) {
             throw new RunnerError('ValueError', 'writes need a checkpoint_id');
         }
-        if (typeof taskId !== 'string' || taskId === '' || taskId.length > MOST_TASK_ID || cleanText(taskId) !== taskId) {
-            throw new RunnerError('ValueError', `the id of a task is a text of 1 to ${MOST_TASK_ID} characters`);
+        if (typeof taskId !== 'string' || taskId === '' || taskId.length > TASK_ID_MAX || cleanText(taskId) !== taskId) {
+            throw new RunnerError('ValueError', `the id of a task is a text of 1 to ${TASK_ID_MAX} characters`);
         }
         await this.#inTurn(async () => {
             const rows = [];
             for (const [index, [channel, value]] of writes.entries()) {
                 checkChannel(channel);
-                const ref = await this.#blobs.refer(value);
+                const ref = await this.#blobs.reference(value);
                 rows.push([INDEXES.get(channel) ?? index, channel, difference(undefined, ref)]);
             }
             await this.#output.send('put_writes',
-                { ns, checkpoint_id: id, task_id: taskId, task_path: cutText(taskPath ?? '', MOST_PATH_BYTES), writes: rows });
+                { ns, checkpoint_id: id, task_id: taskId, task_path: cutText(taskPath ?? '', TASK_PATH_BYTES_MAX), writes: rows });
         });
     }
 
@@ -272,8 +266,8 @@ export class Records {
         if (threadId === undefined || threadId !== this.#threadId) {
             throw new RunnerError('ValueError', `a run has the checkpoints of its own thread, not of "${threadId}"`);
         }
-        if (Buffer.byteLength(ns) > MOST_NS_BYTES) {
-            throw new RunnerError('NotRenderedError', `the namespace of a subgraph has more than ${MOST_NS_BYTES} bytes`);
+        if (Buffer.byteLength(ns) > NS_BYTES_MAX) {
+            throw new RunnerError('NotRenderedError', `the namespace of a subgraph has more than ${NS_BYTES_MAX} bytes`);
         }
         if (BAD_NS.test(ns)) {
             throw new RunnerError('NotRenderedError',
@@ -305,12 +299,12 @@ export class Records {
     // Whether the thread can have no checkpoint of the namespace: its task is one
     // of a checkpoint of this run, or the thread had none before.
     #isNew(ns, config) {
-        if (this.#last.has(ns) || (ns === '' && this.#puts.has(''))) {
+        if (this.#last.has(ns) || (ns === '' && this.#lastPuts.has(''))) {
             return false;
         }
         const root = config.configurable.checkpoint_map?.[''];
         // A view has no checkpoint that it starts from.
-        return (!this.#start.checkpoint && this.#start.op !== 'view')
+        return (!this.#message.checkpoint && this.#message.op !== 'view')
             || (root !== undefined && this.#made.has(root) && ns.split('|').at(-1).includes(':'));
     }
 
@@ -327,7 +321,7 @@ export class Records {
             }
             found.tuple ??= result.tuple;
             Object.entries(result.channels ?? {}).forEach(([name, ref]) => {
-                found.channels[name] = joined(found.channels[name], ref);
+                found.channels[name] = join(found.channels[name], ref);
             });
             (result.writes ?? []).forEach((write) => addWrite(found.writes, write));
             cursor = reply.cursor;
@@ -350,7 +344,7 @@ export class Records {
             this.#remember(tuple.ns, tuple.checkpoint_id, Object.fromEntries(
                 Object.entries(channels).map(([name, ref]) => [name, parsed(ref)])));
         }
-        if (tuple.ns === '' && tuple.checkpoint_id === this.#start.checkpoint?.checkpoint_id) {
+        if (tuple.ns === '' && tuple.checkpoint_id === this.#message.checkpoint?.checkpoint_id) {
             const isComplete = !writes.some(([taskId, index]) => taskId === NULL_TASK && index >= 0);
             this.loaded ??= { id: tuple.checkpoint_id, values: { ...values }, isComplete };
         }
@@ -411,12 +405,12 @@ export class Records {
     }
 
     // channel -> {writes, seed?}: what the library's getDeltaChannelHistory returns.
-    async deltaHistory(config, channels) {
+    async delta(config, channels) {
         const ns = this.#namespaceOf(config);
         await this.#turn;
         const id = config.configurable.checkpoint_id || (await this.#get(ns, null))?.tuple.checkpoint_id;
         const found = Object.fromEntries(channels.map((name) => [name, { parts: [] }]));
-        for (const names of id ? batches(channels) : []) {
+        for (const names of id ? deltaGroups(channels) : []) {
             await this.#readDelta(found, { ns, checkpoint_id: id, channels: names });
         }
         const result = {};
@@ -440,7 +434,7 @@ export class Records {
                 const entry = found[name];
                 entry.parts.push(part.writes ?? []);
                 if (part.seed !== undefined && part.seed !== null) {
-                    entry.seed = joined(entry.seed, part.seed);
+                    entry.seed = join(entry.seed, part.seed);
                 }
             }
             cursor = reply.cursor;
@@ -473,12 +467,12 @@ export function nextVersion(current) {
 }
 
 // Names of channels in groups that a request may have.
-function batches(names) {
+function deltaGroups(names) {
     const groups = [];
-    let bytes = DELTA_BYTES;
+    let bytes = DELTA_BYTES_MAX;
     for (const name of names) {
         const length = Buffer.byteLength(JSON.stringify(name)) + 1;
-        if (bytes + length > DELTA_BYTES || groups.at(-1).length === DELTA_CHANNELS) {
+        if (bytes + length > DELTA_BYTES_MAX || groups.at(-1).length === DELTA_CHANNELS_MAX) {
             groups.push([]);
             bytes = 0;
         }

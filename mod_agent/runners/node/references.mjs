@@ -31,7 +31,7 @@ export function parsed(ref) {
 }
 
 // Joins a reference with its continuation in a later part.
-export function joined(before, ref) {
+export function join(before, ref) {
     if (!before?.list || !ref?.list || ref.list.keep === 0) {
         return ref;
     }
@@ -42,7 +42,7 @@ export function joined(before, ref) {
 export function addWrite(writes, write) {
     const last = writes.at(-1);
     if (last && last[0] === write[0] && last[1] === write[1] && write[3]?.list?.keep > 0) {
-        last[3] = joined(last[3], write[3]);
+        last[3] = join(last[3], write[3]);
     } else {
         writes.push(write);
     }
@@ -56,4 +56,11 @@ export function byTask(a, b) {
         }
     }
     return 0;
+}
+
+export function digestsOf(reference) {
+    if (reference === null || reference === undefined) {
+        return [];
+    }
+    return typeof reference === 'string' ? [reference] : reference.list.items;
 }

@@ -55,12 +55,12 @@ export class Runner {
 
     #handlers = {
         hello: (message) => this.#hello(message).catch((error) => this.#giveUp(error)),
-        start: (message) => this.#start(message, Run),
-        call: (message) => this.#start(message, Call),
+        start: (message) => this.#begin(message, Run),
+        call: (message) => this.#begin(message, Call),
         cancel: (message) => this.#find(message)?.cancel(),
         stop: (message) => this.#find(message)?.stop(message.reason),
-        go: (message) => this.#find(message)?.output.go(),
-        reply: (message) => this.#find(message)?.output.reply(message),
+        go: (message) => this.#find(message)?.output.takeGo(),
+        reply: (message) => this.#find(message)?.output.takeReply(message),
         drain: () => this.#drain(),
     };
 
@@ -79,10 +79,10 @@ export class Runner {
 
     #find(message) {
         const run = this.#runs.get(message.run_id);
-        return run?.start.epoch === message.epoch ? run : undefined;
+        return run?.epoch === message.epoch ? run : undefined;
     }
 
-    #start(message, Kind) {
+    #begin(message, Kind) {
         if (this.#isDraining || this.#runs.has(message.run_id) || this.#runs.size >= this.#slots) {
             this.#breach(`the run ${message.run_id} cannot start`);
         }

@@ -2,11 +2,11 @@
 // The library's checkpointer: one object for all runs, which passes each call on
 // to the records of the run in whose asynchronous calls it happens.
 import { RunnerError } from './errors.mjs';
-import { runs } from './log.mjs';
+import { currentRun } from './log.mjs';
 import { nextVersion } from './records.mjs';
 
 function records() {
-    const run = runs.getStore();
+    const run = currentRun.getStore();
     if (!run) {
         throw new RunnerError('ValueError', 'the checkpointer is used outside of a run');
     }
@@ -37,7 +37,7 @@ export function makeSaver(library) {
         }
 
         async getDeltaChannelHistory({ config, channels }) {
-            return records().deltaHistory(config, channels);
+            return records().delta(config, channels);
         }
 
         getNextVersion(current) {

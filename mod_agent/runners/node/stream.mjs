@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's stream of a run as checkpoints, reports about tasks, and
 // events of the modes that clients requested.
-import { isObject, positionOf, renderTask } from './checkpoint.mjs';
+import { checkpointOf } from './checkpoints.mjs';
 import { RunnerError } from './errors.mjs';
 import { Held } from './held.mjs';
-import { render } from './json.mjs';
+import { isObject, render } from './jsontext.mjs';
 import { Messages } from './messages.mjs';
 import { Metadata } from './metadata.mjs';
 
-const MOST_NAME_BYTES = 4096;
+const NAME_BYTES_MAX = 4096;
 // Modes of the library; the others are made of these.
 const LIBRARY_MODES = ['values', 'updates', 'custom', 'debug', 'tools'];
 
@@ -41,35 +41,35 @@ function publicConfig(config) {
     return { ...rest, configurable: Object.fromEntries(configurable) };
 }
 
-function publicTask({ state, ...task }) {
-    const checkpoint = positionOf(state);
+function taskEvent({ state, ...task }) {
+    const checkpoint = checkpointOf(state);
     return checkpoint ? { ...task, checkpoint } : task;
 }
 
 // A checkpoint of the library as the modes checkpoints and debug show it.
-function publicCheckpoint({ parentConfig, ...payload }) {
+function checkpointEvent({ parentConfig, ...payload }) {
     return {
         ...payload, config: publicConfig(payload.config), parent_config: publicConfig(parentConfig),
-        tasks: payload.tasks.map(publicTask),
-        checkpoint: positionOf(payload.config), parent_checkpoint: positionOf(parentConfig),
+        tasks: payload.tasks.map(taskEvent),
+        checkpoint: checkpointOf(payload.config), parent_checkpoint: checkpointOf(parentConfig),
     };
 }
 
 // The name of an event has neither quotes nor control characters, nor unpaired surrogates.
 function eventName(mode, namespace) {
     const name = [mode, ...namespace].join('|').replace(/["\\\p{Cc}\p{Cs}\u2028\u2029]/gu, '_').trim();
-    if (Buffer.byteLength(name) > MOST_NAME_BYTES) {
-        throw new RunnerError('NotRenderedError', `the name of an event has more than ${MOST_NAME_BYTES} bytes`);
+    if (Buffer.byteLength(name) > NAME_BYTES_MAX) {
+        throw new RunnerError('NotRenderedError', `the name of an event has more than ${NAME_BYTES_MAX} bytes`);
     }
     return name;
 }
 
-function isIdentical(values, sent) {
+function areSame(values, sent) {
     return isObject(sent) && Object.keys(values).length === Object.keys(sent).length
         && Object.entries(values).every(([name, value]) => name in sent && Object.is(sent[name], value));
 }
 
-export class RunStream {
+export class Stream {
     #run;
     #modes;
     #subgraphs;
@@ -85,12 +85,12 @@ export class RunStream {
     // With durability `exit`; else empty.
     #held = new Held();
 
-    // run: output, records, checkpoints, start; configurable(), metadata(): of the library's
-    // configuration; snapshot(id): a state of the graph.
+    // run: output, records, checkpoints, message; configurable(), metadata(): of the library's
+    // configuration; readState(id): a state of the graph.
     constructor(run) {
         this.#run = run;
-        this.#modes = new Set(run.start.stream_modes);
-        this.#subgraphs = run.start.stream_subgraphs === true;
+        this.#modes = new Set(run.message.stream_modes);
+        this.#subgraphs = run.message.stream_subgraphs === true;
         this.#checkpoints = run.checkpoints;
         this.#metadata = new Metadata(run.configurable(), run.metadata());
         this.#messages = new Messages((name, data) => this.emit(name, [], data));
@@ -99,7 +99,7 @@ export class RunStream {
     // A chunk of the library: [namespace, mode, payload].
     async take([namespace, mode, payload]) {
         if (namespace.length > 0) {
-            await this.#begin(namespace);
+            await this.#beginSubgraph(namespace);
         } else if (this.#values && STEP_MODES.has(mode)) {
             await this.#sendValues();
         }
@@ -146,17 +146,17 @@ export class RunStream {
         }
         const { checkpoint_id: id, checkpoint_ns: ns = '' } = payload.config?.configurable ?? {};
         const wasRead = this.#run.records.wasRead(id, payload.metadata?.step);
-        if (this.#run.start.durability === 'exit') {
+        if (this.#run.message.durability === 'exit') {
             this.#current.delete(namespace.join('|'));
             if (ns !== '' && !wasRead) {
                 this.#held.show(namespace, ns, payload);
             }
-        } else if (id === this.#checkpoints.lastOf(ns)) {
+        } else if (id === this.#checkpoints.lastId(ns)) {
             if (ns === '' && this.#isUntouched(id)) {
                 this.#checkpoints.remember(id, payload.values);
             }
             this.#current.set(namespace.join('|'), { ns, id });
-        } else if (await this.#run.records.isPut(ns, id)) {
+        } else if (await this.#run.records.waitForPut(ns, id)) {
             await this.#checkpoints.send({
                 ns, id, parent: payload.parentConfig?.configurable?.checkpoint_id ?? null,
                 values: payload.values, next: payload.next, tasks: payload.tasks, metadata: payload.metadata });
@@ -168,7 +168,7 @@ export class RunStream {
         if (namespace.length === 0 && this.#values) {
             await this.#sendValues(payload.values);
         }
-        const data = publicCheckpoint(payload);
+        const data = checkpointEvent(payload);
         await (this.#isReferable(namespace, id, payload.values, payload.values)
             ? this.emit('checkpoints', namespace, { ...data, values: null }, { checkpoint_id: id, path: ['values'] })
             : this.emit('checkpoints', namespace, data));
@@ -178,15 +178,15 @@ export class RunStream {
     // the updates of a command.
     #isUntouched(id) {
         const { loaded } = this.#run.records;
-        const { command } = this.#run.start;
+        const { command } = this.#run.message;
         return loaded?.id === id && loaded.isComplete && !command?.update && !command?.goto;
     }
 
     // sent: the values object of the checkpoint that was sent just now, if any. If it is the
     // same object, it counts as equal, even if the next node has mutated values in it.
     #isReferable(namespace, id, values, sent) {
-        return namespace.length === 0 && id !== undefined && id === this.#checkpoints.lastOf('')
-            && isObject(values) && (isIdentical(values, sent) || this.#checkpoints.has(values));
+        return namespace.length === 0 && id !== undefined && id === this.#checkpoints.lastId('')
+            && isObject(values) && (areSame(values, sent) || this.#checkpoints.has(values));
     }
 
     async #takeValues(namespace, payload) {
@@ -202,7 +202,7 @@ export class RunStream {
     }
 
     async #sendInterrupt(payload) {
-        const id = this.#checkpoints.lastOf('');
+        const id = this.#checkpoints.lastId('');
         const reference = id === undefined ? {} : { checkpoint_id: id, path: [] };
         await this.emit('values', [], { __interrupt__: payload.__interrupt__ }, reference);
     }
@@ -210,10 +210,10 @@ export class RunStream {
     async #sendValues(sent) {
         const values = this.#values;
         this.#values = undefined;
-        if (!this.#isReferable([], this.#checkpoints.lastOf(''), values, sent)) {
+        if (!this.#isReferable([], this.#checkpoints.lastId(''), values, sent)) {
             await this.ensureHead();
         }
-        const id = this.#checkpoints.lastOf('');
+        const id = this.#checkpoints.lastId('');
         await (this.#isReferable([], id, values, sent)
             ? this.emit('values', [], undefined, { checkpoint_id: id })
             : this.emit('values', [], values));
@@ -225,16 +225,16 @@ export class RunStream {
     // Sends the root checkpoint that was put last, if the library did not stream it,
     // as after a breakpoint. With durability `exit` the last one is put at the end.
     async ensureHead() {
-        if (this.#run.start.durability !== 'exit') {
+        if (this.#run.message.durability !== 'exit') {
             await this.#sendHead();
         }
     }
 
     async #sendHead() {
         const head = this.#run.records.lastPut('');
-        if (head && head.id !== this.#checkpoints.lastOf('')) {
+        if (head && head.id !== this.#checkpoints.lastId('')) {
             this.#run.records.reuse();
-            const state = await this.#run.snapshot(head.id);
+            const state = await this.#run.readState(head.id);
             await this.#checkpoints.send({
                 ns: '', id: head.id, parent: head.parent, values: state.values, next: state.next,
                 tasks: state.tasks, metadata: state.metadata });
@@ -251,7 +251,7 @@ export class RunStream {
                     ns, id: put.id, parent: put.parent, values: payload.values, next: payload.next,
                     tasks: payload.tasks, metadata: payload.metadata });
                 for (const task of ends) {
-                    await this.#report({ ns, id: put.id }, task);
+                    await this.#checkpoints.sendTask({ ns, id: put.id }, task);
                 }
             }
         }
@@ -282,27 +282,15 @@ export class RunStream {
         if (isEnd) {
             this.#held.end(namespace, payload);
             const own = [...namespace, `${payload.name}:${payload.id}`];
-            await this.#end(own, payload);
+            await this.#endSubgraphs(own, payload);
             await this.#messages.endTask(own.join('|'));
             this.#current.delete(own.join('|'));
-            await this.#report(this.#current.get(namespace.join('|')), payload);
+            await this.#checkpoints.sendTask(this.#current.get(namespace.join('|')), payload);
         }
-        await this.emit('tasks', namespace, publicTask(payload));
+        await this.emit('tasks', namespace, taskEvent(payload));
     }
 
-    // Reports the end of a task, for a checkpoint that the server has.
-    async #report(checkpoint, payload) {
-        if (!checkpoint) {
-            return;
-        }
-        const { id, error, interrupts, result } = renderTask(payload);
-        const hasResult = error === null && interrupts.length === 0;
-        await this.#run.output.send('task', {
-            ns: checkpoint.ns, checkpoint_id: checkpoint.id,
-            task: { id, error, interrupts, result: hasResult ? result : null } });
-    }
-
-    async #begin(namespace) {
+    async #beginSubgraph(namespace) {
         const ns = namespace.join('|');
         if (!this.#modes.has('lifecycle') || this.#open.has(ns)) {
             return;
@@ -311,7 +299,7 @@ export class RunStream {
         await this.#lifecycle('started', namespace);
     }
 
-    async #end(namespace, task) {
+    async #endSubgraphs(namespace, task) {
         // The namespaces of several graphs that one task calls are numbered.
         const ns = namespace.join('|');
         for (const open of [...this.#open].filter((name) => name === ns || name.startsWith(`${ns}|`))) {
@@ -346,9 +334,9 @@ export class RunStream {
 
     async #takeDebug(namespace, chunk) {
         if (chunk.type !== 'checkpoint') {
-            return this.emit('debug', namespace, { ...chunk, payload: publicTask(chunk.payload) });
+            return this.emit('debug', namespace, { ...chunk, payload: taskEvent(chunk.payload) });
         }
-        const payload = publicCheckpoint(chunk.payload);
+        const payload = checkpointEvent(chunk.payload);
         const id = chunk.payload.config?.configurable?.checkpoint_id;
         if (this.#isReferable(namespace, id, chunk.payload.values)) {
             return this.emit('debug', namespace, { ...chunk, payload: { ...payload, values: null } },

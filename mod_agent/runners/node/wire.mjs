@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { leave } from './exit.mjs';
 
 // Unwritten bytes beyond which runs wait.
-const MOST_BYTES = 1024 * 1024;
+const PENDING_BYTES_MAX = 1024 * 1024;
 
 export class Wire {
     #worker;
@@ -56,7 +56,7 @@ export class Wire {
         if (this.#batch.length === 1) {
             setImmediate(() => this.post());
         }
-        return left > MOST_BYTES ? this.room() : undefined;
+        return left > PENDING_BYTES_MAX ? this.room() : undefined;
     }
 
     // Hands the lines to the thread now: before code that may not let the loop turn.
@@ -76,7 +76,7 @@ export class Wire {
         return new Promise((resolve) => {
             this.#waiting.push(resolve);
             Atomics.store(this.#shared, 1, 1);
-            if (Atomics.load(this.#shared, 0) < MOST_BYTES
+            if (Atomics.load(this.#shared, 0) < PENDING_BYTES_MAX
                 && Atomics.compareExchange(this.#shared, 1, 1, 0) === 1) {
                 this.#waiting.splice(0).forEach((done) => done());
             }

@@ -8,6 +8,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from .errors import ApplicationError
+
 
 # The same expression is in ../node/application.mjs.
 _ENV_LINE = re.compile(
@@ -16,10 +18,6 @@ _ENV_LINE = re.compile(
     r"""(?![^\n])""")
 _ESCAPE = re.compile(r'\\([nr"\\])')
 _ESCAPES = {"n": "\n", "r": "\r", '"': '"', "\\": "\\"}
-
-
-class ApplicationError(Exception):
-    """langgraph.json cannot be used; the message says why."""
 
 
 def reason_of(error: Exception) -> str:
@@ -61,7 +59,7 @@ class Application:
         return folders if self.directory in folders else [*folders, self.directory]
 
 
-def read(directory: str) -> Application:
+def read_config(directory: str) -> Application:
     """Raises ApplicationError."""
     path = os.path.join(directory, "langgraph.json")
     try:

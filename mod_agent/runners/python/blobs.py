@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values of the library: encoded, named by their digests, sent and read in parts.
 
-`Blobs` belongs to a run. `Cache` holds the bytes of recent values of all runs of the
-process, so that the next run of a thread need not read them again.
+They belong to a run; the cache is that of the process.
 """
 
 import base64
@@ -11,50 +10,26 @@ from collections import OrderedDict
 from typing import Any, Iterable
 
 from . import jsontext
-from .kept import Change, Kept, Snapshot, change_of, is_unchanged, snapshot
-from .lane import Lane, ValueTooLargeError
+from .cache import Cache, Encoded
+from .errors import NotRenderedError, ValueTooLargeError
+from .output import Output
 from .recent import Recent
+from .references import Reference
+from .unchanged import Change, Objects, change_of, is_unchanged, objects_of
 
-CACHE_BYTES = 64 << 20
 # A request names at most 100 digests, a reference 65,536.
 REQUEST_DIGESTS = 100
-LIST_DIGESTS = 65_536
+LIST_DIGESTS_MAX = 65_536
 PARTS_MAX = 16
 # Digests of values that are not sent again; more than those of a few long lists.
-KNOWN_MAX = 262_144
-MEMO_VALUES = 512
+DIGESTS_MAX = 262_144
+MEMO_VALUES_MAX = 512
 # As encoded, and of the objects in them. A larger value is encoded again where the library writes it twice.
-MEMO_BYTES = 4 << 20
+MEMO_BYTES_MAX = 4 << 20
 OBJECT_BYTES = 16
-
-Encoded = tuple[str, bytes]
 
 # Lists of these are one value: a blob for each element would cost more.
 _SMALL = (int, float, bool, type(None))
-
-
-class Cache:
-    """The encoded values that were used last, at most CACHE_BYTES."""
-
-    def __init__(self, limit: int = CACHE_BYTES) -> None:
-        self._limit = limit
-        self._bytes = 0
-        self._values: OrderedDict[str, Encoded] = OrderedDict()
-
-    def get(self, digest: str) -> Encoded | None:
-        value = self._values.get(digest)
-        if value is not None:
-            self._values.move_to_end(digest)
-        return value
-
-    def add(self, digest: str, value: Encoded) -> None:
-        if digest in self._values or len(value[1]) > self._limit // 4:
-            return
-        self._values[digest] = value
-        self._bytes += len(value[1]) + 200
-        while self._bytes > self._limit:
-            _, (_, data) = self._values.popitem(last=False)
-            self._bytes -= len(data) + 200
 
 
 def digest_of(value: Encoded) -> str:
@@ -64,30 +39,19 @@ def digest_of(value: Encoded) -> str:
 
 def is_stored_by_element(value: Any) -> bool:
     """Lists of objects and of long texts; the rest is one value."""
-    return type(value) is list and 0 < len(value) <= LIST_DIGESTS and not any(
+    return type(value) is list and 0 < len(value) <= LIST_DIGESTS_MAX and not any(
         isinstance(item, _SMALL) or (isinstance(item, str) and len(item) < 256) for item in value)
 
 
-class Reference:
-    """A stored value: its digest, or the digests of a list's elements."""
-
-    __slots__ = ("digests", "is_list", "kept")
-
-    def __init__(self, digests: list[str], is_list: bool, kept: Kept | None) -> None:
-        self.digests = digests
-        self.is_list = is_list
-        self.kept = kept
-
-
 class Blobs:
-    def __init__(self, lane: Lane, part_max: int, cache: Cache) -> None:
-        self._lane = lane
+    def __init__(self, output: Output, part_max: int, cache: Cache) -> None:
+        self._output = output
         self._part_max = part_max
         self._cache = cache
         # Digests that this run has sent or read.
-        self._known: Recent[str] = Recent(KNOWN_MAX)
+        self._known: Recent[str] = Recent(DIGESTS_MAX)
         # Recently encoded objects, by id(): a task's writes come again as values of channels.
-        self._memo: OrderedDict[int, tuple[Snapshot, str, int]] = OrderedDict()
+        self._memo: OrderedDict[int, tuple[Objects, str, int]] = OrderedDict()
         self._memo_bytes = 0
 
     # --- Writing -------------------------------------------------------------
@@ -98,23 +62,23 @@ class Blobs:
         if not is_stored_by_element(value):
             digest = self._send_value(value, serde)
             return jsontext.dumps(digest), Reference([digest], False, None), None
-        change = change_of(value, before.kept if before is not None else None)
+        change = change_of(value, before.snapshot if before is not None else None)
         keep = change.keep
         fresh = [self._send_value(item, serde) for item in value[keep:]]
         digests = before.digests[:keep] + fresh if before is not None and keep else fresh
         text = jsontext.dumps({"list": {"keep": keep, "items": fresh}})
-        return text, Reference(digests, True, change.kept), change
+        return text, Reference(digests, True, change.snapshot), change
 
     def _send_value(self, value: Any, serde: Any) -> str:
         found = self._memo.get(id(value))
         if found is not None and is_unchanged(value, found[0]):
             return found[1]
-        saved = snapshot(value)
+        saved = objects_of(value)
         try:
             encoded = serde.dumps_typed(value)
         except TypeError as error:
             # Of the same name as what cannot be rendered.
-            raise jsontext.NotRenderedError(str(error)) from error
+            raise NotRenderedError(str(error)) from error
         digest = digest_of(encoded)
         if digest not in self._known:
             self._send_parts(digest, encoded)
@@ -123,18 +87,18 @@ class Blobs:
         self._remember(value, saved, digest, len(encoded[1]))
         return digest
 
-    def _remember(self, value: Any, saved: Snapshot, digest: str, length: int) -> None:
+    def _remember(self, value: Any, saved: Objects, digest: str, length: int) -> None:
         if (old := self._memo.pop(id(value), None)) is not None:
             self._memo_bytes -= old[2]
         if saved is None:
             return
         cost = length + OBJECT_BYTES * len(saved[0])
-        if cost > MEMO_BYTES:
+        if cost > MEMO_BYTES_MAX:
             return
         # The snapshot holds the object, so that its id() is not reused.
         self._memo[id(value)] = (saved, digest, cost)
         self._memo_bytes += cost
-        while len(self._memo) > MEMO_VALUES or self._memo_bytes > MEMO_BYTES:
+        while len(self._memo) > MEMO_VALUES_MAX or self._memo_bytes > MEMO_BYTES_MAX:
             self._memo_bytes -= self._memo.popitem(last=False)[1][2]
 
     def _send_parts(self, digest: str, encoded: Encoded) -> None:
@@ -148,7 +112,7 @@ class Blobs:
                        ("base64", b'"' + base64.b64encode(piece) + b'"')]
             if parts > 1:
                 members += [("part", b"%d" % part), ("parts", b"%d" % parts)]
-            self._lane.send("blob", members)
+            self._output.send("blob", members)
 
     # --- Reading -------------------------------------------------------------
 
@@ -157,7 +121,7 @@ class Blobs:
         self._known.update(digests)
 
     async def load(self, digests: Iterable[str]) -> dict[str, Encoded]:
-        """The encoded values; raises RequestError."""
+        """The encoded values; raises RunnerError."""
         values: dict[str, Encoded] = {}
         missing: list[str] = []
         for digest in dict.fromkeys(digests):
@@ -175,7 +139,7 @@ class Blobs:
         cursor: str | None = None
         parts: dict[str, tuple[str, list[bytes]]] = {}
         while True:
-            result, cursor = await self._lane.request("blob.get", args, cursor)
+            result, cursor = await self._output.request("blob.get", args, cursor)
             for blob in result["blobs"]:
                 data = blob["text"].encode() if blob.get("text") is not None else base64.b64decode(blob["base64"])
                 parts.setdefault(blob["digest"], (blob["value_type"], []))[1].append(data)

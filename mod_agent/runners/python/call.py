@@ -5,34 +5,31 @@ import asyncio
 from typing import Any, Mapping
 
 from . import graphs, jsontext, log, report
-from .blobs import Cache
-from .lane import Lane
-from .run import Job, payload_of, to_command
-from .state import check_format, configurable_of, task_line, values_of
-
-
-class UnknownOperationError(Exception):
-    """An operation of a later protocol."""
+from .cache import Cache
+from .checkpoints import check_format, configurable_of, task_line, values_of
+from .errors import UnknownOperationError
+from .job import Job, payload_of, to_command
+from .output import Output
 
 
 class Call(Job):
-    def __init__(self, message: Mapping[str, Any], lane: Lane, blob_part: int, cache: Cache, graph: graphs.Graph) -> None:
-        super().__init__(message, lane, blob_part, cache)
+    def __init__(self, message: Mapping[str, Any], output: Output, blob_part: int, cache: Cache, graph: graphs.Graph) -> None:
+        super().__init__(message, output, blob_part, cache)
         self._graph = graph
 
     async def execute(self) -> None:
         status, error, value = "success", None, None
         try:
             self.begin()
-            value = await self._operate(self.message["op"], self.message.get("arguments") or {})
+            value = await self._perform(self.message["op"], self.message.get("arguments") or {})
         except BaseException as caught:  # pylint: disable=broad-except
             is_cancel = isinstance(caught, asyncio.CancelledError) and self.is_cancelled
             status, error = "interrupted" if is_cancel else "error", caught
             if status == "error":
                 log.write_traceback(caught)
-        await self.finish(status, error, None if value is None else [("value", value)])
+        await self.end(status, error, None if value is None else [("value", value)])
 
-    async def _operate(self, op: str, arguments: Mapping[str, Any]) -> bytes | None:
+    async def _perform(self, op: str, arguments: Mapping[str, Any]) -> bytes | None:
         """The JSON of `end.value`; None for a call without one."""
         access = {"update": graphs.UPDATE, "describe": graphs.DESCRIBE, "view": graphs.READ}.get(op)
         if access is None:
@@ -64,7 +61,7 @@ class Call(Job):
             payload = payload_of(await graph.aget_state(after))
             # The library names the parent of the original as that of a copy.
             payload["parent_config"] = {"configurable": {"checkpoint_id": parent}}
-            self.states.send(payload, ns)
+            self.checkpoints.send(payload, ns)
             parent = configurable_of(after)["checkpoint_id"]
 
     async def _describe(self, graph: Any, arguments: Mapping[str, Any]) -> Any:

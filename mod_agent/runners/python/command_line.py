@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from . import application, jsontext, log, report
 from .bridge import Bridge
-from .load import load
+from .load import load_graphs
 
 DEFAULT_SLOTS = 100
 # Stacks count as data, of which AgentRunnerMemory allows a runner 1 GB: with the 8 MB of most systems the threads of
@@ -43,8 +43,8 @@ def check() -> NoReturn:
         raise RuntimeError("no run executes")
 
     try:
-        found = application.read(os.getcwd())
-        _, _, reports = asyncio.new_event_loop().run_until_complete(load(found, refuse, refuse, Bridge()))
+        found = application.read_config(os.getcwd())
+        _, _, reports = asyncio.new_event_loop().run_until_complete(load_graphs(found, refuse, refuse, Bridge()))
     except Exception as error:  # pylint: disable=broad-except
         log.write(application.reason_of(error))
         os._exit(2)
@@ -55,7 +55,7 @@ def check() -> NoReturn:
 
 
 def serve(slots: int) -> NoReturn:
-    from .session import Session
+    from .runner import Runner
 
     threading.stack_size(THREAD_STACK_BYTES)
     # Before the application's code, which may choose its own.
@@ -64,7 +64,7 @@ def serve(slots: int) -> NoReturn:
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    Session(loop, slots).start()
+    Runner(loop, slots).start()
     while True:
         try:
             loop.run_forever()

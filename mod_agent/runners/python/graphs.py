@@ -14,7 +14,9 @@ import sys
 from types import ModuleType
 from typing import Any, AsyncIterator, Callable
 
-from . import jsontext, log
+from . import log
+from .errors import RunnerError
+from .text import text_of
 
 RUN = "threads.create_run"
 UPDATE = "threads.update"
@@ -22,24 +24,16 @@ READ = "threads.read"
 DESCRIBE = "assistants.read"
 
 
-class GraphError(Exception):
-    """A graph that cannot be used; `name` and the message are shown to clients."""
-
-    def __init__(self, name: str, message: str) -> None:
-        super().__init__(message)
-        self.name = name
-
-
 def import_attribute(path: str, directory: str) -> Any:
     """The object that "file.py:name" or "package.module:name" names."""
     place, colon, attribute = path.rpartition(":")
     if not colon or not place:
-        raise GraphError("ValueError", f"{path}: neither FILE:NAME nor MODULE:NAME")
+        raise RunnerError("ValueError", f"{path}: neither FILE:NAME nor MODULE:NAME")
     module = _import_file(os.path.join(directory, place)) if _is_file(place) else importlib.import_module(place)
     try:
         return getattr(module, attribute)
     except AttributeError:
-        raise GraphError("AttributeError", f"{place} has no {attribute}") from None
+        raise RunnerError("AttributeError", f"{place} has no {attribute}") from None
 
 
 def _is_file(place: str) -> bool:
@@ -57,7 +51,7 @@ def _import_file(file: str) -> ModuleType:
     name = "agent_graph_" + hashlib.sha256(file.encode()).hexdigest()[:16]
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not os.path.isfile(file):
-        raise GraphError("FileNotFoundError", f"{file}: not a Python file")
+        raise RunnerError("FileNotFoundError", f"{file}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -100,7 +94,7 @@ class Graph:
         elif callable(exported):
             self._make = exported
         else:
-            raise GraphError("TypeError", f"{name} is a {type(exported).__name__}, not a graph or a function that makes one")
+            raise RunnerError("TypeError", f"{name} is a {type(exported).__name__}, not a graph or a function that makes one")
 
     @property
     def is_factory(self) -> bool:
@@ -113,7 +107,7 @@ class Graph:
         if isinstance(graph, StateGraph):
             graph = graph.compile()
         if not isinstance(graph, Pregel):
-            raise GraphError("TypeError", f"{self.name} made a {type(graph).__name__}, not a graph")
+            raise RunnerError("TypeError", f"{self.name} made a {type(graph).__name__}, not a graph")
         return graph.copy({"checkpointer": self._saver, "store": self._store})
 
     @contextlib.asynccontextmanager
@@ -138,9 +132,9 @@ class Graph:
 class NoGraph(Graph):
     """In place of one that cannot be used: its runs end with the error."""
 
-    def __init__(self, name: str, error: GraphError | None) -> None:  # pylint: disable=super-init-not-called
+    def __init__(self, name: str, error: RunnerError | None) -> None:  # pylint: disable=super-init-not-called
         self.name = name
-        self._error = error or GraphError("GraphNotFound", f"the application has no graph {name}")
+        self._error = error or RunnerError("GraphNotFound", f"the application has no graph {name}")
 
     @contextlib.asynccontextmanager
     async def use(self, access: str, config: dict[str, Any], context: Any = None) -> AsyncIterator[Any]:
@@ -171,7 +165,7 @@ def make_runtime(access: str, context: Any, store: Any) -> Any:
     try:
         from langgraph_sdk import runtime
     except ImportError:
-        raise GraphError("ImportError", "a factory with a runtime needs a langgraph-sdk that has ServerRuntime") from None
+        raise RunnerError("ImportError", "a factory with a runtime needs a langgraph-sdk that has ServerRuntime") from None
     if access == RUN:
         return runtime._ExecutionRuntime(access_context=access, store=store, context=context)
     return runtime._ReadRuntime(access_context=access, store=store)
@@ -193,19 +187,19 @@ def context_of(graph: Any, given: Any, config: dict[str, Any]) -> Any:
         return None
 
 
-def load(paths: dict[str, str], directory: str, saver: Any, store: Any) -> tuple[dict[str, Graph], dict[str, GraphError]]:
+def import_graphs(paths: dict[str, str], directory: str, saver: Any, store: Any) -> tuple[dict[str, Graph], dict[str, RunnerError]]:
     """All graphs that can be imported, and the reasons of the others."""
     graphs: dict[str, Graph] = {}
-    errors: dict[str, GraphError] = {}
+    errors: dict[str, RunnerError] = {}
     for name, path in paths.items():
         try:
             with log.watch(f"the import of graph {name}"):
                 graphs[name] = Graph(name, import_attribute(path, directory), saver, store)
-        except GraphError as error:
+        except RunnerError as error:
             errors[name] = error
         except BaseException as error:  # pylint: disable=broad-except
             # Also SystemExit: an application's module must not end the runner.
-            errors[name] = GraphError(type(error).__name__, f"{path}: {jsontext.text_of(error)}")
+            errors[name] = RunnerError(type(error).__name__, f"{path}: {text_of(error)}")
             log.write_traceback(error)
         if name in errors:
             log.write(f"graph {name} cannot be loaded: {errors[name].name}: {errors[name]}")

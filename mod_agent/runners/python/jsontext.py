@@ -25,6 +25,9 @@ from typing import Any, Iterable, Mapping
 
 import orjson
 
+from .errors import NotRenderedError
+from .text import clean_text, text_of
+
 # The protocol admits 128 levels of a line; a line has some of its own.
 LEVELS_MAX = 110
 # Digits of an integer; the protocol admits 348.
@@ -32,7 +35,6 @@ DIGITS_MAX = 300
 
 _ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address, ipaddress.IPv4Network, ipaddress.IPv6Network,
               ipaddress.IPv4Interface, ipaddress.IPv6Interface)
-_NUL = re.compile("\0|[\ud800-\udfff]")
 # In a text of _without_escapes(). An alternative in the repetition would take memory for each byte of a string.
 _STRINGS = re.compile(rb'"[^"]*"')
 # Numbers with an exponent beyond 308, which the protocol does not admit: all are almost 0.
@@ -41,10 +43,6 @@ _STRING_OR_TINY = re.compile(rb'"[^"]*"|(-?[0-9][0-9.]*e-3(?:09|[1-9][0-9]))')
 # Quotes, backslashes, control characters, line separators and surrogates.
 _NOT_IN_NAMES = re.compile('["\\\\\0-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]')
 _BRACKETS_ONLY = bytes(c for c in range(256) if c not in b"[]{}")
-
-
-class NotRenderedError(TypeError):
-    """A value that JSON cannot hold."""
 
 
 def _default(value: Any) -> Any:
@@ -97,17 +95,10 @@ def _lenient(value: Any) -> Any:
         return text_of(value)
 
 
-def text_of(value: Any) -> str:
-    try:
-        return str(value)
-    except (Exception, SystemExit):  # pylint: disable=broad-except
-        return f"<{type(value).__qualname__}>"
-
-
 def dumps(value: Any, lenient: bool = False) -> bytes:
     """The JSON text of a value; raises NotRenderedError."""
     if type(value) is str:
-        return orjson.dumps(clean(value))
+        return orjson.dumps(clean_text(value))
     try:
         text = orjson.dumps(value, default=_lenient if lenient else _default)
         if not _has_nul(text):
@@ -161,7 +152,7 @@ def _plain(value: Any, lenient: bool, level: int) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return clean(value)
+        return clean_text(value)
     if isinstance(value, int):
         if abs(value) >= 10 ** DIGITS_MAX:
             raise NotRenderedError(f"an integer of more than {DIGITS_MAX} digits")
@@ -187,21 +178,7 @@ def _key(key: Any) -> str:
         key = key.value
     if key is None or isinstance(key, bool):
         return json.dumps(key)
-    return clean(key if isinstance(key, str) else text_of(key))
-
-
-def clean(text: str) -> str:
-    """Without U+0000 and surrogates, which PostgreSQL refuses."""
-    return _NUL.sub("\ufffd", text)
-
-
-def cut(text: str, most: int) -> bytes:
-    """The JSON of a prefix of the text, at most `most` bytes long without its quotes."""
-    found = dumps(text[:most])
-    while len(found) - 2 > most:
-        text = text[:min(len(text), most) - 64]
-        found = dumps(text)
-    return found
+    return clean_text(key if isinstance(key, str) else text_of(key))
 
 
 def _check_levels(text: bytes) -> bytes:
@@ -232,7 +209,7 @@ def members(fields: Iterable[tuple[str, bytes]]) -> bytes:
 
 @functools.lru_cache(maxsize=1024)
 def _member_name(name: str) -> bytes:
-    return orjson.dumps(clean(name)) + b":"
+    return orjson.dumps(clean_text(name)) + b":"
 
 
 def array(items: Iterable[bytes]) -> bytes:
@@ -244,8 +221,3 @@ def name_of(name: str, limit: int) -> bytes:
     if _NOT_IN_NAMES.search(name) or name != name.strip(" ") or len(name.encode()) > limit:
         raise NotRenderedError(f"a name of more than {limit} bytes, or with characters that are not admitted: {name[:80]!r}")
     return b'"' + name.encode() + b'"'
-
-
-def one_line(text: Any, limit: int = 2000) -> str:
-    """The message of an error for the end of a run."""
-    return clean(text_of(text))[:limit]

@@ -17,7 +17,7 @@ from typing import Any, Iterator
 current_run: ContextVar[Any] = ContextVar("agent_current_run", default=None)
 
 # The supervisor cuts a line after 8,000 bytes.
-LINE_MAX = 7_900
+LINE_BYTES_MAX = 7_900
 BLOCKED_SECONDS = 5
 
 
@@ -57,13 +57,13 @@ class Lines(io.TextIOBase):
         prefix = f"run {run.run_id}: " if run is not None else ""
         with self._lock:
             *lines, rest = (self._parts.pop(prefix, "") + text).split("\n")
-            if len(rest) > LINE_MAX:
+            if len(rest) > LINE_BYTES_MAX:
                 lines, rest = [*lines, rest], ""
             if rest:
                 self._parts[prefix] = rest
         for line in lines:
-            for start in range(0, len(line) or 1, LINE_MAX):
-                self._write_line(prefix + line[start:start + LINE_MAX])
+            for start in range(0, len(line) or 1, LINE_BYTES_MAX):
+                self._write_line(prefix + line[start:start + LINE_BYTES_MAX])
         return len(text)
 
     def _write_line(self, line: str) -> None:

@@ -38,7 +38,7 @@ class Open:
     def has_grown(self) -> bool:
         return self._bytes > self._shown_bytes + self._shown_bytes // 32
 
-    def partial(self) -> tuple[str, Any]:
+    def show(self) -> tuple[str, Any]:
         from langchain_core.messages import message_chunk_to_message
 
         self.is_shown, self._shown_bytes = True, self._bytes
@@ -55,7 +55,7 @@ class Open:
         return self._chunks[0]
 
 
-class LegacyMessages:
+class Messages:
     def __init__(self) -> None:
         self._open: dict[str, Open] = {}
 
@@ -72,7 +72,7 @@ class LegacyMessages:
         entry = self._open.setdefault(message.id, Open(suffix, (metadata or {}).get("langgraph_checkpoint_ns")))
         entry.add(message)
         if entry.has_grown():
-            yield entry.partial()
+            yield entry.show()
         if getattr(message, "chunk_position", None) == "last":
             del self._open[message.id]
             yield "messages/complete" + suffix, [message_chunk_to_message(entry.join())]
@@ -90,4 +90,4 @@ class LegacyMessages:
         for key in keys:
             entry = self._open.pop(key)
             if not entry.is_shown:
-                yield entry.partial()
+                yield entry.show()

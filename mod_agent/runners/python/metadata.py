@@ -9,10 +9,10 @@ import functools
 import json
 from typing import Any, Mapping
 
-from .state import configurable_of
+from .checkpoints import configurable_of
 
 # As JSON, of the names and values together.
-COPIED_MAX = 16_384
+COPIED_BYTES_MAX = 16_384
 
 
 def length_of(value: Any) -> int:
@@ -35,7 +35,7 @@ class Metadata:
             # A member of that name that is not a copy is the library's or the graph's own.
             if metadata.get(name) is value:
                 total += length
-                if total > COPIED_MAX:
+                if total > COPIED_BYTES_MAX:
                     omitted.add(name)
         return {name: value for name, value in metadata.items() if name not in omitted} if omitted else metadata
 
@@ -45,7 +45,7 @@ class Metadata:
         given = self._config["metadata"]
         members = {name: value for name, value in configurable_of(self._config).items()
                    if value is not None and not (name in given and given[name] == value)}
-        if length_of(members) <= COPIED_MAX:
+        if length_of(members) <= COPIED_BYTES_MAX:
             return {}
         lengths = {name: (value, length_of(name) + length_of(value)) for name, value in members.items()}
         return dict(sorted(lengths.items(), key=lambda member: member[1][1]))

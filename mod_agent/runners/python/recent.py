@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Things that were added or found last, where all of a run would be too many: some runs take millions of steps."""
 
-from typing import Generic, Hashable, Iterable, TypeVar
+from typing import Any, Generic, Hashable, Iterable, TypeVar
+
+# Namespaces whose last values are kept.
+NAMESPACES_MAX = 256
 
 Item = TypeVar("Item", bound=Hashable)
 
@@ -29,3 +32,13 @@ class Recent(Generic[Item]):
         if is_older:
             self.add(item)
         return is_older
+
+
+def keep_newest(of_namespaces: dict[str, Any], ns: str, value: Any) -> None:
+    """Stores a namespace's value and evicts others: the least recently stored, never the root's; and with a checkpoint
+    of the root those of subgraphs (with colons), since the tasks of the previous step have ended."""
+    for ended in [ns] if ns else [name for name in of_namespaces if not name or ":" in name]:
+        of_namespaces.pop(ended, None)
+    of_namespaces[ns] = value
+    if len(of_namespaces) > NAMESPACES_MAX:
+        del of_namespaces[next(name for name in of_namespaces if name)]

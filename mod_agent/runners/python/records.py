@@ -12,10 +12,12 @@ import re
 from typing import Any, AsyncIterator, Callable, Iterator, Mapping, Sequence
 
 from . import jsontext
-from .blobs import Blobs, Encoded, Reference
-from .kept import Change, Kept, keep_newest
-from .lane import ARGS_BYTES, Lane
-from .recent import Recent
+from .blobs import Blobs
+from .output import ARGS_BYTES_MAX, Output
+from .recent import Recent, keep_newest
+from .references import Reference, decode, digests_of, join
+from .text import cut_text
+from .unchanged import Change, Snapshot
 
 Channels = dict[str, Reference]
 OnPut = Callable[[str, str, str | None, Mapping[str, Any], Mapping[str, Change | None]], None]
@@ -23,9 +25,9 @@ OnPut = Callable[[str, str, str | None, Mapping[str, Any], Mapping[str, Change |
 # Checkpoints that were put, and those that were read, of which a run knows.
 CHECKPOINTS_MAX = 65_536
 # The most channels of one checkpoint.delta request.
-DELTA_CHANNELS = 64
+DELTA_CHANNELS_MAX = 64
 # The longest task_path; it contains the name of the node, and only orders writes.
-TASK_PATH_BYTES = 1024
+TASK_PATH_BYTES_MAX = 1024
 
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -53,20 +55,6 @@ class Stored:
         yield from (write[3] for write in self.writes)
 
 
-def join(before: Any, after: Any) -> Any:
-    """A reference and its continuation in a later part."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        items = before["list"]["items"][:after["list"]["keep"]] + after["list"]["items"]
-        return {"list": {"keep": 0, "items": items}}
-    return after
-
-
-def digests_of(reference: Any) -> list[str]:
-    if reference is None:
-        return []
-    return reference["list"]["items"] if isinstance(reference, dict) else [reference]
-
-
 def check_namespace(ns: str) -> None:
     """Raises NotRenderedError for one with names of nodes that the protocol does not admit."""
     if ns:
@@ -82,12 +70,12 @@ def check_id(checkpoint_id: Any) -> None:
 def delta_groups(ns: str, channels: Sequence[str]) -> list[list[str]]:
     """The channels in requests of legal length: of at most 64 names."""
     # The rest of the request is shorter than 200 bytes.
-    most = ARGS_BYTES - len(jsontext.dumps(ns)) - 200
+    most = ARGS_BYTES_MAX - len(jsontext.dumps(ns)) - 200
     groups: list[list[str]] = []
     size = 0
     for name in channels:
         length = len(jsontext.dumps(name)) + 1
-        if not groups or len(groups[-1]) == DELTA_CHANNELS or size + length > most:
+        if not groups or len(groups[-1]) == DELTA_CHANNELS_MAX or size + length > most:
             groups.append([])
             size = 0
         groups[-1].append(name)
@@ -96,8 +84,8 @@ def delta_groups(ns: str, channels: Sequence[str]) -> list[list[str]]:
 
 
 class Records:
-    def __init__(self, lane: Lane, blobs: Blobs, head: str | None, is_new_thread: bool) -> None:
-        self._lane = lane
+    def __init__(self, output: Output, blobs: Blobs, head: str | None, is_new_thread: bool) -> None:
+        self._output = output
         self._blobs = blobs
         self._is_new_thread = is_new_thread
         # The checkpoint that the run was started from.
@@ -120,7 +108,7 @@ class Records:
         # changes for each channel of which the checkpoint has a new version.
         self.on_put: OnPut | None = None
         # The values of the head, as they were read.
-        self.head_values: dict[str, Kept] = {}
+        self.head_values: dict[str, Snapshot] = {}
 
     # --- Writing -------------------------------------------------------------
 
@@ -146,10 +134,10 @@ class Records:
                        ("parent", jsontext.dumps(parent)), ("checkpoint", jsontext.dumps(checkpoint)),
                        ("metadata", jsontext.dumps(metadata, lenient=True)), ("channels", jsontext.members(texts))]
             if self.is_sync:
-                await self._lane.send_acknowledged("put", members)
+                await self._output.send_acknowledged("put", members)
             else:
-                self._lane.send("put", members)
-                await self._lane.room()
+                self._output.send("put", members)
+                await self._output.room()
             self._keep(ns, checkpoint_id, channels)
             keep_newest(self._last_put, ns, checkpoint_id)
         except BaseException:
@@ -166,11 +154,11 @@ class Records:
         check_id(checkpoint_id)
         texts = [jsontext.array([b"%d" % index, jsontext.dumps(channel), self._blobs.reference(value, serde)[0]])
                  for index, channel, value in writes]
-        self._lane.send("put_writes", [
+        self._output.send("put_writes", [
             ("ns", jsontext.dumps(ns)), ("checkpoint_id", jsontext.dumps(checkpoint_id)),
-            ("task_id", jsontext.dumps(task_id)), ("task_path", jsontext.cut(task_path, TASK_PATH_BYTES)),
+            ("task_id", jsontext.dumps(task_id)), ("task_path", cut_text(task_path, TASK_PATH_BYTES_MAX)),
             ("writes", jsontext.array(texts))])
-        await self._lane.room()
+        await self._output.room()
 
     async def _notify(self) -> None:
         async with self._changed:
@@ -212,13 +200,13 @@ class Records:
             return None
         check_id(checkpoint_id)
         args = jsontext.dumps({"ns": ns, "checkpoint_id": checkpoint_id})
-        result, cursor = await self._lane.request("checkpoint.get", args)
+        result, cursor = await self._output.request("checkpoint.get", args)
         if result["tuple"] is None:
             return None
         stored = Stored(result["tuple"])
         stored.add(result)
         while cursor is not None:
-            result, cursor = await self._lane.request("checkpoint.get", args, cursor)
+            result, cursor = await self._output.request("checkpoint.get", args, cursor)
             stored.add(result)
         self._blobs.note(digest for reference in stored.references() for digest in digests_of(reference))
         return stored
@@ -234,7 +222,7 @@ class Records:
             if reference is not None and name in versions:
                 values[name] = value = decode(reference, encoded, serde)
                 is_list = isinstance(reference, dict)
-                channels[name] = Reference(digests_of(reference), is_list, Kept(value) if is_list else None)
+                channels[name] = Reference(digests_of(reference), is_list, Snapshot(value) if is_list else None)
         writes = [(task_id, channel, decode(reference, encoded, serde))
                   for task_id, _, channel, reference, *_ in stored.writes]
         self._remember(stored, values, channels)
@@ -248,7 +236,7 @@ class Records:
         if last is None or last[0] != checkpoint_id:
             self._keep(ns, checkpoint_id, channels)
         if ns == "" and checkpoint_id == self.head and not self._has_put_any:
-            self.head_values |= {name: channels[name].kept or Kept(value) for name, value in values.items()}
+            self.head_values |= {name: channels[name].snapshot or Snapshot(value) for name, value in values.items()}
 
     def _keep(self, ns: str, checkpoint_id: str, channels: Channels) -> None:
         keep_newest(self._last, ns, (checkpoint_id, channels))
@@ -260,7 +248,7 @@ class Records:
         left = limit
         while left is None or left > 0:
             args = jsontext.dumps({"ns": ns, "before": before, "filter": filter_, "limit": left, "after": after})
-            result, _ = await self._lane.request("checkpoint.list", args)
+            result, _ = await self._output.request("checkpoint.list", args)
             for found in result["tuples"]:
                 # The list has neither channels nor writes. One that was deleted since is left out.
                 stored = await self.get(found["ns"], found["checkpoint_id"])
@@ -280,7 +268,7 @@ class Records:
         args = jsontext.dumps({"ns": ns, "checkpoint_id": checkpoint_id, "channels": list(channels)})
         cursor: str | None = None
         while True:
-            result, cursor = await self._lane.request("checkpoint.delta", args, cursor)
+            result, cursor = await self._output.request("checkpoint.delta", args, cursor)
             for name, part in result.items():
                 if "seed" in part:
                     seeds[name] = join(seeds.get(name), part["seed"])
@@ -300,11 +288,3 @@ class Records:
             if seeds.get(name) is not None:
                 history[name]["seed"] = decode(seeds[name], encoded, serde)
         return history
-
-
-def decode(reference: Any, encoded: Mapping[str, Encoded], serde: Any) -> Any:
-    if reference is None:
-        return None
-    if isinstance(reference, dict):
-        return [serde.loads_typed(encoded[digest]) for digest in reference["list"]["items"]]
-    return serde.loads_typed(encoded[reference])

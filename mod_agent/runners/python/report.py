@@ -8,9 +8,11 @@ import warnings
 from typing import Any, Callable
 
 from . import VERSION, graphs, jsontext, log
+from .errors import RunnerError, describe_error
+from .text import text_of
 
 # The protocol admits 1 MiB; a drawing or a schema that is larger is left out.
-PART_MAX = 500_000
+PART_BYTES_MAX = 500_000
 # Time limit of all factories together, some of which connect somewhere; the supervisor waits 30 s for `ready`.
 USE_SECONDS = 10
 
@@ -30,9 +32,9 @@ def _attempt(name: str, what: str, make: Callable[[], Any]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             value = make()
-        return value if len(jsontext.dumps(value, lenient=True)) <= PART_MAX else None
+        return value if len(jsontext.dumps(value, lenient=True)) <= PART_BYTES_MAX else None
     except Exception as error:  # pylint: disable=broad-except
-        log.write(f"graph {name} has no {what}: {type(error).__name__}: {jsontext.text_of(error)}")
+        log.write(f"graph {name} has no {what}: {type(error).__name__}: {text_of(error)}")
         return None
 
 
@@ -70,7 +72,7 @@ def drawing_of(drawn: Any) -> dict[str, Any]:
     return {"nodes": nodes, "edges": edges}
 
 
-async def of_graph(graph: graphs.Graph, description: str | None) -> dict[str, Any]:
+async def describe_graph(graph: graphs.Graph, description: str | None) -> dict[str, Any]:
     try:
         async with graph.use(graphs.DESCRIBE, {"configurable": {}}) as used:
             drawing = _attempt(graph.name, "drawing", lambda: drawing_of(used.get_graph()))
@@ -78,22 +80,19 @@ async def of_graph(graph: graphs.Graph, description: str | None) -> dict[str, An
             return {"description": description, "schemas": schemas_of(used, graph.name), "drawing": drawing,
                     "factory": graph.is_factory, "has_subgraphs": subgraphs is not False}
     except (Exception, SystemExit) as error:  # pylint: disable=broad-except
-        return _refusal(graph, type(error).__name__, jsontext.text_of(error))
+        return _refusal(graph, error)
 
 
-def _refusal(graph: graphs.Graph, name: str, message: str) -> dict[str, Any]:
-    log.write(f"graph {graph.name} cannot be used: {name}: {message}")
-    return error_report(name, message)
+def _refusal(graph: graphs.Graph, error: BaseException) -> dict[str, Any]:
+    described = describe_error(error)
+    log.write(f"graph {graph.name} cannot be used: {described['error']}: {described['message']}")
+    return {"error": described}
 
 
-def error_report(name: str, message: str) -> dict[str, Any]:
-    return {"error": {"error": jsontext.one_line(name, 200), "message": jsontext.one_line(message)}}
-
-
-async def of_all(loaded: dict[str, graphs.Graph], errors: dict[str, graphs.GraphError],
+async def describe_all(loaded: dict[str, graphs.Graph], errors: dict[str, RunnerError],
                  descriptions: dict[str, str | None]) -> dict[str, Any]:
-    reports = {name: error_report(error.name, str(error)) for name, error in errors.items()}
-    tasks = {name: asyncio.create_task(of_graph(graph, descriptions.get(name))) for name, graph in loaded.items()}
+    reports = {name: {"error": describe_error(error)} for name, error in errors.items()}
+    tasks = {name: asyncio.create_task(describe_graph(graph, descriptions.get(name))) for name, graph in loaded.items()}
     if tasks:
         await asyncio.wait(tasks.values(), timeout=USE_SECONDS)
     for name, task in tasks.items():
@@ -102,5 +101,5 @@ async def of_all(loaded: dict[str, graphs.Graph], errors: dict[str, graphs.Graph
         else:
             # Not awaited: its code may ignore the cancellation.
             task.cancel()
-            reports[name] = _refusal(loaded[name], "TimeoutError", f"it could not be made within {USE_SECONDS} s")
+            reports[name] = _refusal(loaded[name], TimeoutError(f"it could not be made within {USE_SECONDS} s"))
     return reports

@@ -40,7 +40,7 @@ def make_serde(options: Mapping[str, Any]) -> Any:
     return JsonPlusSerializer(**given)
 
 
-class PipeSaver(BaseCheckpointSaver[str]):
+class Saver(BaseCheckpointSaver[str]):
     def __init__(self, find: Callable[[Config | None], Records], bridge: Bridge, serde: Any = None) -> None:
         super().__init__(serde=serde)
         self._find = find

@@ -14,34 +14,34 @@ from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, Searc
 
 from . import jsontext
 from .bridge import Bridge
-from .lane import Lane
-from .store_forms import PAGE, text_of
+from .output import Output
+from .store_ops import PAGE, to_op
 
 OPS_MAX = 1000
 # A request's arguments have at most 4 MiB, one value 1 MiB.
 BATCH_BYTES = 2 << 20
 
 
-def _item(form: dict[str, Any], kind: type[Item], **more: Any) -> Item:
+def item_of(form: dict[str, Any], kind: type[Item], **more: Any) -> Item:
     return kind(namespace=tuple(form["namespace"]), key=form["key"], value=form["value"],
                 created_at=datetime.fromisoformat(form["created_at"]),
                 updated_at=datetime.fromisoformat(form["updated_at"]), **more)
 
 
-def _result(op: Any, form: Any) -> Any:
+def result_of(op: Any, form: Any) -> Any:
     if isinstance(op, GetOp):
-        return None if form is None else _item(form, Item)
+        return None if form is None else item_of(form, Item)
     if isinstance(op, SearchOp):
-        return [_item(item, SearchItem, score=item.get("score")) for item in form["items"]]
+        return [item_of(item, SearchItem, score=item.get("score")) for item in form["items"]]
     if isinstance(op, ListNamespacesOp):
         return [tuple(namespace) for namespace in form["namespaces"]]
     return None
 
 
-class PipeStore(BaseStore):
+class Store(BaseStore):
     supports_ttl = True
 
-    def __init__(self, find: Callable[[], Lane], bridge: Bridge) -> None:
+    def __init__(self, find: Callable[[], Output], bridge: Bridge) -> None:
         self._find = find
         self._bridge = bridge
 
@@ -49,13 +49,13 @@ class PipeStore(BaseStore):
         return self._bridge.call(self.abatch(ops))
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
-        lane = self._find()
+        output = self._find()
         wanted = list(ops)
         results: list[Any] = []
         for group in groups(wanted):
             args = b'{"ops":' + jsontext.array(text for _, text in group) + b"}"
-            forms = await _request(lane, args)
-            results += [_result(op, form) for (op, _), form in zip(group, forms)]
+            forms = await _request(output, args)
+            results += [result_of(op, form) for (op, _), form in zip(group, forms)]
         for index, op in enumerate(wanted):
             if isinstance(op, (SearchOp, ListNamespacesOp)) and op.limit > PAGE == len(results[index]):
                 more = op._replace(limit=op.limit - PAGE, offset=op.offset + PAGE)
@@ -68,7 +68,7 @@ def groups(ops: list[Any]) -> list[list[tuple[Any, bytes]]]:
     found: list[list[tuple[Any, bytes]]] = []
     size = 0
     for op in ops:
-        text = text_of(op)
+        text = to_op(op)
         if not found or len(found[-1]) == OPS_MAX or size + len(text) > BATCH_BYTES:
             found.append([])
             size = 0
@@ -77,12 +77,12 @@ def groups(ops: list[Any]) -> list[list[tuple[Any, bytes]]]:
     return found
 
 
-async def _request(lane: Lane, args: bytes) -> list[Any]:
+async def _request(output: Output, args: bytes) -> list[Any]:
     """The results of all parts, joined."""
     forms: list[Any] = []
     cursor: str | None = None
     while True:
-        result, cursor = await lane.request("store", args, cursor)
+        result, cursor = await output.request("store", args, cursor)
         part = result["results"]
         if forms and part and isinstance(forms[-1], dict) and forms[-1].pop("more", False):
             forms[-1]["items"] += part[0]["items"]

@@ -5,13 +5,14 @@ The library is always asked for `checkpoints` and `tasks`, of all subgraphs: the
 state that the API shows. Only what clients requested becomes an event.
 """
 
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Iterable, Mapping
 
 from . import jsontext
-from .lane import Lane
-from .messages import LegacyMessages
+from .checkpoints import checkpoint_of, configurable_of, task_form, values_of
+from .errors import message_of
+from .messages import Messages
 from .metadata import Metadata
-from .state import configurable_of, task_form, values_of
+from .output import Output
 from .tools import ToolEvents
 
 # Modes of the protocol that are modes of the library.
@@ -30,12 +31,12 @@ INTERRUPT = "__interrupt__"
 
 
 class Stream:
-    def __init__(self, lane: Lane, modes: set[str], with_subgraphs: bool, metadata: Metadata) -> None:
-        self._lane = lane
+    def __init__(self, output: Output, modes: set[str], with_subgraphs: bool, metadata: Metadata) -> None:
+        self._output = output
         self._modes = modes
         self._metadata = metadata
         self._with_subgraphs = with_subgraphs
-        self._legacy = LegacyMessages()
+        self._messages = Messages()
         self._tools = ToolEvents()
         # Whether the last checkpoint of the root was sent; `debug` shows it once more.
         self._is_saved = False
@@ -47,39 +48,39 @@ class Stream:
         # Namespaces of the subgraphs that have started and not ended.
         self._subgraphs: set[str] = set()
 
-    def event(self, name: str, text: bytes | None, members: list[tuple[str, bytes]] | None = None) -> None:
+    def emit(self, name: str, text: bytes | None, members: list[tuple[str, bytes]] | None = None) -> None:
         data = [("data", text)] if text is not None else []
-        self._lane.send("event", [("event", jsontext.name_of(name, 4096)), *data, *(members or [])])
+        self._output.send("event", [("event", jsontext.name_of(name, 4096)), *data, *(members or [])])
 
-    def error(self, name: str, message: str) -> None:
-        self.event("error", jsontext.dumps({"error": name, "message": message}))
+    def send_error(self, described: Mapping[str, str]) -> None:
+        self.emit("error", jsontext.dumps(described))
 
-    def command(self, command: Any) -> None:
+    def send_command(self, command: Any) -> None:
         """The event `command`, which clients get in any mode: a node's command to the parent of the root graph."""
         goto = command.goto if isinstance(command.goto, (list, tuple)) else [command.goto]
         targets = [{"node": target.node, "arg": target.arg} if hasattr(target, "node") else target for target in goto]
-        self.event("command", jsontext.dumps({
+        self.emit("command", jsontext.dumps({
             "graph": "__parent__", "update": command.update, "resume": command.resume,
             "goto": targets if isinstance(command.goto, (list, tuple)) else targets[0]}))
 
     def take(self, ns: tuple[str, ...], mode: str, data: Any) -> None:
         """One item of the library. Checkpoints are taken by take_checkpoint()."""
         if mode == "tasks":
-            self._lifecycle_of_task(ns, data)
+            self._end_subgraph(ns, data)
             if "result" in data:
-                self._send_messages(self._legacy.end_task("|".join((*ns, f"{data['name']}:{data['id']}"))))
+                self._send_messages(self._messages.end_task("|".join((*ns, f"{data['name']}:{data['id']}"))))
         if mode == "values" and not ns:
-            self._hold_values(data)
+            self._take_values(data)
             return
-        self.flush_values()
-        self._note_subgraph(ns)
+        self.send_values()
+        self._begin_subgraph(ns)
         if ns and not self._with_subgraphs:
             return
         suffix = "|" + "|".join(ns) if ns else ""
         if mode == "messages":
-            self._messages(data, suffix)
+            self._take_message(data, suffix)
         elif mode in self._modes:
-            self.event(mode + suffix, jsontext.dumps(self._form(mode, data), lenient=mode != "custom"))
+            self.emit(mode + suffix, jsontext.dumps(self._form(mode, data), lenient=mode != "custom"))
 
     def _form(self, mode: str, data: Any) -> Any:
         if mode == "tasks":
@@ -92,12 +93,12 @@ class Stream:
 
     # --- Values and checkpoints ----------------------------------------------
 
-    def _hold_values(self, data: Any) -> None:
-        self.flush_values()
+    def _take_values(self, data: Any) -> None:
+        self.send_values()
         if "values" in self._modes:
             self._values, self._has_values = data, True
 
-    def flush_values(self) -> None:
+    def send_values(self) -> None:
         """Sends held values that no checkpoint followed; at an interrupt they repeat those of the last checkpoint."""
         if not self._has_values:
             return
@@ -105,10 +106,10 @@ class Stream:
         if isinstance(data, dict) and INTERRUPT in data and self._shown is not None:
             rest = {name: value for name, value in data.items() if name != INTERRUPT}
             if are_same(rest, self._shown[1]):
-                self.event("values", jsontext.dumps({INTERRUPT: data[INTERRUPT]}),
+                self.emit("values", jsontext.dumps({INTERRUPT: data[INTERRUPT]}),
                            [("checkpoint_id", jsontext.dumps(self._shown[0])), ("path", b"[]")])
                 return
-        self.event("values", jsontext.dumps(data))
+        self.emit("values", jsontext.dumps(data))
 
     def take_checkpoint(self, ns: tuple[str, ...], payload: Mapping[str, Any], is_saved: bool) -> None:
         """Called after the line `checkpoint`. is_saved: a root checkpoint that the server has; events may refer to its values."""
@@ -116,11 +117,11 @@ class Stream:
         self._is_saved = is_saved
         if self._has_values and not ns:
             self._values_of_checkpoint(checkpoint_id, payload, is_saved)
-        self.flush_values()
+        self.send_values()
         if not ns:
             is_object = isinstance(payload["values"], dict)
             self._shown = (checkpoint_id, payload["values"]) if is_saved and is_object else None
-        self._note_subgraph(ns)
+        self._begin_subgraph(ns)
         if ns and not self._with_subgraphs:
             return
         suffix = "|" + "|".join(ns) if ns else ""
@@ -138,7 +139,7 @@ class Stream:
     def _values_of_checkpoint(self, checkpoint_id: str, payload: Mapping[str, Any], is_saved: bool) -> None:
         if is_saved and are_same(self._values, payload["values"]):
             self._values, self._has_values = None, False
-            self.event("values", None, [("checkpoint_id", jsontext.dumps(checkpoint_id))])
+            self.emit("values", None, [("checkpoint_id", jsontext.dumps(checkpoint_id))])
 
     def _with_values(self, name: str, form: dict[str, Any], path: list[str], payload: Mapping[str, Any],
                      is_saved: bool) -> None:
@@ -153,27 +154,27 @@ class Stream:
         else:
             place[path[-1]] = values_of(payload["values"])
             extra = []
-        self.event(name, jsontext.dumps(form, lenient=True), extra)
+        self.emit(name, jsontext.dumps(form, lenient=True), extra)
 
     # --- Messages ------------------------------------------------------------
 
-    def _messages(self, data: Any, suffix: str) -> None:
+    def _take_message(self, data: Any, suffix: str) -> None:
         message, metadata = data[0], self._metadata.bounded(data[1])
         if "messages-tuple" in self._modes:
-            self.event("messages" + suffix, jsontext.dumps([message, metadata], lenient=True))
+            self.emit("messages" + suffix, jsontext.dumps([message, metadata], lenient=True))
         if "messages" in self._modes:
-            self._send_messages(self._legacy.take(message, metadata, suffix))
+            self._send_messages(self._messages.take(message, metadata, suffix))
 
     def flush_messages(self) -> None:
-        self._send_messages(self._legacy.finish())
+        self._send_messages(self._messages.finish())
 
     def _send_messages(self, events: Iterable[tuple[str, Any]]) -> None:
         for name, form in events:
-            self.event(name, jsontext.dumps(form, lenient=True))
+            self.emit(name, jsontext.dumps(form, lenient=True))
 
     # --- Subgraphs -----------------------------------------------------------
 
-    def _note_subgraph(self, ns: tuple[str, ...]) -> None:
+    def _begin_subgraph(self, ns: tuple[str, ...]) -> None:
         if not ns or "lifecycle" not in self._modes:
             return
         for depth in range(1, len(ns) + 1):
@@ -182,7 +183,7 @@ class Stream:
                 self._subgraphs.add(name)
                 self._lifecycle(name, {"event": "started", "namespace": list(ns[:depth])})
 
-    def _lifecycle_of_task(self, ns: tuple[str, ...], data: Mapping[str, Any]) -> None:
+    def _end_subgraph(self, ns: tuple[str, ...], data: Mapping[str, Any]) -> None:
         inner = (*ns, f"{data['name']}:{data['id']}")
         name = "|".join(inner)
         if "result" not in data or name not in self._subgraphs:
@@ -191,18 +192,18 @@ class Stream:
         error = data.get("error")
         word = "failed" if error is not None else "interrupted" if data.get("interrupts") else "completed"
         self._lifecycle(name, {"event": word, "namespace": list(inner)} | (
-            {"error": jsontext.one_line(error)} if error is not None else {}))
+            {"error": message_of(error)} if error is not None else {}))
 
     def _lifecycle(self, name: str, form: dict[str, Any]) -> None:
-        self.event("lifecycle|" + name, jsontext.dumps(form))
+        self.emit("lifecycle|" + name, jsontext.dumps(form))
 
     # --- The mode `events` ---------------------------------------------------
 
     def take_event(self, event: Mapping[str, Any]) -> None:
         if "events" in self._modes and "langsmith:hidden" not in (event.get("tags") or []):
-            self.flush_values()
+            self.send_values()
             form = {**event, "metadata": self._metadata.bounded(event.get("metadata"))}
-            self.event("events", jsontext.dumps(form, lenient=True))
+            self.emit("events", jsontext.dumps(form, lenient=True))
 
 
 def are_same(left: Any, right: Any) -> bool:
@@ -216,7 +217,7 @@ def task_event(data: Mapping[str, Any]) -> dict[str, Any]:
     if error is None or isinstance(error, dict):
         return dict(data)
     name = type(error).__name__ if isinstance(error, BaseException) else "Error"
-    return {**data, "error": {"error": name, "message": jsontext.one_line(error)}}
+    return {**data, "error": {"error": name, "message": message_of(error)}}
 
 
 def checkpoint_event(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,13 +227,6 @@ def checkpoint_event(payload: Mapping[str, Any]) -> dict[str, Any]:
         **{name: value for name, value in payload.items() if name != "values"},
         "values": None,
         "tasks": [{**task, **task_form(task), "name": task["name"]} for task in payload["tasks"]],
-        "checkpoint": _checkpoint_form(config),
-        "parent_checkpoint": _checkpoint_form(parent),
+        "checkpoint": checkpoint_of(config),
+        "parent_checkpoint": checkpoint_of(parent),
     }
-
-
-def _checkpoint_form(config: Any) -> dict[str, Any] | None:
-    configurable = configurable_of(config)
-    if not configurable.get("checkpoint_id"):
-        return None
-    return {name: configurable.get(name) for name in ("thread_id", "checkpoint_id", "checkpoint_ns")}

@@ -4,21 +4,19 @@
 import importlib.metadata
 from typing import Any, Mapping
 
+from .errors import StrictResumeError
+
 # Its name in `configurable`; older versions ignore it.
 KEY = "__pregel_strict_resume"
 
 
-class StrictResumeError(RuntimeError):
-    """The library would ignore an answer to nothing."""
-
-
-def apply(configurable: dict[str, Any], message: Mapping[str, Any]) -> None:
-    """Sets the member if the run is to be strict; without a resume there is nothing to check."""
+def strictness(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The member, if the run is to be strict; without a resume there is nothing to check."""
     if not message.get("strict_resume") or (message.get("command") or {}).get("resume") is None:
-        return
+        return {}
     from langgraph import errors
 
     if not hasattr(errors, "UnknownInterruptError"):
         raise StrictResumeError(f"langgraph {importlib.metadata.version('langgraph')} of the application does not know "
                                 "strict_resume: install a newer version, or leave it out")
-    configurable[KEY] = True
+    return {KEY: True}

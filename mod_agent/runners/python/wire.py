@@ -22,7 +22,7 @@ READ_SIZE = 1 << 18
 # Lines of this length together are written before the loop turns.
 TURN_BYTES = 1 << 16
 # The runs write no more while this much waits for the pipe.
-PENDING_MAX = 1 << 20
+PENDING_BYTES_MAX = 1 << 20
 # Of a forked process that returns from its node.
 CHILD_STATUS = 2
 
@@ -66,7 +66,7 @@ class Wire:
         self._is_spent = is_spent
 
     def is_full(self) -> bool:
-        return self._pending_bytes > PENDING_MAX
+        return self._pending_bytes > PENDING_BYTES_MAX
 
     def write(self, line: bytes) -> None:
         """Writes a line, which ends with LF, at the end of this turn of the loop; on the loop."""

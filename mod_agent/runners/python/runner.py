@@ -8,14 +8,16 @@ from contextvars import copy_context
 from typing import Any, Mapping
 
 from . import application, graphs, jsontext, log, report
-from .blobs import Cache
 from .bridge import Bridge
+from .cache import Cache
 from .call import Call
+from .errors import RunnerError
 from .executor import Executor
-from .lane import Lane
-from .load import load
+from .job import Job
+from .load import load_graphs
+from .output import Output
 from .records import Records
-from .run import Job, Run
+from .run import Run
 from .wire import Wire
 
 
@@ -25,14 +27,14 @@ PROTOCOL = 2
 STUCK = 3
 
 
-class Session:
+class Runner:
     def __init__(self, loop: asyncio.AbstractEventLoop, slots: int) -> None:
         self._loop = loop
         self._slots = slots
         self._wire = Wire(loop, self._take, self._input_ended, self._pump)
-        self._jobs: dict[str, Job] = {}
+        self._runs: dict[str, Job] = {}
         self._graphs: dict[str, graphs.Graph] = {}
-        self._errors: dict[str, graphs.GraphError] = {}
+        self._errors: dict[str, RunnerError] = {}
         self._is_draining = False
         self._limits = {"line": 8_388_608, "blob_part": 4_194_304}
         self._cache = Cache()
@@ -49,7 +51,7 @@ class Session:
         thread_id = ((config or {}).get("configurable") or {}).get("thread_id")
         job: Job | None = log.current_run.get()
         if job is None:
-            job = next((other for other in self._jobs.values() if other.thread_id == thread_id), None)
+            job = next((other for other in self._runs.values() if other.thread_id == thread_id), None)
         if job is None:
             raise RuntimeError("checkpoints can be used by a run only")
         if thread_id is not None and str(thread_id) != job.thread_id:
@@ -57,11 +59,11 @@ class Session:
         return job.records
 
     @staticmethod
-    def find_lane() -> Lane:
+    def find_output() -> Output:
         job: Job | None = log.current_run.get()
         if job is None:
             raise RuntimeError("the store can be used by a run only, in its own tasks and threads")
-        return job.lane
+        return job.output
 
     # --- Messages ------------------------------------------------------------
 
@@ -73,7 +75,7 @@ class Session:
             self._loop.create_task(self._hello(message))
         elif kind == "drain":
             self._is_draining = True
-            self._end_if_drained()
+            self._leave_if_drained()
         elif kind in ("start", "call"):
             self._begin(message, Run if kind == "start" else Call)
         elif kind in ("cancel", "stop", "go", "reply"):
@@ -82,7 +84,7 @@ class Session:
             self._fail(f"unknown message: {kind}")
 
     def _pass_on(self, kind: str, message: dict[str, Any]) -> None:
-        job = self._jobs.get(message["run_id"])
+        job = self._runs.get(message["run_id"])
         if job is None or job.epoch != message["epoch"]:
             return
         if kind == "cancel":
@@ -90,9 +92,9 @@ class Session:
         elif kind == "stop":
             job.stop()
         elif kind == "go":
-            job.lane.take_go()
+            job.output.take_go()
         else:
-            job.lane.take_reply(message)
+            job.output.take_reply(message)
 
     async def _hello(self, message: Mapping[str, Any]) -> None:
         try:
@@ -104,7 +106,7 @@ class Session:
     async def _prepare(self, message: Mapping[str, Any]) -> None:
         found = self._application(message)
         self._limits |= message.get("limits") or {}
-        self._graphs, self._errors, reports = await load(found, self.find_records, self.find_lane, self._bridge)
+        self._graphs, self._errors, reports = await load_graphs(found, self.find_records, self.find_output, self._bridge)
         # Excludes the imported modules, most objects of the process, from garbage collection.
         gc.collect()
         gc.freeze()
@@ -116,19 +118,19 @@ class Session:
     def _application(message: Mapping[str, Any]) -> application.Application:
         """langgraph.json of the folder; the graphs are those of `hello`."""
         directory = (message.get("application") or {}).get("directory") or os.getcwd()
-        found = application.read(directory)
+        found = application.read_config(directory)
         found.graphs = {name: graph["path"] for name, graph in message["graphs"].items()}
         found.descriptions = {name: graph.get("description") for name, graph in message["graphs"].items()}
         return found
 
     def _begin(self, message: dict[str, Any], kind: type[Run] | type[Call]) -> None:
-        if message["run_id"] in self._jobs or len(self._jobs) >= self._slots or self._is_draining:
+        if message["run_id"] in self._runs or len(self._runs) >= self._slots or self._is_draining:
             self._fail("a run that is active already, exceeds the slots or follows drain")
-        lane = Lane(self._wire, message["run_id"], message["epoch"], self._limits["line"])
+        output = Output(self._wire, message["run_id"], message["epoch"], self._limits["line"])
         name = message["graph_id"]
         graph = self._graphs.get(name) or graphs.NoGraph(name, self._errors.get(name))
-        job = kind(message, lane, self._limits["blob_part"], self._cache, graph)
-        self._jobs[job.run_id] = job
+        job = kind(message, output, self._limits["blob_part"], self._cache, graph)
+        self._runs[job.run_id] = job
         context = copy_context()
         context.run(log.current_run.set, job)
         job.task = self._loop.create_task(self._execute(job), context=context)
@@ -137,28 +139,28 @@ class Session:
         try:
             await job.execute()
         finally:
-            del self._jobs[job.run_id]
+            del self._runs[job.run_id]
             self._executor.end(job)
-            self._end_if_drained()
+            self._leave_if_drained()
 
     # --- The process ---------------------------------------------------------
 
     def _pump(self) -> None:
-        for job in list(self._jobs.values()):
-            job.lane.pump()
+        for job in list(self._runs.values()):
+            job.output.pump()
 
-    def _end_if_drained(self) -> None:
-        if self._is_draining and not self._jobs:
-            self._exit(0)
+    def _leave_if_drained(self) -> None:
+        if self._is_draining and not self._runs:
+            self._leave(0)
 
     def _end_stuck(self) -> None:
         """The runs that wait for threads would do so for ever: other processes execute all of them again."""
         log.write("agent runner: these threads leave none for other runs: the process ends")
-        self._exit(STUCK)
+        self._leave(STUCK)
 
     def _fail(self, reason: str) -> None:
         log.write(f"agent runner: {reason}")
-        self._exit(2)
+        self._leave(2)
 
     def _input_ended(self, reason: str | None) -> None:
         """The supervisor is gone, or wrote what is not JSON, or a pipe was closed here."""
@@ -166,7 +168,7 @@ class Session:
             log.write(f"agent runner: {reason}")
         os._exit(0 if reason is None else 2)
 
-    def _exit(self, status: int) -> None:
+    def _leave(self, status: int) -> None:
         """Threads of nodes may still execute: nothing waits for them."""
         self._wire.flush()
         os._exit(status)

@@ -12,12 +12,13 @@ from collections import deque
 from typing import Any
 
 from . import jsontext
+from .errors import RunEndedError, RunnerError, ValueTooLargeError
 from .wire import Wire
 
 LONG_LINE = 65_536
 FREE_BYTES = 262_144
-ARGS_BYTES = 4096
-STORE_ARGS_BYTES = 4 << 20
+ARGS_BYTES_MAX = 4096
+STORE_ARGS_BYTES_MAX = 4 << 20
 
 
 # The contents of a line of each type, for a message to the author of the graph.
@@ -26,23 +27,7 @@ CONTENTS = {
     "put": "a checkpoint of the library", "put_writes": "what a task wrote", "end": "the value of a call"}
 
 
-class ValueTooLargeError(ValueError):
-    """A line, or a value, over the limits of the protocol."""
-
-
-class RunEndedError(Exception):
-    """A thread or task that outlives its run tried to send a line."""
-
-
-class RequestError(Exception):
-    """A request that the server refused; its name for clients is the code of the reply."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.name = code
-
-
-class Lane:
+class Output:
     def __init__(self, wire: Wire, run_id: str, epoch: int, line_max: int) -> None:
         self._wire = wire
         self._line_max = line_max
@@ -153,7 +138,7 @@ class Lane:
             line.startswith(b'values"', len(start)) and line.endswith(b',"path":[]}\n'))
         return not is_by_checkpoint
 
-    async def finish(self, members: list[tuple[str, bytes]]) -> None:
+    async def end(self, members: list[tuple[str, bytes]]) -> None:
         """Sends `end`, and returns when it is written. No line follows it."""
         end = asyncio.get_running_loop().create_future()
         self.send("end", members)
@@ -172,8 +157,8 @@ class Lane:
     # --- Requests ------------------------------------------------------------
 
     async def request(self, op: str, args: bytes, cursor: str | None = None) -> tuple[Any, str | None]:
-        """One part of a result, and the cursor of the next; raises RequestError, and ValueError for too long args."""
-        most = STORE_ARGS_BYTES if op == "store" else ARGS_BYTES
+        """One part of a result, and the cursor of the next; raises RunnerError, and ValueError for too long args."""
+        most = STORE_ARGS_BYTES_MAX if op == "store" else ARGS_BYTES_MAX
         if len(args) > most:
             raise ValueError(f"{op}: arguments of {len(args)} bytes, at most {most}")
         await self._one_request.acquire()
@@ -221,4 +206,4 @@ class Lane:
             reply.set_result((message.get("result"), message.get("cursor")))
         else:
             error = message.get("error") or {}
-            reply.set_exception(RequestError(error.get("code", ""), error.get("message", "")))
+            reply.set_exception(RunnerError(error.get("code", ""), error.get("message", "")))

@@ -2,8 +2,9 @@
 // The rendered checkpoints of a run: what clients see of each step, with the
 // values that differ from those of the parent, and the tasks.
 import { RunnerError, describeError } from './errors.mjs';
-import { render } from './json.mjs';
-import { stampOf } from './known.mjs';
+import { isObject, render } from './jsontext.mjs';
+import { keepNewest } from './recent.mjs';
+import { stampOf } from './unchanged.mjs';
 import { cleanText } from './text.mjs';
 
 // The format of a checkpoint's records: those of the library for JavaScript.
@@ -11,11 +12,9 @@ const FORMAT = 'javascript';
 const WRITERS = { python: 'a graph in Python' };
 // Names of differences (PROTOCOL.md, "Values by difference").
 const MARKS = new Set(['$list', '$same', '$value']);
-// Namespaces whose last values are kept.
-const MOST_NAMESPACES = 256;
 // Checkpoints that were rendered at their put and not sent yet; beyond it the oldest is
 // rendered again when it is sent.
-const MOST_CAPTURED = 256;
+const CAPTURED_MAX = 256;
 // Channels of the library, which a state does not show. Those of edges have no values.
 const HIDDEN = /^__(?:start__|end__|input__|previous__|pregel_)/;
 
@@ -37,7 +36,7 @@ function isMark(value) {
 }
 
 // A value to compare later ones with: of a list, that of each element.
-function snapshot(value) {
+function stampsOf(value) {
     return Array.isArray(value) ? value.map(stampOf) : stampOf(value);
 }
 
@@ -70,7 +69,7 @@ function difference(before, value) {
 }
 
 // {thread_id, checkpoint_ns, checkpoint_id} of a configuration, or null.
-export function positionOf(config) {
+export function checkpointOf(config) {
     const { thread_id: threadId, checkpoint_ns: ns = '', checkpoint_id: id } = config?.configurable ?? {};
     if (threadId === undefined) {
         return null;
@@ -90,38 +89,25 @@ function errorText(error) {
 }
 
 // A task as the API shows it.
-export function renderTask(task) {
+export function taskLine(task) {
     return render({
         id: task.id, name: task.name, path: task.path ?? null, error: errorText(task.error),
-        interrupts: task.interrupts ?? [], checkpoint: positionOf(task.state), state: null,
+        interrupts: task.interrupts ?? [], checkpoint: checkpointOf(task.state), state: null,
         result: task.result ?? null,
     });
 }
 
-export function isObject(value) {
-    return value !== null && typeof value === 'object' && !Array.isArray(value);
-}
-
 // A state without names, as the functional API has it, is shown under one.
-function membersOf(values) {
+function valuesOf(values) {
     return isObject(values) ? values : values === null || values === undefined ? {} : { __root__: values };
 }
 
 // A channel that the state does not show may have a value that JSON cannot hold.
-function captured(before, value) {
+function captureMember(before, value) {
     try {
-        return { value, difference: difference(before, value), snapshot: snapshot(value) };
+        return { value, difference: difference(before, value), snapshot: stampsOf(value) };
     } catch {
         return {};
-    }
-}
-
-// Stores the newest entry of a namespace; evicts the oldest, never the root's.
-function keepLast(map, ns, last) {
-    map.delete(ns);
-    map.set(ns, last);
-    if (map.size > MOST_NAMESPACES) {
-        map.delete([...map.keys()].find((name) => name !== ''));
     }
 }
 
@@ -140,15 +126,15 @@ export class Checkpoints {
     }
 
     // The id of the last checkpoint of a namespace whose values are known here.
-    lastOf(ns) {
+    lastId(ns) {
         return this.#last.get(ns)?.id;
     }
 
     // A root checkpoint that the server has already. hasMore: `values` are those of all
     // channels, also of some that are not shown.
     remember(id, values, hasMore = false) {
-        const snapshots = Object.entries(membersOf(values)).map(([name, value]) => [name, snapshot(value)]);
-        keepLast(this.#last, '', { id, hasMore, values: Object.fromEntries(snapshots) });
+        const snapshots = Object.entries(valuesOf(values)).map(([name, value]) => [name, stampsOf(value)]);
+        keepNewest(this.#last, '', { id, hasMore, values: Object.fromEntries(snapshots) });
     }
 
     // Renders the changes of a checkpoint at its put: the next nodes, which may mutate its
@@ -159,13 +145,13 @@ export class Checkpoints {
         const snapshots = {};
         for (const [name, value] of Object.entries(values)) {
             if (value !== undefined && !HIDDEN.test(name)) {
-                members[name] = captured(before?.values[name], value);
+                members[name] = captureMember(before?.values[name], value);
                 snapshots[name] = members[name].snapshot;
             }
         }
-        keepLast(this.#newest, ns, { id, values: snapshots });
+        keepNewest(this.#newest, ns, { id, values: snapshots });
         this.#captured.set(`${ns}\n${id}`, { base: before?.id, members });
-        if (this.#captured.size > MOST_CAPTURED) {
+        if (this.#captured.size > CAPTURED_MAX) {
             this.#captured.delete(this.#captured.keys().next().value);
         }
     }
@@ -191,13 +177,13 @@ export class Checkpoints {
         const atPut = this.#takeCaptured(ns, id, last);
         const differences = {};
         const snapshots = {};
-        for (const [name, value] of Object.entries(membersOf(values))) {
+        for (const [name, value] of Object.entries(valuesOf(values))) {
             const member = atPut[name];
             if (member !== undefined && Object.is(member.value, value)) {
                 differences[cleanText(name)] = member.difference;
                 snapshots[name] = member.snapshot;
             } else {
-                snapshots[name] = snapshot(value);
+                snapshots[name] = stampsOf(value);
                 if (value !== undefined) {
                     differences[cleanText(name)] = difference(before[name], value);
                 }
@@ -205,12 +191,24 @@ export class Checkpoints {
         }
         const members = {
             ns, checkpoint_id: id, parent, values: differences, next: next.map(String),
-            tasks: tasks.map(renderTask),
+            tasks: tasks.map(taskLine),
             metadata: { source: metadata.source, step: metadata.step, writes: render(metadata.writes ?? null),
                 parents: render(metadata.parents ?? {}) },
             format: FORMAT,
         };
-        keepLast(this.#last, ns, { id, values: snapshots });
+        keepNewest(this.#last, ns, { id, values: snapshots });
         await this.#output.send('checkpoint', members);
+    }
+
+    // Reports the end of a task, for a checkpoint that the server has.
+    async sendTask(checkpoint, payload) {
+        if (!checkpoint) {
+            return;
+        }
+        const { id, error, interrupts, result } = taskLine(payload);
+        const hasResult = error === null && interrupts.length === 0;
+        await this.#output.send('task', {
+            ns: checkpoint.ns, checkpoint_id: checkpoint.id,
+            task: { id, error, interrupts, result: hasResult ? result : null } });
     }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of the application as JSON that the protocol allows: messages flat,
 // errors as objects, bytes in base64, `[Circular]` for cycles, no U+0000,
-// no unpaired surrogates, at most LEVELS levels. The library's own encoding of values
+// no unpaired surrogates, at most LEVELS_MAX levels. The library's own encoding of values
 // is in blobs.mjs.
 import { RunnerError } from './errors.mjs';
 import { cleanText } from './text.mjs';
 
 // A line has some levels around a value.
-const LEVELS = 110;
+const LEVELS_MAX = 110;
 const SMALLEST = 1e-308;
 
 function renderNumber(value) {
@@ -68,8 +68,8 @@ function renderObject(value, level, walk) {
 }
 
 function renderContainer(value, level, walk) {
-    if (level >= LEVELS) {
-        throw new RunnerError('NotRenderedError', `a value has more than ${LEVELS} levels`);
+    if (level >= LEVELS_MAX) {
+        throw new RunnerError('NotRenderedError', `a value has more than ${LEVELS_MAX} levels`);
     }
     if (walk.open.has(value)) {
         return '[Circular]';
@@ -106,6 +106,10 @@ function renderLevel(value, level, walk) {
     default:
         return null;
     }
+}
+
+export function isObject(value) {
+    return value !== null && typeof value === 'object' && !Array.isArray(value);
 }
 
 // A value as plain objects, arrays, texts and numbers. Throws for a value that

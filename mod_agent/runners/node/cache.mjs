@@ -4,8 +4,8 @@
 // decoding them. One run at a time has them: they are taken out.
 
 // Bytes of all values as they were encoded, and of those of a thread.
-const MOST_BYTES = 8 * 1024 * 1024;
-const MOST_THREAD_BYTES = 4 * 1024 * 1024;
+const CACHE_BYTES_MAX = 8 * 1024 * 1024;
+const THREAD_BYTES_MAX = 4 * 1024 * 1024;
 
 // thread -> {values: digest -> value, bytes}, the one that was kept longest ago first.
 const threads = new Map();
@@ -21,19 +21,19 @@ function drop(thread) {
 }
 
 // The values of a thread, which are not kept any longer.
-export function takeWarm(thread) {
+export function takeCached(thread) {
     return drop(thread)?.values ?? new Map();
 }
 
 // Keeps values that nothing else changes from now on: digest -> value. size: their bytes.
-export function keepWarm(thread, values, size) {
+export function keepCached(thread, values, size) {
     drop(thread);
-    if (values.size === 0 || size > MOST_THREAD_BYTES) {
+    if (values.size === 0 || size > THREAD_BYTES_MAX) {
         return;
     }
     threads.set(thread, { values, bytes: size });
     bytes += size;
-    while (bytes > MOST_BYTES) {
+    while (bytes > CACHE_BYTES_MAX) {
         drop(threads.keys().next().value);
     }
 }

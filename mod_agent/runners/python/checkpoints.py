@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state that the API shows: lines `checkpoint` and `task` from what the graph streamed.
 
-Values are sent as differences from the checkpoint before; see `kept` for what counts
+Values are sent as differences from the checkpoint before; see unchanged.py for what counts
 as unchanged.
 """
 
@@ -9,8 +9,11 @@ from collections import OrderedDict
 from typing import Any, Mapping, NamedTuple
 
 from . import jsontext
-from .kept import Change, Kept, change_of, keep_newest
-from .lane import Lane
+from .errors import ForeignStateError
+from .output import Output
+from .recent import keep_newest
+from .text import text_of
+from .unchanged import Change, Snapshot, change_of
 
 # The format of a checkpoint's records: those of the library for Python.
 FORMAT = "python"
@@ -20,11 +23,7 @@ ROOT = "__root__"
 HIDDEN = ("__start__", "__pregel_", "__error__", "__no_writes__", "branch:", "join:")
 # Limits of checkpoints that were rendered at their put and not sent yet; beyond them the oldest is rendered again when sent.
 CAPTURED_MAX = 256
-CAPTURED_BYTES = 8 << 20
-
-
-class ForeignStateError(ValueError):
-    """The thread's state is not one that the application can continue."""
+CAPTURED_BYTES_MAX = 8 << 20
 
 
 def check_format(checkpoint: Mapping[str, Any]) -> None:
@@ -46,10 +45,18 @@ def configurable_of(config: Any) -> dict[str, Any]:
     return (config or {}).get("configurable") or {}
 
 
+def checkpoint_of(config: Any) -> dict[str, Any] | None:
+    """The ids of a config, as the API names a checkpoint; None: it names none."""
+    configurable = configurable_of(config)
+    if not configurable.get("checkpoint_id"):
+        return None
+    return {name: configurable.get(name) for name in ("thread_id", "checkpoint_id", "checkpoint_ns")}
+
+
 SAME = b'{"$same":true}'
 
 
-def render_value(value: Any, before: Kept | None, change: Change | None = None) -> tuple[bytes, Kept]:
+def difference(value: Any, before: Snapshot | None, change: Change | None = None) -> tuple[bytes, Snapshot]:
     """The JSON of a channel's value, by difference from `before`; `change` is that of a list, if it is known."""
     if type(value) is list:
         if change is None or change.before is not before:
@@ -58,23 +65,23 @@ def render_value(value: Any, before: Kept | None, change: Change | None = None) 
             return SAME, before
         items = jsontext.dumps(value[change.keep:])
         text = b'{"$list":{"keep":%d,"items":%s}}' % (change.keep, items) if change.keep else items
-        return text, change.kept
+        return text, change.snapshot
     if before is not None and before.is_unchanged(value):
         return SAME, before
     text = jsontext.dumps(value)
     # It could be taken for a difference (PROTOCOL.md, "Values by difference"); wrapped it is a plain value.
     if text.startswith((b'{"$list":', b'{"$same":', b'{"$value":')):
         text = b'{"$value":' + text + b"}"
-    return text, Kept(value)
+    return text, Snapshot(value)
 
 
 class Member(NamedTuple):
     """A channel of a checkpoint, rendered by difference from `before`."""
 
     value: Any
-    before: Kept | None
+    before: Snapshot | None
     text: bytes
-    kept: Kept
+    snapshot: Snapshot
 
 
 class Captured(NamedTuple):
@@ -82,7 +89,7 @@ class Captured(NamedTuple):
     length: int
 
 
-def capture(values: Mapping[str, Any], changes: Mapping[str, Change | None], known: Mapping[str, Kept]) -> Captured:
+def capture_members(values: Mapping[str, Any], changes: Mapping[str, Change | None], known: Mapping[str, Snapshot]) -> Captured:
     """A channel without a new version is `$same`, even if a node has mutated its value: the stored one is the old one."""
     members: dict[str, Member] = {}
     for name, value in values.items():
@@ -90,7 +97,7 @@ def capture(values: Mapping[str, Any], changes: Mapping[str, Change | None], kno
             before = known.get(name)
             try:
                 rendered = (SAME, before) if before is not None and name not in changes else \
-                    render_value(value, before, changes.get(name))
+                    difference(value, before, changes.get(name))
                 members[name] = Member(value, before, *rendered)
             except Exception:  # pylint: disable=broad-except
                 # If the state shows it, send() raises.
@@ -98,16 +105,16 @@ def capture(values: Mapping[str, Any], changes: Mapping[str, Change | None], kno
     return Captured(members, sum(len(member.text) for member in members.values()))
 
 
-class States:
+class Checkpoints:
     """The checkpoints of a run; the last one of each namespace."""
 
-    def __init__(self, lane: Lane, head: str | None, head_values: dict[str, Kept]) -> None:
-        self._lane = lane
+    def __init__(self, output: Output, head: str | None, head_values: dict[str, Snapshot]) -> None:
+        self._output = output
         self._head = head
         self._head_values = head_values
         # Of each namespace the checkpoint that was sent last, and the one that was put last.
-        self._last: dict[str, tuple[str, dict[str, Kept]]] = {}
-        self._newest: dict[str, tuple[str, dict[str, Kept]]] = {}
+        self._last: dict[str, tuple[str, dict[str, Snapshot]]] = {}
+        self._newest: dict[str, tuple[str, dict[str, Snapshot]]] = {}
         # Checkpoints that were put and not sent, by namespace and id.
         self._captured: OrderedDict[tuple[str, str], Captured] = OrderedDict()
         self._captured_bytes = 0
@@ -115,18 +122,18 @@ class States:
         self._ids: dict[str, str] = {}
         self.head = head
 
-    def on_put(self, ns: str, checkpoint_id: str, parent: str | None, values: Mapping[str, Any],
+    def capture(self, ns: str, checkpoint_id: str, parent: str | None, values: Mapping[str, Any],
                changes: Mapping[str, Change | None]) -> None:
         """Renders the changes of a checkpoint at its put.
 
         The next nodes of a subgraph start before the stream delivers the checkpoint, and may mutate its values.
         """
         newest = self._newest.get(ns)
-        found = capture(values, changes, newest[1] if newest is not None and newest[0] == parent else self._known(ns, parent))
-        keep_newest(self._newest, ns, (checkpoint_id, {name: member.kept for name, member in found.members.items()}))
+        found = capture_members(values, changes, newest[1] if newest is not None and newest[0] == parent else self._known(ns, parent))
+        keep_newest(self._newest, ns, (checkpoint_id, {name: member.snapshot for name, member in found.members.items()}))
         self._captured[ns, checkpoint_id] = found
         self._captured_bytes += found.length
-        while len(self._captured) > CAPTURED_MAX or self._captured_bytes > CAPTURED_BYTES:
+        while len(self._captured) > CAPTURED_MAX or self._captured_bytes > CAPTURED_BYTES_MAX:
             self._captured_bytes -= self._captured.popitem(last=False)[1].length
 
     def _take_captured(self, ns: str, checkpoint_id: str) -> dict[str, Member]:
@@ -141,34 +148,34 @@ class States:
         checkpoint_id = configurable_of(payload["config"])["checkpoint_id"]
         parent = configurable_of(payload.get("parent_config")).get("checkpoint_id")
         known, captured = self._known(ns, parent), self._take_captured(ns, checkpoint_id)
-        texts, kept = [], {}
+        texts, snapshot = [], {}
         for name, value in values_of(payload["values"]).items():
             member = captured.get(name)
             if member is not None and member.value is value and member.before in (None, known.get(name)):
-                text, kept[name] = member.text, member.kept
+                text, snapshot[name] = member.text, member.snapshot
             else:
-                text, kept[name] = render_value(value, known.get(name))
+                text, snapshot[name] = difference(value, known.get(name))
             texts.append((name, text))
         metadata = dict(payload.get("metadata") or {})
         metadata.setdefault("writes", None)
-        self._lane.send("checkpoint", [
+        self._output.send("checkpoint", [
             *namespace_member(ns), ("checkpoint_id", jsontext.dumps(checkpoint_id)), ("parent", jsontext.dumps(parent)),
             ("values", jsontext.members(texts)), ("next", jsontext.dumps(list(payload["next"]))),
             ("tasks", jsontext.dumps([task_line(task) for task in payload["tasks"]], lenient=True)),
             ("metadata", jsontext.dumps(metadata, lenient=True)), ("format", jsontext.dumps(FORMAT))])
         self._ids[ns] = checkpoint_id
-        keep_newest(self._last, ns, (checkpoint_id, kept))
+        keep_newest(self._last, ns, (checkpoint_id, snapshot))
         if not ns:
             self.head = checkpoint_id
             # The next checkpoint is compared with this one, not with the head.
             self._head_values.clear()
 
-    def note(self, payload: Mapping[str, Any], ns: str) -> None:
+    def remember(self, payload: Mapping[str, Any], ns: str) -> None:
         """The run goes on from this checkpoint, which an earlier run has sent."""
         self._ids[ns] = configurable_of(payload["config"])["checkpoint_id"]
         keep_newest(self._last, ns, (self._ids[ns], {} if ns else self._head_values))
 
-    def _known(self, ns: str, parent: str | None) -> dict[str, Kept]:
+    def _known(self, ns: str, parent: str | None) -> dict[str, Snapshot]:
         last = self._last.get(ns)
         if last is not None:
             return last[1] if last[0] == parent else {}
@@ -182,7 +189,7 @@ class States:
         form = task_form(result)
         # Not known here; the server keeps those of the checkpoint.
         del form["checkpoint"], form["state"]
-        self._lane.send("task", [
+        self._output.send("task", [
             *namespace_member(ns), ("checkpoint_id", jsontext.dumps(checkpoint_id)), ("task", jsontext.dumps(form, lenient=True))])
 
 
@@ -192,7 +199,7 @@ def task_line(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def error_text(error: Any) -> str:
-    message = jsontext.text_of(error)
+    message = text_of(error)
     return f"{type(error).__name__}: {message}" if isinstance(error, BaseException) else message
 
 

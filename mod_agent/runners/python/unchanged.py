@@ -16,18 +16,16 @@ from typing import Any, NamedTuple
 
 # All objects in a value, itself first; the containers among them; the number of members of each container.
 # None: the value cannot be compared, and always counts as changed.
-Snapshot = tuple[list[Any], list[Any], list[int]] | None
+Objects = tuple[list[Any], list[Any], list[int]] | None
 
 # A value of more objects is always encoded.
 OBJECTS_MAX = 16_384
-# Namespaces whose last values are kept.
-NAMESPACES_MAX = 256
 
 _LEAVES = frozenset({
     str, int, float, bool, type(None), bytes, complex, decimal.Decimal, datetime.date, datetime.datetime,
     datetime.time, datetime.timedelta, datetime.timezone, types.EllipsisType})
 # Of an element that is not a container.
-_LEAF: Snapshot = ([], [], [])
+_LEAF: Objects = ([], [], [])
 _SEQUENCES = frozenset({list, tuple, set, frozenset})
 _HEAP_TYPE = 1 << 9
 
@@ -64,7 +62,7 @@ def _add_members(objects: list[Any], value: Any, kind: type) -> bool:
     return len(objects) <= OBJECTS_MAX
 
 
-def snapshot(value: Any) -> Snapshot:
+def objects_of(value: Any) -> Objects:
     objects = [value]
     containers: list[Any] = []
     lengths: list[int] = []
@@ -80,8 +78,8 @@ def snapshot(value: Any) -> Snapshot:
     return objects, containers, lengths
 
 
-def is_unchanged(value: Any, saved: Snapshot) -> bool:
-    """Whether a value is as it was when the snapshot was taken of it."""
+def is_unchanged(value: Any, saved: Objects) -> bool:
+    """Whether a value is as it was when its objects were listed of it."""
     if saved is None or value is not saved[0][0]:
         return False
     # If the known containers have the same members, there are no other containers: leaves need no check.
@@ -93,41 +91,31 @@ def is_unchanged(value: Any, saved: Snapshot) -> bool:
     return all(map(operator.is_, objects, before))
 
 
-def keep_newest(of_namespaces: dict[str, Any], ns: str, value: Any) -> None:
-    """Stores a namespace's value and evicts others: the least recently stored, never the root's; and with a checkpoint
-    of the root those of subgraphs (with colons), since the tasks of the previous step have ended."""
-    for ended in [ns] if ns else [name for name in of_namespaces if not name or ":" in name]:
-        of_namespaces.pop(ended, None)
-    of_namespaces[ns] = value
-    if len(of_namespaces) > NAMESPACES_MAX:
-        del of_namespaces[next(name for name in of_namespaces if name)]
-
-
-class Kept:
+class Snapshot:
     """A value as it was when it was stored or sent; of a list, each element."""
 
-    __slots__ = ("value", "_snapshots")
+    __slots__ = ("value", "_objects")
 
-    def __init__(self, value: Any, before: "Kept | None" = None, common: int = 0) -> None:
+    def __init__(self, value: Any, before: "Snapshot | None" = None, common: int = 0) -> None:
         """The first `common` elements are those of `before`."""
         if type(value) is list:
-            old = before._snapshots[:common] if before is not None else []
+            old = before._objects[:common] if before is not None else []
             self.value = list(value)
-            self._snapshots = old + [_LEAF if type(item) in _LEAVES else snapshot(item) for item in value[common:]]
+            self._objects = old + [_LEAF if type(item) in _LEAVES else objects_of(item) for item in value[common:]]
         else:
             self.value = value
-            self._snapshots = [snapshot(value)]
+            self._objects = [objects_of(value)]
 
     def is_unchanged(self, value: Any) -> bool:
         """Of a value other than a list."""
-        return value is self.value and is_unchanged(value, self._snapshots[0])
+        return value is self.value and is_unchanged(value, self._objects[0])
 
     def common(self, value: list[Any]) -> int:
         """The length of the common prefix of both lists."""
         if type(self.value) is not list:
             return 0
         count = 0
-        for new, old, saved in zip(value, self.value, self._snapshots):
+        for new, old, saved in zip(value, self.value, self._objects):
             if new is not old if saved is _LEAF else not is_unchanged(new, saved):
                 break
             count += 1
@@ -135,17 +123,17 @@ class Kept:
 
 
 class Change(NamedTuple):
-    """A list and its predecessor `before`: `keep`, the length of their common prefix; `kept`, to compare the next list with."""
+    """A list and its predecessor `before`: `keep`, the length of their common prefix; `snapshot`, to compare the next list with."""
 
-    before: Kept | None
+    before: Snapshot | None
     keep: int
-    kept: Kept
+    snapshot: Snapshot
 
     def is_none(self) -> bool:
         return self.before is not None and type(self.before.value) is list and \
-            self.keep == len(self.kept.value) == len(self.before.value)
+            self.keep == len(self.snapshot.value) == len(self.before.value)
 
 
-def change_of(value: list[Any], before: Kept | None) -> Change:
+def change_of(value: list[Any], before: Snapshot | None) -> Change:
     keep = before.common(value) if before is not None else 0
-    return Change(before, keep, Kept(value, before if keep else None, keep))
+    return Change(before, keep, Snapshot(value, before if keep else None, keep))

@@ -3,7 +3,7 @@
 // members are compared recursively, which takes a fraction of the time of encoding them.
 
 // An object of more leaves is always encoded.
-const MOST_LEAVES = 512;
+const LEAVES_MAX = 512;
 
 // value -> {digest, size, leaves}: size is that of its encoded bytes; no leaves: there
 // are too many, or they cannot be compared.
@@ -27,11 +27,11 @@ function kindOf(value) {
 function addLeaves(leaves, value) {
     if (value === null || typeof value !== 'object') {
         leaves.push(value);
-        return leaves.length <= MOST_LEAVES;
+        return leaves.length <= LEAVES_MAX;
     }
     // An object may contain itself.
     const kind = kindOf(value);
-    if (kind === undefined || leaves.length > MOST_LEAVES) {
+    if (kind === undefined || leaves.length > LEAVES_MAX) {
         return false;
     }
     const names = Object.keys(value);
@@ -42,7 +42,7 @@ function addLeaves(leaves, value) {
             return false;
         }
     }
-    return leaves.length <= MOST_LEAVES;
+    return leaves.length <= LEAVES_MAX;
 }
 
 // The position after the leaves of a value, if they are those from `at` on; else -1.
@@ -72,7 +72,7 @@ function isUnchanged(entry, value) {
 }
 
 // A value as it is now, for remember().
-export function entryOf(value) {
+export function snapshotOf(value) {
     const leaves = [];
     return addLeaves(leaves, value) ? { leaves } : {};
 }
@@ -86,7 +86,7 @@ export function remember(value, entry, digest, size) {
 }
 
 // {digest, size} of a value that is as it was; else undefined.
-export function knownEntry(value) {
+export function encodedOf(value) {
     const entry = known.get(value);
     return entry && isUnchanged(entry, value) ? entry : undefined;
 }

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The common part of a run and a call: their graph, their configuration, their end.
+import { setMaxListeners } from 'node:events';
+import { Checkpoints } from './checkpoints.mjs';
+import { describeError, RunnerError, stackOf } from './errors.mjs';
+import { currentRun, log } from './log.mjs';
+import { Output } from './output.mjs';
+import { Records } from './records.mjs';
+
+// After a cancel, for nodes that do not watch their signal.
+const CANCEL_MS = 3000;
+// Members of `configurable` that the runner sets.
+const OWN = new Set(['thread_id', 'checkpoint_id', 'checkpoint_ns', 'checkpoint_map', 'run_id']);
+// Names of the library, and those in which a graph finds the authenticated user: no client
+// may set them.
+const RESERVED = /^(?:__|langgraph_auth_)/;
+
+// A subclass has perform(), which may set `result`, members of the line `end`, and accessContext(),
+// the purpose that a factory gets.
+export class Job {
+    #graph;
+    #cancelled;
+    abort = new AbortController();
+    isCancelled = false;
+
+    // message: `start` or `call`; graph: its Graph; wire, limits: of the process.
+    constructor(message, graph, wire, limits) {
+        this.message = message;
+        this.runId = message.run_id;
+        this.epoch = message.epoch;
+        this.output = new Output(wire, { run_id: message.run_id, epoch: message.epoch }, limits);
+        this.#graph = graph;
+        // Each parallel task adds a listener: no warning about their number.
+        setMaxListeners(0, this.signal);
+        this.#cancelled = new Promise((resolve) => {
+            this.signal.addEventListener('abort', resolve, { once: true });
+        });
+    }
+
+    get signal() {
+        return this.abort.signal;
+    }
+
+    cancel() {
+        this.isCancelled = true;
+        this.output.cancel();
+        this.abort.abort(new RunnerError('CancelledError', 'the run was cancelled'));
+    }
+
+    // Asked to stop at the next checkpoint; a call is short.
+    stop() {}
+
+    // Executes it, up to its `end`.
+    execute() {
+        return currentRun.run(this, async () => {
+            const result = await Promise.race([this.#finish(), this.#giveUp()]);
+            this.records?.close(result.status === 'success');
+            await this.#end(result);
+        });
+    }
+
+    // The value of a call may be longer than a line.
+    async #end(result) {
+        try {
+            await this.output.end(result);
+        } catch (error) {
+            await this.output.end({ status: 'error', error: describeError(error) });
+        }
+    }
+
+    // The end of a cancelled run whose code goes on regardless.
+    async #giveUp() {
+        await this.#cancelled;
+        await new Promise((resolve) => {
+            setTimeout(resolve, CANCEL_MS).unref();
+        });
+        return this.isCancelled ? { status: 'interrupted', error: null } : { status: 'drained', error: null };
+    }
+
+    async #finish() {
+        try {
+            await this.perform();
+            return { status: this.isCancelled ? 'interrupted' : 'success', error: null, ...this.result };
+        } catch (error) {
+            return await this.#fail(error);
+        }
+    }
+
+    async #fail(error) {
+        if (this.isCancelled) {
+            return { status: 'interrupted', error: null };
+        }
+        if (this.wasDrained(error)) {
+            return { status: 'drained', error: null };
+        }
+        const described = describeError(error);
+        log(stackOf(error));
+        await this.sendError(described);
+        return { status: 'error', error: described };
+    }
+
+    // Whether the error is the consequence of a stop.
+    wasDrained() {
+        return false;
+    }
+
+    // A call sends no events: its error is in its end.
+    async sendError() {}
+
+    // --- The graph -------------------------------------------------------------
+
+    // The graph, with the records of its library's copy.
+    async open() {
+        const config = { configurable: this.configurable(), metadata: this.message.config?.metadata ?? {} };
+        const { graph, library } = await this.#graph.use(this.accessContext(), config, this.message.context);
+        this.graph = graph;
+        this.library = library;
+        this.checkpoints = new Checkpoints(this.output);
+        // With durability `exit` the streamed checkpoints have other ids than those that are put.
+        const onPut = this.message.durability === 'exit' ? () => {} : (...put) => {
+            this.learn();
+            this.checkpoints.capture(...put);
+        };
+        this.records = new Records(
+            this.output, library.saver.serde, this.message, this.message.durability === 'sync', onPut);
+        this.fork = await this.records.findStart() ?? this.#named();
+    }
+
+    // The checkpoint that the client named, even if it is the last one of the thread.
+    #named() {
+        const named = this.message.config?.configurable?.checkpoint_id;
+        const id = this.message.checkpoint?.checkpoint_id;
+        if (this.message.checkpoint_map) {
+            return id;
+        }
+        return named && id && this.message.attempt === 1 && String(named).toLowerCase() === id ? id : undefined;
+    }
+
+    // The checkpoint from which the run started is known once the library has read it.
+    learn() {
+        const { loaded } = this.records;
+        if (loaded && this.checkpoints.lastId('') === undefined) {
+            this.checkpoints.remember(loaded.id, loaded.values, true);
+        }
+    }
+
+    configurable() {
+        // The members of the context too, for code that reads the older `configurable`.
+        const members = { ...this.message.context, ...this.given() };
+        const given = Object.entries(members).filter(([name]) => !OWN.has(name) && !RESERVED.test(name));
+        return {
+            ...Object.fromEntries(given), thread_id: this.message.thread_id ?? undefined, run_id: this.message.run_id,
+            graph_id: this.message.graph_id,
+            ...(this.message.assistant_id ? { assistant_id: this.message.assistant_id } : {}),
+            ...(this.fork === undefined ? {} : { checkpoint_id: this.fork }),
+            ...this.#subgraphs(),
+        };
+    }
+
+    metadata() {
+        const { config, thread_id, graph_id, assistant_id } = this.message;
+        return { ...config?.metadata, run_id: this.runId, thread_id, graph_id, assistant_id };
+    }
+
+    // The checkpoints of subgraphs from which the client wants the run to start, for which the
+    // library asks when it comes to them.
+    #subgraphs() {
+        const { checkpoint, checkpoint_map: map } = this.message;
+        return checkpoint && map ? { checkpoint_ns: '', checkpoint_map: { ...map, '': checkpoint.checkpoint_id } } : {};
+    }
+
+    // The client's `configurable` without an empty `user_id`: the server sends "" for no user,
+    // and applications expect the member to be absent.
+    given() {
+        const { user_id: user, ...rest } = this.message.config?.configurable ?? {};
+        return user === undefined || user === '' ? rest : { user_id: user, ...rest };
+    }
+
+    toCommand({ resume, update, goto: target }) {
+        const { Command, Send } = this.library;
+        const targets = target === undefined || target === null ? undefined : [target].flat();
+        const fields = {
+            resume: resume ?? undefined, update: update ?? undefined,
+            goto: targets?.map((item) => (typeof item === 'string' ? item : new Send(item.node, item.input ?? item.arg))),
+        };
+        return new Command(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)));
+    }
+
+    // The state of a checkpoint of the thread, as the graph reads it.
+    readState(id, ns = '') {
+        return this.graph.getState({ configurable: {
+            thread_id: this.message.thread_id, checkpoint_ns: ns, ...(id ? { checkpoint_id: id } : {}) } });
+    }
+}

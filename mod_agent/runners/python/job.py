@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The common part of a run and a call: their configuration, their end."""
+
+import asyncio
+from typing import Any, Mapping
+
+from . import jsontext, log
+from .blobs import Blobs
+from .cache import Cache
+from .checkpoints import Checkpoints
+from .errors import ValueTooLargeError, describe_error
+from .output import Output
+from .records import Records
+
+# Names of a config that say where a run begins; the runner sets them itself.
+PLACE = {"checkpoint_id", "checkpoint_ns", "checkpoint_map"}
+# Names of the library, and those in which a graph finds the authenticated user: no client may set them.
+RESERVED = ("__", "langgraph_auth_")
+
+
+class Job:
+    """What a run and a call have in common."""
+
+    def __init__(self, message: Mapping[str, Any], output: Output, blob_part: int, cache: Cache) -> None:
+        self.message = message
+        self.run_id: str = message["run_id"]
+        self.epoch: int = message["epoch"]
+        self.thread_id: str | None = message.get("thread_id")
+        self.output = output
+        checkpoint = message.get("checkpoint") or {}
+        self.head: str | None = checkpoint.get("checkpoint_id")
+        self.records = Records(output, Blobs(output, blob_part, cache), self.head,
+                               self.head is None and message.get("op") in (None, "update"))
+        self.checkpoints = Checkpoints(output, self.head, self.records.head_values)
+        self.task: asyncio.Task[None] | None = None
+        self.is_cancelled = False
+        self.has_begun = False
+        self.is_ending = False
+        # Its threads may go on (executor.py).
+        self.has_ended = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+        self.output.cancel()
+        # A task that is cancelled before its first step would never send `end`.
+        if self.task is not None and self.has_begun and not self.is_ending:
+            self.task.cancel()
+
+    def begin(self) -> None:
+        """The first step of execute(); raises CancelledError."""
+        self.has_begun = True
+        if self.is_cancelled:
+            raise asyncio.CancelledError
+
+    def stop(self) -> None:
+        """Asked to stop at the next checkpoint; a call is short."""
+
+    def config(self) -> dict[str, Any]:
+        """The library's config: the client's, with the ids of the run."""
+        given = self.message.get("config") or {}
+        ids = {"run_id": self.run_id, "thread_id": self.thread_id, "graph_id": self.message["graph_id"]}
+        if "assistant_id" in self.message:
+            ids["assistant_id"] = self.message["assistant_id"]
+        # The members of the context too, for code that reads the older `configurable`.
+        own = given.get("configurable") or {}
+        if own.get("user_id") == "":
+            # The server sends "" for no user; applications expect the member to be absent.
+            own = {name: value for name, value in own.items() if name != "user_id"}
+        members = {**(self.message.get("context") or {}), **own}
+        configurable = {name: value for name, value in members.items() if not name.startswith(RESERVED) and name not in PLACE}
+        config: dict[str, Any] = {
+            "configurable": {**configurable, **ids, "checkpoint_ns": ""},
+            "metadata": {**(given.get("metadata") or {}), **ids},
+            "tags": list(given.get("tags") or []),
+        }
+        if given.get("recursion_limit") is not None:
+            config["recursion_limit"] = given["recursion_limit"]
+        return config
+
+    async def end(self, status: str, error: BaseException | None, extra: list[tuple[str, bytes]] | None = None) -> None:
+        self.is_ending = True
+        shown = b"null"
+        if error is not None and status == "error":
+            shown = jsontext.dumps(describe_error(error))
+        log.end_run(self.run_id)
+        try:
+            await self.output.end([("status", jsontext.dumps(status)), ("error", shown), *(extra or [])])
+        except ValueTooLargeError as too_large:
+            await self.end("error", too_large)
+
+
+def payload_of(state: Any) -> dict[str, Any]:
+    """A state of the library in the form of its stream mode `checkpoints`."""
+    return {
+        "config": state.config, "parent_config": state.parent_config, "values": state.values,
+        "metadata": state.metadata or {}, "next": list(state.next),
+        "tasks": [{"id": task.id, "name": task.name, "path": task.path, "error": task.error,
+                   "interrupts": task.interrupts, "result": getattr(task, "result", None),
+                   "state": task.state if isinstance(task.state, dict) else None} for task in state.tasks]}
+
+
+def to_command(form: Mapping[str, Any]) -> Any:
+    """The library's Command of a client's."""
+    from langgraph.types import Command, Send
+
+    def target(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return Send(value["node"], value.get("input", value.get("arg")))
+        return value
+
+    goto, update = form.get("goto") or (), form.get("update")
+    if isinstance(update, list):
+        update = [tuple(pair) for pair in update]
+    return Command(update=update, resume=form.get("resume"),
+                   goto=[target(value) for value in goto] if isinstance(goto, list) else target(goto))

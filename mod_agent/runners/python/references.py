@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""References to values (PROTOCOL.md, "Records of the library"): the digest of one, or those of the elements of a list."""
+
+from typing import Any, Mapping
+
+from .cache import Encoded
+from .unchanged import Snapshot
+
+
+class Reference:
+    """A stored value: its digest, or the digests of a list's elements."""
+
+    __slots__ = ("digests", "is_list", "snapshot")
+
+    def __init__(self, digests: list[str], is_list: bool, snapshot: Snapshot | None) -> None:
+        self.digests = digests
+        self.is_list = is_list
+        self.snapshot = snapshot
+
+
+def join(before: Any, after: Any) -> Any:
+    """A reference and its continuation in a later part."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        items = before["list"]["items"][:after["list"]["keep"]] + after["list"]["items"]
+        return {"list": {"keep": 0, "items": items}}
+    return after
+
+
+def digests_of(reference: Any) -> list[str]:
+    if reference is None:
+        return []
+    return reference["list"]["items"] if isinstance(reference, dict) else [reference]
+
+
+def decode(reference: Any, encoded: Mapping[str, Encoded], serde: Any) -> Any:
+    if reference is None:
+        return None
+    if isinstance(reference, dict):
+        return [serde.loads_typed(encoded[digest]) for digest in reference["list"]["items"]]
+    return serde.loads_typed(encoded[reference])
