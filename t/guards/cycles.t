@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# No cycle of files: the files of a folder call and include each other one way.
-# Calls are read from the objects of the build: who needs a function that
-# another file defines. Covered folders stand in @FOLDERS; each is a graph of
-# its own with everything below it.
+# No cycle of files: the files of a folder call and include each other one way, and
+# files in JavaScript import each other one way. Calls are read from the objects of
+# the build: who needs a function that another file defines. Covered folders stand in
+# @FOLDERS; each is a graph of its own with everything below it.
 use strict;
 use warnings;
-use AgentTest::Env qw(root build_dir);
+use AgentTest::Env qw(root build_dir slurp);
 use AgentTest::Source;
 use Test::More;
 
@@ -103,6 +103,25 @@ sub calls_of {
     }
     return \%graph;
 }
+
+# The files that a text in JavaScript, of a file in this folder, imports by their path.
+sub imports_of {
+    my ($folder, $text) = @_;
+    my @paths = $text =~ /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;
+    return map { resolve("$folder/" . s{\A\./}{}r) } @paths;
+}
+
+is join(' ', imports_of('a/b', "import { x } from './c.mjs';\nimport '../d.mjs';\nexport {\n    y,\n} from \"./e/f.js\";\n"
+    . "await import('./g.mjs');\nimport fs from 'node:fs';\n")), 'a/b/c.mjs a/d.mjs a/b/e/f.js a/b/g.mjs',
+    'the check finds the files that a file in JavaScript imports';
+
+my %imports;
+for my $file (source_files(qr{/[^/]+\.m?js\z})) {
+    my ($folder) = $file =~ m{\A(.+)/};
+    $imports{$file} = { map { $_ => 1 } imports_of($folder, slurp(root() . "/$file")) };
+}
+cmp_ok scalar keys %{ $imports{'mod_agent/runners/node/runner.mjs'} }, '>', 3, 'the imports of the runner for JavaScript are found';
+is join(' -> ', find_cycle(\%imports)), '', 'no cycle of imports in JavaScript';
 
 for my $top (@FOLDERS) {
     is join(' -> ', find_cycle(includes_of($top))), '', "$top: no cycle of includes";
