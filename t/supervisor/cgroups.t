@@ -35,13 +35,13 @@ subtest 'the processes of each pool are in a cgroup of their own' => sub {
     my $run = $sv->start_run({ do => 'child' });
     my $desk = $sv->start_run({ do => 'hang' }, @DESK);
     my $spawner = $sv->spawner_pid;
-    like $cgroup->of(data_of($run)->{pid}), qr/\Aagent-$spawner-\d-default\z/, 'a process that a runner has started is in that of its pool';
-    like $cgroup->of(data_of($desk)->{pid}), qr/\Aagent-$spawner-\d-desk\z/, 'a runner of another pool is in another one';
-    is $cgroup->of($spawner), undef, 'the spawner is in none of them';
-    is $cgroup->of($sv->pid), undef, 'nor is the supervisor';
-    is $sv->stop, 0, 'the supervisor exits with status 0';
-    is_deeply [ $cgroup->children ], [], 'they are removed when the supervisor ends';
-    unlike $sv->log_text, qr/AGT0357/, 'no failure is logged';
+    like $cgroup->of(data_of($run)->{pid}), qr/\Aagent-$spawner-\d-default\z/, 'cgroups: a process that a runner has started is in that of its pool';
+    like $cgroup->of(data_of($desk)->{pid}), qr/\Aagent-$spawner-\d-desk\z/, 'cgroups: a runner of another pool is in another one';
+    is $cgroup->of($spawner), undef, 'cgroups: the spawner is in none of the pools';
+    is $cgroup->of($sv->pid), undef, 'cgroups: the supervisor is in none of the pools';
+    is $sv->stop, 0, 'cgroups: the supervisor exits with status 0';
+    is_deeply [ $cgroup->children ], [], 'cgroups: all are removed when the supervisor ends';
+    unlike $sv->log_text, qr/AGT0357/, 'cgroups: no failure is logged';
 };
 
 subtest 'a pool without a process has no cgroup, and what its runners left is killed' => sub {
@@ -54,10 +54,10 @@ subtest 'a pool without a process has no cgroup, and what its runners left is ki
     wait_final($run);
     wait_for('the process that a runner left to end', sub { !is_alive($left) });
     wait_for('the cgroup to be removed', sub { !grep { $_ eq $name } $cgroup->children });
-    is scalar(() = $cgroup->children), 1, 'the other pool keeps its own';
+    is scalar(() = $cgroup->children), 1, 'cgroups: that of a pool with a runner stays when another one is removed';
     wait_status(create_run({ do => 'noop' }), 'success');
-    unlike $sv->log_text, qr/AGT0357/, 'its next run makes one again';
-    is $sv->stop, 0, 'the supervisor exits with status 0';
+    unlike $sv->log_text, qr/AGT0357/, 'cgroups: the next run of a pool without one makes it again';
+    is $sv->stop, 0, 'cgroups: the supervisor exits with status 0';
 };
 
 subtest 'cgroups of a spawner that was killed are removed at the next start' => sub {
@@ -66,27 +66,27 @@ subtest 'cgroups of a spawner that was killed are removed at the next start' => 
     my $left = data_of($run)->{pid};
     kill KILL => $sv->spawner_pid;
     $sv->wait_exit;
-    is scalar(() = $cgroup->children), 2, 'they are still there';
-    is supervisor()->stop, 0, 'the next supervisor starts and ends';
+    is scalar(() = $cgroup->children), 2, 'killed spawner: its cgroups stay';
+    is supervisor()->stop, 0, 'killed spawner: the next supervisor starts and ends';
     wait_for('the process that a runner left to end', sub { !is_alive($left) });
     # It may have ended after that start.
     my $next = supervisor();
     my $spawner = $next->spawner_pid;
-    is_deeply [ grep { !/\Aagent-$spawner-/ } $cgroup->children ], [], 'those without processes are removed';
-    is $next->stop, 0, 'the supervisor exits with status 0';
+    is_deeply [ grep { !/\Aagent-$spawner-/ } $cgroup->children ], [], 'killed spawner: the next supervisor removes the cgroups without processes';
+    is $next->stop, 0, 'cgroups: the supervisor exits with status 0';
 };
 
 subtest 'runs are executed where no cgroup can be made' => sub {
     write_file("$dir/cgroup.max.descendants", '0');
     my $sv = supervisor();
     wait_all_final('success', create_run({ do => 'noop' }), create_run({ do => 'noop' }, @DESK));
-    ok $sv->wait_log(qr/AGT0357: runner \d+ could not be moved into the cgroup of deployment (?:default|desk): /), 'the failure is logged';
-    is_deeply [ $cgroup->children ], [], 'there is none';
+    ok $sv->wait_log(qr/AGT0357: runner \d+ could not be moved into the cgroup of deployment (?:default|desk): /), 'no cgroup: the failure to make one is logged';
+    is_deeply [ $cgroup->children ], [], 'no cgroup: none is left';
     write_file("$dir/cgroup.max.descendants", 'max');
     kill KILL => $sv->runner_pids;
     $sv->wait_runners(4);
-    is scalar(() = $cgroup->children), 2, 'later runners have one again';
-    is $sv->stop, 0, 'the supervisor exits with status 0';
+    is scalar(() = $cgroup->children), 2, 'no cgroup: later runners have one again';
+    is $sv->stop, 0, 'cgroups: the supervisor exits with status 0';
 };
 
 subtest 'a cgroup limits the pool' => sub {
@@ -99,8 +99,8 @@ subtest 'a cgroup limits the pool' => sub {
         $limits{ $name =~ s/.*-//r } = [ map { slurp("$dir/$name/$_") =~ s/\n\z//r } qw(memory.max pids.max cpu.max) ];
     }
     is_deeply \%limits, { default => [ 1 << 30, 'max', 'max 100000' ], desk => [ 1 << 30, 500, '150000 100000' ] },
-        'with the values of its deployment';
-    is $sv->stop, 0, 'the supervisor exits with status 0';
+        'limits: a cgroup has the values of its deployment';
+    is $sv->stop, 0, 'cgroups: the supervisor exits with status 0';
 };
 
 undef $cgroup;

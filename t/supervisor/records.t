@@ -71,32 +71,32 @@ subtest 'the next attempt of a run reads what the killed one wrote, byte for byt
     });
     $sv->wake;
     my ($get, $last, @parts) = replies_of($run);
-    is attempts_of($run), 2, 'the second attempt succeeds';
+    is attempts_of($run), 2, 'next attempt: it succeeds';
     my $tuple = $get->{result}{tuple};
-    is $tuple->{checkpoint_id}, $IDS[0], 'checkpoint.get finds it';
-    is $last->{result}{tuple}, undef, 'it is not the last one: the attempt begins without a checkpoint';
+    is $tuple->{checkpoint_id}, $IDS[0], 'next attempt: checkpoint.get finds the checkpoint of the killed one';
+    is $last->{result}{tuple}, undef, 'next attempt: the checkpoint of the killed one is not the last one of the thread';
     my $channels = $get->{result}{channels};
     is_deeply { map { $_ => $channels->{$_} } grep { defined $channels->{$_} } keys %{$channels} },
         { state => $values[0], text => $values[1], empty => $values[2],
-            list => { list => { keep => 0, items => [ $values[4], $values[0] ] } } }, 'its channels refer to the values';
+            list => { list => { keep => 0, items => [ $values[4], $values[0] ] } } }, 'next attempt: the channels refer to the values';
     is_deeply [ @{$tuple}{qw(ns parent checkpoint metadata)} ], [ @{ { put($IDS[0], undef, state => 1, text => 1, empty => 1,
-        none => 1, list => 1) } }{qw(ns parent checkpoint metadata)} ], 'it has what was put';
+        none => 1, list => 1) } }{qw(ns parent checkpoint metadata)} ], 'next attempt: the checkpoint has what was put';
     is_deeply [ sort { $a->[1] <=> $b->[1] } @{ $get->{result}{writes} } ],
-        [ [ 'task 1', -1, '__error__', undef, '~pull' ], [ 'task 1', 0, 'state', $values[3], '~pull' ] ], 'and the writes';
-    is_deeply { map { %{ $_->{blobs} } } @parts }, { map { $_ => (split /:/)[1] } @values }, 'blob.get has the values';
+        [ [ 'task 1', -1, '__error__', undef, '~pull' ], [ 'task 1', 0, 'state', $values[3], '~pull' ] ], 'next attempt: checkpoint.get has the writes';
+    is_deeply { map { %{ $_->{blobs} } } @parts }, { map { $_ => (split /:/)[1] } @values }, 'next attempt: blob.get has the values';
 };
 
 subtest 'a value of 20 MB is written and read in parts' => sub {
     my $value = '#large:msgpack:20000000';
     my @replies = replies_of(run_steps([ blob => substr($value, 1), 5 ], [ send => put($IDS[0], undef, large => $value) ],
         [ request => 'blob.get', { digests => [$value] } ]));
-    is_deeply { map { %{ $_->{blobs} } } @replies }, { $value => 'msgpack' }, 'it is the same value';
-    cmp_ok scalar @replies, '>=', 5, 'in at least as many replies as it has parts';
+    is_deeply { map { %{ $_->{blobs} } } @replies }, { $value => 'msgpack' }, 'a value of 20 MB: it is read as it was written';
+    cmp_ok scalar @replies, '>=', 5, 'a value of 20 MB: it is read in at least as many replies as it has parts';
 };
 
 subtest 'a request sees the records that the run sent before it' => sub {
     my ($get) = replies_of(run_steps([ send => put($IDS[1], undef) ], [ request => 'checkpoint.get', { ns => '' } ]));
-    is $get->{result}{tuple}{checkpoint_id}, $IDS[1], 'without a reply to the put';
+    is $get->{result}{tuple}{checkpoint_id}, $IDS[1], 'a request sees a checkpoint that the run put without ack';
 };
 
 subtest 'the reply to a record follows its commit' => sub {
@@ -104,13 +104,13 @@ subtest 'the reply to a record follows its commit' => sub {
     my $run = run_steps([ send => put($IDS[2], undef), ack => 2000 ], [ request => 'state.get' ], [ ack => 2001, writes($IDS[2]) ]);
     wait_blocked('save_batch');
     $sv->wait_log(qr/reply 1\b/);
-    unlike $sv->log_text, qr/reply 2000/, 'none while the put waits for a lock, though a request is answered';
+    unlike $sv->log_text, qr/reply 2000/, 'ack: none while the put waits for a lock, though a request is answered';
     release_lock($lock);
     $sv->wait_log(qr/reply 2000/);
     is sql("select count(*) from agent.checkpoint_snapshots where checkpoint_id = '$IDS[2]'"), 1,
-        'when it arrives, the checkpoint is visible to others';
+        'ack: when it arrives, the checkpoint is visible to others';
     wait_status($run, 'success');
-    like $sv->log_text, qr/reply 2000.*reply 2001/s, 'the next one follows';
+    like $sv->log_text, qr/reply 2000.*reply 2001/s, 'ack: that of the next record follows';
 };
 
 subtest 'requests read the thread of the run' => sub {
@@ -123,29 +123,29 @@ subtest 'requests read the thread of the run' => sub {
         [ request => 'checkpoint.get', { ns => '', thread_id => $thread, checkpoint_id => $IDS[3] } ],
         [ request => 'checkpoint.list', { ns => undef, thread_id => $thread } ],
         [ request => 'blob.get', { digests => ['#secret:bytes:20'], thread_id => $thread } ]));
-    is_deeply [ map { $_->{result}{tuple} } @replies[ 0, 1 ] ], [ undef, undef ], 'no checkpoint of another thread';
-    is_deeply $replies[2]{result}{tuples}, [], 'not in a list';
-    is $replies[3]{code}, 'not_found', 'no value of another thread';
+    is_deeply [ map { $_->{result}{tuple} } @replies[ 0, 1 ] ], [ undef, undef ], 'other threads: checkpoint.get finds no checkpoint of one';
+    is_deeply $replies[2]{result}{tuples}, [], 'other threads: checkpoint.list finds no checkpoint of one';
+    is $replies[3]{code}, 'not_found', 'other threads: blob.get finds no value of one';
 };
 
 subtest 'arguments that the database cannot read are refused' => sub {
     my @replies = replies_of(run_steps(map { [ request => @{$_} ] } [ 'checkpoint.get', { ns => '', checkpoint_id => 'x' } ],
         [ 'checkpoint.delta', { ns => '', checkpoint_id => $IDS[0], channels => 'x' } ], [ 'blob.get', { digests => 1 } ]));
-    is_deeply [ map { $_->{code} } @replies ], [ ('invalid_args') x 3 ], 'invalid_args';
+    is_deeply [ map { $_->{code} } @replies ], [ ('invalid_args') x 3 ], 'arguments that the database cannot read: invalid_args';
 };
 
 subtest 'a delta does not go on at a checkpoint that was deleted since' => sub {
     my ($reply) = replies_of(run_steps([ request => 'checkpoint.delta', { ns => '', checkpoint_id => $IDS[0], channels => ['x'] }, "$IDS[8].1.w0" ]));
-    is $reply->{code}, 'invalid_cursor', 'invalid_cursor, since it would seem to be the end';
+    is $reply->{code}, 'invalid_cursor', 'a delta at a checkpoint that was deleted: invalid_cursor, since it would seem to be the end';
 };
 
 subtest 'a run that refers to a value that its thread does not have ends in error alone' => sub {
     my $beside = run_steps([ ack => 4000, put($IDS[4], undef) ], [ request => 'checkpoint.get', { ns => '' } ]);
     my $run = run_steps([ send => put($IDS[5], undef, bad => '#absent:bytes:9') ]);
     wait_status($run, 'error');
-    is error_of($run), 'invalid_output', 'its output is refused';
-    is scalar(replies_of($beside)), 1, 'the other run of its runner ends';
-    is attempts_of($beside), 1, 'at its first attempt';
+    is error_of($run), 'invalid_output', 'an absent value: the output of the run that refers to it is refused';
+    is scalar(replies_of($beside)), 1, 'an absent value: the other run of the runner ends';
+    is attempts_of($beside), 1, 'an absent value: the other run of the runner ends at its first attempt';
 };
 
 sub expect_breach {
@@ -154,8 +154,8 @@ sub expect_breach {
         my $run = create_run({ first => [ @steps, ['mute'] ] });
         $sv->wake;
         wait_status($run, 'success');
-        is attempts_of($run), 2, 'the run succeeds at its second attempt';
-        ok $sv->wait_log(qr/AGT0332: .*$reason/), 'the reason is logged';
+        is attempts_of($run), 2, "$title: the run succeeds at its second attempt";
+        ok $sv->wait_log(qr/AGT0332: .*$reason/), "$title: the reason is logged";
     };
     return;
 }
@@ -185,8 +185,8 @@ subtest 'a runner that does not read its replies delays no other runner' => sub 
         my $run = create_run({ first => [ [ blob => substr $value, 1 ], [ ack => 6001, put($IDS[6], undef, a => $value) ],
             [ request => 'blob.get', { digests => [$value] } ] ] }, graph => 'two');
         $two->wake;
-        is_deeply [ map { %{ $_->{blobs} } } replies_of($run) ], [ $value => 'bytes' ], 'a run of the other runner reads its value';
-        is attempts_of($run), 1, 'at its first attempt';
+        is_deeply [ map { %{ $_->{blobs} } } replies_of($run) ], [ $value => 'bytes' ], 'an unread reply: a run of another runner reads its value';
+        is attempts_of($run), 1, 'an unread reply: a run of another runner ends at its first attempt';
     }
     kill KILL => $two->pid;
     sql('delete from agent.run_queue');

@@ -34,20 +34,20 @@ subtest 'a runner is replaced after its number of runs, and completes those that
     my ($gate, $own) = (make_gate(), make_gate());
     my ($old) = $sv->runner_pids;
     my @held = ($sv->start_run({ do => 'gate', path => $gate }), $sv->start_run({ do => 'gate', path => $gate }));
-    is $sv->runner_pids, 1, 'before that number there is one';
+    is $sv->runner_pids, 1, 'number of runs: before it is reached there is one runner';
     my $third = $sv->start_run({ do => 'gate', path => $own });
-    is pid_of($third), $old, 'a runner executes as many runs as its limit says';
+    is pid_of($third), $old, 'number of runs: a runner executes as many as its limit says';
     $sv->wait_runners(2);
-    like $sv->log_text, qr/AGT0358: runner $old of deployment default is replaced after 3 runs/, 'the log says why it is replaced';
+    like $sv->log_text, qr/AGT0358: runner $old of deployment default is replaced after 3 runs/, 'number of runs: the log says why a runner is replaced';
     wait_for('it to get no more runs', sub { pid_of($sv->start_run({ do => 'report' })) != $old });
     is sql("select count(*) from agent.run_queue where state = 'leased' and epoch = 1 and run_id in (" . quoted(@held, $third) . ')'),
-        3, 'its own runs go on';
+        3, 'number of runs: those of a runner that is replaced go on';
     open_gate($_) for $gate, $own;
     wait_all_final('success', @held, $third);
-    is attempts_of(@held, $third), 1, 'they are executed once';
+    is attempts_of(@held, $third), 1, 'number of runs: those of a runner that is replaced are executed once';
     wait_for('it to end', sub { !grep { $_ == $old } $sv->runner_pids });
-    unlike $sv->log_text, qr/AGT0337|AGT0374/, 'its end is not a failure';
-    is $sv->stop, 0, 'the supervisor exits with status 0';
+    unlike $sv->log_text, qr/AGT0337|AGT0374/, 'number of runs: the end of a runner that is replaced is not a failure';
+    is $sv->stop, 0, 'number of runs: the supervisor exits with status 0';
 };
 
 subtest 'a runner that asks for it is replaced, and completes those that it executes' => sub {
@@ -57,12 +57,12 @@ subtest 'a runner that asks for it is replaced, and completes those that it exec
     my $held = $sv->start_run({ do => 'gate', path => $gate, spent => 1 });
     $sv->wait_log(qr/AGT0358: runner $old of deployment default is replaced after 1 runs/);
     wait_for('it to get no more runs', sub { pid_of($sv->start_run({ do => 'report' })) != $old });
-    is run_field($held, 'finished_at is null'), 't', 'its own run goes on';
+    is run_field($held, 'finished_at is null'), 't', 'request: a run of the runner that asked goes on';
     open_gate($gate);
     wait_status($held, 'success');
-    is attempts_of($held), 1, 'it is executed once';
+    is attempts_of($held), 1, 'request: a run of the runner that asked is executed once';
     wait_for('it to end', sub { !grep { $_ == $old } $sv->runner_pids });
-    is $sv->stop, 0, 'the supervisor exits with status 0';
+    is $sv->stop, 0, 'request: the supervisor exits with status 0';
 };
 
 subtest 'runs are executed while every runner is replaced after one run' => sub {
@@ -76,10 +76,10 @@ subtest 'runs are executed while every runner is replaced after one run' => sub 
         wait_final($_) for @some;
         push @runs, @some;
     }
-    is sql("select string_agg(distinct status, ' ') from agent.runs where run_id in (" . quoted(@runs) . ')'), 'success', 'all end with success';
-    is attempts_of(@runs), 1, 'no run is executed twice';
-    unlike $sv->log_text, qr/AGT0337/, 'the next one is started without a pause';
-    is $sv->stop, 0, 'the supervisor exits with status 0';
+    is sql("select string_agg(distinct status, ' ') from agent.runs where run_id in (" . quoted(@runs) . ')'), 'success', 'every run: all end with success';
+    is attempts_of(@runs), 1, 'every run: none is executed twice';
+    unlike $sv->log_text, qr/AGT0337/, 'every run: the next runner is started without a pause';
+    is $sv->stop, 0, 'every run: the supervisor exits with status 0';
 };
 
 subtest 'of several runners one is replaced at a time' => sub {
@@ -88,16 +88,16 @@ subtest 'of several runners one is replaced at a time' => sub {
     my $gate = make_gate();
     my @runs = $sv->start_runs(3, { do => 'gate', path => $gate });
     my %pids = map { pid_of($_) => 1 } @runs;
-    is keys %pids, 3, 'each has reached its bound';
+    is keys %pids, 3, 'several runners: each has reached its bound';
     # Replacements have executed none.
     $sv->wait_runners(6);
     my @lines = $sv->log_text =~ /AGT(0330|0358)/g;
-    is "@lines", '0330 0330 0330 0358 0330 0358 0330 0358 0330', 'the next one waits until the replacement before it is ready';
+    is "@lines", '0330 0330 0330 0358 0330 0358 0330 0358 0330', 'several runners: the next one waits until the replacement before it is ready';
     open_gate($gate);
     wait_all_final('success', @runs);
-    is attempts_of(@runs), 1, 'their runs are executed once';
+    is attempts_of(@runs), 1, 'several runners: their runs are executed once';
     wait_for('the old ones to end', sub { !grep { $pids{$_} } $sv->runner_pids });
-    is $sv->stop, 0, 'the supervisor exits with status 0';
+    is $sv->stop, 0, 'several runners: the supervisor exits with status 0';
 };
 
 subtest 'a runner is replaced when its memory is above a bound' => sub {
@@ -109,11 +109,11 @@ subtest 'a runner is replaced when its memory is above a bound' => sub {
     $sv->wait_log(qr/AGT0358: runner $old of deployment default is replaced after 1 runs, with \d+ MB/);
     $sv->wait_runners(2);
     wait_for('it to get no more runs', sub { pid_of($sv->start_run({ do => 'report' })) != $old });
-    is run_field($run, 'finished_at is null'), 't', 'the run that took the memory goes on';
+    is run_field($run, 'finished_at is null'), 't', 'memory: the run that took it goes on';
     $sv->cancel($run);
     wait_status($run, 'interrupted');
     wait_for('it to end', sub { !grep { $_ == $old } $sv->runner_pids });
-    is $sv->stop, 0, 'the supervisor exits with status 0';
+    is $sv->stop, 0, 'memory: the supervisor exits with status 0';
 };
 
 subtest 'a runner that left and does not end a run is killed, though others of its runs go on' => sub {
@@ -127,11 +127,11 @@ subtest 'a runner that left and does not end a run is killed, though others of i
     wait_status($stuck, 'interrupted');
     $sv->wait_log(qr/AGT0342: runner $old did not end run $stuck/);
     wait_for('the other run to go on in another runner', sub { events_of($other) >= 4 });
-    isnt +(events_of($other))[3][1]{pid}, $old, 'it was killed';
+    isnt +(events_of($other))[3][1]{pid}, $old, 'killed runner: its other run goes on in another runner';
     open_gate($gate);
     wait_status($other, 'success');
-    is attempts_of($other), 1, 'the attempt of the other run is not counted';
-    is $sv->stop, 0, 'the supervisor exits with status 0';
+    is attempts_of($other), 1, 'killed runner: the attempt of its other run is not counted';
+    is $sv->stop, 0, 'killed runner: the supervisor exits with status 0';
 };
 
 subtest 'of two runners that leave, the one that does not end a run makes room' => sub {
@@ -142,17 +142,17 @@ subtest 'of two runners that leave, the one that does not end a run makes room' 
     wait_for('another one to get the runs', sub { pid_of($sv->start_run({ do => 'report' })) != pid_of($kept) });
     my $stuck = $sv->start_run({ do => 'stuck' });
     my $beside = $sv->start_run({ do => 'gate', path => $gate });
-    is pid_of($beside), pid_of($stuck), 'the other one executes the run that does not end, and another one';
-    isnt pid_of($stuck), pid_of($kept), 'and not the first one';
+    is pid_of($beside), pid_of($stuck), 'two that leave: one executes the run that does not end, and another one';
+    isnt pid_of($stuck), pid_of($kept), 'two that leave: the other one does not execute the run that does not end';
     $sv->cancel($stuck);
     wait_status($stuck, 'interrupted');
-    isnt pid_of($sv->start_run({ do => 'report' })), pid_of($_), 'a third one is started' for $kept, $stuck;
+    isnt pid_of($sv->start_run({ do => 'report' })), pid_of($_), 'two that leave: a third runner is started' for $kept, $stuck;
     wait_for('the run beside it to go on', sub { events_of($beside) >= 4 });
     open_gate($gate);
     wait_all_final('success', @kept, $beside);
-    is sql("select string_agg(distinct epoch::text, ' ') from agent.usage_events where run_id in (" . quoted(@kept) . ')'), 1, 'the runs of the first one go on';
-    is sql("select epoch from agent.usage_events where run_id = '$beside'"), 2, 'the run beside the one that does not end goes on elsewhere';
-    is $sv->stop, 0, 'the supervisor exits with status 0';
+    is sql("select string_agg(distinct epoch::text, ' ') from agent.usage_events where run_id in (" . quoted(@kept) . ')'), 1, 'two that leave: the runs of the one that ends its runs go on';
+    is sql("select epoch from agent.usage_events where run_id = '$beside'"), 2, 'two that leave: the run beside the one that does not end goes on elsewhere';
+    is $sv->stop, 0, 'two that leave: the supervisor exits with status 0';
 };
 
 subtest 'a runner whose replacement does not start goes on' => sub {
@@ -165,10 +165,10 @@ subtest 'a runner whose replacement does not start goes on' => sub {
     my ($old) = $sv->runner_pids;
     wait_status($sv->start_run({ do => 'report' }), 'success');
     $sv->wait_log(qr/AGT0358.*AGT0336: the spawner could not start a runner/s);
-    is pid_of($sv->start_run({ do => 'report' })), $old, 'it executes the next runs';
+    is pid_of($sv->start_run({ do => 'report' })), $old, 'no replacement: the runner executes the next runs';
     unlink $refused or die "$refused: $!\n";
     wait_for('it to get no more runs', sub { pid_of($sv->start_run({ do => 'report' })) != $old });
-    is $sv->stop, 0, 'the supervisor exits with status 0';
+    is $sv->stop, 0, 'no replacement: the supervisor exits with status 0';
 };
 
 done_testing;
