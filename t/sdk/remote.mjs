@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { collect, say, scenario } from './tap.mjs';
+import { collect, connect, say, scenario, until } from './tap.mjs';
 
 // Those of the application.
 const require = createRequire(path.join(process.argv[2], 'remote.cjs'));
@@ -29,6 +29,11 @@ function parentOf(graphId, schema = Notes) {
     return { parent, remote, config: { configurable: { thread_id: randomUUID() } } };
 }
 
+// RemoteGraph leaves the stream at an interrupt, before its run has ended: until then another one is refused.
+function runEnded({ configurable }) {
+    return until(async () => (await connect().threads.get(configurable.thread_id)).status !== 'busy');
+}
+
 each('streams', async (t, graph) => {
     const { parent, config } = parentOf(graph('stream'), MessagesAnnotation);
     const parts = await collect(await parent.stream(say('Look!'), {
@@ -49,12 +54,14 @@ each('interrupts', async (t, graph) => {
     t.is([state.next, state.tasks[0].interrupts[0].value], [['remote'], 'how many?'], 'the graph stops at the node');
     const inside = await remote.getState(config, { subgraphs: true });
     t.is([inside.next, inside.tasks[0].interrupts[0].value], [['level'], 'how many?'], "the state of the remote graph has the interrupt");
+    await runEnded(config);
     t.is((await remote.invoke(new Command({ resume: 6 }), config)).n, 7, 'an answer resumes it');
 });
 
 each('states', async (t, graph) => {
     const { remote, config } = parentOf(graph('steps'));
     t.is((await t.errorOf(remote.invoke({ notes: [] }, config)))?.name, 'GraphInterrupt', 'a breakpoint of the remote graph interrupts the caller');
+    await runEnded(config);
     const state = await remote.getState(config);
     t.is([state.values.notes, state.next], [['one', 'two'], ['three']], 'its state at a breakpoint');
     await remote.updateState(config, { notes: ['by hand'] }, 'two');

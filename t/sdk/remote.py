@@ -11,7 +11,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.pregel.remote import RemoteException, RemoteGraph
 from langgraph.types import Command
 from languages import each
-from tap import SERVER_URL, say
+from tap import SERVER_URL, connect, say, until
 from typing_extensions import TypedDict
 
 
@@ -25,6 +25,14 @@ def parent_of(name, schema=Notes):
     remote = RemoteGraph(name, url=SERVER_URL)
     parent = StateGraph(schema).add_node("remote", remote).add_edge(START, "remote").compile(checkpointer=InMemorySaver())
     return parent, remote, {"configurable": {"thread_id": str(uuid4())}}
+
+
+async def run_ended(config):
+    """RemoteGraph leaves the stream at an interrupt, before its run has ended: until then another one is refused."""
+    async def is_over():
+        return (await connect().threads.get(config["configurable"]["thread_id"]))["status"] != "busy"
+
+    await until(is_over)
 
 
 @each("RemoteGraph: streams")
@@ -48,10 +56,12 @@ async def _(t, graph):
     t.equal([state.next, [one.value for one in state.interrupts]], [("remote",), ["how many?"]], "the graph stops at the node")
     state = await remote.aget_state(config, subgraphs=True)
     t.equal([state.next, state.tasks[0].interrupts[0].value], [("level",), "how many?"], "the state of the remote graph has the interrupt")
+    await run_ended(config)
     values = await remote.ainvoke(Command(resume=6), config)
     t.equal(values["n"], 7, "an answer resumes it")
     _, remote, config = parent_of(graph("questions"))
     await remote.ainvoke({"notes": []}, config)
+    await run_ended(config)
     asked = (await remote.aget_state(config)).interrupts
     values = await remote.ainvoke(Command(resume={one.id: one.value["for"] for one in asked}), config)
     t.equal(sorted(values["notes"]), ["blue: blue", "green: green", "red: red"], "several answers")
@@ -61,6 +71,7 @@ async def _(t, graph):
 async def _(t, graph):
     _, remote, config = parent_of(graph("steps"))
     await remote.ainvoke({"notes": []}, config)
+    await run_ended(config)
     state = await remote.aget_state(config)
     t.equal([state.values["notes"], state.next], [["one", "two"], ("three",)], "its state at a breakpoint")
     written = await remote.aupdate_state(config, {"notes": ["by hand"]}, as_node="two")
