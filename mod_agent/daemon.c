@@ -35,6 +35,8 @@
 #include <mpm_common.h>
 #include <unixd.h>
 
+#include "config/capacity.h"
+#include "config/dbd.h"
 #include "pools.h"
 #include "private.h"
 
@@ -329,6 +331,21 @@ static void set_user(agent_supervisor_config_t *supervisor)
     supervisor->gid = is_root ? ap_unixd_config.group_id : (gid_t)-1;
 }
 
+/* Unknown with an AgentDatabase of its own: requests may have a pooler. */
+static void fill_connections(agent_supervisor_config_t *supervisor,
+                             const agent_server_config_t *config,
+                             apr_pool_t *pool)
+{
+    int most = agent_dbd_max(pool);
+    int size = agent_config_pool_size(config, most);
+
+    if (agent_dbd_is_shared(config, pool)) {
+        supervisor->children = agent_capacity_children();
+        supervisor->child_connections = agent_capacity_child_connections(
+            size < most ? size : most);
+    }
+}
+
 static void fill_supervisor(daemon_t *daemon,
                             const agent_server_config_t *config,
                             const char *conninfo, const int *life_fds)
@@ -337,6 +354,7 @@ static void fill_supervisor(daemon_t *daemon,
     int log_fd = STDERR_FILENO;
 
     supervisor->conninfo = conninfo;
+    fill_connections(supervisor, config, daemon->pconf);
     supervisor->node_name = agent_config_node(config, daemon->pconf);
     set_user(supervisor);
     supervisor->drain_timeout = agent_config_drain_timeout(config);

@@ -121,6 +121,16 @@ int agent_capacity_waiters_per_address(const agent_server_config_t *config,
                                                     : LEAST_PER_ADDRESS;
 }
 
+int agent_capacity_children(void)
+{
+    return query_mpm(AP_MPMQ_MAX_DAEMONS, 1);
+}
+
+int agent_capacity_child_connections(int size)
+{
+    return at_most(size, get_threads()) + 1;
+}
+
 int agent_capacity_turn_connections(int size)
 {
     return size > 1 ? size / 2 : 1;
@@ -208,7 +218,7 @@ apr_int64_t agent_capacity_body_bytes(void)
  * No new child can be started without a free slot. */
 static void check_slots(server_rec *server)
 {
-    int children = query_mpm(AP_MPMQ_MAX_DAEMONS, 1);
+    int children = agent_capacity_children();
     int slots = query_mpm(AP_MPMQ_HARD_LIMIT_DAEMONS, children);
 
     if (slots < 2 * children) {

@@ -25,6 +25,14 @@ int agent_capacity_body_waiters(const agent_server_config_t *config);
 int agent_capacity_waiters_per_address(const agent_server_config_t *config,
                                        int slots);
 
+/* Returns how many children serve requests: those of old generations are
+ * others. */
+int agent_capacity_children(void);
+
+/* Returns how many database connections a child may open with a pool of `size`:
+ * one for each thread, and the one that listens. */
+int agent_capacity_child_connections(int size);
+
 /* Returns how many of the child's `size` database connections the turns of
  * waiting requests may use at the same time: half of them. */
 int agent_capacity_turn_connections(int size);

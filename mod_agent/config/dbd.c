@@ -2,6 +2,7 @@
 /* Reads mod_dbd's directives; see dbd.h. */
 #include "dbd.h"
 
+#include <string.h>
 #include <strings.h>
 
 #include <apr_strings.h>
@@ -41,6 +42,14 @@ const char *agent_dbd_conninfo(const agent_server_config_t *config,
                                apr_pool_t *pool)
 {
     return config->database != NULL ? config->database : read_params(pool);
+}
+
+bool agent_dbd_is_shared(const agent_server_config_t *config, apr_pool_t *pool)
+{
+    const char *params = read_params(pool);
+
+    return config->database == NULL
+        || (params != NULL && strcmp(config->database, params) == 0);
 }
 
 const char *agent_dbd_plain_params(apr_pool_t *pool)

@@ -19,6 +19,10 @@ const char *agent_dbd_conninfo(const agent_server_config_t *config,
  * nothing else; NULL where mod_dbd also executes DBDInitSQL on it. */
 const char *agent_dbd_plain_params(apr_pool_t *pool);
 
+/* Whether the connections of requests and the others have the same connection
+ * string. */
+bool agent_dbd_is_shared(const agent_server_config_t *config, apr_pool_t *pool);
+
 /* Returns DBDMax, or mod_dbd's default. */
 int agent_dbd_max(apr_pool_t *pool);
 

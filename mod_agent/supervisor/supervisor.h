@@ -21,6 +21,9 @@
 /* Seconds of a worker's lease in the database. */
 #define AGENT_SUPERVISOR_LEASE_SEC 20
 
+/* Connections to the database that a supervisor opens. */
+#define AGENT_SUPERVISOR_CONNECTIONS 2
+
 /* Timeouts; 0: the default. Only tests and very slow machines need others. */
 typedef struct agent_supervisor_timing_t {
     /* Between two pings of a runner (10 s), and for its pong (15 s). */
@@ -72,6 +75,10 @@ typedef struct agent_webhook_config_t {
 typedef struct agent_supervisor_config_t {
     /* libpq's connection string. */
     const char *conninfo;
+    /* Children of httpd, and the connections that each may open to the same
+     * database; 0: not known. */
+    int children;
+    int child_connections;
     /* Names this host among those that share the database. */
     const char *node_name;
     /* User of the supervisor; (uid_t)-1: unchanged. */

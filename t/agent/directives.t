@@ -434,7 +434,8 @@ my $server = AgentTest::Server->new(config => AgentTest::Server::shared_config()
     . qq(</Location>\n<Location "/deep/small">\nAgentPrefix /deep/small\n)
     . qq(AgentMaxBody 1024\n</Location>\n<Location "/deep/limited">\n)
     . qq(AgentPrefix /deep/limited\nLimitRequestBody 200\n</Location>\n)
-    . qq(<Location "/deep odd">\nAgentPrefix "/deep odd"\n</Location>\n));
+    . qq(<Location "/deep odd">\nAgentPrefix "/deep odd"\n</Location>\n)
+    . "ThreadsPerChild 40\nMaxRequestWorkers 400\nDBDMax 50\n");
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 
@@ -469,6 +470,8 @@ is $record->{status}, 'error',
     'directives: a model that is unreachable ends the run in error';
 like $record->{error}{message}, qr/127\.0\.0\.1/,
     'directives: the error of an unreachable model names its address';
+like $server->error_log, qr/AGT0317: max_connections: expected room for the 412 connections .* \(10 children with 41 each, .* got \d+: lower DBDMax/,
+    'directives: more database connections of all children than max_connections are warned of at start';
 unlike $server->error_log, qr/secret-key-of-the-test/,
     'directives: the key of a model is not in the log';
 $client->delete("/threads/$thread");

@@ -265,6 +265,23 @@ subtest "settings of the role do not apply to the supervisor" => sub {
     sql('alter role agent in database agent reset all');
 };
 
+subtest 'connections that the database has no room for are warned of at the first connection' => sub {
+    my ($max, $reserved) = map { sql("show $_") } qw(max_connections superuser_reserved_connections);
+    my $room = $max - $reserved;
+    my %sizes = (enough => $room - 2, 'too many' => $room - 1);
+    for my $title (sort keys %sizes) {
+        my $sv = TestSupervisor->start($pg, children => 1, child_connections => $sizes{$title});
+        $sv->wait_ready;
+        sql($TERMINATE);
+        $sv->wait_log(qr/AGT0312/);
+        is_deeply [ $sv->log_text =~ /AGT0317: (.*)/g ], $title eq 'enough' ? [] : [
+            "max_connections: expected room for the @{[$room + 1]} connections that this httpd may open (1 children "
+            . "with @{[$room - 1]} each, of which 1 listens, and 2 of the supervisor), got $room: lower DBDMax, or raise max_connections" ],
+            "connections: $title";
+        is $sv->stop, 0, "connections: $title: the supervisor exits with status 0";
+    }
+};
+
 subtest 'a database without the schema is logged, and the supervisor continues to try' => sub {
     sql('create database empty');
     (my $conninfo = $pg->conninfo) =~ s/dbname=agent/dbname=empty/;

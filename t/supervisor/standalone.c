@@ -12,13 +12,14 @@
  * runner_memory (bytes), runner_files, runner_processes, runner_idle_ms,
  * runner_busy_ms, runner_uid, runner_gid (runner and these also in
  * pools.DEPLOYMENT, which may have directory, and environment, an array of
- * texts), lease_sec, retention_days, drain_timeout_ms,
- * cgroup (a directory), and also in pools.DEPLOYMENT cgroup_memory,
- * cgroup_processes, cgroup_cpu_percent, run_timeout_ms, store_ttl_ms,
- * timing_ms (ping_interval, ping_timeout, ready_timeout, cancel_grace,
- * recycle_grace, trial, renew, stop, kill, statement, credit), uid, gid,
- * life_fd (an inherited descriptor), wake (path of a datagram socket to make),
- * webhooks (allow, deny and ports: arrays of texts; key: base64; timeout_ms).
+ * texts), children, child_connections, lease_sec, retention_days,
+ * drain_timeout_ms, cgroup (a directory), and also in pools.DEPLOYMENT
+ * cgroup_memory, cgroup_processes, cgroup_cpu_percent, run_timeout_ms,
+ * store_ttl_ms, timing_ms (ping_interval, ping_timeout, ready_timeout,
+ * cancel_grace, recycle_grace, trial, renew, stop, kill, statement, credit),
+ * uid, gid, life_fd (an inherited descriptor), wake (path of a datagram socket
+ * to make), webhooks (allow, deny and ports: arrays of texts; key: base64;
+ * timeout_ms).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -267,6 +268,9 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     fill_pools(config, json, pool);
     config->cgroup = agent_json_string(json, "cgroup", NULL);
     config->drain_timeout = get_ms(json, "drain_timeout_ms", 180000);
+    config->children = (int)agent_json_integer(json, "children", 0);
+    config->child_connections = (int)agent_json_integer(json,
+                                                        "child_connections", 0);
     config->lease_sec = (int)agent_json_integer(json, "lease_sec", 20);
     config->event_retention_days = (int)agent_json_integer(json,
                                                            "retention_days", 2);

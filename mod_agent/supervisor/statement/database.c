@@ -93,9 +93,12 @@ static void fail_connect(agent_database_t *database, const char *reason)
     disconnect(database);
 }
 
-/* unsafe: settings with which a crash loses commits; NULL: none. */
-static void finish_connect(agent_database_t *database, const char *unsafe)
+static void finish_connect(agent_database_t *database,
+                           const agent_db_result_t *result)
 {
+    const agent_database_facts_t facts = {
+        .unsafe = agent_db_value(result, 0, 0),
+        .connections = agent_db_integer(result, 0, 1, 0)};
     bool is_first = !database->was_connected;
 
     if (!is_first) {
@@ -106,8 +109,17 @@ static void finish_connect(agent_database_t *database, const char *unsafe)
     database->events = EPOLLIN;
     database->failed_connects = 0;
     database->was_connected = true;
-    database->settings.on_connected(database->settings.part, is_first, unsafe);
+    database->settings.on_connected(database->settings.part, is_first, &facts);
 }
+
+/* reserved_connections: since PostgreSQL 16. */
+#define CONNECTIONS_SQL                                                        \
+    "pg_catalog.current_setting('max_connections')::pg_catalog.int4 "          \
+    "operator(pg_catalog.-) "                                                  \
+    "pg_catalog.current_setting('superuser_reserved_connections')"             \
+    "::pg_catalog.int4 operator(pg_catalog.-) "                                \
+    "coalesce(pg_catalog.current_setting('reserved_connections', true), '0')"  \
+    "::pg_catalog.int4"
 
 static const agent_statement_t set_limits = {
     .name = "agent_set_limits",
@@ -117,7 +129,7 @@ static const agent_statement_t set_limits = {
            "' = off'), ', ' order by name) from pg_catalog.pg_settings where "
            "setting operator(pg_catalog.=) 'off' and name "
            "operator(pg_catalog.=) any ('{fsync, full_page_writes, "
-           "synchronous_commit}')), " AGENT_DB_SESSION_SQL
+           "synchronous_commit}')), " CONNECTIONS_SQL ", " AGENT_DB_SESSION_SQL
            "pg_catalog.set_config('statement_timeout', $1, false), "
            "pg_catalog.set_config('lock_timeout', '0', false), "
            "pg_catalog.set_config('idle_session_timeout', '0', false)"};
@@ -219,7 +231,7 @@ static void take_result(agent_database_t *database,
         database->operation->receive(database->part, result);
         return;
     }
-    finish_connect(database, agent_db_value(result, 0, 0));
+    finish_connect(database, result);
 }
 
 static void step_receive(agent_database_t *database)

@@ -31,11 +31,17 @@ typedef enum agent_failure_t {
 /* Whether the same statement may succeed later: RETRY or SETUP. */
 bool agent_failure_is_transient(agent_failure_t failure);
 
+/* Reported by a database when it is connected: its settings with which a crash
+ * loses commits, or NULL, and the connections that it accepts. */
+typedef struct agent_database_facts_t {
+    const char *unsafe;
+    apr_int64_t connections;
+} agent_database_facts_t;
+
 typedef struct agent_database_t agent_database_t;
 
 typedef struct agent_operation_t {
-    /* For the log. */
-    const char *name;
+    const char *name; /* for the log */
     /* When it is due; AGENT_CLOCK_NEVER: not now. part: as given to
      * agent_database_add(), in all four. */
     apr_time_t (*due)(void *part);
@@ -67,9 +73,9 @@ typedef struct agent_database_settings_t {
      * not to have been executed. */
     apr_interval_time_t statement_limit;
     apr_interval_time_t timeout;
-    /* Called when it is connected, for the first time or again. unsafe:
-     * settings with which a crash of the database loses commits; NULL: none. */
-    void (*on_connected)(void *part, bool is_first, const char *unsafe);
+    /* Called each time when it is connected. */
+    void (*on_connected)(void *part, bool is_first,
+                         const agent_database_facts_t *facts);
     void *part;
 } agent_database_settings_t;
 
@@ -85,14 +91,12 @@ typedef struct agent_database_entry_t {
 struct agent_database_t {
     agent_context_t *context;
     agent_database_settings_t settings;
-    /* In the order in which they were added. */
-    agent_database_entry_t entries[AGENT_OPERATION_MAX];
+    agent_database_entry_t entries[AGENT_OPERATION_MAX]; /* as added */
     int count;
     agent_database_state_t state;
     agent_db_t *db;
-    /* Lives as long as the connection. */
+    /* They live as long as the connection, and as a statement. */
     apr_pool_t *pool;
-    /* Lives as long as a statement. */
     apr_pool_t *scratch;
     /* EPOLLIN and EPOLLOUT: its descriptor is waited for. */
     uint32_t events;

@@ -21,20 +21,50 @@ static void delay_sweep(agent_worker_t *worker)
                                             SWEEP_AFTER_CONNECT);
 }
 
-void agent_worker_on_connected(void *part, bool is_first, const char *unsafe)
+/* Logged once: it is the operator's choice, but guarantees depend on it. */
+static void warn_of_settings(const agent_context_t *context, const char *unsafe)
 {
-    agent_worker_t *worker = part;
-
-    if (!is_first) {
-        delay_sweep(worker);
-    }
-    else if (unsafe != NULL) {
-        /* Logged once: it is the operator's choice, but guarantees depend on
-         * it. */
-        agent_report_write(worker->context, AGENT_LOG_WARNING, "AGT0316", 0,
+    if (unsafe != NULL) {
+        agent_report_write(context, AGENT_LOG_WARNING, "AGT0316", 0,
                            "a crash of the database may lose runs that were "
                            "acknowledged: %s",
                            unsafe);
+    }
+}
+
+/* Without this warning a client's 503 would be the first to tell, under load.
+ */
+static void warn_of_connections(const agent_context_t *context,
+                                apr_int64_t most)
+{
+    int children = context->config->children;
+    int each = context->config->child_connections;
+    apr_int64_t sum = (apr_int64_t)children * each
+        + AGENT_SUPERVISOR_CONNECTIONS;
+
+    if (children > 0 && sum > most) {
+        agent_report_write(context, AGENT_LOG_WARNING, "AGT0317", 0,
+                           "max_connections: expected room for the %ld "
+                           "connections that this httpd may open (%d children "
+                           "with %d each, of which 1 listens, and %d of the "
+                           "supervisor), got %ld: lower DBDMax, or raise "
+                           "max_connections",
+                           (long)sum, children, each,
+                           AGENT_SUPERVISOR_CONNECTIONS, (long)most);
+    }
+}
+
+void agent_worker_on_connected(void *part, bool is_first,
+                               const agent_database_facts_t *facts)
+{
+    agent_worker_t *worker = part;
+
+    if (is_first) {
+        warn_of_settings(worker->context, facts->unsafe);
+        warn_of_connections(worker->context, facts->connections);
+    }
+    else {
+        delay_sweep(worker);
     }
     worker->renew_at = worker->context->now;
     /* A crash of the database may have undone the last claims. */
@@ -43,7 +73,7 @@ void agent_worker_on_connected(void *part, bool is_first, const char *unsafe)
 }
 
 void agent_worker_on_bulk_connected(void *part, bool is_first,
-                                    const char *unsafe)
+                                    const agent_database_facts_t *facts)
 {
     agent_worker_t *worker = part;
 

@@ -106,9 +106,10 @@ static inline bool agent_worker_is_live(const agent_worker_t *worker)
 /* Called when the first connection, or the second one, is up. On the first one
  * a renewal, a check and a claim are due at once. After a reconnect of either
  * the sweep is delayed. */
-void agent_worker_on_connected(void *part, bool is_first, const char *unsafe);
+void agent_worker_on_connected(void *part, bool is_first,
+                               const agent_database_facts_t *facts);
 void agent_worker_on_bulk_connected(void *part, bool is_first,
-                                    const char *unsafe);
+                                    const agent_database_facts_t *facts);
 
 /* Stops or kills the runners when the lease is about to expire; each second. */
 void agent_worker_tick(agent_worker_t *worker);
