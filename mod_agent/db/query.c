@@ -363,6 +363,19 @@ apr_status_t agent_db_query(agent_db_result_t **result, agent_db_t *db,
     return rv;
 }
 
+/* Only a code that is unknown is a cause: the log has the code of others. */
+static apr_status_t fail_code(const char *code, const char *detail,
+                              agent_error_t **err, apr_pool_t *pool)
+{
+    agent_error_id_t id = agent_error_from_code(code ? code : "");
+
+    return agent_error_set(err, id, detail,
+                           id != AGENT_E_INTERNAL ? NULL
+                               : code != NULL     ? code
+                                              : "a function returned no code",
+                           pool);
+}
+
 apr_status_t agent_db_read_code(const char **body,
                                 const agent_db_result_t *result,
                                 agent_error_t **err, apr_pool_t *pool)
@@ -381,6 +394,5 @@ apr_status_t agent_db_read_code(const char **body,
     if (code != NULL && strcmp(code, "waiting") == 0) {
         return APR_EAGAIN;
     }
-    return agent_error_set(err, agent_error_from_code(code ? code : ""), *body,
-                           code, pool);
+    return fail_code(code, *body, err, pool);
 }

@@ -235,6 +235,8 @@ subtest 'state: without a free runner an update ends with 503 after AgentCallTim
         detail => 'No runner was free to answer within 1 s; nothing was changed.' } ],
         'an update without a free runner is 503 no_runner';
     is thread_status($thread), 'idle', 'the thread is idle after no runner was free';
+    like $server->error_log, qr/AGT0102: POST \S+: no_runner: No runner was free to answer within 1 s; nothing was changed\.$/m,
+        'the error log has its code once, and the detail';
     $gate->open;
     $client->join_run($run);
     isnt contents($thread)->[-1], 'late', 'it is not applied later';
