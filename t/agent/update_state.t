@@ -109,7 +109,8 @@ subtest 'state: updates that are refused change nothing' => sub {
     };
     $check->('an unknown thread', update($missing, values => {}), 404, 'thread_not_found');
     my $new = $client->new_thread;
-    $check->('a thread without a graph', update($new, values => {}), 400, 'no_graph', qr/\AThread $new has no graph ID\z/);
+    $check->('a thread without a graph', update($new, values => {}), 400, 'no_graph',
+        qr/\AThread $new has no graph ID: create a run first, or set graph_id in its metadata\.\z/);
     $check->('a graph that nobody executes', update($client->create_thread(metadata => { graph_id => 'x' })->{thread_id}, values => {}),
         404, 'graph_not_found');
     $check->('an unknown node', update($thread, values => {}, as_node => 'nope'), 422, 'update_refused',
@@ -234,9 +235,9 @@ subtest 'state: without a free runner an update ends with 503 after AgentCallTim
     is_deeply [ $answer->{status}, $answer->{json} ], [ 503, { code => 'no_runner',
         detail => 'No runner was free to answer within 1 s; nothing was changed.' } ],
         'an update without a free runner is 503 no_runner';
-    is thread_status($thread), 'idle', 'the thread is idle after no runner was free';
     like $server->error_log, qr/AGT0102: POST \S+: no_runner: No runner was free to answer within 1 s; nothing was changed\.$/m,
         'the error log has its code once, and the detail';
+    is thread_status($thread), 'idle', 'the thread is idle after no runner was free';
     $gate->open;
     $client->join_run($run);
     isnt contents($thread)->[-1], 'late', 'it is not applied later';

@@ -145,7 +145,8 @@ subtest 'the end of a thread has no run while a call is active' => sub {
 subtest 'what a call needs before it is made' => sub {
     is +(update(AgentSQL::uuid()))[0], 'thread_not_found', 'an unknown thread cannot be updated';
     my $thread = $play->thread;
-    is_deeply [ (update($thread))[ 0, 1 ] ], [ 'no_graph', "Thread $thread has no graph ID" ], 'a thread without a graph';
+    is_deeply [ (update($thread))[ 0, 1 ] ], [ 'no_graph',
+        "Thread $thread has no graph ID: create a run first, or set graph_id in its metadata." ], 'a thread without a graph';
     is +(update($play->thread(metadata => { graph_id => 'nobody' })))[0], 'graph_not_found', 'a graph that nobody executes';
     my ($named) = $play->thread(metadata => { graph_id => 'agent' });
     my ($code, undef, $call) = update($named);
@@ -248,7 +249,9 @@ subtest 'a thread is created with the state that its graph makes of supersteps' 
     ($code, $body) = create(thread_id => $thread, if_exists => 'do_nothing');
     is_deeply [ $code, $body->{thread_id} ], [ 'ok', $thread ], 'do_nothing returns the thread as it is';
     is $session->extra // '', '', 'do_nothing makes no call';
-    is +(create(metadata => {}))[0], 'no_graph', 'supersteps need a graph';
+    ($code, $body) = create(metadata => {});
+    is $code, 'no_graph', 'supersteps need a graph';
+    like $body, qr/ has no graph ID: supersteps need graph_id in its metadata\.\z/, 'supersteps: the error says where it is set';
     my ($wrong, undef, $none) = create(metadata => { graph_id => 'nobody' });
     is $wrong, 'graph_not_found', 'a graph that nobody executes';
     is +($play->api('get_thread', $none))[0], 'thread_not_found', 'supersteps of an unserved graph leave no thread';

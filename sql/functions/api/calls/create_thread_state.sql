@@ -35,7 +35,7 @@ begin
     body := null;
     if v_graph_id is null then
         code := 'no_graph';
-        body := format('Thread %s has no graph ID', p_thread_id);
+        body := format('Thread %s has no graph ID: supersteps need graph_id in its metadata.', p_thread_id);
     elsif not agent.is_graph_served(p_deployment_id, v_graph_id) then
         code := 'graph_not_found';
     end if;
