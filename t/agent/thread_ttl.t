@@ -39,6 +39,13 @@ subtest 'the ttl of a request counts, as the SDKs send it and as a number' => su
     is minutes($thread), 5, 'ttl: it is stronger than AgentThreadTTL';
     is $client->request('PATCH', "/threads/$thread", { ttl => { ttl => 7, strategy => 'delete' } })->{status}, 200, 'ttl: an update is accepted';
     is minutes($thread), 7, 'ttl: an update replaces it';
+    for my $none (undef, { ttl => undef }) {
+        my $exempt = create()->{json}{thread_id};
+        is minutes($exempt), 90, 'ttl: a thread that has AgentThreadTTL';
+        is $client->request('PATCH', "/threads/$exempt", { ttl => $none })->{status}, 200, 'ttl null: an update is accepted';
+        is minutes($exempt), undef, 'ttl null: an update exempts the thread from AgentThreadTTL';
+        is minutes(create({ ttl => $none })->{json}{thread_id}), 90, 'ttl null: a new thread has AgentThreadTTL';
+    }
     my $copy = $client->post("/threads/$thread/copy", {})->{json}{thread_id};
     is minutes($copy), 7, 'ttl: a copy has it too';
 };

@@ -190,6 +190,30 @@ subtest 'an update of a thread sets its ttl, and its time begins' => sub {
     is_deleted_at($temporary, '21:21:59', '21:22:00', 'a temporary thread has 120 seconds');
 };
 
+subtest 'an update with a ttl without minutes ends it: the thread is kept' => sub {
+    for my $ttl (undef, { ttl => undef }, {}) {
+        my $title = AgentSQL::encode({ ttl => $ttl });
+        at('21:30:00');
+        my $thread = $play->thread_with('10 min');
+        is +($play->api('update_thread', $thread, $title))[0], 'ok', $title;
+        is ttl_of($thread), undef, "$title: it has none, nor that of the server";
+        is $session->value("select count(*) from agent.thread_expiries where thread_id = '$thread'"), 0, "$title: nor a time of its end";
+        $play->run($thread);
+        execute();
+        at('23:59:00');
+        ok is_there($thread), "$title: it is kept, also after a run";
+    }
+    at('21:30:00');
+    my ($temporary) = $play->stateless;
+    $play->api('update_thread', $temporary, '{"ttl":null}');
+    execute();
+    is_deleted_at($temporary, '21:31:59', '21:32:00', 'a temporary thread keeps its 120 seconds');
+    my $waiting = ($play->stateless)[0];
+    execute();
+    $play->api('update_thread', $waiting, '{"ttl":null}');
+    is_deleted_at($waiting, '21:33:59', '21:34:00', 'a temporary thread whose run has ended keeps them too');
+};
+
 subtest 'a copy has the ttl of the thread, and a time of its own' => sub {
     at('22:00:00');
     my $thread = $play->thread(ttl => 10);

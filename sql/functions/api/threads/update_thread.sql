@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- PATCH /threads/{thread_id}: members of metadata replace those of the thread, which keeps the others; a ttl replaces
--- that of the thread, and its time begins. A temporary thread has none.
+-- that of the thread, and its time begins; without minutes (null, or an object without them) the thread has none, and
+-- is kept until a client deletes it. A temporary thread has none.
 -- Returns: ok with the thread record and its cursor, as agent.get_thread; thread_not_found; invalid_value when the
 --          metadata would have more than 64 members of clients.
 -- Locks:   the thread, then its expiry.
@@ -18,13 +19,14 @@ set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode 
 as $function$
 declare
     v_ttl   constant interval := agent.read_ttl(p_request -> 'ttl', null);
+    v_ends  constant boolean := p_request -> 'ttl' is not null and v_ttl is null;
     v_now   constant timestamptz := agent.now();
     -- A JSON null counts as absent.
     v_given jsonb := coalesce(nullif((p_request -> 'metadata')::jsonb, 'null'), '{}');
 begin
     update agent.threads t
        set metadata = t.metadata || v_given,
-           ttl = case when not t.temporary then coalesce(v_ttl, t.ttl) end,
+           ttl = case when not t.temporary and not v_ends then coalesce(v_ttl, t.ttl) end,
            updated_at = v_now
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id
@@ -43,6 +45,14 @@ begin
            and v_ttl is not null
             on conflict (deployment_id, thread_id) do update
            set expires_at = excluded.expires_at;
+        delete from agent.thread_expiries e
+         using agent.threads t
+         where v_ends
+           and e.deployment_id = p_deployment_id
+           and e.thread_id = p_thread_id
+           and t.deployment_id = e.deployment_id
+           and t.thread_id = e.thread_id
+           and not t.temporary;
     elsif exists (
         select from agent.threads t
          where t.deployment_id = p_deployment_id
