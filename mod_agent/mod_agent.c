@@ -147,6 +147,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
         return refuse_start(server, problem);
     }
     agent_effect_check(config, server, ptemp);
+    agent_runner_settings_warn(config, server);
     if (config->graphs->nelts == 0) {
         return OK;
     }

@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+#include "../private.h"
 #include "effect.h"
 #include "graph.h"
 
@@ -145,4 +146,49 @@ const char *agent_runner_settings_check(const agent_server_config_t *config,
         }
     }
     return NULL;
+}
+
+/* Whether a graph before that one is of its host. */
+static bool is_of_earlier_host(const agent_server_config_t *config, int number)
+{
+    for (int i = 0; i < number; i++) {
+        if (agent_graph_get(config, i)->server
+            == agent_graph_get(config, number)->server) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void warn_of_recycling(const agent_server_config_t *config,
+                              const server_rec *host, server_rec *server)
+{
+    const ap_directive_t *recycle = agent_effect_find(
+        config, host, "AgentRunnerRecycleMemory");
+    const ap_directive_t *memory = agent_effect_find(config, host,
+                                                     "AgentRunnerMemory");
+
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                 AGENT_LOGNO(0448) "AgentRunnerRecycleMemory: expected less "
+                                   "than AgentRunnerMemory (%s), got '%s' at "
+                                   "%s:%d: runners are killed before they are "
+                                   "replaced",
+                 memory != NULL ? memory->args : "1G by default", recycle->args,
+                 recycle->filename, recycle->line_num);
+}
+
+void agent_runner_settings_warn(const agent_server_config_t *config,
+                                server_rec *server)
+{
+    /* Bounded: the hosts with graphs. */
+    for (int i = 0; i < config->graphs->nelts; i++) {
+        const server_rec *host = agent_graph_get(config, i)->server;
+        agent_runner_settings_t settings = get_of_host(host);
+
+        if (settings.recycle_memory > 0 && settings.memory > 0
+            && settings.recycle_memory >= settings.memory
+            && !is_of_earlier_host(config, i)) {
+            warn_of_recycling(config, host, server);
+        }
+    }
 }

@@ -54,4 +54,9 @@ agent_runner_settings_t agent_runner_settings_get(
 const char *agent_runner_settings_check(
     const struct agent_server_config_t *config, apr_pool_t *pool);
 
+/* Warns of each host with graphs whose runners are killed for their memory
+ * before they are replaced for it. */
+void agent_runner_settings_warn(const struct agent_server_config_t *config,
+                                server_rec *server);
+
 #endif

@@ -48,7 +48,23 @@ bool agent_header_read_pattern(agent_header_pattern_t *out, const char *text)
     out->is_prefix = out->name[out->length] == '*';
     return out->name[out->length + (out->is_prefix ? 1 : 0)] == '\0'
         && out->length <= NAME_MAX_BYTES && (out->is_prefix || out->length > 0)
-        && (out->is_prefix || out->is_excluded || !is_reserved(out->name));
+        && (out->is_excluded || !is_reserved(out->name));
+}
+
+bool agent_header_is_credential(const agent_header_pattern_t *pattern)
+{
+    return !pattern->is_excluded && !pattern->is_prefix
+        && is_credential(pattern->name);
+}
+
+bool agent_header_is_hidden(const agent_header_pattern_t *pattern,
+                            const agent_header_pattern_t *by)
+{
+    return by->is_excluded && !pattern->is_excluded
+        && strncasecmp(pattern->name, by->name, by->length) == 0
+        && (by->is_prefix
+                ? pattern->length >= by->length
+                : !pattern->is_prefix && pattern->length == by->length);
 }
 
 static bool matches(const agent_header_pattern_t *pattern, const char *name)

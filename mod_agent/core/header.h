@@ -23,6 +23,13 @@ typedef struct agent_header_pattern_t {
  * selects. */
 bool agent_header_read_pattern(agent_header_pattern_t *out, const char *text);
 
+/* Whether it selects a header that carries credentials. */
+bool agent_header_is_credential(const agent_header_pattern_t *pattern);
+
+/* Whether `by` excludes all that the pattern selects. */
+bool agent_header_is_hidden(const agent_header_pattern_t *pattern,
+                            const agent_header_pattern_t *by);
+
 /*
  * Whether a name, in any case, matches one of the patterns, an array of
  * agent_header_pattern_t, and none that excludes it. Names of credentials match

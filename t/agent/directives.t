@@ -127,7 +127,7 @@ my @good = (
     (map { graph('AgentModel demo') . "AgentThreadTTL $_\n" } 'Off', '1', '90s', '5256000', '3650d'),
     (map { graph('AgentModel demo') . "AgentStoreTTL $_\n" } 'Off', '1', '90s', '5256000'),
     host('AgentDeployment shop', 'AgentStoreTTL 1h', 'AgentThreadTTL 1h', 'AgentConfigurableHeaders X-* user-agent', 'AgentConfigurableHeaders !x-secret*'),
-    (map { graph('AgentModel demo') . "AgentConfigurableHeaders $_\n" } 'None', '*', 'Authorization', '!user_id *'),
+    (map { graph('AgentModel demo') . "AgentConfigurableHeaders $_\n" } 'None', '*', 'Authorization', '* !user_id', 'x-a* !x-ab* !x-b'),
     graph('AgentModel demo') . "AgentConfigurableHeaders x-*\n<Location />\nAgentConfigurableHeaders none\n</Location>\n",
     graph('AgentModel demo') . "AgentThreadTTL 1h\n<Location />\nAgentThreadTTL off\n</Location>\n",
     host('AgentRunners 1', 'AgentRunnerSlots 100', 'AgentRunnerMemory 1G'),
@@ -248,7 +248,12 @@ my @bad = (
         'from 1 to 86400 s', qq('$_') ] } qw(0 999ms 25h 86401 1000001d 99999999999d)),
     (map { [ graph('AgentModel demo') . "AgentCallTimeout $_\n", 'AgentCallTimeout', 'from 1 to 300 s', qq('$_') ] } qw(0 301 6min)),
     (map { [ graph('AgentModel demo') . "AgentConfigurableHeaders $_\n", 'AgentConfigurableHeaders', 'None, or at most 64 names of headers', "'$_'" ] }
-        qw(x-*-y *x ! user_id Thread_Id langgraph_auth_user x:)),
+        qw(x-*-y *x ! user_id Thread_Id langgraph_auth_user langgraph_* __* x:)),
+    (map { [ graph('AgentModel demo') . "AgentConfigurableHeaders $_->[0]\n", 'AgentConfigurableHeaders',
+        'names that ! does not leave out again', $_->[1] ] }
+        [ 'x-a x-secret !x-secret', q('x-secret' beside '!x-secret') ], [ 'x-a !x-*', q('x-a' beside '!x-*') ],
+        [ "x-a !y\nAgentConfigurableHeaders y", q('y' beside '!y') ]),
+    [ graph('AgentModel demo') . "AgentConfigurableHeaders !x-* x-a\n", 'AgentConfigurableHeaders', 'a name before those that ! leaves out', q('!x-*' first) ],
     (map { [ graph('AgentModel demo') . "AgentConfigurableHeaders $_\n", 'AgentConfigurableHeaders', 'None alone', 'beside another value' ] }
         'x-* None', 'None x-*'),
     [ graph('AgentModel demo') . 'AgentConfigurableHeaders ' . join(' ', map { "x-$_" } 1 .. 65) . "\n",
@@ -406,23 +411,37 @@ SKIP: {
             map { "AgentRunner$_" } qw(User Slots Files Processes IdleTime BusyTimeout MaxRuns)),
         (map { [ "$_ in a virtual host without graphs", graph('AgentModel demo') . "<VirtualHost *:1>\n$_ 1G\n</VirtualHost>\n",
             qr/AGT0445: $_: / ] } qw(AgentRunnerMemory AgentRunnerRecycleMemory AgentPoolMemory)),
+        [ 'AgentRunnerRecycleMemory that is AgentRunnerMemory', graph('AgentModel demo') . "AgentRunnerMemory 512M\nAgentRunnerRecycleMemory 512M\n",
+            qr/AGT0448: AgentRunnerRecycleMemory: expected less than AgentRunnerMemory \(512M\), got '512M' at \S+httpd\.conf:\d+: / ],
+        [ 'AgentRunnerRecycleMemory of more than the default of AgentRunnerMemory, in a host that inherits it',
+            "AgentRunnerRecycleMemory 2G\n" . host('AgentDeployment shop', 'AgentRunnerMemory 4G'),
+            qr/AGT0448: .* AgentRunnerMemory \(1G by default\), got '2G' at / ],
+        (map { [ "the header $_", graph('AgentModel demo') . "AgentConfigurableHeaders x-* $_\n",
+            qr/AGT0449: AgentConfigurableHeaders: expected no header with credentials, got '$_' at \S+httpd\.conf:\d+: / ] }
+            qw(Authorization cookie)),
     );
     my @silent = (
         [ 'a deployment with graphs in another virtual host', "$shop<VirtualHost *:2>\nAgentDeployment shop\n</VirtualHost>\n$section" ],
         [ 'AgentRunners in the host with the graphs', host('AgentDeployment shop', 'AgentRunners 2') ],
         [ 'AgentRunners of a main server without graphs', "AgentRunners 2\n" ],
         [ 'AgentRunners outside of the only host with graphs', "${RUNNER}AgentRunners 2\n" . bare_host() ],
+        (map { [ "AgentRunnerRecycleMemory $_->[0] below AgentRunnerMemory $_->[1]",
+            graph('AgentModel demo') . "AgentRunnerRecycleMemory $_->[0]\nAgentRunnerMemory $_->[1]\n" ] }
+            [ '512M', '1G' ], [ '2G', '0' ], [ '0', '64M' ]),
+        [ 'AgentRunnerRecycleMemory in a host with more memory', graph('AgentModel demo') . bare_host(
+            'AgentDeployment shop', 'AgentRunnerMemory 2G', 'AgentRunnerRecycleMemory 1G') ],
+        [ 'a header without credentials', graph('AgentModel demo') . "AgentConfigurableHeaders x-* !cookie\n" ],
     );
     my @results = check_each(map { $_->[1] } @warned, @silent);
     for my $case (@warned) {
         my ($ok, $output) = @{ shift @results };
         ok $ok, "directives: $case->[0] is accepted" or diag $output;
         like $output, $case->[2], "directives: $case->[0] is warned of";
-        is scalar(() = $output =~ /AGT044[45]/g), 1, "directives: $case->[0] is warned of once";
+        is scalar(() = $output =~ /AGT044[4589]/g), 1, "directives: $case->[0] is warned of once";
     }
     for my $case (@silent) {
         my ($ok, $output) = @{ shift @results };
-        unlike $output, qr/AGT044[45]/, "directives: $case->[0] is not warned of";
+        unlike $output, qr/AGT044[4589]/, "directives: $case->[0] is not warned of";
     }
 }
 

@@ -87,13 +87,23 @@ static void a_pattern_selects_nothing_else(void **state)
 
 static void other_texts_are_no_patterns(void **state)
 {
-    static const char *const texts[] = {"",           "!",
-                                        "!!a",        "x y",
-                                        "x-*-y",      "*x",
-                                        "**",         "x:",
-                                        "\xc3\xa4",   "user_id",
-                                        "THREAD_ID",  "langgraph_auth_user",
-                                        "__pregel_x", "checkpoint_ns"};
+    static const char *const texts[] = {"",
+                                        "!",
+                                        "!!a",
+                                        "x y",
+                                        "x-*-y",
+                                        "*x",
+                                        "**",
+                                        "x:",
+                                        "\xc3\xa4",
+                                        "user_id",
+                                        "THREAD_ID",
+                                        "langgraph_auth_user",
+                                        "__pregel_x",
+                                        "checkpoint_ns",
+                                        "langgraph_*",
+                                        "Langgraph_auth*",
+                                        "__*"};
     char text[131];
     agent_header_pattern_t pattern;
 
@@ -108,6 +118,59 @@ static void other_texts_are_no_patterns(void **state)
     text[128] = '\0';
     assert_true(agent_header_read_pattern(&pattern, text));
     assert_true(agent_header_read_pattern(&pattern, "!user_id"));
+    assert_true(agent_header_read_pattern(&pattern, "!langgraph_*"));
+    assert_true(agent_header_read_pattern(&pattern, "lang*"));
+}
+
+static bool is_hidden(const char *text, const char *by)
+{
+    agent_header_pattern_t pattern;
+    agent_header_pattern_t other;
+
+    assert_true(agent_header_read_pattern(&pattern, text));
+    assert_true(agent_header_read_pattern(&other, by));
+    return agent_header_is_hidden(&pattern, &other);
+}
+
+static void a_pattern_is_hidden_by_one_that_excludes_all_of_it(void **state)
+{
+    static const char *const hidden[][2] = {
+        {"x-a", "!X-A"},           {"x-a", "!x-*"}, {"X-a", "!*"},
+        {"x-a*", "!x-*"},          {"*", "!*"},     {"x-*", "!x-*"},
+        {"x-secret", "!x-secret*"}};
+    static const char *const seen[][2] = {
+        {"x-a", "!x-ab"}, {"x-ab", "!x-a"},
+        {"x-*", "!x-a*"}, {"x-a*", "!x-a"},
+        {"*", "!x-*"},    {"x-a", "x-*"},
+        {"!x-a", "!x-*"}, {"x-secret", "!x-secrets*"}};
+
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden); i++) {
+        if (!is_hidden(hidden[i][0], hidden[i][1])) {
+            fail_msg("%s hides not all of %s", hidden[i][1], hidden[i][0]);
+        }
+    }
+    for (size_t i = 0; i < sizeof(seen) / sizeof(*seen); i++) {
+        if (is_hidden(seen[i][0], seen[i][1])) {
+            fail_msg("%s hides all of %s", seen[i][1], seen[i][0]);
+        }
+    }
+}
+
+static void whole_names_of_credentials_are_known(void **state)
+{
+    static const char *const texts[] = {"Authorization", "proxy-authorization",
+                                        "cookie", "X-API-Key"};
+    static const char *const others[] = {"!cookie", "cookie*", "x-api-keys"};
+    agent_header_pattern_t pattern;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        assert_true(agent_header_read_pattern(&pattern, texts[i]));
+        assert_true(agent_header_is_credential(&pattern));
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        assert_true(agent_header_read_pattern(&pattern, others[i]));
+        assert_false(agent_header_is_credential(&pattern));
+    }
 }
 
 int main(void)
@@ -115,7 +178,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_pattern_selects_its_headers),
         CHECK_TEST(a_pattern_selects_nothing_else),
-        CHECK_TEST(other_texts_are_no_patterns)};
+        CHECK_TEST(other_texts_are_no_patterns),
+        CHECK_TEST(a_pattern_is_hidden_by_one_that_excludes_all_of_it),
+        CHECK_TEST(whole_names_of_credentials_are_known)};
 
     return CHECK_RUN(tests);
 }
