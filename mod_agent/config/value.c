@@ -108,6 +108,37 @@ static bool parse_duration(apr_interval_time_t *out, const char *arg,
     return ap_timeout_parameter_parse(arg, out, unit) == APR_SUCCESS;
 }
 
+/* In the largest unit of which it is a whole number. */
+static const char *print_duration(apr_interval_time_t value, apr_pool_t *pool)
+{
+    static const struct {
+        const char *name;
+        apr_interval_time_t length;
+    } units[] = {{"d", APR_INT64_C(86400) * APR_USEC_PER_SEC},
+                 {"h", APR_INT64_C(3600) * APR_USEC_PER_SEC},
+                 {"min", APR_INT64_C(60) * APR_USEC_PER_SEC},
+                 {"s", APR_USEC_PER_SEC},
+                 {"ms", 1000}};
+    size_t i = 0;
+
+    while (units[i].length > 1000 && value % units[i].length != 0) {
+        i++;
+    }
+    return value == 0 ? "0"
+                      : apr_psprintf(pool, "%" APR_INT64_T_FMT "%s",
+                                     value / units[i].length, units[i].name);
+}
+
+static const char *print_range(const agent_duration_range_t *range,
+                               apr_interval_time_t unit, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "from %s to %s%s%s",
+                        print_duration(range->low * unit, pool),
+                        print_duration(range->high * unit, pool),
+                        range->is_whole ? " in steps of " : "",
+                        range->is_whole ? print_duration(unit, pool) : "");
+}
+
 const char *agent_value_duration(apr_interval_time_t *out, cmd_parms *cmd,
                                  const char *arg,
                                  const agent_duration_range_t *range)
@@ -125,12 +156,10 @@ const char *agent_value_duration(apr_interval_time_t *out, cmd_parms *cmd,
         || (range->is_whole && value % unit != 0)) {
         return apr_psprintf(
             cmd->pool,
-            "%s: expected a duration from %" APR_INT64_T_FMT
-            " to %" APR_INT64_T_FMT " %s%s, a number with ms, "
-            "s, min, h or d, or without a unit (%s)%s, got '%s'",
-            cmd->cmd->name, range->low, range->high, range->unit,
-            range->is_whole ? " without a fraction" : "", range->unit,
-            range->allows_off ? ", or Off" : "", arg);
+            "%s: expected a duration %s, a number with ms (milliseconds), s, "
+            "min (minutes), h or d, or without a unit (%s)%s, got '%s'",
+            cmd->cmd->name, print_range(range, unit, cmd->temp_pool),
+            range->unit, range->allows_off ? ", or Off" : "", arg);
     }
     *out = value;
     return NULL;

@@ -208,15 +208,33 @@ static json_object *read_small(agent_raw_t value, apr_size_t most,
     return object;
 }
 
-apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
-                                const agent_json_path_t *path)
+static bool is_in_range(const agent_check_t *check, agent_raw_t value,
+                        apr_pool_t *pool)
 {
     json_object *object = agent_raw_kind(value) == AGENT_RAW_NUMBER
-        ? read_small(value, NUMBER_BYTES, path->pool)
+        ? read_small(value, NUMBER_BYTES, pool)
         : NULL;
     double number = json_object_get_double(object);
 
-    if (object == NULL || !(number >= check->low && number <= check->high)) {
+    return object != NULL && number >= check->low && number <= check->high;
+}
+
+apr_status_t agent_check_minutes(const agent_check_t *check, agent_raw_t value,
+                                 const agent_json_path_t *path)
+{
+    static const agent_check_t range = {.low = 0.01, .high = 5256000};
+
+    return is_in_range(&range, value, path->pool)
+        ? APR_SUCCESS
+        : agent_check_refuse(path,
+                             "minutes, a number from 0.01 to 5256000 (ten "
+                             "years)");
+}
+
+apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
+                                const agent_json_path_t *path)
+{
+    if (!is_in_range(check, value, path->pool)) {
         char expected[64];
 
         /* apr_snprintf writes .01 for 0.01. */

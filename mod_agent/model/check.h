@@ -100,6 +100,10 @@ apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_integer(const agent_check_t *check, agent_raw_t value,
                                  const agent_json_path_t *path);
 
+/* Accepts a time to live: minutes, up to ten years. */
+apr_status_t agent_check_minutes(const agent_check_t *check, agent_raw_t value,
+                                 const agent_json_path_t *path);
+
 /* Accept one of the words; one of them or an array of them. */
 apr_status_t agent_check_word(const agent_check_t *check, agent_raw_t value,
                               const agent_json_path_t *path);

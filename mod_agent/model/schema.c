@@ -142,11 +142,8 @@ static apr_status_t check_ttl_strategy(const agent_check_t *check,
                              "latest state");
 }
 
-#define TTL_MINUTES                                                            \
-    .check = agent_check_number, .low = 0.01, .high = AGENT_MOST_TTL
-
 static const agent_check_t ttl_members[] = {
-    {.key = "ttl", TTL_MINUTES},
+    {.key = "ttl", .check = agent_check_minutes},
     {.key = "strategy", .check = check_ttl_strategy},
     {.key = NULL}};
 
@@ -154,11 +151,10 @@ static const agent_check_t ttl_members[] = {
 static apr_status_t check_ttl(const agent_check_t *check, agent_raw_t value,
                               const agent_json_path_t *path)
 {
-    static const agent_check_t minutes = {TTL_MINUTES};
     static const agent_check_t object = {.members = ttl_members};
 
     if (agent_raw_kind(value) == AGENT_RAW_NUMBER) {
-        return agent_check_number(&minutes, value, path);
+        return agent_check_minutes(check, value, path);
     }
     return agent_raw_kind(value) == AGENT_RAW_OBJECT
         ? agent_check_object(&object, value, path)

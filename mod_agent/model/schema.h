@@ -99,9 +99,6 @@ apr_status_t agent_schema_store(agent_store_body_t kind, agent_raw_t body,
 bool agent_schema_is_namespace(const char *labels);
 bool agent_schema_is_item_key(const char *key);
 
-/* Ten years: the longest ttl, in minutes. */
-#define AGENT_MOST_TTL 5256000
-
 /* Runs that one request may create, or cancel by id. */
 #define AGENT_MANY_RUNS 1000
 

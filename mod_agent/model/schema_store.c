@@ -180,10 +180,7 @@ static const agent_check_t put_members[] = {
     ITEM_MEMBERS,
     {.key = "value", .required = true, .check = check_value},
     {.key = "index", .check = check_index},
-    {.key = "ttl",
-     .check = agent_check_number,
-     .low = 0.01,
-     .high = AGENT_MOST_TTL},
+    {.key = "ttl", .check = agent_check_minutes},
     {.key = NULL}};
 
 static const agent_check_t delete_members[] = {ITEM_MEMBERS, {.key = NULL}};

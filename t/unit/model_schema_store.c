@@ -126,8 +126,9 @@ static void index_and_ttl_are_checked(void **state)
         check_put("\"value\":{},\"index\":[\"a\"],\"ttl\":5256000", *state));
     assert_string_equal(check_put("\"value\":{},\"index\":true", *state),
                         "/index: expected an array of strings.");
-    assert_string_equal(check_put("\"value\":{},\"ttl\":0", *state),
-                        "/ttl: expected a number from 0.01 to 5256000.");
+    assert_string_equal(
+        check_put("\"value\":{},\"ttl\":0", *state),
+        "/ttl: expected minutes, a number from 0.01 to 5256000 (ten years).");
 }
 
 static void a_filter_has_values_and_operators(void **state)

@@ -77,14 +77,20 @@ static void a_ttl_is_minutes_or_an_object_with_them(void **state)
         {"{\"ttl\":5}", NULL},
         {"{\"ttl\":null,\"strategy\":null}", NULL},
         {"{\"ttl\":0.5,\"strategy\":\"delete\"}", NULL},
-        {"0", "/ttl: expected a number from 0.01 to 5256000."},
-        {"-1", "/ttl: expected a number from 0.01 to 5256000."},
-        {"5256001", "/ttl: expected a number from 0.01 to 5256000."},
+        {"0",
+         "/ttl: expected minutes, a number from 0.01 to 5256000 (ten years)."},
+        {"-1",
+         "/ttl: expected minutes, a number from 0.01 to 5256000 (ten years)."},
+        {"5256001",
+         "/ttl: expected minutes, a number from 0.01 to 5256000 (ten years)."},
         {"\"5\"", "/ttl: expected minutes, or an object with them as ttl."},
         {"[]", "/ttl: expected minutes, or an object with them as ttl."},
-        {"{\"ttl\":0}", "/ttl/ttl: expected a number from 0.01 to 5256000."},
+        {"{\"ttl\":0}",
+         "/ttl/ttl: expected minutes, a number from 0.01 to 5256000 (ten "
+         "years)."},
         {"{\"ttl\":\"5\"}",
-         "/ttl/ttl: expected a number from 0.01 to 5256000."},
+         "/ttl/ttl: expected minutes, a number from 0.01 to 5256000 (ten "
+         "years)."},
         {"{\"ttl\":5,\"strategy\":\"keep_latest\"}",
          "/ttl/strategy: expected delete: POST /threads/prune deletes all but "
          "the latest state."}};
