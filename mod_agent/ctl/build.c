@@ -20,6 +20,7 @@
 #include "user.h"
 
 #define LOCK AGENT_APPLICATION_FOLDER "/build.lock"
+#define LOG  AGENT_APPLICATION_FOLDER "/build.log"
 
 /* Two builds of one folder at once would write the same packages. Returns the
  * lock, which the end of the process releases; -1 after printing why. */
@@ -44,12 +45,23 @@ static int lock_folder(const ctl_build_t *build)
     return lock;
 }
 
+static bool open_log(const ctl_build_t *build)
+{
+    if (!ctl_command_open_log(LOG)) {
+        ctl_error("%s/" LOG ": %s", build->application.directory,
+                  strerror(errno));
+        return false;
+    }
+    ctl_step("Building %s; installers write to its " LOG,
+             build->application.directory);
+    return true;
+}
+
 static int build_locked(ctl_build_t *build)
 {
-    bool done = build->application.is_node ? ctl_node_install(build)
-                                           : ctl_python_install(build);
-
-    if (!done) {
+    if (!open_log(build)
+        || !(build->application.is_node ? ctl_node_install(build)
+                                        : ctl_python_install(build))) {
         return 1;
     }
     ctl_user_forget_registries(build);

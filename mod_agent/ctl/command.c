@@ -39,6 +39,10 @@ typedef struct program_t {
     int errors;
 } program_t;
 
+/* Where ctl_command_run() writes the output of programs; NULL: standard output.
+ * Set once. */
+static FILE *log_file;
+
 typedef struct output_t {
     char *bytes;
     apr_size_t length;
@@ -204,14 +208,15 @@ static ssize_t relay(FILE *stream, int fd)
     return count;
 }
 
-/* output: NULL to print it. errors: NULL to drop them. */
+/* output: NULL to log it. errors: NULL to drop them. */
 static ssize_t read_pipe(program_t *program, int fd, output_t *output,
                          FILE *errors)
 {
     if (fd == program->errors) {
         return relay(errors, fd);
     }
-    return output != NULL ? keep(output, fd) : relay(stdout, fd);
+    return output != NULL ? keep(output, fd)
+                          : relay(log_file != NULL ? log_file : stdout, fd);
 }
 
 /* After the end of the program. A process that it has left may still write, so
@@ -355,14 +360,47 @@ static int execute(const char *directory, const char *const *argv,
     return status;
 }
 
-int ctl_command_run(const char *const *argv)
+/* ---- the log ---- */
+
+bool ctl_command_open_log(const char *path)
 {
-    return execute(NULL, argv, NULL, APR_INT64_MAX, false);
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                  0644);
+
+    log_file = fd >= 0 ? fdopen(fd, "w+e") : NULL;
+    return log_file != NULL;
+}
+
+/* Prints the log from there on. A program of the application can write to it,
+ * so that control characters are replaced once more. */
+static void print_log(long start)
+{
+    char bytes[4096];
+    size_t count;
+
+    if (fseek(log_file, start, SEEK_SET) != 0) {
+        return;
+    }
+    while ((count = fread(bytes, 1, sizeof(bytes), log_file)) > 0) {
+        ctl_relay(stdout, bytes, count);
+    }
+    fseek(log_file, 0, SEEK_END);
 }
 
 int ctl_command_run_in(const char *directory, const char *const *argv)
 {
-    return execute(directory, argv, NULL, APR_INT64_MAX, false);
+    long start = log_file != NULL ? ftell(log_file) : -1;
+    int status = execute(directory, argv, NULL, APR_INT64_MAX, false);
+
+    if (status != 0 && start >= 0 && ending == 0) {
+        print_log(start);
+    }
+    return status;
+}
+
+int ctl_command_run(const char *const *argv)
+{
+    return ctl_command_run_in(NULL, argv);
 }
 
 int ctl_command_read(char **output, const char *const *argv, int timeout_sec,

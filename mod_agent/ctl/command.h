@@ -25,9 +25,13 @@ int ctl_command_signal(void);
  * left are killed, and this process must have no other children.
  */
 
-/* Executes a program, and prints both its outputs to standard output. Returns
- * its exit status; -1, after printing why, if it could not be started or was
- * killed. */
+/* Creates the log of the next two, without which they print the output. Returns
+ * false if it cannot be created; errno says why. */
+bool ctl_command_open_log(const char *path);
+
+/* Executes a program, and writes both its outputs to the log; prints them to
+ * standard output if it fails. Returns its exit status; -1, after printing why,
+ * if it could not be started or was killed. */
 int ctl_command_run(const char *const *argv);
 
 /* The same, with another working directory; argv[0] is searched in PATH. */

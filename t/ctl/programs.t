@@ -52,9 +52,28 @@ is end_of(begin($directory)), 0, 'programs: the build succeeds';
 my @descriptors = grep { !m{^/dev/null$|^pipe:|\.agent/descriptors$|/(?:pip|check|python|scripted)$} }
     split /\n/, said($directory, 'descriptors');
 is_deeply \@descriptors, [], 'programs: they inherit no descriptor of the caller, not even that of its terminal';
+for my $case ([ 'output', slurp("$directory/output") ], [ 'log of installers', said($directory, 'build.log') ]) {
+    my ($name, $text) = @{$case};
+    is scalar(() = $text =~ /\?\]0;title\?\?\?x/g), 1, "programs: control characters on standard error are replaced: $name";
+    unlike $text, qr/[\033\007\233]/, "programs: control characters on standard error are left out: $name";
+}
+
+# ---- their output ----
+my $loud = "for i in 1 2 3; do echo installs \$i; echo warns \$i >&2; done\n";
+$directory = application(pip => $loud);
+is end_of(begin($directory)), 0, 'programs: a build with an installer that prints succeeds';
 my $output = slurp("$directory/output");
-is scalar(() = $output =~ /\?\]0;title\?\?\?x/g), 2, 'programs: control characters on standard error are replaced';
-unlike $output, qr/[\033\007\233]/, 'programs: control characters on standard error are not printed';
+unlike $output, qr/installs|warns/, 'programs: the output of an installer is not printed';
+like $output, qr/^==> Building \Q$directory\E; installers write to its \.agent\/build\.log$/m, 'programs: the log is named';
+is said($directory, 'build.log'), join('', map { "installs $_\nwarns $_\n" } 1 .. 3), 'programs: the log has the whole output';
+$directory = application(pip => $loud . 'printf "\033[2K" >>.agent/build.log; exit 1');
+is end_of(begin($directory)), 1, 'programs: an installer that fails fails the build';
+$output = slurp("$directory/output");
+like $output, qr/^installs 1\nwarns 1\ninstalls 2\nwarns 2\ninstalls 3\nwarns 3\n/m, 'programs: the whole output of an installer that fails is printed';
+unlike $output, qr/\033/, 'programs: not the control characters that it has written to the log';
+unlink "$directory/pip" or die "pip: $!\n";
+is end_of(begin($directory)), 0, 'programs: the folder can be built again';
+is said($directory, 'build.log'), '', 'programs: the log is of the last build';
 
 # ---- their environment ----
 {
