@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# The example applications in the quick start: copied, built and served, each if
-# agentctl can build it, which needs Python and a package registry. Sourced by
-# run.sh.
+# The example applications in the quick start: copied, built if they have changed, and
+# served, each if agentctl can build it, which needs Python and a package registry.
+# Sourced by run.sh.
 
 # The name of an example's graph and application. Both examples have the graph `shop`, which
 # needs two names in one deployment.
@@ -21,12 +21,50 @@ copy_example() {
     ! is_root || chown -R "$(runner_user)" "$target"
 }
 
-# With short time limits, so that a registry that does not answer fails the build soon.
+# Prints what a build of the example depends on: its files and its name, agentctl, the
+# runner, and the programs that are found.
+example_inputs() {
+    local program runner=$1
+    [ "$runner" = python ] || runner=node
+    say "$(example_graph "$1") $PATH"
+    for program in python3 node; do
+        "$program" --version 2>&1 || true
+    done
+    find "$ROOT/conf/quickstart/examples/$1" "$ROOT/.build/release/agentctl" \
+        "$ROOT/.build/release/runners/$runner" -type f ! -name '*.pyc' \
+        -exec sha256sum {} + | sort
+}
+
+# Whether the last build had the same inputs. Its note is not in the folder of the
+# example, which belongs to the user of runners.
+example_is_built() {
+    local target=$RUN_DIR/applications/$1
+    [ -d "$target/.agent/venv" ] || [ -d "$target/node_modules" ] || return
+    [ -e "$RUN_DIR/logs/build_$1" ] &&
+        example_inputs "$1" | cmp -s - "$target.inputs"
+}
+
+# Prints the steps of agentctl on stderr. With short time limits, so that a registry that
+# does not answer fails the build soon.
 build_example() {
+    local target=$RUN_DIR/applications/$1
+    rm -f "$target.inputs"
     PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=15 UV_HTTP_TIMEOUT=15 \
         npm_config_fetch_retries=1 npm_config_fetch_timeout=15000 \
-        quiet "$RUN_DIR/logs/build_$1" timeout 600 \
-        "$ROOT/.build/release/agentctl" build "$RUN_DIR/applications/$1"
+        timeout 600 "$ROOT/.build/release/agentctl" build "$target" \
+        2>&1 </dev/null | tee "$RUN_DIR/logs/build_$1" |
+        sed -n 's/^==> \(Creating\|Installing\|Importing\)/      \1/p' >&2 || return
+    example_inputs "$1" >"$target.inputs"
+}
+
+# Builds the example if its inputs have changed since the last build.
+provide_example() {
+    if example_is_built "$1"; then
+        say "    The example in $1 is built; nothing has changed" >&2
+        return
+    fi
+    say "    Building the example in $1, a minute or two the first time ($RUN_DIR/logs/build_$1)" >&2
+    build_example "$1"
 }
 
 # Prints the directives of the examples that were built; on stderr the progress, the
@@ -35,14 +73,14 @@ examples_conf() {
     local language log
     for language in python javascript; do
         log=$RUN_DIR/logs/build_$language
-        say "    Building the example in $language, a minute or two the first time ($log)" >&2
-        if copy_example "$language" && build_example "$language"; then
+        if copy_example "$language" && provide_example "$language"; then
             say "AgentApplication $(example_graph "$language") \"$RUN_DIR/applications/$language\""
             grep '^AgentNodeProgram ' "$log" || true
             sed -n 's/^==> Node /    The example in JavaScript has Node /p' "$log" >&2
         else
             say "    The example in $language is left out: $(build_problem "$log")" \
                 "($log)" >&2
+            print_failed_build "$log" >&2
         fi
     done
 }
@@ -52,6 +90,12 @@ build_problem() {
     local line
     line=$(sed -n '/^agentctl: warning: /d; s/^agentctl: //p' "$1" | tail -n 1)
     say "${line:-it was not built in 600 s}"
+}
+
+# The output of the programs, and the errors of agentctl but the last one.
+print_failed_build() {
+    grep -vxF "agentctl: $(build_problem "$1")" "$1" |
+        sed -n '/^==> /!s/^/        /p'
 }
 
 example_is_served() {
@@ -95,6 +139,8 @@ serve_examples() {
             SERVED="${SERVED:+$SERVED }$graph"
         else
             say "    The graph $graph is not served; see $RUN_DIR/logs/error_log"
+            # The next start builds again.
+            rm -f "$RUN_DIR"/applications/*.inputs
         fi
     done
     [ -n "$SERVED" ]

@@ -126,7 +126,7 @@ main() {
     step "Installing ${packages[*]} (apt-get; no service is started)"
     log=$(mktemp)
     as_admin "$0" --install "${packages[@]}" >"$log" 2>&1 || {
-        tail -n 5 "$log" >&2
+        tail -n 30 "$log" >&2
         die "The installation failed; its whole output is in $log"
     }
     rm -f "$log"

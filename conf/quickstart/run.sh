@@ -23,16 +23,27 @@ POSTGRES=$ROOT/conf/quickstart/postgres.sh
 check_port() {
     case $PORT in
     *[!0-9]* | '') die "PORT=$PORT is not a number." ;;
+    ??????* | 0*) PORT=0 ;;
     esac
     # The two ports that follow are those of the platform hosts.
     if [ "$PORT" -lt 1 ] || [ "$PORT" -gt 65533 ]; then
-        die "PORT=$PORT is out of range; expected 1 to 65533."
+        die "PORT=${ASKED_PORT} is out of range; expected 1 to 65533."
     fi
     local port
+    if ! is_root && [ "$PORT" -lt "$(unprivileged_from)" ]; then
+        die "Only root may listen on port $PORT: those below $(unprivileged_from)" \
+            "are privileged. Choose another: make -f Makefile.apxs run" \
+            "PORT=$(free_port), or start it as root."
+    fi
     port=$(used_port "$PORT")
     [ -z "$port" ] || die "Port $port of 127.0.0.1 is in use by another" \
         "program. Choose another: make -f Makefile.apxs run" \
         "PORT=$(free_port) (it takes that one and the two that follow)"
+}
+
+# The first port that is not privileged.
+unprivileged_from() {
+    cat /proc/sys/net/ipv4/ip_unprivileged_port_start 2>/dev/null || say 1024
 }
 
 # Prints the first port in use among this one and the two that follow.
@@ -96,7 +107,8 @@ build() {
     mkdir -p .build
     env -u MAKEFLAGS -u MFLAGS make -f Makefile.apxs "-j$(nproc)" all WERROR= \
         2>&1 </dev/null | tee .build/build.log | show_progress ||
-        die "The build failed; its output is in $ROOT/.build/build.log"
+        { tail -n 30 .build/build.log >&2 &&
+            die "The build failed; its whole output is in $ROOT/.build/build.log"; }
 }
 
 # Prints a dot for every ten files; nothing if few are built.
@@ -123,8 +135,10 @@ start_server() {
     step "Starting httpd on http://127.0.0.1:$PORT"
     write_server_conf
     drop_broken_examples
-    quiet "$RUN_DIR/logs/httpd_start" launch_server ||
-        give_up "httpd did not start; see $RUN_DIR/logs/httpd_start and $RUN_DIR/logs/error_log"
+    quiet "$RUN_DIR/logs/httpd_start" launch_server || {
+        cat "$RUN_DIR/logs/httpd_start" >&2
+        give_up "httpd did not start; see also $RUN_DIR/logs/error_log"
+    }
     wait_until 30 server_is_healthy ||
         give_up "httpd does not answer on port $PORT; see $RUN_DIR/logs/error_log"
 }

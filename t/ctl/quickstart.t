@@ -9,7 +9,8 @@ use lib $FindBin::Bin;
 use AgentTest::Env qw(build_dir root slurp write_file);
 use CtlTest qw($top as_owner link_tools own shell_program);
 use File::Copy qw(copy);
-use File::Path qw(make_path);
+use File::Path qw(make_path remove_tree);
+use IO::Socket::INET;
 use Test::More;
 
 # A checkout with the files that the script uses.
@@ -21,12 +22,12 @@ copy(root() . "/mod_agent/runners/node/$_", "$release/runners/node/$_") or die "
 system('cp', '-R', root() . '/conf/quickstart', "$top/root/conf/") == 0 or die "cp failed\n";
 
 # The tools of the machine, without its Python, Node and uv.
-link_tools(qw(bash sh env mkdir cp cmp cat ln chmod sed grep timeout id tail mv rm readlink dirname sleep touch));
+link_tools(qw(bash sh env mkdir cp cmp cat ln chmod sed grep timeout id tail mv rm readlink dirname sleep touch find sort sha256sum tee));
 
 # A Node of a version, with its npm.
 sub node {
     my ($folder, $version) = @_;
-    shell_program("$folder/npm", qq(echo "npm \$*" >>"\$SAID"\ntest ! -e "\$NO_REGISTRY"\n));
+    shell_program("$folder/npm", qq(echo "npm \$*" >>"\$SAID"\necho "npm speaks"\ntest ! -e "\$NO_REGISTRY" && mkdir -p node_modules\n));
     return shell_program("$folder/node", <<"SH");
 case "\$*" in
 --version) echo v$version ;;
@@ -38,6 +39,7 @@ node("$top/old", '18.20.4');
 node("$top/new", '22.1.0');
 node("$top/package", '24.1.0');
 my $python = <<"SH";
+case "\$*" in --version) echo Python 3.11.2; exit ;; esac
 echo "python \$*" >>"\$SAID"
 case "\$*" in
 -c*version_info*) echo 311 ;;
@@ -105,6 +107,8 @@ AgentApplication shop "$run/applications/python"
 AgentApplication shop-js "$run/applications/javascript"
 AgentNodeProgram "$top/new/node"
 CONF
+unlike $first->{output}, qr/npm speaks/, 'examples: the output of installers is not shown';
+like $first->{output}, qr{^      Installing the $_$}m, "examples: the steps are shown: $_" for 'dependencies with pip', 'packages with npm by package-lock.json';
 like $first->{output}, qr{^    The example in JavaScript has Node 22\.1\.0: \Q$top\E/new/node$}m, 'examples: it says which Node was taken';
 like slurp("$run/applications/javascript/langgraph.json"), qr/"shop-js":/, 'examples: the graphs of one deployment have two names';
 is $first->{httpd}, "check\nrestart\n", 'examples: httpd is restarted after a check';
@@ -114,8 +118,29 @@ like $first->{said}, qr/-m venv \.agent\/venv/, 'examples: Python gets a virtual
 
 my $second = serve($run, qw(old new python));
 is $second->{status}, 0, 'second start: both are served';
-unlike $second->{said}, qr/-m venv/, 'second start: the virtual environment is the one that was built';
+is $second->{said}, '', 'second start: nothing is built, since nothing has changed';
+like $second->{output}, qr/^    The example in $_ is built; nothing has changed$/m, "second start: it says so of the one in $_" for qw(python javascript);
+like $second->{output}, qr/^    The example in JavaScript has Node 22/m, 'second start: it says which Node is used';
+is $second->{conf}, $first->{conf}, 'second start: httpd.conf has the same lines';
 is $second->{httpd}, '', 'second start: httpd is neither checked nor restarted';
+
+# A build depends on these.
+my $source = "$top/root/conf/quickstart/examples";
+my %changes = (
+    'a file of the example' => sub { write_file("$source/python/src/shop_agent/graph.py", "# changed\n") },
+    'agentctl'              => sub { open my $end, '>>', "$release/agentctl" or die $!; print {$end} "\0"; close $end or die $! },
+    'the runner'            => sub { write_file("$release/runners/python/main.py", "# changed\n") },
+    'its virtual environment' => sub { remove_tree("$run/applications/python/.agent/venv") },
+);
+for my $change (sort keys %changes) {
+    $changes{$change}->();
+    my $changed = serve($run, qw(old new python));
+    like $changed->{output}, qr/^    Building the example in python, /m, "a change of $change: the example is built";
+    like $changed->{said}, qr/--check/, "a change of $change: its graphs are imported";
+    is serve($run, qw(old new python))->{said}, '', "a change of $change: it is built once";
+}
+like serve($run, qw(new python))->{said}, qr/--check/, 'another PATH: the examples are built';
+serve($run, qw(old new python));
 
 # One that the server does not serve, although it was built.
 write_file("$run/down.shop", '');
@@ -127,6 +152,7 @@ write_file("$run/down.shop-js", '');
 my $none = serve($run, qw(old new python));
 is $none->{status}, 1, 'none is served: it fails';
 like $none->{output}, qr/^    The graph $_ is not served/m, "none is served: $_ is named" for qw(shop shop-js);
+like serve($run, qw(old new python))->{said}, qr/--check/, 'none is served: the next start builds them again';
 
 my $without = serve(new_run(), qw(old python));
 is $without->{status}, 0, 'without Node: both are served' or diag $without->{output};
@@ -151,6 +177,7 @@ my $offline = serve($run, qw(old new python));
 is $offline->{status}, 1, 'without a registry: nothing is served';
 like $offline->{output}, qr/example in python is left out: the dependencies could not be installed/, 'without a registry: it says what failed in Python';
 like $offline->{output}, qr/example in javascript is left out: the packages could not be installed/, 'without a registry: it says what failed in JavaScript';
+like $offline->{output}, qr/^        npm speaks$/m, 'without a registry: it shows the output of what failed';
 is $offline->{conf}, '', 'without a registry: httpd.conf has no application';
 unlink "$top/no-registry" or die "unlink: $!\n";
 
@@ -161,5 +188,28 @@ is $refused->{status}, 1, 'a configuration that httpd refuses: nothing new is se
 like $refused->{output}, qr/httpd does not serve the examples; see/, 'a configuration that httpd refuses: it says so';
 like $refused->{conf}, qr/AgentNodeProgram/, 'a configuration that httpd refuses: the one before stays';
 unlike $refused->{httpd}, qr/restart/, 'a configuration that httpd refuses: httpd is not restarted';
+
+# ---- the port ----
+sub start_on {
+    my ($port) = @_;
+    my $as = as_owner();
+    my $output = qx(cd '$top/root' && $as /usr/bin/env PORT='$port' bash conf/quickstart/run.sh start 2>&1);
+    is $? >> 8, 1, "PORT=$port: the start fails";
+    ok !-e "$top/root/.build/build.log", "PORT=$port: nothing is built before";
+    return $output;
+}
+
+my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "listen: $!\n";
+my $used = $listener->sockport;
+like start_on($used), qr/^Port $used of 127\.0\.0\.1 is in use by another program\. Choose another: make -f Makefile\.apxs run PORT=\d+ /m,
+    'a port in use: it says so, and names a free one';
+SKIP: {
+    chomp(my $least = slurp('/proc/sys/net/ipv4/ip_unprivileged_port_start') || 1024);
+    skip 'no port is privileged here', 3 if $least <= 80;
+    like start_on(80), qr/^Only root may listen on port 80: those below $least are privileged\. Choose another: make -f Makefile\.apxs run PORT=\d+, or start/m,
+        'a privileged port: it says so, and names another one';
+}
+like start_on($_), qr/^PORT=$_ is out of range; expected 1 to 65533\.$/m, "PORT=$_: the range is named" for qw(0 080 65534 99999999999999999999);
+like start_on('http'), qr/^PORT=http is not a number\.$/m, 'PORT=http: it says so';
 
 done_testing;
