@@ -367,7 +367,7 @@ bool ctl_command_open_log(const char *path)
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
                   0644);
 
-    log_file = fd >= 0 ? fdopen(fd, "w+e") : NULL;
+    log_file = fd >= 0 ? fdopen(fd, "w+") : NULL;
     return log_file != NULL;
 }
 

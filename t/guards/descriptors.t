@@ -12,8 +12,9 @@ my $OPENING = join '|', qw(open openat open64 pipe pipe2 socket socketpair accep
     inotify_init inotify_init1 memfd_create recvmsg recvmmsg mkostemp dup3
     pidfd_getfd);
 
-# Other calls take no such flag, or only mode "e". glibc's opendir() sets it.
-my $NEVER = join '|', qw(fopen freopen fdopen popen tmpfile mkstemp dup creat);
+# Other calls take no such flag, or only mode "e". glibc's opendir() sets it, fdopen()
+# opens none.
+my $NEVER = join '|', qw(fopen freopen popen tmpfile mkstemp dup creat);
 
 # Calls that open a descriptor which a program would inherit. A call, not a
 # declaration, a member or a longer name; its arguments may hold one more level
