@@ -10,8 +10,11 @@ grant select, insert, update, delete
        agent.checkpoint_blobs, agent.blob_sweeps, agent.run_sweeps, agent.write_sweeps, agent.workers,
        agent.thread_expiries, agent.webhook_outbox
     to :"app_role";
-grant select on agent.accounts, agent.schema_version to :"app_role";
+grant select on agent.accounts, agent.region, agent.schema_version to :"app_role";
+grant select, update (revoked_at, last_used_at) on agent.api_keys to :"app_role";
+grant select, insert on agent.audit_log to :"app_role";
 grant select, insert on agent.deployments to :"app_role";
 grant select, insert on agent.usage_events to :"app_role";
 grant usage on all sequences in schema agent to :"app_role";
 grant execute on all functions in schema agent to :"app_role";
+revoke execute on function :operator_functions from :"app_role";

@@ -3,11 +3,14 @@
 -- in one transaction. Can be repeated; a failure changes nothing. Of two first installations at the same time
 -- one fails.
 --
---   psql -X -d DATABASE -f sql/install.sql [-v app_role=ROLE] [-v owner_role=ROLE]
+--   psql -X -d DATABASE -f sql/install.sql [-v app_role=ROLE] [-v owner_role=ROLE] [-v operator_role=ROLE]
+--        [-v region=NAME]
 --
 -- Run by a superuser: owner_role (agent_owner) owns the schema and is created when it is missing.
 -- Run by a role that may create schemas in the database: that role owns the schema, or owner_role, of
--- which it must be a member. app_role is granted the privileges of a server.
+-- which it must be a member. app_role is granted the privileges of a server, operator_role those of operators; a
+-- superuser creates operator_role (agent_operator) when it is missing. region (local) is that of the database, which
+-- the first installation fixes.
 \set ON_ERROR_STOP on
 \set QUIET on
 \pset tuples_only on
@@ -50,6 +53,13 @@ select r.rolsuper as is_superuser, r.rolname as installer
 \if :{?app_role}
     \ir restrict.sql
 \endif
+\if :{?operator_role}
+\elif :is_superuser
+    \set operator_role agent_operator
+\endif
+\if :{?operator_role}
+    \ir operator.sql
+\endif
 -- The owner creates all objects from here on.
 set local role :"owner_role";
 
@@ -64,6 +74,9 @@ select :version > max(left(m.name, 4)::integer) as is_newer
     end
     $$;
 \endif
+\if :{?region}
+    \ir region.sql
+\endif
 \ir migrations/next_up.sql
 
 -- A function in SQL comes after all that it calls. First what inline functions call.
@@ -77,6 +90,10 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/base/jitter.sql
 \ir functions/inline/base/now.sql
 \ir functions/inline/base/render_time.sql
+
+\ir functions/inline/accounts/render_account.sql
+\ir functions/inline/accounts/render_api_key.sql
+\ir functions/inline/accounts/render_operator.sql
 
 \ir functions/inline/values/append_values.sql
 \ir functions/inline/values/has_bare_value.sql
@@ -164,6 +181,11 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/base/compose_record.sql
 \ir functions/internal/base/pick_members.sql
 \ir functions/internal/base/read_words.sql
+
+\ir functions/internal/accounts/expire_api_keys.sql
+\ir functions/internal/accounts/insert_api_key.sql
+\ir functions/internal/accounts/record_audit.sql
+\ir functions/internal/accounts/refuse_region_change.sql
 
 \ir functions/internal/values/add_to_values.sql
 \ir functions/internal/values/choose_end.sql
@@ -299,10 +321,13 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/deletion/sweep_blobs.sql
 \ir functions/internal/deletion/sweep_items.sql
 
-\ir functions/api/base/open_deployment.sql
 \ir functions/api/base/read_page.sql
 \ir functions/api/base/retire_node.sql
 \ir functions/api/base/schema_version.sql
+
+\ir functions/api/accounts/find_api_key.sql
+\ir functions/api/accounts/open_deployment.sql
+\ir functions/api/accounts/use_api_key.sql
 
 \ir functions/api/assistants/count_assistants.sql
 \ir functions/api/assistants/create_assistant.sql
@@ -385,16 +410,29 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 
 \ir functions/worker/deletion/expire_threads.sql
 \ir functions/worker/deletion/maintain_partitions.sql
+\ir functions/worker/deletion/sweep_api_keys.sql
 \ir functions/worker/deletion/sweep_calls.sql
 \ir functions/worker/deletion/sweep_copies.sql
 \ir functions/worker/deletion/sweep_events.sql
 \ir functions/worker/deletion/sweep_state.sql
 \ir functions/worker/deletion/sweep_store.sql
 
+\ir functions/operator/accounts/close_account.sql
+\ir functions/operator/accounts/create_account.sql
+\ir functions/operator/accounts/create_api_key.sql
+\ir functions/operator/accounts/list_accounts.sql
+\ir functions/operator/accounts/list_api_keys.sql
+\ir functions/operator/accounts/revoke_api_key.sql
+\ir functions/operator/accounts/rotate_api_key.sql
+
 -- By default all roles may call a function, also the security definer one.
 revoke execute on all functions in schema agent from public;
+\ir operator_functions.sql
 \if :{?app_role}
     \ir grants.sql
+\endif
+\if :{?operator_role}
+    \ir operator_grants.sql
 \endif
 
 -- Retention is a setting of the supervisors: no events are dropped here.

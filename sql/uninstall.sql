@@ -35,6 +35,9 @@ begin
     if to_regclass('agent.runs') is not null then
         drop trigger if exists runs_final_status on agent.runs;
     end if;
+    if to_regclass('agent.region') is not null then
+        drop trigger if exists region_fixed on agent.region;
+    end if;
     for v_function in
         select p.oid
           from pg_proc p

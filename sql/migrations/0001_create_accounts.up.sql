@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Purpose:  the schema, its version, accounts, their deployments, graphs, assistants and store items.
+-- Purpose:  the schema, its version and region, accounts with their API keys, deployments, graphs, assistants and
+--           store items. The psql variable region names the region; without it, it is `local`.
 -- Affects:  new objects only.
 -- Locks:    none on existing tables.
 -- Breaking: no.
@@ -23,17 +24,46 @@ comment on column agent.schema_version.name is
     'Name of the migration file without number and ending.';
 comment on column agent.schema_version.applied_at is 'When it was applied.';
 
-create table agent.accounts (
-    account_id  uuid        not null,
-    name        text        not null,
-    created_at  timestamptz not null default clock_timestamp(),
-    constraint accounts_pkey primary key (account_id),
-    constraint accounts_name_key unique (name)
+create table agent.region (
+    region   text     not null,
+    is_only  boolean  not null default true,
+    constraint region_pkey primary key (region),
+    constraint region_is_only_key unique (is_only),
+    constraint region_is_only_check check (is_only),
+    constraint region_name_check check (region ~ '^[a-z][a-z0-9-]{0,15}$')
 );
-comment on table agent.accounts is 'Owners of deployments.';
+comment on table agent.region is
+    'The region of this database, in one row, which the first installation writes; a trigger refuses each change.';
+comment on column agent.region.region is 'Name of the region, as in API keys.';
+comment on column agent.region.is_only is 'True: its unique key makes a second row impossible.';
+
+\if :{?region}
+\else
+    \set region local
+\endif
+insert into agent.region (region) values (:'region');
+
+create table agent.accounts (
+    account_id   uuid        not null,
+    name         text        not null,
+    home_region  text        not null,
+    created_at   timestamptz not null default clock_timestamp(),
+    closed_at    timestamptz,
+    constraint accounts_pkey primary key (account_id),
+    constraint accounts_home_region_fkey foreign key (home_region) references agent.region,
+    constraint accounts_name_check check (name ~ '^[^\u0001-\u001f\u007f-\u009f]{1,200}$'),
+    constraint accounts_built_in_check
+        check (closed_at is null or account_id <> '00000000-0000-0000-0000-00000000000a')
+);
+comment on table agent.accounts is 'Owners of deployments and API keys.';
 comment on column agent.accounts.account_id is 'Identifier.';
-comment on column agent.accounts.name is 'Display name, unique.';
+comment on column agent.accounts.name is
+    'Display name; several accounts may have the same one, since it grants nothing.';
+comment on column agent.accounts.home_region is
+    'The region in which all its data is: that of this database, so that no row of another region can be inserted.';
 comment on column agent.accounts.created_at is 'When the account was created.';
+comment on column agent.accounts.closed_at is
+    'When it was closed: since then its API keys are not valid. Null: it is open. The built-in account stays open.';
 
 create table agent.deployments (
     deployment_id  uuid        not null,
@@ -42,6 +72,7 @@ create table agent.deployments (
     created_at     timestamptz not null default clock_timestamp(),
     constraint deployments_pkey primary key (deployment_id),
     constraint deployments_name_key unique (account_id, name),
+    constraint deployments_account_key unique (account_id, deployment_id),
     constraint deployments_account_fkey foreign key (account_id) references agent.accounts,
     constraint deployments_name_check check (name ~ '^[a-z0-9][a-z0-9_-]{0,62}$')
 );
@@ -54,10 +85,109 @@ comment on column agent.deployments.account_id is 'Owner.';
 comment on column agent.deployments.name is
     'Name, unique within the account; fits into a label of a host name.';
 comment on column agent.deployments.created_at is 'When the deployment was created.';
+comment on constraint deployments_account_key on agent.deployments is
+    'Referenced by agent.api_keys: a key is for deployments of its own account.';
+
+create table agent.api_keys (
+    key_id         text collate "C"  not null,
+    account_id     uuid              not null,
+    digest         bytea             not null,
+    kind           text              not null,
+    name           text              not null,
+    user_id        text,
+    deployment_id  uuid,
+    scopes         text[]            not null,
+    created_at     timestamptz       not null,
+    expires_at     timestamptz,
+    revoked_at     timestamptz,
+    last_used_at   timestamptz,
+    constraint api_keys_pkey primary key (key_id),
+    constraint api_keys_account_fkey foreign key (account_id) references agent.accounts,
+    constraint api_keys_deployment_fkey foreign key (account_id, deployment_id)
+        references agent.deployments (account_id, deployment_id),
+    constraint api_keys_id_check check (key_id ~ '^[0-9A-Za-z]{22}$'),
+    constraint api_keys_digest_check check (octet_length(digest) = 32),
+    constraint api_keys_kind_check check (kind in ('service', 'personal', 'deployment')),
+    constraint api_keys_name_check check (name ~ '^[^\u0001-\u001f\u007f-\u009f]{1,200}$'),
+    constraint api_keys_user_check
+        check ((kind = 'personal') = (user_id is not null)
+               and coalesce(user_id ~ '^[^\u0001-\u001f\u007f-\u009f]{1,200}$', true)),
+    constraint api_keys_deployment_check check (kind <> 'deployment' or deployment_id is not null),
+    constraint api_keys_scopes_check
+        check (scopes <@ array['read', 'run', 'deploy', 'admin']
+               and coalesce(array_ndims(scopes), 0) = 1
+               and cardinality(scopes) = ('read' = any (scopes))::integer + ('run' = any (scopes))::integer
+                                         + ('deploy' = any (scopes))::integer + ('admin' = any (scopes))::integer),
+    constraint api_keys_expires_check check (expires_at >= created_at),
+    constraint api_keys_last_used_check check (extract(epoch from last_used_at)::bigint % 3600 = 0)
+);
+comment on table agent.api_keys is
+    'API keys of accounts. The secret of a key is shown once and stored nowhere: only its digest is here.';
+comment on column agent.api_keys.key_id is 'Key ID: the public part of the key, 128 random bits in base62.';
+comment on column agent.api_keys.account_id is 'The account whose key it is.';
+comment on column agent.api_keys.digest is 'SHA-256 of the 43 characters of the secret. They have 256 random bits, '
+    'so no slow hash is needed.';
+comment on column agent.api_keys.kind is
+    'service; personal: of one user, who is the user of its runs; deployment: for one deployment.';
+comment on column agent.api_keys.name is 'Display name.';
+comment on column agent.api_keys.user_id is 'The user of a personal key; null for the other kinds.';
+comment on column agent.api_keys.deployment_id is 'The deployment that it is for; null: all of the account.';
+comment on column agent.api_keys.scopes is 'The scopes that it grants: read, run, deploy, admin; each once.';
+comment on column agent.api_keys.created_at is 'When it was created.';
+comment on column agent.api_keys.expires_at is 'From then on it is not valid; null: never.';
+comment on column agent.api_keys.revoked_at is
+    'When it was revoked, or was found to have expired: it is not valid whatever the clock says later. Null: never.';
+comment on column agent.api_keys.last_used_at is 'The hour of its last use; null: never used.';
+-- agent.insert_api_key shows these comments to its caller.
+comment on constraint api_keys_id_check on agent.api_keys is 'Expected 22 letters and digits as key ID.';
+comment on constraint api_keys_digest_check on agent.api_keys is 'Expected 32 bytes as digest.';
+comment on constraint api_keys_kind_check on agent.api_keys is 'Expected service, personal or deployment as kind.';
+comment on constraint api_keys_name_check on agent.api_keys is
+    'Expected from 1 to 200 characters as name, none of them a control character.';
+comment on constraint api_keys_user_check on agent.api_keys is
+    'Expected from 1 to 200 characters as user of a personal key, none of them a control character, and no user of '
+    'other keys.';
+comment on constraint api_keys_deployment_check on agent.api_keys is
+    'Expected a deployment for a key of kind deployment.';
+comment on constraint api_keys_scopes_check on agent.api_keys is
+    'Expected one or more of read, run, deploy and admin as scopes, each once.';
+comment on constraint api_keys_expires_check on agent.api_keys is 'Expected an end that is not in the past.';
+comment on constraint api_keys_last_used_check on agent.api_keys is 'Expected a full hour as last use.';
+
+create index api_keys_account_idx on agent.api_keys (account_id, key_id);
+comment on index agent.api_keys_account_idx is 'The keys of an account, in the order of lists.';
+create index api_keys_expires_at_idx on agent.api_keys (expires_at)
+    where expires_at is not null and revoked_at is null;
+comment on index agent.api_keys_expires_at_idx is 'Keys that expire, the first one first.';
+
+create table agent.audit_log (
+    account_id  uuid         not null,
+    audit_id    bigint       not null generated always as identity,
+    at          timestamptz  not null,
+    actor       text         not null,
+    action      text         not null,
+    object      text         not null,
+    detail      json         not null default '{}',
+    constraint audit_log_pkey primary key (account_id, audit_id),
+    constraint audit_log_account_fkey foreign key (account_id) references agent.accounts,
+    constraint audit_log_action_check check (action ~ '^[a-z_]{1,40}\.[a-z_]{1,40}$')
+);
+comment on table agent.audit_log is
+    'Who did what with an account, its API keys and deployments; written in the transaction of the action. No '
+    'function changes or deletes rows.';
+comment on column agent.audit_log.account_id is 'The account that it concerns.';
+comment on column agent.audit_log.audit_id is 'Grows with time; numbers of transactions that failed are missing.';
+comment on column agent.audit_log.at is 'When it was done.';
+comment on column agent.audit_log.actor is
+    'Who did it: `operator` and a role of the database, `key` and a key ID, or `system`.';
+comment on column agent.audit_log.action is 'Kind of the object and verb, as in `key.revoke`.';
+comment on column agent.audit_log.object is 'Identifier of the object.';
+comment on column agent.audit_log.detail is 'Further facts, never a secret.';
 
 -- Fixed identifiers, the same in every database.
-insert into agent.accounts (account_id, name)
-values ('00000000-0000-0000-0000-00000000000a', 'default');
+insert into agent.accounts (account_id, name, home_region)
+select '00000000-0000-0000-0000-00000000000a', 'default', r.region
+  from agent.region r;
 insert into agent.deployments (deployment_id, account_id, name)
 values ('00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-00000000000a', 'default');
 

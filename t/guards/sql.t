@@ -48,7 +48,7 @@ sub functions {
 
 my %public = map { $_ => 1 } map { functions($_) } qw(api worker);
 my %called;
-for my $file (source_files(qr{\Amod_\w+/.*\.(?:c|h|def)\z})) {
+for my $file (source_files(qr{\Amod_\w+/(?!ctl/).*\.(?:c|h|def)\z})) {
     $called{$_} = 1 for ${ without_comments($file) } =~ /\bagent\.(\w+)\(/g;
 }
 cmp_ok scalar keys %called, '>', 30, 'C calls functions of the schema';
@@ -57,8 +57,8 @@ is join(' ', grep { !$public{$_} } sort keys %called), '',
 is join(' ', grep { !$called{$_} } sort keys %public), '',
     'C calls each function of sql/functions/api and worker';
 my %tested = map { $_ => 1 } slurp(root() . '/t/sql/README.md') =~ /`(\w+)`/g;
-is join(' ', grep { !$tested{$_} } sort keys %public), '',
-    't/sql/README.md names the test of each function of sql/functions/api and worker';
+is join(' ', grep { !$tested{$_} } sort keys %public, functions('operator')), '',
+    't/sql/README.md names the test of each function of sql/functions/api, worker and operator';
 
 # Any role that connects could hold the lock of an upgrade or of maintenance. The
 # lock of an idempotency key has a number that only the key's owner knows.
@@ -99,6 +99,11 @@ for my $file (source_files(qr{\Asql/.*\.sql\z})) {
     push @long, map { "$file:$_->[0]" } grep { length $_->[1] > 120 } numbered_lines($file);
 }
 is "@long", '', 'lines of SQL have at most 120 columns';
+
+# The role of a server may not call them, whatever else it may call.
+my @operator = sort { $a cmp $b } slurp(root() . '/sql/operator_functions.sql') =~ /\bagent\.(\w+)/g;
+is "@operator", join(' ', sort(functions('operator'))),
+    'sql/operator_functions.sql names each function of sql/functions/operator, and nothing else';
 
 # A table without a grant is found only by a call that a server makes as its own role.
 my @tables = sort map { slurp($_) =~ /^create table agent\.(\w+)(?! partition)\b/mg } glob root() . '/sql/migrations/*.up.sql';

@@ -191,12 +191,14 @@ is_deeply names("select i.indexrelid::regclass from pg_index i join pg_class c o
 is_deeply names("select t.oid::regtype from pg_type t join pg_class c on c.oid = t.typrelid
     where t.typnamespace = 'agent'::regnamespace and c.relkind = 'c' and obj_description(t.oid, 'pg_type') is null"), [],
     'every type has a comment';
+# Tables of the whole database or of accounts.
+my $PLATFORM = q('workers', 'schema_version', 'region', 'accounts', 'api_keys', 'audit_log');
 is_deeply names("select c.oid::regclass from pg_class c where c.relnamespace = 'agent'::regnamespace
-    and c.relkind in ('r', 'p') and c.relname not in ('workers', 'schema_version', 'accounts')
+    and c.relkind in ('r', 'p') and c.relname not in ($PLATFORM)
     and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum = 1 and a.attname = 'deployment_id'
     and a.attnotnull)"), [], 'every table of deployment data begins with deployment_id';
 is_deeply names("select i.indrelid::regclass from pg_index i join pg_class c on c.oid = i.indrelid
-    where c.relnamespace = 'agent'::regnamespace and i.indisunique and c.relname not in ('workers', 'schema_version', 'accounts')
+    where c.relnamespace = 'agent'::regnamespace and i.indisunique and c.relname not in ($PLATFORM)
     and not 1 = any (i.indkey::smallint[]) and i.indexrelid <> 'agent.deployments_name_key'::regclass"), [],
     'every unique key contains deployment_id';
 is_deeply names("select k.conname from pg_constraint k join pg_class c on c.oid = k.conrelid

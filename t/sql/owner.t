@@ -9,7 +9,7 @@ use Test::More;
 use AgentSQL;
 
 my $ROLE = "agent_test_schema_$$";
-my @ARGUMENTS = ('-v', "owner_role=$ROLE", '-v', "app_role=$AgentSQL::APP");
+my @ARGUMENTS = ('-v', "owner_role=$ROLE", '-v', "app_role=$AgentSQL::APP", '-v', "operator_role=$AgentSQL::OPERATOR");
 
 # Objects of the schema that another role owns, as text.
 sub owned_by_others {
@@ -55,12 +55,12 @@ subtest 'a superuser installs for a role without login and without rights in the
 };
 
 subtest 'the default owner is agent_owner' => sub {
-    my $was_there = AgentSQL::admin("select to_regrole('agent_owner') is not null") eq 't';
+    my @new = grep { AgentSQL::admin("select to_regrole('$_') is null") eq 't' } qw(agent_owner agent_operator);
     my $db = AgentSQL->new_empty;
     install_as_superuser($db);
     is owned_by_others($db, 'agent_owner'), '';
     $db->file_as_superuser('sql/uninstall.sql');
-    AgentSQL::admin('drop role agent_owner') if !$was_there;
+    AgentSQL::admin("drop role $_") for @new;
 };
 
 subtest 'a plain role that installs is the owner' => sub {

@@ -12,7 +12,7 @@ use AgentSQL::Play;
 
 my @TABLES = qw(assistants threads runs run_queue calls run_events_default checkpoints checkpoint_items usage_events
     checkpoint_snapshots checkpoint_writes checkpoint_blobs blob_sweeps item_sweeps inherited_items thread_expiries webhook_outbox
-    store_items);
+    store_items api_keys);
 my $deployment = $AgentSQL::DEPLOYMENT;
 # A thread with 4,000 checkpoints and snapshots, each of which adds an element to a list.
 my $LONG = '00000000-0000-7000-8000-00000000cafe';
@@ -62,6 +62,11 @@ select '$deployment', '$LONG', '', md5('l' || n)::uuid, 'task', 0, n, md5('l' ||
 from generate_series(1, 4000) n;
 insert into agent.store_items (deployment_id, namespace, key, value, value_bytes, ttl, expires_at, created_at, updated_at)
 select '$deployment', array['n', (n % 2000)::text], n::text, '{"n": 1}', 8, interval '1 hour', now() + interval '1 hour', now(), now()
+from generate_series(1, 20000) n;
+insert into agent.accounts (account_id, name, home_region)
+select md5('a' || n)::uuid, 'a', 'local' from generate_series(1, 4000) n on conflict do nothing;
+insert into agent.api_keys (key_id, account_id, digest, kind, name, scopes, created_at, expires_at)
+select lpad(n::text, 22, '0'), md5('a' || (n % 4000 + 1))::uuid, sha256('x'), 'service', 'k', '{run}', now(), now() + interval '2 hours'
 from generate_series(1, 20000) n;
 insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
 select '$deployment', md5('x' || n)::uuid, now() + interval '1 hour' from generate_series(1, 4000) n;
@@ -234,8 +239,11 @@ sub life {
         $session->query("select * from agent.use_store($worker, '$deployment', '$long->{run_id}', 1,
             '{\"ops\":[{\"op\":\"get\",\"namespace\":[\"n\",\"7\"],\"key\":\"new\"},{\"op\":\"search\",\"namespace_prefix\":[\"n\",\"8\"],\"limit\":2}]}', null, 1000)") });
     $measure->('delete_item', sub { $play->api('delete_item', $item) });
+    $measure->('find_api_key', sub { $session->call('find_api_key', sprintf '%022d', 7) });
+    $measure->('use_api_key', sub { $session->call('use_api_key', sprintf '%022d', 7) });
     $session->query("set agent.now = '" . $session->value("select now() + interval '59 minutes'") . "'");
     $measure->('sweep_store', sub { $session->value('select agent.sweep_store()') });
+    $measure->('sweep_api_keys', sub { $session->value('select agent.sweep_api_keys()') });
     $session->query('reset agent.now');
     return scalar @claims;
 }

@@ -9,9 +9,18 @@ use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
 
-my $db = AgentSQL->new('-v', "app_role=$AgentSQL::APP");
+my $db = AgentSQL->new('-v', "app_role=$AgentSQL::APP", '-v', "operator_role=$AgentSQL::OPERATOR");
 my $session = $db->session($AgentSQL::APP);
 my $play = AgentSQL::Play->new($session);
+
+# The privileges of a role on single columns.
+sub columns_of {
+    my ($role) = @_;
+    return map { join '', @{$_} } $db->session->query("select format('%s.%s %s', c.relname, a.attname,
+            case x.privilege_type when 'UPDATE' then 'w' else x.privilege_type end)
+        from pg_class c join pg_attribute a on a.attrelid = c.oid, aclexplode(a.attacl) x
+        where c.relnamespace = 'agent'::regnamespace and x.grantee = '$role'::regrole order by 1");
+}
 
 subtest 'a server role can call the functions of server and supervisor' => sub {
     is $session->value('select current_user'), $AgentSQL::APP;
@@ -37,6 +46,7 @@ subtest 'a server role can call the functions of server and supervisor' => sub {
     is $session->value('select count(*) from agent.sweep_workers(5)'), 0;
     is $session->value("select count(*) from agent.mark_worker_dead($worker, true, 100)"), 0;
     is +($play->api('delete_thread', $thread))[0], 'ok';
+    is $session->value('select agent.sweep_api_keys()'), 0;
     $session->query("select agent.notify_runs(array['$run']::uuid[])");
 };
 
@@ -57,7 +67,7 @@ subtest 'a server role can write the records of a library, and read and delete t
 
 subtest 'a server role has its privileges on every table, and no others' => sub {
     # Those that it may not change, or not delete.
-    my %fewer = (accounts => 'r', schema_version => 'r', deployments => 'ar', usage_events => 'ar');
+    my %fewer = (accounts => 'r', region => 'r', schema_version => 'r', api_keys => 'r', deployments => 'ar', usage_events => 'ar', audit_log => 'ar');
     my @rows = $db->session->query("select c.relname, (
             select string_agg(case a.privilege_type when 'SELECT' then 'r' when 'INSERT' then 'a' when 'UPDATE' then 'w'
                        when 'DELETE' then 'd' else a.privilege_type end, '' order by a.privilege_type)
@@ -68,9 +78,59 @@ subtest 'a server role has its privileges on every table, and no others' => sub 
         my ($table, $privileges) = @$row;
         is join('', sort split //, $privileges), $fewer{$table} // 'adrw', $table;
     }
-    is $session->value("select count(*) from pg_class c, aclexplode(c.relacl) a
-        where c.relnamespace = 'agent'::regnamespace and a.grantee not in (c.relowner, '$AgentSQL::APP'::regrole)"), 0,
+    is_deeply [ columns_of($AgentSQL::APP) ], [ 'api_keys.last_used_at w', 'api_keys.revoked_at w' ], 'of API keys it may change the use and the end';
+    is $session->value("select count(*) from pg_class c, aclexplode(c.relacl) a where c.relnamespace = 'agent'::regnamespace
+        and a.grantee not in (c.relowner, '$AgentSQL::APP'::regrole, '$AgentSQL::OPERATOR'::regrole)"), 0,
         'no other role has any';
+};
+
+subtest 'the role of operators has its privileges on accounts and API keys, and no others' => sub {
+    is_deeply [ map { "@{$_}" } $db->session->query("select c.relname, string_agg(a.privilege_type, ',' order by a.privilege_type)
+        from pg_class c, aclexplode(c.relacl) a where c.relnamespace = 'agent'::regnamespace and a.grantee = '$AgentSQL::OPERATOR'::regrole
+        group by 1 order by 1") ],
+        [ 'accounts INSERT,SELECT', 'api_keys INSERT,SELECT', 'audit_log INSERT,SELECT', 'deployments SELECT', 'region SELECT', 'schema_version SELECT' ];
+    is_deeply [ columns_of($AgentSQL::OPERATOR) ], [ 'accounts.closed_at w', 'api_keys.expires_at w', 'api_keys.revoked_at w' ];
+};
+
+subtest 'the role of operators calls the functions of operators, and that of a server calls none of them' => sub {
+    my @operator = map { s{.*/|\.sql$}{}gr } glob "$AgentSQL::ROOT/sql/functions/operator/*/*.sql";
+    my @rows = $db->session->query("select p.proname, has_function_privilege('$AgentSQL::APP', p.oid, 'execute'),
+        has_function_privilege('$AgentSQL::OPERATOR', p.oid, 'execute') from pg_proc p where p.pronamespace = 'agent'::regnamespace order by 1");
+    is_deeply [ map { $_->[0] } grep { $_->[1] eq 'f' } @rows ], \@operator;
+    is_deeply [ map { $_->[0] } grep { $_->[2] eq 't' } @rows ],
+        [ sort @operator, qw(insert_api_key now record_audit render_account render_api_key render_operator render_time schema_version) ],
+        'beside those that they call';
+    my $operator = $db->session($AgentSQL::OPERATOR);
+    is $operator->value('select agent.schema_version() > 0'), 't';
+    is $operator->error('select count(*) from agent.threads'), '42501', 'an operator cannot read threads';
+    is $operator->error("select * from agent.get_thread('$AgentSQL::DEPLOYMENT', gen_random_uuid())"), '42501';
+    is $operator->error('delete from agent.api_keys'), '42501';
+    is $operator->error('delete from agent.audit_log'), '42501', 'nor change the audit log';
+    is $session->error("select * from agent.create_account(gen_random_uuid(), 'x')"), '42501';
+    $operator->close;
+};
+
+subtest 'a role that is both operator and another one is refused' => sub {
+    my $refused = sub {
+        my ($pattern, @roles) = @_;
+        my ($status, $output) = $db->file('sql/install.sql', map { ('-v', $_) } @roles);
+        isnt $status, 0;
+        like $output, $pattern;
+    };
+    my @roles = ("app_role=$AgentSQL::APP", "operator_role=$AgentSQL::OPERATOR");
+    $refused->(qr/operator_role $AgentSQL::OWNER may become the owner/, 'operator_role=' . $AgentSQL::OWNER);
+    $refused->(qr/operator_role $AgentSQL::APP may become app_role/, $roles[0], 'operator_role=' . $AgentSQL::APP);
+    my $superuser = AgentSQL::admin('select current_user');
+    $refused->(qr/operator_role $superuser is a superuser/, "operator_role=$superuser");
+    # Roles of this test, since those of other files are in use.
+    my ($app, $operator) = map { "agent_test_${_}_$$" } qw(server operator);
+    AgentSQL::admin("create role $_") for $app, $operator;
+    @roles = ("app_role=$app", "operator_role=$operator");
+    AgentSQL::admin("grant $operator to $app");
+    $refused->(qr/app_role $app may become operator_role $operator/, @roles);
+    AgentSQL::admin("revoke $operator from $app; grant $app to $operator");
+    $refused->(qr/operator_role $operator may become app_role $app/, @roles);
+    AgentSQL::admin("drop role $_") for $app, $operator;
 };
 
 subtest 'a server role can deliver webhooks' => sub {
@@ -102,7 +162,9 @@ subtest 'a server role cannot change the schema, accounts, deployments or usage'
         'create table agent.x (i integer)', 'drop table agent.threads', 'alter table agent.runs add x integer',
         'truncate agent.threads', 'drop trigger runs_final_status on agent.runs',
         'alter table agent.runs disable trigger all', 'drop function agent.now()',
-        "insert into agent.accounts (account_id, name) values (gen_random_uuid(), 'x')",
+        "insert into agent.accounts (account_id, name, home_region) values (gen_random_uuid(), 'x', 'local')",
+        "update agent.accounts set closed_at = now()", "update agent.api_keys set digest = ''", 'delete from agent.api_keys',
+        "update agent.region set region = 'eu'", 'delete from agent.audit_log', "update agent.audit_log set actor = 'x'",
         "update agent.deployments set name = 'x'", 'delete from agent.deployments',
         'delete from agent.usage_events', "update agent.usage_events set status = 'success'",
         "insert into agent.schema_version (version, name) values (99, 'x')",

@@ -11,7 +11,7 @@ use AgentSQL;
 
 my $OTHER = "agent_test_other_$$";
 my $ROLE = "agent_test_schema_$$";
-my @ARGUMENTS = ('-v', "owner_role=$ROLE");
+my @ARGUMENTS = ('-v', "owner_role=$ROLE", '-v', "operator_role=$AgentSQL::OPERATOR");
 my @SCRIPTS = qw(sql/uninstall.sql sql/install.sql);
 
 # Runs SQL as the other role.

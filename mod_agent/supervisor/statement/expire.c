@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expire_threads, maintain_partitions, sweep_state, sweep_events,
- * sweep_copies, sweep_calls and sweep_store; see expire.h. */
+ * sweep_copies, sweep_calls, sweep_store and sweep_api_keys; see expire.h. */
 #include "expire.h"
 
 #include <string.h>
@@ -224,6 +224,20 @@ static apr_status_t send_store(void *part, agent_database_t *database,
 
 const agent_operation_t agent_store_operation = {
     "sweep_store", due_sweep, send_store, receive_sweep, fail_sweep};
+
+static const agent_statement_t sweep_api_keys = {
+    .name = "agent_sweep_api_keys",
+    .is_repeatable = true,
+    .sql = "select agent.sweep_api_keys()"};
+
+static apr_status_t send_api_keys(void *part, agent_database_t *database,
+                                  agent_error_t **err)
+{
+    return send_sweep(part, &sweep_api_keys, database, err);
+}
+
+const agent_operation_t agent_api_key_operation = {
+    "sweep_api_keys", due_sweep, send_api_keys, receive_sweep, fail_sweep};
 
 const agent_operation_t agent_event_operation = {
     "sweep_events", due_sweep, send_events, receive_sweep, fail_sweep};

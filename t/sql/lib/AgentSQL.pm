@@ -15,6 +15,7 @@ use AgentSQL::Session;
 our $ROOT = abs_path(dirname(__FILE__) . '/../../..');
 our $OWNER = 'agent_test_owner';
 our $APP = 'agent_test_app';
+our $OPERATOR = 'agent_test_operator';
 our $DEPLOYMENT = '00000000-0000-0000-0000-000000000001';
 our $ASSISTANT = 'fe096781-5601-53d2-b2f6-0d3403f7e9ca';
 
@@ -55,7 +56,7 @@ sub admin {
 sub new_empty {
     my ($class) = @_;
     my $name = "agent_test_$$" . '_' . ++$counter;
-    for my $role ($OWNER, $APP) {
+    for my $role ($OWNER, $APP, $OPERATOR) {
         admin("do \$\$ begin create role $role; exception when duplicate_object or unique_violation then end \$\$");
     }
     admin("create database $name owner $OWNER");

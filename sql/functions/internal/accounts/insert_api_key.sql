@@ -1,0 +1,50 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Inserts an API key, and records it.
+-- Returns: ok with the record of the key; account_not_found, account_closed; key_exists for an id that is taken;
+--          invalid_value with the comment on the check that failed.
+-- Locks:   the new row, and the account's against its deletion.
+create or replace function agent.insert_api_key(
+    p_key agent.api_keys,
+    p_actor text,
+    p_action text,
+    p_detail json,
+    out code text,
+    out body text
+)
+language plpgsql volatile security invoker
+set search_path = ''
+as $function$
+declare
+    v_region     text;
+    v_constraint text;
+begin
+    select case when a.closed_at is not null then 'account_closed' else 'ok' end, a.home_region into code, v_region
+      from agent.accounts a
+     where a.account_id = p_key.account_id;
+    if not found then
+        code := 'account_not_found';
+    end if;
+    if code <> 'ok' then
+        return;
+    end if;
+    insert into agent.api_keys
+    select p_key.*
+        on conflict (key_id) do nothing;
+    if not found then
+        code := 'key_exists';
+        return;
+    end if;
+    perform agent.record_audit(p_key.account_id, p_actor, p_action, p_key.key_id, p_detail);
+    body := agent.render_api_key(p_key, v_region);
+exception
+    when check_violation then
+        code := 'invalid_value';
+        get stacked diagnostics v_constraint = constraint_name;
+        select obj_description(c.oid, 'pg_constraint') into body
+          from pg_constraint c
+         where c.conrelid = 'agent.api_keys'::regclass
+           and c.conname = v_constraint;
+end
+$function$;
+
+comment on function agent.insert_api_key(agent.api_keys, text, text, json) is 'Inserts an API key, and records it.';

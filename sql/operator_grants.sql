@@ -1,0 +1,13 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The privileges of operators: accounts, API keys and the names of deployments, and the functions for them, which
+-- are security invoker. Included by install.sql.
+grant usage on schema agent to :"operator_role";
+grant select on agent.region, agent.deployments, agent.schema_version to :"operator_role";
+grant select, insert, update (closed_at) on agent.accounts to :"operator_role";
+grant select, insert, update (expires_at, revoked_at) on agent.api_keys to :"operator_role";
+grant select, insert on agent.audit_log to :"operator_role";
+grant execute on function :operator_functions to :"operator_role";
+-- Those that they call, and the check of the version.
+grant execute on function agent.now, agent.render_time, agent.render_account, agent.render_api_key,
+                          agent.render_operator, agent.insert_api_key, agent.record_audit, agent.schema_version
+    to :"operator_role";
