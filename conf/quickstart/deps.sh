@@ -46,6 +46,7 @@ lint|libclang-rt-dev|file_is_there '/usr/lib/llvm-*/lib/clang/*/lib/linux/libcla
 lint|clang-tidy|have clang-tidy
 lint|cppcheck|have cppcheck
 lint|shellcheck|have shellcheck
+lint|mandoc|have mandoc
 bench|libcpanel-json-xs-perl|perl -MCpanel::JSON::XS -e1
 bench|wrk|have wrk
 bench|nodejs|have node

@@ -32,7 +32,9 @@ check_socket_path() {
 }
 
 # Peer authentication: no passwords. Role postgres installs the schema, role
-# agent is that of the server; agent_owner owns the schema and cannot log in.
+# agent is that of the server, and role operator, which httpd's user cannot be,
+# manages accounts and keys (agentctl); agent_owner owns the schema and cannot
+# log in.
 write_access_rules() {
     local data=$DIR/data user
     say "local all all peer map=agent" >"$data/pg_hba.conf"
@@ -40,6 +42,7 @@ write_access_rules() {
         for user in "$(owner)" "$(id -un)"; do
             say "agent $user postgres"
             say "agent $user agent"
+            say "agent $user operator"
         done
         [ -z "${SERVER_USER-}" ] || say "agent $SERVER_USER agent"
     } | sort -u >"$data/pg_ident.conf"
@@ -64,11 +67,15 @@ as_admin() {
 exists() { [ "$(as_admin postgres -Atc "select count(*) from $1")" != 0 ]; }
 
 make_database() {
-    exists "pg_roles where rolname = 'agent'" ||
-        as_admin postgres -c "create role agent login"
+    local role
+    for role in agent operator; do
+        exists "pg_roles where rolname = '$role'" ||
+            as_admin postgres -c "create role $role login"
+    done
     exists "pg_database where datname = '$1'" ||
         as_admin postgres -c "create database $1"
     as_admin "$1" -v app_role=agent -f "$ROOT/sql/install.sql"
+    as_admin "$1" -c "grant agent_operator to operator"
 }
 
 start() {

@@ -178,8 +178,15 @@ static void set_environment(const ctl_build_t *build, const struct passwd *user,
         }
     }
     clearenv();
+    /* Copies: libraries read the environment when the pool is gone. */
     for (int i = 0; i < kept->nelts; i++) {
-        putenv(APR_ARRAY_IDX(kept, i, char *));
+        char *variable = APR_ARRAY_IDX(kept, i, char *);
+        char *value = strchr(variable, '=');
+
+        if (value != NULL) {
+            *value = '\0';
+            setenv(variable, value + 1, 1);
+        }
     }
     setenv("PATH", DEFAULT_PATH, 0);
     setenv("npm_config_update_notifier", "false", 0);

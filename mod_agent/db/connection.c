@@ -192,19 +192,14 @@ static bool wait_for_hosts(const agent_db_t *db, agent_db_progress_t want,
     return agent_db_wait(db, want, deadline);
 }
 
-static apr_status_t try_reset(agent_db_t *db, agent_error_t **err,
-                              apr_pool_t *pool)
+static apr_status_t await_connection(agent_db_t *db, agent_error_t **err,
+                                     apr_pool_t *pool)
 {
     apr_time_t deadline = apr_time_now() + db->limits.connect_timeout;
     agent_db_progress_t progress = AGENT_DB_WANT_WRITE;
-    apr_interval_time_t share;
+    apr_interval_time_t share = agent_db_host_timeout(
+        db, db->limits.connect_timeout);
 
-    db->backend_pid = 0;
-    db->resetting = true;
-    if (PQresetStart(db->conn) == 0) {
-        return agent_db_set_lost(db, err, pool);
-    }
-    share = agent_db_host_timeout(db, db->limits.connect_timeout);
     while (progress != AGENT_DB_READY) {
         if (!wait_for_hosts(db, progress, share, deadline)) {
             return agent_db_set_lost(db, err, pool);
@@ -215,6 +210,36 @@ static apr_status_t try_reset(agent_db_t *db, agent_error_t **err,
         }
     }
     return APR_SUCCESS;
+}
+
+apr_status_t agent_db_open(agent_db_t **out, const char *conninfo,
+                           const char *application_name,
+                           const agent_db_limits_t *limits, agent_error_t **err,
+                           apr_pool_t *pool)
+{
+    apr_status_t rv = agent_db_connect(out, conninfo, application_name, err,
+                                       pool);
+
+    (*out)->limits = *limits;
+    return rv == APR_SUCCESS ? await_connection(*out, err, pool) : rv;
+}
+
+bool agent_db_is_superuser(const agent_db_t *db)
+{
+    const char *value = PQparameterStatus(db->conn, "is_superuser");
+
+    return value != NULL && strcmp(value, "on") == 0;
+}
+
+static apr_status_t try_reset(agent_db_t *db, agent_error_t **err,
+                              apr_pool_t *pool)
+{
+    db->backend_pid = 0;
+    db->resetting = true;
+    if (PQresetStart(db->conn) == 0) {
+        return agent_db_set_lost(db, err, pool);
+    }
+    return await_connection(db, err, pool);
 }
 
 apr_status_t agent_db_reset(agent_db_t *db, agent_error_t **err,

@@ -82,6 +82,16 @@ apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
                               const char *application_name, agent_error_t **err,
                               apr_pool_t *pool);
 
+/* The same, and waits until it is connected: for agent_db_query(). Errors:
+ * UNAVAILABLE. */
+apr_status_t agent_db_open(agent_db_t **out, const char *conninfo,
+                           const char *application_name,
+                           const agent_db_limits_t *limits, agent_error_t **err,
+                           apr_pool_t *pool);
+
+/* Whether the role is a superuser, without executing a statement. */
+bool agent_db_is_superuser(const agent_db_t *db);
+
 /* Does one step of connecting; call again when the socket is ready for it. */
 agent_db_progress_t agent_db_connect_step(agent_db_t *db, agent_error_t **err,
                                           apr_pool_t *pool);

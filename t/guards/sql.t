@@ -60,6 +60,13 @@ my %tested = map { $_ => 1 } slurp(root() . '/t/sql/README.md') =~ /`(\w+)`/g;
 is join(' ', grep { !$tested{$_} } sort keys %public, functions('operator')), '',
     't/sql/README.md names the test of each function of sql/functions/api, worker and operator';
 
+my %by_ctl;
+for my $file (source_files(qr{\Amod_agent/ctl/.*\.[ch]\z})) {
+    $by_ctl{$_} = 1 for ${ without_comments($file) } =~ /\bagent\.(\w+)\(/g;
+}
+is join(' ', sort keys %by_ctl), join(' ', sort(functions('operator'))),
+    'agentctl calls each function of sql/functions/operator, and no other';
+
 # Any role that connects could hold the lock of an upgrade or of maintenance. The
 # lock of an idempotency key has a number that only the key's owner knows.
 my @advisory = grep { slurp(root() . "/$_") =~ /pg_(?:try_)?advisory/ } source_files(qr{\Asql/.*\.sql\z});

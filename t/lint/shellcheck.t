@@ -8,7 +8,7 @@ use Test::More;
 
 chdir root() or die root() . ": $!\n";
 for my $file (source_files()) {
-    next if $file !~ /\.sh\z/ && slurp($file) !~ m{\A#!\S*(?:/| )(?:ba)?sh\b};
+    next if $file !~ /\.(?:ba)?sh\z/ && slurp($file) !~ m{\A#!\S*(?:/| )(?:ba)?sh\b};
     my $output = qx(shellcheck -x -P SCRIPTDIR $file 2>&1);
     is $?, 0, "$file has no finding of shellcheck" or diag $output;
 }

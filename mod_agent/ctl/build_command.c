@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command `agentctl build`; see build_command.h. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "build_command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+
+#include "build.h"
+#include "say.h"
+
+const ctl_option_t ctl_build_options[] = {
+    {"user", "NAME", CTL_USER,
+     "who installs and imports (root only; default: the\n"
+     "owner of DIRECTORY); the user of its runners,\n"
+     "AgentRunnerUser"},
+    {"python", "PROGRAM", CTL_PYTHON,
+     "makes the virtual environment (default: python3)"},
+    {"node", "PROGRAM", CTL_NODE,
+     "executes JavaScript (default: the first in PATH that is\n"
+     "new enough, else that of a Python package, which is\n"
+     "installed)"},
+    {"runners", "FOLDER", CTL_RUNNERS,
+     "the runners (default: those installed with agentctl)"},
+    {"ignore-auth", NULL, CTL_IGNORE_AUTH,
+     "build although langgraph.json has `auth`, which has no\n"
+     "effect: httpd decides who may send requests"},
+    {"schemas", NULL, CTL_SCHEMAS,
+     "print the whole JSON schemas of the graphs"},
+    {NULL, NULL, 0, NULL}};
+
+/* The folder `runners` beside this program, or that of the installation. */
+static const char *find_runners(apr_pool_t *pool)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    char *slash;
+
+    if (length > 0) {
+        const char *beside;
+
+        path[length] = '\0';
+        slash = strrchr(path, '/');
+        *slash = '\0';
+        beside = apr_pstrcat(pool, path, "/runners", NULL);
+        if (access(beside, R_OK) == 0) {
+            return beside;
+        }
+    }
+    slash = strrchr(AGENT_RUNNER_PATH, '/');
+    return apr_pstrcat(pool,
+                       apr_pstrndup(pool, AGENT_RUNNER_PATH,
+                                    (apr_size_t)(slash - AGENT_RUNNER_PATH)),
+                       "/runners", NULL);
+}
+
+static volatile sig_atomic_t building;
+
+static void pass_on(int signal)
+{
+    kill(-(pid_t)building, signal);
+}
+
+/* In a session of its own, without root's terminal: a process of the user that
+ * has the same one can type commands into it (TIOCSTI). This process stays
+ * root's, so that the user cannot use it for that. */
+static int build_apart(ctl_build_t *build)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid < 0) {
+        ctl_error("fork: %s", strerror(errno));
+        return 1;
+    }
+    if (pid == 0) {
+        setsid();
+        return ctl_build(build);
+    }
+    building = pid;
+    signal(SIGINT, pass_on);
+    signal(SIGTERM, pass_on);
+    signal(SIGHUP, pass_on);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* The build changes its working directory. A name without a slash is left as it
+ * is, for the search in PATH. */
+static const char *make_absolute(const char *path, apr_pool_t *pool)
+{
+    char *absolute = path != NULL && strchr(path, '/') != NULL
+        ? realpath(path, NULL)
+        : NULL;
+    const char *copy = absolute != NULL ? apr_pstrdup(pool, absolute) : path;
+
+    free(absolute);
+    return copy;
+}
+
+/* A name as AgentApplication takes it, from that of the folder. */
+static const char *make_name(const char *folder, apr_pool_t *pool)
+{
+    char *name = apr_pstrndup(pool, folder[0] != '\0' ? folder : "application",
+                              AGENT_APPLICATION_NAME_MAX);
+
+    for (char *c = name; *c != '\0'; c++) {
+        if (!apr_isalnum(*c) && strchr("_-.", *c) == NULL) {
+            *c = '-';
+        }
+    }
+    return name;
+}
+
+int ctl_build_directory(const ctl_arguments_t *arguments)
+{
+    const char *const *text = arguments->text;
+    apr_pool_t *pool = arguments->pool;
+    char *directory = realpath(arguments->operand, NULL);
+    ctl_build_t build = {.pool = pool,
+                         .user = text[CTL_USER],
+                         .ignores_auth = arguments->flag[CTL_IGNORE_AUTH],
+                         .prints_schemas = arguments->flag[CTL_SCHEMAS]};
+
+    if (directory == NULL) {
+        ctl_error("%s: %s", arguments->operand, strerror(errno));
+        return CTL_USAGE;
+    }
+    build.application.directory = apr_pstrdup(pool, directory);
+    free(directory);
+    build.python = make_absolute(text[CTL_PYTHON], pool);
+    build.node = make_absolute(text[CTL_NODE], pool);
+    build.runners = text[CTL_RUNNERS] != NULL
+        ? make_absolute(text[CTL_RUNNERS], pool)
+        : find_runners(pool);
+    build.application.name = make_name(
+        strrchr(build.application.directory, '/') + 1, pool);
+    build.application.ignores_auth = build.ignores_auth;
+    return geteuid() == 0 ? build_apart(&build) : ctl_build(&build);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connection of an operator; see database.h. */
+#include "database.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../db/query.h"
+#include "say.h"
+
+static const agent_db_limits_t limits = {
+    .connect_timeout = apr_time_from_sec(10),
+    .query_timeout = apr_time_from_sec(30)};
+
+#define CONNECTION_KEY "agentctl connection"
+
+/* A superuser would execute the functions of the schema with all of his
+ * rights, and the audit log would not have the name of a person. */
+static int refuse_superuser(const agent_db_t *db)
+{
+    if (!agent_db_is_superuser(db)) {
+        return CTL_DONE;
+    }
+    ctl_error("the database's role is a superuser: connect as a member of "
+              "agent_operator (grant agent_operator to ROLE)");
+    return CTL_FAILED;
+}
+
+static int report(const agent_error_t *error, const char *sqlstate)
+{
+    if (strcmp(sqlstate, "42501") == 0) {
+        ctl_error("the database's role must be a member of agent_operator (%s)",
+                  error->cause);
+    }
+    else {
+        ctl_error("%s (%s)", error->detail,
+                  error->cause != NULL ? error->cause
+                                       : agent_error_code(error->id));
+    }
+    return CTL_FAILED;
+}
+
+/* The connection, which is opened by the first call. */
+static int get_connection(agent_db_t **db, const ctl_arguments_t *arguments)
+{
+    const char *conninfo = arguments->text[CTL_DATABASE];
+    void *found = NULL;
+    agent_error_t *err;
+
+    apr_pool_userdata_get(&found, CONNECTION_KEY, arguments->pool);
+    *db = found;
+    if (*db != NULL) {
+        return CTL_DONE;
+    }
+    if (agent_db_open(db, conninfo != NULL ? conninfo : "", "agentctl", &limits,
+                      &err, arguments->pool)
+        != APR_SUCCESS) {
+        return report(err, "");
+    }
+    apr_pool_userdata_setn(*db, CONNECTION_KEY, NULL, arguments->pool);
+    return refuse_superuser(*db);
+}
+
+int ctl_database_call(const char **body, const ctl_arguments_t *arguments,
+                      const agent_statement_t *statement,
+                      const char *const *params)
+{
+    agent_db_result_t *result;
+    agent_error_t *err;
+    agent_db_t *db;
+
+    if (get_connection(&db, arguments) != CTL_DONE) {
+        return CTL_FAILED;
+    }
+    if (agent_db_query(&result, db, statement, params, &err, arguments->pool)
+        != APR_SUCCESS) {
+        return report(err, agent_db_sqlstate(db));
+    }
+    if (agent_db_read_code(body, result, &err, arguments->pool)
+        != APR_SUCCESS) {
+        return report(err, "");
+    }
+    return CTL_DONE;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line; see option.h. */
+#include "option.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <apr_strings.h>
+#include <apr_tables.h>
+
+/* The name and the value of an option take that many columns. */
+#define NAME_COLUMNS 24
+
+static void print_usage(FILE *stream, const ctl_command_t *command)
+{
+    fprintf(stream, "usage: agentctl %s [OPTION...]%s%s\n", command->name,
+            command->operand != NULL ? " " : "",
+            command->operand != NULL ? command->operand : "");
+}
+
+static void print_commands(FILE *stream, const ctl_command_t *commands)
+{
+    for (const ctl_command_t *c = commands; c->name != NULL; c++) {
+        print_usage(stream, c);
+    }
+    fputs("\n`agentctl COMMAND --help` prints the options of a command; see "
+          "agentctl(8).\n",
+          stream);
+}
+
+/* The lines of text, all but the first one after that many blanks. */
+static void print_lines(FILE *stream, const char *text, int blanks)
+{
+    for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {
+        fprintf(stream, "%.*s\n%*s", (int)(end - text), text, blanks, "");
+    }
+    fprintf(stream, "%s\n", text);
+}
+
+static void print_help(const ctl_command_t *command, apr_pool_t *pool)
+{
+    print_usage(stdout, command);
+    fprintf(stdout, "\n%s\n\n", command->summary);
+    /* Bounded: by the options of a command. */
+    for (const ctl_option_t *o = command->options; o->name != NULL; o++) {
+        const char *name = o->value != NULL
+            ? apr_pstrcat(pool, o->name, " ", o->value, NULL)
+            : o->name;
+
+        fprintf(stdout, "  --%-*s", NAME_COLUMNS - 4, name);
+        print_lines(stdout, o->help, NAME_COLUMNS);
+    }
+}
+
+/* The options as getopt takes them, in pool; `help` comes last. */
+static struct option *make_options(const ctl_command_t *command,
+                                   apr_pool_t *pool)
+{
+    apr_array_header_t *list = apr_array_make(pool, 8, sizeof(struct option));
+
+    for (const ctl_option_t *o = command->options; o->name != NULL; o++) {
+        APR_ARRAY_PUSH(list, struct option) = (struct option){
+            o->name, o->value != NULL ? required_argument : no_argument, NULL,
+            0};
+    }
+    APR_ARRAY_PUSH(list, struct option) = (struct option){"help", no_argument,
+                                                          NULL, 0};
+    APR_ARRAY_PUSH(list, struct option) = (struct option){NULL, 0, NULL, 0};
+    return (struct option *)(void *)list->elts;
+}
+
+static void set_option(ctl_arguments_t *arguments, const ctl_option_t *option)
+{
+    if (option->value != NULL) {
+        arguments->text[option->index] = optarg;
+    }
+    else {
+        arguments->flag[option->index] = true;
+    }
+}
+
+/* Runs a command whose name is argv[0]. */
+static int run_command(const ctl_command_t *command, int argc, char **argv,
+                       apr_pool_t *pool)
+{
+    ctl_arguments_t arguments = {.pool = pool};
+    const struct option *options = make_options(command, pool);
+    int index = 0;
+    int found;
+
+    while ((found = getopt_long(argc, argv, "", options, &index)) == 0) {
+        if (command->options[index].name == NULL) {
+            print_help(command, pool);
+            return CTL_DONE;
+        }
+        set_option(&arguments, &command->options[index]);
+    }
+    if (found != -1 || argc - optind != (command->operand != NULL)) {
+        print_usage(stderr, command);
+        return CTL_USAGE;
+    }
+    arguments.operand = argv[optind];
+    return command->run(&arguments);
+}
+
+/* The words of argv that are the name of the command; 0: they are not. */
+static int match_name(const ctl_command_t *command, int argc, char **argv)
+{
+    const char *name = command->name;
+    int words = 0;
+
+    while (words < argc && *name != '\0') {
+        apr_size_t length = strcspn(name, " ");
+
+        if (strlen(argv[words]) != length
+            || memcmp(argv[words], name, length) != 0) {
+            return 0;
+        }
+        words++;
+        name += length + (name[length] == ' ');
+    }
+    return *name == '\0' ? words : 0;
+}
+
+int ctl_option_run(const ctl_command_t *commands, int argc, char **argv,
+                   apr_pool_t *pool)
+{
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        print_commands(stdout, commands);
+        return CTL_DONE;
+    }
+    for (const ctl_command_t *c = commands; c->name != NULL; c++) {
+        int words = match_name(c, argc - 1, argv + 1);
+
+        if (words > 0) {
+            argv[words] = argv[0];
+            return run_command(c, argc - words, argv + words, pool);
+        }
+    }
+    print_commands(stderr, commands);
+    return CTL_USAGE;
+}

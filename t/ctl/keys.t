@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+# agentctl account and agentctl key: what they print, their exit statuses, and who may use them.
+use strict;
+use warnings;
+use AgentTest::Database qw(sql);
+use AgentTest::Env qw(build_dir root slurp);
+use AgentTest::Postgres;
+use Cpanel::JSON::XS;
+use Digest::SHA qw(sha256_hex);
+use Test::More;
+
+my $program = build_dir() . '/agentctl';
+my $cluster = AgentTest::Postgres->new;
+@ENV{qw(PGHOST PGUSER PGDATABASE)} = ($cluster->host, 'postgres', 'agent');
+my $operator = $cluster->conninfo('operator');
+
+# (exit status, standard output, standard error)
+sub run {
+    my ($conninfo, @words) = @_;
+    my $command = join ' ', map { s/'/'\\''/gr =~ s/(.*)/'$1'/sr } $program, @words, defined $conninfo ? ('--database', $conninfo) : ();
+    my $errors = $cluster->host . '/errors';
+    my $output = qx($command 2>$errors);
+    return ($? >> 8, $output, slurp($errors));
+}
+
+sub ctl { return run($operator, @_) }
+
+# The output of a command that succeeds, without its end of line.
+sub output_of {
+    my ($status, $output, $errors) = ctl(@_);
+    is $status, 0, "'@_' succeeds" or diag $errors;
+    chomp $output;
+    return $output;
+}
+
+sub records { return map { decode_json($_) } split /\n/, output_of(@_, '--json') }
+
+# A command that is refused prints nothing but the reason.
+sub refused {
+    my ($expected, $pattern, $title, @words) = @_;
+    my ($status, $output, $errors) = ctl(@words);
+    is "$status|$output", "$expected|", $title;
+    like $errors, $pattern, "$title: the last line says why";
+    return;
+}
+
+my $NIL = '00000000-0000-0000-0000-0000000000ff';
+my $KEY = qr/ag1_[a-z][a-z0-9-]{0,15}_(?:sk|pt|dk)_([0-9A-Za-z]{22})_([0-9A-Za-z]{43})_[0-9A-Za-z]{6}/;
+
+# ---- accounts ----
+my $shop = output_of('account', 'create', 'Shop');
+like $shop, qr/\A[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\z/, 'account create: it prints the id, and nothing else';
+my ($desk) = records('account', 'create', "D\xc3\xa9sk");
+is_deeply { %{$desk}, account_id => undef, created_at => undef },
+    { account_id => undef, name => "D\x{e9}sk", home_region => 'local', created_at => undef, closed_at => undef }, 'account create --json: it prints the record';
+is_deeply [ map { $_->{name} } records('account', 'list') ], [ 'default', 'Shop', "D\x{e9}sk" ], 'account list --json: a record a line, in the order of creation';
+like output_of('account', 'list'), qr/\AACCOUNT +STATE +CREATED +NAME\n.*^\Q$shop\E  open    2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\dZ  Shop$/ms,
+    'account list: a line has the columns of an account';
+is output_of('account', 'close', uc $shop), '', 'account close: it prints nothing';
+like output_of('account', 'list'), qr/^\Q$shop\E  closed/m, 'account list: an account that is closed';
+ok +(records('account', 'close', $shop))[0]{closed_at}, 'account close --json: it prints the record';
+refused(1, qr/\Aagentctl: .*\(account_not_found\)\n\z/, 'account close: an unknown account', 'account', 'close', $NIL);
+refused(1, qr/\(account_is_built_in\)\n\z/, 'account close: the built-in account', 'account', 'close', '00000000-0000-0000-0000-00000000000a');
+refused(2, qr/expected the id of an account, got shop/, 'account close: a name', 'account', 'close', 'shop');
+refused(1, qr/\(invalid_value\)\n\z/, 'account create: a name with a control character', 'account', 'create', "a\nb");
+sql("insert into agent.accounts select md5(n::text)::uuid, 'many', r.region from agent.region r, generate_series(1, 1500) n");
+is scalar(records('account', 'list')), 1503, 'account list: more than one page';
+sql("delete from agent.accounts where name = 'many'");
+
+# ---- new keys ----
+my $account = $desk->{account_id};
+# Statements with their parameters.
+sql("alter role operator set log_statement = 'all'");
+my $key = output_of('key', 'create', '--account', $account, '--name', 'web');
+like $key, qr/\A$KEY\z/, 'key create: it prints the key, and nothing else, as a scanner for secrets finds it';
+my ($id, $secret) = $key =~ $KEY;
+is sql("select concat_ws(' ', kind, name, scopes, encode(digest, 'hex'), expires_at) from agent.api_keys where key_id = '$id'"),
+    'service web {read,run} ' . sha256_hex($secret), 'key create: the database has the digest of the secret, and the default scopes';
+like $key, qr/\Aag1_local_sk_/, 'key create: the key names its region and kind';
+sub is_stored { return index(join("\n", sql('select k::text from agent.api_keys k'), sql('select a::text from agent.audit_log a')), $_[0]) >= 0 }
+ok !is_stored($secret), 'key create: the secret is not in the database';
+my $log = slurp($cluster->host . '/postgres.log');
+ok index($log, $id) >= 0 && index($log, $secret) < 0, 'key create: nor in its log of statements';
+my ($personal) = records('key', 'create', '--account', $account, '--name', 'laptop', '--kind', 'personal', '--user', 'ann', '--scopes', 'deploy,read', '--expires', '90d');
+like $personal->{key}, qr/\Aag1_local_pt_$personal->{key_id}_/, 'key create --json: the key is a member of its record';
+is_deeply [ @{$personal}{qw(kind user_id)}, @{ $personal->{scopes} } ], [qw(personal ann deploy read)], 'key create: a personal key of a user';
+is sql("select expires_at - created_at from agent.api_keys where key_id = '$personal->{key_id}'"), '90 days', 'key create: an end';
+sql("select agent.open_deployment('demo', '$account')");
+my ($bound) = records('key', 'create', '--account', $account, '--name', 'ci', '--kind', 'deployment', '--deployment', 'demo');
+is sql("select name from agent.deployments where deployment_id = '$bound->{deployment_id}'"), 'demo', 'key create: a key of a deployment';
+like $bound->{key}, qr/\Aag1_local_dk_/, 'key create: and its text says so';
+my %bad = (
+    'no account'             => [ 2, qr/got none \(--account\)/, '--name', 'x' ],
+    'no name'                => [ 2, qr/--name/, '--account', $account ],
+    'another kind'           => [ 2, qr/--kind: expected service/, '--account', $account, '--name', 'x', '--kind', 'root' ],
+    'a user of no personal key' => [ 2, qr/--user/, '--account', $account, '--name', 'x', '--user', 'ann' ],
+    'a personal key without a user' => [ 2, qr/--user/, '--account', $account, '--name', 'x', '--kind', 'personal' ],
+    'no deployment'          => [ 2, qr/--deployment/, '--account', $account, '--name', 'x', '--kind', 'deployment' ],
+    'another deployment'     => [ 1, qr/\(deployment_not_found\)/, '--account', $account, '--name', 'x', '--deployment', 'none' ],
+    'another scope'          => [ 1, qr/\Aagentctl: Expected one or more of read, .* \(invalid_value\)\n\z/, '--account', $account, '--name', 'x', '--scopes', 'all' ],
+    'quotes in scopes'       => [ 1, qr/\(invalid_value\)/, '--account', $account, '--name', 'x', '--scopes', 'run","read' ],
+    'an unknown account'     => [ 1, qr/\(account_not_found\)/, '--account', $NIL, '--name', 'x' ],
+    'a closed account'       => [ 1, qr/\(account_closed\)/, '--account', $shop, '--name', 'x' ],
+    (map { ("--expires $_" => [ 2, qr/--expires: expected a number with s, min, h or d/, '--account', $account, '--name', 'x', '--expires', $_ ]) }
+        '', '90', 'd', '-1d', '1.5h', '3651d', '99999999999999999999d', "1d\n", '1 d'),
+);
+for my $title (sort keys %bad) {
+    my ($status, $pattern, @words) = @{ $bad{$title} };
+    refused($status, $pattern, "key create: $title", 'key', 'create', @words);
+}
+
+# ---- existing keys ----
+is_deeply [ sort map { $_->{name} } records('key', 'list', $account) ], [qw(ci laptop web)], 'key list --json: the keys of an account';
+ok !(grep { exists $_->{key} || exists $_->{digest} } records('key', 'list', $account)), 'key list: no key is shown again';
+like output_of('key', 'list', $account), qr/\AKEY ID +KIND +STATE +EXPIRES +USED +SCOPES +NAME\n.*^$id  service     valid    -  +-  +read,run  +web$/ms,
+    'key list: a line has the columns of a key';
+is output_of('key', 'revoke', $id), '', 'key revoke: it prints nothing';
+like output_of('key', 'list', $account), qr/^$id  service     revoked/m, 'key list: a key that is revoked';
+is output_of('key', 'revoke', $bound->{key}), '', 'key revoke: it takes the whole key';
+is sql("select count(*) from agent.api_keys where revoked_at is not null"), 2, 'key revoke: both are revoked';
+refused(1, qr/\(key_not_found\)/, 'key revoke: an unknown key', 'key', 'revoke', 'x' x 22);
+refused(2, qr/expected a key ID/, 'key revoke: no key', 'key', 'revoke', 'web');
+refused(2, qr/expected a key ID/, 'key revoke: a key with a changed character', 'key', 'revoke', $key =~ s/_sk_/_pt_/r);
+my $next = output_of('key', 'rotate', $personal->{key_id}, '--overlap', '2h');
+like $next, qr/\Aag1_local_pt_/, 'key rotate: it prints a key of the same kind';
+ok sql("select expires_at between now() + interval '119 min' and now() + interval '121 min' from agent.api_keys where key_id = '$personal->{key_id}'") eq 't',
+    'key rotate: the old key has the overlap';
+my ($last) = records('key', 'rotate', $next, '--overlap', '0s');
+is $last->{user_id}, 'ann', 'key rotate: the new key is of the same user';
+is sql("select encode(digest, 'hex') from agent.api_keys where key_id = '$last->{key_id}'"), sha256_hex(($last->{key} =~ $KEY)[1]), 'key rotate: its secret is the one that is printed';
+refused(1, qr/\(key_revoked\)/, 'key rotate: a key that is not valid any longer', 'key', 'rotate', $next);
+sql("update agent.api_keys set created_at = now() - interval '2 h', expires_at = now() - interval '1 h' where key_id = '$last->{key_id}'");
+like output_of('key', 'list', $account), qr/^$last->{key_id}  personal    expired/m, 'key list: a key that has expired, before a sweep revokes it';
+is sql("select string_agg(distinct actor, ' ') from agent.audit_log"), 'operator operator', 'the audit log has the role that logged in';
+
+# ---- output that cannot be written ----
+{
+    my $errors = qx('$program' key create --database '$operator' --account $account --name full 2>&1 >/dev/full);
+    is $? >> 8, 1, 'key create: a key that cannot be written is a failure';
+    like $errors, qr/agentctl key revoke [0-9A-Za-z]{22}/, 'key create: which key that is can be read';
+}
+
+# ---- who may ----
+for my $command ([ 'account', 'create', 'x' ], [ 'account', 'list' ], [ 'key', 'revoke', $id ]) {
+    my ($status, $output, $errors) = run($cluster->conninfo('agent'), @{$command});
+    is "$status|$output", '1|', "@{$command}: the role of a server is refused";
+    like $errors, qr/must be a member of agent_operator \(42501: permission denied/, "@{$command}: and the reason is given";
+}
+{
+    my ($status, undef, $errors) = run($cluster->conninfo('postgres'), 'account', 'list');
+    is $status, 1, 'a superuser is refused';
+    like $errors, qr/is a superuser: connect as a member of agent_operator/, 'and the reason is given';
+    local $ENV{PGUSER} = 'operator';
+    is +(run(undef, 'account', 'list'))[0], 0, 'without --database the environment names the database';
+    ($status, undef, $errors) = run('host=/nowhere', 'account', 'list');
+    is $status, 1, 'a database that cannot be reached is a failure';
+    like $errors, qr{\Aagentctl: .*/nowhere}, 'and the reason is given';
+}
+
+# ---- the command line, its manual and its completion ----
+my $help = qx('$program' --help);
+my @commands = $help =~ /^usage: agentctl ([a-z ]+?) \[OPTION/mg;
+is "@commands", 'build account create account list account close key create key list key revoke key rotate', '--help names the commands';
+my $page = slurp(root() . '/mod_agent/ctl/agentctl.8');
+for my $command (@commands) {
+    my @options = qx('$program' $command --help) =~ /^  --([a-z-]+)/mg;
+    my ($synopsis) = $page =~ /^\.Nm\n\.Cm $command\n((?:\.(?:Op|Fl|Ar).*\n)*)/m;
+    is join(' ', sort($synopsis =~ /\bFl Fl ([a-z-]+)/g)), join(' ', sort @options), "$command: the manual page has its options";
+    is join(' ', $synopsis =~ /^\.Ar (\S+)/mg), join(' ', $help =~ /^usage: agentctl $command \[OPTION\.\.\.\] (\S+)/mg), "$command: and its argument";
+    is +(run(undef, split(/ /, $command), '--wrong'))[0], 2, "$command: an unknown option has status 2";
+}
+
+# The completions of bash after these words.
+sub completed {
+    my @words = ('agentctl', @_);
+    my $list = join ' ', map { "'$_'" } @words;
+    open my $bash, '-|', 'bash', '-c', '. ' . root() . "/mod_agent/ctl/agentctl.bash; PATH=" . build_dir() . ":\$PATH
+        COMP_WORDS=($list) COMP_CWORD=$#words; _agentctl; printf '%s\\n' \"\${COMPREPLY[\@]}\"" or die "bash: $!\n";
+    chomp(my @lines = <$bash>);
+    close $bash;
+    return join ' ', sort grep { $_ ne '' } @lines;
+}
+is completed(''), '--help account build key', 'completion: the first word';
+is completed('ke'), 'key', 'completion: the beginning of a word';
+is completed('key', ''), 'create list revoke rotate', 'completion: the second word';
+is completed('key', 'rotate', '--'), '--database --help --json --overlap', 'completion: the options of a command';
+is completed('key', 'create', '--kind', 'p'), 'personal', 'completion: the values of an option';
+is completed('nothing', ''), '', 'completion: nothing after an unknown word';
+
+done_testing;
