@@ -200,6 +200,23 @@ subtest 'open_deployment: two servers may create one at the same time' => sub {
     $other->close;
 };
 
+subtest 'a deployment of an account is named with the account' => sub {
+    my $account = AgentSQL::uuid();
+    $session->query("insert into agent.accounts (account_id, name, home_region) select '$account', 'Acme', region from agent.region");
+    my $list = join ',', 'shop', "shop\@$account", 'shop@' . AgentSQL::uuid();
+    my @ids = map { $_->[1] } $session->query("select * from agent.register_worker('accounts', 'boot', 1, 1, 10, 20, '{$list}', '{a,b,c}')");
+    is $ids[0], $session->value("select agent.open_deployment('shop')"), 'register_worker: a name alone is of the built-in account';
+    is $ids[1], $session->value("select agent.open_deployment('shop', '$account')"), 'register_worker: NAME@ACCOUNT is that of the account';
+    isnt $ids[1], $ids[0], 'the accounts have one each';
+    is $ids[2], '00000000-0000-0000-0000-000000000000', 'register_worker: of an account that does not exist it is the nil UUID';
+    my $theirs = AgentSQL::Play->new($session, deployment => $ids[1]);
+    $theirs->run($theirs->thread, request => { webhook => 'https://hooks.example/' });
+    my ($run) = $theirs->claim($worker);
+    $theirs->save($worker, AgentSQL::Play::finish($run));
+    is $session->value("select deployment from agent.claim_webhooks($worker, 6, 64, 1000000, 30, '{}', 0, 0)"), "shop\@$account",
+        'claim_webhooks: a delivery names it in the same way';
+};
+
 subtest 'claim_runs: deployments take turns' => sub {
     my @ids = map { $session->value("select agent.open_deployment('$_')") } qw(long short);
     my ($long, $short) = map { AgentSQL::Play->new($session, deployment => $_) } @ids;

@@ -94,8 +94,8 @@ static apr_status_t send_claim(void *part, agent_database_t *database,
     return agent_db_send(database->db, &claim_webhooks, params, err, pool);
 }
 
-/* The key of the deployment of that name, or that of all others; NULL: none.
- * name NULL: a deployment that httpd.conf cannot name. */
+/* The key of that deployment, or that of all others; NULL: none. name NULL:
+ * the deployment is unknown. */
 static const agent_webhook_key_t *find_key(const agent_webhook_config_t *config,
                                            const char *name)
 {

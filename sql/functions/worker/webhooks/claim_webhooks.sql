@@ -5,8 +5,8 @@
 -- Deployments take turns, the one that holds the fewest slots first: each gets an equal part of p_limit, or what
 -- those before it have left. p_guaranteed slots and p_guaranteed_bytes are guaranteed to each of p_deployments: the
 -- part of them that it does not hold stays free for it. Any deployment may take the rest.
--- Returns: one row per delivery; attempt counts from 1; the body has the time of sending; deployment is the name
---          that httpd.conf has for it, null for one of another account. Fewer than p_limit although more are due if
+-- Returns: one row per delivery; attempt counts from 1; the body has the time of sending; deployment is the text
+--          that httpd.conf makes of it: NAME, or NAME@ACCOUNT. Fewer than p_limit although more are due if
 --          a deployment had less than its part. No rows for a worker that is not live.
 -- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then rows of the outbox, skipping
 --          locked ones. Commits asynchronously: a lost claim leaves them due.
@@ -105,10 +105,12 @@ begin
                left(c.body, -1) || ', "webhook_sent_at" : '
                || to_json(agent.render_time(v_now))::text || '}',
                (
-               select d.name
+               select d.name || case d.account_id
+                                    when '00000000-0000-0000-0000-00000000000a' then ''
+                                    else '@' || d.account_id
+                                end
                  from agent.deployments d
                 where d.deployment_id = c.deployment_id
-                  and d.account_id = '00000000-0000-0000-0000-00000000000a'
                )
           from claimed c;
 end

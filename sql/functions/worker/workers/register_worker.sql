@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Registers a supervisor that starts, with a lease of p_lease_sec and the graphs that it executes: one element
--- of p_deployments (names) and p_graph_ids each. Creates deployments that are missing.
--- Returns: one row per graph, in their order: the worker_id, new for each start, and the graph's deployment_id.
+-- of p_deployments (NAME, or NAME@ACCOUNT for another account than the built-in one) and p_graph_ids each. Creates
+-- deployments that are missing.
+-- Returns: one row per graph, in their order: the worker_id, new for each start, and the graph's deployment_id; the
+--          nil UUID, which has no runs, where the account does not exist or is closed.
 -- Locks:   the new row, and new deployments.
 create or replace function agent.register_worker(
     p_node_name text,
@@ -18,8 +20,12 @@ as $function$
 declare
     v_now            timestamptz := agent.now();
     v_deployment_ids uuid[] := array(
-        select agent.open_deployment(d.name)
-          from unnest(p_deployments) with ordinality d (name, pos)
+        select coalesce(
+                   agent.open_deployment(
+                       split_part(d.text, '@', 1),
+                       coalesce(nullif(split_part(d.text, '@', 2), ''), '00000000-0000-0000-0000-00000000000a')::uuid),
+                   '00000000-0000-0000-0000-000000000000')
+          from unnest(p_deployments) with ordinality d (text, pos)
          order by d.pos);
     v_worker_id      bigint;
 begin
