@@ -111,8 +111,9 @@ subtest 'without a user a run may name one in its configuration' => sub {
 
 subtest 'headers of the request are members of config.configurable, over those of the body' => sub {
     my %headers = ('x-tenant' => 'acme', 'user-agent' => 'a "b"', user_id => 'h', thread_id => 'h', run_id => 'h', assistant_id => 'h',
-        graph_id => 'h', checkpoint_id => 'h', checkpoint_ns => 'h', checkpoint_map => 'h', langgraph_auth_user => 'h');
-    my %with = (headers => AgentSQL::encode(\%headers), request => { config => { configurable => { 'x-tenant' => 'body', own => 1 } } });
+        graph_id => 'h', checkpoint_id => 'h', checkpoint_ns => 'h', checkpoint_map => 'h', langgraph_auth_user_id => 'ann');
+    my %with = (headers => AgentSQL::encode(\%headers), request => { config => { configurable => { 'x-tenant' => 'body', own => 1,
+        langgraph_auth_user_id => 'eve', langgraph_auth_permissions => ['admin'] } } });
     my $thread = $play->thread;
     my $run = $play->run($thread, %with);
     for my $configurable ($play->body('get_run', $thread, $run)->{kwargs}{config}{configurable},
@@ -120,6 +121,8 @@ subtest 'headers of the request are members of config.configurable, over those o
         is_deeply { map { $_ => $configurable->{$_} } 'x-tenant', 'user-agent', 'own' }, { 'x-tenant' => 'acme', 'user-agent' => 'a "b"', own => 1 };
         is_deeply [ grep { ($configurable->{$_} // '') eq 'h' } sort keys %{$configurable} ], [], 'they are never identifiers or users';
         is $configurable->{user_id}, '', 'the user is that of x-user-id only';
+        is_deeply { map { $_ => $configurable->{$_} } grep { /\Alanggraph_auth_/ } keys %{$configurable} }, { langgraph_auth_user_id => 'ann' },
+            'the authenticated user is what the server says, never the client';
     }
 };
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Inserts the record and the queue row of a new run: ready, or blocked by an earlier run of the thread.
--- p_headers: members of config.configurable over those of the request, under the identifiers; null for none.
+-- p_headers: members of config.configurable over those of the request, under the identifiers; null for none. They
+-- are the server's: headers that it selects, and the user that it has authenticated.
 -- Returns: the run record of the API.
 -- Locks:   the caller holds the thread; takes the new rows.
 create or replace function agent.enqueue_run(
@@ -39,7 +40,7 @@ begin
             p_assistant.config, p_request.config,
             p_assistant.metadata || p_thread.metadata,
             p_request.metadata,
-            agent.drop_identity(p_headers) - array['user_id', 'checkpoint_ns', 'checkpoint_map'] || jsonb_build_object(
+            coalesce(p_headers, '{}') - array['user_id', 'checkpoint_ns', 'checkpoint_map'] || jsonb_build_object(
                 'run_id', p_run_id,
                 'graph_id', p_assistant.graph_id,
                 'thread_id', p_thread.thread_id,

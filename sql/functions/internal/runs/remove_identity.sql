@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The members of a client's configurable without those in which graphs find the authenticated user: this server
--- authenticates nobody, and no client may pass for a user.
+-- The members of a client's configurable without those in which graphs find the authenticated user: no client may
+-- pass for one.
 -- Returns: the object.
 -- Locks:   none.
 create or replace function agent.remove_identity(p_configurable jsonb) returns jsonb
