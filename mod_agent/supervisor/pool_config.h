@@ -30,7 +30,7 @@ typedef struct agent_pool_config_t {
     /* Name of the pool in the log: DEPLOYMENT or DEPLOYMENT/APPLICATION.
      */
     const char *name;
-    /* The name of the deployment, and those of the graphs. */
+    /* The deployment (core/deployment.h), and the names of the graphs. */
     const char *deployment;
     const char *const *graph_ids;
     int graph_count;

@@ -14,8 +14,8 @@
 #include "../../core/deployment.h"
 #include "../pool_config.h"
 
-/* agent-, two numbers with their dashes, a deployment, NUL. */
-#define AGENT_CGROUP_NAME_SIZE (6 + 2 * 12 + AGENT_DEPLOYMENT_NAME_MAX + 1)
+/* agent-, two numbers with their dashes, a deployment with NUL. */
+#define AGENT_CGROUP_NAME_SIZE (6 + 2 * 12 + AGENT_DEPLOYMENT_SIZE)
 
 /* *fd: the directory, to be closed by the caller. Errors: those of open();
  * APR_ENOTIMPL when it is not in a cgroup v2 file system. */

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: core/deployment.c */
+/* Deployments as texts. */
+#include "check.h"
+
+#include "../../mod_agent/core/deployment.h"
+
+#define ACCOUNT "018f2d6e-7c4b-7abc-9def-0123456789ab"
+
+static void a_deployment_of_the_built_in_account_is_its_name(void **state)
+{
+    assert_string_equal(
+        agent_deployment_print("shop", AGENT_ACCOUNT_ID, *state), "shop");
+    assert_string_equal(agent_deployment_name("shop", *state), "shop");
+    assert_null(agent_deployment_account("shop"));
+}
+
+static void a_deployment_of_another_account_names_the_account(void **state)
+{
+    const char *text = agent_deployment_print("shop", ACCOUNT, *state);
+
+    assert_string_equal(text, "shop@" ACCOUNT);
+    assert_string_equal(agent_deployment_name(text, *state), "shop");
+    assert_string_equal(agent_deployment_account(text), ACCOUNT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_deployment_of_the_built_in_account_is_its_name),
+        CHECK_TEST(a_deployment_of_another_account_names_the_account)};
+
+    return CHECK_RUN(tests);
+}
