@@ -75,6 +75,7 @@ static int handle_request(request_rec *r)
     if (agent_head_check(call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
+    agent_router_match(call);
     /* A refusal is sent after the body has arrived: httpd would otherwise block
      * a thread to read the body. */
     agent_browser_check(call);

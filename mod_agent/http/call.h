@@ -7,6 +7,7 @@
 #include <httpd.h>
 
 #include "../config/config.h"
+#include "../core/identity.h"
 #include "../core/throttle.h"
 #include "../db/pool.h"
 #include "../model/deployment.h"
@@ -18,8 +19,12 @@
 typedef struct agent_bodies_t agent_bodies_t;
 typedef struct agent_body_t agent_body_t;
 
-/* The API of a handler name; see router.h. */
+/* The API of a handler name, and one of its routes; see router.h. */
 typedef struct agent_api_t agent_api_t;
+typedef struct agent_route_t agent_route_t;
+
+/* Verifies API keys; see auth/. */
+typedef struct agent_auth_t agent_auth_t;
 
 /* Set in child_init; of its members only throttles, *deployments and *bodies
  * change later. */
@@ -37,7 +42,21 @@ typedef struct agent_child_t {
     /* One for the log lines of each agent_error_id_t. */
     agent_throttle_t *throttles;
     agent_bodies_t *bodies;
+    /* NULL: there is no database. */
+    agent_auth_t *auth;
 } agent_child_t;
+
+/* The route of a method and path, or the reason for its error. */
+typedef struct agent_match_t {
+    /* NULL: none. */
+    const agent_route_t *route;
+    /* The path after AgentPrefix; NULL: outside of it. */
+    const char *path;
+    /* Without a route: the methods that the path has, or NULL; and the name of
+     * a parameter whose segment is not a UUID, or NULL. */
+    const char *allow;
+    const char *not_uuid;
+} agent_match_t;
 
 typedef struct agent_call_t {
     request_rec *r;
@@ -46,6 +65,11 @@ typedef struct agent_call_t {
     const agent_api_t *api;
     const agent_dir_config_t *dir;
     agent_db_pool_t *db;
+    agent_match_t match;
+    /* Whose verified key the request has; NULL: none was required. */
+    const agent_identity_t *identity;
+    /* The user of its runs, by authentication; NULL: that of x-user-id. */
+    const char *user_id;
     /* The deployment, NULL for a route without data, and the ids in the path,
      * NULL where the path has none. */
     agent_run_ref_t ref;
@@ -71,6 +95,8 @@ typedef struct agent_call_t {
     bool is_cross_site;
     /* httpd has sent the error response, for LimitRequestBody for example. */
     bool is_answered;
+    /* Some AuthType has found a user, r->user. */
+    bool is_authenticated;
 } agent_call_t;
 
 #endif

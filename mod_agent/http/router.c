@@ -186,11 +186,13 @@ static int send_not_found(agent_call_t *call, const char *path,
     return agent_problem_send(call);
 }
 
-static apr_status_t set_deployment(agent_call_t *call)
+apr_status_t agent_router_set_deployment(agent_call_t *call)
 {
-    return agent_deployment_find(
-        &call->ref.deployment_id, call->child->deployments, call->db,
-        agent_config_deployment(call->dir), &call->err, call->pool);
+    return call->ref.deployment_id != NULL
+        ? APR_SUCCESS
+        : agent_deployment_find(
+            &call->ref.deployment_id, call->child->deployments, call->db,
+            agent_config_deployment(call->dir), &call->err, call->pool);
 }
 
 /* Frees the query string after the handler: a parked request needs none of it.
@@ -198,7 +200,8 @@ static apr_status_t set_deployment(agent_call_t *call)
 static int call_handler(agent_call_t *call, const agent_route_t *route)
 {
     int result = agent_request_query(call) == APR_SUCCESS
-            && (!route->has_data || set_deployment(call) == APR_SUCCESS)
+            && (!route->has_data
+                || agent_router_set_deployment(call) == APR_SUCCESS)
         ? route->handle(call)
         : agent_problem_send(call);
 
@@ -224,33 +227,48 @@ const agent_api_t *agent_router_find(const char *handler)
     return api->handler != NULL ? api : NULL;
 }
 
-int agent_router_dispatch(agent_call_t *call)
+/* "GET, HEAD", after those that the path has already. */
+static const char *add_method(const char *allow, const char *method,
+                              apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, allow ? allow : "", allow ? ", " : "", method,
+                       strcmp(method, "GET") == 0 ? ", HEAD" : "", NULL);
+}
+
+void agent_router_match(agent_call_t *call)
 {
     const agent_route_t *routes = call->api->routes;
-    const char *path = strip_prefix(call);
-    const char *allow = NULL;
-    const char *not_uuid = NULL;
+    agent_match_t *match = &call->match;
 
+    match->path = strip_prefix(call);
     /* Bounded: the methods of one path. */
-    for (; path != NULL && routes->method != NULL; routes++) {
+    for (; match->path != NULL && routes->method != NULL; routes++) {
         const char *name;
 
-        if (!match_path(&name, call, routes->path, path)) {
+        if (!match_path(&name, call, routes->path, match->path)) {
             continue;
         }
         if (match_method(call->r->method, routes->method)) {
             if (name == NULL) {
-                return call_handler(call, routes);
+                match->route = routes;
+                return;
             }
-            not_uuid = name;
+            match->not_uuid = name;
         }
-        if (name != NULL) {
-            continue;
+        if (name == NULL) {
+            match->allow = add_method(match->allow, routes->method, call->pool);
         }
-        allow = apr_pstrcat(
-            call->pool, allow ? allow : "", allow ? ", " : "", routes->method,
-            strcmp(routes->method, "GET") == 0 ? ", HEAD" : "", NULL);
     }
-    return allow != NULL ? send_method_error(call, allow)
-                         : send_not_found(call, path, not_uuid);
+}
+
+int agent_router_dispatch(agent_call_t *call)
+{
+    const agent_match_t *match = &call->match;
+
+    if (match->route != NULL) {
+        return call_handler(call, match->route);
+    }
+    return match->allow != NULL
+        ? send_method_error(call, match->allow)
+        : send_not_found(call, match->path, match->not_uuid);
 }

@@ -8,7 +8,7 @@
 /* Sends the response. Returns what httpd's handler hook returns. */
 typedef int (*agent_handler_t)(agent_call_t *call);
 
-typedef struct agent_route_t {
+struct agent_route_t {
     const char *method;
     /* The path after AgentPrefix. {thread_id}, {run_id} and {checkpoint_id}
      * match a UUID, {assistant_id} a UUID or the name of a graph, {namespace}
@@ -17,7 +17,9 @@ typedef struct agent_route_t {
     agent_handler_t handle;
     /* It concerns the deployment's data: call->ref.deployment_id is set. */
     bool has_data;
-} agent_route_t;
+    /* The one that a key must grant. */
+    agent_scope_t scope;
+};
 
 /* An API: the endpoints of the locations with one SetHandler. */
 struct agent_api_t {
@@ -37,10 +39,20 @@ void agent_router_register(const agent_api_t *apis);
  * modules. */
 const agent_api_t *agent_router_find(const char *handler);
 
+/* Sets call->match, and the members of the call that the path's parameters
+ * name. Sends nothing. */
+void agent_router_match(agent_call_t *call);
+
 /*
- * Calls the handler of the matching route of call->api, with call->query
- * decoded. Sends 404 when no path matches, 405 with Allow when only the method
- * does not, and answers OPTIONS.
+ * Sets call->ref.deployment_id, unless it is set. Errors:
+ * DEPLOYMENT_NOT_FOUND, and those of the database.
+ */
+apr_status_t agent_router_set_deployment(agent_call_t *call);
+
+/*
+ * Calls the handler of call->match, with call->query decoded. Sends 404 when no
+ * path matches, 405 with Allow when only the method does not, and answers
+ * OPTIONS.
  */
 int agent_router_dispatch(agent_call_t *call);
 

@@ -227,7 +227,7 @@ sub rows_for {
 
 my ($table) = slurp(root() . '/mod_agent/handlers/routes.c') =~ /server_routes\[\] = \{(.*?)\{NULL/s;
 my @routes;
-while ($table =~ /\{"([A-Z]+)",\s*"([^"]+)"/g) {
+while ($table =~ /\w+\("([A-Z]+)",\s*"([^"]+)"/g) {
     push @routes, "$1 $2";
 }
 my %objects;
