@@ -5,6 +5,7 @@
 #include <ap_mpm.h>
 #include <scoreboard.h>
 
+#include "auth/authenticate.h"
 #include "config/capacity.h"
 #include "config/conftree.h"
 #include "config/dbd.h"
@@ -134,6 +135,9 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
     }
     if (rv == APR_SUCCESS && agent_dbd_check(config, pool) == NULL) {
         rv = start_database(child, server, pool);
+    }
+    if (rv == APR_SUCCESS && child->db != NULL) {
+        rv = agent_auth_create(&child->auth, child->db, pool);
     }
     return rv == APR_SUCCESS && serves_runs(child)
         ? start_waiters(child, server, pool)

@@ -7,6 +7,9 @@
 #include <http_request.h>
 #include <mpm_common.h>
 
+#include "auth/admission.h"
+#include "auth/provider.h"
+#include "auth/require.h"
 #include "child.h"
 #include "config/capacity.h"
 #include "config/dbd.h"
@@ -76,9 +79,12 @@ static int handle_request(request_rec *r)
         return agent_problem_send(call);
     }
     agent_router_match(call);
-    /* A refusal is sent after the body has arrived: httpd would otherwise block
-     * a thread to read the body. */
-    agent_browser_check(call);
+    /* Its refusal is sent after the body has arrived: httpd would otherwise
+     * block a thread to read the body. */
+    if (agent_browser_check(call) == APR_SUCCESS
+        && agent_admission_check(call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
     return agent_body_receive(call, dispatch);
 }
 
@@ -191,6 +197,8 @@ static int start_daemon(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 static void start_child(apr_pool_t *pool, server_rec *server)
 {
     current_child = agent_child_start(server, pool);
+    agent_provider_start(current_child);
+    agent_require_start(current_child);
 }
 
 static void stop_child(apr_pool_t *pool, int graceful)
@@ -212,6 +220,8 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_map_to_storage(skip_files, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_child_init(start_child, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_stopping(stop_child, NULL, NULL, APR_HOOK_MIDDLE);
+    agent_provider_register();
+    agent_require_register(pool);
     agent_park_register(pool);
     agent_router_register(agent_apis);
     agent_server_error_register();

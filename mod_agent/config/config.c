@@ -125,6 +125,7 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
     PICK(feedback_url, NULL);
     PICK(origins, NULL);
     PICK(headers, NULL);
+    PICK(trusted, NULL);
     return merged;
 }
 
@@ -315,4 +316,9 @@ const apr_array_header_t *agent_config_origins(const agent_dir_config_t *config)
 const apr_array_header_t *agent_config_headers(const agent_dir_config_t *config)
 {
     return apr_is_empty_array(config->headers) ? NULL : config->headers;
+}
+
+const apr_array_header_t *agent_config_trusted(const agent_dir_config_t *config)
+{
+    return apr_is_empty_array(config->trusted) ? NULL : config->trusted;
 }

@@ -65,7 +65,7 @@ typedef struct agent_webhook_secret_t {
 typedef struct agent_dir_config_t {
     /* Settings of a host; not of its locations. */
     agent_runner_settings_t runner;
-    const char *deployment;
+    const char *deployment; /* see core/deployment.h */
     const char *prefix;
     const char *multitask_default;
     apr_int64_t max_body;
@@ -76,6 +76,7 @@ typedef struct agent_dir_config_t {
     const char *feedback_url;
     apr_array_header_t *origins; /* of agent_origin_pattern_t */
     apr_array_header_t *headers; /* of agent_header_pattern_t */
+    apr_array_header_t *trusted; /* of apr_ipsubnet_t * */
 } agent_dir_config_t;
 
 /* For the module record: create configurations with all values unset, and merge
@@ -91,19 +92,16 @@ agent_server_config_t *agent_config_server(const server_rec *server);
 /* Returns the values of a (virtual) host outside of its locations, borrowed. */
 const agent_dir_config_t *agent_config_host(const server_rec *server);
 
-/* Returns the name of the deployment whose graphs the (virtual) host declares:
- * AgentDeployment outside of its locations. */
+/* Returns AgentDeployment outside of its locations: that of its graphs. */
 const char *agent_config_host_deployment(const server_rec *server);
 
-/* Overwrites the keys of models and webhooks; for httpd's children, since only
- * the supervisor needs them. */
+/* Overwrites the keys of models and webhooks, in httpd's children. */
 void agent_config_forget_keys(agent_server_config_t *config);
 
 /* Returns the request's configuration, borrowed from it. */
 const agent_dir_config_t *agent_config_dir(const request_rec *r);
 
-/* Returns the handler of the location's SetHandler, before httpd sets
- * r->handler; NULL without one. */
+/* Returns that of SetHandler, before httpd sets r->handler, or NULL. */
 const char *agent_config_handler(request_rec *r);
 
 /* The following functions return a value or its default. Texts are borrowed
@@ -128,7 +126,7 @@ const agent_egress_t *agent_config_webhook_egress(
     const agent_server_config_t *config);
 apr_interval_time_t agent_config_webhook_timeout(const agent_server_config_t *);
 
-/* AgentDeployment. */
+/* AgentDeployment; see core/deployment.h. */
 const char *agent_config_deployment(const agent_dir_config_t *config);
 /* AgentPrefix; "" without one. */
 const char *agent_config_prefix(const agent_dir_config_t *config);
@@ -146,5 +144,7 @@ const char *agent_config_feedback_url(const agent_dir_config_t *config);
 const apr_array_header_t *agent_config_origins(const agent_dir_config_t *);
 /* Of agent_header_pattern_t; NULL without AgentConfigurableHeaders. */
 const apr_array_header_t *agent_config_headers(const agent_dir_config_t *);
+/* Of apr_ipsubnet_t *; NULL without AgentTrustUserHeader. */
+const apr_array_header_t *agent_config_trusted(const agent_dir_config_t *);
 
 #endif

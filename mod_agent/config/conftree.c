@@ -2,11 +2,10 @@
 /* Searches httpd's configuration tree; see conftree.h. */
 #include "conftree.h"
 
+#include <string.h>
 #include <strings.h>
 
 #include <apr_hash.h>
-#include <httpd.h>
-#include <http_config.h>
 
 static const char *find_directive(const ap_directive_t *node, const char *name)
 {
@@ -39,6 +38,55 @@ static bool contains(const ap_directive_t *node, const char *name,
         }
     }
     return false;
+}
+
+static bool is_word(const char *args, const char *word)
+{
+    size_t quote = args[0] == '"' || args[0] == '\'' ? 1 : 0;
+    size_t length = strlen(word);
+
+    return strncasecmp(args + quote, word, length) == 0
+        && (quote == 0 || args[quote + length] == args[0])
+        && args[quote + length + quote] == '\0';
+}
+
+static bool is_host(const ap_directive_t *node)
+{
+    return strcasecmp(node->directive, "<VirtualHost") == 0;
+}
+
+/* with_hosts: also in virtual hosts below. */
+static bool has_word(const ap_directive_t *node, const char *name,
+                     const char *word, bool with_hosts)
+{
+    for (; node != NULL; node = node->next) {
+        if (strcasecmp(node->directive, name) == 0
+            && is_word(node->args, word)) {
+            return true;
+        }
+        if ((with_hosts || !is_host(node))
+            && has_word(node->first_child, name, word, with_hosts)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool agent_conftree_has_word(const char *name, const char *word)
+{
+    return has_word(ap_conftree, name, word, true);
+}
+
+bool agent_conftree_host_has_word(const ap_directive_t *directive,
+                                  const char *name, const char *word)
+{
+    const ap_directive_t *node = directive;
+
+    while (node != NULL && !is_host(node)) {
+        node = node->parent;
+    }
+    return (node != NULL && has_word(node->first_child, name, word, true))
+        || has_word(ap_conftree, name, word, false);
 }
 
 bool agent_conftree_contains(const char *name, const char *args)

@@ -6,6 +6,9 @@
 
 #include <stdbool.h>
 
+#include <httpd.h>
+#include <http_config.h>
+
 /*
  * Returns the arguments, as written, of the last directive of that name at
  * server level, which is the one in force; NULL if there is none. Borrowed
@@ -15,6 +18,15 @@ const char *agent_conftree_find(const char *name);
 
 /* Whether a directive with exactly these arguments is in any section. */
 bool agent_conftree_contains(const char *name, const char *args);
+
+/* The same for a directive whose only argument, which may be in quotes, is that
+ * word in any case. */
+bool agent_conftree_has_word(const char *name, const char *word);
+
+/* The same in the virtual host of a directive, or in the main server outside of
+ * virtual hosts, whose sections they inherit. */
+bool agent_conftree_host_has_word(const ap_directive_t *directive,
+                                  const char *name, const char *word);
 
 /* Returns how many different arguments a directive has in all sections;
  * fallback counts as one of them. */

@@ -10,12 +10,10 @@
 
 #include <apr_strings.h>
 
-#include "../core/deployment.h"
 #include "../core/origin.h"
 #include "../core/word.h"
 #include "../private.h"
 #include "config.h"
-#include "effect.h"
 #include "value.h"
 
 /* A run's start message must fit the 8 MiB line of the runner protocol. */
@@ -137,25 +135,6 @@ static const char *set_feedback_url(cmd_parms *cmd, void *dir, const char *arg)
     }
     config->feedback_url = arg;
     return problem;
-}
-
-static const char *set_deployment(cmd_parms *cmd, void *dir, const char *arg)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    agent_dir_config_t *config = dir;
-    size_t length = strspn(arg, "abcdefghijklmnopqrstuvwxyz0123456789-_");
-
-    if (arg[length] != '\0' || length > AGENT_DEPLOYMENT_NAME_MAX
-        || strspn(arg, letters) == 0) {
-        return apr_psprintf(cmd->pool,
-                            "AgentDeployment: expected 1 to %d lower case "
-                            "letters, digits, - and _, a letter or digit "
-                            "first, got '%s'",
-                            AGENT_DEPLOYMENT_NAME_MAX, arg);
-    }
-    config->deployment = arg;
-    agent_effect_note(cmd, arg);
-    return NULL;
 }
 
 static const char *set_prefix(cmd_parms *cmd, void *dir, const char *arg)
@@ -424,9 +403,15 @@ const command_rec agent_directives[] = {
                   "time after which an item of the store that was put without "
                   "a ttl is deleted, in minutes without a unit, or Off "
                   "(default: Off)"),
-    AP_INIT_TAKE1("AgentDeployment", set_deployment, NULL,
-                  RSRC_CONF | ACCESS_CONF,
-                  "name of the deployment that is served (default: default)"),
+    AP_INIT_TAKE12("AgentDeployment", agent_directive_deployment, NULL,
+                   RSRC_CONF | ACCESS_CONF,
+                   "NAME [account=ID]: the deployment that is served, and the "
+                   "account whose it is (default: default)"),
+    AP_INIT_ITERATE("AgentTrustUserHeader", agent_directive_trust, NULL,
+                    RSRC_CONF | ACCESS_CONF,
+                    "addresses and address blocks of proxies whose x-user-id "
+                    "is believed also with authentication, or None "
+                    "(default: None)"),
     AP_INIT_TAKE1("AgentPrefix", set_prefix, NULL, RSRC_CONF | ACCESS_CONF,
                   "path of the API in the location (default: none)"),
     AP_INIT_TAKE1("AgentMaxBody", set_max_body, NULL, RSRC_CONF | ACCESS_CONF,

@@ -68,6 +68,9 @@ const char *agent_directive_runner_busy_timeout(cmd_parms *cmd, void *dir,
 
 /* directives_location.c: how long threads and items are kept, and headers for
  * graphs. */
+const char *agent_directive_deployment(cmd_parms *cmd, void *dir,
+                                       const char *name, const char *account);
+const char *agent_directive_trust(cmd_parms *cmd, void *dir, const char *arg);
 const char *agent_directive_thread_ttl(cmd_parms *cmd, void *dir,
                                        const char *arg);
 const char *agent_directive_store_ttl(cmd_parms *cmd, void *dir,

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directives of locations about what their requests create: how long threads
- * and items are kept, and the headers that runs get. */
+/* Directives of locations: whose deployment they serve, how long threads and
+ * items are kept, and the headers that runs get. */
 #include "directives.h"
 
+#include <string.h>
 #include <strings.h>
 
+#include <apr_network_io.h>
 #include <apr_strings.h>
 
+#include "../core/deployment.h"
 #include "../core/header.h"
 #include "../private.h"
 #include "config.h"
+#include "effect.h"
 #include "value.h"
 
 /* Of one location: each header of a request is compared with all. */
@@ -111,4 +115,85 @@ const char *agent_directive_headers(cmd_parms *cmd, void *dir, const char *arg)
         warn_of_credential(arg, cmd);
     }
     return check_patterns(config->headers, arg, cmd);
+}
+
+static bool is_deployment_name(const char *text)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_");
+
+    return text[length] == '\0' && length <= AGENT_DEPLOYMENT_NAME_MAX
+        && strspn(text, letters) > 0;
+}
+
+const char *agent_directive_deployment(cmd_parms *cmd, void *dir,
+                                       const char *name, const char *account)
+{
+    static const char prefix[] = "account=";
+    agent_dir_config_t *config = dir;
+    char id[AGENT_UUID_SIZE] = AGENT_ACCOUNT_ID;
+
+    if (!is_deployment_name(name)) {
+        return apr_psprintf(cmd->pool,
+                            "AgentDeployment: expected 1 to %d lower case "
+                            "letters, digits, - and _, a letter or digit "
+                            "first, got '%s'",
+                            AGENT_DEPLOYMENT_NAME_MAX, name);
+    }
+    if (account != NULL
+        && (strncmp(account, prefix, strlen(prefix)) != 0
+            || !agent_uuid_parse(id, account + strlen(prefix)))) {
+        return apr_psprintf(cmd->pool,
+                            "AgentDeployment: expected account= and the id of "
+                            "an account after the name, got '%s'",
+                            account);
+    }
+    config->deployment = agent_deployment_print(
+        name, apr_pstrdup(cmd->pool, id), cmd->pool);
+    agent_effect_note(cmd, config->deployment);
+    return NULL;
+}
+
+/* 192.0.2.1, 2001:db8::/32. */
+static apr_status_t parse_block(apr_ipsubnet_t **out, const char *arg,
+                                apr_pool_t *pool)
+{
+    char *address = apr_pstrdup(pool, arg);
+    char *bits = strchr(address, '/');
+
+    if (bits != NULL) {
+        *bits++ = '\0';
+    }
+    return apr_ipsubnet_create(out, address, bits, pool);
+}
+
+const char *agent_directive_trust(cmd_parms *cmd, void *dir, const char *arg)
+{
+    agent_dir_config_t *config = dir;
+    apr_ipsubnet_t *block;
+    bool is_none = strcasecmp(arg, "none") == 0;
+
+    if (config->trusted == NULL) {
+        config->trusted = apr_array_make(cmd->pool, 2, sizeof(block));
+    }
+    else if (is_none || apr_is_empty_array(config->trusted)) {
+        return apr_psprintf(cmd->pool,
+                            "AgentTrustUserHeader: expected None alone, got "
+                            "'%s' beside another value",
+                            arg);
+    }
+    if (is_none) {
+        return NULL;
+    }
+    /* Not names, which would have to be resolved. */
+    if (strspn(arg, "0123456789abcdefABCDEF:./") != strlen(arg)
+        || parse_block(&block, arg, cmd->pool) != APR_SUCCESS) {
+        return apr_psprintf(cmd->pool,
+                            "AgentTrustUserHeader: expected addresses or "
+                            "address blocks like 192.0.2.1 or 2001:db8::/32, "
+                            "or None, got '%s'",
+                            arg);
+    }
+    APR_ARRAY_PUSH(config->trusted, apr_ipsubnet_t *) = block;
+    return NULL;
 }

@@ -8,7 +8,11 @@
 
 #include <apr_strings.h>
 
+#include "../core/deployment.h"
+#include "../core/identity.h"
 #include "../private.h"
+#include "conftree.h"
+#include "dbd.h"
 #include "graph.h"
 
 void agent_effect_note(cmd_parms *cmd, const char *deployment)
@@ -110,6 +114,42 @@ static void warn_of_deployment(const agent_server_config_t *config, int number,
                      : "");
 }
 
+static void warn_of_account(const agent_host_directive_t *entry,
+                            server_rec *server)
+{
+    ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                 AGENT_LOGNO(0450) "AgentDeployment: expected AuthType %s "
+                                   "beside account=, got a host without it at "
+                                   "%s:%d: it answers 401",
+                 AGENT_AUTH_TYPE, entry->directive->filename,
+                 entry->directive->line_num);
+}
+
+static void check_account(const agent_host_directive_t *entry,
+                          server_rec *server)
+{
+    if (agent_deployment_account(entry->deployment) != NULL
+        && !agent_conftree_host_has_word(entry->directive, "AuthType",
+                                         AGENT_AUTH_TYPE)) {
+        warn_of_account(entry, server);
+    }
+}
+
+static void check_keys(const agent_server_config_t *config, server_rec *server,
+                       apr_pool_t *pool)
+{
+    const char *problem = agent_dbd_check(config, pool);
+
+    if (problem != NULL
+        && agent_conftree_has_word("AuthType", AGENT_AUTH_TYPE)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     AGENT_LOGNO(0451) "AuthType %s: expected a database of "
+                                       "keys, got none: each key is answered "
+                                       "503: %s",
+                     AGENT_AUTH_TYPE, problem);
+    }
+}
+
 static bool has_graph(const agent_server_config_t *config,
                       const server_rec *server)
 {
@@ -135,6 +175,7 @@ static void warn_of_runners(const agent_host_directive_t *entry,
 void agent_effect_check(const agent_server_config_t *config, server_rec *server,
                         apr_pool_t *pool)
 {
+    check_keys(config, server, pool);
     /* Bounded: the directives of the configuration, compared in pairs. */
     for (int i = 0; i < config->host_directives->nelts; i++) {
         const agent_host_directive_t *entry = get(config, i);
@@ -146,9 +187,12 @@ void agent_effect_check(const agent_server_config_t *config, server_rec *server,
                 warn_of_runners(entry, server);
             }
         }
-        else if (!agent_graph_has_deployment(config, entry->deployment)
-                 && !is_repeated(config, i)) {
-            warn_of_deployment(config, i, server, pool);
+        else {
+            check_account(entry, server);
+            if (!agent_graph_has_deployment(config, entry->deployment)
+                && !is_repeated(config, i)) {
+                warn_of_deployment(config, i, server, pool);
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives whose values are valid, but which have no effect, or not the one
- * that they seem to have, for lack of graphs. */
+ * that they seem to have, for lack of graphs or of API keys. */
 #ifndef AGENT_CONFIG_EFFECT_H
 #define AGENT_CONFIG_EFFECT_H
 
@@ -16,9 +16,14 @@ const ap_directive_t *agent_effect_find(const agent_server_config_t *config,
                                         const server_rec *host,
                                         const char *name);
 
-/* Warns of each deployment that is served but has no graph on this server, with
- * all lines that name it, and of each directive of runners in a virtual host
- * without graphs; once the deployments of graphs are set. */
+/*
+ * Once the deployments of graphs are set, warns of
+ * - each deployment that is served but has no graph on this server, with all
+ *   lines that name it;
+ * - each directive of runners in a virtual host without graphs;
+ * - deployments of accounts in hosts without AuthType AgentKey, and AuthType
+ *   AgentKey without a database.
+ */
 void agent_effect_check(const agent_server_config_t *config, server_rec *server,
                         apr_pool_t *pool);
 

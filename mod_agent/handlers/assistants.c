@@ -11,6 +11,7 @@
 #include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
+#include "../http/requester.h"
 #include "../http/response.h"
 #include "../model/assistant.h"
 #include "../model/schema.h"
@@ -244,8 +245,10 @@ int agent_handle_assistant_delete(agent_call_t *call)
 {
     bool with_threads = false;
 
-    if (agent_request_flag(&with_threads, call, "delete_threads")
-        != APR_SUCCESS) {
+    if (agent_request_flag(&with_threads, call, "delete_threads") != APR_SUCCESS
+        || (with_threads
+            && agent_requester_check_scope(call, AGENT_SCOPE_RUN)
+                != APR_SUCCESS)) {
         return agent_problem_send(call);
     }
     return agent_deletion_delete_assistant(call, with_threads);

@@ -15,13 +15,13 @@
 #include "../core/uuid.h"
 #include "../core/wake.h"
 #include "../http/request.h"
+#include "../http/requester.h"
 #include "../http/response.h"
 #include "../model/schema.h"
 #include "../model/state.h"
 #include "../wait/park.h"
 
 /* Limits of the headers' values. */
-#define USER_ID_BYTES         128
 #define IDEMPOTENCY_KEY_BYTES 255
 #define API_KEY_BYTES         256
 /* Of the headers that a run gets, together with their names. */
@@ -157,18 +157,13 @@ apr_status_t agent_creation_read_headers(agent_run_creation_t *creation,
 {
     const char *api_key;
 
-    if (agent_request_identifier(&creation->user_id, call, "x-user-id",
-                                 USER_ID_BYTES)
-            != APR_SUCCESS
+    if (agent_requester_user(&creation->user_id, call) != APR_SUCCESS
         || agent_request_identifier(&api_key, call, "x-api-key", API_KEY_BYTES)
             != APR_SUCCESS
         || agent_request_identifier(&creation->idempotency_key, call,
                                     "Idempotency-Key", IDEMPOTENCY_KEY_BYTES)
             != APR_SUCCESS) {
         return APR_EGENERAL;
-    }
-    if (creation->user_id == NULL) {
-        creation->user_id = "";
     }
     return APR_SUCCESS;
 }
@@ -199,6 +194,23 @@ static apr_status_t add_header(apr_array_header_t *members, size_t *bytes,
     return APR_SUCCESS;
 }
 
+/* The members in which graphs find the authenticated user. No header can have
+ * their names (core/header.c). */
+static apr_status_t add_user(apr_array_header_t *members, agent_call_t *call)
+{
+    const char *printed;
+    const char *user;
+
+    if (agent_requester_user(&user, call) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    printed = agent_requester_print(call, user);
+    if (printed != NULL) {
+        APR_ARRAY_PUSH(members, const char *) = printed;
+    }
+    return APR_SUCCESS;
+}
+
 apr_status_t agent_creation_read_configurable(const char **out,
                                               agent_call_t *call)
 {
@@ -217,6 +229,9 @@ apr_status_t agent_creation_read_configurable(const char **out,
             && add_header(members, &bytes, header, call) != APR_SUCCESS) {
             return APR_EGENERAL;
         }
+    }
+    if (add_user(members, call) != APR_SUCCESS) {
+        return APR_EGENERAL;
     }
     if (members->nelts > 0) {
         *out = apr_pstrcat(call->pool, "{",

@@ -25,14 +25,15 @@ apr_status_t agent_creation_make_awaited(agent_call_t *call,
                                          const char *suffix);
 
 /*
- * Reads the headers that AgentConfigurableHeaders selects: *out is an object,
- * in call->pool, with their names in lower case; NULL if none is selected.
- * Errors: BAD_REQUEST, HEAD_TOO_LARGE.
+ * Reads what the server adds to config.configurable: the headers that
+ * AgentConfigurableHeaders selects, with their names in lower case, and the
+ * authenticated user. *out is an object, in call->pool; NULL if there is
+ * neither. Errors: BAD_REQUEST, HEAD_TOO_LARGE.
  */
 apr_status_t agent_creation_read_configurable(const char **out,
                                               agent_call_t *call);
 
-/* Reads x-user-id and Idempotency-Key into creation, and checks x-api-key.
+/* Reads the user and Idempotency-Key into creation, and checks x-api-key.
  * Error: BAD_REQUEST. */
 apr_status_t agent_creation_read_headers(agent_run_creation_t *creation,
                                          agent_call_t *call);

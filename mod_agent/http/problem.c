@@ -8,22 +8,25 @@
 #include "../core/json.h"
 #include "response.h"
 
+/* The error of a hook, in the request's pool. */
+#define REFUSED "agent_refused"
+
 /* A database that is down fails every request: one line a minute and child. */
-static void log_unavailable(const agent_call_t *call, const char *cause)
+static void log_unavailable(request_rec *r, const agent_child_t *child,
+                            const agent_error_t *err, const char *cause)
 {
     unsigned suppressed;
 
-    if (agent_throttle_pass(&call->child->throttles[call->err->id],
-                            apr_time_now(), &suppressed)) {
+    if (agent_throttle_pass(&child->throttles[err->id], apr_time_now(),
+                            &suppressed)) {
         const char *more = suppressed > 0
-            ? apr_psprintf(call->pool, " (%u more like this were not logged)",
+            ? apr_psprintf(r->pool, " (%u more like this were not logged)",
                            suppressed)
             : "";
 
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, call->r,
-                      AGENT_LOGNO(0102) "%s %s: %s: %s%s", call->r->method,
-                      call->r->uri, agent_error_code(call->err->id), cause,
-                      more);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      AGENT_LOGNO(0102) "%s %s: %s: %s%s", r->method, r->uri,
+                      agent_error_code(err->id), cause, more);
     }
 }
 
@@ -34,28 +37,40 @@ static bool is_configurable(agent_error_id_t id)
         || id == AGENT_E_CONTENT_TYPE || id == AGENT_E_WEBHOOK;
 }
 
-void agent_problem_log(const agent_call_t *call)
+static void log_error(request_rec *r, const agent_child_t *child,
+                      const agent_error_t *err)
 {
-    const agent_error_t *err = call->err;
     const char *cause = err->cause ? err->cause : err->detail;
 
     if (agent_error_http(err->id) > HTTP_INTERNAL_SERVER_ERROR) {
-        log_unavailable(call, cause);
+        log_unavailable(r, child, err, cause);
     }
     else if (agent_error_http(err->id) == HTTP_INTERNAL_SERVER_ERROR) {
-        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, call->r,
-                      AGENT_LOGNO(0101) "%s %s: internal error: %s",
-                      call->r->method, call->r->uri, cause);
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      AGENT_LOGNO(0101) "%s %s: internal error: %s", r->method,
+                      r->uri, cause);
     }
     else if (is_configurable(err->id)) {
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, call->r,
-                      AGENT_LOGNO(0104) "%s %s: %s: %s", call->r->method,
-                      call->r->uri, agent_error_code(err->id), cause);
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                      AGENT_LOGNO(0104) "%s %s: %s: %s", r->method, r->uri,
+                      agent_error_code(err->id), cause);
     }
     else {
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, call->r,
-                      AGENT_LOGNO(0103) "%s %s: %s: %s", call->r->method,
-                      call->r->uri, agent_error_code(err->id), err->detail);
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                      AGENT_LOGNO(0103) "%s %s: %s: %s", r->method, r->uri,
+                      agent_error_code(err->id), err->detail);
+    }
+}
+
+void agent_problem_log(const agent_call_t *call)
+{
+    log_error(call->r, call->child, call->err);
+}
+
+static void set_retry(request_rec *r, int status)
+{
+    if (status == HTTP_SERVICE_UNAVAILABLE) {
+        apr_table_setn(r->err_headers_out, "Retry-After", "1");
     }
 }
 
@@ -71,8 +86,25 @@ int agent_problem_send(agent_call_t *call)
     if (call->is_answered) {
         return OK;
     }
-    if (status == HTTP_SERVICE_UNAVAILABLE) {
-        apr_table_setn(call->r->err_headers_out, "Retry-After", "1");
-    }
+    set_retry(call->r, status);
     return agent_response_json(call, status, body);
+}
+
+int agent_problem_refuse(request_rec *r, const agent_child_t *child,
+                         const agent_error_t *err)
+{
+    int status = agent_error_http(err->id);
+
+    log_error(r, child, err);
+    set_retry(r, status);
+    apr_pool_userdata_setn(err, REFUSED, NULL, r->pool);
+    return status;
+}
+
+const agent_error_t *agent_problem_of(const request_rec *r)
+{
+    void *err = NULL;
+
+    apr_pool_userdata_get(&err, REFUSED, r->pool);
+    return err;
 }

@@ -15,4 +15,13 @@ int agent_problem_send(agent_call_t *call) __attribute__((warn_unused_result));
 /* Logs call->err; for responses that have begun. */
 void agent_problem_log(const agent_call_t *call);
 
+/* The same for a hook before the handler: logs the error and returns its
+ * status, with which httpd ends the request; server_error.h has the body. err
+ * lives as long as r->pool. */
+int agent_problem_refuse(request_rec *r, const agent_child_t *child,
+                         const agent_error_t *err);
+
+/* Returns the error with which a hook has ended the request; NULL: none. */
+const agent_error_t *agent_problem_of(const request_rec *r);
+
 #endif

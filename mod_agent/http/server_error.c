@@ -22,6 +22,7 @@
 #include "../core/json.h"
 #include "../config/config.h"
 #include "browser.h"
+#include "problem.h"
 #include "router.h"
 
 #define FILTER_NAME "AGENT_SERVER_ERROR"
@@ -48,8 +49,20 @@ static void find_location(request_rec *r)
     r->uri = uri;
 }
 
+/* The error with which a hook of this module has ended the request, in any
+ * location; NULL: none. */
+static const agent_error_t *find_refusal(const request_rec *r)
+{
+    const agent_error_t *err = agent_problem_of(r);
+
+    return err != NULL && agent_error_http(err->id) == r->status ? err : NULL;
+}
+
 static bool is_for_api(request_rec *r)
 {
+    if (find_refusal(r) != NULL) {
+        return true;
+    }
     find_location(r);
     return agent_router_find(agent_config_handler(r)) != NULL;
 }
@@ -108,7 +121,10 @@ static const char *make_body(request_rec *r)
 {
     /* "404 Not Found" */
     const char *reason = ap_get_status_line(r->status) + 4;
-    const char *detail = reason;
+    const agent_error_t *refusal = find_refusal(r);
+    const char *detail = refusal != NULL ? refusal->detail : reason;
+    const char *code = refusal != NULL ? agent_error_code(refusal->id)
+                                       : find_code(r->status, reason, r->pool);
 
     if (has_foreign_host(r)) {
         agent_error_t *err;
@@ -116,9 +132,9 @@ static const char *make_body(request_rec *r)
         agent_error_set(&err, AGENT_E_MISDIRECTED, NULL, NULL, r->pool);
         detail = err->detail;
     }
-    return apr_pstrcat(
-        r->pool, "{\"detail\":", agent_json_quote(detail, r->pool),
-        ",\"code\":\"", find_code(r->status, reason, r->pool), "\"}", NULL);
+    return apr_pstrcat(r->pool,
+                       "{\"detail\":", agent_json_quote(detail, r->pool),
+                       ",\"code\":\"", code, "\"}", NULL);
 }
 
 static void drop_content(apr_bucket_brigade *brigade)

@@ -18,9 +18,9 @@ struct agent_deployments_t {
 
 static const agent_statement_t open_deployment = {
     .name = "agent_open_deployment",
-    .params = 1,
+    .params = 2,
     .is_repeatable = true,
-    .sql = "select 'ok', agent.open_deployment($1)"};
+    .sql = "select 'ok', agent.open_deployment($1, $2)"};
 
 apr_status_t agent_deployments_create(agent_deployments_t **out,
                                       apr_pool_t *pool)
@@ -58,27 +58,34 @@ static const char *add_id(agent_deployments_t *table, const char *name,
     found = apr_hash_get(table->ids, name, APR_HASH_KEY_STRING);
     if (found == NULL) {
         found = apr_pstrdup(table->pool, id);
-        apr_hash_set(table->ids, name, APR_HASH_KEY_STRING, found);
+        apr_hash_set(table->ids, apr_pstrdup(table->pool, name),
+                     APR_HASH_KEY_STRING, found);
     }
     apr_thread_mutex_unlock(table->mutex);
     return found;
 }
 
 apr_status_t agent_deployment_find(const char **id, agent_deployments_t *table,
-                                   agent_db_pool_t *db, const char *name,
+                                   agent_db_pool_t *db, const char *deployment,
                                    agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {name};
+    const char *account_id = agent_deployment_account(deployment);
+    const char *params[] = {agent_deployment_name(deployment, pool),
+                            account_id ? account_id : AGENT_ACCOUNT_ID};
     const char *body;
     apr_status_t rv;
 
-    *id = get_id(table, name);
+    *id = get_id(table, deployment);
     if (*id != NULL) {
         return APR_SUCCESS;
     }
     rv = agent_db_pool_call(&body, db, &open_deployment, params, err, pool);
+    if (rv == APR_SUCCESS && body == NULL) {
+        return agent_error_set(err, AGENT_E_DEPLOYMENT_NOT_FOUND, NULL, NULL,
+                               pool);
+    }
     if (rv == APR_SUCCESS) {
-        *id = add_id(table, name, body);
+        *id = add_id(table, deployment, body);
     }
     return rv;
 }

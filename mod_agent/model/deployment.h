@@ -13,14 +13,15 @@ apr_status_t agent_deployments_create(agent_deployments_t **out,
                                       apr_pool_t *pool);
 
 /*
- * *id: the id of the deployment of that name under the built-in account, as
- * long as the table lives. The first call for a name other than `default` asks
- * the database, which creates a deployment that it does not have; a failure is
- * not remembered. name is borrowed from the configuration, which bounds the
- * table. Errors: those of agent_db_pool_query().
+ * *id: the id of a deployment (core/deployment.h), as long as the table lives.
+ * The first call for another one than `default` asks the database, which
+ * creates a deployment that it does not have; a failure is not remembered. The
+ * texts are those of the configuration, which bounds the table. Errors:
+ * DEPLOYMENT_NOT_FOUND, when its account does not exist or is closed, and those
+ * of agent_db_pool_query().
  */
 apr_status_t agent_deployment_find(const char **id, agent_deployments_t *table,
-                                   agent_db_pool_t *db, const char *name,
+                                   agent_db_pool_t *db, const char *deployment,
                                    agent_error_t **err, apr_pool_t *pool);
 
 #endif

@@ -27,9 +27,8 @@ typedef struct agent_run_creation_t {
     /* How long a thread that it creates is kept without activity, an interval
      * of PostgreSQL; NULL: for ever. */
     const char *thread_ttl;
-    /* An object with headers of the request for config.configurable; NULL:
-     * none.
-     */
+    /* An object with headers of the request and its authenticated user, for
+     * config.configurable; NULL: none. */
     const char *headers;
     /* The body as sent. */
     const char *request;

@@ -7,6 +7,7 @@
 #include "../core/wake.h"
 #include "../http/problem.h"
 #include "../http/request.h"
+#include "../http/requester.h"
 #include "../http/response.h"
 #include "../model/run.h"
 
@@ -14,11 +15,15 @@ apr_status_t agent_disconnect_read_query(bool *cancels, agent_call_t *call)
 {
     apr_status_t rv = agent_request_flag(cancels, call, "cancel_on_disconnect");
 
-    /* With it a GET changes something, which pages of other sites may not. */
-    return rv == APR_SUCCESS && *cancels && call->is_cross_site
+    if (rv != APR_SUCCESS || !*cancels) {
+        return rv;
+    }
+    /* With it a GET changes something, which neither pages of other sites nor
+     * keys that only read may do. */
+    return call->is_cross_site
         ? agent_error_set(&call->err, AGENT_E_CROSS_SITE, NULL, NULL,
                           call->pool)
-        : rv;
+        : agent_requester_check_scope(call, AGENT_SCOPE_RUN);
 }
 
 bool agent_disconnect_read_body(const agent_call_t *call)

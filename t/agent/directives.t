@@ -24,6 +24,10 @@ sub bare_host {
 }
 sub host { return graph('AgentModel demo') . bare_host(@_) }
 
+my $ACCOUNT = '018f2d6e-7c4b-7abc-9def-0123456789ab';
+my $AUTHN = qq(LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"\n);
+my $AGENT_KEY = qq(<Location "/">\nAuthType AgentKey\n</Location>\n);
+
 sub file { my ($name, $text) = @_; return write_file("$dir/$name", $text) }
 
 sub check {
@@ -135,7 +139,13 @@ my @good = (
         'AgentRunnerIdleTime 10min', 'AgentRunnerBusyTimeout 0', 'AgentRunnerMaxRuns 1000', 'AgentRunnerRecycleMemory 512M', 'AgentRunnerFiles 64', 'AgentRunnerProcesses 1000',
         'AgentRunTimeout 5', 'AgentCallTimeout 2'),
     graph('AgentModel demo') . "<Location />\nAgentCallTimeout 2\n</Location>\n",
-    (map { graph('AgentModel demo') . "AgentDeployment $_\n" } 'shop', '0', 'a' x 63, 'a-b_9'),
+    (map { graph('AgentModel demo') . "AgentDeployment $_\n" } 'shop', '0', 'a' x 63, 'a-b_9', "shop account=$ACCOUNT", 'shop account=' . uc $ACCOUNT),
+    # Two deployments of one name.
+    host('AgentDeployment shop') . bare_host("AgentDeployment shop account=$ACCOUNT"),
+    (map { graph('AgentModel demo') . "AgentTrustUserHeader $_\n" } 'None', '192.0.2.1 2001:db8::/32', '10.0.0.0/8'),
+    graph('AgentModel demo') . "AgentTrustUserHeader 192.0.2.1\n<Location />\nAgentTrustUserHeader none\n</Location>\n",
+    (map { graph('AgentModel demo') . "<Location />\nRequire $_\n</Location>\n" } "agent-account $ACCOUNT " . uc $ACCOUNT,
+        'agent-scope read run deploy admin', 'agent-deployment shop desk_2'),
     graph('AgentModel demo') . "<VirtualHost *:1>\nAgentDeployment shop\n" . graph('AgentModel demo') =~ s/\Q$RUNNER\E//r
         . "</VirtualHost>\n",
     graph('AgentModel openai:m', 'AgentModelURL HTTP://127.0.0.1:1/v1')
@@ -247,6 +257,14 @@ my @bad = (
     (map { [ graph('AgentModel demo') . "AgentRunTimeout $_\n", 'AgentRunTimeout',
         'from 1s to 1d', qq('$_') ] } qw(0 999ms 25h 86401 1000001d 99999999999d)),
     (map { [ graph('AgentModel demo') . "AgentCallTimeout $_\n", 'AgentCallTimeout', 'from 1s to 5min', qq('$_') ] } qw(0 301 6min)),
+    (map { [ graph('AgentModel demo') . "AgentDeployment shop $_\n", 'AgentDeployment', 'account= and the id of an account', "'$_'" ] }
+        'account=Acme', 'account=', $ACCOUNT, "account=$ACCOUNT-1"),
+    (map { [ graph('AgentModel demo') . "AgentTrustUserHeader $_\n", 'AgentTrustUserHeader', 'addresses or address blocks', "'$_'" ] }
+        'proxy.example.com', '192.0.2.0/33', '2001:db8::/x', '192.0.2.256'),
+    (map { [ graph('AgentModel demo') . "AgentTrustUserHeader $_\n", 'AgentTrustUserHeader', 'None alone', 'beside another value' ] }
+        'None 192.0.2.1', '192.0.2.1 None'),
+    (map { [ graph('AgentModel demo') . "<Location />\nRequire agent-$_->[0] $_->[1]\n</Location>\n", "Require agent-$_->[0]", "expected $_->[2]", "'$_->[1]'" ] }
+        [ account => 'Acme', 'ids of accounts' ], [ scope => 'all', 'read, run, deploy or admin' ], [ deployment => 'Shop', 'names of deployments' ]),
     (map { [ graph('AgentModel demo') . "AgentConfigurableHeaders $_\n", 'AgentConfigurableHeaders', 'None, or at most 64 names of headers', "'$_'" ] }
         qw(x-*-y *x ! user_id Thread_Id langgraph_auth_user langgraph_* __* x:)),
     (map { [ graph('AgentModel demo') . "AgentConfigurableHeaders $_->[0]\n", 'AgentConfigurableHeaders',
@@ -405,6 +423,10 @@ SKIP: {
                 . qq(<Location "/y">\nAgentDeployment shpo\n</Location>\n</VirtualHost>\n),
             qr/AGT0444: .*'shpo' at (\S+):\d+, \1:\d+: only/m ],
         [ 'a deployment of a server without graphs', "AgentDeployment shop\n", qr/AGT0444: .*'shop'/ ],
+        [ 'a deployment of an account without AuthType AgentKey', host("AgentDeployment shop account=$ACCOUNT"),
+            qr/AGT0450: AgentDeployment: expected AuthType AgentKey .* at \S+httpd\.conf:\d+: it answers 401$/m ],
+        [ 'a deployment of an account with AuthType AgentKey in another host', $AUTHN . host("AgentDeployment shop account=$ACCOUNT")
+                . "<VirtualHost *:2>\n$AGENT_KEY</VirtualHost>\n", qr/AGT0450/ ],
         (map { [ "$_ in a virtual host without graphs", graph('AgentModel demo') . "<VirtualHost *:1>\n$_ 64\n</VirtualHost>\n",
             qr/AGT0445: $_: expected in a host with a graph.* at \S+httpd\.conf:\d+: it has no effect$/m ] }
             qw(AgentRunners AgentPoolProcesses AgentPoolCPU),
@@ -422,6 +444,9 @@ SKIP: {
     );
     my @silent = (
         [ 'a deployment with graphs in another virtual host', "$shop<VirtualHost *:2>\nAgentDeployment shop\n</VirtualHost>\n$section" ],
+        (map { [ 'a deployment of an account with AuthType AgentKey in its host', $AUTHN . host("AgentDeployment shop account=$ACCOUNT", $_) ] }
+            $AGENT_KEY =~ s/\n\z//r, qq(<Location "/x">\nAuthType "agentkey"\n</Location>)),
+        [ 'a deployment of an account with AuthType AgentKey in the main server', $AUTHN . $AGENT_KEY . host("AgentDeployment shop account=$ACCOUNT") ],
         [ 'AgentRunners in the host with the graphs', host('AgentDeployment shop', 'AgentRunners 2') ],
         [ 'AgentRunners of a main server without graphs', "AgentRunners 2\n" ],
         [ 'AgentRunners outside of the only host with graphs', "${RUNNER}AgentRunners 2\n" . bare_host() ],
@@ -437,12 +462,22 @@ SKIP: {
         my ($ok, $output) = @{ shift @results };
         ok $ok, "directives: $case->[0] is accepted" or diag $output;
         like $output, $case->[2], "directives: $case->[0] is warned of";
-        is scalar(() = $output =~ /AGT044[4589]/g), 1, "directives: $case->[0] is warned of once";
+        is scalar(() = $output =~ /AGT04(?:4[4589]|5[01])/g), 1, "directives: $case->[0] is warned of once";
     }
     for my $case (@silent) {
         my ($ok, $output) = @{ shift @results };
-        unlike $output, qr/AGT044[4589]/, "directives: $case->[0] is not warned of";
+        unlike $output, qr/AGT04(?:4[4589]|5[01])/, "directives: $case->[0] is not warned of";
     }
+}
+
+# ---- keys without a database ----
+{
+    my $bare = AgentTest::Server->new(config => "$AUTHN$AGENT_KEY");
+    my $frame = file('frame.conf', slurp(root() . '/t/conf/httpd.conf') =~ s/^DBD.*\n//gmr);
+    write_file($bare->{conf}, slurp($bare->{conf}) =~ s{"\$\{ROOT\}/t/conf/httpd.conf"}{"$frame"}r);
+    my ($ok, $output) = $bare->check_config;
+    ok $ok, 'directives: AuthType AgentKey without a database is accepted' or diag $output;
+    like $output, qr/AGT0451: AuthType AgentKey: expected a database of keys/, 'directives: AuthType AgentKey without a database is warned of';
 }
 
 # ---- locations, and secrets in the log ----

@@ -79,10 +79,10 @@ sub last_sentence {
 }
 
 # Lower case follows in every directive, or IPv6; AgentXyz in prose may be a
-# type.
+# type, and after AuthType it is its value.
 sub unknown_in {
     my ($help, $prefix, $text) = @_;
     my %seen;
     return grep { !$help->{$_} && !$help->{"<$_"} && !$seen{$_}++ }
-        $text =~ /\b($prefix[A-Z]\w+)\b/g;
+        $text =~ /(?<!AuthType )\b($prefix[A-Z]\w+)\b/g;
 }

@@ -40,8 +40,8 @@ sub headers_from {
 }
 
 is headers_from($httpd_headers,
-    grep { m{\Amod_agent/(?!(?:config|http|handlers)/|(?:db/pool|wait/(?:park\w*|output|input|turn))\.[ch]\z).*/} } @c_files), '',
-    "httpd's headers only at the top, in config, http, handlers, db/pool, wait/{park*,output,input,turn}";
+    grep { m{\Amod_agent/(?!(?:auth|config|http|handlers)/|(?:db/pool|wait/(?:park\w*|output|input|turn))\.[ch]\z).*/} } @c_files), '',
+    "httpd's headers only at the top, in auth, config, http, handlers, db/pool, wait/{park*,output,input,turn}";
 
 # The limiter: the files that count, and those that read rules and paths.
 my $limiter = qr{\Amod_ratelimit_regional/};
@@ -75,6 +75,7 @@ my %may = (
     ctl        => [qw(core config db)],
     http       => [qw(core db model config wait)],
     stream     => [qw(core db model config wait http)],
+    auth       => [qw(core db model config wait http)],
     handlers   => [qw(core db model config wait http stream)],
 );
 # Those of the limiter.

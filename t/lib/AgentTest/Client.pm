@@ -32,6 +32,7 @@ sub new {
         keep_alive => 0,
         max_redirect => 0,
         no_proxy => ['127.0.0.1'],
+        ($args{local_address} ? (local_address => $args{local_address}) : ()),
     );
     return bless { url => $url, address => $address, http => $http }, $class;
 }

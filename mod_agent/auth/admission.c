@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks the identity of a request against deployment and route; see
+ * admission.h. */
+#include "admission.h"
+
+#include <string.h>
+
+#include <apr_network_io.h>
+#include <http_protocol.h>
+
+#include "../core/deployment.h"
+#include "../http/browser.h"
+#include "../http/requester.h"
+#include "../http/router.h"
+#include "binding.h"
+#include "provider.h"
+
+/* A route without data, or a preflight, which has no credentials. */
+static bool is_open(const agent_call_t *call)
+{
+    const agent_route_t *route = call->match.route;
+
+    return route != NULL ? route->scope == AGENT_SCOPE_NONE
+                         : agent_browser_is_preflight(call);
+}
+
+/* Without an identity: a Require has admitted the request without a key, such
+ * as `Require all granted`. */
+static apr_status_t require_identity(agent_call_t *call)
+{
+    if (agent_provider_is_chosen(call->r)) {
+        if (agent_provider_identify(call->r, &call->err) != APR_SUCCESS) {
+            return APR_EGENERAL;
+        }
+        call->identity = agent_identity_of(call->r);
+        return APR_SUCCESS;
+    }
+    agent_provider_challenge(call->r);
+    return agent_error_set(&call->err, AGENT_E_UNAUTHORIZED, NULL, NULL,
+                           call->pool);
+}
+
+static apr_status_t refuse_deployment(agent_call_t *call)
+{
+    return agent_error_set(&call->err, AGENT_E_DEPLOYMENT_NOT_FOUND, NULL, NULL,
+                           call->pool);
+}
+
+/* account_id: that of the deployment. */
+static apr_status_t check_deployment(agent_call_t *call, const char *account_id)
+{
+    const agent_identity_t *identity = call->identity;
+
+    if (strcmp(identity->account_id, account_id) != 0) {
+        return refuse_deployment(call);
+    }
+    if (agent_router_set_deployment(call) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    return identity->deployment_id[0] == '\0'
+            || strcmp(identity->deployment_id, call->ref.deployment_id) == 0
+        ? APR_SUCCESS
+        : refuse_deployment(call);
+}
+
+/* account_id NULL: the built-in account, which is open where httpd.conf does
+ * not require a key. */
+static apr_status_t check_identity(agent_call_t *call, const char *account_id)
+{
+    if (call->identity == NULL) {
+        if (account_id == NULL) {
+            return APR_SUCCESS;
+        }
+        if (require_identity(call) != APR_SUCCESS) {
+            return APR_EGENERAL;
+        }
+    }
+    if (check_deployment(call,
+                         account_id != NULL ? account_id : AGENT_ACCOUNT_ID)
+        != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    return call->match.route != NULL
+        ? agent_requester_check_scope(call, call->match.route->scope)
+        : APR_SUCCESS;
+}
+
+/* Judged by the peer of the connection, which mod_remoteip does not change. */
+static bool is_peer_trusted(const agent_call_t *call)
+{
+    const apr_array_header_t *blocks = agent_config_trusted(call->dir);
+
+    for (int i = 0; blocks != NULL && i < blocks->nelts; i++) {
+        if (apr_ipsubnet_test(APR_ARRAY_IDX(blocks, i, apr_ipsubnet_t *),
+                              call->r->connection->client_addr)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* x-user-id is anybody's word, unless it is that of a trusted proxy. */
+static bool is_header_believed(const agent_call_t *call)
+{
+    return call->r->user == NULL
+        || (apr_table_get(call->r->headers_in, "x-user-id") != NULL
+            && is_peer_trusted(call));
+}
+
+/* r->user also if a module other than this one has authenticated it. */
+static void set_user(agent_call_t *call)
+{
+    const agent_identity_t *identity = call->identity;
+
+    call->is_authenticated = call->r->user != NULL;
+    if (identity != NULL && identity->user_id != NULL) {
+        call->user_id = identity->user_id;
+    }
+    else if (!is_header_believed(call)) {
+        call->user_id = call->r->user;
+    }
+}
+
+apr_status_t agent_admission_check(agent_call_t *call)
+{
+    const char *account_id = agent_deployment_account(
+        agent_config_deployment(call->dir));
+
+    call->identity = agent_identity_of(call->r);
+    if (!is_open(call) && check_identity(call, account_id) != APR_SUCCESS) {
+        /* The body is not read. */
+        if (ap_request_has_body(call->r)) {
+            call->r->connection->keepalive = AP_CONN_CLOSE;
+        }
+        return APR_EGENERAL;
+    }
+    set_user(call);
+    return APR_SUCCESS;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Admits requests to deployments and routes, for the handler itself: whatever
+ * the Require directives of the location permit. */
+#ifndef AGENT_AUTH_ADMISSION_H
+#define AGENT_AUTH_ADMISSION_H
+
+#include "../http/call.h"
+
+/*
+ * Called with call->match, before the body is received. Sets call->identity,
+ * call->user_id and call->is_authenticated. Errors, all of which are sent
+ * without reading the body:
+ * UNAUTHORIZED and the others of agent_provider_identify() for a deployment of
+ * an account, unless the route needs no key; DEPLOYMENT_NOT_FOUND for a key of
+ * another account or deployment, as for a deployment that does not exist;
+ * SCOPE_REQUIRED.
+ */
+apr_status_t agent_admission_check(agent_call_t *call);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verifies API keys; see authenticate.h. */
+#include "authenticate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <apr_escape.h>
+#include <apr_strings.h>
+
+#include "../core/clock.h"
+#include "../core/raw.h"
+#include "../model/api_key.h"
+#include "cache.h"
+#include "credential.h"
+#include "failures.h"
+
+struct agent_auth_t {
+    agent_db_pool_t *db;
+    agent_key_cache_t *cache;
+    agent_failures_t *failures;
+};
+
+/* A key on its way to its identity. */
+typedef struct attempt_t {
+    agent_auth_t *auth;
+    agent_api_key_t key;
+    apr_uint64_t address;
+    /* Of the monotonic clock. */
+    apr_time_t begun_at;
+    agent_error_t **err;
+    apr_pool_t *pool;
+} attempt_t;
+
+/* A key as the database has it. */
+typedef struct record_t {
+    unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
+    agent_identity_t identity;
+    apr_time_t until;
+    bool is_used;
+} record_t;
+
+apr_status_t agent_auth_create(agent_auth_t **out, agent_db_pool_t *db,
+                               apr_pool_t *pool)
+{
+    agent_auth_t *auth = apr_pcalloc(pool, sizeof(*auth));
+    apr_status_t rv = agent_key_cache_create(&auth->cache, AGENT_KEY_CACHE_SIZE,
+                                             pool);
+
+    auth->db = db;
+    *out = auth;
+    return rv == APR_SUCCESS ? agent_failures_create(&auth->failures, pool)
+                             : rv;
+}
+
+/* ---- the key as text ---- */
+
+static apr_status_t choose_key(const char **key,
+                               const agent_auth_request_t *request,
+                               agent_error_t **err, apr_pool_t *pool)
+{
+    switch (agent_credential_choose(key, request->api_key,
+                                    request->authorization)) {
+    case AGENT_CREDENTIAL_FOUND:
+        return APR_SUCCESS;
+    case AGENT_CREDENTIAL_NONE:
+        return agent_error_set(err, AGENT_E_UNAUTHORIZED, NULL, NULL, pool);
+    case AGENT_CREDENTIAL_CONFLICT:
+        return agent_error_set(err, AGENT_E_INVALID_KEY,
+                               "x-api-key and Authorization have different "
+                               "API keys.",
+                               NULL, pool);
+    default:
+        return agent_error_set(err, AGENT_E_INVALID_KEY,
+                               "The header of the API key is empty, too long, "
+                               "or was sent twice.",
+                               NULL, pool);
+    }
+}
+
+static apr_status_t parse_key(agent_api_key_t *out, const char *text,
+                              agent_error_t **err, apr_pool_t *pool)
+{
+    switch (agent_api_key_parse(out, text)) {
+    case AGENT_API_KEY_OK:
+        return APR_SUCCESS;
+    case AGENT_API_KEY_CHECKSUM:
+        return agent_error_set(err, AGENT_E_INVALID_KEY,
+                               "The checksum of the API key is wrong: a "
+                               "character was changed.",
+                               NULL, pool);
+    default:
+        return agent_error_set(err, AGENT_E_INVALID_KEY, NULL, NULL, pool);
+    }
+}
+
+/* ---- the database's record ---- */
+
+static void copy_text(char *out, size_t size, agent_raw_t value,
+                      apr_pool_t *pool)
+{
+    const char *text = agent_raw_string(value, pool);
+
+    apr_cpystrn(out, text != NULL ? text : "", size);
+}
+
+static unsigned read_scopes(agent_raw_t list, apr_pool_t *pool)
+{
+    const char *at = list.text;
+    agent_raw_t item;
+    unsigned scopes = 0;
+
+    while (agent_element_next(&item, &at)) {
+        const char *word = agent_raw_string(item, pool);
+
+        scopes |= word != NULL ? agent_scope_read(word) : 0;
+    }
+    return scopes;
+}
+
+/* expires_in_ms null: it does not expire. */
+static apr_time_t read_until(agent_raw_t expires_in_ms, apr_time_t begun_at)
+{
+    apr_int64_t left = agent_raw_kind(expires_in_ms) == AGENT_RAW_NUMBER
+        ? apr_strtoi64(expires_in_ms.text, NULL, 10)
+        : APR_INT64_MAX;
+
+    return begun_at
+        + (left < apr_time_as_msec(AGENT_KEY_CACHE_TIME)
+               ? apr_time_from_msec(left)
+               : AGENT_KEY_CACHE_TIME);
+}
+
+/* False: the record does not have the members of agent.find_api_key(). */
+static bool read_record(record_t *out, const attempt_t *attempt,
+                        const char *body)
+{
+    agent_raw_t object = agent_raw_read(body);
+    apr_pool_t *pool = attempt->pool;
+    const char *digest = agent_raw_string(agent_raw_get(object, "digest"),
+                                          pool);
+    const char *kind = agent_raw_string(agent_raw_get(object, "kind"), pool);
+    agent_identity_t *identity = &out->identity;
+
+    if (digest == NULL || strlen(digest) != 2 * AGENT_API_KEY_DIGEST_BYTES
+        || apr_unescape_hex(out->digest, digest, APR_ESCAPE_STRING, 0, NULL)
+            != APR_SUCCESS
+        || kind == NULL || !agent_api_key_read_kind(&identity->kind, kind)) {
+        return false;
+    }
+    memcpy(identity->key_id, attempt->key.id, sizeof(identity->key_id));
+    copy_text(identity->account_id, sizeof(identity->account_id),
+              agent_raw_get(object, "account_id"), pool);
+    copy_text(identity->deployment_id, sizeof(identity->deployment_id),
+              agent_raw_get(object, "deployment_id"), pool);
+    identity->user_id = agent_raw_string(agent_raw_get(object, "user_id"),
+                                         pool);
+    identity->scopes = read_scopes(agent_raw_get(object, "scopes"), pool);
+    out->until = read_until(agent_raw_get(object, "expires_in_ms"),
+                            attempt->begun_at);
+    out->is_used = agent_raw_kind(agent_raw_get(object, "is_used"))
+            == AGENT_RAW_BOOLEAN
+        && *agent_raw_get(object, "is_used").text == 't';
+    return true;
+}
+
+/* ---- the verification ---- */
+
+/* The same for a key that does not exist and for a wrong secret. */
+static apr_status_t refuse_key(const attempt_t *attempt)
+{
+    agent_failures_add(attempt->auth->failures, attempt->address,
+                       attempt->begun_at);
+    return agent_error_set(attempt->err, AGENT_E_UNKNOWN_KEY, NULL, NULL,
+                           attempt->pool);
+}
+
+/* Compares also without a record, so that the time of the response does not
+ * tell whether there is one. */
+static bool is_secret(const attempt_t *attempt, const record_t *record)
+{
+    unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
+
+    return agent_api_key_digest(digest, attempt->key.secret,
+                                AGENT_API_KEY_SECRET_CHARS)
+        && agent_api_key_is_digest(digest, record->digest);
+}
+
+/* The kind is not a part of the secret's digest. */
+static bool is_genuine(const attempt_t *attempt, const record_t *record)
+{
+    return is_secret(attempt, record)
+        && record->identity.kind == attempt->key.kind;
+}
+
+static apr_status_t find_record(record_t *out, const attempt_t *attempt)
+{
+    const char *body;
+
+    if (agent_api_key_find(&body, attempt->auth->db, attempt->key.id,
+                           attempt->err, attempt->pool)
+        != APR_SUCCESS) {
+        if ((*attempt->err)->id == AGENT_E_UNKNOWN_KEY) {
+            is_secret(attempt, out);
+            return refuse_key(attempt);
+        }
+        return APR_EGENERAL;
+    }
+    if (body == NULL || !read_record(out, attempt, body)) {
+        return agent_error_set(attempt->err, AGENT_E_INTERNAL, NULL,
+                               "agent.find_api_key() returned another object",
+                               attempt->pool);
+    }
+    return is_genuine(attempt, out) ? APR_SUCCESS : refuse_key(attempt);
+}
+
+/* A database that accepts no writes, for example, still admits the key. */
+static void record_use(const attempt_t *attempt)
+{
+    agent_error_t *ignored;
+
+    agent_api_key_use(attempt->auth->db, attempt->key.id, &ignored,
+                      attempt->pool);
+}
+
+static apr_status_t ask_database(agent_identity_t *out,
+                                 const attempt_t *attempt,
+                                 const unsigned char *digest)
+{
+    record_t record = {.is_used = true};
+
+    if (find_record(&record, attempt) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    if (!record.is_used) {
+        record_use(attempt);
+    }
+    agent_key_cache_add(attempt->auth->cache, digest, &record.identity,
+                        record.until);
+    *out = record.identity;
+    return APR_SUCCESS;
+}
+
+/* The cache comes first: it has no key that the parser would refuse. */
+static apr_status_t verify(agent_identity_t *out, attempt_t *attempt,
+                           const char *text, int *retry_sec)
+{
+    unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
+    apr_interval_time_t wait;
+
+    if (!agent_api_key_digest(digest, text, strlen(text))) {
+        return agent_error_set(attempt->err, AGENT_E_INTERNAL, NULL,
+                               "libcrypto cannot compute SHA-256",
+                               attempt->pool);
+    }
+    if (agent_key_cache_find(out, attempt->auth->cache, digest,
+                             attempt->begun_at, attempt->pool)) {
+        return APR_SUCCESS;
+    }
+    if (parse_key(&attempt->key, text, attempt->err, attempt->pool)
+        != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    wait = agent_failures_wait(attempt->auth->failures, attempt->address,
+                               attempt->begun_at);
+    if (wait > 0) {
+        *retry_sec = (int)apr_time_sec(wait) + 1;
+        return agent_error_set(attempt->err, AGENT_E_TOO_MANY_FAILURES, NULL,
+                               NULL, attempt->pool);
+    }
+    return ask_database(out, attempt, digest);
+}
+
+apr_status_t agent_authenticate(const agent_identity_t **out,
+                                agent_auth_t *auth,
+                                const agent_auth_request_t *request,
+                                int *retry_sec, agent_error_t **err,
+                                apr_pool_t *pool)
+{
+    attempt_t attempt = {.auth = auth,
+                         .address = request->address,
+                         .begun_at = agent_clock_now(),
+                         .err = err,
+                         .pool = pool};
+    agent_identity_t *identity = apr_palloc(pool, sizeof(*identity));
+    const char *text = NULL;
+
+    if (choose_key(&text, request, err, pool) != APR_SUCCESS
+        || verify(identity, &attempt, text, retry_sec) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    *out = identity;
+    return APR_SUCCESS;
+}

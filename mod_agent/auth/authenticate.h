@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verifies the API key of a request: its checksum, the child's cache, then the
+ * database. */
+#ifndef AGENT_AUTH_AUTHENTICATE_H
+#define AGENT_AUTH_AUTHENTICATE_H
+
+#include "../http/call.h"
+
+/* The parts of a request that concern its key. */
+typedef struct agent_auth_request_t {
+    /* x-api-key and Authorization; NULL: absent. */
+    const char *api_key;
+    const char *authorization;
+    /* agent_client_address_number() */
+    apr_uint64_t address;
+} agent_auth_request_t;
+
+/* Creates the cache and the count of failures of a child, in pool. */
+apr_status_t agent_auth_create(agent_auth_t **out, agent_db_pool_t *db,
+                               apr_pool_t *pool);
+
+/*
+ * *out: the owner of the request's key, in pool. Errors: UNAUTHORIZED without a
+ * key, INVALID_KEY, UNKNOWN_KEY, TOO_MANY_FAILURES with *retry_sec set, and
+ * those of the database. Of a key in the cache no error is possible.
+ */
+apr_status_t agent_authenticate(const agent_identity_t **out,
+                                agent_auth_t *auth,
+                                const agent_auth_request_t *request,
+                                int *retry_sec, agent_error_t **err,
+                                apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Binds identities to requests; see binding.h. */
+#include "binding.h"
+
+#include <http_config.h>
+
+#define KEY "agent_identity"
+
+/* In the pool, which an internal redirect shares with its request. */
+typedef struct binding_t {
+    const agent_identity_t *identity;
+    const ap_conf_vector_t *location;
+} binding_t;
+
+void agent_identity_bind(request_rec *r, const agent_identity_t *identity)
+{
+    binding_t *binding = apr_palloc(r->pool, sizeof(*binding));
+
+    binding->identity = identity;
+    binding->location = r->per_dir_config;
+    apr_pool_userdata_setn(binding, KEY, NULL, r->pool);
+}
+
+const agent_identity_t *agent_identity_of(const request_rec *r)
+{
+    const ap_conf_vector_t *location = r->per_dir_config;
+
+    for (; r != NULL; r = r->main) {
+        void *data = NULL;
+        const binding_t *binding;
+
+        apr_pool_userdata_get(&data, KEY, r->pool);
+        binding = data;
+        if (binding != NULL) {
+            return binding->location == location ? binding->identity : NULL;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Binds a verified identity to a request. */
+#ifndef AGENT_AUTH_BINDING_H
+#define AGENT_AUTH_BINDING_H
+
+#include <httpd.h>
+
+#include "../core/identity.h"
+
+/* Binds the identity, which lives as long as r->pool, to the request in its
+ * location. */
+void agent_identity_bind(request_rec *r, const agent_identity_t *identity);
+
+/*
+ * Returns the identity bound to the request; NULL: none. Subrequests and
+ * internal redirects have that of their request, if they are in a location of
+ * the same configuration: in any other one httpd authenticates them again.
+ */
+const agent_identity_t *agent_identity_of(const request_rec *r);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The keys that a child has verified, for AGENT_KEY_CACHE_TIME: the time after
+ * which a revocation takes effect on every child of every host, also while
+ * notifications are lost. All functions may be called by any thread.
+ */
+#ifndef AGENT_AUTH_CACHE_H
+#define AGENT_AUTH_CACHE_H
+
+#include <stdbool.h>
+
+#include <apr_pools.h>
+#include <apr_time.h>
+
+#include "../core/identity.h"
+
+#define AGENT_KEY_CACHE_TIME apr_time_from_sec(2)
+/* Keys; the one that was added first is dropped for another one. */
+#define AGENT_KEY_CACHE_SIZE 4096
+/* Of a user id, with its NUL: 200 characters of 4 bytes. A longer one is not
+ * kept. */
+#define AGENT_KEY_USER_SIZE 801
+
+typedef struct agent_key_cache_t agent_key_cache_t;
+
+/* Creates an empty cache of at most size keys, in pool. */
+apr_status_t agent_key_cache_create(agent_key_cache_t **out, int size,
+                                    apr_pool_t *pool);
+
+/*
+ * Finds the owner of a key that is not too old: *out is then a copy, its user
+ * in pool. digest: the SHA-256 of the whole key, which is not kept itself. now:
+ * of the monotonic clock.
+ */
+bool agent_key_cache_find(agent_identity_t *out, agent_key_cache_t *cache,
+                          const unsigned char *digest, apr_time_t now,
+                          apr_pool_t *pool);
+
+/* Keeps a key before the time `until`, instead of what the cache has of it. */
+void agent_key_cache_add(agent_key_cache_t *cache, const unsigned char *digest,
+                         const agent_identity_t *identity, apr_time_t until);
+
+#endif

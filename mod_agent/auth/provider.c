@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The authentication hooks; see provider.h. httpd calls them where a Require
+ * needs a user, so that keys combine with the Require and the AuthType of any
+ * other module.
+ */
+#include "provider.h"
+
+#include <strings.h>
+
+#include <apr_strings.h>
+#include <http_core.h>
+#include <http_protocol.h>
+#include <http_request.h>
+
+#include "../http/problem.h"
+#include "../wait/client_address.h"
+#include "authenticate.h"
+#include "binding.h"
+
+#define DEFAULT_REALM "agent"
+
+/* Set in child_init. */
+static const agent_child_t *own_child;
+
+void agent_provider_start(const agent_child_t *child)
+{
+    own_child = child;
+}
+
+bool agent_provider_is_chosen(request_rec *r)
+{
+    const char *type = ap_auth_type(r);
+
+    return type != NULL && strcasecmp(type, AGENT_AUTH_TYPE) == 0;
+}
+
+/* A refusal is sent before the body is read. httpd would read it afterwards, to
+ * find the next request. */
+static void skip_body(request_rec *r)
+{
+    if (ap_request_has_body(r)) {
+        r->connection->keepalive = AP_CONN_CLOSE;
+    }
+}
+
+void agent_provider_challenge(request_rec *r)
+{
+    const char *realm = ap_auth_name(r);
+
+    skip_body(r);
+    apr_table_setn(r->err_headers_out, "WWW-Authenticate",
+                   apr_pstrcat(r->pool, "Bearer realm=\"",
+                               realm != NULL ? realm : DEFAULT_REALM, "\"",
+                               NULL));
+}
+
+static void set_headers(request_rec *r, const agent_error_t *err, int retry_sec)
+{
+    skip_body(r);
+    if (agent_error_http(err->id) == HTTP_UNAUTHORIZED) {
+        agent_provider_challenge(r);
+    }
+    if (retry_sec > 0) {
+        apr_table_setn(r->err_headers_out, "Retry-After",
+                       apr_itoa(r->pool, retry_sec));
+    }
+}
+
+static apr_status_t authenticate(const agent_identity_t **out, request_rec *r,
+                                 int *retry_sec, agent_error_t **err)
+{
+    const agent_auth_request_t request = {
+        .api_key = apr_table_get(r->headers_in, "x-api-key"),
+        .authorization = apr_table_get(r->headers_in, "Authorization"),
+        .address = agent_client_address_number(r->useragent_addr)};
+
+    return own_child != NULL && own_child->auth != NULL
+        ? agent_authenticate(out, own_child->auth, &request, retry_sec, err,
+                             r->pool)
+        : agent_error_set(err, AGENT_E_UNAVAILABLE, NULL,
+                          "this server has no database for API keys", r->pool);
+}
+
+apr_status_t agent_provider_identify(request_rec *r, agent_error_t **err)
+{
+    const agent_identity_t *identity = NULL;
+    int retry_sec = 0;
+
+    if (authenticate(&identity, r, &retry_sec, err) != APR_SUCCESS) {
+        set_headers(r, *err, retry_sec);
+        return APR_EGENERAL;
+    }
+    agent_identity_bind(r, identity);
+    r->ap_auth_type = apr_pstrdup(r->pool, AGENT_AUTH_TYPE);
+    r->user = apr_pstrdup(r->pool,
+                          identity->user_id != NULL ? identity->user_id
+                                                    : identity->key_id);
+    return APR_SUCCESS;
+}
+
+static int check_key(request_rec *r)
+{
+    agent_error_t *err = NULL;
+
+    if (!agent_provider_is_chosen(r)) {
+        return DECLINED;
+    }
+    if (agent_provider_identify(r, &err) == APR_SUCCESS) {
+        return OK;
+    }
+    return own_child != NULL ? agent_problem_refuse(r, own_child, err)
+                             : HTTP_SERVICE_UNAVAILABLE;
+}
+
+/* A Require has refused the request. */
+static int note_failure(request_rec *r, const char *auth_type)
+{
+    if (strcasecmp(auth_type, AGENT_AUTH_TYPE) != 0) {
+        return DECLINED;
+    }
+    agent_provider_challenge(r);
+    return OK;
+}
+
+void agent_provider_register(void)
+{
+    ap_hook_check_authn(check_key, NULL, NULL, APR_HOOK_MIDDLE,
+                        AP_AUTH_INTERNAL_PER_CONF);
+    ap_hook_note_auth_failure(note_failure, NULL, NULL, APR_HOOK_MIDDLE);
+}

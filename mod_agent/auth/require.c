@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Authorization providers; see require.h. Each denies a request without an
+ * identity so that httpd authenticates it, and compares with the words of its
+ * line, of which one suffices.
+ */
+#include "require.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+#include <http_request.h>
+#include <mod_auth.h>
+
+#include "../core/deployment.h"
+#include "../model/deployment.h"
+#include "binding.h"
+
+/* Set in child_init. */
+static const agent_child_t *own_child;
+
+void agent_require_start(const agent_child_t *child)
+{
+    own_child = child;
+}
+
+/* ---- lines ---- */
+
+#define ACCOUNT    "agent-account"
+#define SCOPE      "agent-scope"
+#define DEPLOYMENT "agent-deployment"
+
+/* Checks a word, which may be changed, and returns NULL; else the kind of word
+ * that was expected. */
+typedef const char *(*check_word_t)(char *word);
+
+/* Sets *out to an array of the words. name: of the provider. */
+static const char *parse_line(const void **out, const cmd_parms *cmd,
+                              const char *name, const char *line,
+                              check_word_t check)
+{
+    apr_array_header_t *words = apr_array_make(cmd->pool, 2, sizeof(char *));
+    const char *expected = NULL;
+    char *word = NULL;
+
+    while (expected == NULL && *line != '\0') {
+        word = ap_getword_conf(cmd->pool, &line);
+        expected = check(word);
+        APR_ARRAY_PUSH(words, char *) = word;
+    }
+    *out = words;
+    if (expected != NULL) {
+        return apr_psprintf(cmd->pool, "Require %s: expected %s, got '%s'",
+                            name, expected, word);
+    }
+    return words->nelts > 0
+        ? NULL
+        : apr_psprintf(cmd->pool,
+                       "Require %s: expected at least one word, got none",
+                       name);
+}
+
+static const char *check_account(char *word)
+{
+    char id[AGENT_UUID_SIZE];
+
+    if (!agent_uuid_parse(id, word)) {
+        return "ids of accounts (UUIDs; names grant nothing)";
+    }
+    memcpy(word, id, sizeof(id));
+    return NULL;
+}
+
+static const char *parse_accounts(cmd_parms *cmd, const char *line,
+                                  const void **out)
+{
+    return parse_line(out, cmd, ACCOUNT, line, check_account);
+}
+
+static const char *check_scope(char *word)
+{
+    return agent_scope_read(word) != 0 ? NULL : "read, run, deploy or admin";
+}
+
+static const char *parse_scopes(cmd_parms *cmd, const char *line,
+                                const void **out)
+{
+    return parse_line(out, cmd, SCOPE, line, check_scope);
+}
+
+static const char *check_name(char *word)
+{
+    size_t length = strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789-_");
+
+    return word[length] == '\0' && length <= AGENT_DEPLOYMENT_NAME_MAX
+            && length > 0
+        ? NULL
+        : "names of deployments";
+}
+
+static const char *parse_names(cmd_parms *cmd, const char *line,
+                               const void **out)
+{
+    return parse_line(out, cmd, DEPLOYMENT, line, check_name);
+}
+
+/* ---- checks ---- */
+
+/* Compares an identity with one word. */
+typedef authz_status (*match_word_t)(const agent_identity_t *identity,
+                                     const char *word, request_rec *r);
+
+static authz_status match_any(request_rec *r, const void *parsed,
+                              match_word_t match)
+{
+    const agent_identity_t *identity = agent_identity_of(r);
+    const apr_array_header_t *words = parsed;
+    authz_status status = AUTHZ_DENIED;
+
+    if (identity == NULL) {
+        return AUTHZ_DENIED_NO_USER;
+    }
+    for (int i = 0; i < words->nelts && status == AUTHZ_DENIED; i++) {
+        status = match(identity, APR_ARRAY_IDX(words, i, const char *), r);
+    }
+    return status;
+}
+
+static authz_status grant(bool is_granted)
+{
+    return is_granted ? AUTHZ_GRANTED : AUTHZ_DENIED;
+}
+
+static authz_status match_account(const agent_identity_t *identity,
+                                  const char *word, request_rec *r)
+{
+    return grant(strcmp(identity->account_id, word) == 0);
+}
+
+static authz_status check_accounts(request_rec *r, const char *line,
+                                   const void *parsed)
+{
+    return match_any(r, parsed, match_account);
+}
+
+static authz_status match_scope(const agent_identity_t *identity,
+                                const char *word, request_rec *r)
+{
+    return grant((identity->scopes & agent_scope_read(word)) != 0);
+}
+
+static authz_status check_scopes(request_rec *r, const char *line,
+                                 const void *parsed)
+{
+    return match_any(r, parsed, match_scope);
+}
+
+/* Deployments of the account whose deployment the location serves: those of
+ * other accounts are not opened, since that would create them. */
+static authz_status match_name(const agent_identity_t *identity,
+                               const char *word, request_rec *r)
+{
+    const char *account = agent_deployment_account(
+        agent_config_deployment(agent_config_dir(r)));
+    agent_error_t *err;
+    const char *id;
+
+    account = account != NULL ? account : AGENT_ACCOUNT_ID;
+    if (strcmp(identity->account_id, account) != 0) {
+        return AUTHZ_DENIED;
+    }
+    if (identity->deployment_id[0] == '\0') {
+        return AUTHZ_GRANTED;
+    }
+    if (own_child == NULL
+        || agent_deployment_find(&id, own_child->deployments, own_child->db,
+                                 agent_deployment_print(word, account, r->pool),
+                                 &err, r->pool)
+            != APR_SUCCESS) {
+        return AUTHZ_GENERAL_ERROR;
+    }
+    return grant(strcmp(identity->deployment_id, id) == 0);
+}
+
+static authz_status check_names(request_rec *r, const char *line,
+                                const void *parsed)
+{
+    return match_any(r, parsed, match_name);
+}
+
+static const authz_provider account_provider = {check_accounts, parse_accounts};
+static const authz_provider scope_provider = {check_scopes, parse_scopes};
+static const authz_provider deployment_provider = {check_names, parse_names};
+
+static void add(apr_pool_t *pool, const char *name,
+                const authz_provider *provider)
+{
+    ap_register_auth_provider(pool, AUTHZ_PROVIDER_GROUP, name,
+                              AUTHZ_PROVIDER_VERSION, provider,
+                              AP_AUTH_INTERNAL_PER_CONF);
+}
+
+void agent_require_register(apr_pool_t *pool)
+{
+    add(pool, ACCOUNT, &account_provider);
+    add(pool, SCOPE, &scope_provider);
+    add(pool, DEPLOYMENT, &deployment_provider);
+}

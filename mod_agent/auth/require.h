@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `Require agent-account`, `agent-scope`, `agent-deployment`: authorization by
+ * the owner of an API key. */
+#ifndef AGENT_AUTH_REQUIRE_H
+#define AGENT_AUTH_REQUIRE_H
+
+#include "../http/call.h"
+
+/* Registers the providers; called with the module's hooks. */
+void agent_require_register(apr_pool_t *pool);
+
+/* Called in child_init, once the child is set up. */
+void agent_require_start(const agent_child_t *child);
+
+#endif

@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+# API keys: AuthType AgentKey, Require agent-..., and what the handler demands itself of
+# a deployment that belongs to an account.
+use strict;
+use warnings;
+use AgentTest::ApiKey;
+use AgentTest::Client qw(parse_response read_to_end run_body);
+use AgentTest::Database;
+use AgentTest::Env qw(root slurp);
+use AgentTest::Postgres;
+use AgentTest::Server;
+use AgentTest::Wait;
+use Test::More;
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+
+my $BUILT_IN = '00000000-0000-0000-0000-00000000000a';
+my $UUID = '01900000-0000-7000-8000-000000000000';
+
+# A separate cluster, which this test stops.
+my $postgres = AgentTest::Postgres->new;
+local $ENV{PGHOST} = $postgres->host;
+my ($shop, $other, $leaver) = map { create_account() } 1 .. 3;
+my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF");
+LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
+# One child: what it has verified does not depend on which one is asked.
+StartServers 1
+ServerLimit 1
+ThreadsPerChild 40
+ThreadLimit 40
+MinSpareThreads 1
+MaxSpareThreads 40
+MaxRequestWorkers 40
+AgentRunner "\${BUILD_DIR}/agent-runner"
+AgentMaxWaitersPerAddress 0
+AgentDeployment shop account=$shop
+<AgentGraph agent>
+    AgentModel demo
+</AgentGraph>
+<Location "/">
+    SetHandler agent
+    AuthType AgentKey
+    AuthName "the shop"
+    AuthzSendForbiddenOnFailure On
+    Require agent-account $shop $other
+</Location>
+<Location "/granted">
+    AgentPrefix /granted
+    Require all granted
+</Location>
+<Location "/local">
+    AgentPrefix /local
+    Require local
+</Location>
+<Location "/any">
+    AgentPrefix /any
+    <RequireAny>
+        Require local
+        Require agent-account $shop
+    </RequireAny>
+</Location>
+<Location "/untyped">
+    AgentPrefix /untyped
+    AuthType None
+    Require all granted
+</Location>
+<Location "/desk">
+    AgentPrefix /desk
+    AgentDeployment desk account=$shop
+</Location>
+<Location "/leaver">
+    AgentPrefix /leaver
+    AgentDeployment till account=$leaver
+    Require agent-account $leaver
+</Location>
+<Location "/nobody">
+    AgentPrefix /nobody
+    AgentDeployment shop account=$UUID
+</Location>
+<Location "/plain">
+    AgentPrefix /plain
+    AgentDeployment default
+    Require all granted
+</Location>
+<Location "/keyed">
+    AgentPrefix /keyed
+    AgentDeployment default
+    Require agent-scope read run deploy admin
+</Location>
+<Location "/deployers">
+    AgentPrefix /deployers
+    Require agent-scope deploy admin
+</Location>
+<Location "/desks">
+    AgentPrefix /desks
+    Require agent-deployment desk
+</Location>
+<Location "/files">
+    SetHandler None
+</Location>
+CONF
+$server->start;
+
+# A client of a loopback address of its own: refused keys are counted by address.
+my $addresses = 1;
+sub new_client {
+    return AgentTest::Client->new(url => $server->url, local_address => '127.0.0.' . ++$addresses);
+}
+my $client = new_client();
+
+sub with { return { 'x-api-key' => $_[0] } }
+
+# "401 unknown_key"
+sub outcome {
+    my ($answer) = @_;
+    return "$answer->{status} " . (ref $answer->{json} eq 'HASH' ? $answer->{json}{code} // '-' : '-');
+}
+
+# The outcome of a request for a thread that does not exist.
+sub try_key { return outcome($client->get(($_[1] // '') . "/threads/$UUID", undef, with($_[0]))) }
+
+my $ADMITTED = '404 thread_not_found';
+my $key = create_key($shop);
+my $foreign = create_key($other);
+
+subtest 'keys: a key of the account is admitted, in either header' => sub {
+    is try_key($key), $ADMITTED, 'keys: x-api-key';
+    my @cases = (
+        [ { 'Authorization' => "Bearer $key" }, $ADMITTED, 'Authorization: Bearer' ],
+        [ { 'x-api-key' => $key, 'Authorization' => "bearer $key" }, $ADMITTED, 'both, and the same' ],
+        [ { 'x-api-key' => $key, 'Authorization' => 'Basic YTpi' }, $ADMITTED, 'another scheme beside x-api-key' ],
+        [ { 'x-api-key' => $key, 'Authorization' => "Bearer $foreign" }, '401 invalid_key', 'both, and different' ],
+        [ { 'x-api-key' => '', 'Authorization' => "Bearer $key" }, '401 invalid_key', 'an empty x-api-key beside a token' ],
+        [ { 'x-api-key' => [ $key, $key ] }, '401 invalid_key', 'x-api-key twice' ],
+        [ { 'Authorization' => 'Bearer' }, '401 invalid_key', 'an empty token' ],
+        [ { 'x-api-key' => $key . '0' x 4000 }, '401 invalid_key', 'a key of 4 KB' ],
+        [ { 'Authorization' => 'Basic YTpi' }, '401 unauthorized', 'another scheme alone' ],
+        [ {}, '401 unauthorized', 'none' ],
+    );
+    for my $case (@cases) {
+        my ($headers, $expected, $what) = @{$case};
+        is outcome($client->get("/threads/$UUID", undef, $headers)), $expected, "keys: $what";
+    }
+};
+
+subtest 'keys: a 401 has the challenge, the body of the API, and is sent before the body is read' => sub {
+    for my $path ('', '/granted') {
+        my $socket = $client->connection;
+        syswrite $socket, "POST $path/threads HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n";
+        my $answer = parse_response(read_to_end($socket));
+        is outcome($answer), '401 unauthorized', "keys: $path/threads without a byte of the body";
+        is $answer->{headers}{'www-authenticate'}, 'Bearer realm="the shop"', "keys: $path/threads has the challenge";
+        like $answer->{headers}{'content-type'}, qr{^application/json}, "keys: $path/threads is JSON";
+    }
+    my $answer = $client->get('/files/x');
+    is outcome($answer), '401 unauthorized', 'keys: a location of another handler has the same body';
+    is $answer->{headers}{'www-authenticate'}, 'Bearer realm="the shop"', 'keys: and the challenge';
+    is $client->get('/files/x', undef, with($key))->{status}, 404, 'keys: it is served with a key';
+};
+
+# Each has the form of a key and a correct checksum, unless it says otherwise.
+sub forged_keys {
+    my ($id, $secret) = map { key_id($key, $_) } 3, 4;
+    my $wrong = $secret;
+    $wrong =~ tr/0-9A-Za-z/1-9A-Za-z0/;
+    return (
+        [ 'text',                  '401 invalid_key', 'another text' ],
+        [ substr($key, 0, -1),     '401 invalid_key', 'a key that was cut' ],
+        [ $key =~ s/sk_\K(.)/$1 eq 'a' ? 'b' : 'a'/er, '401 invalid_key', 'a changed character' ],
+        [ print_key('sk', random_digits(22), $secret),  '401 unknown_key', 'an unknown id' ],
+        [ print_key('sk', $id, "0" . substr $wrong, 1), '401 unknown_key', 'a wrong secret' ],
+        [ print_key('pt', $id, $secret),                '401 unknown_key', 'another kind' ],
+    );
+}
+
+subtest 'keys: other keys are refused' => sub {
+    my %bodies;
+    for my $case (forged_keys()) {
+        my ($text, $expected, $what) = @{$case};
+        my $answer = $client->get("/threads/$UUID", undef, with($text));
+        is outcome($answer), $expected, "keys: $what";
+        $bodies{ $answer->{body} } = 1 if $answer->{json}{code} eq 'unknown_key';
+    }
+    is scalar keys %bodies, 1, 'keys: an unknown id, a wrong secret and another kind have the same answer';
+};
+
+sub now { return clock_gettime(CLOCK_MONOTONIC) }
+sub wait_until { my ($time) = @_; return wait_for('the time to pass', sub { now() >= $time }) }
+
+subtest 'keys: a revocation takes effect within 2 s, an expiry at once' => sub {
+    my $revoked = create_key($shop);
+    is try_key($revoked), $ADMITTED, 'keys: it is admitted before';
+    revoke_key($revoked);
+    wait_until(now() + 2);
+    is try_key($revoked), '401 unknown_key', 'keys: a revoked key is refused after 2 s';
+    my $expiring = create_key($shop, lifetime => '1500 ms');
+    my ($id) = key_id($expiring);
+    is try_key($expiring), $ADMITTED, 'keys: it is admitted before it expires';
+    wait_for('the key to expire', sub { poll("select expires_at < clock_timestamp() from agent.api_keys where key_id = '$id'") eq 't' });
+    is try_key($expiring), '401 unknown_key', 'keys: an expired key is refused, though it was verified less than 2 s ago';
+    is sql("select revoked_at is not null from agent.api_keys where key_id = '$id'"), 't',
+        'keys: it stays refused when the clock goes back';
+};
+
+subtest 'keys: those of a closed account are refused within 2 s' => sub {
+    my $last = create_key($leaver);
+    is try_key($last, '/leaver'), $ADMITTED, 'keys: the account is open';
+    close_account($leaver);
+    wait_until(now() + 2);
+    is try_key($last, '/leaver'), '401 unknown_key', 'keys: the account is closed';
+};
+
+subtest 'keys: the use of a key is recorded, by the hour' => sub {
+    my $used = create_key($shop);
+    my $hour = sub { sql("select coalesce(last_used_at = date_trunc('hour', clock_timestamp(), 'UTC'), false) from agent.api_keys
+        where key_id = '" . key_id($used) . q(')) };
+    is $hour->(), 'f', 'keys: a new key was not used';
+    try_key($used);
+    is $hour->(), 't', 'keys: it has the hour of its use';
+};
+
+# ---- whatever Require says ----
+
+subtest 'keys: a deployment of an account needs a key of it, whatever Require permits' => sub {
+    for my $path (qw(/granted /local /any)) {
+        is outcome($client->get("$path/threads/$UUID")), '401 unauthorized', "keys: $path without a key";
+        is outcome($client->post("$path/nothing", {})), '401 unauthorized', "keys: $path without a key, an unknown path";
+        is outcome($client->get("$path/ok")), '200 -', "keys: $path/ok needs none";
+        is try_key($key, $path), $ADMITTED, "keys: $path with a key";
+        is try_key($foreign, $path), '404 deployment_not_found', "keys: $path with a key of another account";
+        is try_key(print_key('sk', random_digits(22), random_digits(43)), $path), '401 unknown_key', "keys: $path with an unknown key";
+    }
+    is try_key($key, '/untyped'), '401 unauthorized', 'keys: without AuthType AgentKey no key is admitted';
+};
+
+subtest 'keys: a deployment of another account, and one that does not exist, answer the same' => sub {
+    my ($theirs, $none) = map { $client->get("$_/threads/$UUID", undef, with($foreign)) } '/granted', '/nobody';
+    is outcome($theirs), '404 deployment_not_found', 'keys: that of another account';
+    is $none->{body}, $theirs->{body}, 'keys: one that does not exist';
+    is sql("select count(*) from agent.deployments where account_id in ('$other', '$UUID')"), '0', 'keys: neither was created';
+};
+
+subtest 'keys: a key for one deployment opens no other' => sub {
+    is try_key($key, '/desk'), $ADMITTED, 'keys: a key of all deployments creates it';
+    my $of_desk = create_key($shop, kind => 'deployment', deployment => 'desk');
+    is try_key($of_desk, '/desk'), $ADMITTED, 'keys: its own deployment';
+    my $answer = $client->get("/threads/$UUID", undef, with($of_desk));
+    is outcome($answer), '404 deployment_not_found', 'keys: another deployment of its account';
+    is try_key($of_desk, '/desks'), '404 deployment_not_found', 'Require agent-deployment: its own name; the handler demands the deployment';
+    my $of_shop = create_key($shop, kind => 'deployment', deployment => 'shop');
+    is outcome($client->get("/desks/threads/$UUID", undef, with($of_shop))), '403 forbidden', 'Require agent-deployment: another name';
+    is try_key($key, '/desks'), $ADMITTED, 'Require agent-deployment: a key of all deployments';
+    is try_key($foreign, '/desks'), '403 forbidden', 'Require agent-deployment: a key of another account';
+};
+
+subtest 'keys: the built-in account is open where no key is required' => sub {
+    my $own = create_key($BUILT_IN, scopes => ['read']);
+    is outcome($client->get("/plain/threads/$UUID")), $ADMITTED, 'keys: without a key';
+    is try_key('anything', '/plain'), $ADMITTED, 'keys: with any text as the key';
+    is outcome($client->get("/keyed/threads/$UUID")), '401 unauthorized', 'keys: without a key, where one is required';
+    is try_key($own, '/keyed'), $ADMITTED, 'keys: with a key of the built-in account';
+    is outcome($client->post('/keyed/threads', {}, with($own))), '403 scope_required', 'keys: its scopes are enforced';
+    is try_key($key, '/keyed'), '404 deployment_not_found', 'keys: with a key of another account';
+};
+
+subtest 'Require agent-scope and agent-account deny other keys' => sub {
+    my $runner = create_key($shop, scopes => [qw(read run)]);
+    is try_key($runner, '/deployers'), '403 forbidden', 'Require agent-scope: a key without one of the scopes';
+    is try_key(create_key($shop, scopes => [qw(read admin)]), '/deployers'), $ADMITTED, 'Require agent-scope: a key with one of them';
+    is try_key(create_key($BUILT_IN)), '403 forbidden', 'Require agent-account: a key of another account';
+    is outcome($client->get("/deployers/threads/$UUID")), '401 unauthorized', 'Require agent-scope: without a key httpd asks for one';
+};
+
+# ---- scopes ----
+
+# [method, path, scope] of each route with data.
+sub routes {
+    my ($table) = slurp(root() . '/mod_agent/handlers/routes.c') =~ /server_routes\[\] = \{(.*?)\{NULL/s;
+    my @all = $table =~ /\b(\w+\((?:[^()"]|"[^"]*")*\))/g;
+    my @found;
+    for my $row (@all) {
+        my ($method, $path, $scope) = $row =~ /\ADATA\("([A-Z]+)",\s*"([^"]+)",\s*\w+,\s*([A-Z]+)\)\z/ or next;
+        push @found, [ $method, $path, lc $scope ];
+    }
+    is scalar @found, scalar(@all) - 2, 'scopes: each route but /ok and /info names one';
+    return @found;
+}
+
+subtest 'scopes: each route is served with its scope, and with no other' => sub {
+    my @scopes = qw(read run deploy admin);
+    my %key_with = map { $_ => create_key($shop, scopes => [$_]) } @scopes;
+    for my $route (routes()) {
+        my ($method, $path, $needed) = @{$route};
+        my $url = $path =~ s/\{namespace\}/x/r =~ s/\{\w+\}/$UUID/gr;
+        my $body = $method eq 'GET' ? undef : {};
+        my %seen = map { $_ => $client->request($method, $url, $body, with($key_with{$_})) } @scopes;
+        is_deeply [ grep { outcome($seen{$_}) ne '403 scope_required' } @scopes ], [$needed], "scopes: $method $path needs $needed";
+        unlike $seen{$needed}{status}, qr/\A(?:401|403|5..)\z/, "scopes: $method $path is served with it";
+        like $seen{ $needed eq 'admin' ? 'read' : 'admin' }{json}{detail}, qr/'$needed'/, "scopes: $method $path names it";
+    }
+    my ($read, $deploy) = @key_with{qw(read deploy)};
+    is outcome($client->get("/threads/$UUID/runs/$UUID/join?cancel_on_disconnect=true", undef, with($read))), '403 scope_required',
+        'scopes: a GET that would cancel a run needs run';
+    is outcome($client->delete("/assistants/$UUID?delete_threads=true", undef, with($deploy))), '403 scope_required',
+        'scopes: the deletion of an assistant with its threads needs run';
+    is $client->get($_, undef, with($key_with{admin}))->{status}, 200, "scopes: $_ needs none" for qw(/ok /info);
+};
+
+# ---- a run ----
+
+subtest 'keys: the runs of a deployment of an account are executed' => sub {
+    my $thread = $client->post('/threads', {}, with($key))->{json}{thread_id};
+    my $run = $client->post("/threads/$thread/runs", run_body('hello'), with($key))->{json};
+    my $joined = $client->get("/threads/$thread/runs/$run->{run_id}/join", undef, with($key))->{json};
+    is $joined->{messages}[0]{content}, 'hello', 'keys: the run has ended';
+    is sql("select account_id from agent.threads join agent.deployments using (deployment_id) where thread_id = '$thread'"), $shop,
+        'keys: its thread belongs to the account';
+};
+
+# ---- many keys, and a database that is down ----
+
+subtest 'keys: 20 refused keys in 10 s, then 429 for keys of this address that are not known' => sub {
+    my $guesser = new_client();
+    my $ask = sub { $guesser->get("/threads/$UUID", undef, with($_[0])) };
+    is outcome($ask->('text')), '401 invalid_key', 'failures: a key without a checksum costs no query' for 1 .. 30;
+    is outcome($ask->(print_key('sk', random_digits(22), random_digits(43)))), '401 unknown_key', 'failures: a refused key' for 1 .. 20;
+    my $begun = now();
+    try_key($key);
+    is outcome($ask->($key)), $ADMITTED, 'failures: a key that was verified less than 2 s ago is admitted';
+    my $new = create_key($shop);
+    my $refused = $ask->($new);
+    is outcome($refused), '429 too_many_failures', 'failures: another one is not';
+    like $refused->{headers}{'retry-after'}, qr/\A(?:[1-9]|10)\z/, 'failures: Retry-After';
+    is try_key($new), $ADMITTED, 'failures: it is admitted from another address';
+    wait_until($begun + 10.1);
+    is outcome($ask->($new)), $ADMITTED, 'failures: after 10 s any key is tried';
+};
+
+subtest 'keys: forged keys are never admitted, and never an internal error' => sub {
+    my %seen;
+    for my $address (1 .. 20) {
+        my $forger = new_client();
+        for (1 .. 100) {
+            my $forged = print_key((qw(sk pt dk))[ rand 3 ], random_digits(22), random_digits(43));
+            $forged =~ s/.\z/0/ if rand() < 0.5;
+            my $headers = rand() < 0.5 ? with($forged) : { Authorization => "Bearer $forged" };
+            $seen{ outcome($forger->get("/threads/$UUID", undef, $headers)) }++;
+        }
+    }
+    is join(' ', grep { !/\A(?:401 (?:invalid|unknown)_key|429 too_many_failures)\z/ } sort keys %seen), '', 'keys: forged ones are 401 or 429';
+    is scalar keys %seen, 3, 'keys: the answers are of all three kinds';
+};
+
+subtest 'keys: while the database is down a verified key is good for its 2 s, then 503, never 401' => sub {
+    my $ask = sub { outcome($client->get('/threads/none', undef, with($key))) };
+    is $ask->(), '404 not_found', 'database: a request that needs no data';
+    my $begun = now();
+    $postgres->stop('immediate');
+    # The stop may have taken longer.
+    my $seen = $ask->();
+    my $is_early = now() < $begun + 2;
+    is $seen, '404 not_found', 'database: it is served while the key is known' if $is_early;
+    wait_until($begun + 2);
+    is $ask->(), '503 database_unavailable', 'database: then it is 503' for 1 .. 3;
+    is outcome($client->get("/granted/threads/$UUID", undef, with($key))), '503 database_unavailable', 'database: also in the handler';
+    is outcome($client->get('/threads/none')), '401 unauthorized', 'database: no key is 401';
+    $postgres->start;
+    wait_for('a key to be admitted again', sub { $ask->() eq '404 not_found' });
+    pass 'database: keys are admitted again';
+};
+
+is scalar(grep { /\Q@{[ key_id($key, 4) ]}\E/ } split /\n/, $server->error_log), 0, 'keys: no log line has the secret of a key';
+
+undef $server;
+done_testing;
