@@ -14,6 +14,7 @@ my %ROW = (
     latency    => 'create -> join of a one-step run, p50',
     throughput => 'runs finished, created over 16 connections',
     rates      => '`GET /threads/{id}/state`, 32 connections | >= 0.32 of pgbench',
+    keys       => '`GET /threads/{id}` with an API key, 32 connections | >= 0.97 of that without one',
     waiting    => 'waking one of 90, p50',
     memory     => 'two httpd children after',
     pools      => '3 pools, one with runs: runs finished',

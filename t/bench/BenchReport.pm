@@ -16,6 +16,7 @@ sub print_report {
     my @rows = (
         (map { rate_row($_, $of->{rates}{$_}) }
             grep { $of->{rates}{$_} } qw(create state)),
+        $of->{keys} ? key_rows($of->{keys}) : (),
         $of->{latency} ? latency_rows($of->{latency}) : (),
         $of->{first} ? first_rows($of->{first}) : (),
         $of->{throughput} ? throughput_row($of->{throughput}) : (),
@@ -65,6 +66,16 @@ sub stream_rows {
             sprintf '%.2f', $of->{p99} / 150 ],
         [ "$name, transactions of PostgreSQL", '', thousands($of->{commits}) . '/s', '' ],
     );
+}
+
+sub key_rows {
+    my ($of) = @_;
+    my %title = (create => '`POST /threads`', get => '`GET /threads/{id}`');
+    return map {
+        [ "$title{$_} with an API key, 32 connections", '>= 0.97 of that without one',
+            thousands($of->{$_}{with}) . '/s; without ' . thousands($of->{$_}{without}) . sprintf('/s; httpd takes %+.0f us', $of->{$_}{cpu}),
+            sprintf '**%.2f**', $of->{$_}{ratio} ]
+    } qw(create get);
 }
 
 # Each with the aim of its ratio.

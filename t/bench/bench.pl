@@ -14,6 +14,7 @@ use lib "$FindBin::Bin/../lib", $FindBin::Bin;
 use AgentTest::Env qw(root);
 use BenchFirst qw(measure_first);
 use BenchHostile qw(measure_hostile);
+use BenchKeys qw(measure_keys);
 use BenchMemory qw(measure_memory);
 use BenchPools qw(measure_pools);
 use BenchRates qw(measure_rates);
@@ -64,6 +65,7 @@ my @PARTS = (
     [ first      => \&measure_first ],
     [ throughput => \&measure_throughput ],
     [ rates      => \&measure_rates ],
+    [ keys       => \&measure_keys ],
     [ waiting    => \&measure_waiting ],
     [ memory     => \&measure_memory ],
     [ restart    => \&measure_restart ],
