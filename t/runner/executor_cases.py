@@ -3,6 +3,7 @@
 
 import asyncio
 import contextvars
+import ctypes
 import pathlib
 import sys
 import threading
@@ -134,6 +135,15 @@ async def meet() -> None:
     job = Job("b")
     futures = [first, host.submit(job, call(2)), host.submit(job, call(3))]
     print("values:", *await within(asyncio.gather(*futures, return_exceptions=True)), "calls:", *calls)
+
+
+async def interrupt() -> None:
+    """An exception is raised in a thread that executes nothing."""
+    host = Host()
+    idle = await within(host.submit(Job("a"), threading.get_ident))
+    for n in range(2):
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(idle), ctypes.py_object(TimeoutError))
+        print("value:", await within(host.submit(Job(f"b{n}"), lambda n=n: n)))
 
 
 async def block() -> None:

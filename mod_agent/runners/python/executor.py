@@ -6,6 +6,7 @@ function returns: another one takes its place, up to a bound.
 """
 
 import asyncio
+import queue
 import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -42,6 +43,22 @@ class Item:
         self.owner = owner
         self.call = call
         self.future: Future[Any] = Future()
+        self.has_begun = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+        # Its place is free again.
+        self.has_left = False
+
+
+class Worker:
+    """A thread with the function that it executes; without one it is idle."""
+
+    def __init__(self, item: Item) -> None:
+        self.item: Item | None = item
+        # The one before it, until its result is known.
+        self.returned: Item | None = None
+        # Ends its wait; one too many does no harm.
+        self.wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
 
 
 class Executor(ThreadPoolExecutor):
@@ -65,10 +82,7 @@ class Executor(ThreadPoolExecutor):
         self._on_spent = on_spent
         self._on_stuck = on_stuck
         self._guard = threading.Lock()
-        # Threads that wait for a function, and those that have been given to them.
-        self._idle = 0
-        self._offered: deque[Item] = deque()
-        self._is_offered = threading.Condition(self._guard)
+        self._idle: dict[Worker, None] = {}
         self._owners: dict[Any, Owner] = {}
         # Those with functions that wait, in the order of their turns.
         self._turns: dict[Owner, None] = {}
@@ -162,9 +176,9 @@ class Executor(ThreadPoolExecutor):
 
     def _offer(self, item: Item) -> None:
         """To a thread that waits."""
-        self._idle -= 1
-        self._offered.append(item)
-        self._is_offered.notify()
+        worker, _ = self._idle.popitem()
+        worker.item = item
+        worker.wakes.put(None)
 
     # --- Threads ---------------------------------------------------------------
 
@@ -179,7 +193,7 @@ class Executor(ThreadPoolExecutor):
                     self._offer(item)
                     continue
             try:
-                threading.Thread(target=self._work, args=(item,), name="agent-node", daemon=True).start()
+                threading.Thread(target=self._work, args=(Worker(item),), name="agent-node", daemon=True).start()
             except (RuntimeError, MemoryError) as error:
                 if self._put_back(item):
                     return
@@ -203,42 +217,61 @@ class Executor(ThreadPoolExecutor):
             self._leave(owner)
         return will_be_free
 
-    def _work(self, item: Item | None) -> None:
+    def _work(self, worker: Worker) -> None:
+        raised = None
         while True:
-            if item is None:
-                item = self._wait()
-            item = self._execute_one(item)
-            self._begin()
-
-    def _wait(self) -> Item:
-        with self._guard:
-            while not self._offered:
-                self._is_offered.wait()
-            return self._offered.popleft()
-
-    def _execute_one(self, item: Item) -> Item | None:
-        """Returns the next function for this thread; without one, the thread counts as idle."""
-        result = error = None
-        is_wanted = item.future.set_running_or_notify_cancel()
-        if is_wanted:
             try:
-                result = item.call()
+                if raised is not None:
+                    name, raised = raised, None
+                    log.write(f"agent runner: {name} was raised in a thread of plain functions that executed none: it is ignored")
+                self._serve(worker)
             except BaseException as caught:  # pylint: disable=broad-except
-                error = caught
+                # Raised by another thread (PyThreadState_SetAsyncExc), too late for the function, or for want of memory.
+                raised = type(caught).__name__
+
+    def _serve(self, worker: Worker) -> None:
+        """Goes on where an exception has ended it."""
+        while True:
+            self._resolve(worker)
+            self._begin()
+            while worker.item is None:
+                worker.wakes.get()
+            self._execute(worker.item)
+            self._change(worker, worker.item)
+
+    def _execute(self, item: Item) -> None:
+        if item.has_begun:
+            return
+        try:
+            item.has_begun = True
+            if item.future.set_running_or_notify_cancel():
+                item.result = item.call()
+        except BaseException as caught:  # pylint: disable=broad-except
+            item.error = caught
+
+    def _change(self, worker: Worker, item: Item) -> None:
+        """Gives the thread its next function; without one it is idle."""
         # Before the result: the next function of the run finds the place.
         with self._guard:
-            item.owner.returned += 1
-            self._leave(item.owner)
-            following = self._take_next()
-            if following is None:
-                self._idle += 1
-        if is_wanted and error is not None:
-            item.future.set_exception(error)
-            # Its traceback has this frame.
-            error = None
-        elif is_wanted:
-            item.future.set_result(result)
-        return following
+            if not item.has_left:
+                item.has_left = True
+                item.owner.returned += 1
+                self._leave(item.owner)
+            worker.returned = item
+            worker.item = self._take_next()
+            if worker.item is None:
+                self._idle[worker] = None
+
+    def _resolve(self, worker: Worker) -> None:
+        item = worker.returned
+        if item is not None and not item.future.done():
+            if item.error is None:
+                item.future.set_result(item.result)
+            else:
+                item.future.set_exception(item.error)
+                # Its traceback has a frame with the item.
+                item.error = None
+        worker.returned = None
 
     # --- Reports; on the loop --------------------------------------------------
 
