@@ -23,7 +23,7 @@ sub make_pipe {
     return $path;
 }
 
-sub runner { return PythonRunner->new(graphs => [qw(crowd plain)], slots => SLOTS, @_) }
+sub runner { return PythonRunner->new(graphs => [qw(crowd forks plain)], slots => SLOTS, @_) }
 
 # A run of $n functions that wait for the pipe, of which $at_once have begun.
 sub start_crowd {
@@ -95,6 +95,18 @@ in_all_versions(sub {
         $runner->lines_until(sub { push @lines, $_[0]; delete $left{ $_[0]{run_id} } if $_[0]{type} eq 'end'; return !%left });
         is_deeply [ map { $_->{status} } lines_of('end', @lines) ], [ ('success') x 2 ], 'all of its functions are executed in the end';
         close $opened;
+    };
+
+    subtest 'a process that a function forks executes no other one' => sub {
+        my $runner = runner(@version);
+        for my $do ('return', 'raise') {
+            my $path = tempdir(CLEANUP => 1) . '/calls';
+            my @lines = $runner->run(graph_id => 'forks', input => { do => $do, path => $path, n => 40 });
+            is_deeply [ sort { $a <=> $b } @{ (lines_of('checkpoint', @lines))[-1]{values}{results} } ], [ (0) x 39, 2 ], "$do: it ends";
+            open my $calls, '<', $path or die "$path: $!\n";
+            is_deeply [ sort { $a <=> $b } map { $_ + 0 } <$calls> ], [ 0 .. 39 ], "$do: each function is executed once";
+            close $calls;
+        }
     };
 
     subtest 'threads of runs that have ended are replaced' => sub {

@@ -6,6 +6,7 @@ function returns: another one takes its place, up to a bound.
 """
 
 import asyncio
+import os
 import queue
 import threading
 from collections import deque
@@ -14,6 +15,7 @@ from contextvars import Context
 from typing import Any, Callable
 
 from . import log
+from .wire import CHILD_STATUS
 
 # Places beside one for each run, and one for code outside of runs: those of which a run may have several.
 SHARED = 64
@@ -82,6 +84,7 @@ class Executor(ThreadPoolExecutor):
         self._on_spent = on_spent
         self._on_stuck = on_stuck
         self._guard = threading.Lock()
+        self._pid = os.getpid()
         self._idle: dict[Worker, None] = {}
         self._owners: dict[Any, Owner] = {}
         # Those with functions that wait, in the order of their turns.
@@ -237,6 +240,7 @@ class Executor(ThreadPoolExecutor):
             while worker.item is None:
                 worker.wakes.get()
             self._execute(worker.item)
+            self._end_fork()
             self._change(worker, worker.item)
 
     def _execute(self, item: Item) -> None:
@@ -248,6 +252,11 @@ class Executor(ThreadPoolExecutor):
                 item.result = item.call()
         except BaseException as caught:  # pylint: disable=broad-except
             item.error = caught
+
+    def _end_fork(self) -> None:
+        """In a process that the function has forked: the other functions are those of its parent."""
+        if os.getpid() != self._pid:
+            os._exit(CHILD_STATUS)
 
     def _change(self, worker: Worker, item: Item) -> None:
         """Gives the thread its next function; without one it is idle."""

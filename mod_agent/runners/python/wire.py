@@ -23,7 +23,7 @@ READ_SIZE = 1 << 18
 TURN_BYTES = 1 << 16
 # The runs write no more while this much waits for the pipe.
 PENDING_BYTES_MAX = 1 << 20
-# Of a forked process that returns from its node.
+# Of a forked process that returns from its node, or raises.
 CHILD_STATUS = 2
 
 
