@@ -392,4 +392,26 @@ END
 open my $output, '-|', 'node', '--input-type=module', '-e', $changes or die "node: $!\n";
 is_deeply [ map { s/\n//r } <$output> ], [ ('changed') x 4, 'known', ('changed') x 2 ], 'values: an object that was mutated is encoded again';
 
+# --- Members of configurable that events do not have ---------------------------------
+
+my $repeats = <<"END";
+import { Metadata } from '${\ (NodeApplication::program() =~ s/main\.mjs\z/metadata.mjs/r) }';
+const members = Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`m\${n}`, 'v']));
+const metadata = new Metadata(members, {});
+const event = { thread_id: 't', m1: 'v', m99999: 'v' };
+console.log(Object.keys(metadata.bounded(event)).join(' '));
+const before = process.cpuUsage();
+for (let i = 0; i < 500; i += 1) {
+    metadata.bounded(event);
+}
+const { user, system } = process.cpuUsage(before);
+console.log((user + system) / 1e6);
+END
+open my $bounded, '-|', 'node', '--input-type=module', '-e', $repeats or die "node: $!\n";
+chomp(my ($kept, $seconds) = <$bounded>);
+is $kept, 'thread_id m1', 'metadata: copied members beyond 16 KB are left out';
+cmp_ok $seconds // 1e9, '<', 0.5, 'metadata: an event costs no more for members of configurable that it does not have'
+    or diag "$seconds s for 500 events";
+close $bounded or diag "node ended with $?";
+
 done_testing;

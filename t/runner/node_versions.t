@@ -40,8 +40,8 @@ is_deeply [ grep { $_->{x} || $_->{e} || $_->{size} } @repeated ], [],
 is_deeply [ grep { length $_->{mine} != 9000 || $_->{user_id} ne 'u' || !$_->{thread_id} } @repeated ], [], 'version: other metadata are';
 @lines = $runner->run(@chat, stream_modes => ['messages-tuple'], config => { configurable => { model => 'm' x 6000, map { $_ => $_ x 5000 } qw(x y z) } });
 my ($few) = metadata_of_events(@lines);
-is_deeply [ map { length($few->{$_} // '') } qw(model x y z) ], [ 0, (5000) x 3 ],
-    'version: of several copied members the longest are left out, until 16 KB are left';
+is_deeply [ map { length($few->{$_} // '') } qw(model x y z) ], [ 6000, 5000, 5000, 0 ],
+    'version: of several copied members the longest beside model are left out, until 16 KB are left';
 
 $thread = new_uuid();
 @lines = $runner->run(graph_id => 'asks', thread_id => $thread, input => { count => 1 });

@@ -142,4 +142,25 @@ is_deeply [ map { /^nul: (.*)/ } @printed ],
     [ '0 ["\\\\u0000"]', '0 ["\\\\\\\\u0000"]', "2 [\"\\\\\x{ef}\x{bf}\x{bd}\"]", "2 [\"\\\\\\\\\x{ef}\x{bf}\x{bd}\"]" ],
     'U+0000: the text of its escape is encoded as any other';
 
+# Members of configurable that events do not have.
+$program = <<'END';
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from python.metadata import Metadata
+
+config = {"configurable": {f"m{n}": "v" for n in range(100_000)}, "metadata": {}}
+metadata, event = Metadata(lambda: config), {"thread_id": "t", "m1": "v", "m99999": "v"}
+print(sorted(metadata.bounded(event)))
+before = time.process_time()
+for _ in range(500):
+    metadata.bounded(event)
+print(time.process_time() - before)
+END
+open $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or die "python: $!\n";
+chomp(my ($kept, $seconds) = <$output>);
+close $output;
+is $kept, q(['m1', 'thread_id']), 'metadata: copied members beyond 16 KB are left out';
+cmp_ok $seconds // 1e9, '<', 0.5, 'metadata: an event costs no more for members of configurable that it does not have'
+    or diag "$seconds s for 500 events";
+
 done_testing;

@@ -14,7 +14,6 @@ from .checkpoints import check_format, configurable_of
 from .errors import describe_error, is_drained
 from .held import Held
 from .job import Job, payload_of, to_command
-from .metadata import Metadata
 from .output import Output
 from .stream import Stream, library_modes
 from .strict import strictness
@@ -46,7 +45,7 @@ class Run(Job):
         self.records.on_put = self.checkpoints.capture
         modes = set(message["stream_modes"])
         self._modes = modes
-        self._stream = Stream(output, modes, bool(message.get("stream_subgraphs")), Metadata(self.config()))
+        self._stream = Stream(output, modes, bool(message.get("stream_subgraphs")), self.metadata)
         self._control = make_control()
         self._is_stopping = False
         # With durability `exit`; else empty.
