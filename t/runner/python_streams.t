@@ -60,6 +60,14 @@ in_all_versions(sub {
     my ($few) = metadata_of_events(@lines);
     is_deeply [ map { length($few->{$_} // '') } qw(model x y z) ], $version eq 'newest' ? [ 6000, 0, 0, 0 ] : [ 6000, 5000, 5000, 0 ],
         'metadata: of several copied members the longest beside model are left out, until 16 KB are left';
+    @lines = $runner->run(graph_id => 'counter', input => { n => 1, steps => [] }, context => { size => 's' x 200_000 },
+        config => { configurable => { pad => 'p' x 200_000, user_id => 'u' } });
+    my @put = lines_of('put', @lines);
+    cmp_ok $#put, '>', 1, 'metadata: the library puts a checkpoint for each step';
+    my $stored = 0;
+    $stored += length $_->{' text'} for @put, lines_of('checkpoint', @lines);
+    cmp_ok $stored, '<', 20_000, 'metadata: long members of configurable and context are not repeated with each checkpoint';
+    is_deeply [ grep { $_->{metadata}{user_id} ne 'u' } @put ], [], 'metadata: short ones are';
 
     # --- Values ------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ class Job:
         self.head: str | None = checkpoint.get("checkpoint_id")
         self.records = Records(output, Blobs(output, blob_part, cache), self.head,
                                self.head is None and message.get("op") in (None, "update"))
-        self.metadata = Metadata(self.config)
+        self.metadata = self.records.metadata = Metadata(self.config)
         self.checkpoints = Checkpoints(output, self.head, self.records.head_values)
         self.task: asyncio.Task[None] | None = None
         self.is_cancelled = False

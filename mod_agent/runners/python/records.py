@@ -13,6 +13,7 @@ from typing import Any, AsyncIterator, Callable, Iterator, Mapping, Sequence
 
 from . import jsontext
 from .blobs import Blobs
+from .metadata import Metadata
 from .output import ARGS_BYTES_MAX, Output
 from .recent import Recent, keep_newest
 from .references import Reference, decode, digests_of, join
@@ -103,6 +104,8 @@ class Records:
         self._failed: set[str] = set()
         # The checkpoint from which the run starts, for the get() that follows, and whether it is the last one.
         self._first: tuple[Stored, bool] | None = None
+        # Bounds those of the checkpoints; set by the run.
+        self.metadata: Metadata
         self.is_sync = False
         # Called while the values are those of the checkpoint: on_put(ns, id, parent, values, changes), with a member of
         # changes for each channel of which the checkpoint has a new version.

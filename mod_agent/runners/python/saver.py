@@ -101,9 +101,12 @@ class Saver(BaseCheckpointSaver[str]):
         configurable = config["configurable"]
         ns = configurable.get("checkpoint_ns", "")
         body = {name: value for name, value in checkpoint.items() if name != "channel_values"}
-        stored_metadata = dict(get_checkpoint_metadata(config, metadata))
+        records = self._find(config)
+        bounded = records.metadata.bounded
+        copied = {name: bounded(config.get(name)) for name in ("configurable", "metadata")}
+        stored_metadata = dict(get_checkpoint_metadata({**config, **copied}, bounded(metadata)))
         stored_metadata.pop("writes", None)
-        await self._find(config).put(
+        await records.put(
             ns, checkpoint["id"], configurable.get("checkpoint_id"), body, stored_metadata,
             checkpoint["channel_values"], list(new_versions), self.serde)
         return config_of(configurable["thread_id"], ns, checkpoint["id"])
