@@ -162,6 +162,45 @@ static void the_detail_names_a_bad_member_of_a_run(void **state)
     }
 }
 
+/* An object of so many members and bytes; bytes 0: as few as there are. */
+static const char *make_object(int members, int bytes, apr_pool_t *pool)
+{
+    const char *others = "";
+
+    for (int i = 1; i < members; i++) {
+        others = apr_psprintf(pool, "\"k%d\":0,%s", i, others);
+    }
+    bytes -= bytes > 0 ? (int)strlen("{\"x\":\"\"}") : 0;
+    return apr_psprintf(pool, "{%s\"x\":\"%*s\"}", others, bytes, "");
+}
+
+static void settings_of_a_run_are_bounded(void **state)
+{
+    static const char *const places[][3] = {
+        {"\"config\":{\"configurable\":", "}", "/config/configurable"},
+        {"\"context\":", "", "/context"}};
+    static const int sizes[][2] = {{256, 0}, {257, 0}, {1, 65536}, {1, 65537}};
+    static const char *const details[] = {NULL, "256 members", NULL,
+                                          "65536 bytes of JSON"};
+
+    for (int i = 0; i < 8; i++) {
+        const char *const *at = places[i / 4];
+        const int *size = sizes[i % 4];
+        const char *expected = details[i % 4];
+        const char *object = make_object(size[0], size[1], *state);
+        const char *detail = check_run(
+            apr_pstrcat(*state, at[0], object, at[1], NULL), *state);
+
+        assert_true((detail == NULL) == (expected == NULL));
+        if (expected != NULL) {
+            assert_string_equal(
+                detail,
+                apr_pstrcat(*state, at[2], ": expected at most ", expected,
+                            ".", NULL));
+        }
+    }
+}
+
 static void checkpoint_during_agrees_with_durability(void **state)
 {
     const char *during = "/checkpoint_during: expected the same as durability "
@@ -442,6 +481,7 @@ int main(void)
         CHECK_TEST(a_body_is_an_object),
         CHECK_TEST(good_members_of_a_run_are_accepted),
         CHECK_TEST(the_detail_names_a_bad_member_of_a_run),
+        CHECK_TEST(settings_of_a_run_are_bounded),
         CHECK_TEST(checkpoint_during_agrees_with_durability),
         CHECK_TEST(an_unsupported_member_may_have_its_default),
         CHECK_TEST(some_members_are_honoured_by_some_endpoints),
