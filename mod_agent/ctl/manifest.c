@@ -155,10 +155,14 @@ static bool read_file(ctl_build_t *build)
 
 /* ---- warnings ---- */
 
-static const member_t *find_member(const char *path)
+/* A name with a dot is unknown: with its prefix it could be another's path. */
+static const member_t *find_member(const char *path, const char *name)
 {
     const member_t *member = members;
 
+    if (strchr(name, '.') != NULL) {
+        return NULL;
+    }
     while (member->path != NULL && strcmp(member->path, path) != 0) {
         member++;
     }
@@ -188,7 +192,7 @@ static void warn_of_members(const ctl_build_t *build, json_object *object,
     {
         /* Bounded: the members of a file of 256 KB, each in one object. */
         const char *path = apr_pstrcat(build->pool, prefix, name, NULL);
-        const member_t *member = find_member(path);
+        const member_t *member = find_member(path, name);
 
         if (value == NULL) {
             continue;

@@ -120,6 +120,12 @@ like build_with('python', nest('http', { mount_prefix => '/shop', disable_store 
     qr{^<LocationMatch "\^/shop/store\(}m, 'http: closed paths are below the prefix';
 like build_with('python', { map { ("unknown$_" => 1) } 1 .. 25 })->{output}, qr/warning: langgraph\.json: 5 more members are unknown/,
     'unknown: twenty are named, the others are counted';
+for my $name ('checkpointer.ttl', 'http.cors', 'store.ttl') {
+    my $dotted = build_with('python', { $name => [1], http => { 'cors.allow_origins' => 5 } });
+    is $dotted->{status}, 0, "$name as one name: the application is built" or diag $dotted->{output};
+    like $dotted->{output}, qr/^agentctl: warning: langgraph\.json: $_ has no effect: it is unknown$/m, "$name as one name: $_ is unknown, not that path"
+        for map { quotemeta } $name, 'http.cors.allow_origins';
+}
 my $quiet = build_with('javascript', { ui => undef, priority => undef });
 unlike $quiet->{output}, qr/warning/, 'null: it is as if the member were absent';
 
