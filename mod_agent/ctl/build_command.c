@@ -94,7 +94,12 @@ static int build_apart(ctl_build_t *build)
     signal(SIGHUP, pass_on);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    if (WIFEXITED(status)) {
+        return WEXITSTATUS(status);
+    }
+    ctl_error("the build was ended by a signal: %s",
+              strsignal(WTERMSIG(status)));
+    return 1;
 }
 
 /* The build changes its working directory. A name without a slash is left as it

@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use AgentTest::Env qw(slurp);
+use AgentTest::Env qw(is_root slurp);
 use AgentTest::Process qw(is_alive);
 use AgentTest::Wait;
 use CtlTest qw($top $program folder shell_program);
@@ -114,6 +114,13 @@ for my $name (qw(pip check)) {
         "programs: SIGINT ends what is executed ($name), and the daemons that it left";
     unlink "$directory/$name";
     is end_of(begin($directory)), 0, 'programs: the folder can be built after that';
+}
+
+SKIP: {
+    skip 'only as root the build is a process of its own', 2 if !is_root();
+    $directory = application(check => 'kill -SEGV "$(cut -d" " -f4 /proc/$$/stat)"; sleep 1' . "\n");
+    is end_of(begin($directory)), 1, 'programs: a build that a signal ends fails';
+    like slurp("$directory/output"), qr/^agentctl: the build was ended by a signal: Segmentation fault$/m, 'programs: the message names the signal';
 }
 
 done_testing;
