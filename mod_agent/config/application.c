@@ -15,7 +15,6 @@
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -88,7 +87,9 @@ static const char *refuse_text(const reading_t *reading,
 
 /* Returns a descriptor of the path if it is a regular file, else -1 and errno.
  * Opening another kind may wait, or have an effect, and so may reading one of
- * the kernel's, such as /proc/kmsg. */
+ * the kernel's, such as /proc/kmsg: its file systems store nothing, and have no
+ * blocks. EWOULDBLOCK: somebody holds a lease, for which the opening would wait
+ * fs.lease-break-time seconds. */
 static int open_regular(const char *path, apr_pool_t *temp_pool)
 {
     int place = open(path, O_PATH | O_CLOEXEC);
@@ -101,9 +102,9 @@ static int open_regular(const char *path, apr_pool_t *temp_pool)
     }
     if (fstat(place, &info) == 0 && fstatfs(place, &system) == 0) {
         errno = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
-        if (S_ISREG(info.st_mode) && system.f_type != PROC_SUPER_MAGIC) {
+        if (S_ISREG(info.st_mode) && system.f_blocks > 0) {
             fd = open(apr_psprintf(temp_pool, "/proc/self/fd/%d", place),
-                      O_RDONLY | O_CLOEXEC);
+                      O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         }
     }
     close(place);
@@ -155,7 +156,9 @@ static const char *read_file(char **text, size_t *length,
         "AgentApplication %s: expected a readable regular file "
         "of less than 256 KB, got '%s' (%s)",
         reading->application->name, path,
-        apr_strerror(APR_FROM_OS_ERROR(number), reason, sizeof(reason)));
+        number == EWOULDBLOCK
+            ? "a process holds a lease on it"
+            : apr_strerror(APR_FROM_OS_ERROR(number), reason, sizeof(reason)));
 }
 
 static const char *parse(json_object **out, const reading_t *reading)

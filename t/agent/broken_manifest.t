@@ -34,6 +34,28 @@ sub refused {
     return;
 }
 
+# A process of the file's owner that has a write lease on it; undef if none is granted.
+sub hold_lease {
+    my ($path) = @_;
+    my ($F_SETLEASE, $F_WRLCK) = (1024, 1);
+    chown((getpwnam 'nobody')[ 2, 3 ], $path) if is_root();
+    pipe my $from, my $to or die "pipe: $!\n";
+    my $pid = fork // die "fork: $!\n";
+    if (!$pid) {
+        $SIG{IO} = 'IGNORE';
+        $> = getpwnam 'nobody' if is_root();
+        open my $lease, '+<', $path or POSIX::_exit(1);
+        fcntl $lease, $F_SETLEASE, $F_WRLCK or POSIX::_exit(1);
+        syswrite $to, 'x';
+        sleep 120;
+        POSIX::_exit(0);
+    }
+    close $to;
+    return $pid if sysread $from, my $byte, 1;
+    waitpid $pid, 0;
+    return;
+}
+
 my $named = qr{AgentApplication shop: expected .*\Q$file\E}s;
 for my $case (
     [ 'a file of 300 KB', graphs(x => 'x' x 300_000), qr{of less than 256 KB, got '\Q$file\E' \(File too large} ],
@@ -58,6 +80,7 @@ for my $case (
     [ 'a FIFO', sub { mkfifo($file, 0644) }, qr{expected a readable regular file .*got '\Q$file\E' \(Invalid argument} ],
     [ 'a link to a device', sub { symlink '/dev/zero', $file }, qr{got '\Q$file\E' \(Invalid argument} ],
     [ 'a link to itself', sub { symlink $file, $file }, qr{got '\Q$file\E' \(Too many levels} ],
+    [ 'a link to a file of the kernel', sub { symlink '/sys/kernel/uevent_seqnum', $file }, qr{got '\Q$file\E' \(Invalid argument} ],
     [ 'a directory', sub { mkdir $file }, qr{got '\Q$file\E' \(Is a directory} ],
 ) {
     my ($what, $make, $pattern) = @{$case};
@@ -66,6 +89,14 @@ for my $case (
     -d $file && !-l $file ? rmdir $file : unlink $file;
 }
 write_file($file, graphs());
+SKIP: {
+    my $holder = hold_lease($file) or skip 'no lease is granted here', 3;
+    my $began = time;
+    refused('a file that its owner holds a lease on', qr{got '\Q$file\E' \(a process holds a lease on it});
+    cmp_ok time - $began, '<', 20, 'broken: the owner of the file cannot hold httpd with it';
+    kill 'KILL', $holder;
+    waitpid $holder, 0;
+}
 chmod 0, $file or die "chmod: $!\n";
 refused('a file that the user of its runners cannot read', is_root() ? qr{AGT0447: AgentApplication shop: expected a directory and file .*got '\S*langgraph\.json' \(Permission}
     : qr{got '\Q$file\E' \(Permission});
