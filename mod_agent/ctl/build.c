@@ -78,6 +78,9 @@ int ctl_build(ctl_build_t *build)
     int status;
 
     ctl_command_init();
+    if (!ctl_directives_check(build)) {
+        return 2;
+    }
     if (!ctl_user_become(build)) {
         return 1;
     }

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include <apr_escape.h>
 #include <apr_lib.h>
 #include <apr_strings.h>
 
@@ -201,10 +200,58 @@ static void print_closed(const ctl_build_t *build, const char *prefix)
     }
 }
 
-/* As an argument in quotes. */
+/* As an argument in quotes, where httpd takes all other bytes as they are. */
 static const char *quote(const char *text, apr_pool_t *pool)
 {
-    return apr_pstrcat(pool, "\"", apr_pescape_echo(pool, text, 1), "\"", NULL);
+    char *quoted = apr_palloc(pool, 2 * strlen(text) + 3);
+    char *end = quoted;
+
+    *end++ = '"';
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') {
+            *end++ = '\\';
+        }
+        *end++ = *text;
+    }
+    *end++ = '"';
+    *end = '\0';
+    return quoted;
+}
+
+/* httpd replaces ${NAME} in quotes too, and a line has no way to escape it. */
+static bool can_be_argument(const char *text)
+{
+    if (strstr(text, "${") != NULL) {
+        return false;
+    }
+    while (*text != '\0' && !apr_iscntrl(*text)) {
+        text++;
+    }
+    return *text == '\0';
+}
+
+bool ctl_directives_check(const ctl_build_t *build)
+{
+    if (can_be_argument(build->application.directory)) {
+        return true;
+    }
+    ctl_error("expected a directory whose path has no ${ and no control "
+              "characters, which httpd.conf cannot name, got %s",
+              agent_json_quote(build->application.directory, build->pool));
+    return false;
+}
+
+static void print_node(const ctl_build_t *build)
+{
+    if (!build->application.is_node || ctl_node_program_is_own(build)) {
+        return;
+    }
+    if (can_be_argument(build->node)) {
+        ctl_print("AgentNodeProgram %s", quote(build->node, build->pool));
+        return;
+    }
+    ctl_warn("AgentNodeProgram is left out: httpd.conf cannot name %s",
+             agent_json_quote(build->node, build->pool));
 }
 
 void ctl_directives_print(const ctl_build_t *build)
@@ -215,9 +262,7 @@ void ctl_directives_print(const ctl_build_t *build)
     ctl_print("AgentApplication %s %s%s", build->application.name,
               quote(build->application.directory, build->pool),
               build->application.ignores_auth ? " ignore-auth" : "");
-    if (build->application.is_node && !ctl_node_program_is_own(build)) {
-        ctl_print("AgentNodeProgram %s", quote(build->node, build->pool));
-    }
+    print_node(build);
     print_translated(build);
     print_thread_ttl(build);
     print_ttl(build, "store.ttl.default_ttl", "AgentStoreTTL");

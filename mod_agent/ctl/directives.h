@@ -3,7 +3,12 @@
 #ifndef AGENT_CTL_DIRECTIVES_H
 #define AGENT_CTL_DIRECTIVES_H
 
+#include <stdbool.h>
+
 #include "build.h"
+
+/* Returns false, after printing why, if no line can name the directory. */
+bool ctl_directives_check(const ctl_build_t *build);
 
 /* Prints the directives that serve the application, with those that stand for
  * members of langgraph.json. */
