@@ -4,7 +4,6 @@
 #include "check.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <apr_strings.h>
@@ -255,15 +254,12 @@ apr_status_t agent_check_minutes(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_number(const agent_check_t *check, agent_raw_t value,
                                 const agent_json_path_t *path)
 {
-    if (!is_in_range(check, value, path->pool)) {
-        char expected[64];
-
-        /* apr_snprintf writes .01 for 0.01. */
-        snprintf(expected, sizeof(expected), "a number from %g to %.0f",
-                 check->low, check->high);
-        return agent_check_refuse(path, expected);
-    }
-    return APR_SUCCESS;
+    return is_in_range(check, value, path->pool)
+        ? APR_SUCCESS
+        : agent_check_refuse(path,
+                             apr_psprintf(path->pool,
+                                          "a number from %.0f to %.0f",
+                                          check->low, check->high));
 }
 
 apr_status_t agent_check_integer(const agent_check_t *check, agent_raw_t value,

@@ -103,7 +103,7 @@ typedef struct kind_t {
 static const kind_t kinds[] = {
     {"{\"assistant_id\":\"agent\",\"input\":", "}"},
     {"{\"assistant_id\":\"agent\",\"x\":", "}"},
-    {"{\"assistant_id\":\"agent\",\"config\":{\"configurable\":{\"x\":", "}}}"},
+    {"{\"assistant_id\":\"agent\",\"config\":{\"x\":", "}}"},
     {"{\"assistant_id\":\"agent\",\"command\":{\"resume\":", "}}"}};
 
 typedef struct body_t {

@@ -162,7 +162,8 @@ static void the_detail_names_a_bad_member_of_a_run(void **state)
     }
 }
 
-/* An object of so many members and bytes; bytes 0: as few as there are. */
+/* An object with that number of members and bytes; bytes 0: as few as it needs.
+ */
 static const char *make_object(int members, int bytes, apr_pool_t *pool)
 {
     const char *others = "";
@@ -193,10 +194,10 @@ static void settings_of_a_run_are_bounded(void **state)
 
         assert_true((detail == NULL) == (expected == NULL));
         if (expected != NULL) {
-            assert_string_equal(
-                detail,
-                apr_pstrcat(*state, at[2], ": expected at most ", expected,
-                            ".", NULL));
+            assert_string_equal(detail,
+                                apr_pstrcat(*state, at[2],
+                                            ": expected at most ", expected,
+                                            ".", NULL));
         }
     }
 }
