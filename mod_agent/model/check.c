@@ -23,9 +23,9 @@
 #define METADATA_VALUE_BYTES 512
 /* Longest text of a metadata value that may be short enough when unescaped. */
 #define METADATA_TEXT_BYTES (8 * METADATA_VALUE_BYTES)
-/* Bounds of what a graph gets beside its input. */
-#define SETTINGS_MEMBERS 256
-#define SETTINGS_BYTES   65536
+/* Bounds of configurable. */
+#define CONFIGURABLE_MEMBERS 256
+#define CONFIGURABLE_BYTES   65536
 
 static const char *print_pointer(const agent_json_path_t *path)
 {
@@ -159,18 +159,19 @@ apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
     return agent_check_members(check->members, values, path);
 }
 
-apr_status_t agent_check_settings(const agent_check_t *check, agent_raw_t value,
-                                  const agent_json_path_t *path)
+apr_status_t agent_check_configurable(const agent_check_t *check,
+                                      agent_raw_t value,
+                                      const agent_json_path_t *path)
 {
     bool is_object = agent_raw_kind(value) == AGENT_RAW_OBJECT;
     const char *at = value.text;
     agent_member_t member;
 
-    if (value.length > SETTINGS_BYTES) {
+    if (value.length > CONFIGURABLE_BYTES) {
         return agent_check_refuse(path, "at most 65536 bytes of JSON");
     }
     for (int i = 0; is_object && agent_member_next(&member, &at); i++) {
-        if (i == SETTINGS_MEMBERS) {
+        if (i == CONFIGURABLE_MEMBERS) {
             return agent_check_refuse(path, "at most 256 members");
         }
     }

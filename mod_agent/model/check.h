@@ -78,10 +78,10 @@ apr_status_t agent_check_any(const agent_check_t *check, agent_raw_t value,
 apr_status_t agent_check_object(const agent_check_t *check, agent_raw_t value,
                                 const agent_json_path_t *path);
 
-/* The same of at most 256 members, which graph libraries copy for each event,
- * and 64 KB. */
-apr_status_t agent_check_settings(const agent_check_t *check, agent_raw_t value,
-                                  const agent_json_path_t *path);
+/* The same of 64 KB and 256 members, which libraries copy for each event. */
+apr_status_t agent_check_configurable(const agent_check_t *check,
+                                      agent_raw_t value,
+                                      const agent_json_path_t *path);
 
 /* Accepts an object or an array. */
 apr_status_t agent_check_values(const agent_check_t *check, agent_raw_t value,

@@ -67,7 +67,7 @@ static const agent_check_t configurable_members[] = {
          .low = 1,                                                             \
          .high = 10007},                                                       \
         {.key = "configurable",                                                \
-         .check = agent_check_settings,                                        \
+         .check = agent_check_configurable,                                    \
          .members = (table)},                                                  \
     {                                                                          \
         .key = "metadata", .check = agent_check_metadata                       \
@@ -89,7 +89,7 @@ static const agent_check_t run_members[] = {
      .words = agent_word_strategies},
     {.key = "metadata", .check = agent_check_metadata},
     {.key = "config", .check = agent_check_object, .members = config_members},
-    {.key = "context", .check = agent_check_settings},
+    {.key = "context", .check = agent_check_object},
     {.key = "webhook", .check = agent_check_url},
     {.key = "interrupt_before", .check = agent_check_nodes},
     {.key = "interrupt_after", .check = agent_check_nodes},
@@ -196,7 +196,7 @@ static const agent_check_t assistant_members[] = {
     {.key = "config",
      .check = agent_check_object,
      .members = assistant_config_members},
-    {.key = "context", .check = agent_check_settings},
+    {.key = "context", .check = agent_check_object},
     {.key = "metadata", .check = agent_check_metadata},
     {.key = NULL}};
 

@@ -182,7 +182,6 @@ my @MEMBERS = (
     [ interrupt_before => '[' . fill('"tools"', $ROOM) . ']', 200 ],
     [ config => '{"tags":[' . fill('"a tag"', $ROOM) . ']}', qr{/metadata: expected at most 16384 bytes} ],
     [ config => '{"configurable":{"x":[' . fill('null', $ROOM) . ']}}', qr{/config/configurable: expected at most 65536 bytes} ],
-    [ context => make_members($ROOM, '%x', 'null'), qr{/context: expected at most 65536 bytes} ],
     [ command => '{"resume":[' . fill('null', $ROOM) . ']}', 200 ],
     [ metadata => '{' . join(',', map { qq("k$_":[) . fill('{}', $ROOM / 100) . ']' } 1 .. 64)
         . '}', $HEAVY ],
