@@ -75,11 +75,13 @@ static apr_status_t authenticate(const agent_identity_t **out, request_rec *r,
         .authorization = apr_table_get(r->headers_in, "Authorization"),
         .address = agent_client_address_number(r->useragent_addr)};
 
-    return own_child != NULL && own_child->auth != NULL
-        ? agent_authenticate(out, own_child->auth, &request, retry_sec, err,
-                             r->pool)
-        : agent_error_set(err, AGENT_E_UNAVAILABLE, NULL,
-                          "this server has no database for API keys", r->pool);
+    if (own_child == NULL || own_child->auth == NULL) {
+        agent_error_set(err, AGENT_E_UNAVAILABLE, NULL,
+                        "this server has no database for API keys", r->pool);
+        return APR_EGENERAL;
+    }
+    return agent_authenticate(out, own_child->auth, &request, retry_sec, err,
+                              r->pool);
 }
 
 apr_status_t agent_provider_identify(request_rec *r, agent_error_t **err)

@@ -174,7 +174,8 @@ const char *agent_directive_trust(cmd_parms *cmd, void *dir, const char *arg)
     bool is_none = strcasecmp(arg, "none") == 0;
 
     if (config->trusted == NULL) {
-        config->trusted = apr_array_make(cmd->pool, 2, sizeof(block));
+        config->trusted = apr_array_make(cmd->pool, 2,
+                                         sizeof(apr_ipsubnet_t *));
     }
     else if (is_none || apr_is_empty_array(config->trusted)) {
         return apr_psprintf(cmd->pool,
