@@ -17,25 +17,28 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_next       json;
-    v_interrupts json;
+    v_next          json;
+    v_tasks         json;
+    v_checkpoint_id uuid := coalesce(p_checkpoint_id, p_run.last_checkpoint_id);
+    v_interrupts    json;
 begin
-    select v.content, v.cursor, c.next, i.flat
-      into content, cursor, v_next, v_interrupts
+    select v.content, v.cursor, c.next, c.tasks
+      into content, cursor, v_next, v_tasks
       from agent.checkpoints c
      cross join lateral agent.compose_bounded_values(
             c.deployment_id, c.thread_id, c.checkpoint_id, c.channels, c.state_bytes, p_max_bytes) v
-     cross join lateral agent.render_interrupts(
-            agent.render_tasks(c.deployment_id, c.thread_id, c.checkpoint_ns, c.checkpoint_id, c.tasks)) i
      where c.deployment_id = p_run.deployment_id
        and c.thread_id = p_run.thread_id
        and c.checkpoint_ns = ''
-       and c.checkpoint_id = coalesce(p_checkpoint_id, p_run.last_checkpoint_id);
+       and c.checkpoint_id = v_checkpoint_id;
     if json_array_length(v_next) > 0 and p_run.status = 'success' then
         if not starts_with(content, '{') then
             content := '{}';
             cursor := null;
         end if;
+        select i.flat into v_interrupts
+          from agent.render_interrupts(
+                 agent.render_tasks(p_run.deployment_id, p_run.thread_id, '', v_checkpoint_id, v_tasks)) i;
         content := agent.add_to_values(content, '__interrupt__', v_interrupts);
     end if;
 end

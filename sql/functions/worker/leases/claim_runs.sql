@@ -138,20 +138,13 @@ begin
                end
           from measured q;
 
-    return query
-        select g.deployment_id, null::uuid, null::uuid, null::integer, null::integer, g.graph_id,
-               null::bigint, null::bigint, null::smallint, null::smallint, null::bigint, null::bigint, null::text,
-               null::text
-          from (
-                select f.*
-                  from agent.find_ready_graphs(
-                           p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, false) f
-                union all
-                select f.*
-                  from agent.find_ready_graphs(
-                           p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, true) f
-               ) g
-         where p_limits[g.pool] < 0;
+    if 0 > any (p_limits) then
+        return query
+            select g.deployment_id, null::uuid, null::uuid, null::integer, null::integer, g.graph_id,
+                   null::bigint, null::bigint, null::smallint, null::smallint, null::bigint, null::bigint,
+                   null::text, null::text
+              from agent.find_idle_graphs(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits) g;
+    end if;
 end
 $function$;
 
