@@ -29,7 +29,7 @@ for my $name ('two words', "b\xc3\xa4cker", "b\xe4cker", 'say "it"', 'back\\slas
     my $built = build_in($name);
     is $built->{status}, 0, "lines: a folder $name is built" or diag $built->{output};
     my ($line) = $built->{output} =~ /^(AgentApplication .*)$/m;
-    my ($ok, $output) = AgentTest::Server->new(config => "$base$line\n")->check_config;
+    my ($ok, $output) = AgentTest::Server->new(database => 'host=/nowhere', config => "$base$line\n")->check_config;
     ok $ok, "lines: httpd finds the folder $name by the line" or diag "$line\n$output";
 }
 for my $name ('a${PATH}b', "line\nLoadModule", "tab\tx") {
