@@ -31,7 +31,8 @@ begin
     for v_task in select t.task from json_array_elements(p_tasks) t (task)
     loop
         v_ns := case when json_typeof(v_task) = 'object' then v_task #>> '{checkpoint,checkpoint_ns}' end;
-        -- Only longer names, since those that a runner chose could form a cycle.
+        -- Longer names only, which lead no task back to its own. agent.find_namespace may shorten one, so that a runner
+        -- can still form a cycle: p_depth ends it, and p_bytes, from which each state takes.
         if p_depth > 0 and left_bytes >= 0 and length(v_ns) > length(p_ns) then
             v_ns := agent.find_namespace(p_deployment_id, p_thread_id, v_ns);
             select k.* into v_row
