@@ -70,9 +70,10 @@ create index threads_updated on agent.threads (deployment_id, updated_hour)
     where not temporary and not is_deleted;
 comment on index agent.threads_updated is 'Finds the threads of a search that were changed last.';
 
--- The hash of each path begins with the deployment: others with the same metadata are not found.
+-- The hash of each path begins with the deployment: others with the same metadata are not found. Without a list of
+-- pending entries, which each search would read whole and the first run of a thread might have to merge.
 create index threads_metadata on agent.threads
-    using gin (jsonb_set('{}', array[deployment_id::text], metadata) jsonb_path_ops)
+    using gin (jsonb_set('{}', array[deployment_id::text], metadata) jsonb_path_ops) with (fastupdate = off)
     where not temporary and not is_deleted;
 comment on index agent.threads_metadata is 'Finds the threads of a search by their metadata, below their deployment.';
 
@@ -150,8 +151,7 @@ comment on column agent.checkpoints.tasks is 'Array of the tasks of those nodes.
 comment on column agent.checkpoints.metadata is
     'source, step, writes and parents as the runner sent them.';
 comment on column agent.checkpoints.format is 'Format of the records that continue from here; null: the values do.';
-comment on column agent.checkpoints.state_bytes is
-    'Approximate length of the values as JSON text.';
+comment on column agent.checkpoints.state_bytes is 'Approximate length of the values as JSON text.';
 comment on column agent.checkpoints.created_at is 'When it was saved.';
 
 create index checkpoints_parent on agent.checkpoints (

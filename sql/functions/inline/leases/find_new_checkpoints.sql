@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The checkpoints of a batch that are to be saved, namespace by namespace in their order: those of leases that the
 -- worker holds, which are not stored.
--- Returns: one row for each; parent: the channels of its parent, null when that is not stored.
+-- Returns: one row for each; parent: the channels of its parent, null when that is not stored; previous: the id of the
+--          row before it, null when that has another thread or namespace.
 -- Locks:   none.
 create or replace function agent.find_new_checkpoints(
     p_worker_id bigint,
@@ -18,13 +19,16 @@ create or replace function agent.find_new_checkpoints(
     tasks json,
     metadata json,
     format text,
-    parent agent.channel_value[]
+    parent agent.channel_value[],
+    previous uuid
 )
 language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined into FROM.
 as $function$
     select q.deployment_id, q.thread_id, q.run_id, i.checkpoint_ns, i.checkpoint_id, i.parent_checkpoint_id,
-           i.channels, i.next, i.tasks, i.metadata, i.format, k.channels
+           i.channels, i.next, i.tasks, i.metadata, i.format, k.channels,
+           lag(i.checkpoint_id) over (
+               partition by q.deployment_id, q.thread_id, i.checkpoint_ns order by i.ordinality)
       from unnest(p_checkpoints) with ordinality i
      cross join lateral agent.find_lease(p_worker_id, i.deployment_id, i.run_id, i.epoch) q
       left join lateral (

@@ -19,7 +19,6 @@ declare
     c_state_bytes constant bigint := 35651584;
     v_now         timestamptz := agent.now();
     v_new         record;
-    v_row         agent.checkpoints;
     v_rows        agent.checkpoints[] := '{}';
     v_items       agent.stored_items[] := '{}';
     v_parent      agent.channel_value;
@@ -30,24 +29,22 @@ declare
     v_names       jsonb;
     v_tips        boolean[];
     v_known       boolean[];
+    v_bytes       bigint;
     v_index       integer;
     v_match       integer;
-    v_is_next     boolean;
 begin
     for v_new in select c.* from agent.find_new_checkpoints(p_worker_id, p_checkpoints) c
     loop
         if cardinality(v_new.channels) > agent.most_channels() then
             raise exception using errcode = 'invalid_parameter_value', message = 'a checkpoint has too many channels';
         end if;
-        v_is_next := (v_new.deployment_id, v_new.thread_id, v_new.checkpoint_ns)
-            = (v_row.deployment_id, v_row.thread_id, v_row.checkpoint_ns);
-        if v_is_next and v_new.parent_checkpoint_id = v_row.checkpoint_id then
-            v_parents := v_row.channels;
+        if v_new.previous = v_new.parent_checkpoint_id then
+            v_parents := v_values;
             v_known := v_tips;
         else
             v_parents := v_new.parent;
             v_known := null;
-            if v_is_next then
+            if v_new.previous is not null then
                 perform agent.insert_checkpoints(v_rows, v_items);
                 v_rows := '{}';
                 v_items := '{}';
@@ -57,18 +54,7 @@ begin
             end if;
         end if;
 
-        v_row.deployment_id := v_new.deployment_id;
-        v_row.thread_id := v_new.thread_id;
-        v_row.checkpoint_ns := v_new.checkpoint_ns;
-        v_row.checkpoint_id := v_new.checkpoint_id;
-        v_row.parent_checkpoint_id := v_new.parent_checkpoint_id;
-        v_row.run_id := v_new.run_id;
-        v_row.next := v_new.next;
-        v_row.tasks := v_new.tasks;
-        v_row.metadata := v_new.metadata;
-        v_row.format := v_new.format;
-        v_row.created_at := v_now;
-        v_row.state_bytes := 0;
+        v_bytes := 0;
         v_values := '{}';
         v_tips := '{}';
         v_names := null;
@@ -97,18 +83,20 @@ begin
             v_derived := agent.derive_channel(
                 v_new.deployment_id, v_new.thread_id, v_parent, v_channel, v_known[v_match]);
             v_values := v_values || v_derived.channel;
-            v_row.state_bytes := v_row.state_bytes + (v_derived.channel).bytes;
+            v_bytes := v_bytes + (v_derived.channel).bytes;
             v_tips := v_tips || v_derived.is_tip;
             if v_derived.added is not null then
                 v_items := v_items || v_derived.added;
             end if;
         end loop;
         -- Each reader composes it as a whole.
-        if v_row.state_bytes > c_state_bytes then
+        if v_bytes > c_state_bytes then
             raise exception using errcode = 'invalid_parameter_value', message = 'a state has more than 34 MiB';
         end if;
-        v_row.channels := v_values;
-        v_rows := v_rows || v_row;
+        v_rows := v_rows || row(
+            v_new.deployment_id, v_new.thread_id, v_new.checkpoint_ns, v_new.checkpoint_id, v_new.parent_checkpoint_id,
+            v_new.run_id, v_values, v_new.next, v_new.tasks, v_new.metadata, v_new.format, v_bytes,
+            v_now)::agent.checkpoints;
     end loop;
     perform agent.insert_checkpoints(v_rows, v_items);
 end

@@ -74,9 +74,13 @@ begin
         end if;
 
         if added.length = 0 then
-            channel := agent.cut_channel(p_deployment_id, p_thread_id, v_parent, v_keep);
-            is_tip := v_keep = v_parent.length and p_is_tip;
             added := null;
+            channel := v_parent;
+            channel.stored_from := null;
+            is_tip := v_keep = v_parent.length and p_is_tip;
+            if v_keep < v_parent.length then
+                channel := agent.cut_channel(p_deployment_id, p_thread_id, v_parent, v_keep);
+            end if;
             return;
         end if;
         if v_keep > 0 and v_keep = v_parent.length and coalesce(p_is_tip, (
@@ -90,6 +94,8 @@ begin
         then
             channel := v_parent;
             channel.stored_from := v_keep;
+        elsif v_keep = 0 then
+            channel := (p_new.name, 0, 0, array[nextval('agent.checkpoint_list_seq')], array[0], 0, null);
         else
             channel := agent.fork_list(
                 p_deployment_id, p_thread_id, v_parent, v_keep, added.length, p_new.per_row is not null);

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Begins a list for a channel that continues another value after its first p_keep elements, where the list of that
--- value already has other elements. So that a value has few segments, short ones at the end are copied to the new
--- list while they are not longer than what follows them, so that an element is copied ten times at most. One call
--- copies at most 1,024 elements and 512 KB.
+-- Begins a list for a channel that continues another value after its first p_keep elements, at least one, where the
+-- list of that value already has other elements. So that a value has few segments, short ones at the end are copied
+-- to the new list while they are not longer than what follows them, so that an element is copied ten times at most.
+-- One call copies at most 1,024 elements and 512 KB.
 -- p_channel: list_ids, ends and length of the other value. p_added: number of elements to be added. p_is_digests: as
 -- in agent.checkpoint_items.
 -- Returns: p_channel with the segments of the first p_keep elements and an empty one of the new list after them,
@@ -23,19 +23,12 @@ as $function$
 declare
     c_elements constant integer := 1024;
     c_bytes    constant integer := 524288;
-    v_channel  agent.channel_value := p_channel;
-    v_segments integer := 0;
+    v_channel  agent.channel_value := agent.cut_channel(p_deployment_id, p_thread_id, p_channel, p_keep);
+    v_segments integer := cardinality(v_channel.list_ids);
     v_list_id  bigint := nextval('agent.checkpoint_list_seq');
     v_from     integer := p_keep;
     v_begin    integer;
 begin
-    if p_keep = 0 then
-        v_channel.length := 0;
-        v_channel.bytes := 0;
-    else
-        v_channel := agent.cut_channel(p_deployment_id, p_thread_id, p_channel, p_keep);
-        v_segments := cardinality(v_channel.list_ids);
-    end if;
     while v_segments > 0
     loop
         v_begin := case when v_segments > 1 then v_channel.ends[v_segments - 1] else 0 end;
