@@ -87,9 +87,9 @@ static const char *refuse_text(const reading_t *reading,
 
 /* Returns a descriptor of the path if it is a regular file, else -1 and errno.
  * Opening another kind may wait, or have an effect, and so may reading one of
- * the kernel's, such as /proc/kmsg: its file systems store nothing, and have no
- * blocks. EWOULDBLOCK: somebody holds a lease, for which the opening would wait
- * fs.lease-break-time seconds. */
+ * the kernel's, such as /proc/kmsg: it has no size, and its file system, which
+ * stores nothing, no blocks. EWOULDBLOCK: somebody holds a lease, for which the
+ * opening would wait fs.lease-break-time seconds. */
 static int open_regular(const char *path, apr_pool_t *temp_pool)
 {
     int place = open(path, O_PATH | O_CLOEXEC);
@@ -102,7 +102,8 @@ static int open_regular(const char *path, apr_pool_t *temp_pool)
     }
     if (fstat(place, &info) == 0 && fstatfs(place, &system) == 0) {
         errno = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
-        if (S_ISREG(info.st_mode) && system.f_blocks > 0) {
+        if (S_ISREG(info.st_mode)
+            && (system.f_blocks > 0 || info.st_size > 0)) {
             fd = open(apr_psprintf(temp_pool, "/proc/self/fd/%d", place),
                       O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         }

@@ -19,6 +19,8 @@ typedef struct ctl_build_t {
     const char *node;
     bool ignores_auth;
     bool prints_schemas;
+    /* DIRECTORY as it was given, made absolute: its links are not followed. */
+    const char *argument;
     /* Where the programs of the runners are. */
     const char *runners;
     /* As langgraph.json has them; the directory is the working one. */

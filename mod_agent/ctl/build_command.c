@@ -129,6 +129,18 @@ static const char *make_name(const char *folder, apr_pool_t *pool)
     return name;
 }
 
+/* With its links, which show who decides where it leads. */
+static const char *keep_links(const char *argument, apr_pool_t *pool)
+{
+    char *working = argument[0] != '/' ? realpath(".", NULL) : NULL;
+    const char *path = working != NULL
+        ? apr_pstrcat(pool, working, "/", argument, NULL)
+        : argument;
+
+    free(working);
+    return path;
+}
+
 int ctl_build_directory(const ctl_arguments_t *arguments)
 {
     const char *const *text = arguments->text;
@@ -143,6 +155,7 @@ int ctl_build_directory(const ctl_arguments_t *arguments)
         ctl_error("%s: %s", arguments->operand, strerror(errno));
         return CTL_USAGE;
     }
+    build.argument = keep_links(arguments->operand, pool);
     build.application.directory = apr_pstrdup(pool, directory);
     free(directory);
     build.python = make_absolute(text[CTL_PYTHON], pool);

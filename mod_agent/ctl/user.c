@@ -55,6 +55,52 @@ static bool is_of_root(const struct stat *info)
     return info->st_uid == 0 && (info->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
+/* Whether only root replaces what root has in the directory. */
+static bool is_kept_by_root(int directory)
+{
+    struct stat info;
+
+    return fstat(directory, &info) == 0
+        && (is_of_root(&info)
+            || (info.st_uid == 0 && (info.st_mode & S_ISVTX) != 0));
+}
+
+/* Returns a descriptor of the directory if every directory above it is kept by
+ * root, and no link is on the way; else -1. */
+static int walk(const char *path, apr_pool_t *pool)
+{
+    int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    char *state;
+    const char *name = apr_strtok(apr_pstrdup(pool, path), "/", &state);
+
+    for (; name != NULL && fd >= 0; name = apr_strtok(NULL, "/", &state)) {
+        int next = is_kept_by_root(fd)
+            ? openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            : -1;
+
+        close(fd);
+        fd = next;
+    }
+    return fd;
+}
+
+/* Whether nobody but root has chosen the directory: who owns a link, or a
+ * directory above it, could lead to another folder of root. */
+static bool is_chosen_by_root(const ctl_build_t *build, const struct stat *info)
+{
+    int fd = walk(build->argument, build->pool);
+    struct stat walked;
+    bool same;
+
+    if (fd < 0) {
+        return false;
+    }
+    same = fstat(fd, &walked) == 0 && walked.st_dev == info->st_dev
+        && walked.st_ino == info->st_ino;
+    close(fd);
+    return same;
+}
+
 /* In a folder of root no other user can replace the new entry. */
 static bool make_folder(int folder, const char *name, const struct passwd *user)
 {
@@ -96,6 +142,12 @@ static bool prepare_folder(const ctl_build_t *build, const struct stat *info,
     if (!is_of_root(info)) {
         ctl_error("%s belongs neither to %s nor to root alone",
                   build->application.directory, user->pw_name);
+        return false;
+    }
+    if (!is_chosen_by_root(build, info)) {
+        ctl_error("%s belongs to root, and so must every directory above it; "
+                  "give its path without links",
+                  build->application.directory);
         return false;
     }
     return make_folders(build->application.directory, folder, user);

@@ -6,7 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Env qw(is_root server_user slurp write_file);
 use Cpanel::JSON::XS;
-use CtlTest qw($top $interpreter $program application as_owner build build_python);
+use CtlTest qw($top $interpreter $program application as_owner build build_python folder);
 use File::Copy qw(copy);
 use File::Path qw(make_path);
 use Test::More;
@@ -136,7 +136,7 @@ like build(application({ graphs => { g => './g.mjs:graph' }, node_version => '24
 
 # ---- users ----
 SKIP: {
-    skip 'only root can become another user', 7 if !is_root();
+    skip 'only root can become another user', 13 if !is_root();
     my $terminal = application({}, report => '{"graphs":{"g":{}}}');
     build_python($terminal);
     isnt +(slurp("$terminal/.agent/session") =~ /^(\d+)/)[0], getsid(), 'users: what root starts has a session of its own, without its terminal';
@@ -151,6 +151,20 @@ SKIP: {
     like $given->{said}, qr/^$uid\|-m pip install .* \.\/\.agent\/source\/\d+$/m,
         'users: a package in it is installed from a copy';
     unlike $given->{said}, qr/^0\|/m, 'users: root executes nothing';
+    my $secret = application({});
+    system('rm', '-r', "$secret/.agent");
+    chown 0, 0, $secret, glob "$secret/*";
+    my $users = folder();
+    chown $uid, -1, $users;
+    symlink $secret, "$users/link" or die "link: $!\n";
+    make_path("$users/of_root");
+    symlink $secret, "$top/link" or die "link: $!\n";
+    for my $path ("$users/link", "$users/of_root", "$top/link") {
+        my $chosen = build_python($path, '--user', $user);
+        like $chosen->{output}, qr/^agentctl: \S+ belongs to root, and so must every directory above it; give its path without links$/m,
+            "users: a folder of root is refused if somebody else may have chosen it: $path";
+        ok !-e "$path/.agent", 'users: nothing is created in it';
+    }
     chown 1, 1, $own;
     like build_python($own, '--user', $user)->{output}, qr/belongs neither to \Q$user\E nor to root alone/,
         'users: a folder of somebody else is refused';

@@ -254,6 +254,24 @@ static void only_a_regular_file_is_opened(void **state)
     remove_folder(&folder);
 }
 
+/* As ramfs, and file systems in user space that do not count blocks: the file
+ * is opened, and refused for what is in it. */
+static void a_file_system_may_have_no_blocks(void **state)
+{
+    folder_t folder;
+
+    make_folder(&folder);
+    assert_int_equal(
+        symlink("/sys/kernel/mm/transparent_hugepage/enabled", folder.file), 0);
+    if (access(folder.file, R_OK) == 0) {
+        const char *problem = read_folder(&folder);
+
+        assert_non_null(problem);
+        assert_null(strstr(problem, "expected a readable regular file"));
+    }
+    remove_folder(&folder);
+}
+
 /* A file of that length, valid but for its length. */
 static const char *read_long(folder_t *folder, size_t length)
 {
@@ -312,6 +330,7 @@ int main(void)
         CHECK_TEST(a_member_of_another_type_is_refused),
         CHECK_TEST(auth_can_be_left_to_httpd),
         CHECK_TEST(only_a_regular_file_is_opened),
+        CHECK_TEST(a_file_system_may_have_no_blocks),
         CHECK_TEST(a_file_of_256_KB_is_refused),
         CHECK_TEST(an_application_has_200_graphs_at_most),
     };

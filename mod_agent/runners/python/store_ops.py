@@ -9,7 +9,7 @@ import re
 from typing import Any, Mapping, Sequence
 
 import orjson
-from langgraph.store.base import GetOp, ListNamespacesOp, PutOp, SearchOp
+from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, PutOp, SearchOp
 
 from . import jsontext
 from .text import clean_text
@@ -63,8 +63,8 @@ def check_namespace(labels: Sequence[Any], least: int) -> list[Any]:
     if not least <= len(found) <= LABELS_MAX or \
             not all(isinstance(label, str) and label and "." not in label for label in found) or \
             sum(map(bytes_of, found)) > NAME_BYTES_MAX:
-        raise ValueError(f"a namespace has {least} to {LABELS_MAX} labels without periods, "
-                         f"{NAME_BYTES_MAX} bytes together")
+        raise InvalidNamespaceError(f"a namespace has {least} to {LABELS_MAX} labels without periods, "
+                                    f"{NAME_BYTES_MAX} bytes together")
     return found
 
 
