@@ -39,10 +39,30 @@ subtest 'members of the runner cannot override those of the supervisor, which co
     my $message = '"type":"event","event":"custom","data":{"d":1,"s":2,"r":[{"e":3}]}';
     my $ours = qq("d":"$AgentSQL::DEPLOYMENT","r":"$claim->{run_id}","e":1,"s":0);
     is_deeply [ $session->query("select * from agent.save_batch($worker, '[{$hostile,$message,$ours}]')") ],
-        [ [ $claim->{run_id}, 'saved', 'f' ] ];
+        [ [ $claim->{run_id}, 'saved', 'f', 'f' ] ];
     is_deeply [ $play->events(@$claim{qw(thread_id run_id)}) ], [ [ 0, 'custom', '{"d":1,"s":2,"r":[{"e":3}]}' ] ];
     is_deeply [ $play->events(@$other{qw(thread_id run_id)}) ], [];
     $play->save($worker, map { AgentSQL::Play::finish($_) } $claim, $other);
+};
+
+subtest 'a batch tells whether a run that waited for one of its is ready' => sub {
+    for my $end ({}, { cancel => 'rollback' }) {
+        my $claim = leased($play->thread);
+        my $other = leased($play->thread);
+        my $next = $play->run($claim->{thread_id}, strategy => 'enqueue');
+        if ($end->{cancel}) {
+            $session->query("update agent.run_queue set cancel = 'rollback' where run_id = '$claim->{run_id}'");
+        }
+        my $save = sub {
+            my $items = AgentSQL::encode([ map { AgentSQL::Play::finish($_) } @_ ]);
+            return sort map { $_->[3] } $session->query("select * from agent.save_batch($worker, '$items')");
+        };
+        is_deeply [ $save->($other) ], ['f'], 'nothing waits for the run';
+        is_deeply [ $save->($claim) ], ['t'], 'the next run of the thread is ready';
+        my ($last) = $play->claim($worker);
+        is $last->{run_id}, $next, 'and is claimed';
+        is_deeply [ $save->($last) ], ['f'], 'none is left';
+    }
 };
 
 subtest 'an item of unknown type fails the batch' => sub {
@@ -89,7 +109,7 @@ subtest 'an event contains the values of its checkpoint where its path leads' =>
         }
     }
     is_deeply [ $session->query("select * from agent.save_batch($worker, " . AgentSQL::Session::literal('[' . join(',', @items) . ']') . ')') ],
-        [ [ $claim->{run_id}, 'saved', 'f' ] ];
+        [ [ $claim->{run_id}, 'saved', 'f', 'f' ] ];
     my @want = map { my $whole = $_;
         map { [ $_->[0], $_->[3] =~ s/\{VALUES(,?)/$whole eq '{}' ? '{' : substr($whole, 0, -1) . $1/er =~ s/VALUES/$whole/r ] } @cases } $values, '{}';
     is_deeply [ map { [ @$_[ 1, 2 ] ] } $play->events(@$claim{qw(thread_id run_id)}) ], \@want;

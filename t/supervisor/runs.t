@@ -87,6 +87,18 @@ subtest 'a runner executes 500 runs at once' => sub {
     }
 };
 
+subtest 'the end of a run causes a claim only when it has left a next run ready' => sub {
+    my $calls = "select coalesce(sum(calls), 0) from pg_stat_user_functions where funcname = 'claim_runs'";
+    my $before = sql($calls);
+    for (1 .. 60) {
+        my $run = create_run({ do => 'noop' });
+        $sv->wake;
+        wait_status($run, 'success');
+    }
+    wait_for('statistics of claim_runs', sub { sql($calls) >= $before + 60 });
+    cmp_ok sql($calls) - $before, '<', 110, 'a run takes one claim';
+};
+
 subtest '5,000 events of a run keep their order' => sub {
     my $run = create_run({ do => 'stream', count => 5000 });
     $sv->wake;

@@ -14,7 +14,7 @@
 /* After this many failures of any kind the data is assumed to be the cause. */
 #define MAX_FAILURES 3
 
-enum { COL_RUN, COL_OUTCOME };
+enum { COL_RUN, COL_OUTCOME, COL_PROMOTED };
 
 /* Whether no earlier batch has output of the lane's run. */
 static bool is_next_of_run(const agent_batch_queue_t *queue,
@@ -116,7 +116,8 @@ static const agent_statement_t save_batch = {
     .name = "agent_save_batch",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select run_id, outcome from agent.save_batch($1, $2)"};
+    .sql = "select run_id, outcome, promoted "
+           "from agent.save_batch($1, $2)"};
 
 static apr_status_t send_any(const agent_worker_t *worker, agent_batch_t *batch,
                              agent_database_t *database, agent_error_t **err)
@@ -162,8 +163,9 @@ static apr_status_t send_lane(void *part, agent_database_t *database,
                     database, err);
 }
 
+/* has_next: a run that waited for one of the batch is ready. */
 static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
-                         const char *run_id)
+                         const char *run_id, bool has_next)
 {
     agent_lease_t *lease = agent_lease_find(&save->runs->leases, &run->key);
 
@@ -180,10 +182,12 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
     agent_request_save(&save->runs->requests, lease);
     if (run->has_end && lease->state == AGENT_LEASE_ENDED) {
         agent_run_end_set_state(save->runs, lease, AGENT_LEASE_GONE);
-        /* It has left a slot, and the next run of its thread may be ready. */
-        agent_pools_claim_for(save->worker->runners->pools,
-                              save->worker->runners->pool_count,
-                              lease->deployment_id);
+        /* A pool that had no room for all ready runs is due as it is. */
+        if (has_next) {
+            agent_pools_claim_for(save->worker->runners->pools,
+                                  save->worker->runners->pool_count,
+                                  lease->deployment_id);
+        }
     }
 }
 
@@ -239,7 +243,8 @@ static void receive_any(agent_save_t *save, bool is_lane,
         }
         run->is_saved = strcmp(outcome, "saved") == 0;
         if (run->is_saved) {
-            settle_saved(save, run, run_id);
+            settle_saved(save, run, run_id,
+                         agent_db_value(result, row, COL_PROMOTED)[0] == 't');
         }
         else {
             settle_fenced(save->runs, run);

@@ -3,12 +3,12 @@
 -- every reported status, interrupt every status but success. A run is interrupted only by a cancel or by
 -- another run: without one, a reported interrupted is stored as success. Where the run stopped decides the
 -- status of the thread (agent.promote_next_runs).
--- Returns: nothing.
+-- Returns: whether a next run of a thread became ready.
 -- Locks:   the caller holds the threads and the queue rows; takes the records.
 create or replace function agent.apply_ends(
     p_worker_id bigint,
     p_runs agent.leased_run[]
-) returns void
+) returns boolean
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
@@ -17,6 +17,7 @@ declare
     v_finals    agent.run_end[];
     v_discarded agent.run_queue[];
     v_row       agent.run_queue;
+    v_promoted  boolean := false;
 begin
     select array_agg(agent.make_end(
                q,
@@ -41,13 +42,14 @@ begin
      where i.status is not null;
 
     if v_finals is not null then
-        perform agent.finalize_runs(p_worker_id, v_finals);
+        v_promoted := agent.finalize_runs(p_worker_id, v_finals);
     end if;
     foreach v_row in array coalesce(v_discarded, '{}')
     loop
-        perform agent.rollback_run(
-            p_worker_id, v_row, agent.deletion_bytes() / cardinality(v_discarded));
+        v_promoted := agent.rollback_run(
+            p_worker_id, v_row, agent.deletion_bytes() / cardinality(v_discarded)) or v_promoted;
     end loop;
+    return v_promoted;
 end
 $function$;
 

@@ -4,12 +4,12 @@
 -- record but its own, which agent.finish_calls changes.
 -- p_worker_id: the worker that reported the ends; null when a cancel or a loss ended the runs, so that a
 -- batch the worker repeats does not count these ends as its own.
--- Returns: nothing.
+-- Returns: whether a next run became ready.
 -- Locks:   the caller holds the threads and the queue rows; takes the records.
 create or replace function agent.finalize_runs(
     p_worker_id bigint,
     p_ends agent.run_end[]
-) returns void
+) returns boolean
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
@@ -107,7 +107,7 @@ begin
       from gone g
      where (g.lease).op is not null;
 
-    perform agent.promote_next_runs(case
+    return agent.promote_next_runs(case
         when v_calls is null then p_ends
         else agent.finish_calls(p_worker_id, v_calls, p_ends)
     end);

@@ -3,9 +3,9 @@
 -- ready and sets the status of the thread: busy with a next run, error after error or timeout, interrupted
 -- when the head has a next node, else idle. A thread without unfinished runs is scheduled for deletion: a temporary
 -- one after agent.expiry_delay(), another one after its ttl, if it has one.
--- Returns: nothing.
+-- Returns: whether a run became ready.
 -- Locks:   the caller holds the threads; takes their expiries and the promoted queue rows.
-create or replace function agent.promote_next_runs(p_ends agent.run_end[]) returns void
+create or replace function agent.promote_next_runs(p_ends agent.run_end[]) returns boolean
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off set enable_sort = off set plan_cache_mode = force_generic_plan
@@ -72,6 +72,7 @@ begin
                    ) i
            ) p
      where q.ctid = p.row_id;
+    return found;
 end
 $function$;
 

@@ -2,13 +2,13 @@
 -- Deletes an unfinished run: record, events, checkpoints and queue row. The thread's head becomes again what
 -- it was when the run became ready. Usage and the outbox keep a row. p_worker_id as in agent.finalize_runs, p_bytes
 -- as in agent.discard_run.
--- Returns: nothing.
+-- Returns: whether the next run of the thread became ready.
 -- Locks:   the caller holds the thread and the queue row; takes the record.
 create or replace function agent.rollback_run(
     p_worker_id bigint,
     p_row agent.run_queue,
     p_bytes bigint
-) returns void
+) returns boolean
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
@@ -39,7 +39,7 @@ begin
     delete from agent.run_queue q
      where q.run_id = p_row.run_id
        and q.deployment_id is not distinct from p_row.deployment_id;
-    perform agent.promote_next_runs(array[v_end]);
+    return agent.promote_next_runs(array[v_end]);
 end
 $function$;
 

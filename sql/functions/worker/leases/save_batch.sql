@@ -7,10 +7,11 @@
 -- p_items in order of arrival, each the runner's message followed by the supervisor's members, which override
 -- equal ones: {..., "d": deployment_id, "r": run_id, "e": epoch, "s": seq or null, "f": whether the
 -- worker made the item, an end, itself}.
--- Returns: one row per run of the batch: saved or fenced, and whether the run is final.
+-- Returns: one row per run of the batch: saved or fenced; finished: whether the run is final; promoted: whether a run
+--          that waited for any of the batch is ready now, the same in each row.
 -- Locks:   the threads of runs with more than events, then the queue rows, then the records.
 create or replace function agent.save_batch(p_worker_id bigint, p_items json)
-returns table (run_id uuid, outcome text, finished boolean)
+returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
@@ -24,6 +25,7 @@ declare
     v_tasks       agent.batch_task[];
     v_leases      agent.run_queue[];
     v_only_events boolean;
+    v_promoted    boolean := false;
 begin
     select x.runs, x.events, x.checkpoints, x.records, x.tasks
       into v_runs, v_events, v_checkpoints, v_records, v_tasks
@@ -46,7 +48,7 @@ begin
     -- The usual batch: no run ended, all leases are held.
     if v_only_events and cardinality(v_leases) = cardinality(v_runs) then
         return query
-            select k.run_id, 'saved', false
+            select k.run_id, 'saved', false, false
               from unnest(v_runs) k;
         return;
     end if;
@@ -58,13 +60,14 @@ begin
         perform agent.save_checkpoints(p_worker_id, v_checkpoints);
     end if;
     if not v_only_events then
-        perform agent.apply_ends(p_worker_id, v_runs);
+        v_promoted := agent.apply_ends(p_worker_id, v_runs);
     end if;
 
     return query
         select k.run_id,
                case when q.run_id is null and u.run_id is null and c.call_id is null then 'fenced' else 'saved' end,
-               u.run_id is not null or c.call_id is not null
+               u.run_id is not null or c.call_id is not null,
+               v_promoted
           from unnest(v_runs) k
           left join lateral agent.find_lease(p_worker_id, k.deployment_id, k.run_id, k.epoch) q on true
           left join lateral (
