@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include <linux/magic.h>
+
 #include <apr_lib.h>
 #include <apr_strings.h>
 
@@ -85,11 +87,19 @@ static const char *refuse_text(const reading_t *reading,
 
 /* ---- the file ---- */
 
+/* The kernel's own, such as those of /proc and /sys, store nothing, and have no
+ * blocks; these may have none although they do. */
+static bool stores_files(const struct statfs *system)
+{
+    return system->f_blocks > 0 || system->f_type == RAMFS_MAGIC
+        || system->f_type == TMPFS_MAGIC || system->f_type == FUSE_SUPER_MAGIC
+        || system->f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
 /* Returns a descriptor of the path if it is a regular file, else -1 and errno.
  * Opening another kind may wait, or have an effect, and so may reading one of
- * the kernel's, such as /proc/kmsg: it has no size, and its file system, which
- * stores nothing, no blocks. EWOULDBLOCK: somebody holds a lease, for which the
- * opening would wait fs.lease-break-time seconds. */
+ * the kernel's, such as /proc/kmsg. EWOULDBLOCK: somebody holds a lease, for
+ * which the opening would wait fs.lease-break-time seconds. */
 static int open_regular(const char *path, apr_pool_t *temp_pool)
 {
     int place = open(path, O_PATH | O_CLOEXEC);
@@ -102,8 +112,7 @@ static int open_regular(const char *path, apr_pool_t *temp_pool)
     }
     if (fstat(place, &info) == 0 && fstatfs(place, &system) == 0) {
         errno = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
-        if (S_ISREG(info.st_mode)
-            && (system.f_blocks > 0 || info.st_size > 0)) {
+        if (S_ISREG(info.st_mode) && stores_files(&system)) {
             fd = open(apr_psprintf(temp_pool, "/proc/self/fd/%d", place),
                       O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         }

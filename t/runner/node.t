@@ -223,6 +223,12 @@ is scalar @{ last_checkpoint(@lines)->{values}{names} }, 200, 'Send: 200 paralle
     config => { configurable => { tenant => 't' } });
 is_deeply last_checkpoint(@lines)->{values}{answer}, { context => { langgraph_auth_user_id => 'u' }, tenant => 't' },
     'config: context and configurable reach the node, but no authenticated user that a client names';
+for my $members (256, 257) {
+    my %context = (tenant => 'c', map { $_ => 'v' } 2 .. $members);
+    @lines = $runner->run(graph_id => 'act', input => { answer => 'context' }, context => \%context);
+    is_deeply last_checkpoint(@lines)->{values}{answer}, { context => \%context, $members == 256 ? (tenant => 'c') : () },
+        "config: a context of $members members reaches the node" . ($members == 256 ? ', in configurable too' : ', not in configurable');
+}
 @lines = $runner->run(graph_id => 'act', input => { answer => 'context' }, context => { __pregel_stream => 'x' },
     config => { configurable => { tenant => 't', __pregel_checkpointer => 'x' } });
 is $lines[-1]{status}, 'success', 'config: the library\'s own names are not taken from clients';

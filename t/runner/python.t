@@ -206,6 +206,11 @@ in_all_versions(sub {
     my %seen = map { $_ => 1 } @{ (lines_of('checkpoint', @context))[-1]{values}{result} };
     ok $seen{color} && $seen{size} && $seen{thread_id}, 'config: the client\'s values and the ids reach the node';
     ok !$seen{langgraph_auth_user_id}, 'config: no authenticated user is taken from clients';
+    for my $members (256, 257) {
+        @context = $runner->run(graph_id => 'faulty', input => { do => 'context' }, context => { map { ("m$_" => 1) } 1 .. $members });
+        is scalar(grep { /\Am\d/ } @{ (lines_of('checkpoint', @context))[-1]{values}{result} }), $members == 256 ? 256 : 0,
+            "config: a context of $members members is " . ($members == 256 ? 'in configurable too' : 'not in configurable');
+    }
     is $context[-1]{status}, 'success', 'config: the library\'s own names are not taken from clients';
 
     # --- Durability -------------------------------------------------------------------------

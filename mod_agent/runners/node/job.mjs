@@ -9,6 +9,8 @@ import { Records } from './records.mjs';
 
 // After a cancel, for nodes that do not watch their signal.
 const CANCEL_MS = 3000;
+// Of a context whose members are members of `configurable` too.
+const CONTEXT_MEMBERS_MAX = 256;
 // Members of `configurable` that the runner sets.
 const OWN = new Set(['thread_id', 'checkpoint_id', 'checkpoint_ns', 'checkpoint_map', 'run_id']);
 // Names of the library, and those in which a graph finds the authenticated user: no client
@@ -145,8 +147,11 @@ export class Job {
     }
 
     configurable() {
-        // The members of the context too, for code that reads the older `configurable`.
-        const members = { ...this.message.context, ...this.given() };
+        // The members of the context too, for code that reads the older `configurable`; but the
+        // library copies them for each task, so not those of a large one.
+        const { context } = this.message;
+        const shared = Object.keys(context ?? {}).length <= CONTEXT_MEMBERS_MAX ? context : {};
+        const members = { ...shared, ...this.given() };
         const given = Object.entries(members).filter(([name]) => !OWN.has(name) && !RESERVED.test(name));
         return {
             ...Object.fromEntries(given), thread_id: this.message.thread_id ?? undefined, run_id: this.message.run_id,

@@ -15,6 +15,8 @@ from .records import Records
 
 # Names of a config that say where a run begins; the runner sets them itself.
 PLACE = {"checkpoint_id", "checkpoint_ns", "checkpoint_map"}
+# Of a context whose members are members of `configurable` too.
+CONTEXT_MEMBERS_MAX = 256
 # Names of the library, and those in which a graph finds the authenticated user: no client may set them.
 RESERVED = ("__", "langgraph_auth_")
 
@@ -63,12 +65,14 @@ class Job:
         ids = {"run_id": self.run_id, "thread_id": self.thread_id, "graph_id": self.message["graph_id"]}
         if "assistant_id" in self.message:
             ids["assistant_id"] = self.message["assistant_id"]
-        # The members of the context too, for code that reads the older `configurable`.
+        # The members of the context too, for code that reads the older `configurable`; but the
+        # library copies them for each task, so not those of a large one.
+        context = self.message.get("context") or {}
         own = given.get("configurable") or {}
         if own.get("user_id") == "":
             # The server sends "" for no user; applications expect the member to be absent.
             own = {name: value for name, value in own.items() if name != "user_id"}
-        members = {**(self.message.get("context") or {}), **own}
+        members = {**(context if len(context) <= CONTEXT_MEMBERS_MAX else {}), **own}
         configurable = {name: value for name, value in members.items() if not name.startswith(RESERVED) and name not in PLACE}
         config: dict[str, Any] = {
             "configurable": {**configurable, **ids, "checkpoint_ns": ""},
