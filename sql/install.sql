@@ -322,6 +322,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/deletion/sweep_blobs.sql
 \ir functions/internal/deletion/sweep_items.sql
 
+\ir functions/api/base/database_region.sql
 \ir functions/api/base/read_page.sql
 \ir functions/api/base/retire_node.sql
 \ir functions/api/base/schema_version.sql
@@ -421,6 +422,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/operator/accounts/close_account.sql
 \ir functions/operator/accounts/create_account.sql
 \ir functions/operator/accounts/create_api_key.sql
+\ir functions/operator/accounts/get_region.sql
 \ir functions/operator/accounts/list_accounts.sql
 \ir functions/operator/accounts/list_api_keys.sql
 \ir functions/operator/accounts/revoke_api_key.sql

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* agentctl: prepares LangGraph applications for mod_agent, and manages accounts
- * and API keys in its database. */
+/* agentctl: prepares LangGraph applications for mod_agent, manages accounts and
+ * API keys in its database, and checks the region of that. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -12,6 +12,7 @@
 #include "account.h"
 #include "build_command.h"
 #include "key.h"
+#include "region.h"
 
 static const ctl_command_t commands[] = {
     {"build", "DIRECTORY",
@@ -43,6 +44,9 @@ static const ctl_command_t commands[] = {
     {"key rotate", "KEY",
      "Creates an API key that takes the place of another one, and prints it.",
      ctl_key_rotate_options, ctl_key_rotate},
+    {"region check", "REGION",
+     "Checks that the database belongs to that region.", ctl_region_options,
+     ctl_region_check},
     {NULL, NULL, NULL, NULL, NULL}};
 
 /* Programs that are executed must not inherit the caller's descriptors, such as

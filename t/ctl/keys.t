@@ -157,10 +157,16 @@ for my $command ([ 'account', 'create', 'x' ], [ 'account', 'list' ], [ 'key', '
     like $errors, qr{\Aagentctl: .*/nowhere}, 'and the reason is given';
 }
 
+# ---- the region of the database ----
+is output_of('region', 'check', 'local'), '', 'region check: it prints nothing';
+is_deeply [ records('region', 'check', 'local') ], [ { region => 'local' } ], 'region check --json: it prints the region';
+refused(1, qr/^agentctl: the database belongs to region local, not to eu \(region_mismatch\)$/m, 'region check: another region', 'region', 'check', 'eu');
+refused(2, qr/expected the name of a region, got EU/, 'region check: a text that names no region', 'region', 'check', 'EU');
+
 # ---- the command line, its manual and its completion ----
 my $help = qx('$program' --help);
 my @commands = $help =~ /^usage: agentctl ([a-z ]+?) \[OPTION/mg;
-is "@commands", 'build account create account list account close key create key list key revoke key rotate', '--help names the commands';
+is "@commands", 'build account create account list account close key create key list key revoke key rotate region check', '--help names the commands';
 my $page = slurp(root() . '/mod_agent/ctl/agentctl.8');
 for my $command (@commands) {
     my @options = qx('$program' $command --help) =~ /^  --([a-z-]+)/mg;
@@ -180,7 +186,7 @@ sub completed {
     close $bash;
     return join ' ', sort grep { $_ ne '' } @lines;
 }
-is completed(''), '--help account build key', 'completion: the first word';
+is completed(''), '--help account build key region', 'completion: the first word';
 is completed('ke'), 'key', 'completion: the beginning of a word';
 is completed('key', ''), 'create list revoke rotate', 'completion: the second word';
 is completed('key', 'rotate', '--'), '--database --help --json --overlap', 'completion: the options of a command';

@@ -214,6 +214,8 @@ subtest 'an action that fails is not recorded' => sub {
 };
 
 subtest 'the region of a database is one row, which nobody changes' => sub {
+    is $owner->value('select agent.database_region()'), 'eu', 'a server reads it when it connects';
+    is_deeply [ call('get_region') ], [ 'ok', { region => 'eu' } ], 'an operator reads it too';
     is $owner->value('select region from agent.region'), 'eu';
     is $owner->error("update agent.region set region = 'us'"), 'MA002', 'its owner cannot change it';
     is $owner->error('delete from agent.region'), 'MA002';

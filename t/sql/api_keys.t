@@ -47,7 +47,7 @@ at($NOON);
 
 subtest 'a valid key is found with its digest, account and scopes' => sub {
     is_deeply [ find(key(scopes => [ 'read', 'run' ])) ], [ 'ok', { digest => '0f' x 32, account_id => $DEFAULT, kind => 'service', user_id => undef,
-        deployment_id => undef, scopes => [ 'read', 'run' ], expires_in_ms => undef, is_used => Cpanel::JSON::XS::false } ];
+        deployment_id => undef, region => 'local', scopes => [ 'read', 'run' ], expires_in_ms => undef, is_used => Cpanel::JSON::XS::false } ];
     my $account = account();
     my $shop = $owner->value("select agent.open_deployment('shop', '$account')");
     my (undef, $body) = find(key(account_id => $account, kind => 'personal', user_id => 'ann', deployment_id => $shop,

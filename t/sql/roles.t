@@ -98,7 +98,7 @@ subtest 'the role of operators calls the functions of operators, and that of a s
         has_function_privilege('$AgentSQL::OPERATOR', p.oid, 'execute') from pg_proc p where p.pronamespace = 'agent'::regnamespace order by 1");
     is_deeply [ map { $_->[0] } grep { $_->[1] eq 'f' } @rows ], \@operator;
     is_deeply [ map { $_->[0] } grep { $_->[2] eq 't' } @rows ],
-        [ sort @operator, qw(insert_api_key now record_audit render_account render_api_key render_operator render_time schema_version) ],
+        [ sort @operator, qw(database_region insert_api_key now record_audit render_account render_api_key render_operator render_time schema_version) ],
         'beside those that they call';
     my $operator = $db->session($AgentSQL::OPERATOR);
     is $operator->value('select agent.schema_version() > 0'), 't';

@@ -3,9 +3,9 @@
 -- then whose key it is. The secret is never sent here. A key that has expired is revoked for good, so that a
 -- clock that goes back does not make it valid again.
 -- Returns: ok with an object: digest (hexadecimal), account_id, kind, user_id, deployment_id (null: all deployments
---          of the account), scopes, expires_in_ms (null: it does not expire), is_used (whether its use in this hour
---          is recorded: agent.use_api_key). unknown_key: it does not exist, has expired or was revoked, or its
---          account is closed.
+--          of the account), region (the home of the account), scopes, expires_in_ms (null: it does not expire),
+--          is_used (whether its use in this hour is recorded: agent.use_api_key). unknown_key: it does not exist,
+--          has expired or was revoked, or its account is closed.
 -- Locks:   the key, when it has expired.
 create or replace function agent.find_api_key(p_key_id text, out code text, out body text)
 language plpgsql volatile security invoker
@@ -32,6 +32,7 @@ begin
             'kind', v_key.kind,
             'user_id', v_key.user_id,
             'deployment_id', v_key.deployment_id,
+            'region', (select a.home_region from agent.accounts a where a.account_id = v_key.account_id),
             'scopes', v_key.scopes,
             'expires_in_ms', ceil(extract(epoch from v_key.expires_at - v_now) * 1000)::bigint,
             'is_used', coalesce(v_key.last_used_at >= date_trunc('hour', v_now, 'UTC'), false));
