@@ -9,6 +9,7 @@
 #include "config/capacity.h"
 #include "config/conftree.h"
 #include "config/dbd.h"
+#include "config/region.h"
 #include "core/deployment.h"
 #include "core/heap.h"
 #include "daemon.h"
@@ -96,17 +97,24 @@ static apr_status_t start_waiters(agent_child_t *child, server_rec *server,
                                        child->db, &limits, &log, pool);
 }
 
+agent_db_settings_t agent_child_db_settings(const agent_server_config_t *config)
+{
+    return (agent_db_settings_t){
+        .connect_timeout = agent_config_connect_timeout(config),
+        .query_timeout = agent_config_query_timeout(config),
+        .region = agent_region_own(config)};
+}
+
 static apr_status_t start_database(agent_child_t *child, server_rec *server,
                                    apr_pool_t *pool)
 {
     const agent_server_config_t *config = child->config;
-    const agent_db_limits_t limits = {agent_config_connect_timeout(config),
-                                      agent_config_query_timeout(config)};
+    const agent_db_settings_t settings = agent_child_db_settings(config);
 
     return agent_db_pool_create(
         &child->db, server, agent_dbd_plain_params(pool),
         agent_config_pool_size(config, agent_dbd_max(pool)),
-        agent_config_pool_wait(config), &limits, pool);
+        agent_config_pool_wait(config), &settings, pool);
 }
 
 /* A server without graphs may have no database. With one it serves what other
@@ -137,7 +145,8 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
         rv = start_database(child, server, pool);
     }
     if (rv == APR_SUCCESS && child->db != NULL) {
-        rv = agent_auth_create(&child->auth, child->db, pool);
+        rv = agent_auth_create(&child->auth, child->db,
+                               agent_region_own(config), pool);
     }
     return rv == APR_SUCCESS && serves_runs(child)
         ? start_waiters(child, server, pool)

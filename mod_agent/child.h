@@ -5,6 +5,11 @@
 
 #include "http/call.h"
 
+/* Returns the settings of all connections to the database, but for those of the
+ * supervisor. */
+agent_db_settings_t agent_child_db_settings(
+    const agent_server_config_t *config);
+
 /* Creates the data of a child, in child_init after mod_dbd's; without
  * a database only the data that serves requests which need none. NULL when the
  * start failed, which is logged. */

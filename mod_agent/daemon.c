@@ -37,6 +37,7 @@
 
 #include "config/capacity.h"
 #include "config/dbd.h"
+#include "config/region.h"
 #include "pools.h"
 #include "private.h"
 
@@ -354,6 +355,7 @@ static void fill_supervisor(daemon_t *daemon,
     int log_fd = STDERR_FILENO;
 
     supervisor->conninfo = conninfo;
+    supervisor->region = agent_region_own(config);
     fill_connections(supervisor, config, daemon->pconf);
     supervisor->node_name = agent_config_node(config, daemon->pconf);
     set_user(supervisor);

@@ -16,6 +16,7 @@
 #include "config/directives.h"
 #include "config/effect.h"
 #include "config/graph.h"
+#include "config/region.h"
 #include "daemon.h"
 #include "handlers/handlers.h"
 #include "http/body.h"
@@ -27,6 +28,7 @@
 #include "http/server_error.h"
 #include "pools.h"
 #include "private.h"
+#include "start.h"
 #include "wait/park.h"
 
 /* NULL outside a child, and in one that could not be set up. */
@@ -154,6 +156,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
         return refuse_start(server, problem);
     }
     agent_effect_check(config, server, ptemp);
+    agent_region_warn(config, server);
     agent_runner_settings_warn(config, server);
     if (config->graphs->nelts == 0) {
         return OK;
@@ -170,16 +173,32 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
         : HTTP_INTERNAL_SERVER_ERROR;
 }
 
+/* The configuration is read twice at start, the first time before httpd leaves
+ * its terminal. Not at a restart, which would end its other sites: from
+ * a database of another region requests get 503 then. */
+static int check_region(const agent_server_config_t *config, server_rec *server,
+                        apr_pool_t *pool)
+{
+    return agent_dbd_check(config, pool) != NULL
+            || agent_start_check_region(
+                config, agent_dbd_conninfo(config, pool), server, pool)
+        ? OK
+        : HTTP_INTERNAL_SERVER_ERROR;
+}
+
 static int start_daemon(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                         server_rec *server)
 {
     agent_server_config_t *config = agent_config_server(server);
     apr_status_t rv;
 
-    /* The configuration is read twice at start, and once by `httpd -t`. */
-    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG
-        || ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL
-        || config->graphs->nelts == 0) {
+    if (ap_state_query(AP_SQ_RUN_MODE) != AP_SQ_RM_NORMAL) {
+        return OK;
+    }
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
+        return check_region(config, server, ptemp);
+    }
+    if (config->graphs->nelts == 0) {
         return OK;
     }
     agent_capacity_check(config, server);

@@ -17,6 +17,7 @@
 
 struct agent_auth_t {
     agent_db_pool_t *db;
+    const char *region;
     agent_key_cache_t *cache;
     agent_failures_t *failures;
 };
@@ -36,18 +37,20 @@ typedef struct attempt_t {
 typedef struct record_t {
     unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
     agent_identity_t identity;
+    char region[AGENT_API_KEY_REGION_MAX + 1];
     apr_time_t until;
     bool is_used;
 } record_t;
 
 apr_status_t agent_auth_create(agent_auth_t **out, agent_db_pool_t *db,
-                               apr_pool_t *pool)
+                               const char *region, apr_pool_t *pool)
 {
     agent_auth_t *auth = apr_pcalloc(pool, sizeof(*auth));
     apr_status_t rv = agent_key_cache_create(&auth->cache, AGENT_KEY_CACHE_SIZE,
                                              pool);
 
     auth->db = db;
+    auth->region = region;
     *out = auth;
     return rv == APR_SUCCESS ? agent_failures_create(&auth->failures, pool)
                              : rv;
@@ -153,6 +156,8 @@ static bool read_record(record_t *out, const attempt_t *attempt,
               agent_raw_get(object, "account_id"), pool);
     copy_text(identity->deployment_id, sizeof(identity->deployment_id),
               agent_raw_get(object, "deployment_id"), pool);
+    copy_text(out->region, sizeof(out->region), agent_raw_get(object, "region"),
+              pool);
     identity->user_id = agent_raw_string(agent_raw_get(object, "user_id"),
                                          pool);
     identity->scopes = read_scopes(agent_raw_get(object, "scopes"), pool);
@@ -186,11 +191,23 @@ static bool is_secret(const attempt_t *attempt, const record_t *record)
         && agent_api_key_is_digest(digest, record->digest);
 }
 
-/* The kind is not a part of the secret's digest. */
+/* Neither the kind nor the region is a part of the secret's digest. */
 static bool is_genuine(const attempt_t *attempt, const record_t *record)
 {
     return is_secret(attempt, record)
-        && record->identity.kind == attempt->key.kind;
+        && record->identity.kind == attempt->key.kind
+        && strcmp(attempt->key.region, attempt->auth->region) == 0;
+}
+
+/* A foreign key of the database makes it so; a key that it admits for another
+ * region is the database's fault. */
+static apr_status_t check_home(const attempt_t *attempt, const record_t *record)
+{
+    return strcmp(record->region, attempt->auth->region) == 0
+        ? APR_SUCCESS
+        : agent_error_set(attempt->err, AGENT_E_REGION_MISMATCH, NULL,
+                          "the account of a key is of another region",
+                          attempt->pool);
 }
 
 static apr_status_t find_record(record_t *out, const attempt_t *attempt)
@@ -211,7 +228,8 @@ static apr_status_t find_record(record_t *out, const attempt_t *attempt)
                                "agent.find_api_key() returned another object",
                                attempt->pool);
     }
-    return is_genuine(attempt, out) ? APR_SUCCESS : refuse_key(attempt);
+    return is_genuine(attempt, out) ? check_home(attempt, out)
+                                    : refuse_key(attempt);
 }
 
 /* A database that accepts no writes, for example, still admits the key. */

@@ -15,14 +15,16 @@ typedef struct agent_auth_request_t {
     apr_uint64_t address;
 } agent_auth_request_t;
 
-/* Creates the cache and the count of failures of a child, in pool. */
+/* Creates the cache and the count of failures of a child, in pool. region: of
+ * the keys that it admits, borrowed. */
 apr_status_t agent_auth_create(agent_auth_t **out, agent_db_pool_t *db,
-                               apr_pool_t *pool);
+                               const char *region, apr_pool_t *pool);
 
 /*
  * *out: the owner of the request's key, in pool. Errors: UNAUTHORIZED without a
- * key, INVALID_KEY, UNKNOWN_KEY, TOO_MANY_FAILURES with *retry_sec set, and
- * those of the database. Of a key in the cache no error is possible.
+ * key, INVALID_KEY, UNKNOWN_KEY, TOO_MANY_FAILURES with *retry_sec set,
+ * REGION_MISMATCH, and those of the database. Of a key in the cache no error is
+ * possible.
  */
 apr_status_t agent_authenticate(const agent_identity_t **out,
                                 agent_auth_t *auth,

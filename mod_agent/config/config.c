@@ -12,7 +12,9 @@
 #include "../core/deployment.h"
 #include "../core/word.h"
 #include "../private.h"
+#include "effect.h"
 #include "graph.h"
+#include "region.h"
 
 #define DEFAULT_MAX_BODY (4 * 1024 * 1024)
 
@@ -23,6 +25,8 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
 {
     agent_server_config_t *config = apr_pcalloc(pool, sizeof(*config));
 
+    config->wrong_region = -1;
+    config->regions = apr_array_make(pool, 2, sizeof(agent_region_t));
     config->max_waiters = -1;
     config->waiters_per_address = -1;
     config->parking = -1;

@@ -20,6 +20,10 @@
 typedef struct agent_server_config_t {
     const char *database;
     const char *node;
+    /* See region.h. */
+    const char *region;
+    int wrong_region;
+    apr_array_header_t *regions; /* of agent_region_t */
     const char *runner;
     const char *cgroup;
     int max_waiters; /* see capacity.h */
@@ -38,19 +42,9 @@ typedef struct agent_server_config_t {
     agent_egress_t *webhook_egress;
     /* Secrets of all hosts: agent_webhook_secret_t. */
     apr_array_header_t *webhook_secrets;
-    /* Directives of all hosts: agent_host_directive_t. */
+    /* Directives of all hosts: agent_host_directive_t, see effect.h. */
     apr_array_header_t *host_directives;
 } agent_server_config_t;
-
-/* A directive that has no effect without graphs; see effect.h. */
-typedef struct agent_host_directive_t {
-    const server_rec *server;
-    const ap_directive_t *directive;
-    /* NULL: a directive of runners. */
-    const char *deployment;
-    /* In <Location> or <Directory>. */
-    bool is_in_section;
-} agent_host_directive_t;
 
 /* AgentWebhookSecretFile of a host, for the host's deployment; of the main
  * server, for all without one. */

@@ -14,6 +14,7 @@
 #include "../core/word.h"
 #include "../private.h"
 #include "config.h"
+#include "region.h"
 #include "value.h"
 
 /* A run's start message must fit the 8 MiB line of the runner protocol. */
@@ -265,6 +266,16 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentNode", set_text, DATA(node), RSRC_CONF,
                   "name of this server among those that share the database "
                   "(default: the host name)"),
+    AP_INIT_TAKE1("AgentRegion", agent_directive_region, NULL, RSRC_CONF,
+                  "region of this server and of its database (default: local)"),
+    AP_INIT_TAKE_ARGV("AgentRegionURL", agent_directive_region_url, NULL,
+                      RSRC_CONF,
+                      "REGION WEB API [BEACON]: the URLs of a region (default: "
+                      "none)"),
+    AP_INIT_TAKE1("AgentWrongRegion", agent_directive_wrong_region, NULL,
+                  RSRC_CONF,
+                  "status of a request with a key of another region: 403, 421 "
+                  "or 307 (default: 403)"),
     AP_INIT_TAKE1(
         "AgentDBPoolSize", set_number, DATA(pool_size), RSRC_CONF,
         "connections that one child uses at the same time (default: DBDMax)"),

@@ -6,6 +6,16 @@
 
 #include "config.h"
 
+/* A directive that has no effect without graphs. */
+typedef struct agent_host_directive_t {
+    const server_rec *server;
+    const ap_directive_t *directive;
+    /* NULL: a directive of runners. */
+    const char *deployment;
+    /* In <Location> or <Directory>. */
+    bool is_in_section;
+} agent_host_directive_t;
+
 /* Remembers a directive for agent_effect_check(). deployment: the value of an
  * AgentDeployment; NULL: a directive of runners. */
 void agent_effect_note(cmd_parms *cmd, const char *deployment);

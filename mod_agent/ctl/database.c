@@ -9,7 +9,7 @@
 #include "../db/query.h"
 #include "say.h"
 
-static const agent_db_limits_t limits = {
+static const agent_db_settings_t settings = {
     .connect_timeout = apr_time_from_sec(10),
     .query_timeout = apr_time_from_sec(30)};
 
@@ -53,8 +53,8 @@ static int get_connection(agent_db_t **db, const ctl_arguments_t *arguments)
     if (*db != NULL) {
         return CTL_DONE;
     }
-    if (agent_db_open(db, conninfo != NULL ? conninfo : "", "agentctl", &limits,
-                      &err, arguments->pool)
+    if (agent_db_open(db, conninfo != NULL ? conninfo : "", "agentctl",
+                      &settings, &err, arguments->pool)
         != APR_SUCCESS) {
         return report(err, "");
     }

@@ -91,13 +91,13 @@ static agent_db_t *make_db(apr_pool_t *pool)
     return db;
 }
 
-agent_db_t *agent_db_wrap(void *native, const agent_db_limits_t *limits,
+agent_db_t *agent_db_wrap(void *native, const agent_db_settings_t *settings,
                           apr_pool_t *pool)
 {
     agent_db_t *db = make_db(pool);
 
     db->conn = native;
-    db->limits = *limits;
+    db->settings = *settings;
     return db;
 }
 
@@ -195,10 +195,10 @@ static bool wait_for_hosts(const agent_db_t *db, agent_db_progress_t want,
 static apr_status_t await_connection(agent_db_t *db, agent_error_t **err,
                                      apr_pool_t *pool)
 {
-    apr_time_t deadline = apr_time_now() + db->limits.connect_timeout;
+    apr_time_t deadline = apr_time_now() + db->settings.connect_timeout;
     agent_db_progress_t progress = AGENT_DB_WANT_WRITE;
     apr_interval_time_t share = agent_db_host_timeout(
-        db, db->limits.connect_timeout);
+        db, db->settings.connect_timeout);
 
     while (progress != AGENT_DB_READY) {
         if (!wait_for_hosts(db, progress, share, deadline)) {
@@ -214,13 +214,13 @@ static apr_status_t await_connection(agent_db_t *db, agent_error_t **err,
 
 apr_status_t agent_db_open(agent_db_t **out, const char *conninfo,
                            const char *application_name,
-                           const agent_db_limits_t *limits, agent_error_t **err,
-                           apr_pool_t *pool)
+                           const agent_db_settings_t *settings,
+                           agent_error_t **err, apr_pool_t *pool)
 {
     apr_status_t rv = agent_db_connect(out, conninfo, application_name, err,
                                        pool);
 
-    (*out)->limits = *limits;
+    (*out)->settings = *settings;
     return rv == APR_SUCCESS ? await_connection(*out, err, pool) : rv;
 }
 

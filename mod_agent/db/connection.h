@@ -10,7 +10,7 @@
 
 struct agent_db_t {
     PGconn *conn;
-    agent_db_limits_t limits;
+    agent_db_settings_t settings;
     /* The backend that prepared is valid for; 0: none yet. */
     int backend_pid;
     /* Of const agent_statement_t *; agent_db_query() prepares each once. */

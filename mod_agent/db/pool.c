@@ -44,7 +44,7 @@ struct agent_db_pool_t {
     server_rec *server;
     /* Connection string of mod_dbd; NULL = connections are not replaced. */
     const char *params;
-    agent_db_limits_t limits;
+    agent_db_settings_t settings;
     /* Under the mutex of the slots: */
     /* The last attempt to get a connection failed. */
     bool down;
@@ -87,7 +87,7 @@ static apr_status_t init_slots(slots_t *slots, int size,
 apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,
                                   const char *params, int size,
                                   apr_interval_time_t wait,
-                                  const agent_db_limits_t *limits,
+                                  const agent_db_settings_t *settings,
                                   apr_pool_t *pool)
 {
     agent_db_pool_t *made = apr_pcalloc(pool, sizeof(*made));
@@ -95,7 +95,7 @@ apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,
 
     made->server = server;
     made->params = params;
-    made->limits = *limits;
+    made->settings = *settings;
     made->open = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_open);
     made->close = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_close);
     *out = made;
@@ -226,7 +226,7 @@ static wrapper_t *make_wrapper(agent_db_pool_t *connections, ap_dbd_t *handle)
     wrapper->pool = pool;
     wrapper->db = agent_db_wrap(
         apr_dbd_native_handle(handle->driver, handle->handle),
-        &connections->limits, pool);
+        &connections->settings, pool);
     apr_pool_cleanup_register(pool, wrapper, forget_kept,
                               apr_pool_cleanup_null);
     apr_pool_userdata_setn(wrapper, wrapper_key, NULL, handle->pool);

@@ -21,7 +21,7 @@ typedef struct agent_db_pool_t agent_db_pool_t;
 apr_status_t agent_db_pool_create(agent_db_pool_t **out, void *server,
                                   const char *params, int size,
                                   apr_interval_time_t wait,
-                                  const agent_db_limits_t *limits,
+                                  const agent_db_settings_t *settings,
                                   apr_pool_t *pool);
 
 /*

@@ -172,7 +172,7 @@ agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,
 static apr_status_t await_result(agent_db_result_t **result, agent_db_t *db,
                                  agent_error_t **err, apr_pool_t *pool)
 {
-    apr_time_t deadline = apr_time_now() + db->limits.query_timeout + GRACE;
+    apr_time_t deadline = apr_time_now() + db->settings.query_timeout + GRACE;
 
     for (;;) {
         agent_db_progress_t progress = agent_db_receive(result, db, err, pool);
@@ -191,34 +191,16 @@ static apr_status_t await_result(agent_db_result_t **result, agent_db_t *db,
 
 /* ---- the blocking call ---- */
 
-/* Sets the session's limits on a new backend and checks that its schema has the
- * version of these statements. */
-static apr_status_t set_up_backend(agent_db_t *db, agent_error_t **err,
-                                   apr_pool_t *pool)
+/* Whether the schema has the version of these statements, and the database the
+ * region of this server. */
+static apr_status_t check_backend(const agent_db_t *db,
+                                  const agent_db_result_t *result,
+                                  agent_error_t **err, apr_pool_t *pool)
 {
-    static const char sql[] =
-        "select agent.schema_version(), " AGENT_DB_SESSION_SQL
-        "pg_catalog.set_config('statement_timeout', $1, false), "
-        "pg_catalog.set_config('lock_timeout', '2000', false)";
-    const char *params[1];
-    agent_db_result_t *result = NULL;
-    apr_status_t rv;
-    const char *version;
+    const char *wanted = db->settings.region;
+    const char *version = agent_db_value(result, 0, 0);
+    const char *region = agent_db_value(result, 0, 1);
 
-    apr_array_clear(db->prepared);
-    PQsetnonblocking(db->conn, 1);
-    params[0] = apr_psprintf(pool, "%" APR_TIME_T_FMT,
-                             apr_time_as_msec(db->limits.query_timeout));
-    rv = start_receiving(
-        db, PQsendQueryParams(db->conn, sql, 1, NULL, params, NULL, NULL, 0),
-        err, pool);
-    if (rv == APR_SUCCESS) {
-        rv = await_result(&result, db, err, pool);
-    }
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
-    version = result != NULL ? agent_db_value(result, 0, 0) : NULL;
     if (version == NULL || apr_atoi64(version) != AGENT_SCHEMA_VERSION) {
         return agent_error_set(
             err, AGENT_E_SCHEMA_VERSION, NULL,
@@ -228,8 +210,48 @@ static apr_status_t set_up_backend(agent_db_t *db, agent_error_t **err,
                          version ? version : "none", AGENT_SCHEMA_VERSION),
             pool);
     }
-    db->backend_pid = PQbackendPID(db->conn);
+    if (wanted != NULL && (region == NULL || strcmp(region, wanted) != 0)) {
+        return agent_error_set(
+            err, AGENT_E_REGION_MISMATCH, NULL,
+            apr_psprintf(pool,
+                         "the database belongs to region %s, this server to "
+                         "region %s (AgentRegion)",
+                         region ? region : "none", wanted),
+            pool);
+    }
     return APR_SUCCESS;
+}
+
+/* Sets the session's limits on a new backend, and checks it. */
+static apr_status_t set_up_backend(agent_db_t *db, agent_error_t **err,
+                                   apr_pool_t *pool)
+{
+    static const char sql[] =
+        "select agent.schema_version(), "
+        "agent.database_region(), " AGENT_DB_SESSION_SQL
+        "pg_catalog.set_config('statement_timeout', $1, false), "
+        "pg_catalog.set_config('lock_timeout', '2000', false)";
+    const char *params[1];
+    agent_db_result_t *result = NULL;
+    apr_status_t rv;
+
+    apr_array_clear(db->prepared);
+    PQsetnonblocking(db->conn, 1);
+    params[0] = apr_psprintf(pool, "%" APR_TIME_T_FMT,
+                             apr_time_as_msec(db->settings.query_timeout));
+    rv = start_receiving(
+        db, PQsendQueryParams(db->conn, sql, 1, NULL, params, NULL, NULL, 0),
+        err, pool);
+    if (rv == APR_SUCCESS) {
+        rv = await_result(&result, db, err, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = check_backend(db, result, err, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        db->backend_pid = PQbackendPID(db->conn);
+    }
+    return rv;
 }
 
 static bool is_prepared(const agent_db_t *db,

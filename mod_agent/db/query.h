@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statements on one PostgreSQL connection, with libpq.
- *
- * Handlers call agent_db_query(), which blocks with a time limit; the
- * supervisor sends and receives in its poll loop. A connection is used by one
- * thread at a time.
+ * Statements on one PostgreSQL connection, with libpq. Handlers call
+ * agent_db_query(), which blocks with a time limit; the supervisor sends and
+ * receives in its poll loop. One thread at a time uses a connection.
  */
 #ifndef AGENT_DB_QUERY_H
 #define AGENT_DB_QUERY_H
@@ -22,11 +20,13 @@
 typedef struct agent_db_t agent_db_t;
 typedef struct agent_db_result_t agent_db_result_t;
 
-/* Time limits of a connection attempt and a statement. */
-typedef struct agent_db_limits_t {
+/* Time limits of a connection attempt and a statement, and the region that the
+ * database must belong to; NULL: any. */
+typedef struct agent_db_settings_t {
     apr_interval_time_t connect_timeout;
     apr_interval_time_t query_timeout;
-} agent_db_limits_t;
+    const char *region;
+} agent_db_settings_t;
 
 /* The state after a non-blocking step. */
 typedef enum agent_db_progress_t {
@@ -38,7 +38,7 @@ typedef enum agent_db_progress_t {
 
 /* Wraps a connection of mod_dbd, in pool: native is its PGconn, which must live
  * as long as pool and is not closed. */
-agent_db_t *agent_db_wrap(void *native, const agent_db_limits_t *limits,
+agent_db_t *agent_db_wrap(void *native, const agent_db_settings_t *settings,
                           apr_pool_t *pool);
 
 /*
@@ -86,8 +86,8 @@ apr_status_t agent_db_connect(agent_db_t **out, const char *conninfo,
  * UNAVAILABLE. */
 apr_status_t agent_db_open(agent_db_t **out, const char *conninfo,
                            const char *application_name,
-                           const agent_db_limits_t *limits, agent_error_t **err,
-                           apr_pool_t *pool);
+                           const agent_db_settings_t *settings,
+                           agent_error_t **err, apr_pool_t *pool);
 
 /* Whether the role is a superuser, without executing a statement. */
 bool agent_db_is_superuser(const agent_db_t *db);

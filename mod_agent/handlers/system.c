@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /ok: health. GET /info: version and features. */
+/* GET /ok: health. GET /info: version, region and features. */
 #include "handlers.h"
 
+#include <apr_strings.h>
+
+#include "../config/region.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"
@@ -21,20 +24,28 @@ int agent_handle_ok(agent_call_t *call)
     return agent_response_json(call, HTTP_OK, "{\"ok\":true}");
 }
 
+/* rest: more members, each after a comma. A region's name needs no escapes. */
+static int send_info(agent_call_t *call, const char *rest)
+{
+    return agent_response_json(
+        call, HTTP_OK,
+        apr_pstrcat(call->pool,
+                    "{\"version\":\"" AGENT_VERSION
+                    "\",\"server\":\"mod_agent\",\"region\":\"",
+                    agent_region_own(call->child->config), "\"", rest, "}",
+                    NULL));
+}
+
 int agent_handle_info(agent_call_t *call)
 {
     /* Clients use a feature only if its flag is true. */
-    return agent_response_json(call, HTTP_OK,
-                               "{\"version\":\"" AGENT_VERSION
-                               "\",\"server\":\"mod_agent\","
-                               "\"flags\":{\"assistants\":true,\"crons\":false,"
-                               "\"langsmith\":false,\"stream_namespaces\":true,"
-                               "\"strict_resume\":true},\"metadata\":{}}");
+    return send_info(call,
+                     ",\"flags\":{\"assistants\":true,\"crons\":false,"
+                     "\"langsmith\":false,\"stream_namespaces\":true,"
+                     "\"strict_resume\":true},\"metadata\":{}");
 }
 
 int agent_handle_platform_info(agent_call_t *call)
 {
-    return agent_response_json(call, HTTP_OK,
-                               "{\"version\":\"" AGENT_VERSION
-                               "\",\"server\":\"mod_agent\"}");
+    return send_info(call, "");
 }

@@ -75,6 +75,8 @@ typedef struct agent_webhook_config_t {
 typedef struct agent_supervisor_config_t {
     /* libpq's connection string. */
     const char *conninfo;
+    /* The region that the database must belong to; NULL: any. */
+    const char *region;
     /* Children of httpd, and the connections that each may open to the same
      * database; 0: not known. */
     int children;

@@ -143,6 +143,10 @@ my @good = (
     # Two deployments of one name.
     host('AgentDeployment shop') . bare_host("AgentDeployment shop account=$ACCOUNT"),
     (map { graph('AgentModel demo') . "AgentTrustUserHeader $_\n" } 'None', '192.0.2.1 2001:db8::/32', '10.0.0.0/8'),
+    (map { graph('AgentModel demo') . "AgentRegion $_\n" } qw(eu us-east-1 r), 'r' x 16),
+    (map { graph('AgentModel demo') . "AgentWrongRegion $_\n" } qw(403 421 307)),
+    graph('AgentModel demo') . "AgentRegion eu\nAgentRegionURL eu https://eu.example.com HTTPS://eu.api.example.com:8443/v1\n"
+        . "AgentRegionURL us http://[::1]:8080 https://us.api.example.com https://us.beacon.example.com\n",
     graph('AgentModel demo') . "AgentTrustUserHeader 192.0.2.1\n<Location />\nAgentTrustUserHeader none\n</Location>\n",
     (map { graph('AgentModel demo') . "<Location />\nRequire $_\n</Location>\n" } "agent-account $ACCOUNT " . uc $ACCOUNT,
         'agent-scope read run deploy admin', 'agent-deployment shop desk_2'),
@@ -259,6 +263,17 @@ my @bad = (
     (map { [ graph('AgentModel demo') . "AgentCallTimeout $_\n", 'AgentCallTimeout', 'from 1s to 5min', qq('$_') ] } qw(0 301 6min)),
     (map { [ graph('AgentModel demo') . "AgentDeployment shop $_\n", 'AgentDeployment', 'account= and the id of an account', "'$_'" ] }
         'account=Acme', 'account=', $ACCOUNT, "account=$ACCOUNT-1"),
+    (map { [ graph('AgentModel demo') . "AgentRegion '$_'\n", 'AgentRegion', 'the name of a region, at most 16', "'$_'" ] }
+        'EU', '1', '-', 'e u', 'eu_west', 'r' x 17),
+    (map { [ graph('AgentModel demo') . "AgentWrongRegion $_\n", 'AgentWrongRegion', '403, 421 or 307', "'$_'" ] } qw(302 308 On)),
+    (map { [ graph('AgentModel demo') . "AgentRegionURL $_->[0]\n", 'AgentRegionURL', $_->[1], $_->[2] ] }
+        [ 'eu https://a', 'the name of a region, the URLs', 'got 2 values' ], [ 'eu https://a https://b https://c d', 'the name of a region, the URLs', 'got 5 values' ],
+        [ 'EU https://a https://b', 'the name of a region, at most 16', q('EU') ],
+        [ "eu https://a https://b\nAgentRegionURL eu https://c https://d", 'each region once', q('eu' twice) ],
+        [ 'eu ftp://a https://b', 'http:// or https://', q('ftp://a') ], [ 'eu https://a b', 'http:// or https://', q('b') ],
+        map { [ "eu https://a 'https://$_'", 'URLs like https://eu.api.example.com', "'https://$_'" ] }
+            '', '/', 'b/', 'b?c', 'b#c', 'u@b', 'b"c', 'b<c', 'b>c', 'b c', ':80', "b;c"),
+    (map { [ bare_host($_), (split)[0], 'cannot occur within', '' ] } 'AgentRegion eu', 'AgentRegionURL eu https://a https://b', 'AgentWrongRegion 403'),
     (map { [ graph('AgentModel demo') . "AgentTrustUserHeader $_\n", 'AgentTrustUserHeader', 'addresses or address blocks', "'$_'" ] }
         'proxy.example.com', '192.0.2.0/33', '2001:db8::/x', '192.0.2.256'),
     (map { [ graph('AgentModel demo') . "AgentTrustUserHeader $_\n", 'AgentTrustUserHeader', 'None alone', 'beside another value' ] }
@@ -438,6 +453,8 @@ SKIP: {
         [ 'AgentRunnerRecycleMemory of more than the default of AgentRunnerMemory, in a host that inherits it',
             "AgentRunnerRecycleMemory 2G\n" . host('AgentDeployment shop', 'AgentRunnerMemory 4G'),
             qr/AGT0448: .* AgentRunnerMemory \(1G by default\), got '2G' at / ],
+        [ 'an AgentRegionURL of another region only', graph('AgentModel demo') . "AgentRegionURL us https://a https://b\n",
+            qr/AGT0453: AgentRegionURL: expected the URLs of this server's own region too, got none of 'local' \(AgentRegion\)$/m ],
         (map { [ "the header $_", graph('AgentModel demo') . "AgentConfigurableHeaders x-* $_\n",
             qr/AGT0449: AgentConfigurableHeaders: expected no header with credentials, got '$_' at \S+httpd\.conf:\d+: / ] }
             qw(Authorization cookie)),
@@ -455,6 +472,7 @@ SKIP: {
             [ '512M', '1G' ], [ '2G', '0' ], [ '0', '64M' ]),
         [ 'AgentRunnerRecycleMemory in a host with more memory', graph('AgentModel demo') . bare_host(
             'AgentDeployment shop', 'AgentRunnerMemory 2G', 'AgentRunnerRecycleMemory 1G') ],
+        [ 'an AgentRegionURL of each region', graph('AgentModel demo') . "AgentRegionURL us https://a https://b\nAgentRegionURL local https://c https://d\n" ],
         [ 'a header without credentials', graph('AgentModel demo') . "AgentConfigurableHeaders x-* !cookie\n" ],
     );
     my @results = check_each(map { $_->[1] } @warned, @silent);
@@ -462,11 +480,11 @@ SKIP: {
         my ($ok, $output) = @{ shift @results };
         ok $ok, "directives: $case->[0] is accepted" or diag $output;
         like $output, $case->[2], "directives: $case->[0] is warned of";
-        is scalar(() = $output =~ /AGT04(?:4[4589]|5[01])/g), 1, "directives: $case->[0] is warned of once";
+        is scalar(() = $output =~ /AGT04(?:4[4589]|5[013])/g), 1, "directives: $case->[0] is warned of once";
     }
     for my $case (@silent) {
         my ($ok, $output) = @{ shift @results };
-        unlike $output, qr/AGT04(?:4[4589]|5[01])/, "directives: $case->[0] is not warned of";
+        unlike $output, qr/AGT04(?:4[4589]|5[013])/, "directives: $case->[0] is not warned of";
     }
 }
 

@@ -72,8 +72,8 @@ subtest 'platform hosts: /ok and /info are 200' => sub {
         'platform hosts: GET /ok returns {"ok":true}';
     is platform('GET /ok?check_db=1')->{status}, 200, 'platform hosts: GET /ok?check_db=1 checks the database';
     my $info = platform('GET /info');
-    is_deeply [ sort keys %{ $info->{json} } ], [qw(server version)],
-        'platform hosts: GET /info has the version and no flags of the deployment API';
+    is_deeply [ sort keys %{ $info->{json} } ], [qw(region server version)],
+        'platform hosts: GET /info has the version, the region and no flags of the deployment API';
     is limit_of($info) =~ s/ \d+\z//r, 'ip-high 2000', 'platform hosts: GET /info is counted by its rule';
     my $head = $client->exchange(request_text('platform.test', 'HEAD /info'));
     like $head, qr{\AHTTP/1\.1 200 .*\r\n\r\n\z}s, 'platform hosts: HEAD /info has no body';

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# GET /ok and GET /info: health and version; routes that do not exist.
+# GET /ok and GET /info: health, version and region; routes that do not exist.
 use strict;
 use warnings;
 use AgentTest::Client;
@@ -19,6 +19,7 @@ is $checked->{status}, 200, 'GET /ok?check_db=1 is 200 when the database is avai
 my $info = $client->get('/info');
 is $info->{status}, 200, 'GET /info is 200';
 ok $info->{json}{version}, 'GET /info has the version';
+is $info->{json}{region}, 'local', 'GET /info has the region';
 ok $info->{json}{flags}{$_}, "GET /info has the flag $_" for qw(assistants strict_resume);
 
 subtest 'unknown operations: the detail names method and path' => sub {

@@ -282,11 +282,25 @@ subtest 'connections that the database has no room for are warned of at the firs
     }
 };
 
+subtest 'a database of another region: nothing is claimed' => sub {
+    sql('delete from agent.workers');
+    my $run = create_run({ do => 'noop' });
+    my $sv = TestSupervisor->start($pg, region => 'eu');
+    $sv->wait_log(qr/AGT0318: the database belongs to region local, this host to region eu \(AgentRegion\): its runs are not executed/);
+    is sql('select count(*) from agent.workers'), 0, 'no worker is registered';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+    is sql("select status from agent.runs where run_id = '$run'"), 'pending', 'a run stays pending';
+    $sv = TestSupervisor->start($pg, region => 'local');
+    wait_status($run, 'success');
+    pass 'a supervisor of the region of the database executes it';
+    is $sv->stop, 0, 'that supervisor exits with status 0';
+};
+
 subtest 'a database without the schema is logged, and the supervisor continues to try' => sub {
     sql('create database empty');
     (my $conninfo = $pg->conninfo) =~ s/dbname=agent/dbname=empty/;
     my $sv = TestSupervisor->start($pg, conninfo => $conninfo);
-    $sv->wait_log(qr/AGT0313: list_node_workers failed: .*agent/);
+    $sv->wait_log(qr/AGT0310: cannot connect to the database: 3F000: .*agent/);
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

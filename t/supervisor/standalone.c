@@ -7,9 +7,9 @@
  * The supervisor without httpd: `standalone CONFIG.json`. For tests, and as an
  * example of how to run it under another service manager.
  *
- * Members of the file: conninfo, node, runner, graphs (object with the keys
- * "graph" or "deployment/graph"; a pool for each deployment), runners, slots,
- * runner_memory (bytes), runner_files, runner_processes, runner_idle_ms,
+ * Members of the file: conninfo, region, node, runner, graphs (object with the
+ * keys "graph" or "deployment/graph"; a pool for each deployment), runners,
+ * slots, runner_memory (bytes), runner_files, runner_processes, runner_idle_ms,
  * runner_busy_ms, runner_uid, runner_gid (runner and these also in
  * pools.DEPLOYMENT, which may have directory, and environment, an array of
  * texts), children, child_connections, lease_sec, retention_days,
@@ -262,6 +262,7 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     json_object *timing = agent_json_get(json, "timing_ms");
 
     config->conninfo = agent_json_string(json, "conninfo", "");
+    config->region = agent_json_string(json, "region", NULL);
     config->node_name = agent_json_string(json, "node", "test");
     config->uid = (uid_t)agent_json_integer(json, "uid", -1);
     config->gid = (gid_t)agent_json_integer(json, "gid", -1);

@@ -82,25 +82,43 @@ static const char *reason_of(const agent_error_t *err)
 
 /* ---- connection states ---- */
 
-static void fail_connect(agent_database_t *database, const char *reason)
+static void postpone_connect(agent_database_t *database)
 {
     database->connect_at = agent_database_after(
         database->context,
         agent_backoff_delay(database->failed_connects++, FIRST_BACKOFF,
                             LONGEST_BACKOFF));
+    disconnect(database);
+}
+
+static void fail_connect(agent_database_t *database, const char *reason)
+{
     agent_report_repeat(database->context, AGENT_LOG_ERR, "AGT0310", 0,
                         "cannot connect to the database: %s", reason);
-    disconnect(database);
+    postpone_connect(database);
+}
+
+/* Nothing is claimed, saved or deleted there. */
+static void refuse_database(agent_database_t *database, const char *region)
+{
+    agent_report_repeat(database->context, AGENT_LOG_ERR, "AGT0318", 0,
+                        "the database belongs to region %s, this host to "
+                        "region %s (AgentRegion): its runs are not executed",
+                        region != NULL ? region : "none",
+                        database->context->config->region);
+    postpone_connect(database);
 }
 
 static void finish_connect(agent_database_t *database,
                            const agent_db_result_t *result)
 {
-    const agent_database_facts_t facts = {
-        .unsafe = agent_db_value(result, 0, 0),
-        .connections = agent_db_integer(result, 0, 1, 0)};
+    const agent_database_facts_t facts = agent_session_read(result);
     bool is_first = !database->was_connected;
 
+    if (!agent_session_is_allowed(&facts, database->context->config->region)) {
+        refuse_database(database, facts.region);
+        return;
+    }
     if (!is_first) {
         agent_report_write(database->context, AGENT_LOG_NOTICE, "AGT0312", 0,
                            "connected to the database again");
@@ -112,31 +130,7 @@ static void finish_connect(agent_database_t *database,
     database->settings.on_connected(database->settings.part, is_first, &facts);
 }
 
-/* reserved_connections: since PostgreSQL 16. */
-#define CONNECTIONS_SQL                                                        \
-    "pg_catalog.current_setting('max_connections')::pg_catalog.int4 "          \
-    "operator(pg_catalog.-) "                                                  \
-    "pg_catalog.current_setting('superuser_reserved_connections')"             \
-    "::pg_catalog.int4 operator(pg_catalog.-) "                                \
-    "coalesce(pg_catalog.current_setting('reserved_connections', true), '0')"  \
-    "::pg_catalog.int4"
-
-static const agent_statement_t set_limits = {
-    .name = "agent_set_limits",
-    .params = 1,
-    .is_repeatable = true,
-    .sql = "select (select pg_catalog.string_agg(pg_catalog.concat(name, "
-           "' = off'), ', ' order by name) from pg_catalog.pg_settings where "
-           "setting operator(pg_catalog.=) 'off' and name "
-           "operator(pg_catalog.=) any ('{fsync, full_page_writes, "
-           "synchronous_commit}')), " CONNECTIONS_SQL ", " AGENT_DB_SESSION_SQL
-           "pg_catalog.set_config('statement_timeout', $1, false), "
-           "pg_catalog.set_config('lock_timeout', '0', false), "
-           "pg_catalog.set_config('idle_session_timeout', '0', false)"};
-
-/* Replaces the role's own timeouts: with one of a second, a batch that takes
- * two would be sent for ever. */
-static void send_limits(agent_database_t *database)
+static void begin_session(agent_database_t *database)
 {
     agent_error_t *err = NULL;
     const char *params[] = {
@@ -146,7 +140,7 @@ static void send_limits(agent_database_t *database)
     database->operation = NULL;
     database->state = AGENT_DATABASE_BUSY;
     database->deadline = database->context->now + database->settings.timeout;
-    if (agent_db_send(database->db, &set_limits, params, &err,
+    if (agent_db_send(database->db, &agent_session_begin, params, &err,
                       database->scratch)
         != APR_SUCCESS) {
         fail_connect(database, reason_of(err));
@@ -335,7 +329,7 @@ static void step_connect(agent_database_t *database)
 
     switch (agent_db_connect_step(database->db, &err, database->pool)) {
     case AGENT_DB_READY:
-        send_limits(database);
+        begin_session(database);
         break;
     case AGENT_DB_WANT_READ:
         database->events = EPOLLIN;

@@ -10,6 +10,7 @@
 #include "../../db/query.h"
 #include "../context.h"
 #include "../poll.h"
+#include "session.h"
 
 /* How a statement failed. */
 typedef enum agent_failure_t {
@@ -30,13 +31,6 @@ typedef enum agent_failure_t {
 
 /* Whether the same statement may succeed later: RETRY or SETUP. */
 bool agent_failure_is_transient(agent_failure_t failure);
-
-/* Reported by a database when it is connected: its settings with which a crash
- * loses commits, or NULL, and the connections that it accepts. */
-typedef struct agent_database_facts_t {
-    const char *unsafe;
-    apr_int64_t connections;
-} agent_database_facts_t;
 
 typedef struct agent_database_t agent_database_t;
 
@@ -73,7 +67,8 @@ typedef struct agent_database_settings_t {
      * not to have been executed. */
     apr_interval_time_t statement_limit;
     apr_interval_time_t timeout;
-    /* Called each time when it is connected. */
+    /* Called each time when it is connected, to a database of the region of the
+     * configuration. */
     void (*on_connected)(void *part, bool is_first,
                          const agent_database_facts_t *facts);
     void *part;
@@ -102,8 +97,8 @@ struct agent_database_t {
     uint32_t events;
     agent_poll_t *poll;
     agent_poll_watch_t watch;
-    /* The one in flight, or the last one; NULL while the limits of a new
-     * connection are set. */
+    /* The one in flight, or the last one; NULL while the session of a
+     * new connection begins. */
     const agent_operation_t *operation;
     void *part;
     /* Number of the last statement. */

@@ -67,11 +67,12 @@ sub create_key {
     my $kind = $with{kind} // 'service';
     my ($id, $secret) = (random_digits(22), random_digits(43));
     my $scopes = join ',', map { "'$_'" } @{ $with{scopes} // [qw(read run deploy admin)] };
-    my ($code) = sql("select code from agent.create_api_key('$id', '$account', '\\x@{[ sha256_hex($secret) ]}', '$kind', 'test', "
+    my ($row) = sql("select code, body::json->>'region' from agent.create_api_key('$id', '$account', '\\x@{[ sha256_hex($secret) ]}', '$kind', 'test', "
         . literal($with{user}) . ', ' . literal($with{deployment}) . ", array[$scopes], "
         . literal($with{lifetime}) . ')');
+    my ($code, $region) = split /\t/, $row;
     die "create_api_key: $code\n" if $code ne 'ok';
-    return print_key($letters{$kind}, $id, $secret);
+    return print_key($letters{$kind}, $id, $secret, $region);
 }
 
 sub revoke_key { return sql('select code from agent.revoke_api_key(' . literal(key_id($_[0])) . ')') }

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The regions of the service: the server's own, and the addresses of all. */
+#ifndef AGENT_CONFIG_REGION_H
+#define AGENT_CONFIG_REGION_H
+
+#include "config.h"
+
+/* AgentRegionURL: the addresses of a region, without / at the end. */
+typedef struct agent_region_t {
+    const char *name;
+    const char *web;
+    const char *api;
+    /* NULL: none. */
+    const char *beacon;
+} agent_region_t;
+
+/* Returns AgentRegion, borrowed. */
+const char *agent_region_own(const agent_server_config_t *config);
+
+/* Returns the region of that name; NULL: no AgentRegionURL has it. */
+const agent_region_t *agent_region_find(const agent_server_config_t *config,
+                                        const char *name);
+
+/* Returns AgentWrongRegion: 403, 421 or 307. */
+int agent_region_wrong_status(const agent_server_config_t *config);
+
+/* The directives; see directives.h. */
+const char *agent_directive_region(cmd_parms *cmd, void *dir, const char *arg);
+const char *agent_directive_region_url(cmd_parms *cmd, void *dir, int argc,
+                                       char *const argv[]);
+const char *agent_directive_wrong_region(cmd_parms *cmd, void *dir,
+                                         const char *arg);
+
+/* Warns of AgentRegionURLs without the server's own region. */
+void agent_region_warn(const agent_server_config_t *config, server_rec *server);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The check of the database before httpd starts. */
+#ifndef AGENT_START_H
+#define AGENT_START_H
+
+#include "config/config.h"
+
+/*
+ * Returns false, after logging why, when the database can be reached and
+ * belongs to another region than this server. To be called in post_config of
+ * the first start; takes as long as AgentDBConnectTimeout and
+ * AgentDBQueryTimeout at most. conninfo: of the database.
+ */
+bool agent_start_check_region(const agent_server_config_t *config,
+                              const char *conninfo, server_rec *server,
+                              apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first statement on a connection of the supervisor: sets the limits of the
+ * session, and reads what database this is. */
+#ifndef AGENT_SUPERVISOR_SESSION_H
+#define AGENT_SUPERVISOR_SESSION_H
+
+#include "../../db/query.h"
+
+/* The database of a new connection. */
+typedef struct agent_database_facts_t {
+    /* Settings with which a crash loses commits, or NULL. */
+    const char *unsafe;
+    /* The connections that it accepts. */
+    apr_int64_t connections;
+    /* The region that it belongs to. */
+    const char *region;
+} agent_database_facts_t;
+
+/* Its parameter: the time limit of a statement in ms. */
+extern const agent_statement_t agent_session_begin;
+
+/* Reads its result; the texts are borrowed from it. */
+agent_database_facts_t agent_session_read(const agent_db_result_t *result);
+
+/* Whether a host of that region, NULL being any, may use the database. */
+bool agent_session_is_allowed(const agent_database_facts_t *facts,
+                              const char *region);
+
+#endif
