@@ -14,6 +14,7 @@
 #include "../http/router.h"
 #include "binding.h"
 #include "provider.h"
+#include "region.h"
 
 /* A route without data, or a preflight, which has no credentials. */
 static bool is_open(const agent_call_t *call)
@@ -85,6 +86,17 @@ static apr_status_t check_identity(agent_call_t *call, const char *account_id)
         : APR_SUCCESS;
 }
 
+/* Where no key is required, one of another region is refused all the same: what
+ * follows it is not for this one. */
+static apr_status_t check_request(agent_call_t *call, const char *account_id)
+{
+    return call->identity != NULL
+            || agent_region_check_key(call->r, call->child->config, &call->err)
+                == APR_SUCCESS
+        ? check_identity(call, account_id)
+        : APR_EGENERAL;
+}
+
 /* Judged by the peer of the connection, which mod_remoteip does not change. */
 static bool is_peer_trusted(const agent_call_t *call)
 {
@@ -127,7 +139,7 @@ apr_status_t agent_admission_check(agent_call_t *call)
         agent_config_deployment(call->dir));
 
     call->identity = agent_identity_of(call->r);
-    if (!is_open(call) && check_identity(call, account_id) != APR_SUCCESS) {
+    if (!is_open(call) && check_request(call, account_id) != APR_SUCCESS) {
         /* The body is not read. */
         if (ap_request_has_body(call->r)) {
             call->r->connection->keepalive = AP_CONN_CLOSE;

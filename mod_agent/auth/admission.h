@@ -10,6 +10,7 @@
  * Called with call->match, before the body is received. Sets call->identity,
  * call->user_id and call->is_authenticated. Errors, all of which are sent
  * without reading the body:
+ * WRONG_REGION, also where no key is needed, unless the route has no data;
  * UNAUTHORIZED and the others of agent_provider_identify() for a deployment of
  * an account, unless the route needs no key; DEPLOYMENT_NOT_FOUND for a key of
  * another account or deployment, as for a deployment that does not exist;

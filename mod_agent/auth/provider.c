@@ -17,6 +17,7 @@
 #include "../wait/client_address.h"
 #include "authenticate.h"
 #include "binding.h"
+#include "region.h"
 
 #define DEFAULT_REALM "agent"
 
@@ -75,6 +76,10 @@ static apr_status_t authenticate(const agent_identity_t **out, request_rec *r,
         .authorization = apr_table_get(r->headers_in, "Authorization"),
         .address = agent_client_address_number(r->useragent_addr)};
 
+    if (own_child != NULL
+        && agent_region_check_key(r, own_child->config, err) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
     if (own_child == NULL || own_child->auth == NULL) {
         agent_error_set(err, AGENT_E_UNAVAILABLE, NULL,
                         "this server has no database for API keys", r->pool);

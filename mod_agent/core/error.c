@@ -39,6 +39,8 @@ apr_status_t agent_error_set(agent_error_t **err, agent_error_id_t id,
     made->id = id;
     made->detail = apr_pstrdup(pool, detail ? detail : error_rows[id].detail);
     made->cause = cause ? apr_pstrdup(pool, cause) : NULL;
+    made->http = error_rows[id].http;
+    made->members = "";
     *err = made;
     return APR_EGENERAL;
 }

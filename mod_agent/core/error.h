@@ -22,6 +22,11 @@ typedef struct agent_error_t {
     const char *detail;
     /* For the error log only: the message of a library, or NULL. */
     const char *cause;
+    /* The HTTP status: that of errors.def, until another one is set. */
+    int http;
+    /* More members of the body, as JSON text that begins with a comma; "" until
+     * some are set. */
+    const char *members;
 } agent_error_t;
 
 /*

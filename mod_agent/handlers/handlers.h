@@ -64,5 +64,6 @@ int agent_handle_namespace_list(agent_call_t *call);
 int agent_handle_ok(agent_call_t *call);
 int agent_handle_info(agent_call_t *call);
 int agent_handle_platform_info(agent_call_t *call);
+int agent_handle_regions(agent_call_t *call);
 
 #endif

@@ -92,6 +92,7 @@ static const agent_route_t server_routes[] = {
 /* The API of a platform host. Paths of both tables may coincide, with different
  * meanings. */
 static const agent_route_t platform_routes[] = {
+    OPEN("GET", "/", agent_handle_regions),
     OPEN("GET", "/ok", agent_handle_ok),
     OPEN("GET", "/info", agent_handle_platform_info),
     {NULL}};

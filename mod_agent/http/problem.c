@@ -37,12 +37,24 @@ static bool is_configurable(agent_error_id_t id)
         || id == AGENT_E_CONTENT_TYPE || id == AGENT_E_WEBHOOK;
 }
 
+/* Nothing of the request, nor its client's address: it is not for this region.
+ */
+static void log_wrong_region(const request_rec *r, const agent_error_t *err)
+{
+    ap_log_error(APLOG_MARK, APLOG_INFO, 0, r->server,
+                 AGENT_LOGNO(0105) "%s: %s", agent_error_code(err->id),
+                 err->cause);
+}
+
 static void log_error(request_rec *r, const agent_child_t *child,
                       const agent_error_t *err)
 {
     const char *cause = err->cause ? err->cause : err->detail;
 
-    if (agent_error_http(err->id) > HTTP_INTERNAL_SERVER_ERROR) {
+    if (err->id == AGENT_E_WRONG_REGION) {
+        log_wrong_region(r, err);
+    }
+    else if (agent_error_http(err->id) > HTTP_INTERNAL_SERVER_ERROR) {
         log_unavailable(r, child, err, cause);
     }
     else if (agent_error_http(err->id) == HTTP_INTERNAL_SERVER_ERROR) {
@@ -74,31 +86,34 @@ static void set_retry(request_rec *r, int status)
     }
 }
 
+const char *agent_problem_body(const agent_error_t *err, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool,
+                       "{\"detail\":", agent_json_quote(err->detail, pool),
+                       ",\"code\":\"", agent_error_code(err->id), "\"",
+                       err->members, "}", NULL);
+}
+
 int agent_problem_send(agent_call_t *call)
 {
     const agent_error_t *err = call->err;
-    int status = agent_error_http(err->id);
-    const char *body = apr_pstrcat(
-        call->pool, "{\"detail\":", agent_json_quote(err->detail, call->pool),
-        ",\"code\":\"", agent_error_code(err->id), "\"}", NULL);
 
     agent_problem_log(call);
     if (call->is_answered) {
         return OK;
     }
-    set_retry(call->r, status);
-    return agent_response_json(call, status, body);
+    set_retry(call->r, err->http);
+    return agent_response_json(call, err->http,
+                               agent_problem_body(err, call->pool));
 }
 
 int agent_problem_refuse(request_rec *r, const agent_child_t *child,
                          const agent_error_t *err)
 {
-    int status = agent_error_http(err->id);
-
     log_error(r, child, err);
-    set_retry(r, status);
+    set_retry(r, err->http);
     apr_pool_userdata_setn(err, REFUSED, NULL, r->pool);
-    return status;
+    return err->http;
 }
 
 const agent_error_t *agent_problem_of(const request_rec *r)

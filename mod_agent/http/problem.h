@@ -7,10 +7,13 @@
 
 /*
  * Logs call->err (5xx at level error with its cause, others at info) and sends
- * it as {"detail", "code"} with its status; 503 has Retry-After. Returns what
- * the handler returns to httpd.
+ * it as {"detail", "code", ...} with its status; 503 has Retry-After. Returns
+ * what the handler returns to httpd.
  */
 int agent_problem_send(agent_call_t *call) __attribute__((warn_unused_result));
+
+/* Returns the body of an error, in pool. */
+const char *agent_problem_body(const agent_error_t *err, apr_pool_t *pool);
 
 /* Logs call->err; for responses that have begun. */
 void agent_problem_log(const agent_call_t *call);

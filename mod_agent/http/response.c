@@ -103,6 +103,25 @@ int agent_response_json_transient(agent_call_t *call, int status,
                      1);
 }
 
+int agent_response_page(agent_call_t *call, const char *html)
+{
+    apr_table_t *headers = call->r->headers_out;
+
+    begin_content(call, HTTP_OK, "text/html; charset=utf-8");
+    apr_table_setn(headers, "Cache-Control", "public, max-age=300");
+    apr_table_setn(headers, "Content-Security-Policy",
+                   "default-src 'none'; base-uri 'none'; form-action 'none'; "
+                   "frame-ancestors 'none'");
+    apr_table_setn(headers, "Referrer-Policy", "no-referrer");
+    apr_table_setn(headers, "X-Content-Type-Options", "nosniff");
+    ap_set_content_length(call->r, (apr_off_t)strlen(html));
+    pass(call,
+         apr_bucket_pool_create(html, strlen(html), call->pool,
+                                call->r->connection->bucket_alloc),
+         0);
+    return OK;
+}
+
 void agent_response_set_next(agent_call_t *call, const char *offset)
 {
     if (offset != NULL) {

@@ -17,6 +17,11 @@ int agent_response_json_transient(agent_call_t *call, int status,
                                   const char *body)
     __attribute__((warn_unused_result));
 
+/* Sends a page in HTML (in call->pool), the same for everybody, without scripts
+ * and without content of other addresses. Returns as agent_response_json(). */
+int agent_response_page(agent_call_t *call, const char *html)
+    __attribute__((warn_unused_result));
+
 /* Sets X-Pagination-Next to the offset (in call->pool) of the next page; NULL:
  * this is the last. */
 void agent_response_set_next(agent_call_t *call, const char *offset);

@@ -55,7 +55,7 @@ static const agent_error_t *find_refusal(const request_rec *r)
 {
     const agent_error_t *err = agent_problem_of(r);
 
-    return err != NULL && agent_error_http(err->id) == r->status ? err : NULL;
+    return err != NULL && err->http == r->status ? err : NULL;
 }
 
 static bool is_for_api(request_rec *r)
@@ -119,22 +119,23 @@ static bool has_foreign_host(request_rec *r)
 
 static const char *make_body(request_rec *r)
 {
+    const agent_error_t *refusal = find_refusal(r);
     /* "404 Not Found" */
     const char *reason = ap_get_status_line(r->status) + 4;
-    const agent_error_t *refusal = find_refusal(r);
-    const char *detail = refusal != NULL ? refusal->detail : reason;
-    const char *code = refusal != NULL ? agent_error_code(refusal->id)
-                                       : find_code(r->status, reason, r->pool);
+    const char *detail = reason;
 
+    if (refusal != NULL) {
+        return agent_problem_body(refusal, r->pool);
+    }
     if (has_foreign_host(r)) {
         agent_error_t *err;
 
         agent_error_set(&err, AGENT_E_MISDIRECTED, NULL, NULL, r->pool);
         detail = err->detail;
     }
-    return apr_pstrcat(r->pool,
-                       "{\"detail\":", agent_json_quote(detail, r->pool),
-                       ",\"code\":\"", code, "\"}", NULL);
+    return apr_pstrcat(
+        r->pool, "{\"detail\":", agent_json_quote(detail, r->pool),
+        ",\"code\":\"", find_code(r->status, reason, r->pool), "\"}", NULL);
 }
 
 static void drop_content(apr_bucket_brigade *brigade)
@@ -188,7 +189,9 @@ static apr_status_t replace_content(ap_filter_t *f, apr_bucket_brigade *brigade)
 
 static void take_error(request_rec *r)
 {
-    if (r->status < HTTP_BAD_REQUEST || !is_for_api(r)) {
+    bool is_error = r->status >= HTTP_BAD_REQUEST || find_refusal(r) != NULL;
+
+    if (!is_error || !is_for_api(r)) {
         return;
     }
     agent_browser_set_cors(r);

@@ -17,6 +17,8 @@ static void every_code_maps_to_its_error(void **state)
         assert_in_range(agent_error_http(id), 400, 504);
         agent_error_set(&err, id, NULL, NULL, *state);
         assert_true(strlen(err->detail) > 0);
+        assert_int_equal(err->http, agent_error_http(id));
+        assert_string_equal(err->members, "");
     }
 }
 

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Refuses keys of other regions; see region.h. */
+#include "region.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+#include <apr_uri.h>
+
+#include "../config/region.h"
+#include "../core/api_key.h"
+#include "credential.h"
+
+/* Whether the request has the key of another region of the service. Keys of
+ * unknown regions are unknown keys. */
+static bool find_key(agent_api_key_t *key, const request_rec *r,
+                     const agent_server_config_t *config)
+{
+    const char *text = NULL;
+
+    return agent_credential_choose(
+               &text, apr_table_get(r->headers_in, "x-api-key"),
+               apr_table_get(r->headers_in, "Authorization"))
+        == AGENT_CREDENTIAL_FOUND
+        && agent_api_key_parse(key, text) == AGENT_API_KEY_OK
+        && strcmp(key->region, agent_region_own(config)) != 0
+        && (config->regions->nelts == 0
+            || agent_region_find(config, key->region) != NULL);
+}
+
+/* For the access log, which is written for the first of several requests:
+ * internal redirects and subrequests follow it. */
+static void set_variable(request_rec *r, const char *region)
+{
+    for (; r != NULL; r = r->prev != NULL ? r->prev : r->main) {
+        apr_table_set(r->subprocess_env, AGENT_WRONG_REGION_VARIABLE, region);
+        apr_table_set(r->notes, AGENT_WRONG_REGION_VARIABLE, region);
+    }
+}
+
+/* Path and query as they were sent: httpd decodes those of r->parsed_uri. */
+static const char *find_path(const request_rec *r)
+{
+    apr_uri_t uri;
+
+    return apr_uri_parse(r->pool, r->unparsed_uri, &uri) == APR_SUCCESS
+            && uri.path != NULL && *uri.path == '/'
+        ? apr_uri_unparse(r->pool, &uri, APR_URI_UNP_OMITSITEPART)
+        : "/";
+}
+
+/* home: NULL where its addresses are not known. */
+static void set_headers(request_rec *r, const agent_api_key_t *key,
+                        const agent_region_t *home, int status)
+{
+    apr_table_t *headers = r->err_headers_out;
+
+    /* The body, which is not read, would follow. */
+    r->connection->keepalive = AP_CONN_CLOSE;
+    apr_table_set(headers, "X-Agent-Home-Region", key->region);
+    if (home == NULL) {
+        return;
+    }
+    apr_table_setn(
+        headers, "Link",
+        apr_pstrcat(r->pool, "<", home->api, ">; rel=\"alternate\"", NULL));
+    if (status == HTTP_TEMPORARY_REDIRECT) {
+        apr_table_setn(headers, "Location",
+                       apr_pstrcat(r->pool, home->api, find_path(r), NULL));
+    }
+}
+
+/* There is no redirect to an address that is not known. */
+static int choose_status(const agent_server_config_t *config,
+                         const agent_region_t *home)
+{
+    int status = agent_region_wrong_status(config);
+
+    return home == NULL && status == HTTP_TEMPORARY_REDIRECT ? HTTP_FORBIDDEN
+                                                             : status;
+}
+
+apr_status_t agent_region_check_key(request_rec *r,
+                                    const agent_server_config_t *config,
+                                    agent_error_t **err)
+{
+    const agent_region_t *home;
+    agent_api_key_t key;
+
+    if (!find_key(&key, r, config)) {
+        return APR_SUCCESS;
+    }
+    home = agent_region_find(config, key.region);
+    agent_error_set(
+        err, AGENT_E_WRONG_REGION,
+        apr_psprintf(r->pool, "This key belongs to region %s.", key.region),
+        apr_psprintf(r->pool, "key %s of region %s", key.id, key.region),
+        r->pool);
+    (*err)->http = choose_status(config, home);
+    /* Names and URLs of regions need no escapes. */
+    (*err)->members = apr_pstrcat(r->pool, ",\"home_region\":\"", key.region,
+                                  home != NULL ? "\",\"api_url\":\"" : "",
+                                  home != NULL ? home->api : "", "\"", NULL);
+    set_headers(r, &key, home, (*err)->http);
+    set_variable(r, key.region);
+    return APR_EGENERAL;
+}

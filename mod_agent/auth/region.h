@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of other regions: their requests must not be served, nor their bodies be
+ * read, in this one. */
+#ifndef AGENT_AUTH_REGION_H
+#define AGENT_AUTH_REGION_H
+
+#include "../http/call.h"
+
+/* Set in the environment of a request with a key of another region, to the name
+ * of that: CustomLog skips it by env=!agent_wrong_region. */
+#define AGENT_WRONG_REGION_VARIABLE "agent_wrong_region"
+
+/*
+ * Refuses a request whose key, by its text, belongs to another region of the
+ * service; of those that AgentRegionURL names, if it names any. Asks no
+ * database. Error: WRONG_REGION, with the headers of its response set.
+ */
+apr_status_t agent_region_check_key(request_rec *r,
+                                    const agent_server_config_t *config,
+                                    agent_error_t **err);
+
+#endif

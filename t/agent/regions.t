@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+# Regions: a database of another region is not served, a key of another region is refused
+# before the body is read, and the page on which a person chooses a region.
+use strict;
+use warnings;
+use AgentTest::ApiKey;
+use AgentTest::Client qw(parse_response read_to_end run_body);
+use AgentTest::Database;
+use AgentTest::Env qw(slurp);
+use AgentTest::Postgres;
+use AgentTest::Process qw(is_alive);
+use AgentTest::Server;
+use AgentTest::Wait;
+use Test::More;
+
+my $UUID = '01900000-0000-7000-8000-000000000000';
+
+# A separate cluster, which this test stops; its database is one of region eu.
+my $postgres = AgentTest::Postgres->new;
+local $ENV{PGHOST} = $postgres->host;
+
+# The database is then one that was restored from a dump of that region.
+sub set_region {
+    my ($name) = @_;
+    return sql("set session_replication_role = replica; update agent.region set region = '$name';
+        update agent.accounts set home_region = '$name'");
+}
+set_region('eu');
+
+my $URLS = <<'CONF';
+AgentRegionURL us https://us.example.com https://us.api.example.com
+AgentRegionURL eu https://eu.example.com https://eu.api.example.com https://eu.beacon.example.com
+CONF
+
+sub new_server {
+    my (@lines) = @_;
+    return AgentTest::Server->new(database => $postgres->conninfo,
+        config => join '', AgentTest::Server::shared_config(), map { "$_\n" } @lines);
+}
+
+# "403 wrong_region"
+sub outcome {
+    my ($answer) = @_;
+    return "$answer->{status} " . (ref $answer->{json} eq 'HASH' ? $answer->{json}{code} // '-' : '-');
+}
+
+subtest 'start: httpd does not start with a database of another region' => sub {
+    my $agent = new_server('AgentRegion us');
+    my $platform = AgentTest::Server->new(database => $postgres->conninfo,
+        config => qq(AgentRegion us\n<Location "/">\nSetHandler agent-platform\n</Location>\n));
+    my $default = new_server();
+    for my $case ([ 'with graphs', $agent, 'us' ], [ 'without graphs', $platform, 'us' ], [ 'without AgentRegion', $default, 'local' ]) {
+        my ($what, $server, $region) = @{$case};
+        my ($status) = $server->control('-k', 'start');
+        isnt $status, 0, "start: $what, httpd fails";
+        like $server->error_log, qr/AGT0412: httpd does not start: the database belongs to region eu, this server to region $region \(AgentRegion\)/,
+            "start: $what, the log says why";
+        ok !$server->httpd_pid, "start: $what, no httpd is left";
+    }
+    my ($is_valid) = $agent->check_config;
+    ok $is_valid, 'start: the configuration itself is valid';
+};
+
+my $account = create_account();
+my $server = new_server('AgentRegion eu', $URLS, 'LogLevel warn agent:debug',
+    'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
+    'CustomLog "${DIR}/logs/all_requests" "%U %{agent_wrong_region}e"',
+    'CustomLog "${DIR}/logs/access_log" "%h %r" env=!agent_wrong_region',
+    '<Location "/keys">', 'AgentPrefix /keys', "AgentDeployment shop account=$account", 'AuthType AgentKey', 'Require agent-account ' . $account, '</Location>',
+    '<Location "/granted">', 'AgentPrefix /granted', "AgentDeployment shop account=$account", 'AuthType AgentKey', 'Require all granted', '</Location>',
+    '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>',
+    '<Location "/files">', 'SetHandler None', 'AuthType AgentKey', 'Require agent-scope read', '</Location>');
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
+
+subtest 'regions: GET /info of both APIs has the region' => sub {
+    is $client->get('/info')->{json}{region}, 'eu', 'regions: of an agent server';
+    is $client->get('/platform/info')->{json}{region}, 'eu', 'regions: of a platform host';
+};
+
+# ---- keys of other regions ----
+
+my ($id, $secret) = (random_digits(22), random_digits(43));
+my $foreign = print_key('sk', $id, $secret, 'us');
+my $own = create_key($account);
+sub with { return { 'x-api-key' => $_[0] } }
+
+# A request whose body is announced and never sent.
+sub announce {
+    my ($path, $key, $of) = @_;
+    my $socket = ($of // $client)->connection;
+    syswrite $socket, "POST $path HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        . "x-api-key: $key\r\nContent-Length: 1000000\r\nExpect: 100-continue\r\n\r\n";
+    return parse_response(read_to_end($socket));
+}
+
+subtest 'wrong region: a key of another region is refused before the body is read' => sub {
+    for my $path (qw(/keys/threads /granted/threads /threads /platform/runs /keys/nothing /files/x)) {
+        my $answer = announce($path, $foreign);
+        is $answer->{status}, 403, "wrong region: $path";
+        is_deeply $answer->{json}, { detail => 'This key belongs to region us.', code => 'wrong_region', home_region => 'us',
+            api_url => 'https://us.api.example.com' }, "wrong region: $path, the body names the home";
+        is_deeply [ map { lc $_ } @{ $answer->{headers} }{qw(x-agent-home-region link connection)} ],
+            [ 'us', '<https://us.api.example.com>; rel="alternate"', 'close' ], "wrong region: $path, so do the headers";
+    }
+    is outcome($client->get('/threads', undef, { Authorization => "Bearer $foreign" })), '403 wrong_region', 'wrong region: as a Bearer token';
+    is $client->get('/ok', undef, with($foreign))->{status}, 200, 'wrong region: a route without data needs no key';
+    is outcome($client->get("/keys/threads/$UUID", undef, with($own))), '404 thread_not_found', 'wrong region: a key of this region is admitted';
+    is outcome($client->get("/threads/$UUID", undef, with($own))), '404 thread_not_found', 'wrong region: also where none is required';
+};
+
+subtest 'wrong region: a key of an unknown region is an unknown key' => sub {
+    my $get = sub { $client->get("/keys/threads/$UUID", undef, with($_[0])) };
+    my $unknown = $get->(print_key('sk', random_digits(22), random_digits(43), 'eu'));
+    my $elsewhere = $get->(print_key('sk', random_digits(22), random_digits(43), 'mars'));
+    is outcome($elsewhere), '401 unknown_key', 'wrong region: of no AgentRegionURL';
+    is $elsewhere->{body}, $unknown->{body}, 'wrong region: the answer is that to an unknown key';
+    is $elsewhere->{headers}{'x-agent-home-region'}, undef, 'wrong region: no header names it';
+    is outcome($get->(print_key('sk', key_id($own, 3), key_id($own, 4), 'mars'))), '401 unknown_key', 'wrong region: a valid key under another name';
+    is outcome($client->get("/threads/$UUID", undef, with(print_key('sk', $id, $secret, 'mars')))), '404 thread_not_found',
+        'wrong region: where no key is required it is any text';
+};
+
+subtest 'wrong region: no failure is counted' => sub {
+    my $guesser = AgentTest::Client->new(url => $server->url, local_address => '127.0.0.9');
+    my %seen;
+    $seen{ outcome($guesser->get("/keys/threads/$UUID", undef, with($foreign))) }++ for 1 .. 50;
+    is_deeply \%seen, { '403 wrong_region' => 50 }, 'wrong region: 50 requests';
+    is outcome($guesser->get("/keys/threads/$UUID", undef, with($own))), '404 thread_not_found', 'wrong region: a key of this region is tried';
+};
+
+subtest 'wrong region: nothing of the request is logged but key ID and region' => sub {
+    my $canary = 'canary-of-the-request';
+    announce("/keys/threads/$canary?q=$canary", $foreign);
+    $client->get('/threads/seen');
+    my ($all, $access) = map { my $log = "$server->{dir}/logs/$_"; wait_for("a line of $log", sub { slurp($log) =~ m{/threads/seen} }); slurp($log) }
+        qw(all_requests access_log);
+    like $all, qr{^/keys/threads/$canary us$}m, 'wrong region: the variable agent_wrong_region has the region';
+    unlike $access, qr/$canary/, 'wrong region: an access log with env=!agent_wrong_region skips it';
+    my $log = $server->error_log;
+    like $log, qr/\] AGT0105: wrong_region: key $id of region us$/m, 'wrong region: the error log has key ID and region';
+    unlike $log, qr/$canary|\Q$secret\E/, 'wrong region: and nothing else of it';
+    unlike +(join '', grep { /AGT0105/ } split /^/, $log), qr/\[client /, 'wrong region: not the address either';
+};
+
+subtest 'wrong region: AgentWrongRegion 421 and 307' => sub {
+    for my $case ([ 421, undef ], [ 307, 'https://us.api.example.com' ]) {
+        my ($status, $base) = @{$case};
+        my $with = new_server('AgentRegion eu', $URLS, "AgentWrongRegion $status", 'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
+            '<Location "/keys">', 'AgentPrefix /keys', 'AuthType AgentKey', 'Require agent-scope read', '</Location>');
+        $with->start;
+        my $to = AgentTest::Client->new(url => $with->url);
+        for my $path ("/threads/a%2Db%0d%0ac?x=%20&y=1", "/keys/threads/$UUID?limit=1") {
+            my $answer = announce($path, $foreign, $to);
+            is outcome($answer), "$status wrong_region", "wrong region: $status for $path";
+            is $answer->{json}{home_region}, 'us', "wrong region: $status has the body";
+            is $answer->{headers}{location}, defined $base ? $base . $path : undef, "wrong region: the Location of $status";
+            is lc $answer->{headers}{connection}, 'close', "wrong region: $status closes the connection";
+        }
+    }
+};
+
+subtest 'wrong region: without AgentRegionURL the answer has no URL' => sub {
+    my $bare = new_server('AgentRegion eu', 'AgentWrongRegion 307');
+    $bare->start;
+    my $to = AgentTest::Client->new(url => $bare->url);
+    my $answer = announce('/threads', print_key('sk', $id, $secret, 'mars'), $to);
+    is_deeply $answer->{json}, { detail => 'This key belongs to region mars.', code => 'wrong_region', home_region => 'mars' }, 'wrong region: the body';
+    is $answer->{status}, 403, 'wrong region: nor is there a redirect';
+    is_deeply [ @{ $answer->{headers} }{qw(link location x-agent-home-region)} ], [ undef, undef, 'mars' ], 'wrong region: the headers';
+    like $to->get('/info')->{json}{region}, qr/\Aeu\z/, 'wrong region: the server serves';
+};
+
+# ---- the page of the regions ----
+
+subtest 'GET / of a platform host: a page lists the regions' => sub {
+    my $answer = $client->get('/platform/');
+    is "$answer->{status} $answer->{headers}{'content-type'}", '200 text/html; charset=utf-8', 'page: it is HTML';
+    is_deeply [ $answer->{body} =~ m{<a href="([^"]*)">(\w+)</a>}g ], [ 'https://us.example.com', 'us', 'https://eu.example.com', 'eu' ],
+        'page: the web address of each region';
+    like $answer->{body}, qr{eu</a> \(this site\)}, 'page: its own region';
+    unlike $answer->{body}, qr/<script|\bon\w+=|src=/i, 'page: no script, and nothing of other addresses';
+    like $answer->{headers}{'content-security-policy'}, qr/default-src 'none'/, 'page: Content-Security-Policy';
+    is $answer->{headers}{'cache-control'}, 'public, max-age=300', 'page: it may be cached';
+    my $other = AgentTest::Client->new(url => $server->url, local_address => '127.0.0.7');
+    is $other->get('/platform/')->{body}, $answer->{body}, 'page: it does not depend on the address of the client';
+    is outcome($client->request('POST', '/platform/', '{}')), '405 method_not_allowed', 'page: other methods are 405';
+    like $client->exchange("HEAD /platform/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"), qr{\AHTTP/1\.1 200 .*\r\n\r\n\z}s, 'page: HEAD';
+};
+
+# ---- databases of other regions ----
+
+# Ends all backends of other sessions.
+sub end_backends {
+    my @pids = sql('select pid from (select pid from pg_stat_activity where pid <> pg_backend_pid()
+        and datname = current_database() offset 0) b where pg_terminate_backend(pid)');
+    wait_for('the backends to end', sub { !grep { is_alive($_) } @pids });
+    return;
+}
+
+sub check_refused {
+    my ($of, $title) = @_;
+    my $to = AgentTest::Client->new(url => $of->url);
+    my $answer = $to->get("/threads/$UUID");
+    is outcome($answer), '503 region_mismatch', "$title: requests are 503";
+    is $answer->{headers}{'retry-after'}, 1, "$title: with Retry-After";
+    is outcome($to->get('/ok?check_db=1')), '503 region_mismatch', "$title: GET /ok?check_db=1 too";
+    is outcome($to->get('/ok')), '200 -', "$title: GET /ok is 200";
+    wait_for('AGT0318', sub { $of->error_log =~ /AGT0318: the database belongs to region us, this host to region eu \(AgentRegion\)/ });
+    pass "$title: the supervisor refuses it";
+    like $of->error_log, qr/AGT0102: GET \S+: region_mismatch: the database belongs to region us, this server to region eu/, "$title: the log says why";
+    return;
+}
+
+# A run of the server is executed.
+sub check_served {
+    my ($of, $title) = @_;
+    my $to = AgentTest::Client->new(url => $of->url);
+    wait_for('requests to be served', sub { $to->get("/threads/$UUID")->{status} == 404 });
+    my $thread = $to->new_thread;
+    is $to->join_run($to->create_run($thread, 'hello'))->{messages}[0]{content}, 'hello', "$title: runs are executed";
+    return;
+}
+
+subtest 'restored: a running server refuses a database of another region until the regions agree' => sub {
+    check_served($server, 'restored, before');
+    set_region('us');
+    end_backends();
+    check_refused($server, 'restored');
+    set_region('eu');
+    check_served($server, 'restored, then corrected');
+};
+
+sub replace_find_api_key {
+    my ($member) = @_;
+    my ($text) = sql(q{select encode(convert_to(pg_get_functiondef('agent.find_api_key'::regproc), 'UTF8'), 'hex')});
+    $text = pack 'H*', $text;
+    (my $changed = $text) =~ s/'region', .*?,\n/'region', '$member',\n/s or die "find_api_key has no region\n";
+    sql($changed);
+    return $text;
+}
+
+subtest 'a key whose account is of another region is not admitted: 503, never 401' => sub {
+    my $text = replace_find_api_key('us');
+    my $second = create_key($account);
+    my $ask = sub { outcome($client->get("/keys/threads/$UUID", undef, with($second))) };
+    is $ask->(), '503 region_mismatch', 'accounts: the record says so';
+    sql($text);
+    is $ask->(), '404 thread_not_found', 'accounts: a record of this region is admitted';
+};
+
+subtest 'started without a database: it is checked when it can be reached' => sub {
+    undef $server;
+    set_region('us');
+    sql('delete from agent.workers');
+    $postgres->stop('fast');
+    my $late = new_server('AgentRegion eu');
+    $late->start;
+    $postgres->start;
+    check_refused($late, 'late');
+    is sql('select count(*) from agent.workers'), 0, 'late: no worker is registered';
+    $late->graceful;
+    check_refused($late, 'late, after a graceful restart');
+    set_region('eu');
+    check_served($late, 'late, then corrected');
+};
+
+undef $server;
+done_testing;
