@@ -8,18 +8,22 @@
 #include <apr_escape.h>
 #include <apr_strings.h>
 
+#include "../core/attempts.h"
 #include "../core/clock.h"
 #include "../core/raw.h"
 #include "../model/api_key.h"
 #include "cache.h"
 #include "credential.h"
-#include "failures.h"
+
+/* Refused keys of one address, in the time from the first one on. */
+#define FAILURE_LIMIT 20
+#define FAILURE_TIME  apr_time_from_sec(10)
 
 struct agent_auth_t {
     agent_db_pool_t *db;
     const char *region;
     agent_key_cache_t *cache;
-    agent_failures_t *failures;
+    agent_attempts_t *failures;
 };
 
 /* A key on its way to its identity. */
@@ -52,7 +56,8 @@ apr_status_t agent_auth_create(agent_auth_t **out, agent_db_pool_t *db,
     auth->db = db;
     auth->region = region;
     *out = auth;
-    return rv == APR_SUCCESS ? agent_failures_create(&auth->failures, pool)
+    return rv == APR_SUCCESS ? agent_attempts_create(
+               &auth->failures, FAILURE_LIMIT, FAILURE_TIME, pool)
                              : rv;
 }
 
@@ -174,7 +179,7 @@ static bool read_record(record_t *out, const attempt_t *attempt,
 /* The same for a key that does not exist and for a wrong secret. */
 static apr_status_t refuse_key(const attempt_t *attempt)
 {
-    agent_failures_add(attempt->auth->failures, attempt->address,
+    agent_attempts_add(attempt->auth->failures, attempt->address,
                        attempt->begun_at);
     return agent_error_set(attempt->err, AGENT_E_UNKNOWN_KEY, NULL, NULL,
                            attempt->pool);
@@ -279,7 +284,7 @@ static apr_status_t verify(agent_identity_t *out, attempt_t *attempt,
         != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    wait = agent_failures_wait(attempt->auth->failures, attempt->address,
+    wait = agent_attempts_wait(attempt->auth->failures, attempt->address,
                                attempt->begun_at);
     if (wait > 0) {
         *retry_sec = (int)apr_time_sec(wait) + 1;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table of addresses of fixed size; see attempts.h. */
+#include "attempts.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <apr_general.h>
+#include <apr_thread_mutex.h>
+
+#define SETS (AGENT_ATTEMPT_SIZE / AGENT_ATTEMPT_WAYS)
+
+/* count 0: free. */
+typedef struct entry_t {
+    apr_uint64_t address;
+    apr_time_t since;
+    unsigned count;
+} entry_t;
+
+struct agent_attempts_t {
+    apr_thread_mutex_t *mutex;
+    /* Random and odd: nobody knows which addresses share a set. */
+    apr_uint64_t factor;
+    unsigned limit;
+    apr_interval_time_t time;
+    entry_t sets[SETS][AGENT_ATTEMPT_WAYS];
+};
+
+apr_status_t agent_attempts_create(agent_attempts_t **out, unsigned limit,
+                                   apr_interval_time_t time, apr_pool_t *pool)
+{
+    agent_attempts_t *attempts = apr_pcalloc(pool, sizeof(*attempts));
+    unsigned char random[sizeof(attempts->factor)];
+    apr_status_t rv = apr_generate_random_bytes(random, sizeof(random));
+
+    memcpy(&attempts->factor, random, sizeof(random));
+    attempts->factor |= 1;
+    attempts->limit = limit;
+    attempts->time = time;
+    *out = attempts;
+    return rv == APR_SUCCESS ? apr_thread_mutex_create(
+               &attempts->mutex, APR_THREAD_MUTEX_DEFAULT, pool)
+                             : rv;
+}
+
+static entry_t *get_set(agent_attempts_t *attempts, apr_uint64_t address)
+{
+    return attempts->sets[(address * attempts->factor >> 32) % SETS];
+}
+
+static bool is_over(const agent_attempts_t *attempts, const entry_t *entry,
+                    apr_time_t now)
+{
+    return entry->count == 0 || now - entry->since >= attempts->time;
+}
+
+/* Returns the entry of the address; NULL: none that counts. */
+static entry_t *find_locked(agent_attempts_t *attempts, apr_uint64_t address,
+                            apr_time_t now)
+{
+    entry_t *set = get_set(attempts, address);
+
+    for (int i = 0; i < AGENT_ATTEMPT_WAYS; i++) {
+        if (set[i].address == address && !is_over(attempts, &set[i], now)) {
+            return &set[i];
+        }
+    }
+    return NULL;
+}
+
+/* Returns an entry that is free now: one that is over, else that with the
+ * fewest attempts. */
+static entry_t *clear_locked(agent_attempts_t *attempts, apr_uint64_t address,
+                             apr_time_t now)
+{
+    entry_t *set = get_set(attempts, address);
+    entry_t *found = &set[0];
+
+    for (int i = 1; i < AGENT_ATTEMPT_WAYS && !is_over(attempts, found, now);
+         i++) {
+        if (is_over(attempts, &set[i], now) || set[i].count < found->count) {
+            found = &set[i];
+        }
+    }
+    found->count = 0;
+    return found;
+}
+
+apr_interval_time_t agent_attempts_wait(agent_attempts_t *attempts,
+                                        apr_uint64_t address, apr_time_t now)
+{
+    const entry_t *entry;
+    apr_interval_time_t wait = 0;
+
+    apr_thread_mutex_lock(attempts->mutex);
+    entry = find_locked(attempts, address, now);
+    if (entry != NULL && entry->count >= attempts->limit) {
+        wait = entry->since + attempts->time - now;
+    }
+    apr_thread_mutex_unlock(attempts->mutex);
+    return wait;
+}
+
+void agent_attempts_add(agent_attempts_t *attempts, apr_uint64_t address,
+                        apr_time_t now)
+{
+    entry_t *entry;
+
+    apr_thread_mutex_lock(attempts->mutex);
+    entry = find_locked(attempts, address, now);
+    if (entry == NULL) {
+        entry = clear_locked(attempts, address, now);
+        entry->address = address;
+        entry->since = now;
+    }
+    entry->count++;
+    apr_thread_mutex_unlock(attempts->mutex);
+}
