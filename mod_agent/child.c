@@ -23,6 +23,11 @@
  * three intervals as a lost connection. */
 #define HEARTBEAT apr_time_from_sec(5)
 
+/* Requests of one address to create an account, in the time from the first one
+ * on. */
+#define SIGN_UPS     10
+#define SIGN_UP_TIME apr_time_from_sec(600)
+
 /* The generation that this child belongs to. */
 static ap_generation_t own_generation;
 
@@ -140,6 +145,10 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
     }
     if (rv == APR_SUCCESS) {
         rv = agent_deployments_create(&child->deployments, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = agent_attempts_create(&child->sign_ups, SIGN_UPS, SIGN_UP_TIME,
+                                   pool);
     }
     if (rv == APR_SUCCESS && agent_dbd_check(config, pool) == NULL) {
         rv = start_database(child, server, pool);

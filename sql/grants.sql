@@ -10,8 +10,11 @@ grant select, insert, update, delete
        agent.checkpoint_blobs, agent.blob_sweeps, agent.run_sweeps, agent.write_sweeps, agent.workers,
        agent.thread_expiries, agent.webhook_outbox
     to :"app_role";
-grant select on agent.accounts, agent.region, agent.schema_version to :"app_role";
-grant select, update (revoked_at, last_used_at) on agent.api_keys to :"app_role";
+grant select on agent.region, agent.schema_version to :"app_role";
+-- The platform's API: customers manage their own accounts and keys.
+grant select, insert, update (name, closed_at) on agent.accounts to :"app_role";
+grant select, insert, update (expires_at, revoked_at, last_used_at) on agent.api_keys to :"app_role";
+grant select, update (used_at, account_id) on agent.invitations to :"app_role";
 grant select, insert on agent.audit_log to :"app_role";
 grant select, insert on agent.deployments to :"app_role";
 grant select, insert on agent.usage_events to :"app_role";

@@ -93,6 +93,8 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 
 \ir functions/inline/accounts/render_account.sql
 \ir functions/inline/accounts/render_api_key.sql
+\ir functions/inline/accounts/render_audit.sql
+\ir functions/inline/accounts/render_key_actor.sql
 \ir functions/inline/accounts/render_operator.sql
 
 \ir functions/inline/values/append_values.sql
@@ -183,10 +185,17 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/base/pick_members.sql
 \ir functions/internal/base/read_words.sql
 
+\ir functions/internal/accounts/add_api_key.sql
+\ir functions/internal/accounts/end_account.sql
+\ir functions/internal/accounts/end_api_key.sql
 \ir functions/internal/accounts/expire_api_keys.sql
+\ir functions/internal/accounts/insert_account.sql
 \ir functions/internal/accounts/insert_api_key.sql
+\ir functions/internal/accounts/lock_actor.sql
+\ir functions/internal/accounts/lock_key_account.sql
 \ir functions/internal/accounts/record_audit.sql
 \ir functions/internal/accounts/refuse_region_change.sql
+\ir functions/internal/accounts/replace_api_key.sql
 
 \ir functions/internal/values/add_to_values.sql
 \ir functions/internal/values/choose_end.sql
@@ -327,8 +336,19 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/base/retire_node.sql
 \ir functions/api/base/schema_version.sql
 
+\ir functions/api/accounts/create_account_key.sql
+\ir functions/api/accounts/describe_api_key.sql
 \ir functions/api/accounts/find_api_key.sql
+\ir functions/api/accounts/get_account.sql
+\ir functions/api/accounts/get_addresses.sql
+\ir functions/api/accounts/get_usage.sql
+\ir functions/api/accounts/list_account_keys.sql
+\ir functions/api/accounts/list_audit_log.sql
 \ir functions/api/accounts/open_deployment.sql
+\ir functions/api/accounts/revoke_account_key.sql
+\ir functions/api/accounts/rotate_account_key.sql
+\ir functions/api/accounts/sign_up.sql
+\ir functions/api/accounts/update_account.sql
 \ir functions/api/accounts/use_api_key.sql
 
 \ir functions/api/assistants/count_assistants.sql
@@ -422,6 +442,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/operator/accounts/close_account.sql
 \ir functions/operator/accounts/create_account.sql
 \ir functions/operator/accounts/create_api_key.sql
+\ir functions/operator/accounts/create_invitation.sql
 \ir functions/operator/accounts/get_region.sql
 \ir functions/operator/accounts/list_accounts.sql
 \ir functions/operator/accounts/list_api_keys.sql

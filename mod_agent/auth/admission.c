@@ -25,6 +25,31 @@ static bool is_open(const agent_call_t *call)
                          : agent_browser_is_preflight(call);
 }
 
+/* A request of a platform host: the key says which account it concerns, and the
+ * location needs no AuthType. A path that is not there needs no key. */
+static apr_status_t check_account(agent_call_t *call)
+{
+    const agent_route_t *route = call->match.route;
+
+    if (route == NULL) {
+        return APR_SUCCESS;
+    }
+    if (call->identity == NULL) {
+        if (agent_provider_identify(call->r, &call->err) != APR_SUCCESS) {
+            return APR_EGENERAL;
+        }
+        call->identity = agent_identity_of(call->r);
+    }
+    if (call->identity->deployment_id[0] != '\0'
+        && route->scope != AGENT_SCOPE_ANY) {
+        return agent_error_set(&call->err, AGENT_E_SCOPE_REQUIRED,
+                               "The API key is for one deployment, and this "
+                               "request concerns all of the account.",
+                               NULL, call->pool);
+    }
+    return agent_requester_check_scope(call, route->scope);
+}
+
 /* Without an identity: a Require has admitted the request without a key, such
  * as `Require all granted`. */
 static apr_status_t require_identity(agent_call_t *call)
@@ -68,6 +93,9 @@ static apr_status_t check_deployment(agent_call_t *call, const char *account_id)
  * not require a key. */
 static apr_status_t check_identity(agent_call_t *call, const char *account_id)
 {
+    if (call->api->is_platform) {
+        return check_account(call);
+    }
     if (call->identity == NULL) {
         if (account_id == NULL) {
             return APR_SUCCESS;

@@ -130,6 +130,7 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
     PICK(origins, NULL);
     PICK(headers, NULL);
     PICK(trusted, NULL);
+    PICK(sign_up, 0);
     return merged;
 }
 

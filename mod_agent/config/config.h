@@ -64,13 +64,13 @@ typedef struct agent_dir_config_t {
     const char *multitask_default;
     apr_int64_t max_body;
     apr_interval_time_t call_timeout;
-    /* 0: none. */
-    apr_interval_time_t thread_ttl;
+    apr_interval_time_t thread_ttl; /* 0: none */
     /* NULL: inherited; empty: none. */
     const char *feedback_url;
     apr_array_header_t *origins; /* of agent_origin_pattern_t */
     apr_array_header_t *headers; /* of agent_header_pattern_t */
     apr_array_header_t *trusted; /* of apr_ipsubnet_t * */
+    int sign_up;                 /* agent_sign_up_t */
 } agent_dir_config_t;
 
 /* For the module record: create configurations with all values unset, and merge

@@ -423,6 +423,10 @@ const command_rec agent_directives[] = {
                     "addresses and address blocks of proxies whose x-user-id "
                     "is believed also with authentication, or None "
                     "(default: None)"),
+    AP_INIT_TAKE1("AgentSignUp", agent_directive_sign_up, NULL,
+                  RSRC_CONF | ACCESS_CONF,
+                  "whether a platform host lets customers create accounts: "
+                  "Off, On or Invitation (default: Off)"),
     AP_INIT_TAKE1("AgentPrefix", set_prefix, NULL, RSRC_CONF | ACCESS_CONF,
                   "path of the API in the location (default: none)"),
     AP_INIT_TAKE1("AgentMaxBody", set_max_body, NULL, RSRC_CONF | ACCESS_CONF,

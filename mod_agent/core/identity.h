@@ -19,7 +19,9 @@ typedef enum agent_scope_t {
     AGENT_SCOPE_READ = 2,
     AGENT_SCOPE_RUN = 4,
     AGENT_SCOPE_DEPLOY = 8,
-    AGENT_SCOPE_ADMIN = 16
+    AGENT_SCOPE_ADMIN = 16,
+    /* Of a route that any key may use: each grants one of them. */
+    AGENT_SCOPE_ANY = 30
 } agent_scope_t;
 
 /* The owner of a verified key. */

@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-#include <apr_general.h>
 #include <apr_lib.h>
 #include <apr_strings.h>
 #include <apr_tables.h>
 
 #include "../core/api_key.h"
 #include "../core/json.h"
+#include "../core/new_key.h"
 #include "../core/uuid.h"
 #include "../db/query.h"
 #include "account.h"
@@ -54,9 +54,8 @@ const ctl_option_t ctl_key_rotate_options[] = {
 
 /* ---- arguments ---- */
 
-/* Sets *out to an interval of PostgreSQL, in pool; NULL stays NULL. */
-static int read_time(const char **out, const char *option, const char *text,
-                     apr_pool_t *pool)
+int ctl_key_read_time(const char **out, const char *option, const char *text,
+                      apr_pool_t *pool)
 {
     static const struct {
         const char *unit;
@@ -146,47 +145,20 @@ static int read_key_id(const char **id, const char *text, apr_pool_t *pool)
 
 /* ---- new keys ---- */
 
-/* A key with everything but its region, which the database knows. */
-typedef struct new_key_t {
-    unsigned char id[AGENT_API_KEY_ID_BYTES];
-    unsigned char secret[AGENT_API_KEY_SECRET_BYTES];
-    /* For the database: the key ID, and the digest as a bytea. */
-    char id_text[AGENT_API_KEY_ID_CHARS + 1];
-    char digest[2 + 2 * AGENT_API_KEY_DIGEST_BYTES + 1];
-} new_key_t;
-
 /* Returns an exit status. */
-static int make_key(new_key_t *new, agent_api_key_kind_t kind)
+static int make_key(agent_new_key_t *new)
 {
-    unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
-    char text[AGENT_API_KEY_SIZE];
-    agent_api_key_t key;
-    bool is_made = apr_generate_random_bytes(new->id, sizeof(new->id))
-            == APR_SUCCESS
-        && apr_generate_random_bytes(new->secret, sizeof(new->secret))
-            == APR_SUCCESS
-        && agent_api_key_format(text, "local", kind, new->id, new->secret)
-        && agent_api_key_parse(&key, text) == AGENT_API_KEY_OK
-        && agent_api_key_digest(digest, key.secret, AGENT_API_KEY_SECRET_CHARS);
-
-    if (is_made) {
-        memcpy(new->id_text, key.id, sizeof(new->id_text));
-        memcpy(new->digest, "\\x", 2);
-        for (int i = 0; i < AGENT_API_KEY_DIGEST_BYTES; i++) {
-            apr_snprintf(new->digest + 2 + 2 * i, 3, "%02x", digest[i]);
-        }
+    if (agent_new_key_make(new)) {
+        return CTL_DONE;
     }
-    else {
-        ctl_error("no key can be made: random bytes or SHA-256 failed");
-    }
-    explicit_bzero(text, sizeof(text));
-    return is_made ? CTL_DONE : CTL_FAILED;
+    ctl_error("no key can be made: random bytes or SHA-256 failed");
+    return CTL_FAILED;
 }
 
 /* Writes the text of the key that the database has stored, with its region;
  * false, after printing why. */
 static bool write_key(char text[AGENT_API_KEY_SIZE], json_object *record,
-                      const new_key_t *new)
+                      const agent_new_key_t *new)
 {
     agent_api_key_kind_t kind;
 
@@ -202,7 +174,7 @@ static bool write_key(char text[AGENT_API_KEY_SIZE], json_object *record,
 /* Prints the key, which nothing shows again, as the only line; with --json it
  * is a member of its record. */
 static int print_key(const ctl_arguments_t *arguments, const char *body,
-                     const new_key_t *new)
+                     const agent_new_key_t *new)
 {
     json_object *record = ctl_record_parse(body, arguments->pool);
     char text[AGENT_API_KEY_SIZE];
@@ -238,17 +210,18 @@ int ctl_key_create(const ctl_arguments_t *arguments)
     const char *const *text = arguments->text;
     char account[AGENT_UUID_SIZE];
     agent_api_key_kind_t kind;
-    new_key_t new;
+    agent_new_key_t new;
     const char *lifetime;
     const char *body;
 
     if (check_kind(&kind, arguments) != CTL_DONE
         || ctl_account_read_id(account, text[CTL_ACCOUNT]) != CTL_DONE
-        || read_time(&lifetime, "expires", text[CTL_EXPIRES], arguments->pool)
+        || ctl_key_read_time(&lifetime, "expires", text[CTL_EXPIRES],
+                             arguments->pool)
             != CTL_DONE) {
         return CTL_USAGE;
     }
-    if (make_key(&new, kind) == CTL_DONE) {
+    if (make_key(&new) == CTL_DONE) {
         const char *params[] = {new.id_text,
                                 account,
                                 new.digest,
@@ -278,16 +251,16 @@ int ctl_key_rotate(const ctl_arguments_t *arguments)
     const char *interval;
     const char *id;
     const char *body;
-    new_key_t new;
+    agent_new_key_t new;
 
     if (read_key_id(&id, arguments->operand, arguments->pool) != CTL_DONE
-        || read_time(&interval, "overlap",
-                     overlap != NULL ? overlap : DEFAULT_OVERLAP,
-                     arguments->pool)
+        || ctl_key_read_time(&interval, "overlap",
+                             overlap != NULL ? overlap : DEFAULT_OVERLAP,
+                             arguments->pool)
             != CTL_DONE) {
         return CTL_USAGE;
     }
-    if (make_key(&new, AGENT_API_KEY_SERVICE) == CTL_DONE) {
+    if (make_key(&new) == CTL_DONE) {
         const char *params[] = {id, new.id_text, new.digest, interval};
 
         if (ctl_database_call(&body, arguments, &rotate_api_key, params)

@@ -11,6 +11,7 @@
 
 #include "account.h"
 #include "build_command.h"
+#include "invite.h"
 #include "key.h"
 #include "region.h"
 
@@ -47,6 +48,11 @@ static const ctl_command_t commands[] = {
     {"region check", "REGION",
      "Checks that the database belongs to that region.", ctl_region_options,
      ctl_region_check},
+    {"invite", NULL,
+     "Creates an invitation, and prints it: with AgentSignUp Invitation it\n"
+     "creates one account. The database has only a digest of it: it is not "
+     "shown\nagain.",
+     ctl_invite_options, ctl_invite},
     {NULL, NULL, NULL, NULL, NULL}};
 
 /* Programs that are executed must not inherit the caller's descriptors, such as

@@ -61,6 +61,19 @@ int agent_handle_item_delete(agent_call_t *call);
 int agent_handle_item_search(agent_call_t *call);
 int agent_handle_namespace_list(agent_call_t *call);
 
+int agent_handle_sign_up(agent_call_t *call);
+int agent_handle_account_get(agent_call_t *call);
+int agent_handle_account_update(agent_call_t *call);
+int agent_handle_usage_get(agent_call_t *call);
+int agent_handle_audit_list(agent_call_t *call);
+int agent_handle_addresses(agent_call_t *call);
+
+int agent_handle_key_describe(agent_call_t *call);
+int agent_handle_key_list(agent_call_t *call);
+int agent_handle_key_create(agent_call_t *call);
+int agent_handle_key_revoke(agent_call_t *call);
+int agent_handle_key_rotate(agent_call_t *call);
+
 int agent_handle_ok(agent_call_t *call);
 int agent_handle_info(agent_call_t *call);
 int agent_handle_platform_info(agent_call_t *call);

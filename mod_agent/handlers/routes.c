@@ -14,6 +14,12 @@
         method, path, handle, false, AGENT_SCOPE_NONE                          \
     }
 
+/* A route about the account of the key that it needs. */
+#define ACCOUNT(method, path, handle, scope)                                   \
+    {                                                                          \
+        method, path, handle, false, AGENT_SCOPE_##scope                       \
+    }
+
 /* The deployment API of an agent server. */
 static const agent_route_t server_routes[] = {
     DATA("POST", "/assistants", agent_handle_assistant_create, DEPLOY),
@@ -95,9 +101,24 @@ static const agent_route_t platform_routes[] = {
     OPEN("GET", "/", agent_handle_regions),
     OPEN("GET", "/ok", agent_handle_ok),
     OPEN("GET", "/info", agent_handle_platform_info),
+    OPEN("GET", "/.well-known/agent-addresses", agent_handle_addresses),
+    ACCOUNT("GET", "/auth", agent_handle_key_describe, ANY),
+    OPEN("POST", "/v1/accounts", agent_handle_sign_up),
+    ACCOUNT("GET", "/v1/account", agent_handle_account_get, READ),
+    ACCOUNT("PATCH", "/v1/account", agent_handle_account_update, ADMIN),
+    ACCOUNT("GET", "/v1/account/keys", agent_handle_key_list, ADMIN),
+    ACCOUNT("POST", "/v1/account/keys", agent_handle_key_create, ADMIN),
+    ACCOUNT("DELETE", "/v1/account/keys/{key_id}", agent_handle_key_revoke,
+            ADMIN),
+    ACCOUNT("POST", "/v1/account/keys/{key_id}/rotate", agent_handle_key_rotate,
+            ADMIN),
+    ACCOUNT("GET", "/v1/account/usage", agent_handle_usage_get, READ),
+    ACCOUNT("GET", "/v1/account/audit", agent_handle_audit_list, ADMIN),
     {NULL}};
 
 const agent_api_t agent_apis[] = {
     {.handler = "agent", .routes = server_routes, .needs_waiters = true},
-    {.handler = "agent-platform", .routes = platform_routes},
+    {.handler = "agent-platform",
+     .routes = platform_routes,
+     .is_platform = true},
     {.handler = NULL}};

@@ -7,6 +7,7 @@
 #include <httpd.h>
 
 #include "../config/config.h"
+#include "../core/attempts.h"
 #include "../core/identity.h"
 #include "../core/throttle.h"
 #include "../db/pool.h"
@@ -44,6 +45,8 @@ typedef struct agent_child_t {
     agent_bodies_t *bodies;
     /* NULL: there is no database. */
     agent_auth_t *auth;
+    /* Requests to create an account. */
+    agent_attempts_t *sign_ups;
 } agent_child_t;
 
 /* The route of a method and path, or the reason for its error. */
@@ -78,6 +81,8 @@ typedef struct agent_call_t {
      * the namespace of a subgraph. */
     const char *assistant_id;
     const char *namespace;
+    /* The ID of an API key, which need not be one. */
+    const char *key_id;
     /* The decoded query string, name -> value, repeated names in order; NULL
      * without one. In a pool of its own, until the handler returns. */
     apr_table_t *query;

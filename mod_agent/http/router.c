@@ -59,7 +59,8 @@ static const param_t params[] = {
     {"run_id", offsetof(agent_call_t, ref.run_id), read_uuid},
     {"checkpoint_id", offsetof(agent_call_t, checkpoint_id), read_uuid},
     {"assistant_id", offsetof(agent_call_t, assistant_id), read_assistant},
-    {"namespace", offsetof(agent_call_t, namespace), read_text}};
+    {"namespace", offsetof(agent_call_t, namespace), read_text},
+    {"key_id", offsetof(agent_call_t, key_id), read_text}};
 
 /* The parameter of a pattern like "{run_id}/join"; NULL: an unknown name. */
 static const param_t *find_param(const char *pattern)

@@ -12,7 +12,7 @@ struct agent_route_t {
     const char *method;
     /* The path after AgentPrefix. {thread_id}, {run_id} and {checkpoint_id}
      * match a UUID, {assistant_id} a UUID or the name of a graph, {namespace}
-     * any text. Each sets that member of the call. */
+     * and {key_id} any text. Each sets that member of the call. */
     const char *path;
     agent_handler_t handle;
     /* It concerns the deployment's data: call->ref.deployment_id is set. */
@@ -29,6 +29,8 @@ struct agent_api_t {
     const agent_route_t *routes;
     /* Answers 503 on a server without graphs and without a database. */
     bool needs_waiters;
+    /* Its requests concern the account of their key, not a deployment. */
+    bool is_platform;
 };
 
 /* Registers the APIs; called with the module's hooks. The last one has a NULL

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Purpose:  undo 0001.
--- Affects:  agent.store_items, agent.assistant_versions, agent.assistants, agent.graphs, agent.audit_log,
---           agent.api_keys, agent.deployments, agent.accounts, agent.region, agent.schema_version.
+-- Affects:  agent.store_items, agent.assistant_versions, agent.assistants, agent.graphs, agent.invitations,
+--           agent.audit_log, agent.api_keys, agent.deployments, agent.accounts, agent.region, agent.schema_version.
 -- Locks:    ACCESS EXCLUSIVE on these tables.
 -- Breaking: yes, all accounts, their API keys, deployments, assistants and store items are lost.
 set local lock_timeout = '2s';
@@ -10,6 +10,7 @@ drop table agent.store_items;
 drop table agent.assistant_versions;
 drop table agent.assistants;
 drop table agent.graphs;
+drop table agent.invitations;
 drop table agent.audit_log;
 drop table agent.api_keys;
 drop table agent.deployments;

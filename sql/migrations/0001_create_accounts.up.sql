@@ -179,10 +179,36 @@ comment on column agent.audit_log.account_id is 'The account that it concerns.';
 comment on column agent.audit_log.audit_id is 'Grows with time; numbers of transactions that failed are missing.';
 comment on column agent.audit_log.at is 'When it was done.';
 comment on column agent.audit_log.actor is
-    'Who did it: `operator` and a role of the database, `key` and a key ID, or `system`.';
+    'Who did it: `operator` and a role of the database, `key` and a key ID, `sign-up`, or `system`.';
 comment on column agent.audit_log.action is 'Kind of the object and verb, as in `key.revoke`.';
 comment on column agent.audit_log.object is 'Identifier of the object.';
 comment on column agent.audit_log.detail is 'Further facts, never a secret.';
+
+create table agent.invitations (
+    digest         bytea        not null,
+    invitation_id  uuid         not null,
+    created_by     text         not null,
+    created_at     timestamptz  not null,
+    expires_at     timestamptz  not null,
+    used_at        timestamptz,
+    account_id     uuid,
+    constraint invitations_pkey primary key (digest),
+    constraint invitations_id_key unique (invitation_id),
+    constraint invitations_account_fkey foreign key (account_id) references agent.accounts,
+    constraint invitations_digest_check check (octet_length(digest) = 32),
+    constraint invitations_expires_check check (expires_at >= created_at),
+    constraint invitations_used_check check ((used_at is null) = (account_id is null))
+);
+comment on table agent.invitations is
+    'Invitations to create an account. The text of one is shown once and stored nowhere: only its digest is here.';
+comment on column agent.invitations.digest is 'SHA-256 of its text, which has 256 random bits.';
+comment on column agent.invitations.invitation_id is 'Its public identifier, as in agent.audit_log.';
+comment on column agent.invitations.created_by is 'Who created it, as an actor of agent.audit_log.';
+comment on column agent.invitations.created_at is 'When it was created.';
+comment on column agent.invitations.expires_at is 'It is not valid from then on.';
+comment on column agent.invitations.used_at is 'When an account was created with it; null: it is not used.';
+comment on column agent.invitations.account_id is 'The account that was created with it.';
+comment on constraint invitations_used_check on agent.invitations is 'An invitation that was used names its account.';
 
 -- Fixed identifiers, the same in every database.
 insert into agent.accounts (account_id, name, home_region)

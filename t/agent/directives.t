@@ -142,6 +142,8 @@ my @good = (
     (map { graph('AgentModel demo') . "AgentDeployment $_\n" } 'shop', '0', 'a' x 63, 'a-b_9', "shop account=$ACCOUNT", 'shop account=' . uc $ACCOUNT),
     # Two deployments of one name.
     host('AgentDeployment shop') . bare_host("AgentDeployment shop account=$ACCOUNT"),
+    (map { graph('AgentModel demo') . "AgentSignUp $_\n" } 'Off', 'on', 'Invitation'),
+    graph('AgentModel demo') . "AgentSignUp On\n<Location />\nAgentSignUp Off\n</Location>\n",
     (map { graph('AgentModel demo') . "AgentTrustUserHeader $_\n" } 'None', '192.0.2.1 2001:db8::/32', '10.0.0.0/8'),
     (map { graph('AgentModel demo') . "AgentRegion $_\n" } qw(eu us-east-1 r), 'r' x 16),
     (map { graph('AgentModel demo') . "AgentWrongRegion $_\n" } qw(403 421 307)),
@@ -274,6 +276,7 @@ my @bad = (
         map { [ "eu https://a 'https://$_'", 'URLs like https://eu.api.example.com', "'https://$_'" ] }
             '', '/', 'b/', 'b?c', 'b#c', 'u@b', 'b"c', 'b<c', 'b>c', 'b c', ':80', "b;c"),
     (map { [ bare_host($_), (split)[0], 'cannot occur within', '' ] } 'AgentRegion eu', 'AgentRegionURL eu https://a https://b', 'AgentWrongRegion 403'),
+    [ graph('AgentModel demo') . "AgentSignUp Yes\n", 'AgentSignUp', 'Off, On or Invitation', q('Yes') ],
     (map { [ graph('AgentModel demo') . "AgentTrustUserHeader $_\n", 'AgentTrustUserHeader', 'addresses or address blocks', "'$_'" ] }
         'proxy.example.com', '192.0.2.0/33', '2001:db8::/x', '192.0.2.256'),
     (map { [ graph('AgentModel demo') . "AgentTrustUserHeader $_\n", 'AgentTrustUserHeader', 'None alone', 'beside another value' ] }

@@ -80,6 +80,12 @@ subtest 'platform hosts: /ok and /info are 200' => sub {
     is platform('GET /mounted/info')->{status}, 200, 'platform hosts: AgentPrefix applies';
 };
 
+subtest 'platform hosts: what needs a key is 401 after the limiter has counted it' => sub {
+    my @answers = map { platform('GET /auth', { 'x-api-key' => 'key-0' }) } 1, 2;
+    is error_of($answers[0]), '401 invalid_key', 'platform hosts: GET /auth with another text is 401';
+    is_deeply [ map { limit_of($_) } @answers ], [ map { "auth-api 2000 $_" } 1999, 1998 ], 'platform hosts: GET /auth is counted by its rule';
+};
+
 subtest 'platform hosts: all other paths are 404 after the limiter has counted them' => sub {
     my @requests = (
         [ 'POST /runs',            'run-create 2000' ],
@@ -97,8 +103,6 @@ subtest 'platform hosts: all other paths are 404 after the limiter has counted t
         [ 'POST /threads',         'default-api 1000' ],
         [ "GET /threads/$UUID",    'default-api 1000' ],
         [ "POST /threads/$UUID/runs", 'default-api 1000' ],
-        [ 'GET /auth',             'auth-api 2000' ],
-        [ 'POST /auth',            'auth-api 2000' ],
         [ 'GET /repos',            'repos-api 100' ],
         [ 'GET /commits',          'commits-api 2000' ],
         [ 'POST /generate',        'generate-api 30' ],
@@ -129,7 +133,7 @@ subtest 'platform hosts: all other paths are 404 after the limiter has counted t
 };
 
 subtest 'platform hosts: other methods are 405 with Allow' => sub {
-    for my $path ('/ok', '/info') {
+    for my $path ('/ok', '/info', '/auth') {
         my $answer = platform("POST $path", {}, '{}');
         is error_of($answer), '405 method_not_allowed', "platform hosts: POST $path is 405";
         is $answer->{headers}{allow}, 'GET, HEAD, OPTIONS', "platform hosts: the 405 of POST $path has Allow";

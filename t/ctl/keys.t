@@ -133,6 +133,19 @@ sql("update agent.api_keys set created_at = now() - interval '2 h', expires_at =
 like output_of('key', 'list', $account), qr/^$last->{key_id}  personal    expired/m, 'key list: a key that has expired, before a sweep revokes it';
 is sql("select string_agg(distinct actor, ' ') from agent.audit_log"), 'operator operator', 'the audit log has the role that logged in';
 
+# ---- invitations ----
+{
+    my $text = output_of('invite');
+    like $text, qr/\Ainv1_[0-9A-Za-z]{43}\z/, 'invite: it prints the invitation, and nothing else';
+    is sql("select concat_ws(' ', created_by, round(extract(epoch from expires_at - created_at) / 86400), used_at) from agent.invitations
+        where digest = decode('@{[ sha256_hex($text) ]}', 'hex')"), 'operator operator 7', 'invite: the database has the digest, for a week';
+    ok index(join("\n", sql('select i::text from agent.invitations i')), substr $text, 5) < 0, 'invite: and not the text';
+    my ($record) = records('invite', '--expires', '90min');
+    is_deeply [ sort keys %{$record} ], [qw(created_at expires_at invitation invitation_id region)], 'invite --json: it prints the record';
+    isnt $record->{invitation}, $text, 'invite: each is another one';
+    refused(2, qr/--expires: expected a number with s, min, h or d/, 'invite: no time', 'invite', '--expires', 'soon');
+}
+
 # ---- output that cannot be written ----
 {
     my $errors = qx('$program' key create --database '$operator' --account $account --name full 2>&1 >/dev/full);
@@ -166,7 +179,7 @@ refused(2, qr/expected the name of a region, got EU/, 'region check: a text that
 # ---- the command line, its manual and its completion ----
 my $help = qx('$program' --help);
 my @commands = $help =~ /^usage: agentctl ([a-z ]+?) \[OPTION/mg;
-is "@commands", 'build account create account list account close key create key list key revoke key rotate region check', '--help names the commands';
+is "@commands", 'build account create account list account close key create key list key revoke key rotate region check invite', '--help names the commands';
 my $page = slurp(root() . '/mod_agent/ctl/agentctl.8');
 for my $command (@commands) {
     my @options = qx('$program' $command --help) =~ /^  --([a-z-]+)/mg;
@@ -186,7 +199,7 @@ sub completed {
     close $bash;
     return join ' ', sort grep { $_ ne '' } @lines;
 }
-is completed(''), '--help account build key region', 'completion: the first word';
+is completed(''), '--help account build invite key region', 'completion: the first word';
 is completed('ke'), 'key', 'completion: the beginning of a word';
 is completed('key', ''), 'create list revoke rotate', 'completion: the second word';
 is completed('key', 'rotate', '--'), '--database --help --json --overlap', 'completion: the options of a command';

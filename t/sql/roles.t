@@ -67,7 +67,7 @@ subtest 'a server role can write the records of a library, and read and delete t
 
 subtest 'a server role has its privileges on every table, and no others' => sub {
     # Those that it may not change, or not delete.
-    my %fewer = (accounts => 'r', region => 'r', schema_version => 'r', api_keys => 'r', deployments => 'ar', usage_events => 'ar', audit_log => 'ar');
+    my %fewer = (accounts => 'ar', region => 'r', schema_version => 'r', api_keys => 'ar', invitations => 'r', deployments => 'ar', usage_events => 'ar', audit_log => 'ar');
     my @rows = $db->session->query("select c.relname, (
             select string_agg(case a.privilege_type when 'SELECT' then 'r' when 'INSERT' then 'a' when 'UPDATE' then 'w'
                        when 'DELETE' then 'd' else a.privilege_type end, '' order by a.privilege_type)
@@ -78,7 +78,8 @@ subtest 'a server role has its privileges on every table, and no others' => sub 
         my ($table, $privileges) = @$row;
         is join('', sort split //, $privileges), $fewer{$table} // 'adrw', $table;
     }
-    is_deeply [ columns_of($AgentSQL::APP) ], [ 'api_keys.last_used_at w', 'api_keys.revoked_at w' ], 'of API keys it may change the use and the end';
+    is_deeply [ columns_of($AgentSQL::APP) ], [ 'accounts.closed_at w', 'accounts.name w', 'api_keys.expires_at w', 'api_keys.last_used_at w',
+        'api_keys.revoked_at w', 'invitations.account_id w', 'invitations.used_at w' ], 'of API keys it may change the use and the end';
     is $session->value("select count(*) from pg_class c, aclexplode(c.relacl) a where c.relnamespace = 'agent'::regnamespace
         and a.grantee not in (c.relowner, '$AgentSQL::APP'::regrole, '$AgentSQL::OPERATOR'::regrole)"), 0,
         'no other role has any';
@@ -88,7 +89,8 @@ subtest 'the role of operators has its privileges on accounts and API keys, and 
     is_deeply [ map { "@{$_}" } $db->session->query("select c.relname, string_agg(a.privilege_type, ',' order by a.privilege_type)
         from pg_class c, aclexplode(c.relacl) a where c.relnamespace = 'agent'::regnamespace and a.grantee = '$AgentSQL::OPERATOR'::regrole
         group by 1 order by 1") ],
-        [ 'accounts INSERT,SELECT', 'api_keys INSERT,SELECT', 'audit_log INSERT,SELECT', 'deployments SELECT', 'region SELECT', 'schema_version SELECT' ];
+        [ 'accounts INSERT,SELECT', 'api_keys INSERT,SELECT', 'audit_log INSERT,SELECT', 'deployments SELECT',
+          'invitations INSERT,SELECT', 'region SELECT', 'schema_version SELECT' ];
     is_deeply [ columns_of($AgentSQL::OPERATOR) ], [ 'accounts.closed_at w', 'api_keys.expires_at w', 'api_keys.revoked_at w' ];
 };
 
@@ -98,7 +100,7 @@ subtest 'the role of operators calls the functions of operators, and that of a s
         has_function_privilege('$AgentSQL::OPERATOR', p.oid, 'execute') from pg_proc p where p.pronamespace = 'agent'::regnamespace order by 1");
     is_deeply [ map { $_->[0] } grep { $_->[1] eq 'f' } @rows ], \@operator;
     is_deeply [ map { $_->[0] } grep { $_->[2] eq 't' } @rows ],
-        [ sort @operator, qw(database_region insert_api_key now record_audit render_account render_api_key render_operator render_time schema_version) ],
+        [ sort @operator, qw(add_api_key database_region end_account end_api_key insert_account insert_api_key lock_key_account now record_audit render_account render_api_key render_operator render_time replace_api_key schema_version) ],
         'beside those that they call';
     my $operator = $db->session($AgentSQL::OPERATOR);
     is $operator->value('select agent.schema_version() > 0'), 't';
@@ -157,13 +159,14 @@ subtest 'a server role can call maintain_partitions, although it owns no table' 
     $session->query('reset agent.now');
 };
 
-subtest 'a server role cannot change the schema, accounts, deployments or usage' => sub {
+subtest 'a server role cannot change the schema, whose a key is, deployments or usage' => sub {
     for my $sql (
         'create table agent.x (i integer)', 'drop table agent.threads', 'alter table agent.runs add x integer',
         'truncate agent.threads', 'drop trigger runs_final_status on agent.runs',
         'alter table agent.runs disable trigger all', 'drop function agent.now()',
-        "insert into agent.accounts (account_id, name, home_region) values (gen_random_uuid(), 'x', 'local')",
-        "update agent.accounts set closed_at = now()", "update agent.api_keys set digest = ''", 'delete from agent.api_keys',
+        "update agent.accounts set account_id = gen_random_uuid()", "update agent.accounts set home_region = 'us'", 'delete from agent.accounts',
+        "update agent.api_keys set digest = ''", "update agent.api_keys set scopes = '{admin}'", 'update agent.api_keys set account_id = account_id',
+        'delete from agent.api_keys', "update agent.invitations set expires_at = now()", 'delete from agent.invitations',
         "update agent.region set region = 'eu'", 'delete from agent.audit_log', "update agent.audit_log set actor = 'x'",
         "update agent.deployments set name = 'x'", 'delete from agent.deployments',
         'delete from agent.usage_events', "update agent.usage_events set status = 'success'",

@@ -7,31 +7,9 @@ create or replace function agent.close_account(p_account_id uuid, out code text,
 language plpgsql volatile security invoker
 set search_path = ''
 as $function$
-declare
-    v_account agent.accounts;
 begin
-    if p_account_id = '00000000-0000-0000-0000-00000000000a' then
-        code := 'account_is_built_in';
-        return;
-    end if;
-    update agent.accounts a
-       set closed_at = agent.now()
-     where a.account_id = p_account_id
-       and a.closed_at is null
-    returning a.* into v_account;
-    if found then
-        perform agent.record_audit(p_account_id, agent.render_operator(), 'account.close', p_account_id::text);
-    else
-        select a.* into v_account
-          from agent.accounts a
-         where a.account_id = p_account_id;
-        if not found then
-            code := 'account_not_found';
-            return;
-        end if;
-    end if;
-    code := 'ok';
-    body := agent.render_account(v_account);
+    select e.code, e.body into code, body
+      from agent.end_account(p_account_id, agent.render_operator()) e;
 end
 $function$;
 

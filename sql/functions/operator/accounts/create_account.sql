@@ -6,26 +6,9 @@ create or replace function agent.create_account(p_account_id uuid, p_name text, 
 language plpgsql volatile security invoker
 set search_path = ''
 as $function$
-declare
-    v_account agent.accounts;
 begin
-    insert into agent.accounts (account_id, name, home_region, created_at)
-    select p_account_id, p_name, r.region, agent.now()
-      from agent.region r
-        on conflict do nothing
-    returning * into v_account;
-    if not found then
-        code := 'account_exists';
-        return;
-    end if;
-    perform agent.record_audit(p_account_id, agent.render_operator(), 'account.create', p_account_id::text,
-                               json_build_object('name', p_name));
-    code := 'ok';
-    body := agent.render_account(v_account);
-exception
-    when check_violation or not_null_violation then
-        code := 'invalid_value';
-        body := 'The name must have from 1 to 200 characters, none of them a control character.';
+    select i.code, i.body into code, body
+      from agent.insert_account(p_account_id, p_name, agent.render_operator(), json_build_object('name', p_name)) i;
 end
 $function$;
 

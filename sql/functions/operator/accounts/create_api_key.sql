@@ -30,21 +30,8 @@ begin
     v_key.name := p_name;
     v_key.user_id := p_user_id;
     v_key.scopes := p_scopes;
-    v_key.created_at := agent.now();
-    v_key.expires_at := v_key.created_at + p_lifetime;
-    if p_deployment is not null then
-        select d.deployment_id into v_key.deployment_id
-          from agent.deployments d
-         where d.account_id = p_account_id
-           and d.name = p_deployment;
-        if not found then
-            code := 'deployment_not_found';
-            return;
-        end if;
-    end if;
-    select i.code, i.body into code, body
-      from agent.insert_api_key(v_key, agent.render_operator(), 'key.create',
-                                json_build_object('kind', p_kind, 'name', p_name, 'scopes', p_scopes)) i;
+    select a.code, a.body into code, body
+      from agent.add_api_key(v_key, p_deployment, p_lifetime, agent.render_operator()) a;
 end
 $function$;
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `agentctl invite`: invitations to create an account. */
+#ifndef AGENT_CTL_INVITE_H
+#define AGENT_CTL_INVITE_H
+
+#include "option.h"
+
+extern const ctl_option_t ctl_invite_options[];
+
+/* Returns an exit status. */
+int ctl_invite(const ctl_arguments_t *arguments);
+
+#endif

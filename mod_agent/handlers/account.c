@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* /v1/accounts, /v1/account: sign-up, and what concerns the account of the
+ * request's key. GET /.well-known/agent-addresses. */
+#include "handlers.h"
+
+#include <apr_strings.h>
+
+#include "../config/platform.h"
+#include "../core/clock.h"
+#include "../http/problem.h"
+#include "../http/request.h"
+#include "../http/response.h"
+#include "../model/account.h"
+#include "../model/schema.h"
+#include "../wait/client_address.h"
+#include "part.h"
+
+/* ---- sign-up ---- */
+
+/* Counts the request; TOO_MANY_SIGN_UPS beyond the limit of its address. */
+static apr_status_t count_sign_up(agent_call_t *call)
+{
+    apr_uint64_t address = agent_client_address_number(call->r->useragent_addr);
+    apr_time_t now = agent_clock_now();
+    apr_interval_time_t wait = agent_attempts_wait(call->child->sign_ups,
+                                                   address, now);
+
+    if (wait > 0) {
+        apr_table_setn(call->r->err_headers_out, "Retry-After",
+                       apr_ltoa(call->pool, (long)apr_time_sec(wait) + 1));
+        return agent_error_set(&call->err, AGENT_E_TOO_MANY_SIGN_UPS, NULL,
+                               NULL, call->pool);
+    }
+    agent_attempts_add(call->child->sign_ups, address, now);
+    return APR_SUCCESS;
+}
+
+/* Sets *digest, in the call's pool, to that of the invitation that AgentSignUp
+ * requires; NULL: it requires none. */
+static apr_status_t read_invitation(const char **digest, agent_call_t *call)
+{
+    const char *text = agent_field_string(call->fields, "invitation", "");
+    char *out = apr_palloc(call->pool, AGENT_DIGEST_SIZE);
+
+    *digest = NULL;
+    if (agent_config_sign_up(call->dir) == AGENT_SIGN_UP_ON) {
+        return APR_SUCCESS;
+    }
+    if (!agent_invitation_digest(out, text)) {
+        return agent_error_set(&call->err, AGENT_E_INTERNAL, NULL,
+                               "libcrypto cannot compute SHA-256", call->pool);
+    }
+    *digest = out;
+    return APR_SUCCESS;
+}
+
+static apr_status_t read_sign_up(const char **digest, agent_call_t *call)
+{
+    agent_raw_t body;
+
+    if (agent_config_sign_up(call->dir) == AGENT_SIGN_UP_OFF) {
+        return agent_error_set(&call->err, AGENT_E_SIGN_UP_OFF, NULL, NULL,
+                               call->pool);
+    }
+    return agent_request_small_body(&body, call) == APR_SUCCESS
+            && agent_schema_account(&call->fields, AGENT_ACCOUNT_SIGN_UP, body,
+                                    &call->err, call->pool)
+                == APR_SUCCESS
+            && count_sign_up(call) == APR_SUCCESS
+        ? read_invitation(digest, call)
+        : APR_EGENERAL;
+}
+
+int agent_handle_sign_up(agent_call_t *call)
+{
+    const char *invitation;
+    const char *body;
+
+    if (read_sign_up(&invitation, call) != APR_SUCCESS
+        || agent_account_sign_up(&body, call->db, call->body, invitation,
+                                 &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_json(call, HTTP_OK, body);
+}
+
+/* ---- the account of the key ---- */
+
+int agent_handle_account_get(agent_call_t *call)
+{
+    const char *body;
+
+    if (agent_account_get(&body, call->db, call->identity->account_id,
+                          &call->err, call->pool)
+        != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_json(call, HTTP_OK, body);
+}
+
+int agent_handle_account_update(agent_call_t *call)
+{
+    agent_raw_t request;
+    const char *body;
+
+    if (agent_request_small_body(&request, call) != APR_SUCCESS
+        || agent_schema_account(&call->fields, AGENT_ACCOUNT_UPDATE, request,
+                                &call->err, call->pool)
+            != APR_SUCCESS
+        || agent_account_update(&body, call->db, call->identity->key_id,
+                                request.text, &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_json(call, HTTP_OK, body);
+}
+
+/* ---- usage and the audit log ---- */
+
+static apr_status_t read_period(agent_account_period_t *period,
+                                agent_call_t *call)
+{
+    static const char *const units[] = {"day", "hour", NULL};
+
+    period->account_id = call->identity->account_id;
+    period->unit = units[0];
+    return agent_request_word(&period->unit, call, "unit", units) == APR_SUCCESS
+            && agent_request_text(&period->start, call, "start", 40)
+                == APR_SUCCESS
+            && agent_request_text(&period->end, call, "end", 40) == APR_SUCCESS
+        ? agent_request_text(&period->deployment, call, "deployment", 63)
+        : APR_EGENERAL;
+}
+
+int agent_handle_usage_get(agent_call_t *call)
+{
+    agent_account_period_t period = {0};
+    agent_page_t page = {0};
+
+    if (read_period(&period, call) != APR_SUCCESS
+        || agent_account_usage(&page, call->db, &period, &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    agent_response_set_next(call, page.next);
+    return agent_response_json(call, HTTP_OK, page.body);
+}
+
+int agent_handle_audit_list(agent_call_t *call)
+{
+    agent_account_part_t part;
+    agent_page_t page = {0};
+
+    if (agent_part_read(&part, call, "before") != APR_SUCCESS
+        || agent_part_check_number(&part, call, "before") != APR_SUCCESS
+        || agent_account_audit(&page, call->db, &part, &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    agent_response_set_next(call, page.next);
+    return agent_response_json(call, HTTP_OK, page.body);
+}
+
+int agent_handle_addresses(agent_call_t *call)
+{
+    const char *body;
+
+    if (agent_account_addresses(&body, call->db, &call->err, call->pool)
+        != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_json(call, HTTP_OK, body);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accounts; see account.h. */
+#include "account.h"
+
+#include <apr_strings.h>
+#include <openssl/crypto.h>
+
+#include "../core/uuid.h"
+
+static const agent_statement_t describe_api_key = {
+    .name = "agent_describe_api_key",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.describe_api_key($1)"};
+
+apr_status_t agent_account_describe_key(const char **body, agent_db_pool_t *db,
+                                        const char *key_id, agent_error_t **err,
+                                        apr_pool_t *pool)
+{
+    const char *params[] = {key_id};
+
+    return agent_db_pool_call(body, db, &describe_api_key, params, err, pool);
+}
+
+static const agent_statement_t get_account = {
+    .name = "agent_get_account",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.get_account($1)"};
+
+apr_status_t agent_account_get(const char **body, agent_db_pool_t *db,
+                               const char *account_id, agent_error_t **err,
+                               apr_pool_t *pool)
+{
+    const char *params[] = {account_id};
+
+    return agent_db_pool_call(body, db, &get_account, params, err, pool);
+}
+
+static const agent_statement_t update_account = {
+    .name = "agent_update_account",
+    .params = 2,
+    .sql = "select code, body from agent.update_account($1, $2)"};
+
+apr_status_t agent_account_update(const char **body, agent_db_pool_t *db,
+                                  const char *key_id, const char *request,
+                                  agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {key_id, request};
+
+    return agent_db_pool_call(body, db, &update_account, params, err, pool);
+}
+
+/* ---- new keys ---- */
+
+static apr_status_t make_key(agent_new_key_t *key, agent_error_t **err,
+                             apr_pool_t *pool)
+{
+    return agent_new_key_make(key)
+        ? APR_SUCCESS
+        : agent_error_set(err, AGENT_E_INTERNAL, NULL,
+                          "no key can be made: random bytes or SHA-256 failed",
+                          pool);
+}
+
+/* Sets *body to the record that a function has made of the key, with its text,
+ * in pool. */
+static apr_status_t show_key(const char **body, agent_new_key_t *key,
+                             const char *record, agent_error_t **err,
+                             apr_pool_t *pool)
+{
+    *body = record != NULL ? agent_new_key_show(key, record, pool) : NULL;
+    OPENSSL_cleanse(key->secret, sizeof(key->secret));
+    return *body != NULL
+        ? APR_SUCCESS
+        : agent_error_set(err, AGENT_E_INTERNAL, NULL,
+                          "a function returned another record than a key's",
+                          pool);
+}
+
+static const agent_statement_t sign_up = {
+    .name = "agent_sign_up",
+    .params = 5,
+    .sql = "select code, body from agent.sign_up($1, $2, $3, $4, $5)"};
+
+apr_status_t agent_account_sign_up(const char **body, agent_db_pool_t *db,
+                                   const char *request, const char *invitation,
+                                   agent_error_t **err, apr_pool_t *pool)
+{
+    char account_id[AGENT_UUID_SIZE];
+    agent_new_key_t key;
+    const char *record;
+    const char *params[] = {request, invitation, account_id, key.id_text,
+                            key.digest};
+
+    agent_uuid_v7(account_id);
+    return make_key(&key, err, pool) == APR_SUCCESS
+            && agent_db_pool_call(&record, db, &sign_up, params, err, pool)
+                == APR_SUCCESS
+        ? show_key(body, &key, record, err, pool)
+        : APR_EGENERAL;
+}
+
+static const agent_statement_t create_account_key = {
+    .name = "agent_create_account_key",
+    .params = 4,
+    .sql = "select code, body from agent.create_account_key($1, $2, $3, $4)"};
+
+apr_status_t agent_account_create_key(const char **body, agent_db_pool_t *db,
+                                      const char *key_id, const char *request,
+                                      agent_error_t **err, apr_pool_t *pool)
+{
+    agent_new_key_t key;
+    const char *record;
+    const char *params[] = {key_id, request, key.id_text, key.digest};
+
+    return make_key(&key, err, pool) == APR_SUCCESS
+            && agent_db_pool_call(&record, db, &create_account_key, params, err,
+                                  pool)
+                == APR_SUCCESS
+        ? show_key(body, &key, record, err, pool)
+        : APR_EGENERAL;
+}
+
+static const agent_statement_t rotate_account_key = {
+    .name = "agent_rotate_account_key",
+    .params = 5,
+    .sql = "select code, body from agent.rotate_account_key($1, $2, $3, $4, "
+           "$5)"};
+
+apr_status_t agent_account_rotate_key(const char **body, agent_db_pool_t *db,
+                                      const agent_account_keys_t *keys,
+                                      const char *request, agent_error_t **err,
+                                      apr_pool_t *pool)
+{
+    agent_new_key_t key;
+    const char *record;
+    const char *params[] = {keys->key_id, keys->old_id, request, key.id_text,
+                            key.digest};
+
+    return make_key(&key, err, pool) == APR_SUCCESS
+            && agent_db_pool_call(&record, db, &rotate_account_key, params, err,
+                                  pool)
+                == APR_SUCCESS
+        ? show_key(body, &key, record, err, pool)
+        : APR_EGENERAL;
+}
+
+static const agent_statement_t revoke_account_key = {
+    .name = "agent_revoke_account_key",
+    .params = 2,
+    .sql = "select code, body from agent.revoke_account_key($1, $2)"};
+
+apr_status_t agent_account_revoke_key(const char **body, agent_db_pool_t *db,
+                                      const agent_account_keys_t *keys,
+                                      agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {keys->key_id, keys->old_id};
+
+    return agent_db_pool_call(body, db, &revoke_account_key, params, err, pool);
+}
+
+/* ---- lists ---- */
+
+static apr_status_t read_part(agent_page_t *page, agent_db_pool_t *db,
+                              const agent_statement_t *statement,
+                              const agent_account_part_t *part,
+                              agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {part->account_id, part->after,
+                            apr_itoa(pool, part->limit)};
+
+    return agent_db_pool_call_extra(&page->body, &page->next, db, statement,
+                                    params, err, pool);
+}
+
+static const agent_statement_t list_account_keys = {
+    .name = "agent_list_account_keys",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select code, body, next from agent.list_account_keys($1, $2, $3)"};
+
+apr_status_t agent_account_keys(agent_page_t *page, agent_db_pool_t *db,
+                                const agent_account_part_t *part,
+                                agent_error_t **err, apr_pool_t *pool)
+{
+    return read_part(page, db, &list_account_keys, part, err, pool);
+}
+
+static const agent_statement_t list_audit_log = {
+    .name = "agent_list_audit_log",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select code, body, next from agent.list_audit_log($1, $2, $3)"};
+
+apr_status_t agent_account_audit(agent_page_t *page, agent_db_pool_t *db,
+                                 const agent_account_part_t *part,
+                                 agent_error_t **err, apr_pool_t *pool)
+{
+    return read_part(page, db, &list_audit_log, part, err, pool);
+}
+
+static const agent_statement_t get_usage = {
+    .name = "agent_get_usage",
+    .params = 5,
+    .is_repeatable = true,
+    .sql = "select code, body, next from agent.get_usage($1, $2, $3, $4, $5)"};
+
+apr_status_t agent_account_usage(agent_page_t *page, agent_db_pool_t *db,
+                                 const agent_account_period_t *period,
+                                 agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {period->account_id, period->unit, period->start,
+                            period->end, period->deployment};
+
+    return agent_db_pool_call_extra(&page->body, &page->next, db, &get_usage,
+                                    params, err, pool);
+}
+
+static const agent_statement_t get_addresses = {
+    .name = "agent_get_addresses",
+    .is_repeatable = true,
+    .sql = "select code, body from agent.get_addresses()"};
+
+apr_status_t agent_account_addresses(const char **body, agent_db_pool_t *db,
+                                     agent_error_t **err, apr_pool_t *pool)
+{
+    return agent_db_pool_call(body, db, &get_addresses, NULL, err, pool);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Accounts, as their customers manage them. key_id: of the request's key, whose
+ * account is changed, and which is checked again in the transaction of the
+ * change: UNKNOWN_KEY when it was revoked since it was verified. Errors of all:
+ * those of agent_db_pool_call() too.
+ */
+#ifndef AGENT_MODEL_ACCOUNT_H
+#define AGENT_MODEL_ACCOUNT_H
+
+#include "../core/new_key.h"
+#include "page.h"
+
+/* *body: whose key it is. */
+apr_status_t agent_account_describe_key(const char **body, agent_db_pool_t *db,
+                                        const char *key_id, agent_error_t **err,
+                                        apr_pool_t *pool);
+
+/* *body: the record of the account. */
+apr_status_t agent_account_get(const char **body, agent_db_pool_t *db,
+                               const char *account_id, agent_error_t **err,
+                               apr_pool_t *pool);
+
+/* Renames or closes it. Errors: ACCOUNT_BUILT_IN, INVALID. */
+apr_status_t agent_account_update(const char **body, agent_db_pool_t *db,
+                                  const char *key_id, const char *request,
+                                  agent_error_t **err, apr_pool_t *pool);
+
+/*
+ * Creates an account with its first key. request: the body. invitation: the
+ * digest of one; NULL: none is needed. *body: the record of the key, in pool,
+ * with its text and that of the account. Errors: INVITATION, INVALID.
+ */
+apr_status_t agent_account_sign_up(const char **body, agent_db_pool_t *db,
+                                   const char *request, const char *invitation,
+                                   agent_error_t **err, apr_pool_t *pool);
+
+/* *body: the record of the new key, in pool, with its text. Errors:
+ * DEPLOYMENT_NOT_FOUND, INVALID. */
+apr_status_t agent_account_create_key(const char **body, agent_db_pool_t *db,
+                                      const char *key_id, const char *request,
+                                      agent_error_t **err, apr_pool_t *pool);
+
+/* The key of a request, and the one of its account that it changes. */
+typedef struct agent_account_keys_t {
+    const char *key_id;
+    const char *old_id;
+} agent_account_keys_t;
+
+/* The same for a key that takes the place of another one of the account.
+ * Errors: KEY_NOT_FOUND, KEY_REVOKED. */
+apr_status_t agent_account_rotate_key(const char **body, agent_db_pool_t *db,
+                                      const agent_account_keys_t *keys,
+                                      const char *request, agent_error_t **err,
+                                      apr_pool_t *pool);
+
+/* *body: the record of the revoked key. Error: KEY_NOT_FOUND. */
+apr_status_t agent_account_revoke_key(const char **body, agent_db_pool_t *db,
+                                      const agent_account_keys_t *keys,
+                                      agent_error_t **err, apr_pool_t *pool);
+
+/* The part of a list that a request asks for. */
+typedef struct agent_account_part_t {
+    const char *account_id;
+    /* The last id of the page before, as text; NULL: the first page. */
+    const char *after;
+    int limit;
+} agent_account_part_t;
+
+/* The keys, and what was done with the account; page->next: the next `after`.
+ */
+apr_status_t agent_account_keys(agent_page_t *page, agent_db_pool_t *db,
+                                const agent_account_part_t *part,
+                                agent_error_t **err, apr_pool_t *pool);
+apr_status_t agent_account_audit(agent_page_t *page, agent_db_pool_t *db,
+                                 const agent_account_part_t *part,
+                                 agent_error_t **err, apr_pool_t *pool);
+
+/* The period of sums. */
+typedef struct agent_account_period_t {
+    const char *account_id;
+    /* hour or day. */
+    const char *unit;
+    /* Times as texts, and the name of a deployment; NULL: see agent.get_usage.
+     */
+    const char *start;
+    const char *end;
+    const char *deployment;
+} agent_account_period_t;
+
+/* The runs that ended in a period; page->next: the start of the next page.
+ * Error: INVALID. */
+apr_status_t agent_account_usage(agent_page_t *page, agent_db_pool_t *db,
+                                 const agent_account_period_t *period,
+                                 agent_error_t **err, apr_pool_t *pool);
+
+/* *body: the addresses of the service. */
+apr_status_t agent_account_addresses(const char **body, agent_db_pool_t *db,
+                                     agent_error_t **err, apr_pool_t *pool);
+
+#endif

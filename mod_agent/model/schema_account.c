@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The bodies of /v1/accounts and /v1/account. */
+#include "schema_private.h"
+
+/* 200 characters; the constraints of PostgreSQL count those. */
+#define NAME_BYTES 800
+/* Of an invitation, which is shorter. */
+#define INVITATION_BYTES 200
+/* Ten years. */
+#define MAX_SEC 315360000
+
+static const char *const kinds[] = {"service", "personal", "deployment", NULL};
+static const char *const scopes[] = {"read", "run", "deploy", "admin", NULL};
+
+/* A word alone would be read as no list. */
+static apr_status_t check_scopes(const agent_check_t *check, agent_raw_t value,
+                                 const agent_json_path_t *path)
+{
+    return agent_raw_kind(value) == AGENT_RAW_ARRAY
+        ? agent_check_words(check, value, path)
+        : agent_check_refuse(path, "an array of scopes");
+}
+
+static const agent_check_t sign_up_members[] = {
+    {.key = "name",
+     .required = true,
+     .check = agent_check_text,
+     .low = 1,
+     .high = NAME_BYTES},
+    {.key = "invitation", .check = agent_check_text, .high = INVITATION_BYTES},
+    {.key = NULL}};
+
+static const agent_check_t update_members[] = {
+    {.key = "name", .check = agent_check_text, .low = 1, .high = NAME_BYTES},
+    {.key = "closed", .check = agent_check_flag},
+    {.key = NULL}};
+
+static const agent_check_t key_members[] = {
+    {.key = "name",
+     .required = true,
+     .check = agent_check_text,
+     .low = 1,
+     .high = NAME_BYTES},
+    {.key = "kind", .check = agent_check_word, .words = kinds},
+    {.key = "user_id", .check = agent_check_text, .low = 1, .high = NAME_BYTES},
+    {.key = "deployment", .check = agent_check_text, .low = 1, .high = 63},
+    {.key = "scopes", .check = check_scopes, .words = scopes},
+    {.key = "expires_in_sec",
+     .check = agent_check_integer,
+     .low = 1,
+     .high = MAX_SEC},
+    {.key = NULL}};
+
+static const agent_check_t rotation_members[] = {{.key = "overlap_sec",
+                                                  .check = agent_check_integer,
+                                                  .low = 0,
+                                                  .high = MAX_SEC},
+                                                 {.key = NULL}};
+
+/* In the order of agent_account_body_t. */
+static const agent_check_t *const bodies[] = {sign_up_members, update_members,
+                                              key_members, rotation_members};
+
+apr_status_t agent_schema_account(const agent_fields_t **fields,
+                                  agent_account_body_t kind, agent_raw_t body,
+                                  agent_error_t **err, apr_pool_t *pool)
+{
+    agent_json_path_t path = {.err = err, .pool = pool};
+
+    return agent_schema_check_body(fields, bodies[kind], body, &path);
+}

@@ -1,0 +1,42 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- PATCH /v1/account: renames or closes the account of an API key. p_key_id: of the request. p_request: the body.
+-- Returns: ok with the record of the account; unknown_key: see agent.lock_actor; account_is_built_in; invalid_value.
+-- Locks:   the account.
+create or replace function agent.update_account(p_key_id text, p_request json, out code text, out body text)
+language plpgsql volatile security invoker
+set search_path = ''
+as $function$
+declare
+    v_actor   agent.api_keys := agent.lock_actor(p_key_id);
+    v_account agent.accounts;
+begin
+    if v_actor.key_id is null then
+        code := 'unknown_key';
+        return;
+    end if;
+    if (p_request ->> 'closed')::boolean and v_actor.account_id = '00000000-0000-0000-0000-00000000000a' then
+        code := 'account_is_built_in';
+        return;
+    end if;
+    update agent.accounts a
+       set name = coalesce(p_request ->> 'name', a.name)
+     where a.account_id = v_actor.account_id
+    returning a.* into v_account;
+    if p_request ->> 'name' is not null then
+        perform agent.record_audit(v_actor.account_id, agent.render_key_actor(p_key_id), 'account.rename',
+                                   v_actor.account_id::text, json_build_object('name', v_account.name));
+    end if;
+    code := 'ok';
+    body := agent.render_account(v_account);
+    if (p_request ->> 'closed')::boolean then
+        select e.code, e.body into code, body
+          from agent.end_account(v_actor.account_id, agent.render_key_actor(p_key_id)) e;
+    end if;
+exception
+    when check_violation then
+        code := 'invalid_value';
+        body := 'The name must have from 1 to 200 characters, none of them a control character.';
+end
+$function$;
+
+comment on function agent.update_account(text, json) is 'Renames or closes the account of an API key.';

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: model/schema_account.c model/schema.c model/schema_checkpoint.c */
+/* OBJECTS: model/field.c model/check.c core/ */
+/* Schemas of the bodies of platform hosts. */
+#include "check.h"
+
+#include <string.h>
+
+#include "../../mod_agent/core/json.h"
+#include "../../mod_agent/model/schema.h"
+
+/* The detail of the error; NULL if the body is accepted. */
+static const char *check(agent_account_body_t kind, const char *text,
+                         apr_pool_t *pool)
+{
+    agent_error_t *err = NULL;
+    const agent_fields_t *fields;
+
+    assert_int_equal(agent_json_scan_request(text, strlen(text), &err, pool),
+                     APR_SUCCESS);
+    if (agent_schema_account(&fields, kind, agent_raw_read(text), &err, pool)
+        == APR_SUCCESS) {
+        return NULL;
+    }
+    assert_int_equal(err->id, AGENT_E_INVALID);
+    return err->detail;
+}
+
+static void a_sign_up_needs_a_name(void **state)
+{
+    assert_null(check(AGENT_ACCOUNT_SIGN_UP,
+                      "{\"name\":\"a\",\"invitation\":\"\"}", *state));
+    assert_string_equal(check(AGENT_ACCOUNT_SIGN_UP, "{}", *state),
+                        "/name: expected a value: it is required.");
+    assert_string_equal(check(AGENT_ACCOUNT_SIGN_UP, "{\"name\":\"\"}", *state),
+                        "/name: expected a string of 1 to 800 bytes.");
+}
+
+static void an_account_is_renamed_or_closed(void **state)
+{
+    assert_null(check(AGENT_ACCOUNT_UPDATE, "{}", *state));
+    assert_null(
+        check(AGENT_ACCOUNT_UPDATE, "{\"name\":null,\"closed\":true}", *state));
+    assert_string_equal(check(AGENT_ACCOUNT_UPDATE, "{\"closed\":1}", *state),
+                        "/closed: expected true or false.");
+}
+
+static void the_scopes_of_a_key_are_a_list(void **state)
+{
+    assert_null(check(AGENT_ACCOUNT_KEY,
+                      "{\"name\":\"a\",\"scopes\":[\"read\",\"admin\"]}",
+                      *state));
+    assert_string_equal(check(AGENT_ACCOUNT_KEY,
+                              "{\"name\":\"a\",\"scopes\":\"read\"}", *state),
+                        "/scopes: expected an array of scopes.");
+    assert_non_null(check(AGENT_ACCOUNT_KEY,
+                          "{\"name\":\"a\",\"scopes\":[\"all\"]}", *state));
+}
+
+static void times_are_seconds_up_to_ten_years(void **state)
+{
+    assert_null(check(AGENT_ACCOUNT_KEY,
+                      "{\"name\":\"a\",\"expires_in_sec\":315360000}", *state));
+    assert_non_null(check(AGENT_ACCOUNT_KEY,
+                          "{\"name\":\"a\",\"expires_in_sec\":315360001}",
+                          *state));
+    assert_non_null(check(AGENT_ACCOUNT_KEY,
+                          "{\"name\":\"a\",\"expires_in_sec\":0}", *state));
+    assert_null(check(AGENT_ACCOUNT_ROTATION, "{\"overlap_sec\":0}", *state));
+    assert_non_null(
+        check(AGENT_ACCOUNT_ROTATION, "{\"overlap_sec\":0.5}", *state));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_sign_up_needs_a_name),
+        CHECK_TEST(an_account_is_renamed_or_closed),
+        CHECK_TEST(the_scopes_of_a_key_are_a_list),
+        CHECK_TEST(times_are_seconds_up_to_ten_years)};
+
+    return CHECK_RUN(tests);
+}
