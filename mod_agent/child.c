@@ -123,12 +123,13 @@ static apr_status_t start_database(agent_child_t *child, server_rec *server,
 }
 
 /* A server without graphs may have no database. With one it serves what other
- * hosts execute. */
-static bool serves_runs(const agent_child_t *child)
+ * hosts execute, and exports of accounts. */
+static bool has_waiters(const agent_child_t *child)
 {
     return child->config->graphs->nelts > 0
         || (child->db != NULL
-            && agent_conftree_contains("SetHandler", "agent"));
+            && (agent_conftree_contains("SetHandler", "agent")
+                || agent_conftree_contains("SetHandler", "agent-platform")));
 }
 
 static apr_status_t start(agent_child_t *child, server_rec *server,
@@ -157,7 +158,7 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
         rv = agent_auth_create(&child->auth, child->db,
                                agent_region_own(config), pool);
     }
-    return rv == APR_SUCCESS && serves_runs(child)
+    return rv == APR_SUCCESS && has_waiters(child)
         ? start_waiters(child, server, pool)
         : rv;
 }
@@ -206,7 +207,7 @@ agent_child_t *agent_child_start(server_rec *server, apr_pool_t *pool)
                                        "answers 503");
         return NULL;
     }
-    if (serves_runs(child)) {
+    if (has_waiters(child)) {
         check_database(child, server, pool);
     }
     return child;

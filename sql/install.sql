@@ -186,11 +186,13 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/base/read_words.sql
 
 \ir functions/internal/accounts/add_api_key.sql
+\ir functions/internal/accounts/compose_export.sql
 \ir functions/internal/accounts/end_account.sql
 \ir functions/internal/accounts/end_api_key.sql
 \ir functions/internal/accounts/expire_api_keys.sql
 \ir functions/internal/accounts/insert_account.sql
 \ir functions/internal/accounts/insert_api_key.sql
+\ir functions/internal/accounts/list_exported_tables.sql
 \ir functions/internal/accounts/lock_actor.sql
 \ir functions/internal/accounts/lock_key_account.sql
 \ir functions/internal/accounts/record_audit.sql
@@ -336,8 +338,10 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/base/retire_node.sql
 \ir functions/api/base/schema_version.sql
 
+\ir functions/api/accounts/begin_export.sql
 \ir functions/api/accounts/create_account_key.sql
 \ir functions/api/accounts/describe_api_key.sql
+\ir functions/api/accounts/export_account.sql
 \ir functions/api/accounts/find_api_key.sql
 \ir functions/api/accounts/get_account.sql
 \ir functions/api/accounts/get_addresses.sql

@@ -12,6 +12,7 @@
 #include "../http/response.h"
 #include "../model/account.h"
 #include "../model/schema.h"
+#include "../stream/export.h"
 #include "../wait/client_address.h"
 #include "part.h"
 
@@ -114,6 +115,17 @@ int agent_handle_account_update(agent_call_t *call)
         return agent_problem_send(call);
     }
     return agent_response_json(call, HTTP_OK, body);
+}
+
+/* HEAD sends no rows: nothing is recorded. */
+int agent_handle_account_export(agent_call_t *call)
+{
+    return call->r->header_only
+            || agent_account_begin_export(call->db, call->identity->key_id,
+                                          &call->err, call->pool)
+                == APR_SUCCESS
+        ? agent_export_respond(call)
+        : agent_problem_send(call);
 }
 
 /* ---- usage and the audit log ---- */

@@ -200,6 +200,34 @@ apr_status_t agent_account_audit(agent_page_t *page, agent_db_pool_t *db,
     return read_part(page, db, &list_audit_log, part, err, pool);
 }
 
+static const agent_statement_t begin_export = {
+    .name = "agent_begin_export",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.begin_export($1)"};
+
+apr_status_t agent_account_begin_export(agent_db_pool_t *db, const char *key_id,
+                                        agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {key_id};
+    const char *body;
+
+    return agent_db_pool_call(&body, db, &begin_export, params, err, pool);
+}
+
+static const agent_statement_t export_account = {
+    .name = "agent_export_account",
+    .params = 3,
+    .is_repeatable = true,
+    .sql = "select code, body, next from agent.export_account($1, $2, $3)"};
+
+apr_status_t agent_account_export(agent_page_t *page, agent_db_pool_t *db,
+                                  const agent_account_part_t *part,
+                                  agent_error_t **err, apr_pool_t *pool)
+{
+    return read_part(page, db, &export_account, part, err, pool);
+}
+
 static const agent_statement_t get_usage = {
     .name = "agent_get_usage",
     .params = 5,

@@ -76,6 +76,16 @@ apr_status_t agent_account_audit(agent_page_t *page, agent_db_pool_t *db,
                                  const agent_account_part_t *part,
                                  agent_error_t **err, apr_pool_t *pool);
 
+/* Records that the account is exported, before its first part. */
+apr_status_t agent_account_begin_export(agent_db_pool_t *db, const char *key_id,
+                                        agent_error_t **err, apr_pool_t *pool);
+
+/* The rows of the account, as lines of JSON: page->next: the next `after`, a
+ * cursor. limit: the bytes of a part, which has one row more at most. */
+apr_status_t agent_account_export(agent_page_t *page, agent_db_pool_t *db,
+                                  const agent_account_part_t *part,
+                                  agent_error_t **err, apr_pool_t *pool);
+
 /* The period of sums. */
 typedef struct agent_account_period_t {
     const char *account_id;

@@ -1,0 +1,60 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The query of agent.export_account for the rows of a table after a key, of the deployment or the account $1. p_keys:
+-- as in agent.list_exported_tables. p_after: the key as texts; null: from the first row on.
+-- Returns: SQL with two columns: the line of a row, and its key as texts.
+-- Locks:   none.
+create or replace function agent.compose_export(
+    p_name text,
+    p_keys text[],
+    p_is_of_deployment boolean,
+    p_after text[]
+) returns text
+language plpgsql immutable security invoker
+set search_path = ''
+as $function$
+declare
+    v_columns text := (select string_agg(format('t.%I', k.key), ', ' order by k.pos)
+                         from unnest(p_keys) with ordinality k (key, pos));
+    v_texts   text := (select string_agg(format('t.%I::text', k.key), ', ' order by k.pos)
+                         from unnest(p_keys) with ordinality k (key, pos));
+    v_after   text := (select string_agg(quote_literal(a.value), ', ' order by a.pos)
+                         from unnest(p_after) with ordinality a (value, pos));
+    v_row     text := case p_name
+                          when 'accounts' then 'agent.render_account(t)'
+                          -- Without its digest.
+                          when 'api_keys' then 'agent.render_api_key(t, (select r.region from agent.region r))'
+                          else 'pg_catalog.row_to_json(t)'
+                      end;
+begin
+    return format(
+        -- Line ends of a member of type json are white space: in a string they are escaped.
+        $$select pg_catalog.translate(pg_catalog.json_build_object('table', %L, 'row', %s)::text, E'\n\r', '  ')
+                 || E'\n',
+                 array[%s]
+            from %s t
+           where %s%s
+           order by %s$$,
+        p_name, v_row, v_texts,
+        -- The runs of a thread have an index, those of a deployment none.
+        case when p_name = 'runs' then format(
+            $$agent.threads h cross join lateral (
+                  select r.* from agent.runs r
+                   where r.thread_id = h.thread_id
+                     and r.deployment_id = h.deployment_id
+                     and r.thread_seq > %s
+                   order by r.thread_seq)$$,
+            case when p_after is null then '-1'
+                 else format('case when h.thread_id = %L then %L::bigint else -1 end', p_after[1], p_after[2]) end)
+             else format('agent.%I', p_name) end,
+        case when p_name = 'runs' then 'h.deployment_id = $1'
+             when p_is_of_deployment then 't.deployment_id = $1'
+             else 't.account_id = $1' end,
+        case when p_after is null then ''
+             when p_name = 'runs' then format(' and h.thread_id >= %L', p_after[1])
+             else format(' and (%s) > (%s)', v_columns, v_after) end,
+        case when p_name = 'runs' then 'h.thread_id, t.thread_seq' else v_columns end);
+end
+$function$;
+
+comment on function agent.compose_export(text, text[], boolean, text[]) is
+    'The query of agent.export_account for the rows of a table.';
