@@ -37,6 +37,7 @@
 
 #include "config/capacity.h"
 #include "config/dbd.h"
+#include "config/limit.h"
 #include "config/region.h"
 #include "pools.h"
 #include "private.h"
@@ -360,6 +361,7 @@ static void fill_supervisor(daemon_t *daemon,
     supervisor->node_name = agent_config_node(config, daemon->pconf);
     set_user(supervisor);
     supervisor->drain_timeout = agent_config_drain_timeout(config);
+    supervisor->limits = agent_account_limits_print(config, daemon->pconf);
     supervisor->event_retention_days = agent_config_retention_days(config);
     supervisor->lease_sec = AGENT_SUPERVISOR_LEASE_SEC;
     fill_webhooks(&supervisor->webhooks, config, daemon->pconf);

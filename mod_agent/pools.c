@@ -11,6 +11,8 @@
 
 #include "applications.h"
 #include "config/graph.h"
+#include "config/limit.h"
+#include "core/deployment.h"
 #include "db/conninfo.h"
 #include "private.h"
 #include "supervisor/process/cgroup.h"
@@ -147,6 +149,10 @@ static apr_status_t fill_pool(agent_pool_config_t *runners,
 
     *problem = NULL;
     runners->deployment = key->deployment;
+    runners->has_limit = agent_account_limit_get(
+                             config, AGENT_LIMIT_RUNNING_RUNS,
+                             agent_deployment_account(key->deployment))
+        >= 0;
     runners->name = key->deployment;
     runners->graph_ids = agent_graph_list_of_pool(config, key, pool);
     while (runners->graph_ids[runners->graph_count] != NULL) {

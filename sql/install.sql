@@ -95,6 +95,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/accounts/render_api_key.sql
 \ir functions/inline/accounts/render_audit.sql
 \ir functions/inline/accounts/render_key_actor.sql
+\ir functions/inline/accounts/render_limit.sql
 \ir functions/inline/accounts/render_operator.sql
 
 \ir functions/inline/values/append_values.sql
@@ -186,15 +187,26 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/base/read_words.sql
 
 \ir functions/internal/accounts/add_api_key.sql
+\ir functions/internal/accounts/add_to_count.sql
+\ir functions/internal/accounts/begin_count.sql
+\ir functions/internal/accounts/check_key_limit.sql
+\ir functions/internal/accounts/check_new_runs.sql
 \ir functions/internal/accounts/compose_export.sql
+\ir functions/internal/accounts/count_ended_runs.sql
+\ir functions/internal/accounts/count_new_run.sql
+\ir functions/internal/accounts/count_runs.sql
+\ir functions/internal/accounts/count_started_runs.sql
 \ir functions/internal/accounts/end_account.sql
 \ir functions/internal/accounts/end_api_key.sql
 \ir functions/internal/accounts/expire_api_keys.sql
+\ir functions/internal/accounts/find_free_runs.sql
+\ir functions/internal/accounts/find_limit.sql
 \ir functions/internal/accounts/insert_account.sql
 \ir functions/internal/accounts/insert_api_key.sql
 \ir functions/internal/accounts/list_exported_tables.sql
 \ir functions/internal/accounts/lock_actor.sql
 \ir functions/internal/accounts/lock_key_account.sql
+\ir functions/internal/accounts/read_count.sql
 \ir functions/internal/accounts/record_audit.sql
 \ir functions/internal/accounts/refuse_region_change.sql
 \ir functions/internal/accounts/replace_api_key.sql
@@ -265,6 +277,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/runs/apply_cancels.sql
 \ir functions/internal/runs/compose_feedback.sql
 \ir functions/internal/runs/compose_result.sql
+\ir functions/internal/runs/check_new_run.sql
 \ir functions/internal/runs/enqueue_run.sql
 \ir functions/internal/runs/enqueue_stateless_run.sql
 \ir functions/internal/runs/finalize_runs.sql
@@ -414,6 +427,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/workers/register_worker.sql
 \ir functions/worker/workers/renew_worker.sql
 \ir functions/worker/workers/save_graphs.sql
+\ir functions/worker/workers/set_limits.sql
 \ir functions/worker/workers/sweep_workers.sql
 
 \ir functions/worker/leases/check_leases.sql

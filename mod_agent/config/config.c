@@ -14,6 +14,7 @@
 #include "../private.h"
 #include "effect.h"
 #include "graph.h"
+#include "limit.h"
 #include "region.h"
 
 #define DEFAULT_MAX_BODY (4 * 1024 * 1024)
@@ -42,6 +43,7 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     config->webhook_egress = agent_egress_make(pool);
     config->webhook_secrets = apr_array_make(pool, 1,
                                              sizeof(agent_webhook_secret_t));
+    config->limits = apr_array_make(pool, 2, sizeof(agent_account_limit_t));
     config->host_directives = apr_array_make(pool, 4,
                                              sizeof(agent_host_directive_t));
     return config;

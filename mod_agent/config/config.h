@@ -35,13 +35,13 @@ typedef struct agent_server_config_t {
     apr_interval_time_t query_timeout;
     apr_interval_time_t connect_timeout;
     apr_interval_time_t drain_timeout;
-    /* Graphs of all hosts: agent_graph_t *, see graph.h. */
-    apr_array_header_t *graphs;
+    apr_array_header_t *graphs; /* of all hosts, see graph.h */
     int webhooks;
     apr_interval_time_t webhook_timeout;
     agent_egress_t *webhook_egress;
     /* Secrets of all hosts: agent_webhook_secret_t. */
     apr_array_header_t *webhook_secrets;
+    apr_array_header_t *limits; /* of agent_account_limit_t, see limit.h */
     /* Directives of all hosts: agent_host_directive_t, see effect.h. */
     apr_array_header_t *host_directives;
 } agent_server_config_t;

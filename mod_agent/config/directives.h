@@ -77,6 +77,10 @@ const char *agent_directive_store_ttl(cmd_parms *cmd, void *dir,
                                       const char *arg);
 const char *agent_directive_headers(cmd_parms *cmd, void *dir, const char *arg);
 
+/* directives_limit.c: the limits of accounts. */
+const char *agent_directive_limit(cmd_parms *cmd, void *dir, const char *name,
+                                  const char *value, const char *account);
+
 /* directives_webhook.c: the directives of webhooks that need a check of their
  * own. */
 const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,

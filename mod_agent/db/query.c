@@ -11,6 +11,7 @@
 #include <apr_general.h>
 #include <apr_strings.h>
 
+#include "../core/limit.h"
 #include "connection.h"
 
 /* The client waits longer than the server's statement_timeout, so that the
@@ -391,6 +392,9 @@ static apr_status_t fail_code(const char *code, const char *detail,
 {
     agent_error_id_t id = agent_error_from_code(code ? code : "");
 
+    if (id == AGENT_E_LIMIT) {
+        return agent_limit_refuse_text(err, detail, pool);
+    }
     return agent_error_set(err, id, detail,
                            id != AGENT_E_INTERNAL ? NULL
                                : code != NULL     ? code

@@ -349,13 +349,22 @@ apr_status_t agent_creation_make(const char **body, agent_call_t *call)
     return make(body, call, NULL);
 }
 
+apr_status_t agent_creation_check_room(agent_call_t *call, bool is_stream)
+{
+    const agent_parking_t parking = {.registry = call->child->waiters,
+                                     .deployment_id = call->ref.deployment_id,
+                                     .account = agent_requester_account(call),
+                                     .is_stream = is_stream};
+
+    return agent_park_check(call->r, &parking, &call->err);
+}
+
 apr_status_t agent_creation_make_awaited(agent_call_t *call, const char *suffix)
 {
+    bool is_stream = strcmp(suffix, "/stream") == 0;
     const char *body;
 
-    return agent_park_check(call->r, call->child->waiters,
-                            call->ref.deployment_id, &call->err)
-            == APR_SUCCESS
+    return agent_creation_check_room(call, is_stream) == APR_SUCCESS
         ? make(&body, call, suffix)
         : APR_EGENERAL;
 }

@@ -15,7 +15,6 @@
 #include "../stream/large_values.h"
 #include "../stream/page.h"
 #include "../stream/update.h"
-#include "../wait/park.h"
 #include "creation.h"
 
 /* `"select":[..]` of the query string; "" without one. The words are those of
@@ -188,9 +187,7 @@ static apr_status_t update_state(agent_call_t *call)
     const char *changed;
     agent_raw_t value;
 
-    if (agent_park_check(call->r, call->child->waiters, call->ref.deployment_id,
-                         &call->err)
-            != APR_SUCCESS
+    if (agent_creation_check_room(call, false) != APR_SUCCESS
         || agent_creation_read_headers(&headers, call) != APR_SUCCESS
         || agent_request_body(&value, call) != APR_SUCCESS
         || agent_schema_state(value, call->ref.thread_id, &call->err,

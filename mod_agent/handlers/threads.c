@@ -19,7 +19,6 @@
 #include "../stream/thread_copy.h"
 #include "../stream/thread_stream.h"
 #include "../stream/update.h"
-#include "../wait/park.h"
 #include "creation.h"
 
 /* The client's id in lower case, or a new one. */
@@ -56,9 +55,7 @@ static int create_with_state(agent_call_t *call)
     const char *changed;
 
     call->ref.run_id = agent_creation_new_id(call);
-    if (agent_park_check(call->r, call->child->waiters, call->ref.deployment_id,
-                         &call->err)
-            != APR_SUCCESS
+    if (agent_creation_check_room(call, false) != APR_SUCCESS
         || agent_creation_read_headers(&headers, call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }

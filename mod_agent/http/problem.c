@@ -79,9 +79,13 @@ void agent_problem_log(const agent_call_t *call)
     log_error(call->r, call->child, call->err);
 }
 
-static void set_retry(request_rec *r, int status)
+/* Runs and requests of an account take longer than a second to end. */
+static void set_retry(request_rec *r, const agent_error_t *err)
 {
-    if (status == HTTP_SERVICE_UNAVAILABLE) {
+    if (err->id == AGENT_E_LIMIT) {
+        apr_table_setn(r->err_headers_out, "Retry-After", "5");
+    }
+    else if (err->http == HTTP_SERVICE_UNAVAILABLE) {
         apr_table_setn(r->err_headers_out, "Retry-After", "1");
     }
 }
@@ -102,7 +106,7 @@ int agent_problem_send(agent_call_t *call)
     if (call->is_answered) {
         return OK;
     }
-    set_retry(call->r, err->http);
+    set_retry(call->r, err);
     return agent_response_json(call, err->http,
                                agent_problem_body(err, call->pool));
 }
@@ -111,7 +115,7 @@ int agent_problem_refuse(request_rec *r, const agent_child_t *child,
                          const agent_error_t *err)
 {
     log_error(r, child, err);
-    set_retry(r, err->http);
+    set_retry(r, err);
     apr_pool_userdata_setn(err, REFUSED, NULL, r->pool);
     return err->http;
 }

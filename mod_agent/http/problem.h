@@ -7,8 +7,8 @@
 
 /*
  * Logs call->err (5xx at level error with its cause, others at info) and sends
- * it as {"detail", "code", ...} with its status; 503 has Retry-After. Returns
- * what the handler returns to httpd.
+ * it as {"detail", "code", ...} with its status; 503 and a limit have
+ * Retry-After. Returns what the handler returns to httpd.
  */
 int agent_problem_send(agent_call_t *call) __attribute__((warn_unused_result));
 

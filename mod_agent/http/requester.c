@@ -6,6 +6,8 @@
 
 #include <apr_strings.h>
 
+#include "../config/limit.h"
+#include "../core/deployment.h"
 #include "../core/json.h"
 #include "../core/scan.h"
 #include "request.h"
@@ -60,4 +62,20 @@ const char *agent_requester_print(const agent_call_t *call, const char *user)
                       ",\"is_authenticated\":true,\"permissions\":", scopes,
                       "}", NULL)
         : NULL;
+}
+
+agent_waiter_account_t agent_requester_account(const agent_call_t *call)
+{
+    const agent_server_config_t *config = call->child->config;
+    const char *id = agent_deployment_account(
+        agent_config_deployment(call->dir));
+    agent_waiter_account_t account = {
+        .waiting = agent_account_limit_get(config, AGENT_LIMIT_WAITING_REQUESTS,
+                                           id),
+        .streams = agent_account_limit_get(config, AGENT_LIMIT_STREAMS, id)};
+
+    if (account.waiting >= 0 || account.streams >= 0) {
+        account.id = id != NULL ? id : AGENT_ACCOUNT_ID;
+    }
+    return account;
 }

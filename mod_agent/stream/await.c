@@ -7,6 +7,7 @@
 #include "../core/json.h"
 #include "../http/body.h"
 #include "../http/problem.h"
+#include "../http/requester.h"
 #include "../http/response.h"
 #include "../model/run.h"
 #include "../wait/park.h"
@@ -205,6 +206,7 @@ static int start(agent_call_t *call, bool sends_values, bool cancels)
     const agent_parking_t parking = {.registry = call->child->waiters,
                                      .key = call->ref.run_id,
                                      .deployment_id = call->ref.deployment_id,
+                                     .account = agent_requester_account(call),
                                      .take_turn = take_turn,
                                      .baton = await};
     int result;

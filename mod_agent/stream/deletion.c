@@ -7,6 +7,7 @@
 #include "../core/wake.h"
 #include "../http/body.h"
 #include "../http/problem.h"
+#include "../http/requester.h"
 #include "../http/response.h"
 #include "../model/assistant.h"
 #include "../model/run.h"
@@ -203,6 +204,7 @@ static int delete_all(deletion_t *deletion, const char *key)
     agent_parking_t parking = {.registry = call->child->waiters,
                                .key = key,
                                .deployment_id = call->ref.deployment_id,
+                               .account = agent_requester_account(call),
                                .take_turn = take_turn,
                                .baton = deletion};
     apr_status_t rv = deletion->delete_piece(deletion, call->db, call->pool);

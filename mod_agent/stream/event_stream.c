@@ -13,6 +13,7 @@
 
 #include "../http/body.h"
 #include "../http/problem.h"
+#include "../http/requester.h"
 #include "../http/response.h"
 #include "../model/values.h"
 #include "../wait/park.h"
@@ -254,6 +255,7 @@ int agent_event_stream_run(agent_event_stream_t *stream)
     const agent_parking_t parking = {.registry = call->child->waiters,
                                      .key = stream->key,
                                      .deployment_id = call->ref.deployment_id,
+                                     .account = agent_requester_account(call),
                                      .is_stream = true,
                                      .take_turn = take_turn,
                                      .baton = stream};

@@ -13,6 +13,7 @@
 
 #include "../core/uuid.h"
 #include "../http/problem.h"
+#include "../http/requester.h"
 #include "../http/response.h"
 #include "../model/values.h"
 #include "../wait/output.h"
@@ -223,6 +224,7 @@ int agent_large_values_respond(agent_call_t *call, const char *body,
 {
     agent_parking_t parking = {.registry = call->child->waiters,
                                .deployment_id = call->ref.deployment_id,
+                               .account = agent_requester_account(call),
                                .take_turn = take_turn};
     agent_large_values_t *values;
     char key[AGENT_UUID_SIZE];

@@ -13,6 +13,7 @@
 
 #include "../http/body.h"
 #include "../http/problem.h"
+#include "../http/requester.h"
 #include "../http/response.h"
 #include "../wait/park.h"
 #include "large_values.h"
@@ -121,6 +122,7 @@ static int read_in_turns(agent_call_t *call,
     const agent_parking_t parking = {.registry = call->child->waiters,
                                      .key = call->ref.deployment_id,
                                      .deployment_id = call->ref.deployment_id,
+                                     .account = agent_requester_account(call),
                                      .take_turn = take_turn,
                                      .baton = reading};
     int result;

@@ -8,6 +8,7 @@
 #include "../core/uuid.h"
 #include "../http/body.h"
 #include "../http/problem.h"
+#include "../http/requester.h"
 #include "../http/response.h"
 #include "../model/thread.h"
 #include "../wait/park.h"
@@ -110,6 +111,7 @@ int agent_thread_copy_respond(agent_call_t *call)
     copy_t *copy = apr_pcalloc(call->pool, sizeof(*copy));
     agent_parking_t parking = {.registry = call->child->waiters,
                                .deployment_id = call->ref.deployment_id,
+                               .account = agent_requester_account(call),
                                .take_turn = take_turn,
                                .baton = copy};
     int result;

@@ -8,6 +8,7 @@
 #include "../core/wake.h"
 #include "../http/body.h"
 #include "../http/problem.h"
+#include "../http/requester.h"
 #include "../http/response.h"
 #include "../model/state.h"
 #include "../wait/park.h"
@@ -133,6 +134,7 @@ int agent_update_await(agent_call_t *call)
     const agent_parking_t parking = {.registry = call->child->waiters,
                                      .key = call->ref.run_id,
                                      .deployment_id = call->ref.deployment_id,
+                                     .account = agent_requester_account(call),
                                      .timeout = timeout,
                                      .take_turn = take_turn,
                                      .baton = update};

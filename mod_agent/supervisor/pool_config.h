@@ -7,6 +7,7 @@
 #ifndef AGENT_SUPERVISOR_POOL_CONFIG_H
 #define AGENT_SUPERVISOR_POOL_CONFIG_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include <apr_time.h>
@@ -32,6 +33,8 @@ typedef struct agent_pool_config_t {
     const char *name;
     /* The deployment (core/deployment.h), and the names of the graphs. */
     const char *deployment;
+    /* The account of the deployment has a limit of runs that execute. */
+    bool has_limit;
     const char *const *graph_ids;
     int graph_count;
     /* JSON text: the `graphs` object of the protocol's hello. It has the keys

@@ -99,6 +99,9 @@ typedef struct agent_supervisor_config_t {
     /* Lease of the worker in the database; AGENT_SUPERVISOR_LEASE_SEC, except
      * in tests. */
     int lease_sec;
+    /* JSON text: the limits of accounts, as agent.set_limits has them; NULL:
+     * none. */
+    const char *limits;
     /* Days for which events, and webhooks that were given up, are kept; 0: for
      * ever. */
     int event_retention_days;

@@ -18,6 +18,16 @@ typedef struct agent_waiter_threads_t {
     void *baton;
 } agent_waiter_threads_t;
 
+/* The limits of the account of a request (AgentLimit), on what it has in a
+ * child; -1: none. */
+typedef struct agent_waiter_account_t {
+    /* NULL: an account without limits, which is not counted. Borrowed. */
+    const char *id;
+    /* Waiters that are not streams, and those that are. */
+    apr_int64_t waiting;
+    apr_int64_t streams;
+} agent_waiter_account_t;
+
 typedef struct agent_waiter_limits_t {
     /* Waiters without a thread, and waiters that block one; half of each is
      * guaranteed to the deployments, in equal parts. */

@@ -163,15 +163,17 @@ agent_park_t *agent_park_find_usable(const request_rec *r)
 }
 
 apr_status_t agent_park_check(const request_rec *r,
-                              agent_waiter_registry_t *registry,
-                              const char *deployment_id, agent_error_t **err)
+                              const agent_parking_t *parking,
+                              agent_error_t **err)
 {
     const agent_waiter_params_t params = {
-        .deployment_id = deployment_id,
+        .deployment_id = parking->deployment_id,
+        .account = parking->account,
+        .is_stream = parking->is_stream,
         .address = agent_client_address_number(r->useragent_addr),
         .parked = agent_park_find_usable(r) != NULL};
 
-    return agent_waiter_check(registry, &params, err, r->pool);
+    return agent_waiter_check(parking->registry, &params, err, r->pool);
 }
 
 apr_status_t agent_park(int *result, request_rec *r,
@@ -181,6 +183,7 @@ apr_status_t agent_park(int *result, request_rec *r,
     const agent_waiter_params_t params = {
         .key = parking->key,
         .deployment_id = parking->deployment_id,
+        .account = parking->account,
         .address = agent_client_address_number(r->useragent_addr),
         .client_fd = r->connection->master == NULL
             ? agent_park_descriptor(r->connection)

@@ -28,10 +28,11 @@ apr_status_t agent_park_start(bool enabled, int threads, apr_pool_t *pool);
 /* ---- waiting for a run or thread ---- */
 
 /* Whether the request could wait now; otherwise err says why not. For handlers
- * that are about to create the run to wait for. */
+ * that are about to create the run to wait for. parking: key, take_turn and
+ * baton are not read. */
 apr_status_t agent_park_check(const request_rec *r,
-                              agent_waiter_registry_t *registry,
-                              const char *deployment_id, agent_error_t **err);
+                              const agent_parking_t *parking,
+                              agent_error_t **err);
 
 /*
  * Takes turns until one is DONE, the first at once with QUERY. *result is the

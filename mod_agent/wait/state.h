@@ -74,6 +74,7 @@ typedef struct agent_waiter_table_t {
     apr_uint64_t last_serial;
     agent_slot_shares_t parked;
     agent_slot_shares_t blocked;
+    apr_hash_t *accounts; /* id -> counts of table.c; of those with limits */
     agent_client_addresses_t parked_addresses;
     agent_client_addresses_t blocked_addresses;
     int parked_per_address; /* 0 = unlimited */

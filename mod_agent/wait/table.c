@@ -2,6 +2,14 @@
 /* Waiters by key, by epoll serial and by heartbeat, and their limits. */
 #include "table.h"
 
+#include <apr_strings.h>
+
+/* The waiters of an account. */
+typedef struct account_waiters_t {
+    int waiting;
+    int streams;
+} account_waiters_t;
+
 void agent_waiter_table_init(agent_waiter_table_t *table,
                              const agent_waiter_limits_t *limits,
                              apr_pool_t *tables)
@@ -14,6 +22,7 @@ void agent_waiter_table_init(agent_waiter_table_t *table,
                            tables);
     agent_slot_shares_init(&table->blocked, limits->blocked,
                            limits->deployments, tables);
+    table->accounts = apr_hash_make(tables);
     table->parked_per_address = limits->parked_per_address;
     table->blocked_per_address = limits->blocked_per_address;
     agent_client_addresses_init(&table->parked_addresses, tables);
@@ -32,10 +41,51 @@ static bool is_address_full(const agent_waiter_table_t *table, bool parked,
         && agent_client_addresses_count(addresses, address) >= most;
 }
 
+static bool is_account_full(const agent_waiter_table_t *table,
+                            const agent_waiter_params_t *params)
+{
+    const agent_waiter_account_t *account = &params->account;
+    apr_int64_t most = params->is_stream ? account->streams : account->waiting;
+    const account_waiters_t *held = account->id != NULL
+        ? apr_hash_get(table->accounts, account->id, APR_HASH_KEY_STRING)
+        : NULL;
+    int count = 0;
+
+    if (held != NULL) {
+        count = params->is_stream ? held->streams : held->waiting;
+    }
+    return account->id != NULL && most >= 0 && count >= most;
+}
+
+/* An account keeps its entry: accounts with limits are few. */
+static void count_account(agent_waiter_table_t *table,
+                          const agent_waiter_params_t *params, int change)
+{
+    const char *id = params->account.id;
+    account_waiters_t *held;
+
+    if (id == NULL) {
+        return;
+    }
+    held = apr_hash_get(table->accounts, id, APR_HASH_KEY_STRING);
+    if (held == NULL) {
+        apr_pool_t *pool = apr_hash_pool_get(table->accounts);
+
+        held = apr_pcalloc(pool, sizeof(*held));
+        apr_hash_set(table->accounts, apr_pstrdup(pool, id),
+                     APR_HASH_KEY_STRING, held);
+    }
+    *(params->is_stream ? &held->streams : &held->waiting) += change;
+}
+
 bool agent_waiter_table_accepts_locked(agent_error_id_t *refusal,
                                        const agent_waiter_table_t *table,
                                        const agent_waiter_params_t *params)
 {
+    if (is_account_full(table, params)) {
+        *refusal = AGENT_E_LIMIT;
+        return false;
+    }
     if (!agent_slot_shares_accept(params->parked ? &table->parked
                                                  : &table->blocked,
                                   params->deployment_id)) {
@@ -59,6 +109,7 @@ static void set_first(agent_waiter_table_t *table, agent_waiter_t *first)
 static void count_in(agent_waiter_table_t *table, const agent_waiter_t *waiter)
 {
     table->count++;
+    count_account(table, &waiter->params, 1);
     if (waiter->params.parked) {
         agent_slot_shares_take(&table->parked, waiter->params.deployment_id);
         agent_client_addresses_add(&table->parked_addresses,
@@ -74,6 +125,7 @@ static void count_in(agent_waiter_table_t *table, const agent_waiter_t *waiter)
 static void count_out(agent_waiter_table_t *table, const agent_waiter_t *waiter)
 {
     table->count--;
+    count_account(table, &waiter->params, -1);
     if (waiter->params.parked) {
         agent_slot_shares_return(&table->parked, waiter->params.deployment_id);
         agent_client_addresses_remove(&table->parked_addresses,

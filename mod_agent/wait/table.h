@@ -12,8 +12,7 @@ void agent_waiter_table_init(agent_waiter_table_t *table,
                              apr_pool_t *tables);
 
 /* Whether one more waiter is within the limits; otherwise *refusal is
- * OVERLOADED or ADDRESS_FULL. params: deployment_id, parked and address are
- * read. */
+ * OVERLOADED, ADDRESS_FULL or LIMIT. params: as for agent_waiter_check(). */
 bool agent_waiter_table_accepts_locked(agent_error_id_t *refusal,
                                        const agent_waiter_table_t *table,
                                        const agent_waiter_params_t *params);

@@ -35,6 +35,7 @@ typedef struct agent_parking_t {
     /* Id of a run or thread, in the request's pool. */
     const char *key;
     const char *deployment_id;
+    agent_waiter_account_t account;
     bool is_stream;
     /* As in agent_waiter_params_t. */
     apr_interval_time_t timeout;

@@ -8,6 +8,7 @@
 
 #include <apr_strings.h>
 
+#include "../core/limit.h"
 #include "dispatch.h"
 #include "state.h"
 #include "table.h"
@@ -170,14 +171,22 @@ static bool accepts_locked(agent_error_id_t *refusal,
     return agent_waiter_table_accepts_locked(refusal, &registry->table, params);
 }
 
-static apr_status_t refuse(agent_error_id_t refusal, apr_uint64_t address,
+static apr_status_t refuse(agent_error_id_t refusal,
+                           const agent_waiter_params_t *params,
                            agent_error_t **err, apr_pool_t *pool)
 {
     const char *cause = refusal == AGENT_E_ADDRESS_FULL
         ? apr_psprintf(pool, "AgentMaxWaitersPerAddress of %s",
-                       agent_client_address_print(address, pool))
+                       agent_client_address_print(params->address, pool))
         : NULL;
 
+    if (refusal == AGENT_E_LIMIT) {
+        return params->is_stream
+            ? agent_limit_refuse(err, AGENT_LIMIT_STREAMS,
+                                 params->account.streams, pool)
+            : agent_limit_refuse(err, AGENT_LIMIT_WAITING_REQUESTS,
+                                 params->account.waiting, pool);
+    }
     return agent_error_set(err, refusal, NULL, cause, pool);
 }
 
@@ -191,7 +200,7 @@ apr_status_t agent_waiter_check(agent_waiter_registry_t *registry,
     apr_thread_mutex_lock(registry->mutex);
     accepted = accepts_locked(&refusal, registry, params);
     apr_thread_mutex_unlock(registry->mutex);
-    return accepted ? APR_SUCCESS : refuse(refusal, params->address, err, pool);
+    return accepted ? APR_SUCCESS : refuse(refusal, params, err, pool);
 }
 
 static void add_locked(agent_waiter_registry_t *registry,
@@ -285,7 +294,7 @@ apr_status_t agent_waiter_register(agent_waiter_t **out,
         || (params->client_fd >= 0
             && agent_watch_add(registry, waiter) != APR_SUCCESS)) {
         agent_waiter_unregister(waiter);
-        return refuse(refusal, params->address, err, pool);
+        return refuse(refusal, params, err, pool);
     }
     *out = waiter;
     return APR_SUCCESS;

@@ -53,6 +53,7 @@ typedef struct agent_waiter_params_t {
     const char *key;
     /* Owner of the run or thread; borrowed. */
     const char *deployment_id;
+    agent_waiter_account_t account;
     /* agent_client_address_number() of the client. */
     apr_uint64_t address;
     /* The client's socket, watched for disconnects; -1 = not watched. */
@@ -70,7 +71,7 @@ typedef struct agent_waiter_params_t {
 } agent_waiter_params_t;
 
 /* Whether a waiter could be registered now; otherwise err says why not. params:
- * deployment_id, parked and address are read. */
+ * deployment_id, account, is_stream, parked and address are read. */
 apr_status_t agent_waiter_check(agent_waiter_registry_t *registry,
                                 const agent_waiter_params_t *params,
                                 agent_error_t **err, apr_pool_t *pool);
@@ -78,7 +79,7 @@ apr_status_t agent_waiter_check(agent_waiter_registry_t *registry,
 /*
  * Registers a waiter, in pool, until agent_waiter_unregister() or the end of
  * pool. Errors: OVERLOADED when a limit is reached or descriptors run out,
- * ADDRESS_FULL, SHUTTING_DOWN.
+ * ADDRESS_FULL, LIMIT, SHUTTING_DOWN.
  */
 apr_status_t agent_waiter_register(agent_waiter_t **out,
                                    agent_waiter_registry_t *registry,

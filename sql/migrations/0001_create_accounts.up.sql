@@ -65,6 +65,39 @@ comment on column agent.accounts.created_at is 'When the account was created.';
 comment on column agent.accounts.closed_at is
     'When it was closed: since then its API keys are not valid. Null: it is open. The built-in account stays open.';
 
+create table agent.account_limits (
+    account_id  uuid    not null,
+    name        text    not null,
+    value       bigint  not null,
+    constraint account_limits_pkey primary key (account_id, name),
+    constraint account_limits_name_check check (name in ('keys', 'queued_runs', 'running_runs')),
+    constraint account_limits_value_check check (value >= 0)
+);
+comment on table agent.account_limits is
+    'Limits of accounts, as AgentLimit of httpd.conf has them: supervisors write them (agent.set_limits). Without a '
+    'row there is no limit.';
+comment on column agent.account_limits.account_id is
+    'The account; the nil UUID: each account without a row of its own. No foreign key: httpd.conf may name any.';
+comment on column agent.account_limits.name is 'What is limited.';
+comment on column agent.account_limits.value is 'The most that the account may have.';
+
+create table agent.account_counts (
+    account_id  uuid         not null,
+    name        text         not null,
+    shard       smallint     not null,
+    value       bigint       not null,
+    counted_at  timestamptz  not null,
+    constraint account_counts_pkey primary key (account_id, name, shard)
+) with (fillfactor = 50);
+comment on table agent.account_counts is
+    'Counts of what accounts with a limit have: the sum of the rows of an account and name, of which a transaction '
+    'changes one that no other one holds. Counted anew each minute (agent.set_limits).';
+comment on column agent.account_counts.account_id is 'The account.';
+comment on column agent.account_counts.name is 'What is counted, as in agent.account_limits.';
+comment on column agent.account_counts.shard is 'Number of the row, from 0.';
+comment on column agent.account_counts.value is 'Its part of the count; may be negative.';
+comment on column agent.account_counts.counted_at is 'When the account was last counted.';
+
 create table agent.deployments (
     deployment_id  uuid        not null,
     account_id     uuid        not null,
@@ -156,6 +189,9 @@ comment on constraint api_keys_last_used_check on agent.api_keys is 'Expected a 
 
 create index api_keys_account_idx on agent.api_keys (account_id, key_id);
 comment on index agent.api_keys_account_idx is 'The keys of an account, in the order of lists.';
+create index api_keys_valid_idx on agent.api_keys (account_id) where coalesce(revoked_at, '-infinity') = '-infinity';
+comment on index agent.api_keys_valid_idx is
+    'Counts the keys of an account with a limit. Other conditions do not match this one, whatever the statistics.';
 create index api_keys_expires_at_idx on agent.api_keys (expires_at)
     where expires_at is not null and revoked_at is null;
 comment on index agent.api_keys_expires_at_idx is 'Keys that expire, the first one first.';

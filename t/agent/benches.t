@@ -19,6 +19,7 @@ my %ROW = (
     memory     => 'two httpd children after',
     pools      => '3 pools, one with runs: runs finished',
     restart    => 'kill of a runner -> next attempt of its only run',
+    shares     => 'creation -> start of a run of one of 3 accounts',
     streams    => '10 streams, events delivered',
 );
 

@@ -25,6 +25,7 @@ sub print_report {
         $of->{restart} ? restart_rows($of->{restart}) : (),
         $of->{streams} ? stream_rows($of->{streams}) : (),
         $of->{pools} ? pool_rows($of->{pools}) : (),
+        $of->{shares} ? share_row($of->{shares}) : (),
     );
     print "$about\n\n", table([ qw(figure aim measured ratio) ], @rows), "\n";
     print "A bystander beside one hostile client, to quiet rounds of the same run",
@@ -99,6 +100,15 @@ sub pool_rows {
         [ 'create -> join, the pool has no runner, p50 / p99 of ' . @{ $of->{cold} }, '',
             both_ms(@{ $of->{cold} }) . '; then the next run ' . both_ms(@{ $of->{warm} }), '' ],
     );
+}
+
+sub share_row {
+    my ($of) = @_;
+    my ($empty, $beside) = @{$of}{qw(empty beside)};
+    return [ "creation -> start of a run of one of $of->{accounts} accounts, beside one with " . thousands($of->{queued})
+            . ' queued runs of ' . thousands($of->{deployments}) . " deployments, p99 of $beside->{count}", '<= 5 of an empty server',
+        milliseconds($beside->{p99}) . ', p50 ' . milliseconds($beside->{p50}) . '; empty ' . milliseconds($empty->{p99}) . ', p50 '
+            . milliseconds($empty->{p50}), sprintf '**%.2f**', $beside->{p99} / $empty->{p99} ];
 }
 
 my @HOSTILE = ([ ok_p50 => 2 ], [ ok_p99 => 5 ], [ run_p50 => 2 ],

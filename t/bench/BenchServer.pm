@@ -3,6 +3,7 @@
 # runner, with room for the connections of the load generators.
 #
 #   my $server = BenchServer->new;              # config => other than default_config()
+#                                               # prepare => sub { the database, by its conninfo }
 #   $server->port; $server->url; $server->conninfo; $server->error_log;
 #   $server->sql('select ...');
 #   $server->stop;
@@ -43,6 +44,7 @@ sub new {
     my ($class, %args) = @_;
     my $self = bless { pid => $$ }, $class;
     $self->{postgres} = BenchPostgres->new;
+    $args{prepare}->($self->{postgres}->conninfo) if $args{prepare};
     $self->{httpd} = AgentTest::Server->new(
         database => $self->{postgres}->conninfo,
         config   => AgentTest::Server::shared_config()

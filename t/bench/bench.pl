@@ -22,6 +22,7 @@ use BenchReport qw(print_report);
 use BenchRestart qw(measure_restart);
 use BenchRuns qw(measure_latency measure_throughput);
 use BenchServer;
+use BenchShares qw(measure_shares);
 use BenchStreams qw(measure_streams);
 use BenchWaiting qw(measure_waiting);
 
@@ -34,6 +35,7 @@ my %PLANS = (
         memory_requests => [ 1_000, 50_000, 200_000, 400_000 ],
         streams => 1000, streams_sec => 20, kills => 30,
         pools => 60, pools_rounds => 5, pools_runs => 500, pools_sec => 5, pools_starts => 30,
+        shares_accounts => 50, shares_pools => 50, shares_deployments => 1_000, shares_queued => 100_000, shares_rounds => 20,
         hostile_rounds => 5, hostile_runs => 100, hostile_return_sec => 60,
     },
     quick => {
@@ -44,6 +46,7 @@ my %PLANS = (
         memory_requests => [ 1_000, 5_000, 20_000 ],
         streams => 200, streams_sec => 5, kills => 10,
         pools => 60, pools_rounds => 3, pools_runs => 200, pools_sec => 2, pools_starts => 10,
+        shares_accounts => 50, shares_pools => 50, shares_deployments => 1_000, shares_queued => 100_000, shares_rounds => 6,
         hostile_rounds => 3, hostile_runs => 40, hostile_return_sec => 60,
     },
     smoke => {
@@ -56,6 +59,7 @@ my %PLANS = (
         memory_requests => [ 100, 200, 300 ],
         streams => 10, streams_sec => 3, kills => 1,
         pools => 3, pools_rounds => 1, pools_runs => 10, pools_sec => 1, pools_starts => 1,
+        shares_accounts => 3, shares_pools => 3, shares_deployments => 5, shares_queued => 2_000, shares_rounds => 2,
         hostile_rounds => 1, hostile_runs => 3, hostile_return_sec => 1,
     },
 );
@@ -70,6 +74,7 @@ my @PARTS = (
     [ memory     => \&measure_memory ],
     [ restart    => \&measure_restart ],
     [ pools      => \&measure_pools ],
+    [ shares     => \&measure_shares ],
     [ streams    => \&measure_streams ],
     [ hostile    => \&measure_hostile ],
 );

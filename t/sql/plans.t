@@ -239,6 +239,16 @@ sub life {
         $session->query("select * from agent.use_store($worker, '$deployment', '$long->{run_id}', 1,
             '{\"ops\":[{\"op\":\"get\",\"namespace\":[\"n\",\"7\"],\"key\":\"new\"},{\"op\":\"search\",\"namespace_prefix\":[\"n\",\"8\"],\"limit\":2}]}', null, 1000)") });
     $measure->('delete_item', sub { $play->api('delete_item', $item) });
+    # An account with limits, which are counted.
+    my $account = '00000000-0000-0000-0000-00000000000a';
+    $session->query("insert into agent.account_limits values ('$account', 'queued_runs', 1000000), ('$account', 'running_runs', 0)");
+    $session->value("select agent.read_count('$account', '$_')") for qw(queued_runs running_runs);
+    my $counted = $play->thread;
+    my ($unfinished) = $measure->('create_run of an account with limits', sub { $play->run($counted) });
+    $measure->('claim_runs of an account at its limit', sub { $play->claim($worker, limit => 50, accounts => [$account]) });
+    $measure->('cancel_run of an account with limits', sub { $play->api('cancel_run', $counted, $unfinished, 'interrupt') });
+    $session->query('delete from agent.account_limits');
+    $session->query('delete from agent.account_counts');
     $measure->('find_api_key', sub { $session->call('find_api_key', sprintf '%022d', 7) });
     $measure->('describe_api_key', sub { $session->call('describe_api_key', sprintf '%022d', 7) });
     my $account = $session->value("select account_id from agent.api_keys where key_id = '" . sprintf('%022d', 7) . "'");
@@ -346,10 +356,18 @@ subtest 'the plan of a claim is index scans and a tid scan: no table scan, no ha
     my ($ready) = grep { /not exists \(\s*select from agent\.find_ready_graphs/ } @plans;
     like $ready, qr/Index (?:Only )?Scan using run_queue_ready on run_queue/, 'the search for ready runs was logged';
     like $ready, qr/Index (?:Only )?Scan using run_queue_suspects on run_queue/, 'suspects are found by their own index';
-    my ($rows) = grep { /for no key update skip locked/ && /row_number/ } @plans;
+    # Two statements for one pool, one for several.
+    my $choice = sub { return join '', grep { /for no key update skip locked/ && /as g \(deployment_id/ } @_ };
+    my $rows = $choice->(@plans);
     like $rows, qr/Index (?:Only )?Scan using run_queue_ready on run_queue/, 'the choice of runs was logged';
     like $rows, qr/Index (?:Only )?Scan using run_queue_suspects on run_queue/, 'suspects are chosen by their own index';
     unlike $rows, qr/Subquery Scan on r.*\n(?:.*\n){1,3}.*Sort/, 'the queue is read in order';
+    $session->send("select count(*) from agent.claim_runs($worker, array_fill('00000000-0000-0000-0000-000000000001'::uuid, '{2}'), '{agent,other}', '{0,0}',
+        '{1,2}', '{5,5}', '{1,1}', 50, 1000000)" =~ s/\s+/ /gr);
+    my @several = split /^LOG: /m, $session->receive;
+    $rows = $choice->(@several);
+    like $rows, qr/Index (?:Only )?Scan using run_queue_$_ on run_queue/, "the choice for several pools: $_" for qw(ready suspects);
+    unlike "@several", qr/Seq Scan on run|Hash|Merge|Bitmap/, 'no table is scanned for several pools';
     my ($claim) = grep { /with claimed as/ } @plans;
     like $claim, qr/Update on run_queue/, 'the claim was logged';
     like $claim, qr/Tid Scan on run_queue/;

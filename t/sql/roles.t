@@ -47,6 +47,7 @@ subtest 'a server role can call the functions of server and supervisor' => sub {
     is $session->value("select count(*) from agent.mark_worker_dead($worker, true, 100)"), 0;
     is +($play->api('delete_thread', $thread))[0], 'ok';
     is $session->value('select agent.sweep_api_keys()'), 0;
+    is $session->value(q(select agent.set_limits('[]'))), 0;
     $session->query("select agent.notify_runs(array['$run']::uuid[])");
 };
 
@@ -89,7 +90,7 @@ subtest 'the role of operators has its privileges on accounts and API keys, and 
     is_deeply [ map { "@{$_}" } $db->session->query("select c.relname, string_agg(a.privilege_type, ',' order by a.privilege_type)
         from pg_class c, aclexplode(c.relacl) a where c.relnamespace = 'agent'::regnamespace and a.grantee = '$AgentSQL::OPERATOR'::regrole
         group by 1 order by 1") ],
-        [ 'accounts INSERT,SELECT', 'api_keys INSERT,SELECT', 'audit_log INSERT,SELECT', 'deployments SELECT',
+        [ 'account_limits SELECT', 'accounts INSERT,SELECT', 'api_keys INSERT,SELECT', 'audit_log INSERT,SELECT', 'deployments SELECT',
           'invitations INSERT,SELECT', 'region SELECT', 'schema_version SELECT' ];
     is_deeply [ columns_of($AgentSQL::OPERATOR) ], [ 'accounts.closed_at w', 'api_keys.expires_at w', 'api_keys.revoked_at w' ];
 };
@@ -100,7 +101,8 @@ subtest 'the role of operators calls the functions of operators, and that of a s
         has_function_privilege('$AgentSQL::OPERATOR', p.oid, 'execute') from pg_proc p where p.pronamespace = 'agent'::regnamespace order by 1");
     is_deeply [ map { $_->[0] } grep { $_->[1] eq 'f' } @rows ], \@operator;
     is_deeply [ map { $_->[0] } grep { $_->[2] eq 't' } @rows ],
-        [ sort @operator, qw(add_api_key database_region end_account end_api_key insert_account insert_api_key lock_key_account now record_audit render_account render_api_key render_operator render_time replace_api_key schema_version) ],
+        [ sort @operator, qw(add_api_key check_key_limit database_region end_account end_api_key find_limit insert_account insert_api_key lock_key_account
+            now record_audit render_account render_api_key render_limit render_operator render_time replace_api_key schema_version) ],
         'beside those that they call';
     my $operator = $db->session($AgentSQL::OPERATOR);
     is $operator->value('select agent.schema_version() > 0'), 't';

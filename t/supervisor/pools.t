@@ -195,14 +195,14 @@ subtest 'suspects and delayed runs start the runners of a deployment again, too'
 
 # Records which deployments each claim asks for.
 sub record_claims {
-    my $types = 'bigint, uuid[], text[], bigint[], integer[], integer[], integer[], integer, bigint';
+    my $types = 'bigint, uuid[], text[], bigint[], integer[], integer[], integer[], integer, bigint, uuid[], integer[]';
     my ($result) = sql("select pg_get_function_result('agent.claim_runs'::regproc)");
     sql("alter function agent.claim_runs($types) rename to claim_runs_kept;
         create table agent.claims (claim_id serial, deployment_ids uuid[]);
         create function agent.claim_runs($types) returns $result language plpgsql security definer as '
             begin
                 insert into agent.claims (deployment_ids) select array(select distinct unnest(\$2));
-                return query select * from agent.claim_runs_kept(\$1, \$2, \$3, \$4, \$5, \$6, \$7, \$8, \$9);
+                return query select * from agent.claim_runs_kept(\$1, \$2, \$3, \$4, \$5, \$6, \$7, \$8, \$9, \$10, \$11);
             end'");
     return;
 }

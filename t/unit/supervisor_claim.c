@@ -208,6 +208,32 @@ static void a_wake_up_without_a_deployment_asks_for_runs_of_all(void **state)
     assert_non_null(f->runners.pools[1].claim.set);
 }
 
+/* A slot of an account with a limit may be any of its deployments'. */
+static void an_ended_run_asks_for_runs_of_the_account_if_that_has_a_limit(
+    void **state)
+{
+    fixture_t *f = make_idle_fixture(*state);
+
+    agent_pools_claim_after(f->runners.pools, 2, ONE, false);
+    assert_true(agent_claim_operation.due(&f->claim) > NOW);
+    agent_pools_claim_after(f->runners.pools, 2, ONE, true);
+    agent_claim_choose(&f->claim);
+    assert_null(f->runners.pools[1].claim.set);
+    agent_claim_finish(&f->claim, true);
+    f->configs[0].has_limit = f->configs[1].has_limit = true;
+    f->configs[1].deployment = "other";
+    agent_pools_claim_after(f->runners.pools, 2, ONE, false);
+    agent_claim_choose(&f->claim);
+    assert_non_null(f->runners.pools[0].claim.set);
+    assert_non_null(f->runners.pools[1].claim.set);
+    agent_claim_finish(&f->claim, true);
+    f->configs[1].deployment = "default@" ONE;
+    agent_pools_claim_after(f->runners.pools, 2, ONE, false);
+    agent_claim_choose(&f->claim);
+    assert_non_null(f->runners.pools[0].claim.set);
+    assert_null(f->runners.pools[1].claim.set);
+}
+
 /* Runs whose wake-up was lost, or sent on another host, are found by it. */
 static void wake_ups_do_not_postpone_the_poll_of_all_pools(void **state)
 {
@@ -332,6 +358,8 @@ int main(void)
         CHECK_TEST(a_wake_up_asks_for_runs_of_its_deployment_only),
         CHECK_TEST(a_wake_up_during_a_claim_causes_another_one),
         CHECK_TEST(a_wake_up_without_a_deployment_asks_for_runs_of_all),
+        CHECK_TEST(
+            an_ended_run_asks_for_runs_of_the_account_if_that_has_a_limit),
         CHECK_TEST(wake_ups_do_not_postpone_the_poll_of_all_pools),
         CHECK_TEST(a_failed_claim_is_repeated_for_all_pools),
         CHECK_TEST(a_pool_that_got_all_is_due_when_it_has_a_slot),

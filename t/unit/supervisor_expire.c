@@ -11,7 +11,8 @@
 
 static const agent_operation_t *const sweeps[] = {
     &agent_state_operation, &agent_event_operation, &agent_copy_operation,
-    &agent_call_operation,  &agent_store_operation, &agent_api_key_operation};
+    &agent_call_operation,  &agent_store_operation, &agent_api_key_operation,
+    &agent_limit_operation};
 
 #define SWEEPS (int)(sizeof(sweeps) / sizeof(sweeps[0]))
 
@@ -66,6 +67,17 @@ static void a_worker_without_a_lease_deletes_nothing(void **state)
     }
 }
 
+static void a_worker_that_drains_stores_no_limits(void **state)
+{
+    agent_worker_t *worker = make_worker(*state);
+    agent_sweep_t sweep = {.worker = worker};
+
+    assert_true(agent_limit_operation.due(&sweep) <= NOW);
+    worker->context->mode = AGENT_MODE_DRAINING;
+    assert_true(agent_limit_operation.due(&sweep) == AGENT_CLOCK_NEVER);
+    assert_true(agent_state_operation.due(&sweep) <= NOW);
+}
+
 static void events_are_kept_for_100_years_without_a_retention(void **state)
 {
     agent_supervisor_config_t config = {.event_retention_days = 0};
@@ -82,6 +94,7 @@ int main(void)
         CHECK_TEST(a_sweep_that_failed_is_repeated_after_10_seconds),
         CHECK_TEST(a_sweep_that_took_too_long_is_repeated_after_10_minutes),
         CHECK_TEST(a_worker_without_a_lease_deletes_nothing),
+        CHECK_TEST(a_worker_that_drains_stores_no_limits),
         CHECK_TEST(events_are_kept_for_100_years_without_a_retention),
     };
 

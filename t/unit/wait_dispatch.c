@@ -16,7 +16,7 @@
 /* OBJECTS: core/thread.c */
 /* OBJECTS: core/throttle.c */
 /* OBJECTS: db/array.c */
-/* OBJECTS: core/error.c */
+/* OBJECTS: core/error.c core/limit.c */
 /* Which woken waiters are dispatched. */
 #include "wait_fixture.h"
 

@@ -16,7 +16,7 @@
 /* OBJECTS: core/thread.c */
 /* OBJECTS: core/throttle.c */
 /* OBJECTS: db/array.c */
-/* OBJECTS: core/error.c */
+/* OBJECTS: core/error.c core/limit.c */
 /* Waiters and their wake reasons, with a fake database. */
 #include "wait_fixture.h"
 

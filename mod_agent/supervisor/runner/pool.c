@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../core/backoff.h"
+#include "../../core/deployment.h"
 
 /* Pauses after runners that failed to start. */
 #define FIRST_PAUSE apr_time_from_msec(100)
@@ -87,6 +88,44 @@ void agent_pools_claim_for(agent_runner_pool_t *pools, int count,
         if (length < AGENT_UUID_SIZE - 1
             || strncmp(pools[i].graphs.deployment_id, deployment_id, length)
                 == 0) {
+            agent_pool_request_claim(&pools[i]);
+        }
+    }
+}
+
+const char *agent_pool_account(const agent_runner_pool_t *pool)
+{
+    const char *id = agent_deployment_account(pool->config->deployment);
+
+    return id != NULL ? id : AGENT_ACCOUNT_ID;
+}
+
+/* A pool of the deployment, if its account has a limit; else NULL. */
+static const agent_runner_pool_t *find_limited(const agent_runner_pool_t *pools,
+                                               int count,
+                                               const char *deployment_id)
+{
+    for (int i = 0; i < count; i++) {
+        if (pools[i].config->has_limit
+            && strcmp(pools[i].graphs.deployment_id, deployment_id) == 0) {
+            return &pools[i];
+        }
+    }
+    return NULL;
+}
+
+void agent_pools_claim_after(agent_runner_pool_t *pools, int count,
+                             const char *deployment_id, bool has_next)
+{
+    const agent_runner_pool_t *limited = find_limited(pools, count,
+                                                      deployment_id);
+
+    if (limited == NULL && has_next) {
+        agent_pools_claim_for(pools, count, deployment_id);
+    }
+    for (int i = 0; limited != NULL && i < count; i++) {
+        if (strcmp(agent_pool_account(&pools[i]), agent_pool_account(limited))
+            == 0) {
             agent_pool_request_claim(&pools[i]);
         }
     }

@@ -79,6 +79,10 @@ agent_runner_pool_t *agent_pool_make_all(int *count, agent_pool_lists_t *lists,
 void agent_pool_set_due(agent_runner_pool_t *pool, agent_graph_set_t *set,
                         bool is_due);
 
+/* Returns the id of the account of its deployment, borrowed from the
+ * configuration. */
+const char *agent_pool_account(const agent_runner_pool_t *pool);
+
 /* A claim is due for all sets of graphs that runners of the pool have. */
 void agent_pool_request_claim(agent_runner_pool_t *pool);
 
@@ -86,6 +90,12 @@ void agent_pool_request_claim(agent_runner_pool_t *pool);
  * ignored; shorter than an id: all pools. */
 void agent_pools_claim_for(agent_runner_pool_t *pools, int count,
                            const char *deployment_id);
+
+/* A run of the deployment has ended: a claim is due for all pools of an account
+ * with a limit, which may execute one more; else, if the next run of a thread
+ * is ready (has_next), for those of the deployment. */
+void agent_pools_claim_after(agent_runner_pool_t *pools, int count,
+                             const char *deployment_id, bool has_next);
 
 /* A runner of the pool takes no more runs, or all of them are missing. */
 static inline void agent_pool_miss_runner(agent_runner_pool_t *pool)

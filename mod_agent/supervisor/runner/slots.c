@@ -64,6 +64,18 @@ int agent_slots_free(const agent_runner_pool_t *pool,
     return count;
 }
 
+int agent_slots_used(const agent_runner_pool_t *pool)
+{
+    agent_runner_t *runner;
+    int count = 0;
+
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
+    {
+        count += runner->group.active;
+    }
+    return count;
+}
+
 int agent_slots_suspect_share(const agent_runner_table_t *table)
 {
     int share = AGENT_RUNNERS_SUSPECT

@@ -14,6 +14,9 @@ apr_time_t agent_slots_replenish(agent_runner_table_t *table);
 int agent_slots_free(const agent_runner_pool_t *pool,
                      const agent_graph_set_t *set);
 
+/* Runs that the runners of the pool have. */
+int agent_slots_used(const agent_runner_pool_t *pool);
+
 /* Runners for suspects of the pool that can be started; 0 if no ordinary one
  * is ready. */
 int agent_slots_free_suspect_runners(const agent_runner_table_t *table,

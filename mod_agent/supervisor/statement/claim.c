@@ -52,7 +52,11 @@ typedef enum array_t {
     OF_GRAPH_POOL,
     OF_POOL_ORDINARY,
     OF_POOL_SUSPECTS,
-    ARRAYS
+    OF_POOL_ACCOUNT,
+    OF_POOL_RUNNING,
+    ARRAYS,
+    /* Those before the limits of the statement. */
+    FIRST_ARRAYS = OF_POOL_ACCOUNT
 } array_t;
 
 static void add_value(apr_array_header_t *const *arrays, array_t array,
@@ -85,6 +89,9 @@ static void add_pool(const agent_claim_t *claim,
               apr_itoa(pool, runner_pool->claim.ordinary));
     add_value(arrays, OF_POOL_SUSPECTS,
               apr_itoa(pool, runner_pool->claim.suspects));
+    add_value(arrays, OF_POOL_ACCOUNT, agent_pool_account(runner_pool));
+    add_value(arrays, OF_POOL_RUNNING,
+              apr_itoa(pool, agent_slots_used(runner_pool)));
     number = apr_itoa(pool, arrays[OF_POOL_ORDINARY]->nelts);
     for (int i = 0; i < runner_pool->graphs.count; i++) {
         const agent_graph_t *graph = &runner_pool->graphs.graphs[i];
@@ -100,6 +107,7 @@ static void add_pool(const agent_claim_t *claim,
     }
 }
 
+/* The two limits are between the arrays. */
 static void print_arrays(const char **params, const agent_claim_t *claim,
                          apr_pool_t *pool)
 {
@@ -114,18 +122,20 @@ static void print_arrays(const char **params, const agent_claim_t *claim,
         add_pool(claim, arrays, runner_pool, pool);
     }
     for (int i = 0; i < ARRAYS; i++) {
-        params[i] = agent_db_array((const char *const *)(void *)arrays[i]->elts,
-                                   (apr_size_t)arrays[i]->nelts, pool);
+        params[i < FIRST_ARRAYS ? i : i + 2] = agent_db_array(
+            (const char *const *)(void *)arrays[i]->elts,
+            (apr_size_t)arrays[i]->nelts, pool);
     }
 }
 
 static const agent_statement_t claim_runs = {
     .name = "agent_claim_runs",
-    .params = 9,
+    .params = 11,
     .sql = "select deployment_id, run_id, thread_id, epoch, graph_id, attempt, "
            "ready_seq, last_event_seq, max_shared, times_cleared, start_bytes, "
            "state_bytes, op, start "
-           "from agent.claim_runs($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
+           "from agent.claim_runs($1, $2, $3, $4, $5, $6, $7, $8, $9, "
+           "$10, $11)"};
 
 static apr_status_t send_claim(void *part, agent_database_t *database,
                                agent_error_t **err)
@@ -137,9 +147,9 @@ static apr_status_t send_claim(void *part, agent_database_t *database,
     agent_claim_choose(claim);
     params[0] = claim->worker->id;
     print_arrays(params + 1, claim, pool);
-    params[1 + ARRAYS] = apr_itoa(pool, claim->limit.current);
-    params[2 + ARRAYS] = apr_psprintf(pool, "%" APR_SIZE_T_FMT,
-                                      agent_start_claim_bytes(claim->runners));
+    params[1 + FIRST_ARRAYS] = apr_itoa(pool, claim->limit.current);
+    params[2 + FIRST_ARRAYS] = apr_psprintf(
+        pool, "%" APR_SIZE_T_FMT, agent_start_claim_bytes(claim->runners));
     return agent_db_send(database->db, &claim_runs, params, err, pool);
 }
 

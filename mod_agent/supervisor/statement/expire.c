@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expire_threads, maintain_partitions, sweep_state, sweep_events,
- * sweep_copies, sweep_calls, sweep_store and sweep_api_keys; see expire.h. */
+ * sweep_copies, sweep_calls, sweep_store, sweep_api_keys and set_limits; see
+ * expire.h. */
 #include "expire.h"
 
 #include <string.h>
@@ -238,6 +239,37 @@ static apr_status_t send_api_keys(void *part, agent_database_t *database,
 
 const agent_operation_t agent_api_key_operation = {
     "sweep_api_keys", due_sweep, send_api_keys, receive_sweep, fail_sweep};
+
+/* A supervisor that drains has the limits of an earlier configuration. */
+static apr_time_t due_limits(void *part)
+{
+    const agent_sweep_t *sweep = part;
+
+    return sweep->worker->context->mode == AGENT_MODE_RUNNING
+        ? due_sweep(part)
+        : AGENT_CLOCK_NEVER;
+}
+
+static const agent_statement_t set_limits = {
+    .name = "agent_set_limits",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select agent.set_limits($1)"};
+
+static apr_status_t send_limits(void *part, agent_database_t *database,
+                                agent_error_t **err)
+{
+    agent_sweep_t *sweep = part;
+    const char *limits = database->context->config->limits;
+    const char *params[] = {limits != NULL ? limits : "[]"};
+
+    sweep->due_at = agent_database_after(database->context, INTERVAL);
+    return agent_db_send(database->db, &set_limits, params, err,
+                         database->scratch);
+}
+
+const agent_operation_t agent_limit_operation = {
+    "set_limits", due_limits, send_limits, receive_sweep, fail_sweep};
 
 const agent_operation_t agent_event_operation = {
     "sweep_events", due_sweep, send_events, receive_sweep, fail_sweep};

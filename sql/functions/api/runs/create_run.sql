@@ -3,10 +3,10 @@
 -- a lock assigns a transaction id, and each rejection would then flush the log.
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
 --          thread_not_found, assistant_not_found, graph_not_found, checkpoint_not_found, thread_busy,
---          idempotency_mismatch; invalid_value when its metadata and tags are too long; waiting: earlier runs of
---          the thread were ended, others are left: call again, in another transaction, with body as p_before (null
---          at the first call). Runs that others create between these calls go on: they come before the new one,
---          which is created by the last call.
+--          idempotency_mismatch, limit_exceeded; invalid_value when its metadata and tags are too long; waiting:
+--          earlier runs of the thread were ended, others are left: call again, in another transaction, with body as
+--          p_before (null at the first call). Runs that others create between these calls go on: they come before
+--          the new one, which is created by the last call.
 --          changed: the thread and the runs that this call ended, null for none.
 -- p_ttl: of a thread that it creates, as in agent.create_thread; its time begins with the end of the run. p_headers:
 -- members of config.configurable over those of the request.
@@ -76,9 +76,9 @@ begin
         return;
     end if;
 
-    body := agent.check_run_metadata(v_assistant, v_thread.metadata, v_request);
-    if body is not null then
-        code := 'invalid_value';
+    select c.code, c.body into code, body
+      from agent.check_new_run(v_assistant, v_thread.metadata, v_request) c;
+    if code is not null then
         return;
     end if;
 

@@ -3,8 +3,8 @@
 -- is keep: it is deleted agent.expiry_delay() after the end of the run. p_ttl: of one that is kept, as in
 -- agent.create_run; p_headers as there.
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
---          assistant_not_found, graph_not_found, idempotency_mismatch; invalid_value when its metadata and tags
---          are too long.
+--          assistant_not_found, graph_not_found, idempotency_mismatch, limit_exceeded; invalid_value when its metadata
+--          and tags are too long.
 -- Locks:   the idempotency key (advisory), then the new rows.
 create or replace function agent.create_stateless_run(
     p_deployment_id uuid,
@@ -44,9 +44,9 @@ begin
           from agent.refuse_assistant(p_deployment_id, p_assistant_id, p_graph_id) r;
         return;
     end if;
-    body := agent.check_run_metadata(v_assistant, '{}', v_request);
-    if body is not null then
-        code := 'invalid_value';
+    select c.code, c.body into code, body
+      from agent.check_new_run(v_assistant, '{}', v_request) c;
+    if code is not null then
         return;
     end if;
     code := 'ok';

@@ -3,8 +3,8 @@
 -- element per request; in p_graph_ids '' stands for an assistant that was requested by its id; p_known_graph_ids
 -- are the graphs that the server executes; p_ttl and p_headers as in agent.create_stateless_run.
 -- Returns: ok with the array of run records in the order of the requests; assistant_not_found, graph_not_found;
---          invalid_value when the settings of the assistants, which each run copies, are more than 16 MB, or the
---          metadata and tags of a run are too long.
+--          limit_exceeded; invalid_value when the settings of the assistants, which each run copies, are more than
+--          16 MB, or the metadata and tags of a run are too long.
 -- Bound:   the bytes of p_requests, 2 KB a request, of which the server accepts 1,000, and 16 MB of settings.
 --          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h and
 --          `v_bytes > c_settings_bytes`.
@@ -56,6 +56,12 @@ begin
             return;
         end if;
     end loop;
+
+    body := agent.check_new_runs(p_deployment_id, cardinality(p_run_ids));
+    if body is not null then
+        code := 'limit_exceeded';
+        return;
+    end if;
 
     -- Before the first run is created.
     for v_row in

@@ -28,6 +28,7 @@ declare
     v_active  uuid;
     v_deleted boolean;
     v_ended   text;
+    v_gone    agent.run_queue[];
     v_left    bigint := agent.deletion_bytes();
 begin
     select t.active_run_id, t.is_deleted into v_active, v_deleted
@@ -61,11 +62,13 @@ begin
                    and b.state = 'blocked'
                  order by b.thread_seq
                  limit c_queued))
-        returning q.run_id
+        returning q as lease
     )
-    select string_agg(e.run_id::text, ' '), case when count(*) >= c_queued then 0 else v_left end
-      into v_ended, v_left
+    select string_agg((e.lease).run_id::text, ' '), case when count(*) >= c_queued then 0 else v_left end,
+           array_agg(e.lease)
+      into v_ended, v_left, v_gone
       from ended e;
+    perform agent.count_ended_runs(v_gone);
     code := 'ok';
     changed := concat_ws(' ', p_thread_id, v_ended);
 

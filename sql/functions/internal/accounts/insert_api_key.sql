@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Inserts an API key, and records it.
 -- Returns: ok with the record of the key; account_not_found, account_closed; key_exists for an id that is taken;
---          invalid_value with the comment on the check that failed.
--- Locks:   the new row, and the account's against its deletion.
+--          limit_exceeded, the same for an operator: a key that takes the place of another one may exceed the limit
+--          by one while both are valid; invalid_value with the comment on the check that failed.
+-- Locks:   the account when it has a limit, else against its deletion; the new row.
 create or replace function agent.insert_api_key(
     p_key agent.api_keys,
     p_actor text,
@@ -25,6 +26,11 @@ begin
         code := 'account_not_found';
     end if;
     if code <> 'ok' then
+        return;
+    end if;
+    body := agent.check_key_limit(p_key.account_id, case when p_action = 'key.rotate' then 1 else 0 end);
+    if body is not null then
+        code := 'limit_exceeded';
         return;
     end if;
     insert into agent.api_keys

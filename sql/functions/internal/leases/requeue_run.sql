@@ -26,6 +26,7 @@ begin
            end
      where q.run_id = p_row.run_id
        and q.deployment_id is not distinct from p_row.deployment_id;
+    perform agent.count_ended_runs(array[p_row], true);
 end
 $function$;
 

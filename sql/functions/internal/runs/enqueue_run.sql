@@ -3,7 +3,7 @@
 -- p_headers: members of config.configurable over those of the request, under the identifiers; null for none. They
 -- are the server's: headers that it selects, and the user that it has authenticated.
 -- Returns: the run record of the API.
--- Locks:   the caller holds the thread; takes the new rows.
+-- Locks:   the caller holds the thread; takes the new rows, and one of the count of an account with a limit.
 create or replace function agent.enqueue_run(
     p_thread agent.threads,
     p_assistant agent.assistants,
@@ -84,6 +84,7 @@ begin
             + coalesce(octet_length(p_place.checkpoint_map::text), 0)
             + coalesce(octet_length(p_headers::text), 0)
             + agent.settings_bytes(p_assistant));
+    perform agent.count_new_run(p_thread.deployment_id);
     return v_body;
 end
 $function$;

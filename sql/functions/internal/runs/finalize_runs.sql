@@ -5,7 +5,8 @@
 -- p_worker_id: the worker that reported the ends; null when a cancel or a loss ended the runs, so that a
 -- batch the worker repeats does not count these ends as its own.
 -- Returns: whether a next run became ready.
--- Locks:   the caller holds the threads and the queue rows; takes the records.
+-- Locks:   the caller holds the threads and the queue rows; takes the records, and rows of the counts of accounts
+--          with a limit.
 create or replace function agent.finalize_runs(
     p_worker_id bigint,
     p_ends agent.run_end[]
@@ -17,6 +18,7 @@ as $function$
 declare
     v_now      timestamptz := agent.now();
     v_feedback agent.batch_event[];
+    v_gone     agent.run_queue[];
     v_calls    agent.run_queue[];
 begin
     with finished as (
@@ -103,9 +105,9 @@ begin
                        ) i))
         returning q as lease
     )
-    select array_agg(g.lease) into v_calls
-      from gone g
-     where (g.lease).op is not null;
+    select array_agg(g.lease), array_agg(g.lease) filter (where (g.lease).op is not null) into v_gone, v_calls
+      from gone g;
+    perform agent.count_ended_runs(v_gone);
 
     return agent.promote_next_runs(case
         when v_calls is null then p_ends

@@ -39,6 +39,7 @@ begin
     delete from agent.run_queue q
      where q.run_id = p_row.run_id
        and q.deployment_id is not distinct from p_row.deployment_id;
+    perform agent.count_ended_runs(array[p_row]);
     return agent.promote_next_runs(array[v_end]);
 end
 $function$;

@@ -2,7 +2,7 @@
 -- Creates an API key. p_digest: SHA-256 of its secret, which is not sent here. p_deployment: the name of the
 -- deployment that it is for; null: all of the account. p_lifetime: null: it does not expire.
 -- Returns: ok with the record of the key; account_not_found, account_closed, deployment_not_found; key_exists for an
---          id that is taken; invalid_value with the reason.
+--          id that is taken; limit_exceeded; invalid_value with the reason.
 -- Locks:   the new row, and the account's and the deployment's against their deletion.
 create or replace function agent.create_api_key(
     p_key_id text,

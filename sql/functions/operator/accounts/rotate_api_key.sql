@@ -2,7 +2,7 @@
 -- Creates an API key that takes the place of another one: the same account, kind, name, user, deployment, scopes and
 -- lifetime. The old one is valid for p_overlap more, or until its own end when that is earlier.
 -- Returns: ok with the record of the new key; key_not_found; key_revoked: the old one is not valid; account_closed;
---          key_exists for a new id that is taken; invalid_value with the reason.
+--          key_exists for a new id that is taken; limit_exceeded; invalid_value with the reason.
 -- Locks:   the account, then the old key, then the new row.
 create or replace function agent.rotate_api_key(
     p_key_id text,

@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Leases ready runs to a worker, for the free slots of its pools. A pool executes the graphs of one program of a
--- deployment: none gets runs for the slots of another. Pools take turns, run by run; the runs of one are leased in
--- the order in which they became ready. Suspects (max_shared) are counted apart, so that neither kind blocks the
--- other.
+-- deployment: none gets runs for the slots of another. Accounts take turns, run by run, then the deployments of one,
+-- then their pools; the runs of a pool are leased in the order in which they became ready. Runs of an account that
+-- executes as many as its limit (running_runs) stay ready. Suspects (max_shared) are counted apart, so that neither
+-- kind blocks the other.
 -- p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools: one element each per graph that the worker executes.
 -- Only runs whose ready_seq is greater than the graph's; a worker passes its low-water mark, below which it has
 -- claimed everything, so that the scan does not begin at dead index entries. p_pools: the number of the pool.
 -- p_limits, p_suspects: one element each per pool, beginning with pool number 1: the free slots for runs, and those
 -- for suspects. Both are -1 for a pool without a runner: none of its runs is leased, but a row reports that it has a
 -- ready one.
+-- p_accounts, p_running: likewise, the account of a pool, and the runs that its runners execute.
 -- p_limit: the maximum number of leased runs, and the same number of suspects in addition.
 -- p_max_bytes: total length of the start messages that are composed here, while rows are locked, shortest
 -- first; agent.compose_starts composes the others.
@@ -31,7 +33,9 @@ create or replace function agent.claim_runs(
     p_limits integer[],
     p_suspects integer[],
     p_limit integer,
-    p_max_bytes bigint
+    p_max_bytes bigint,
+    p_accounts uuid[] default '{}',
+    p_running integer[] default '{}'
 ) returns table (
     deployment_id uuid,
     run_id uuid,
@@ -57,6 +61,7 @@ as $function$
 declare
     v_now   timestamptz := agent.now();
     v_today date := (v_now at time zone 'UTC')::date;
+    v_free  bigint[];
     v_rows  tid[];
 begin
     -- Most calls of an idle worker end here, without a lock or a write.
@@ -85,8 +90,13 @@ begin
     end if;
 
     perform agent.promote_delayed_runs(v_now);
+    v_free := agent.find_free_runs(p_accounts);
     v_rows := agent.lock_ready_runs(
-        p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, p_suspects, p_limit);
+        p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, p_suspects, p_limit, p_accounts,
+        p_running, v_free);
+    if v_free is not null then
+        perform agent.count_started_runs(v_rows);
+    end if;
 
     -- "= any (...)" and ctid, never a join: no statistics can turn this into a scan.
     return query
@@ -143,11 +153,12 @@ begin
             select g.deployment_id, null::uuid, null::uuid, null::integer, null::integer, g.graph_id,
                    null::bigint, null::bigint, null::smallint, null::smallint, null::bigint, null::bigint,
                    null::text, null::text
-              from agent.find_idle_graphs(p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits) g;
+              from agent.find_idle_graphs(
+                     p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, v_free) g;
     end if;
 end
 $function$;
 
 comment on function agent.claim_runs(
-    bigint, uuid[], text[], bigint[], integer[], integer[], integer[], integer, bigint) is
+    bigint, uuid[], text[], bigint[], integer[], integer[], integer[], integer, bigint, uuid[], integer[]) is
     'Leases ready runs to a worker.';

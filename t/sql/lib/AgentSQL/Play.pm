@@ -169,7 +169,7 @@ sub worker {
 }
 
 # Claimed runs as hashes, of this deployment or of those whose ids are given, of each at most limit, or one
-# of limits.
+# of limits; all together at most most. accounts, running: of the pool of each deployment.
 sub claim {
     my ($self, $worker, %with) = @_;
     my @deployments = @{ $with{deployments} // [ $self->{deployment} ] };
@@ -180,9 +180,11 @@ sub claim {
             select array_agg(d.deployment_id) as ids, array_agg(g) as graphs, array_agg(%d::bigint) as marks,
                    array_agg(d.pool::integer) as pools
               from unnest('{%s}'::uuid[]) with ordinality d (deployment_id, pool), unnest('%s'::text[]) g) k
-         cross join lateral agent.claim_runs(%d, k.ids, k.graphs, k.marks, k.pools, '{%s}', '{%s}', %d, %d) c",
+         cross join lateral agent.claim_runs(%d, k.ids, k.graphs, k.marks, k.pools, '{%s}', '{%s}', %d, %d,
+                   '{%s}', '{%s}') c",
         $with{min} || 0, CORE::join(',', @deployments), $with{graphs} || '{agent}', $worker, CORE::join(',', @limits),
-        CORE::join(",", ($with{suspects} // 16) x @deployments), $limit || 16, $with{max_bytes} // 1_000_000));
+        CORE::join(",", ($with{suspects} // 16) x @deployments), $with{most} // ($limit || 16), $with{max_bytes} // 1_000_000,
+        CORE::join(',', @{ $with{accounts} // [] }), CORE::join(',', @{ $with{running} // [] })));
 }
 
 # The values of the checkpoint from which a claimed run starts, as its runner

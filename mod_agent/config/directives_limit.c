@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* AgentLimit: the limits of accounts. */
+#include "directives.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../core/uuid.h"
+#include "limit.h"
+#include "value.h"
+
+/* NULL: *out is in pool, or NULL without an account. */
+static const char *read_account(const char **out, const char *arg,
+                                apr_pool_t *pool)
+{
+    static const char prefix[] = "account=";
+    char id[AGENT_UUID_SIZE];
+
+    *out = NULL;
+    if (arg == NULL) {
+        return NULL;
+    }
+    if (strncmp(arg, prefix, strlen(prefix)) != 0
+        || !agent_uuid_parse(id, arg + strlen(prefix))) {
+        return apr_psprintf(pool,
+                            "AgentLimit: expected account= and the id of an "
+                            "account after the value, got '%s'",
+                            arg);
+    }
+    *out = apr_pstrdup(pool, id);
+    return NULL;
+}
+
+const char *agent_directive_limit(cmd_parms *cmd, void *dir, const char *name,
+                                  const char *value, const char *account)
+{
+    const char *problem;
+    agent_server_config_t *config = agent_value_server(&problem, cmd);
+    agent_account_limit_t limit;
+
+    if (config == NULL) {
+        return problem;
+    }
+    if (!agent_limit_find(&limit.name, name)) {
+        return apr_psprintf(cmd->pool,
+                            "AgentLimit: expected one of %s, got '%s'",
+                            agent_limit_list_words(cmd->pool), name);
+    }
+    problem = agent_value_number(&limit.value, cmd, value, 0, AGENT_LIMIT_MAX);
+    if (problem == NULL) {
+        problem = read_account(&limit.account_id, account, cmd->pool);
+    }
+    if (problem == NULL
+        && agent_account_limit_find(config, limit.name, limit.account_id)
+            >= 0) {
+        return apr_psprintf(cmd->pool,
+                            "AgentLimit: expected each limit of an account "
+                            "once, got '%s' again",
+                            name);
+    }
+    if (problem == NULL) {
+        APR_ARRAY_PUSH(config->limits, agent_account_limit_t) = limit;
+    }
+    return problem;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limits of accounts; see limit.h. */
+#include "limit.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../core/deployment.h"
+
+static const agent_account_limit_t *get_row(const agent_server_config_t *config,
+                                            int i)
+{
+    return &APR_ARRAY_IDX(config->limits, i, const agent_account_limit_t);
+}
+
+static bool is_of(const agent_account_limit_t *row, const char *account_id)
+{
+    return account_id == NULL || row->account_id == NULL
+        ? account_id == row->account_id
+        : strcmp(row->account_id, account_id) == 0;
+}
+
+apr_int64_t agent_account_limit_find(const agent_server_config_t *config,
+                                     agent_limit_name_t name,
+                                     const char *account_id)
+{
+    for (int i = 0; i < config->limits->nelts; i++) {
+        const agent_account_limit_t *row = get_row(config, i);
+
+        if (row->name == name && is_of(row, account_id)) {
+            return row->value;
+        }
+    }
+    return -1;
+}
+
+apr_int64_t agent_account_limit_get(const agent_server_config_t *config,
+                                    agent_limit_name_t name,
+                                    const char *account_id)
+{
+    apr_int64_t own = agent_account_limit_find(
+        config, name, account_id != NULL ? account_id : AGENT_ACCOUNT_ID);
+
+    return own >= 0 ? own : agent_account_limit_find(config, name, NULL);
+}
+
+const char *agent_account_limits_print(const agent_server_config_t *config,
+                                       apr_pool_t *pool)
+{
+    const char *text = "";
+
+    /* Bounded: read once, at the start. */
+    for (int i = 0; i < config->limits->nelts; i++) {
+        const agent_account_limit_t *row = get_row(config, i);
+        const char *account = row->account_id != NULL
+            ? apr_pstrcat(pool, "\"", row->account_id, "\"", NULL)
+            : "null";
+
+        if (agent_limit_is_stored(row->name)) {
+            text = apr_psprintf(pool,
+                                "%s%s{\"account_id\":%s,\"name\":\"%s\","
+                                "\"value\":%" APR_INT64_T_FMT "}",
+                                text, *text != '\0' ? "," : "", account,
+                                agent_limit_word(row->name), row->value);
+        }
+    }
+    return apr_pstrcat(pool, "[", text, "]", NULL);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limits of accounts that AgentLimit sets. */
+#ifndef AGENT_CONFIG_LIMIT_H
+#define AGENT_CONFIG_LIMIT_H
+
+#include "../core/limit.h"
+#include "config.h"
+
+/* The largest value of a limit. */
+#define AGENT_LIMIT_MAX 1000000000
+
+/* An AgentLimit. account_id NULL: for all accounts without one of their own. */
+typedef struct agent_account_limit_t {
+    agent_limit_name_t name;
+    const char *account_id;
+    apr_int64_t value;
+} agent_account_limit_t;
+
+/* Returns the limit of an account, NULL for the built-in one; -1: none. */
+apr_int64_t agent_account_limit_get(const agent_server_config_t *config,
+                                    agent_limit_name_t name,
+                                    const char *account_id);
+
+/* Returns the limit that an AgentLimit of the account, NULL for all, has set
+ * itself; -1: none. */
+apr_int64_t agent_account_limit_find(const agent_server_config_t *config,
+                                     agent_limit_name_t name,
+                                     const char *account_id);
+
+/* Returns the limits that the schema enforces as JSON, for agent.set_limits; in
+ * pool. */
+const char *agent_account_limits_print(const agent_server_config_t *config,
+                                       apr_pool_t *pool);
+
+#endif

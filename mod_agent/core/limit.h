@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limits of accounts (AgentLimit): their names, and the error of a request
+ * that would exceed one.
+ */
+#ifndef AGENT_CORE_LIMIT_H
+#define AGENT_CORE_LIMIT_H
+
+#include <stdbool.h>
+
+#include "error.h"
+
+typedef enum agent_limit_name_t {
+    AGENT_LIMIT_KEYS,
+    AGENT_LIMIT_QUEUED_RUNS,
+    AGENT_LIMIT_RUNNING_RUNS,
+    AGENT_LIMIT_WAITING_REQUESTS,
+    AGENT_LIMIT_STREAMS,
+    AGENT_LIMIT_COUNT
+} agent_limit_name_t;
+
+/* Returns the word of a limit, as in httpd.conf; constant. */
+const char *agent_limit_word(agent_limit_name_t name);
+
+/* Whether the functions of the schema enforce it; the others are those of a
+ * child of httpd. */
+bool agent_limit_is_stored(agent_limit_name_t name);
+
+/* Returns all words, with commas; in pool. */
+const char *agent_limit_list_words(apr_pool_t *pool);
+
+/* Finds the limit of a word; false: there is none. */
+bool agent_limit_find(agent_limit_name_t *out, const char *word);
+
+/* Sets LIMIT, which names the limit, its value and how it is raised; returns
+ * APR_EGENERAL. */
+apr_status_t agent_limit_refuse(agent_error_t **err, agent_limit_name_t name,
+                                apr_int64_t value, apr_pool_t *pool);
+
+/* The same from the body that functions of the schema return with
+ * limit_exceeded: the word and the value. INTERNAL for any other text. */
+apr_status_t agent_limit_refuse_text(agent_error_t **err, const char *text,
+                                     apr_pool_t *pool);
+
+#endif

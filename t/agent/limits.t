@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+# AgentLimit: the error of a request that would exceed a limit of its account, and what it changes.
+use strict;
+use warnings;
+use AgentTest::ApiKey;
+use AgentTest::Client qw(read_until run_body);
+use AgentTest::Database;
+use AgentTest::Gate;
+use AgentTest::Postgres;
+use AgentTest::Server;
+use AgentTest::Wait;
+use Test::More;
+
+my $postgres = AgentTest::Postgres->new;
+local $ENV{PGHOST} = $postgres->host;
+my $shop = create_account();
+my $gate = AgentTest::Gate->new;
+my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF" . $gate->graph);
+# The limits of waiting requests are those of one child.
+StartServers 1
+ServerLimit 1
+ThreadsPerChild 40
+ThreadLimit 40
+MinSpareThreads 1
+MaxSpareThreads 40
+MaxRequestWorkers 40
+AgentRunner "\${BUILD_DIR}/agent-runner"
+AgentMaxWaitersPerAddress 0
+AgentLimit queued_runs 3
+AgentLimit queued_runs 1000 account=$shop
+AgentLimit keys 1 account=$shop
+AgentLimit running_runs 2
+AgentLimit waiting_requests 0
+AgentLimit streams 1
+<Location "/">
+    SetHandler agent
+    Require all granted
+</Location>
+CONF
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
+wait_for('the supervisor to store the limits', sub { sql('select count(*) from agent.account_limits') == 4 });
+
+sub refusal {
+    my ($response) = @_;
+    return [ $response->{status}, @{ $response->{json} }{qw(code limit value)}, $response->{headers}{'retry-after'} ];
+}
+
+subtest 'limits: the supervisor stores those of the schema' => sub {
+    is sql('select string_agg(account_id || name || value, $$ $$ order by account_id, name) from agent.account_limits'),
+        "00000000-0000-0000-0000-000000000000queued_runs3 00000000-0000-0000-0000-000000000000running_runs2 ${shop}keys1 ${shop}queued_runs1000";
+};
+
+subtest 'limits: one run more than the limit is 429 with the limit, and changes nothing' => sub {
+    my @runs = map { $client->start_run('use gate {}', assistant_id => 'gated') } 1 .. 3;
+    $gate->wait_calls(2);
+    is sql("select count(*) from agent.run_queue where state = 'ready'"), 1, 'one more than may execute is ready';
+    my $thread = $client->new_thread;
+    my $refused = $client->post("/threads/$thread/runs", run_body('hello', assistant_id => 'gated'));
+    is_deeply refusal($refused), [ 429, 'limit_exceeded', 'queued_runs', 3, 5 ];
+    is $refused->{json}{detail},
+        'The account may have at most 3 unfinished runs. The operator of the server raises this limit with AgentLimit queued_runs.';
+    is $client->get("/threads/$thread")->{json}{status}, 'idle';
+    is_deeply refusal($client->post('/runs', run_body('hello', assistant_id => 'gated'))), [ 429, 'limit_exceeded', 'queued_runs', 3, 5 ];
+    is_deeply refusal($client->post('/runs/batch', [ run_body('hello', assistant_id => 'gated') ])), [ 429, 'limit_exceeded', 'queued_runs', 3, 5 ];
+    is sql('select count(*) from agent.runs'), 3;
+    $gate->open;
+    $gate->wait_calls(1);
+    $gate->open;
+    wait_for('the runs to end', sub { sql('select count(*) from agent.run_queue') == 0 });
+    is $client->post("/threads/$thread/runs", run_body('hello', assistant_id => 'gated'))->{status}, 200, 'when they have ended, there is room';
+    wait_for('the run to end', sub { sql('select count(*) from agent.run_queue') == 0 });
+};
+
+subtest 'limits: one stream more than the limit is refused, and a request to wait' => sub {
+    my $thread = $client->new_thread;
+    my $open = $client->begin(GET => "/threads/$thread/stream");
+    read_until($open, qr/\r\n\r\n/);
+    is_deeply refusal($client->get("/threads/$thread/stream")), [ 429, 'limit_exceeded', 'streams', 1, 5 ];
+    my $path = "/threads/$thread/runs";
+    is_deeply refusal($client->post("$path/stream", run_body('hello'))), [ 429, 'limit_exceeded', 'streams', 1, 5 ];
+    is_deeply refusal($client->post("$path/wait", run_body('hello'))), [ 429, 'limit_exceeded', 'waiting_requests', 0, 5 ];
+    is $client->get($path)->{body}, '[]', 'a refused request creates no run';
+    close $open;
+    ok wait_for('the stream to end', sub {
+        my $next = $client->begin(GET => "/threads/$thread/stream");
+        return read_until($next, qr/\r\n\r\n/) =~ m{\AHTTP/1.1 200};
+    }), 'the end of a stream makes room for another one';
+};
+
+subtest 'limits: those of keys hold for operators too' => sub {
+    my $create = sub { return sql("select code from agent.create_api_key('$_[0]', '$shop', decode(repeat('ab', 32), 'hex'), 'service', 'n', null, null, '{run}', null)") };
+    is $create->('0' x 22), 'ok';
+    is $create->('1' x 22), 'limit_exceeded';
+};
+
+done_testing;

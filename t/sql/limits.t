@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+# Limits of accounts: keys, unfinished and executing runs, what is counted, and the errors of the counts; turns of accounts.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new('-v', "operator_role=$AgentSQL::OPERATOR");
+my ($session, $other) = map { $db->session } 1, 2;
+my $operator = $db->session($AgentSQL::OPERATOR);
+my $any = AgentSQL::Play->new($session);
+my $worker = $any->worker;
+
+# Sets the limits; each is [ account or undef, name, value ].
+sub limit {
+    my ($code) = $session->value('select agent.set_limits(' . AgentSQL::Session::literal(AgentSQL::encode(
+        [ map { { account_id => $_->[0], name => $_->[1], value => $_->[2] } } @_ ])) . ')');
+    return $code;
+}
+
+# An account with a deployment: (id, its client).
+sub account {
+    my $id = AgentSQL::uuid();
+    $operator->call('create_account', $id, 'Shop');
+    my $deployment = $session->value("select agent.open_deployment('shop', '$id')");
+    $session->query("select agent.save_graphs('$deployment', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
+    return ($id, AgentSQL::Play->new($session, deployment => $deployment));
+}
+
+my $keys = 0;
+
+# The result of create_api_key.
+sub create_key {
+    my ($account, $lifetime) = @_;
+    return $operator->call('create_api_key', sprintf('%022d', ++$keys), $account, '\x' . 'ab' x 32, 'service', 'n', undef, undef, ['run'], $lifetime);
+}
+
+# The count of a name, null for one that is not counted, and what it should be.
+sub counts {
+    my ($account, $name) = @_;
+    return [ $session->value("select sum(value) from agent.account_counts where account_id = '$account' and name = '$name'"),
+        $session->value("select agent.count_runs('$account', '$name')") ];
+}
+
+sub rest_is_right {
+    my ($account, $count, $title) = @_;
+    is_deeply counts($account, 'queued_runs'), [ $count, $count ], $title;
+    return;
+}
+
+subtest 'an account gets no more valid API keys than its limit' => sub {
+    my ($account) = account();
+    limit([ $account, 'keys', 2 ]);
+    is +(create_key($account))[0], 'ok' for 1, 2;
+    is_deeply [ create_key($account) ], [ 'limit_exceeded', 'keys 2' ];
+    is $session->value("select count(*) from agent.api_keys where account_id = '$account'"), 2;
+    my $old = sprintf '%022d', $keys - 1;
+    $operator->call('revoke_api_key', $old);
+    is +(create_key($account, '1 hour'))[0], 'ok', 'a key that is revoked does not count';
+    is +(create_key($account))[0], 'limit_exceeded';
+    $_->query("set agent.now = '" . (gmtime() =~ /(\d{4})$/ ? $1 + 1 : die) . "-01-01T00:00:00Z'") for $session, $operator;
+    is +(create_key($account))[0], 'ok', 'nor one that has expired';
+    $_->query('reset agent.now') for $session, $operator;
+    limit([ $account, 'keys', 4 ]);
+    is +(create_key($account))[0], 'ok', 'a higher limit permits more';
+    limit();
+    is +(create_key($account))[0], 'ok', 'without a limit any number';
+};
+
+subtest 'a key may be rotated at the limit, but once' => sub {
+    my ($account) = account();
+    limit([ $account, 'keys', 1 ]);
+    create_key($account);
+    my $old = sprintf '%022d', $keys;
+    my $rotate = sub { return ($operator->call('rotate_api_key', $old, sprintf('%022d', ++$keys), '\x' . 'cd' x 32, '1 hour'))[0] };
+    is $rotate->(), 'ok';
+    is $rotate->(), 'limit_exceeded';
+};
+
+subtest 'concurrent creations of keys do not exceed the limit' => sub {
+    my ($account) = account();
+    limit([ $account, 'keys', 1 ]);
+    $operator->query('begin');
+    is +(create_key($account))[0], 'ok';
+    my $id = sprintf '%022d', ++$keys;
+    $other->send("select code from agent.create_api_key('$id', '$account', '\\x" . 'ab' x 32 . "', 'service', 'n', null, null, '{run}', null)");
+    $operator->query('commit');
+    is $other->receive, 'limit_exceeded';
+};
+
+subtest 'the limit of all accounts holds for each without its own, a limit of 0 permits nothing' => sub {
+    my ($mine, $own) = map { (account())[0] } 1, 2;
+    limit([ undef, 'keys', 1 ], [ $own, 'keys', 0 ]);
+    is_deeply [ create_key($own) ], [ 'limit_exceeded', 'keys 0' ];
+    is +(create_key($mine))[0], 'ok';
+    is_deeply [ create_key($mine) ], [ 'limit_exceeded', 'keys 1' ];
+};
+
+subtest 'an account has no more unfinished runs than its limit, in all of its deployments' => sub {
+    my ($account, $shop) = account();
+    my ($stranger, $other_shop) = account();
+    my $second = AgentSQL::Play->new($session, deployment => $session->value("select agent.open_deployment('second', '$account')"));
+    my $thread = $shop->thread;
+    $shop->run($thread);
+    limit([ $account, 'queued_runs', 4 ]);
+    $shop->run($thread);
+    $second->run($second->thread);
+    rest_is_right($account, 3, 'a run of before the limit counts');
+    is_deeply [ ($shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT }, { assistant_id => $AgentSQL::ASSISTANT }))[ 0, 1 ] ],
+        [ 'limit_exceeded', 'queued_runs 4' ], 'a batch is created as a whole';
+    is +($shop->try_stateless)[0], 'ok';
+    is_deeply [ ($shop->try_stateless)[ 0, 1 ] ], [ 'limit_exceeded', 'queued_runs 4' ];
+    is_deeply [ ($second->try_run($second->thread))[ 0, 1 ] ], [ 'limit_exceeded', 'queued_runs 4' ];
+    my $new = AgentSQL::uuid();
+    is +($shop->try_run($new, request => { if_not_exists => 'create' }))[0], 'limit_exceeded';
+    is +($shop->api('get_thread', $new))[0], 'thread_not_found', 'a run that is refused creates no thread';
+    is +($other_shop->try_run($other_shop->thread))[0], 'ok', 'other accounts have runs of their own';
+    rest_is_right($account, 4, 'what is refused is not counted');
+};
+
+subtest 'each end of a run is counted, whatever ends it' => sub {
+    my ($account, $shop) = account();
+    limit([ $account, 'queued_runs', 100 ]);
+    my @threads = map { $shop->thread } 1 .. 6;
+    my %run = map { $_ => $shop->run($_) } @threads;
+    rest_is_right($account, 6, 'created');
+    $shop->save($worker, map { AgentSQL::Play::finish($_) } $shop->claim($worker, limit => 1));
+    rest_is_right($account, 5, 'success');
+    $shop->api('cancel_run', $threads[1], $run{ $threads[1] }, 'interrupt');
+    rest_is_right($account, 4, 'cancelled');
+    $shop->api('cancel_run', $threads[2], $run{ $threads[2] }, 'rollback');
+    rest_is_right($account, 3, 'rolled back');
+    $shop->run($threads[3]);
+    rest_is_right($account, 4, 'blocked');
+    $shop->api('delete_thread', $threads[3]);
+    rest_is_right($account, 2, 'its thread is deleted');
+    $shop->run($threads[4], strategy => 'interrupt');
+    rest_is_right($account, 2, 'superseded');
+    $shop->finish_all($worker);
+    rest_is_right($account, 0, 'all');
+};
+
+subtest 'what is rolled back is not counted' => sub {
+    my ($account, $shop) = account();
+    limit([ $account, 'queued_runs', 10 ]);
+    $shop->run($shop->thread);
+    $session->query('begin');
+    $shop->run($shop->thread);
+    $session->query('rollback');
+    rest_is_right($account, 1, 'one');
+};
+
+subtest 'writers of a count do not wait for each other' => sub {
+    my ($account, $shop) = account();
+    limit([ $account, 'queued_runs', 100 ]);
+    $shop->run($shop->thread);
+    my @sessions = map { $db->session } 1 .. 4;
+    for my $concurrent (@sessions) {
+        $concurrent->query("set lock_timeout = '10s'");
+        $concurrent->query('begin');
+        AgentSQL::Play->new($concurrent, deployment => $shop->deployment)->stateless;
+    }
+    is $session->value("select count(distinct shard) from agent.account_counts where account_id = '$account'"), 16;
+    $_->query('commit') for @sessions;
+    is $session->value("select count(*) from agent.account_counts where account_id = '$account' and value <> 0"), 4, 'each has changed another row';
+    rest_is_right($account, 5, 'the sum is right');
+};
+
+subtest 'a count that is wrong is corrected within a minute' => sub {
+    my ($account, $shop) = account();
+    my @limit = ([ $account, 'queued_runs', 3 ]);
+    limit(@limit);
+    $shop->run($shop->thread);
+    1 while limit(@limit);
+    $session->query("update agent.account_counts set value = 7 where account_id = '$account' and shard = 5");
+    is +($shop->try_run($shop->thread))[0], 'limit_exceeded';
+    is limit(@limit), 0, 'it was counted within this minute';
+    $session->query("update agent.account_counts set counted_at = counted_at - interval '61 s' where account_id = '$account'");
+    is limit(@limit), 1;
+    rest_is_right($account, 1, 'counted');
+    is +($shop->try_run($shop->thread))[0], 'ok';
+};
+
+subtest 'a count ends with its limit' => sub {
+    my ($account, $shop) = account();
+    limit([ $account, 'queued_runs', 3 ]);
+    $shop->run($shop->thread);
+    limit();
+    is $session->value('select count(*) from agent.account_counts'), 0;
+    is $session->value('select count(*) from agent.account_limits'), 0;
+    is +($shop->try_run($shop->thread))[0], 'ok';
+};
+
+# The deployments of what is claimed for these, each [ account, client ]; with as in AgentSQL::Play::claim.
+sub claim_for {
+    my ($with, @pools) = @_;
+    return [ $any->claim($worker, deployments => [ map { $_->[1]->deployment } @pools ], accounts => [ map { $_->[0] } @pools ], %{$with}) ];
+}
+
+# How many of them are of each.
+sub shares {
+    my ($claims, @pools) = @_;
+    my %count;
+    $count{ $_->{deployment_id} }++ for @{$claims};
+    return [ map { $count{ $_->[1]->deployment } // 0 } @pools ];
+}
+
+# Another deployment of the account.
+sub deployment {
+    my ($account, $name) = @_;
+    return AgentSQL::Play->new($session, deployment => $session->value("select agent.open_deployment('$name', '$account')"));
+}
+
+sub running_is {
+    my ($account, $count, $title) = @_;
+    is_deeply counts($account, 'running_runs'), [ $count, $count ], $title;
+    return;
+}
+
+subtest 'claim_runs: accounts take turns, however many deployments they have' => sub {
+    limit();
+    my ($large, $first) = account();
+    my ($small, $shop) = account();
+    my @pools = ([ $large, $first ], (map { [ $large, deployment($large, "d$_") ] } 1 .. 3), [ $small, $shop ]);
+    for my $pool (@pools) {
+        $pool->[1]->stateless for 1 .. 3;
+    }
+    is_deeply shares(claim_for({ limit => 10, most => 6 }, @pools), @pools), [ 1, 1, 1, 0, 3 ], 'half of them are for the other account';
+    is_deeply shares(claim_for({ limit => 10, most => 50 }, @pools), @pools), [ 2, 2, 2, 3, 0 ], 'a claim with room takes all';
+};
+
+subtest 'claim_runs: an account executes no more runs than its limit, the others stay ready' => sub {
+    my ($mine, $shop) = account();
+    my ($stranger, $other_shop) = account();
+    my $second = deployment($mine, 'second');
+    my @pools = ([ $mine, $shop ], [ $mine, $second ], [ $stranger, $other_shop ]);
+    limit([ $mine, 'running_runs', 3 ]);
+    for my $client ($shop, $second, $other_shop) {
+        $client->stateless for 1 .. 4;
+    }
+    my $claims = claim_for({ limit => 10 }, @pools);
+    is_deeply shares($claims, @pools), [ 2, 1, 4 ], 'its deployments take turns';
+    running_is($mine, 3, 'they are counted');
+    is_deeply claim_for({ limit => 10 }, @pools), [], 'at the limit there are none';
+    my ($done, $lost) = grep { $_->{deployment_id} eq $shop->deployment } @{$claims};
+    $shop->save($worker, AgentSQL::Play::finish($done));
+    running_is($mine, 2, 'one has ended');
+    is_deeply shares(claim_for({ limit => 10 }, @pools), @pools), [ 1, 0, 0 ], 'so there is one more';
+    $shop->release($worker, 'false', $lost);
+    running_is($mine, 2, 'one was lost and is ready again');
+    $second->api('delete_thread', $_->{thread_id}) for grep { $_->{deployment_id} eq $second->deployment } @{$claims};
+    running_is($mine, 1, 'the thread of one is deleted');
+    limit([ $mine, 'running_runs', 0 ]);
+    is_deeply claim_for({ limit => 10 }, @pools), [], 'with a limit of 0 none';
+    limit();
+    is scalar @{ claim_for({ limit => 10 }, @pools) }, 5, 'without a limit all';
+};
+
+subtest 'claim_runs: of an account with a limit the deployment that executes the fewest is first' => sub {
+    my ($mine, $long) = account();
+    my $short = deployment($mine, 'short');
+    my @pools = ([ $mine, $long ], [ $mine, $short ]);
+    $long->stateless for 1 .. 5;
+    $short->stateless for 1 .. 2;
+    limit([ $mine, 'running_runs', 5 ]);
+    is_deeply shares(claim_for({ limit => 10, most => 3, running => [ 0, 0 ] }, [ $mine, $long ]), @pools), [ 3, 0 ];
+    is_deeply shares(claim_for({ limit => 10, running => [ 3, 0 ] }, @pools), @pools), [ 0, 2 ], 'not the runs that have waited for longest';
+    limit();
+    $any->finish_all($worker);
+};
+
+subtest 'claim_runs: the backlog of an account at its limit is neither locked nor read' => sub {
+    my ($mine, $shop) = account();
+    limit([ $mine, 'running_runs', 1 ]);
+    $shop->stateless for 1 .. 30;
+    is scalar @{ claim_for({ limit => 10 }, [ $mine, $shop ]) }, 1;
+    $session->query('begin');
+    is_deeply claim_for({ limit => 10 }, [ $mine, $shop ]), [];
+    is_deeply claim_for({ limits => [-1] }, [ $mine, $shop ]), [], 'a pool without runners is not reported to have a ready run';
+    is $other->value("select count(*) from (select from agent.run_queue where state = 'ready' and deployment_id = '@{[ $shop->deployment ]}' for update nowait) x"), 29;
+    $session->query('rollback');
+    limit();
+    is_deeply [ map { $_->{run_id} } @{ claim_for({ limits => [-1] }, [ $mine, $shop ]) } ], [undef], 'without the limit it is';
+};
+
+done_testing;
