@@ -176,6 +176,23 @@ static void print_headers(const ctl_build_t *build)
     }
 }
 
+/* As a regular expression: of the characters of a word, these mean something
+ * else there. */
+static const char *escape(const char *word, apr_pool_t *pool)
+{
+    char *escaped = apr_palloc(pool, 2 * strlen(word) + 1);
+    char *end = escaped;
+
+    for (; *word != '\0'; word++) {
+        if (*word == '.' || *word == '*') {
+            *end++ = '\\';
+        }
+        *end++ = *word;
+    }
+    *end = '\0';
+    return escaped;
+}
+
 /* Paths below http.mount_prefix that a member closes. */
 static void print_closed(const ctl_build_t *build, const char *prefix)
 {
@@ -189,7 +206,8 @@ static void print_closed(const ctl_build_t *build, const char *prefix)
 
     for (const member_t *member = closed; member->path != NULL; member++) {
         if (json_object_get_boolean(ctl_manifest_get(build, member->path))) {
-            ctl_print("<LocationMatch \"^%s%s\">", prefix, member->text);
+            ctl_print("<LocationMatch \"^%s%s\">", escape(prefix, build->pool),
+                      member->text);
             ctl_print("    Require all denied");
             ctl_print("</LocationMatch>");
         }

@@ -118,6 +118,8 @@ for my $language (qw(python javascript)) {
 # ---- values ----
 like build_with('python', nest('http', { mount_prefix => '/shop', disable_store => \1 }))->{output},
     qr{^<LocationMatch "\^/shop/store\(}m, 'http: closed paths are below the prefix';
+like build_with('python', nest('http', { mount_prefix => '/v1.0*', disable_store => \1 }))->{output},
+    qr{^<LocationMatch "\^/v1\\\.0\\\*/store\(}m, 'http: a prefix closes no paths but its own';
 like build_with('python', { map { ("unknown$_" => 1) } 1 .. 25 })->{output}, qr/warning: langgraph\.json: 5 more members are unknown/,
     'unknown: twenty are named, the others are counted';
 for my $name ('checkpointer.ttl', 'http.cors', 'store.ttl') {
