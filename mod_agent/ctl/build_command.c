@@ -8,16 +8,20 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <apr_lib.h>
 #include <apr_strings.h>
 
 #include "build.h"
+#include "command.h"
 #include "say.h"
 
 const ctl_option_t ctl_build_options[] = {
@@ -65,11 +69,48 @@ static const char *find_runners(apr_pool_t *pool)
                        "/runners", NULL);
 }
 
-static volatile sig_atomic_t building;
-
-static void pass_on(int signal)
+/* Until the build has ended; returns its status as waitpid(). A program of the
+ * application has the same user as the build, and can stop it: then, and at a
+ * second signal, the build is killed. Nothing is printed here, where a pipe
+ * without a reader would keep signals away. Sets *stopped to the signal that
+ * stopped it; 0 for none. */
+static int follow(pid_t pid, const sigset_t *signals, int *stopped)
 {
-    kill(-(pid_t)building, signal);
+    bool was_asked = false;
+    int status;
+
+    *stopped = 0;
+    for (;;) {
+        int number = sigwaitinfo(signals, NULL);
+
+        if (number == SIGCHLD) {
+            if (waitpid(pid, &status, WNOHANG | WUNTRACED) != pid) {
+                continue;
+            }
+            if (!WIFSTOPPED(status)) {
+                return status;
+            }
+            kill(pid, SIGKILL);
+            *stopped = WSTOPSIG(status);
+        }
+        else if (number > 0) {
+            kill(pid, was_asked ? SIGKILL : number);
+            was_asked = true;
+        }
+    }
+}
+
+/* Nothing of the build survives it. A program that forks faster than it is
+ * killed does not keep this process from being ended: the next signal ends it.
+ */
+static void end_rest(const sigset_t *signals, const sigset_t *before)
+{
+    static const struct timespec none;
+
+    while (sigtimedwait(signals, NULL, &none) > 0) {
+    }
+    sigprocmask(SIG_SETMASK, before, NULL);
+    ctl_command_end_adopted();
 }
 
 /* In a session of its own, without root's terminal: a process of the user that
@@ -77,25 +118,39 @@ static void pass_on(int signal)
  * root's, so that the user cannot use it for that. */
 static int build_apart(ctl_build_t *build)
 {
-    pid_t pid = fork();
+    sigset_t signals;
+    sigset_t before;
+    pid_t pid;
     int status;
+    int stopped;
 
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    signal(SIGCHLD, SIG_DFL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid = fork();
     if (pid < 0) {
         ctl_error("fork: %s", strerror(errno));
         return 1;
     }
     if (pid == 0) {
         setsid();
+        sigprocmask(SIG_SETMASK, &before, NULL);
         return ctl_build(build);
     }
-    building = pid;
-    signal(SIGINT, pass_on);
-    signal(SIGTERM, pass_on);
-    signal(SIGHUP, pass_on);
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    status = follow(pid, &signals, &stopped);
+    end_rest(&signals, &before);
     if (WIFEXITED(status)) {
         return WEXITSTATUS(status);
+    }
+    if (stopped != 0) {
+        ctl_error("the build was killed: a signal had stopped it: %s",
+                  strsignal(stopped));
+        return 1;
     }
     ctl_error("the build was ended by a signal: %s",
               strsignal(WTERMSIG(status)));

@@ -297,7 +297,7 @@ static int kill_children(pid_t *killed)
 
 /* Processes that left the group are children of this process (a subreaper), and
  * so are their own children once they are killed. */
-static void end_adopted(void)
+void ctl_command_end_adopted(void)
 {
     pid_t killed[CHILDREN_BYTES / 2];
     int count;
@@ -319,7 +319,7 @@ static int finish(program_t *program, bool is_quiet)
     kill(-program->pid, SIGKILL);
     while (waitpid(program->pid, &status, 0) < 0 && errno == EINTR) {
     }
-    end_adopted();
+    ctl_command_end_adopted();
     close(program->output);
     close(program->ended);
     if (program->errors >= 0) {

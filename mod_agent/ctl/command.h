@@ -15,6 +15,10 @@
  * adopts all that programs leave, whatever group or session that is in. */
 void ctl_command_init(void);
 
+/* Kills all children of this process, and theirs: nothing that a program has
+ * left survives in a process that adopts it (PR_SET_CHILD_SUBREAPER). */
+void ctl_command_end_adopted(void);
+
 /* Returns the signal that came; 0 for none. */
 int ctl_command_signal(void);
 

@@ -6,10 +6,11 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Env qw(is_root slurp);
-use AgentTest::Process qw(is_alive);
+use AgentTest::Process qw(descendants_of is_alive);
 use AgentTest::Wait;
 use CtlTest qw($top $program folder shell_program);
 use Fcntl qw(F_SETFD);
+use POSIX qw(mkfifo WNOHANG);
 use Test::More;
 
 # An interpreter that executes ./pip when packages are installed, and ./check when
@@ -116,11 +117,45 @@ for my $name (qw(pip check)) {
     is end_of(begin($directory)), 0, 'programs: the folder can be built after that';
 }
 
+# Also of one that does not end.
+sub end_soon {
+    my ($pid) = @_;
+    my $ended = eval { wait_for('the end of the build', sub { waitpid $pid, WNOHANG }, 20) };
+    my $status = $?;
+    kill KILL => $pid, descendants_of($pid) if !$ended;
+    return $ended ? $status >> 8 : 'it has not ended';
+}
+
+sub count_alive { my ($name) = @_; return scalar grep { is_alive($_) } said($directory, $name) =~ /(\d+)/g }
+
 SKIP: {
-    skip 'only as root the build is a process of its own', 2 if !is_root();
-    $directory = application(check => 'kill -KILL "$(cut -d" " -f4 /proc/$$/stat)"; sleep 1' . "\n");
+    skip 'only as root the build is a process of its own', 9 if !is_root();
+    $directory = application(check => left_by('check') . 'kill -KILL $PPID; sleep 1' . "\n");
     is end_of(begin($directory)), 1, 'programs: a build that a signal ends fails';
     like slurp("$directory/output"), qr/^agentctl: the build was ended by a signal: Killed$/m, 'programs: the message names the signal';
+    is count_alive('check.left'), 0, 'programs: nothing that it has executed is left, daemons neither';
+    $directory = application(check => left_by('check') . 'kill -STOP $PPID; exec sleep 1000' . "\n");
+    is end_soon(begin($directory)), 1, 'programs: a build that the application stops is ended';
+    like slurp("$directory/output"), qr/^agentctl: the build was killed: a signal had stopped it: Stopped \(signal\)$/m,
+        'programs: the message says so';
+    is count_alive('check.left'), 0, 'programs: nothing that it has executed is left';
+
+    # Its output waits for a reader.
+    $directory = application(check => "echo \$\$ >.agent/check.left; yes >&2\n");
+    mkfifo("$directory/output", oct 600) or die "output: $!\n";
+    open my $reader, '+<', "$directory/output" or die "output: $!\n";
+    vec(my $bits = '', fileno $reader, 1) = 1;
+    my $pid = begin($directory);
+    wait_for('a full pipe', sub { !select undef, my $ready = $bits, undef, 0 });
+    kill INT => $pid;
+    # The first one has arrived.
+    wait_for('the signal', sub { slurp("/proc/$pid/status") =~ /^ShdPnd:\s+0+$/m });
+    kill INT => $pid;
+    ok eval { wait_for('the end of what it executes', sub { !descendants_of($pid) }, 20) }, 'programs: a second signal ends a build that does not end at the first';
+    sysread $reader, my $read, 65536;
+    is end_soon($pid), 1, 'programs: the status says so';
+    is count_alive('check.left'), 0, 'programs: nothing that it has executed is left';
+    close $reader;
 }
 
 done_testing;
