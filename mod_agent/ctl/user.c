@@ -49,32 +49,38 @@ static const struct passwd *find_user(const ctl_build_t *build,
     return user;
 }
 
-/* Whether only root writes to the folder. */
-static bool is_of_root(const struct stat *info)
+/* Whether only the owner writes to the folder. */
+static bool is_private(const struct stat *info)
 {
-    return info->st_uid == 0 && (info->st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    return (info->st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* Whether only root replaces what root has in the directory. */
-static bool is_kept_by_root(int directory)
+static bool is_of_root(const struct stat *info)
+{
+    return info->st_uid == 0 && is_private(info);
+}
+
+/* Whether only root and the user replace what these two have in the directory.
+ */
+static bool is_kept_by(int directory, uid_t user)
 {
     struct stat info;
 
     return fstat(directory, &info) == 0
-        && (is_of_root(&info)
-            || (info.st_uid == 0 && (info.st_mode & S_ISVTX) != 0));
+        && (info.st_uid == 0 || info.st_uid == user)
+        && (is_private(&info) || (info.st_mode & S_ISVTX) != 0);
 }
 
 /* Returns a descriptor of the directory if every directory above it is kept by
- * root, and no link is on the way; else -1. */
-static int walk(const char *path, apr_pool_t *pool)
+ * root or the user, and no link is on the way; else -1. */
+static int walk(const char *path, uid_t user, apr_pool_t *pool)
 {
     int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     char *state;
     const char *name = apr_strtok(apr_pstrdup(pool, path), "/", &state);
 
     for (; name != NULL && fd >= 0; name = apr_strtok(NULL, "/", &state)) {
-        int next = is_kept_by_root(fd)
+        int next = is_kept_by(fd, user)
             ? openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             : -1;
 
@@ -84,11 +90,12 @@ static int walk(const char *path, apr_pool_t *pool)
     return fd;
 }
 
-/* Whether nobody but root has chosen the directory: who owns a link, or a
- * directory above it, could lead to another folder of root. */
-static bool is_chosen_by_root(const ctl_build_t *build, const struct stat *info)
+/* Whether nobody but root and its owner has chosen the directory: who owns a
+ * link, or a directory above it, could lead to another folder of the owner. */
+static bool is_chosen_by_owner(const ctl_build_t *build,
+                               const struct stat *info)
 {
-    int fd = walk(build->argument, build->pool);
+    int fd = walk(build->argument, info->st_uid, build->pool);
     struct stat walked;
     bool same;
 
@@ -132,19 +139,39 @@ static bool make_folders(const char *directory, int folder,
     return false;
 }
 
+/* As root, without a name: what is in the folder is executed as its owner, so
+ * nobody else may have put it there, or have led root there. */
+static bool check_owner(const ctl_build_t *build, const struct stat *info,
+                        const struct passwd *owner)
+{
+    if (!is_private(info)) {
+        ctl_error("%s belongs to %s, but others can write to it: give --user "
+                  "NAME",
+                  build->application.directory, owner->pw_name);
+        return false;
+    }
+    if (!is_chosen_by_owner(build, info)) {
+        ctl_error("%s belongs to %s, but others may have led to it, by a link "
+                  "or a directory above it: give --user NAME",
+                  build->application.directory, owner->pw_name);
+        return false;
+    }
+    return true;
+}
+
 /* As root: the folder is the user's, or root's alone. */
 static bool prepare_folder(const ctl_build_t *build, const struct stat *info,
                            int folder, const struct passwd *user)
 {
     if (info->st_uid == user->pw_uid) {
-        return true;
+        return build->user != NULL || check_owner(build, info, user);
     }
     if (!is_of_root(info)) {
         ctl_error("%s belongs neither to %s nor to root alone",
                   build->application.directory, user->pw_name);
         return false;
     }
-    if (!is_chosen_by_root(build, info)) {
+    if (!is_chosen_by_owner(build, info)) {
         ctl_error("%s belongs to root, and so must every directory above it; "
                   "give its path without links",
                   build->application.directory);

@@ -17,6 +17,8 @@ our @EXPORT_OK = qw($top $interpreter $program folder own as_owner link_tools sh
 our $program = build_dir() . '/agentctl';
 our $top = tempdir('/tmp/agent-test-ctl.XXXXXX', CLEANUP => 1);
 chmod 0755, $top;
+# Folders to which others write are not those of their owner only.
+umask 0022;
 my ($uid, $gid) = (getpwnam server_user())[ 2, 3 ];
 my $number = 0;
 

@@ -136,7 +136,7 @@ like build(application({ graphs => { g => './g.mjs:graph' }, node_version => '24
 
 # ---- users ----
 SKIP: {
-    skip 'only root can become another user', 13 if !is_root();
+    skip 'only root can become another user', 23 if !is_root();
     my $terminal = application({}, report => '{"graphs":{"g":{}}}');
     build_python($terminal);
     isnt +(slurp("$terminal/.agent/session") =~ /^(\d+)/)[0], getsid(), 'users: what root starts has a session of its own, without its terminal';
@@ -164,6 +164,32 @@ SKIP: {
         like $chosen->{output}, qr/^agentctl: \S+ belongs to root, and so must every directory above it; give its path without links$/m,
             "users: a folder of root is refused if somebody else may have chosen it: $path";
         ok !-e "$path/.agent", 'users: nothing is created in it';
+    }
+    my $folder = application({});
+    symlink $folder, "$users/application" or die "link: $!\n";
+    my $theirs = folder('above/' => '');
+    chown 1, 1, "$theirs/above";
+    rename application({}), "$theirs/above/application" or die "rename: $!\n";
+    for my $path ("$users/application", "$theirs/above/application") {
+        my $chosen = build_python($path);
+        like $chosen->{output}, qr/^agentctl: \S+ belongs to \Q$user\E, but others may have led to it, by a link or a directory above it: give --user NAME$/m,
+            "users: the owner is not taken for the user if somebody else may have led there: $path";
+        is $chosen->{said}, '', 'users: nothing is executed';
+        is build_python($path, '--user', $user)->{status}, 0, 'users: a user who is given is';
+    }
+    my $mode = 0755;
+    for my $bits (0020, 0002) {
+        chmod $mode | $bits, $folder;
+        like build_python($folder)->{output}, qr/^agentctl: \Q$folder\E belongs to \Q$user\E, but others can write to it: give --user NAME$/m,
+            sprintf 'users: nor if others can write to the folder: mode %o', $mode | $bits;
+    }
+    chmod $mode, $folder;
+    for my $bits (0, 01002) {
+        my $home = folder('a/' => '');
+        chmod $mode | $bits, $home;
+        rename application({}), "$home/a/application" or die "rename: $!\n";
+        is build_python("$home/a/application")->{status}, 0,
+            sprintf 'users: the owner is, below folders of the same user, mode %o', $mode | $bits;
     }
     chown 1, 1, $own;
     like build_python($own, '--user', $user)->{output}, qr/belongs neither to \Q$user\E nor to root alone/,
