@@ -23,7 +23,7 @@ sub make_pipe {
     return $path;
 }
 
-sub runner { return PythonRunner->new(graphs => [qw(crowd forks plain)], slots => SLOTS, @_) }
+sub runner { return PythonRunner->new(graphs => [qw(crowd forks nests plain)], slots => SLOTS, @_) }
 
 # A run of $n functions that wait for the pipe, of which $at_once have begun.
 sub start_crowd {
@@ -99,12 +99,13 @@ in_all_versions(sub {
 
     subtest 'a process that a function forks executes no other one' => sub {
         my $runner = runner(@version);
-        for my $do ('return', 'raise') {
+        for my $case ([ 'forks', 'return' ], [ 'forks', 'raise' ], [ 'nests', 'return' ], [ 'nests', 'raise' ]) {
+            my ($graph, $do) = @{$case};
             my $path = tempdir(CLEANUP => 1) . '/calls';
-            my @lines = $runner->run(graph_id => 'forks', input => { do => $do, path => $path, n => 40 });
-            is_deeply [ sort { $a <=> $b } @{ (lines_of('checkpoint', @lines))[-1]{values}{results} } ], [ (0) x 39, 2 ], "$do: it ends";
+            my @lines = $runner->run(graph_id => $graph, input => { do => $do, path => $path, n => 40 });
+            is_deeply [ sort { $a <=> $b } @{ (lines_of('checkpoint', @lines))[-1]{values}{results} } ], [ (0) x 39, 2 ], "$graph, $do: it ends";
             open my $calls, '<', $path or die "$path: $!\n";
-            is_deeply [ sort { $a <=> $b } map { $_ + 0 } <$calls> ], [ 0 .. 39 ], "$do: each function is executed once";
+            is_deeply [ sort { $a <=> $b } map { $_ + 0 } <$calls> ], [ 0 .. 39 ], "$graph, $do: each function is executed once";
             close $calls;
         }
     };
