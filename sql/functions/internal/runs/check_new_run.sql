@@ -18,9 +18,11 @@ begin
         code := 'invalid_value';
         return;
     end if;
-    body := agent.check_new_runs(p_assistant.deployment_id, 1);
-    if body is not null then
-        code := 'limit_exceeded';
+    if exists (select from agent.account_limits) then
+        body := agent.check_new_runs(p_assistant.deployment_id, 1);
+        if body is not null then
+            code := 'limit_exceeded';
+        end if;
     end if;
 end
 $function$;

@@ -84,7 +84,10 @@ begin
             + coalesce(octet_length(p_place.checkpoint_map::text), 0)
             + coalesce(octet_length(p_headers::text), 0)
             + agent.settings_bytes(p_assistant));
-    perform agent.count_new_run(p_thread.deployment_id);
+    -- Not in the function: without limits its call would cost more than what it does.
+    if exists (select from agent.account_counts) then
+        perform agent.count_new_run(p_thread.deployment_id);
+    end if;
     return v_body;
 end
 $function$;

@@ -107,12 +107,12 @@ begin
     )
     select array_agg(g.lease), array_agg(g.lease) filter (where (g.lease).op is not null) into v_gone, v_calls
       from gone g;
-    perform agent.count_ended_runs(v_gone);
+    if exists (select from agent.account_counts) then
+        perform agent.count_ended_runs(v_gone);
+    end if;
 
     return agent.promote_next_runs(case
-        when v_calls is null then p_ends
-        else agent.finish_calls(p_worker_id, v_calls, p_ends)
-    end);
+        when v_calls is null then p_ends else agent.finish_calls(p_worker_id, v_calls, p_ends) end);
 end
 $function$;
 
