@@ -199,8 +199,8 @@ static apr_status_t check_backend(const agent_db_t *db,
                                   agent_error_t **err, apr_pool_t *pool)
 {
     const char *wanted = db->settings.region;
-    const char *version = agent_db_value(result, 0, 0);
-    const char *region = agent_db_value(result, 0, 1);
+    const char *version = result != NULL ? agent_db_value(result, 0, 0) : NULL;
+    const char *region = result != NULL ? agent_db_value(result, 0, 1) : NULL;
 
     if (version == NULL || apr_atoi64(version) != AGENT_SCHEMA_VERSION) {
         return agent_error_set(

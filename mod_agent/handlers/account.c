@@ -74,7 +74,7 @@ static apr_status_t read_sign_up(const char **digest, agent_call_t *call)
 
 int agent_handle_sign_up(agent_call_t *call)
 {
-    const char *invitation;
+    const char *invitation = NULL;
     const char *body;
 
     if (read_sign_up(&invitation, call) != APR_SUCCESS

@@ -251,9 +251,9 @@ sub life {
     $session->query('delete from agent.account_counts');
     $measure->('find_api_key', sub { $session->call('find_api_key', sprintf '%022d', 7) });
     $measure->('describe_api_key', sub { $session->call('describe_api_key', sprintf '%022d', 7) });
-    my $account = $session->value("select account_id from agent.api_keys where key_id = '" . sprintf('%022d', 7) . "'");
-    $measure->('list_account_keys', sub { $session->call('list_account_keys', $account, undef, 3) });
-    $measure->('list_audit_log', sub { $session->call('list_audit_log', $account, undef, 3) });
+    my $owner = $session->value("select account_id from agent.api_keys where key_id = '" . sprintf('%022d', 7) . "'");
+    $measure->('list_account_keys', sub { $session->call('list_account_keys', $owner, undef, 3) });
+    $measure->('list_audit_log', sub { $session->call('list_audit_log', $owner, undef, 3) });
     $measure->('get_usage', sub { $session->call('get_usage', '00000000-0000-0000-0000-00000000000a', 'hour', '2020-01-01T00:00:00Z', '2020-01-01T03:00:00Z', undef) });
     $measure->('use_api_key', sub { $session->call('use_api_key', sprintf '%022d', 7) });
     $session->query("set agent.now = '" . $session->value("select now() + interval '59 minutes'") . "'");
