@@ -223,6 +223,8 @@ is scalar @{ last_checkpoint(@lines)->{values}{names} }, 200, 'Send: 200 paralle
     config => { configurable => { tenant => 't' } });
 is_deeply last_checkpoint(@lines)->{values}{answer}, { context => { langgraph_auth_user_id => 'u' }, tenant => 't' },
     'config: context and configurable reach the node, but no authenticated user that a client names';
+@lines = $runner->run(graph_id => 'act', input => { answer => 'context' }, config => { configurable => { langgraph_auth_user_id => 'ann' } });
+is last_checkpoint(@lines)->{values}{answer}{user}, 'ann', 'config: the user that the server has authenticated reaches the node';
 for my $members (256, 257) {
     my %context = (tenant => 'c', map { $_ => 'v' } 2 .. $members);
     @lines = $runner->run(graph_id => 'act', input => { answer => 'context' }, context => \%context);

@@ -205,7 +205,11 @@ in_all_versions(sub {
         config => { configurable => { color => 'red', __pregel_task_id => 'x' } }, context => { size => 1, langgraph_auth_user_id => 'x' });
     my %seen = map { $_ => 1 } @{ (lines_of('checkpoint', @context))[-1]{values}{result} };
     ok $seen{color} && $seen{size} && $seen{thread_id}, 'config: the client\'s values and the ids reach the node';
-    ok !$seen{langgraph_auth_user_id}, 'config: no authenticated user is taken from clients';
+    ok !$seen{langgraph_auth_user_id}, 'config: no authenticated user is taken from a context';
+    my @user = $runner->run(graph_id => 'faulty', input => { do => 'user' }, config => { configurable => {
+        langgraph_auth_user_id => 'ann', langgraph_auth_user => { identity => 'ann', permissions => ['run'] } } });
+    is_deeply +(lines_of('checkpoint', @user))[-1]{values}{result}, [ 'ann', ['run'], 'ann', Cpanel::JSON::XS::true, 'ann', Cpanel::JSON::XS::false ],
+        'config: the user that the server has authenticated reaches the node, and the library';
     for my $members (256, 257) {
         @context = $runner->run(graph_id => 'faulty', input => { do => 'context' }, context => { map { ("m$_" => 1) } 1 .. $members });
         is scalar(grep { /\Am\d/ } @{ (lines_of('checkpoint', @context))[-1]{values}{result} }), $members == 256 ? 256 : 0,

@@ -13,9 +13,11 @@ const CANCEL_MS = 3000;
 const CONTEXT_MEMBERS_MAX = 256;
 // Members of `configurable` that the runner sets.
 const OWN = new Set(['thread_id', 'checkpoint_id', 'checkpoint_ns', 'checkpoint_map', 'run_id']);
-// Names of the library, and those in which a graph finds the authenticated user: no client
-// may set them.
-const RESERVED = /^(?:__|langgraph_auth_)/;
+// Names of the library, which no client may set.
+const RESERVED = /^__/;
+// Those in which a graph finds the authenticated user: the server sets them, and none comes
+// from a context.
+const IDENTITY = /^langgraph_auth_/;
 
 // A subclass has perform(), which may set `result`, members of the line `end`, and accessContext(),
 // the purpose that a factory gets.
@@ -151,10 +153,11 @@ export class Job {
         // library copies them for each task, so not those of a large one.
         const { context } = this.message;
         const shared = Object.keys(context ?? {}).length <= CONTEXT_MEMBERS_MAX ? context : {};
-        const members = { ...shared, ...this.given() };
-        const given = Object.entries(members).filter(([name]) => !OWN.has(name) && !RESERVED.test(name));
+        const members = [
+            ...Object.entries(shared ?? {}).filter(([name]) => !IDENTITY.test(name)), ...Object.entries(this.given()),
+        ].filter(([name]) => !OWN.has(name) && !RESERVED.test(name));
         return {
-            ...Object.fromEntries(given), thread_id: this.message.thread_id ?? undefined, run_id: this.message.run_id,
+            ...Object.fromEntries(members), thread_id: this.message.thread_id ?? undefined, run_id: this.message.run_id,
             graph_id: this.message.graph_id,
             ...(this.message.assistant_id ? { assistant_id: this.message.assistant_id } : {}),
             ...(this.fork === undefined ? {} : { checkpoint_id: this.fork }),

@@ -17,6 +17,7 @@ from typing import Any, AsyncIterator, Callable
 from . import log
 from .errors import RunnerError
 from .text import text_of
+from .user import USER
 
 RUN = "threads.create_run"
 UPDATE = "threads.update"
@@ -154,21 +155,21 @@ def factory_arguments(make: Callable[..., Any], access: str, config: dict[str, A
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if "Runtime" in str(parameter.annotation) or name == "runtime":
-            arguments[name] = make_runtime(access, context, store)
+            arguments[name] = make_runtime(access, context, store, config["configurable"].get(USER))
         elif "RunnableConfig" in str(parameter.annotation) or name == "config" or not arguments and \
                 parameter.default is parameter.empty:
             arguments[name] = config
     return arguments
 
 
-def make_runtime(access: str, context: Any, store: Any) -> Any:
+def make_runtime(access: str, context: Any, store: Any, user: Any) -> Any:
     try:
         from langgraph_sdk import runtime
     except ImportError:
         raise RunnerError("ImportError", "a factory with a runtime needs a langgraph-sdk that has ServerRuntime") from None
     if access == RUN:
-        return runtime._ExecutionRuntime(access_context=access, store=store, context=context)
-    return runtime._ReadRuntime(access_context=access, store=store)
+        return runtime._ExecutionRuntime(access_context=access, store=store, context=context, user=user)
+    return runtime._ReadRuntime(access_context=access, store=store, user=user)
 
 
 def context_of(graph: Any, given: Any, config: dict[str, Any]) -> Any:

@@ -12,13 +12,16 @@ from .errors import ValueTooLargeError, describe_error
 from .metadata import Metadata
 from .output import Output
 from .records import Records
+from .user import USER, User
 
 # Names of a config that say where a run begins; the runner sets them itself.
 PLACE = {"checkpoint_id", "checkpoint_ns", "checkpoint_map"}
 # Of a context whose members are members of `configurable` too.
 CONTEXT_MEMBERS_MAX = 256
-# Names of the library, and those in which a graph finds the authenticated user: no client may set them.
-RESERVED = ("__", "langgraph_auth_")
+# Names of the library, which no client may set.
+RESERVED = "__"
+# Those in which a graph finds the authenticated user: the server sets them, and none comes from a context.
+IDENTITY = "langgraph_auth_"
 
 
 class Job:
@@ -72,8 +75,11 @@ class Job:
         if own.get("user_id") == "":
             # The server sends "" for no user; applications expect the member to be absent.
             own = {name: value for name, value in own.items() if name != "user_id"}
-        members = {**(context if len(context) <= CONTEXT_MEMBERS_MAX else {}), **own}
+        shared = context if len(context) <= CONTEXT_MEMBERS_MAX else {}
+        members = {**{name: value for name, value in shared.items() if not name.startswith(IDENTITY)}, **own}
         configurable = {name: value for name, value in members.items() if not name.startswith(RESERVED) and name not in PLACE}
+        if isinstance(configurable.get(USER), dict):
+            configurable[USER] = User(configurable[USER])
         config: dict[str, Any] = {
             "configurable": {**configurable, **ids, "checkpoint_ns": ""},
             "metadata": {**(given.get("metadata") or {}), **ids},
