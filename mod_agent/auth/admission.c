@@ -125,6 +125,14 @@ static apr_status_t check_request(agent_call_t *call, const char *account_id)
         : APR_EGENERAL;
 }
 
+/* Of the routes that need no key a sign-up has data. */
+static apr_status_t check_open(agent_call_t *call)
+{
+    return call->r->method_number == M_POST
+        ? agent_region_check_key(call->r, call->child->config, &call->err)
+        : APR_SUCCESS;
+}
+
 /* Judged by the peer of the connection, which mod_remoteip does not change. */
 static bool is_peer_trusted(const agent_call_t *call)
 {
@@ -166,8 +174,11 @@ apr_status_t agent_admission_check(agent_call_t *call)
     const char *account_id = agent_deployment_account(
         agent_config_deployment(call->dir));
 
+    apr_status_t rv;
+
     call->identity = agent_identity_of(call->r);
-    if (!is_open(call) && check_request(call, account_id) != APR_SUCCESS) {
+    rv = is_open(call) ? check_open(call) : check_request(call, account_id);
+    if (rv != APR_SUCCESS) {
         /* The body is not read. */
         if (ap_request_has_body(call->r)) {
             call->r->connection->keepalive = AP_CONN_CLOSE;

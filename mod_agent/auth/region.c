@@ -9,23 +9,31 @@
 
 #include "../config/region.h"
 #include "../core/api_key.h"
-#include "credential.h"
 
-/* Whether the request has the key of another region of the service. Keys of
- * unknown regions are unknown keys. */
-static bool find_key(agent_api_key_t *key, const request_rec *r,
-                     const agent_server_config_t *config)
+/* Keys of unknown regions are unknown keys. */
+static bool is_foreign(agent_api_key_t *key, const char *text,
+                       const agent_server_config_t *config)
 {
-    const char *text = NULL;
-
-    return agent_credential_choose(
-               &text, apr_table_get(r->headers_in, "x-api-key"),
-               apr_table_get(r->headers_in, "Authorization"))
-        == AGENT_CREDENTIAL_FOUND
-        && agent_api_key_parse(key, text) == AGENT_API_KEY_OK
+    return agent_api_key_parse(key, text) == AGENT_API_KEY_OK
         && strcmp(key->region, agent_region_own(config)) != 0
         && (config->regions->nelts == 0
             || agent_region_find(config, key->region) != NULL);
+}
+
+/* Whether the header has the key of another region of the service, also beside
+ * other words. */
+static bool find_key(agent_api_key_t *key, const request_rec *r,
+                     const char *header, const agent_server_config_t *config)
+{
+    const char *value = apr_table_get(r->headers_in, header);
+    char *rest = value != NULL ? apr_pstrdup(r->pool, value) : NULL;
+    char *state;
+    const char *word = rest != NULL ? apr_strtok(rest, " \t,", &state) : NULL;
+
+    while (word != NULL && !is_foreign(key, word, config)) {
+        word = apr_strtok(NULL, " \t,", &state);
+    }
+    return word != NULL;
 }
 
 /* For the access log, which is written for the first of several requests:
@@ -87,7 +95,8 @@ apr_status_t agent_region_check_key(request_rec *r,
     const agent_region_t *home;
     agent_api_key_t key;
 
-    if (!find_key(&key, r, config)) {
+    if (!find_key(&key, r, "x-api-key", config)
+        && !find_key(&key, r, "Authorization", config)) {
         return APR_SUCCESS;
     }
     home = agent_region_find(config, key.region);

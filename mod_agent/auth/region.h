@@ -11,9 +11,11 @@
 #define AGENT_WRONG_REGION_VARIABLE "agent_wrong_region"
 
 /*
- * Refuses a request whose key, by its text, belongs to another region of the
- * service; of those that AgentRegionURL names, if it names any. Asks no
- * database. Error: WRONG_REGION, with the headers of its response set.
+ * Refuses a request with a key that, by its text, belongs to another region of
+ * the service, in either header, whatever else they have: where no key is
+ * required, a request with two of them would be served. Of the regions that
+ * AgentRegionURL names, if it names any. Asks no database. Error: WRONG_REGION,
+ * with the headers of its response set.
  */
 apr_status_t agent_region_check_key(request_rec *r,
                                     const agent_server_config_t *config,

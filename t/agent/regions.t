@@ -104,6 +104,16 @@ subtest 'wrong region: a key of another region is refused before the body is rea
             [ 'us', '<https://us.api.example.com>; rel="alternate"', 'close' ], "wrong region: $path, so do the headers";
     }
     is outcome($client->get('/threads', undef, { Authorization => "Bearer $foreign" })), '403 wrong_region', 'wrong region: as a Bearer token';
+    for my $headers ([ $foreign, 'Bearer a.b.c' ], [ 'sk-other', "Bearer $foreign" ], [ "sk-other, $foreign" ], [ "$foreign,$foreign" ],
+        [ $own, "Bearer $foreign" ], [ $own, "Bearer $foreign x" ])
+    {
+        for my $path (qw(/threads /keys/threads)) {
+            my ($key, $bearer) = @{$headers};
+            is outcome($client->post($path, {}, { 'x-api-key' => $key, $bearer ? (Authorization => $bearer) : () })), '403 wrong_region',
+                "wrong region: $path, beside other words: @{$headers}";
+        }
+    }
+    is outcome($client->post('/platform/v1/accounts', { name => 'x' }, with($foreign))), '403 wrong_region', 'wrong region: a sign-up needs no key, but has data';
     is $client->get('/ok', undef, with($foreign))->{status}, 200, 'wrong region: a route without data needs no key';
     is outcome($client->get("/keys/threads/$UUID", undef, with($own))), '404 thread_not_found', 'wrong region: a key of this region is admitted';
     is outcome($client->get("/threads/$UUID", undef, with($own))), '404 thread_not_found', 'wrong region: also where none is required';
