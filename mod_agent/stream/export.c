@@ -14,6 +14,7 @@
 #include "../http/response.h"
 #include "../model/account.h"
 #include "../wait/park.h"
+#include "part.h"
 
 /* Of a part, which may have one row more. */
 #define PART_BYTES (128 * 1024)
@@ -69,27 +70,6 @@ static apr_status_t send_part(export_t *export, apr_pool_t *scratch)
     return APR_EAGAIN;
 }
 
-/* After a part that could not be read. */
-static agent_turn_t handle_failure(const export_t *export,
-                                   agent_wake_reason_t reason)
-{
-    agent_call_t *call = export->call;
-
-    if (!export->begun) {
-        (void)!agent_problem_send(call);
-        return AGENT_TURN_DONE;
-    }
-    if (agent_error_http(call->err->id) != HTTP_SERVICE_UNAVAILABLE
-        || reason == AGENT_REASON_STOPPING) {
-        agent_problem_log(call);
-        agent_response_abort(call);
-        return AGENT_TURN_DONE;
-    }
-    /* POOL_EXHAUSTED is returned after a wait. */
-    return call->err->id == AGENT_E_POOL_EXHAUSTED ? AGENT_TURN_MORE
-                                                   : AGENT_TURN_WAIT;
-}
-
 /* An export may have any length: a child that is stopping ends it so that the
  * client sees that it is incomplete. */
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
@@ -113,7 +93,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     }
     return rv == APR_EOF || rv == APR_ECONNABORTED
         ? AGENT_TURN_DONE
-        : handle_failure(export, reason);
+        : agent_part_failed(export->call, export->begun, reason);
 }
 
 int agent_export_respond(agent_call_t *call)

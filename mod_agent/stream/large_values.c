@@ -18,6 +18,7 @@
 #include "../model/values.h"
 #include "../wait/output.h"
 #include "../wait/park.h"
+#include "part.h"
 
 /* Of the output that the child may still hold: parts become smaller before a
  * client has to be cut. */
@@ -100,28 +101,6 @@ apr_status_t agent_large_values_send(agent_large_values_t *values,
     return next == NULL || call->r->header_only ? APR_EOF : APR_EAGAIN;
 }
 
-/* After a part that could not be read. WAIT and MORE: it is read again; DONE:
- * the response has ended, with call->err. */
-static agent_turn_t handle_failure(const agent_large_values_t *values,
-                                   agent_wake_reason_t reason)
-{
-    agent_call_t *call = values->call;
-
-    if (!values->begun) {
-        (void)!agent_problem_send(call);
-        return AGENT_TURN_DONE;
-    }
-    if (agent_error_http(call->err->id) != HTTP_SERVICE_UNAVAILABLE
-        || reason == AGENT_REASON_STOPPING) {
-        agent_problem_log(call);
-        agent_response_abort(call);
-        return AGENT_TURN_DONE;
-    }
-    /* POOL_EXHAUSTED is returned after a wait. */
-    return call->err->id == AGENT_E_POOL_EXHAUSTED ? AGENT_TURN_MORE
-                                                   : AGENT_TURN_WAIT;
-}
-
 agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
                                           agent_wake_reason_t reason,
                                           apr_pool_t *scratch)
@@ -145,7 +124,7 @@ agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
     }
     return rv == APR_EOF || rv == APR_ECONNABORTED
         ? AGENT_TURN_DONE
-        : handle_failure(values, reason);
+        : agent_part_failed(values->call, values->begun, reason);
 }
 
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
@@ -214,7 +193,7 @@ agent_turn_t agent_large_values_begin(agent_large_values_t **out,
     *out = values;
     apr_pool_create(&pool, call->pool);
     if (prepare(values, body, cursor, pool) != APR_SUCCESS) {
-        return handle_failure(values, reason);
+        return agent_part_failed(values->call, values->begun, reason);
     }
     return agent_large_values_take_turn(values, reason, scratch);
 }
