@@ -4,15 +4,17 @@
 import asyncio
 import contextvars
 import ctypes
+import os
 import pathlib
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mod_agent/runners"))
 
 # pylint: disable=wrong-import-position
-from python import executor, log  # noqa: E402
+from python import executor, forked, log  # noqa: E402
 
 SLOTS = 3
 SHARE = 33
@@ -158,6 +160,27 @@ async def block() -> None:
     print("log:", await within(lines.get()))
     release.set()
     await within(asyncio.gather(*futures))
+
+
+def fork() -> None:
+    """In a pool whose lock another thread holds at that moment, and whose functions end with a call that needs it."""
+    os.register_at_fork(after_in_child=forked.end_with_function)
+    pool, has_lock, has_forked = ThreadPoolExecutor(1), threading.Event(), threading.Event()
+
+    def call() -> int:
+        has_lock.wait()
+        pid = os.fork()
+        if pid:
+            has_forked.set()
+            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        return 0
+
+    future = pool.submit(call)
+    future.add_done_callback(lambda _: pool.submit(int))
+    with pool._shutdown_lock:
+        has_lock.set()
+        has_forked.wait()
+    print("status:", future.result(LIMIT))
 
 
 for name in sys.argv[1:]:

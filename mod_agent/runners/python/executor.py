@@ -14,8 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import Context
 from typing import Any, Callable
 
-from . import log
-from .wire import CHILD_STATUS
+from . import forked, log
 
 # Places beside one for each run, and one for code outside of runs: those of which a run may have several.
 SHARED = 64
@@ -256,7 +255,7 @@ class Executor(ThreadPoolExecutor):
     def _end_fork(self) -> None:
         """In a process that the function has forked: the other functions are those of its parent."""
         if os.getpid() != self._pid:
-            os._exit(CHILD_STATUS)
+            os._exit(forked.STATUS)
 
     def _change(self, worker: Worker, item: Item) -> None:
         """Gives the thread its next function; without one it is idle."""

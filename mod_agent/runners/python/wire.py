@@ -12,52 +12,19 @@ import asyncio
 import errno
 import json
 import os
-import queue
 import select
-import sys
 import threading
 import time
 from collections import deque
 from typing import Any, Callable
+
+from . import forked
 
 READ_SIZE = 1 << 18
 # Lines of this length together are written before the loop turns.
 TURN_BYTES = 1 << 16
 # The runs write no more while this much waits for the pipe.
 PENDING_BYTES_MAX = 1 << 20
-# Of a forked process that returns from its node, or raises.
-CHILD_STATUS = 2
-
-
-class ChildEnd:
-    """In the queue of a ThreadPoolExecutor, after the function that has forked this process: ends it."""
-
-    def __init__(self, work: Any) -> None:
-        self._work = work
-        self._thread = threading.get_ident()
-
-    def run(self, *_: Any) -> None:
-        """As a function of the queue."""
-        if threading.get_ident() == self._thread:
-            os._exit(CHILD_STATUS)
-        # In a thread that the function has started in the same pool.
-        self._work.put(self)
-        time.sleep(0.01)
-
-
-def _end_pools() -> None:
-    """In a forked process: the functions that wait for threads of the library or the application are its parent's."""
-    # Private names: without them such a process goes on with those of the pool that it was forked in.
-    queues = getattr(sys.modules.get("concurrent.futures.thread"), "_threads_queues", {})
-    for work in list(queues.values()):
-        try:
-            while True:
-                work.get_nowait()
-        except queue.Empty:
-            pass
-    work = queues.get(threading.current_thread())
-    if work is not None:
-        work.put(ChildEnd(work))
 
 
 class Wire:
@@ -170,8 +137,8 @@ class Wire:
         # A child that returns to the loop would go on with all runs beside its parent.
         for handle in getattr(self._loop, "_ready", ()):
             handle.cancel()
-        self._loop.call_soon(os._exit, CHILD_STATUS)
-        _end_pools()
+        self._loop.call_soon(os._exit, forked.STATUS)
+        forked.end_with_function()
 
     # --- The thread ----------------------------------------------------------
 
