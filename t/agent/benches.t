@@ -9,7 +9,7 @@ use Test::More;
 plan skip_all => 'the benches measure the release build' if is_sanitized();
 
 # Part -> a row of its table. Left out: `first`, which needs a JavaScript server,
-# and `hostile`, which takes minutes.
+# `hosts`, which waits for a lease, and `hostile`, which takes minutes.
 my %ROW = (
     latency    => 'create -> join of a one-step run, p50',
     throughput => 'runs finished, created over 16 connections',

@@ -23,6 +23,7 @@ sub print_report {
         $of->{waiting} ? waiting_rows($of->{waiting}) : (),
         $of->{memory} ? memory_rows($of->{memory}) : (),
         $of->{restart} ? restart_rows($of->{restart}) : (),
+        $of->{hosts} ? host_row($of->{hosts}) : (),
         $of->{streams} ? stream_rows($of->{streams}) : (),
         $of->{pools} ? pool_rows($of->{pools}) : (),
         $of->{shares} ? share_row($of->{shares}) : (),
@@ -53,6 +54,13 @@ sub restart_rows {
             'p99 <= 1000 ms', both_ms(@times),
             sprintf '**%.2f** of the aim', $p99 / 1000 ]
     } @RESTART;
+}
+
+sub host_row {
+    my ($times) = @_;
+    return [ 'death of a host -> next attempt of its runs, p50 / longest of ' . @{$times},
+        '<= 30 s', sprintf('%.1f / %.1f s', at(0.5, @{$times}) / 1000, $times->[-1] / 1000),
+        sprintf '**%.2f** of the aim', $times->[-1] / 30_000 ];
 }
 
 sub stream_rows {

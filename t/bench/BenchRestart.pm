@@ -11,7 +11,7 @@ use BenchRuns qw(make_threads);
 use Exporter 'import';
 use Time::HiRes qw(time usleep);
 
-our @EXPORT_OK = qw(measure_restart);
+our @EXPORT_OK = qw(measure_restart start_run read_attempt cancel_all);
 
 my $TOGETHER = 10;
 # A runner that ends within a second of its start has failed to start: the next
@@ -41,14 +41,20 @@ sub kill_runner {
     usleep($LIFE_USEC);
     my @threads = make_threads($server, $count);
     my @clients = map { BenchHttp->new($server->port) } @threads;
-    $clients[$_]->send(request('POST', "/threads/$threads[$_]/runs/stream", $RUN))
-        for 0 .. $#threads;
+    start_run($clients[$_], $threads[$_]) for 0 .. $#threads;
     read_attempt(1, @clients);
     kill KILL => $runner or die "kill $runner: $!\n";
     my $killed_at = time;
     my @read_at = read_attempt(2, @clients);
     cancel_all($server);
     return map { 1000 * ($_ - $killed_at) } @read_at;
+}
+
+# Sends the request for a run that does not end, and for its stream.
+sub start_run {
+    my ($client, $thread) = @_;
+    $client->send(request('POST', "/threads/$thread/runs/stream", $RUN));
+    return;
 }
 
 # When each client had read the event `metadata` of that attempt.

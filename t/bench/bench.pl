@@ -14,6 +14,7 @@ use lib "$FindBin::Bin/../lib", $FindBin::Bin;
 use AgentTest::Env qw(root);
 use BenchFirst qw(measure_first);
 use BenchHostile qw(measure_hostile);
+use BenchHosts qw(measure_hosts);
 use BenchKeys qw(measure_keys);
 use BenchMemory qw(measure_memory);
 use BenchPools qw(measure_pools);
@@ -33,7 +34,7 @@ my %PLANS = (
         warm_up_sec => 3, throughput_sec => 20, throughput_threads => 100_000,
         waiters => 5000, wakes => 500, waiting_rounds => 9, waiting_sec => 3,
         memory_requests => [ 1_000, 50_000, 200_000, 400_000 ],
-        streams => 1000, streams_sec => 20, kills => 30,
+        streams => 1000, streams_sec => 20, kills => 30, host_kills => 5,
         pools => 60, pools_rounds => 5, pools_runs => 500, pools_sec => 5, pools_starts => 30,
         shares_accounts => 50, shares_pools => 50, shares_deployments => 1_000, shares_queued => 100_000, shares_rounds => 20,
         hostile_rounds => 5, hostile_runs => 100, hostile_return_sec => 60,
@@ -44,7 +45,7 @@ my %PLANS = (
         warm_up_sec => 1, throughput_sec => 6, throughput_threads => 30_000,
         waiters => 5000, wakes => 200, waiting_rounds => 3, waiting_sec => 2,
         memory_requests => [ 1_000, 5_000, 20_000 ],
-        streams => 200, streams_sec => 5, kills => 10,
+        streams => 200, streams_sec => 5, kills => 10, host_kills => 1,
         pools => 60, pools_rounds => 3, pools_runs => 200, pools_sec => 2, pools_starts => 10,
         shares_accounts => 50, shares_pools => 50, shares_deployments => 1_000, shares_queued => 100_000, shares_rounds => 6,
         hostile_rounds => 3, hostile_runs => 40, hostile_return_sec => 60,
@@ -57,7 +58,7 @@ my %PLANS = (
         # Too few for 100 waiters and 10 more: fewer have to be parked.
         waiting_files => 1_100,
         memory_requests => [ 100, 200, 300 ],
-        streams => 10, streams_sec => 3, kills => 1,
+        streams => 10, streams_sec => 3, kills => 1, host_kills => 1,
         pools => 3, pools_rounds => 1, pools_runs => 10, pools_sec => 1, pools_starts => 1,
         shares_accounts => 3, shares_pools => 3, shares_deployments => 5, shares_queued => 2_000, shares_rounds => 2,
         hostile_rounds => 1, hostile_runs => 3, hostile_return_sec => 1,
@@ -73,6 +74,7 @@ my @PARTS = (
     [ waiting    => \&measure_waiting ],
     [ memory     => \&measure_memory ],
     [ restart    => \&measure_restart ],
+    [ hosts      => \&measure_hosts ],
     [ pools      => \&measure_pools ],
     [ shares     => \&measure_shares ],
     [ streams    => \&measure_streams ],
