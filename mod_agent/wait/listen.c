@@ -13,14 +13,18 @@
 #include "updates.h"
 #include "watch.h"
 
-/* The payload is a list of ids of runs and threads. */
+/* The payload is a list of ids of runs and threads; one that may have ended has
+ * a mark (agent.notify_runs). */
 static void on_notified(void *baton, const char *payload)
 {
     const char *id;
     apr_size_t length;
 
     while (agent_id_list_next(&payload, &id, &length)) {
-        agent_updates_notify(baton, id, (apr_ssize_t)length);
+        bool may_have_ended = length > 0 && id[length - 1] == '!';
+
+        agent_updates_notify(baton, id, (apr_ssize_t)(length - may_have_ended),
+                             may_have_ended);
     }
 }
 

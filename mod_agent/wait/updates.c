@@ -90,18 +90,20 @@ bool agent_updates_request_locked(agent_waiter_t *waiter)
 }
 
 void agent_updates_notify(agent_waiter_registry_t *registry, const char *key,
-                          apr_ssize_t length)
+                          apr_ssize_t length, bool may_have_ended)
 {
     agent_waiter_t *waiter;
 
     apr_thread_mutex_lock(registry->mutex);
     waiter = agent_waiter_table_find_locked(&registry->table, key, length);
     for (; waiter != NULL; waiter = waiter->next) {
+        bool waits_for_end = waiter->last_event == AGENT_UPDATES_END_ONLY;
+
         if (waiter->last_event == AGENT_UPDATES_NONE
-            || waiter->last_event == AGENT_UPDATES_END_ONLY) {
+            || (waits_for_end && may_have_ended)) {
             agent_dispatch_wake_locked(waiter, AGENT_REASON_QUERY);
         }
-        else {
+        else if (!waits_for_end) {
             add_locked(registry->updates.wanted, waiter);
         }
     }

@@ -25,9 +25,10 @@ bool agent_updates_request_locked(agent_waiter_t *waiter);
 
 /* In the listen thread: handles a notification that names this run or thread
  * (length of the key, or APR_HASH_KEY_STRING). Waiters that are not subscribed
- * to its events are woken; the events of the others are requested. */
+ * to its events are woken, those that wait for its end only if it may have
+ * ended; the events of the others are requested. */
 void agent_updates_notify(agent_waiter_registry_t *registry, const char *key,
-                          apr_ssize_t length);
+                          apr_ssize_t length, bool may_have_ended);
 
 /* In the listen thread: queries what was requested and wakes the waiters. */
 void agent_updates_fetch(agent_waiter_registry_t *registry);

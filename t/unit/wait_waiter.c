@@ -388,6 +388,8 @@ static void a_notification_wakes_the_waiters_of_its_ids(void **state)
     agent_waiter_subscribe_end(other);
     notify(&fixture, RUN " " OTHER);
     assert_int_equal(take_and_idle(first), AGENT_REASON_QUERY);
+    assert_false(is_dispatched(other));
+    notify(&fixture, OTHER "!");
     assert_int_equal(take_and_idle(other), AGENT_REASON_QUERY);
     apr_pool_destroy(fixture.pool);
 }

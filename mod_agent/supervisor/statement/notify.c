@@ -23,13 +23,18 @@ bool agent_notify_is_empty(const agent_notify_t *notify)
     return apr_hash_count(notify->ids) == 0;
 }
 
-static void add_id(agent_notify_t *notify, const char *id, apr_time_t due)
+static void add_id(agent_notify_t *notify, const char *id, bool may_have_ended,
+                   apr_time_t due)
 {
-    if (apr_hash_get(notify->ids, id, APR_HASH_KEY_STRING) == NULL) {
-        const char *copy = apr_pstrdup(notify->pool, id);
+    agent_notify_id_t *entry = apr_hash_get(notify->ids, id,
+                                            APR_HASH_KEY_STRING);
 
-        apr_hash_set(notify->ids, copy, APR_HASH_KEY_STRING, copy);
+    if (entry == NULL) {
+        entry = apr_pcalloc(notify->pool, sizeof(*entry));
+        entry->id = apr_pstrdup(notify->pool, id);
+        apr_hash_set(notify->ids, entry->id, APR_HASH_KEY_STRING, entry);
     }
+    entry->may_have_ended |= may_have_ended;
     notify->due_at = due < notify->due_at ? due : notify->due_at;
 }
 
@@ -38,9 +43,9 @@ void agent_notify_add(agent_notify_t *notify, const char *run_id,
 {
     apr_time_t due = ended ? notify->context->now : notify->sent_at + INTERVAL;
 
-    add_id(notify, run_id, due);
+    add_id(notify, run_id, ended, due);
     if (thread_id != NULL) {
-        add_id(notify, thread_id, due);
+        add_id(notify, thread_id, false, due);
     }
 }
 
@@ -56,7 +61,7 @@ void agent_notify_relay(agent_notify_t *notify, const char *ids)
         if (length == sizeof(text) - 1) {
             apr_cpystrn(text, found, sizeof(text));
             if (agent_uuid_parse(id, text)) {
-                add_id(notify, id, notify->context->now);
+                add_id(notify, id, true, notify->context->now);
             }
         }
     }
@@ -71,9 +76,9 @@ static apr_time_t due_notify(void *part)
 
 static const agent_statement_t notify_runs = {
     .name = "agent_notify_runs",
-    .params = 1,
+    .params = 2,
     .is_repeatable = true,
-    .sql = "select agent.notify_runs($1)"};
+    .sql = "select agent.notify_runs($1, $2)"};
 
 static apr_status_t send_notify(void *part, agent_database_t *database,
                                 agent_error_t **err)
@@ -82,15 +87,20 @@ static apr_status_t send_notify(void *part, agent_database_t *database,
     apr_pool_t *pool = database->scratch;
     apr_pool_t *sent = notify->pool;
     apr_size_t count = 0;
-    const char *params[1];
-    const char **ids = apr_palloc(pool,
-                                  apr_hash_count(notify->ids) * sizeof(*ids));
+    const char *params[2];
+    apr_size_t total = apr_hash_count(notify->ids);
+    const char **ids = apr_palloc(pool, total * sizeof(*ids));
+    const char **ended = apr_palloc(pool, total * sizeof(*ended));
 
     for (apr_hash_index_t *at = apr_hash_first(pool, notify->ids); at != NULL;
          at = apr_hash_next(at)) {
-        ids[count++] = apr_hash_this_key(at);
+        const agent_notify_id_t *entry = apr_hash_this_val(at);
+
+        ids[count] = entry->id;
+        ended[count++] = entry->may_have_ended ? "true" : "false";
     }
     params[0] = agent_db_array(ids, count, pool);
+    params[1] = agent_db_array(ended, count, pool);
     /* Further ids are collected in the other pool. */
     notify->sent_ids = notify->ids;
     notify->pool = notify->sent_pool;
@@ -120,7 +130,9 @@ static void fail_notify(void *part, agent_failure_t failure)
         return;
     }
     for (; at != NULL; at = apr_hash_next(at)) {
-        add_id(notify, apr_hash_this_key(at), AGENT_CLOCK_NEVER);
+        const agent_notify_id_t *entry = apr_hash_this_val(at);
+
+        add_id(notify, entry->id, entry->may_have_ended, AGENT_CLOCK_NEVER);
     }
     notify->due_at = agent_database_retry_at(notify->context, failure);
 }

@@ -12,12 +12,20 @@
 
 #include "database.h"
 
+/* A run or a thread. */
+typedef struct agent_notify_id_t {
+    const char *id;
+    /* It may be a run that has ended. */
+    bool may_have_ended;
+} agent_notify_id_t;
+
 typedef struct agent_notify_t {
     const agent_context_t *context;
     /* Holds the ids; cleared after each statement. */
     apr_pool_t *pool;
+    /* Id -> agent_notify_id_t. */
     apr_hash_t *ids;
-    /* Ids of the statement in flight. */
+    /* Those of the statement in flight. */
     apr_pool_t *sent_pool;
     apr_hash_t *sent_ids;
     /* When the next statement is due, and when the last one was sent. */
@@ -35,7 +43,7 @@ void agent_notify_add(agent_notify_t *notify, const char *run_id,
                       const char *thread_id, bool ended);
 
 /* Queues ids of threads and runs, separated by spaces, that another process
- * changed; invalid ids are skipped. */
+ * changed, and which may have ended; invalid ids are skipped. */
 void agent_notify_relay(agent_notify_t *notify, const char *ids);
 
 /* Whether no id waits to be sent. */
