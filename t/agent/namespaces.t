@@ -35,7 +35,7 @@ sub execute {
     $play->save($worker,
         (map { AgentSQL::Play::event($claim, $_, $ALL[$_], {}) } 0 .. $#ALL),
         AgentSQL::Play::finish($claim));
-    $play->session->query("select agent.notify_runs('{$claim->{run_id},$claim->{thread_id}}', null)");
+    $play->session->query("select agent.notify_runs('{$claim->{run_id}!,$claim->{thread_id}}')");
     return;
 }
 

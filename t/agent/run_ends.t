@@ -25,7 +25,7 @@ my %HEARTBEAT = (stream => qr/: heartbeat\n/, join => qr/\r\n1\r\n\n\r\n/);
 
 sub notify {
     my ($run) = @_;
-    $notifier->query("select agent.notify_runs('{$run->{run_id},$run->{thread_id}}', null)");
+    $notifier->query("select agent.notify_runs('{$run->{run_id}!,$run->{thread_id}}')");
     return;
 }
 

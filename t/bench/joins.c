@@ -202,7 +202,10 @@ static double end_runs(const bench_t *bench, const join_t *joins, size_t count)
         "       c",
         values, 3);
     start = now_usec();
-    ask(bench, "select agent.notify_runs($1::uuid[], null)", notified, 1);
+    ask(bench,
+        "select agent.notify_runs(array(select r || '!'"
+        "                               from unnest($1::text[]) r))",
+        notified, 1);
     free(threads);
     free(runs);
     return start;

@@ -48,7 +48,7 @@ subtest 'a server role can call the functions of server and supervisor' => sub {
     is +($play->api('delete_thread', $thread))[0], 'ok';
     is $session->value('select agent.sweep_api_keys()'), 0;
     is $session->value(q(select agent.set_limits('[]'))), 0;
-    $session->query("select agent.notify_runs(array['$run']::uuid[], null)");
+    $session->query("select agent.notify_runs(array['$run'])");
 };
 
 subtest 'a server role can write the records of a library, and read and delete them' => sub {

@@ -76,9 +76,9 @@ static apr_time_t due_notify(void *part)
 
 static const agent_statement_t notify_runs = {
     .name = "agent_notify_runs",
-    .params = 2,
+    .params = 1,
     .is_repeatable = true,
-    .sql = "select agent.notify_runs($1, $2)"};
+    .sql = "select agent.notify_runs($1)"};
 
 static apr_status_t send_notify(void *part, agent_database_t *database,
                                 agent_error_t **err)
@@ -87,20 +87,20 @@ static apr_status_t send_notify(void *part, agent_database_t *database,
     apr_pool_t *pool = database->scratch;
     apr_pool_t *sent = notify->pool;
     apr_size_t count = 0;
-    const char *params[2];
-    apr_size_t total = apr_hash_count(notify->ids);
-    const char **ids = apr_palloc(pool, total * sizeof(*ids));
-    const char **ended = apr_palloc(pool, total * sizeof(*ended));
+    const char *params[1];
+    const char **ids = apr_palloc(pool,
+                                  apr_hash_count(notify->ids) * sizeof(*ids));
 
+    /* Bounded: 38 bytes for each. */
     for (apr_hash_index_t *at = apr_hash_first(pool, notify->ids); at != NULL;
          at = apr_hash_next(at)) {
         const agent_notify_id_t *entry = apr_hash_this_val(at);
 
-        ids[count] = entry->id;
-        ended[count++] = entry->may_have_ended ? "true" : "false";
+        ids[count++] = entry->may_have_ended
+            ? apr_pstrcat(pool, entry->id, "!", NULL)
+            : entry->id;
     }
     params[0] = agent_db_array(ids, count, pool);
-    params[1] = agent_db_array(ended, count, pool);
     /* Further ids are collected in the other pool. */
     notify->sent_ids = notify->ids;
     notify->pool = notify->sent_pool;
