@@ -147,7 +147,7 @@ create table agent.run_queue (
     constraint run_queue_ready_check check (state <> 'ready' or ready_seq is not null),
     constraint run_queue_leased_check check ((state = 'leased') = (worker_id is not null)),
     constraint run_queue_max_shared_check check (max_shared > 0),
-    constraint run_queue_op_check check (op in ('update', 'describe', 'view'))
+    constraint run_queue_op_check check (op in ('update', 'describe'))
 ) with (
     fillfactor = 70,
     autovacuum_vacuum_scale_factor = 0,
@@ -239,7 +239,7 @@ create table agent.calls (
     deadline_at    timestamptz not null,
     finished_at    timestamptz,
     constraint calls_pkey primary key (call_id, deployment_id),
-    constraint calls_op_check check (op in ('update', 'describe', 'view')),
+    constraint calls_op_check check (op in ('update', 'describe')),
     constraint calls_finished_check check ((finished_at is null) = (code is null))
 );
 comment on constraint calls_pkey on agent.calls is
@@ -254,7 +254,7 @@ comment on column agent.calls.thread_id is 'Its thread; its own id for a call of
 comment on column agent.calls.graph_id is 'The graph whose code is called.';
 comment on column agent.calls.op is
     'update: applies values to the state of the thread; describe: the schemas, the drawing or the subgraphs of the '
-    'graph; view: the state of a checkpoint of the graph''s library, reserved: no function asks for it.';
+    'graph.';
 comment on column agent.calls.arguments is
     'Object of the arguments (PROTOCOL.md); empty once the call is finished.';
 comment on column agent.calls.config is 'As runs.config.';

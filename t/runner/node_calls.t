@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The runner for JavaScript: the calls update, describe and view.
+# The runner for JavaScript: the calls update and describe.
 use strict;
 use warnings;
 use FindBin;
@@ -80,26 +80,11 @@ ok $runner->{ready}{graphs}{costly}{drawing}, 'factory: for the report it has no
 is_deeply +(reverse lines_of('checkpoint', @lines))[0]{values}{answer}, { user => 'u' }, 'factory: for a run it has one, with the context';
 my @costly = (graph_id => 'costly', context => { user => 'u' });
 for my $case ([ describe => { what => 'schemas' }, @costly ], [ describe => { what => 'graph', xray => \0 }, @costly ],
-    [ view => { ns => '', checkpoint_id => undef }, @costly, thread_id => $thread ],
     [ update => { supersteps => [ [ { values => { count => 5 }, as_node => 'made' } ] ] }, @costly, $runner->next_run($thread) ]) {
     @lines = call(@{$case});
     is_deeply [ @{ $lines[-1] }{qw(status error)} ], [ 'success', undef ], "factory: for a call $case->[0] it has none";
 }
 
-# --- view ------------------------------------------------------------------------
-
-$thread = new_uuid();
-$runner->run(graph_id => 'nested', thread_id => $thread, input => { count => 1 });
-my $store = $runner->records->thread($thread);
-($head) = values %{ { %{$store}{head} } };
-my $view = value_of(call('view', { ns => '', checkpoint_id => undef }, graph_id => 'nested', thread_id => $thread));
-is_deeply [ @{$view}{qw(ns checkpoint_id values next)} ],
-    [ '', $head, { count => 1, names => [ { name => 'before' } ] }, ['middle'] ], 'view: the last checkpoint of the root';
-my ($ns) = grep { /inner/ } keys %{ $store->{snapshots} };
-$view = value_of(call('view', { ns => $ns, checkpoint_id => undef }, graph_id => 'nested', thread_id => $thread));
-is_deeply [ $view->{ns}, $view->{next}, $view->{tasks}[0]{interrupts}[0]{value} ], [ $ns, ['deep'], 'deep?' ], 'view: that of a subgraph';
-is value_of(call('view', { ns => '', checkpoint_id => new_uuid() }, graph_id => 'nested', thread_id => $thread)), undef,
-    'view: a checkpoint that does not exist';
 is value_of(call('nothing', {}))->{error}, 'UnknownOperationError', 'call: an unknown operation';
 
 done_testing;

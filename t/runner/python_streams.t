@@ -155,7 +155,7 @@ in_all_versions(sub {
     @update = $call->({}, op => 'embed');
     is $update[-1]{error}{error}, 'UnknownOperationError', 'call: an unknown operation ends with an error';
 
-    # --- The calls describe and view -----------------------------------------------------
+    # --- The call describe -----------------------------------------------------
 
     my $describe = sub {
         my ($graph, %arguments) = @_;
@@ -174,18 +174,6 @@ in_all_versions(sub {
     is_deeply [ map { $runner->{ready}{graphs}{$_}{has_subgraphs} } qw(family counter) ], [ 1, 0 ],
         'ready: which graphs have subgraphs';
     is_deeply [ map { $runner->{ready}{graphs}{$_}{factory} } qw(made counter) ], [ 1, 0 ], 'ready: which graphs are made by functions';
-
-    my $view = sub {
-        my (%arguments) = @_;
-        my ($end) = $call->({ ns => '', checkpoint_id => undef, %arguments }, op => 'view', checkpoint => undef);
-        return $end->{value};
-    };
-    my $second = (lines_of('checkpoint', @lines))[1];
-    my $viewed = $view->(checkpoint_id => $second->{checkpoint_id});
-    is_deeply [ @{$viewed}{qw(ns checkpoint_id parent values next)} ], [ '', @{$second}{qw(checkpoint_id parent values next)} ],
-        'view: a checkpoint of the library';
-    is $viewed->{tasks}[0]{name}, 'add_one', 'view: it has the tasks';
-    is $view->(checkpoint_id => new_uuid()), undef, 'view: null when there is none';
 });
 
 done_testing;

@@ -150,7 +150,6 @@ my ($question, $answer) = messages_of(@chat);
     is_deeply $value->(describe => { what => 'graph', xray => \1 }), $ready->{drawing}, 'describe: the drawing is that of ready';
     is_deeply $value->(describe => { what => 'subgraphs', recurse => \1 }), {}, 'describe: there are no subgraphs';
     is $ready->{has_subgraphs}, 0, 'ready: there are no subgraphs';
-    is $value->(view => { ns => '', checkpoint_id => undef }), undef, 'view: nothing is stored';
     is error_of((call({ what => 'x' }, op => 'describe'))[0]), 'error InvalidUpdateError', 'describe: an unknown part is refused';
     is error_of((call({ what => 'graph' }, op => 'describe', graph_id => 'other'))[0]), 'error GraphNotFound',
         'describe: an unknown graph is refused';

@@ -179,7 +179,7 @@ sub store_forms {
 # Lines of calls: [operation, line, whether it is a breach, undef where that depends, whether it may end the call].
 sub call_forms {
     my @forms;
-    for my $op (qw(describe view update)) {
+    for my $op (qw(describe update)) {
         for my $type (sort keys %valid) {
             my $is_refused = $type eq 'event' || $op ne 'update' && $type !~ /\A(?:want|request|end)\z/;
             push @forms, [ $op, valid_line($type), $is_refused ? 1 : 0, $type eq 'end' ];
@@ -188,9 +188,9 @@ sub call_forms {
     }
     push @forms, map { [ 'describe', @{$_}[ 0, 1 ], 1 ] } forms_of_type('end', value => '{"a":1}');
     for my $wrap (@wraps) {
-        push @forms, map { [ 'view', valid_line('end', value => sprintf $wrap, $_), 0, 1 ] } @values;
+        push @forms, map { [ 'describe', valid_line('end', value => sprintf $wrap, $_), 0, 1 ] } @values;
     }
-    push @forms, map { [ 'view', valid_line('end', value => $_), 1, 1 ] } @invalid;
+    push @forms, map { [ 'describe', valid_line('end', value => $_), 1, 1 ] } @invalid;
     push @forms, map { [ 'update', @{$_}[ 0, 1 ], 0 ] } map { forms_of_type($_) } qw(checkpoint put);
     return @forms;
 }

@@ -83,7 +83,7 @@ my %actions = (
     other => sub { end({ run_id => '00000000-0000-7000-8000-00000000dead', epoch => 1 }) },
     epoch => sub { end({ %{ $_[0] }, epoch => $_[0]{epoch} + 1 }) },
     update_value => sub { save($_[0], { content => 'x' }); send_of($_[0], type => 'end', status => 'success', value => 1) },
-    # Of `describe` and `view`.
+    # Of `describe`.
     value => sub { value($_[0], { got => $_[0]{arguments}, config => $_[0]{config}, context => $_[0]{context} }) },
     null => sub { value($_[0], undef) },
     output => sub { save($_[0]) },

@@ -141,11 +141,11 @@ subtest 'a call that changes nothing is answered with its value' => sub {
     my $thread = call({ do => 'save' });
     result_of($thread);
     my $busy = call({ do => 'silent' }, thread => $thread->[0]);
-    is result_of(ask(view => { do => 'value' }, $thread->[0])), 'ok', 'a view does not wait for what executes on its thread';
-    is thread_status($thread), 'busy', 'a view leaves the status of its thread';
+    is result_of(ask(describe => { do => 'value' }, $thread->[0])), 'ok', 'a describe does not wait for what executes on a thread';
+    is thread_status($thread), 'busy', 'a describe leaves the status of a thread';
     end_call($busy);
-    is_deeply messages_of($thread), ['saved'], 'a view changes no state';
-    is result_of(ask(view => { do => 'null' }, $thread->[0])), 'checkpoint_not_found', 'null says that there is nothing to view';
+    is_deeply messages_of($thread), ['saved'], 'a describe changes no state';
+    is result_of(ask(describe => { do => 'null' })), 'call_failed', 'a describe whose value is null has failed';
     is result_of(ask(describe => { do => 'nothing' })), 'call_failed', 'a describe without a value has failed';
     $call = ask(describe => { do => 'refuse' });
     is result_of($call), 'call_refused', 'an error of the graph is a refusal';

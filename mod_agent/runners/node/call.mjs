@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations on a graph without a run of its nodes: update, describe, view.
-import { taskLine } from './checkpoints.mjs';
+// Operations on a graph without a run of its nodes: update, describe.
 import { RunnerError } from './errors.mjs';
-import { DESCRIBE, READ, UPDATE } from './graphs.mjs';
+import { DESCRIBE, UPDATE } from './graphs.mjs';
 import { Job } from './job.mjs';
-import { render } from './jsontext.mjs';
 import { drawingOf, schemasOf } from './report.mjs';
 
 export class Call extends Job {
     #operations = {
         update: (given) => this.#update(given),
         describe: (given) => this.#describe(given),
-        view: (given) => this.#view(given),
     };
 
     accessContext() {
-        return { update: UPDATE, view: READ }[this.message.op] ?? DESCRIBE;
+        return this.message.op === 'update' ? UPDATE : DESCRIBE;
     }
 
     async perform() {
@@ -81,20 +78,6 @@ export class Call extends Job {
         }
         return found;
     }
-
-    // --- view ------------------------------------------------------------------
-
-    async #view({ ns, checkpoint_id: given }) {
-        const id = given ?? await this.#lastId(ns);
-        const state = id === undefined ? undefined : await this.readState(id, ns);
-        this.result = { value: state?.metadata ? viewOf(ns, id, state) : null };
-    }
-
-    async #lastId(ns) {
-        const tuple = await this.records.getTuple({
-            configurable: { thread_id: this.message.thread_id, checkpoint_ns: ns } });
-        return tuple?.config.configurable.checkpoint_id;
-    }
 }
 
 // {node: values} of the updates that name their node, or null.
@@ -102,13 +85,4 @@ function writesOf(updates) {
     const known = updates.filter((update) => update.as_node);
     return known.length === 0 ? null : Object.fromEntries(known.map(
         (update) => [update.as_node, update.command ? update.command.update ?? null : update.values]));
-}
-
-function viewOf(ns, id, state) {
-    const { source, step, parents } = state.metadata;
-    return {
-        ns, checkpoint_id: id, parent: state.parentConfig?.configurable?.checkpoint_id ?? null,
-        values: render(state.values), next: state.next.map(String), tasks: state.tasks.map(taskLine),
-        metadata: { source, step, writes: null, parents: render(parents ?? {}) },
-    };
 }

@@ -89,7 +89,7 @@ function errorText(error) {
 }
 
 // A task as the API shows it.
-export function taskLine(task) {
+function taskLine(task) {
     return render({
         id: task.id, name: task.name, path: task.path ?? null, error: errorText(task.error),
         interrupts: task.interrupts ?? [], checkpoint: checkpointOf(task.state), state: null,

@@ -11,7 +11,6 @@ import { log } from './log.mjs';
 // Purposes for which factories are called.
 export const RUN = 'threads.create_run';
 export const UPDATE = 'threads.update';
-export const READ = 'threads.read';
 export const DESCRIBE = 'assistants.read';
 const TYPESCRIPT = /\.(?:[mc]?ts|tsx|jsx)$/;
 

@@ -303,8 +303,7 @@ export class Records {
             return false;
         }
         const root = config.configurable.checkpoint_map?.[''];
-        // A view has no checkpoint that it starts from.
-        return (!this.#message.checkpoint && this.#message.op !== 'view')
+        return !this.#message.checkpoint
             || (root !== undefined && this.#made.has(root) && ns.split('|').at(-1).includes(':'));
     }
 

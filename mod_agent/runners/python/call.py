@@ -6,7 +6,7 @@ from typing import Any, Mapping
 
 from . import graphs, jsontext, log, report
 from .cache import Cache
-from .checkpoints import check_format, configurable_of, task_line, values_of
+from .checkpoints import check_format, configurable_of
 from .errors import UnknownOperationError
 from .job import Job, payload_of, to_command
 from .output import Output
@@ -31,7 +31,7 @@ class Call(Job):
 
     async def _perform(self, op: str, arguments: Mapping[str, Any]) -> bytes | None:
         """The JSON of `end.value`; None for a call without one."""
-        access = {"update": graphs.UPDATE, "describe": graphs.DESCRIBE, "view": graphs.READ}.get(op)
+        access = {"update": graphs.UPDATE, "describe": graphs.DESCRIBE}.get(op)
         if access is None:
             raise UnknownOperationError(f"this runner has no operation {op}")
         config = self.config()
@@ -39,8 +39,7 @@ class Call(Job):
             if op == "update":
                 await self._update(graph, config, arguments["supersteps"])
                 return None
-            value = await (self._describe if op == "describe" else self._view)(graph, arguments)
-            return jsontext.dumps(value, lenient=True)
+            return jsontext.dumps(await self._describe(graph, arguments), lenient=True)
 
     # --- The operations ------------------------------------------------------
 
@@ -72,20 +71,6 @@ class Call(Job):
             return report.drawing_of(await graph.aget_graph(xray=arguments.get("xray") or False))
         return {ns: report.schemas_of(subgraph, self._graph.name) async for ns, subgraph in graph.aget_subgraphs(
             namespace=arguments.get("namespace"), recurse=bool(arguments.get("recurse")))}
-
-    async def _view(self, graph: Any, arguments: Mapping[str, Any]) -> Any:
-        ns, checkpoint_id = arguments["ns"], arguments.get("checkpoint_id")
-        if await self.records.get(ns, checkpoint_id) is None:
-            return None
-        config: dict[str, Any] = {"configurable": {"thread_id": self.thread_id, "checkpoint_ns": ns}}
-        if checkpoint_id is not None:
-            config["configurable"]["checkpoint_id"] = checkpoint_id
-        payload = payload_of(await graph.aget_state(config))
-        return {
-            "ns": ns, "checkpoint_id": configurable_of(payload["config"])["checkpoint_id"],
-            "parent": configurable_of(payload["parent_config"]).get("checkpoint_id"),
-            "values": values_of(payload["values"]), "next": payload["next"],
-            "tasks": [task_line(task) for task in payload["tasks"]], "metadata": payload["metadata"]}
 
 
 def values_to_write(update: Mapping[str, Any]) -> Any:

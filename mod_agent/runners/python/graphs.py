@@ -21,7 +21,6 @@ from .user import USER
 
 RUN = "threads.create_run"
 UPDATE = "threads.update"
-READ = "threads.read"
 DESCRIBE = "assistants.read"
 
 

@@ -35,8 +35,7 @@ class Job:
         self.output = output
         checkpoint = message.get("checkpoint") or {}
         self.head: str | None = checkpoint.get("checkpoint_id")
-        self.records = Records(output, Blobs(output, blob_part, cache), self.head,
-                               self.head is None and message.get("op") in (None, "update"))
+        self.records = Records(output, Blobs(output, blob_part, cache), self.head, self.head is None)
         self.metadata = self.records.metadata = Metadata(self.config)
         self.checkpoints = Checkpoints(output, self.head, self.records.head_values)
         self.task: asyncio.Task[None] | None = None

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls `describe` and `view` of built-in graphs, which are made from the
+/* The call `describe` of built-in graphs, which are made from the
  * configuration alone: config and context change nothing. */
 #include "describe.h"
 
@@ -43,11 +43,7 @@ apr_status_t runner_describe_answer(runner_run_t *run,
     if (strcmp(op, "describe") == 0) {
         return describe(run, problem);
     }
-    /* Built-in graphs have no library that could have stored a checkpoint. */
-    if (strcmp(op, "view") == 0) {
-        return answer(run, NULL);
-    }
     return runner_problem_set(problem, run->pool, "UnknownOperation",
-                              "Built-in graphs have the operations update, "
-                              "describe and view.");
+                              "Built-in graphs have the operations update "
+                              "and describe.");
 }

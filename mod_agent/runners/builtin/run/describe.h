@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that ask for something and change nothing: `describe` and `view`. */
+/* The call `describe`, which changes nothing. */
 #ifndef AGENT_RUNNER_DESCRIBE_H
 #define AGENT_RUNNER_DESCRIBE_H
 

@@ -2,8 +2,7 @@
 -- The result of a call that ends. p_call: its queue row; p_end: its end; p_checkpoint: the checkpoint that the call
 -- has saved (agent.render_checkpoint), else null; p_is_whole: agent.is_saved_update; p_what: of a description.
 -- Returns: the code and the text of the result: ok with the response; update_refused or call_refused with the error
---          of the graph; call_timeout, no_runner or call_failed when the server ended it; checkpoint_not_found when
---          there was nothing to view.
+--          of the graph; call_timeout, no_runner or call_failed when the server ended it.
 -- Locks:   none.
 create or replace function agent.choose_call_result(
     p_call agent.run_queue,
@@ -36,8 +35,6 @@ begin
             when p_what = 'schemas' then agent.render_schemas(p_call.graph_id, p_end.value)::text
             else p_end.value::text
         end;
-    elsif v_word is null and p_call.op = 'view' then
-        code := 'checkpoint_not_found';
     elsif v_word is null then
         code := 'call_failed';
         body := 'The graph ended the call without a result.';
