@@ -61,6 +61,9 @@ export class Records {
     // ns -> {id, parent, step} of the checkpoint that was put last: of the root graph, and
     // with durability `exit`, which puts few, of each namespace.
     #lastPuts = new Map();
+    // The same of each root checkpoint that was put and not shown yet: the graph's own code may
+    // have put it.
+    #unshown = new Map();
 
     // message: `start` or `call`; isSync: whether a put waits for its commit; onPut(ns, id,
     // parent, values): called while the values are those of the checkpoint.
@@ -143,6 +146,7 @@ export class Records {
                 this.#lastPuts.set(ns, { id: checkpoint.id, parent, step: metadata?.step });
             }
             if (ns === '') {
+                this.#unshown.set(checkpoint.id, { id: checkpoint.id, parent });
                 this.#state = checkpoint.channel_values;
             }
             if (this.#isSync) {
@@ -177,6 +181,20 @@ export class Records {
     // {id, parent, step} of the checkpoint that was put last; undefined before it.
     lastPut(ns) {
         return this.#lastPuts.get(ns);
+    }
+
+    // Whether a root checkpoint was put and not shown.
+    isUnshown(id) {
+        return this.#unshown.has(id);
+    }
+
+    // {id, parent} of the root checkpoints before `until` that nobody has taken, in their order;
+    // `until` is taken too.
+    takeUnshown(until) {
+        const ids = [...this.#unshown.keys()].filter((id) => id < until).sort();
+        const found = ids.map((id) => this.#unshown.get(id));
+        [...ids, until].forEach((id) => this.#unshown.delete(id));
+        return found;
     }
 
     // Whether what the library shows is a checkpoint that was read. With durability `exit`

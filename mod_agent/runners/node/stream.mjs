@@ -157,9 +157,12 @@ export class Stream {
             }
             this.#current.set(namespace.join('|'), { ns, id });
         } else if (await this.#run.records.waitForPut(ns, id)) {
-            await this.#checkpoints.send({
-                ns, id, parent: payload.parentConfig?.configurable?.checkpoint_id ?? null,
-                values: payload.values, next: payload.next, tasks: payload.tasks, metadata: payload.metadata });
+            if (ns !== '' || this.#run.records.isUnshown(id)) {
+                await (ns === '' ? this.#sendUnshown(id) : undefined);
+                await this.#checkpoints.send({
+                    ns, id, parent: payload.parentConfig?.configurable?.checkpoint_id ?? null,
+                    values: payload.values, next: payload.next, tasks: payload.tasks, metadata: payload.metadata });
+            }
             this.#current.set(namespace.join('|'), { ns, id });
         }
         if (wasRead) {
@@ -233,13 +236,25 @@ export class Stream {
     async #sendHead() {
         const head = this.#run.records.lastPut('');
         if (head && head.id !== this.#checkpoints.lastId('')) {
-            this.#run.records.reuse();
-            const state = await this.#run.readState(head.id);
-            await this.#checkpoints.send({
-                ns: '', id: head.id, parent: head.parent, values: state.values, next: state.next,
-                tasks: state.tasks, metadata: state.metadata });
-            this.#current.set('', { ns: '', id: head.id });
+            await this.#sendUnshown(head.id);
+            await this.#sendPut(head);
         }
+    }
+
+    // Sends the root checkpoints before `until` that the library does not stream: those that a
+    // node has put, as by `graph.updateState()`.
+    async #sendUnshown(until) {
+        for (const put of this.#run.records.takeUnshown(until)) {
+            await this.#sendPut(put);
+        }
+    }
+
+    // Sends a root checkpoint as the graph reads it.
+    async #sendPut({ id, parent }) {
+        this.#run.records.reuse();
+        const { values, next, tasks, metadata } = await this.#run.readState(id);
+        await this.#checkpoints.send({ ns: '', id, parent, values, next, tasks, metadata });
+        this.#current.set('', { ns: '', id });
     }
 
     // Sends the checkpoints of subgraphs that were put at their end.

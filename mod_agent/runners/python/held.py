@@ -6,6 +6,8 @@ The library shows each step, and saves the last one of each graph when the run e
 
 from typing import Any, Mapping
 
+from .checkpoints import configurable_of
+
 Payload = Mapping[str, Any]
 
 
@@ -21,6 +23,9 @@ class Held:
     def drop(self, ns: str) -> None:
         """The graph goes on from a checkpoint that is saved already."""
         self._last.pop(ns, None)
+
+    def last_id(self, ns: str) -> str | None:
+        return configurable_of(self._last[ns][0]["config"])["checkpoint_id"] if ns in self._last else None
 
     def end(self, ns: str, task: Payload) -> bool:
         """The end of a task of the graph in that namespace. False if no checkpoint of it is held."""

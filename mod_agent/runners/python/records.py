@@ -96,8 +96,8 @@ class Records:
         # The stream comes to them soon after.
         self._put: Recent[tuple[str, str]] = Recent(CHECKPOINTS_MAX)
         self._has_put_any = False
-        # Of each namespace the checkpoint that was put last, whatever was read since.
-        self._last_put: dict[str, str] = {}
+        # Checkpoints of the root graph that were put and not shown yet; the graph's own code may have put them.
+        self._unshown: set[str] = set()
         self._read: Recent[tuple[str, str]] = Recent(CHECKPOINTS_MAX)
         self._changed = asyncio.Condition()
         # Namespaces in which a put has failed: no other put follows there.
@@ -142,13 +142,14 @@ class Records:
                 self._output.send("put", members)
                 await self._output.room()
             self._keep(ns, checkpoint_id, channels)
-            keep_newest(self._last_put, ns, checkpoint_id)
         except BaseException:
             self._failed.add(ns)
             await self._notify()
             raise
         self._put.add((ns, checkpoint_id))
         self._has_put_any = True
+        if ns == "":
+            self._unshown.add(checkpoint_id)
         await self._notify()
 
     async def put_writes(self, ns: str, checkpoint_id: str, task_id: str, task_path: str,
@@ -170,8 +171,11 @@ class Records:
     def has_put(self, ns: str, checkpoint_id: str) -> bool:
         return (ns, checkpoint_id) in self._put
 
-    def last_put(self, ns: str) -> str | None:
-        return self._last_put.get(ns)
+    def take_unshown(self, until: str | None = None) -> list[str]:
+        """The root checkpoints that nobody has taken, in their order; only those before `until`, which is taken too."""
+        found = sorted(name for name in self._unshown if until is None or name < until)
+        self._unshown.difference_update(found, [until])
+        return found
 
     def was_read(self, ns: str, checkpoint_id: str) -> bool:
         """Whether the run has read the checkpoint, which an earlier run put."""

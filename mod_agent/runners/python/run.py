@@ -6,7 +6,7 @@ import contextlib
 import functools
 import importlib.util
 import uuid
-from typing import Any, AsyncIterator, Mapping
+from typing import Any, AsyncIterator, Awaitable, Callable, Mapping
 
 from . import graphs, log
 from .cache import Cache
@@ -50,6 +50,7 @@ class Run(Job):
         self._is_stopping = False
         # With durability `exit`; else empty.
         self._held = Held()
+        self._read_state: Callable[[str], Awaitable[dict[str, Any]]]
 
     def stop(self) -> None:
         self._is_stopping = True
@@ -90,6 +91,7 @@ class Run(Job):
         config["configurable"] |= strictness(self.message)
         context = self.message.get("context") or None
         async with self._graph.use(graphs.RUN, config, context) as graph:
+            self._read_state = functools.partial(self._state_of, graph, config)
             try:
                 async for ns, mode, data in self._chunks(graph, config, graphs.context_of(graph, context, config)):
                     await self._take(ns, mode, data)
@@ -99,7 +101,7 @@ class Run(Job):
                     raise
                 self._stream.send_values()
                 self._stream.send_command(error.args[0])
-            await self._show_last(graph, config)
+            await self._show_unshown(self._held.last_id("") if self._is_exit else None)
 
     async def _is_addressed(self, head: str) -> bool:
         """Whether the library's config must name the checkpoint from which the run starts; raises ForeignStateError.
@@ -112,14 +114,18 @@ class Run(Job):
         named = ((self.message.get("config") or {}).get("configurable") or {}).get("checkpoint_id")
         return self.message["attempt"] == 1 and str(named).lower() == head
 
-    async def _show_last(self, graph: Any, config: dict[str, Any]) -> None:
-        """Old versions do not stream the checkpoint at which a breakpoint after a node stops."""
-        last = self.records.last_put("")
-        if last is not None and last != self.checkpoints.head and not self._is_exit:
+    async def _show_unshown(self, until: str | None = None) -> None:
+        """Sends root checkpoints before `until` that the library does not stream: those that a node has put, as by
+        `graph.aupdate_state()`; in old versions also the one at which a breakpoint after a node stops."""
+        for checkpoint_id in self.records.take_unshown(until):
             self._stream.send_values()
-            for name in ("checkpoint_id", "checkpoint_map"):
-                config["configurable"].pop(name, None)
-            self.checkpoints.send(payload_of(await graph.aget_state(config)), "")
+            self.checkpoints.send(await self._read_state(checkpoint_id), "")
+
+    @staticmethod
+    async def _state_of(graph: Any, config: dict[str, Any], checkpoint_id: str) -> dict[str, Any]:
+        configurable = {name: value for name, value in config["configurable"].items() if name != "checkpoint_map"}
+        place = {"configurable": {**configurable, "checkpoint_ns": "", "checkpoint_id": checkpoint_id}}
+        return payload_of(await graph.aget_state(place))
 
     def _chunks(self, graph: Any, config: dict[str, Any], context: Any) -> AsyncIterator[tuple[Any, str, Any]]:
         message = self.message
@@ -170,6 +176,8 @@ class Run(Job):
         else:
             await self.records.wait_for_put(name, checkpoint_id)
             if self.records.has_put(name, checkpoint_id):
+                if not ns:
+                    await self._show_unshown(checkpoint_id)
                 self.checkpoints.send(payload, name)
                 is_sent = True
         self._stream.take_checkpoint(ns, payload, is_sent and not ns)

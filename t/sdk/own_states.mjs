@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph of own_states.t: a node writes a state of its thread itself, as code with a copy of the graph may.
+import { Annotation, END, START, StateGraph } from '@langchain/langgraph';
+
+const State = Annotation.Root({ n: Annotation(), names: Annotation({ reducer: (a, b) => a.concat(b), default: () => [] }) });
+
+async function write(state, config) {
+    const own = { configurable: { thread_id: config.configurable.thread_id, __pregel_checkpointer: config.configurable.__pregel_checkpointer } };
+    await graph.updateState(own, { names: ['own'] }, 'write');
+    return { names: ['write'] };
+}
+
+async function last() {
+    return { names: ['last'] };
+}
+
+export const graph = new StateGraph(State).addNode('write', write).addNode('last', last).addEdge(START, 'write').addEdge('write', 'last').addEdge('last', END).compile();

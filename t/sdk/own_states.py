@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The graph of own_states.t: a node writes a state of its thread itself, as code with a copy of the graph may."""
+
+from typing import Annotated, Any, TypedDict
+import operator
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph import END, START, StateGraph
+
+
+class State(TypedDict, total=False):
+    n: int
+    names: Annotated[list[str], operator.add]
+
+
+async def write(state: State, config: RunnableConfig) -> State:
+    own = {"configurable": {"thread_id": config["configurable"]["thread_id"], "__pregel_checkpointer": config["configurable"]["__pregel_checkpointer"]}}
+    await graph.aupdate_state(own, {"names": ["own"]}, as_node="write")
+    return {"names": ["write"]}
+
+
+async def last(state: State) -> State:
+    return {"names": ["last"]}
+
+
+graph = StateGraph(State).add_node("write", write).add_node("last", last).add_edge(START, "write").add_edge("write", "last").add_edge("last", END).compile()
