@@ -161,6 +161,15 @@ for my $how ('exit status 3', 'signal 11') {
 # --- Runs that end alone --------------------------------------------------------
 
 my %beside = map { $_ => waiting_job($_, 'wait') } @LANGUAGES;
+# First: after a hundred lines in 10 s, as of tracebacks, the log of a process has no others.
+for my $language (@LANGUAGES) {
+    my $leaver = job($language, 'change directory');
+    is result_of($leaver)->{status}, 'success', "$language: a run that changes the directory ends with success";
+    wait_for('the log', sub {
+        $server->error_log =~ /run $leaver->{run_id}: graph $language-jobs has changed the working directory; it is the application's again/;
+    });
+    is_deeply result_of(job($language, 'name the directory'))->{values}{done}, ["$dir/$language"], "$language: the next run is in the application's again";
+}
 my %custom = (stream_mode => ['custom']);
 test_fault('calls exit', 'exit', 'error', qr/\A(?:SystemExit: the node leaves|ProcessExitError: .*process\.exit\(3\))/);
 test_fault('returns what JSON cannot hold', 'return an object', 'error', qr/\ANotRenderedError/);
@@ -168,7 +177,6 @@ test_fault('sends an event longer than a line', 'send a large event', 'error', q
 test_fault('has a subgraph with a name of 2,100 bytes', 'nothing', 'error', qr/\ANotRenderedError/, graph => 'too_long', %custom);
 test_fault('has a graph that cannot be imported', 'nothing', 'error', qr/nothing/, graph => 'absent');
 test_fault('prints without end', 'print', 'success');
-test_fault('changes the directory', 'change directory', 'success');
 test_fault('catches signals', 'catch signals', 'success');
 for my $language (@LANGUAGES) {
     is_deeply result_of(job($language, 'fork'))->{values}{done}, [7], "$language: a child that a run forks has no pipe to the server";

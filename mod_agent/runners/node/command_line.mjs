@@ -3,6 +3,7 @@
 // and 4; with it, it imports all graphs and prints their reports as one line of JSON.
 import { parseArgs } from 'node:util';
 import { pathOf, readConfig, setEnv } from './application.mjs';
+import { watchDirectory } from './directory.mjs';
 import { stackOf } from './errors.mjs';
 import { guardExit, leave } from './exit.mjs';
 import { loadGraphs } from './load.mjs';
@@ -56,5 +57,6 @@ if (options.check) {
     });
 } else {
     installLog();
+    watchDirectory();
     new Runner(directory, Number(options.slots));
 }

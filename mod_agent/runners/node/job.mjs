@@ -2,6 +2,7 @@
 // The common part of a run and a call: their graph, their configuration, their end.
 import { setMaxListeners } from 'node:events';
 import { Checkpoints } from './checkpoints.mjs';
+import { restoreDirectory } from './directory.mjs';
 import { describeError, RunnerError, stackOf } from './errors.mjs';
 import { currentRun, log } from './log.mjs';
 import { Output } from './output.mjs';
@@ -59,6 +60,7 @@ export class Job {
         return currentRun.run(this, async () => {
             const result = await Promise.race([this.#finish(), this.#giveUp()]);
             this.records?.close(result.status === 'success');
+            restoreDirectory(this.runId, this.message.graph_id);
             await this.#end(result);
         });
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dispatches the messages of the supervisor to the runs of this process.
 import { Call } from './call.mjs';
+import { settleDirectory } from './directory.mjs';
 import { describeError } from './errors.mjs';
 import { leave } from './exit.mjs';
 import { Graph } from './graphs.mjs';
@@ -71,6 +72,7 @@ export class Runner {
         this.#limits = { ...LIMITS, ...message.limits };
         const { graphs, reports, runtime } = await loadGraphs(
             this.#directory, message.graphs, (names) => this.#wire.importing(names));
+        settleDirectory();
         this.#graphs = graphs;
         const ready = { type: 'ready', graphs: reports, slots: this.#slots, runtime };
         this.#wire.write(JSON.stringify(ready));

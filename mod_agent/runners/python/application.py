@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import directory
 from .errors import ApplicationError
 
 
@@ -39,7 +40,7 @@ class Application:
 
     def enter(self) -> None:
         """Prepares the process: working directory, environment, sys.path."""
-        os.chdir(self.directory)
+        directory.enter(self.directory)
         for name, value in read_env(self.env, self.directory).items():
             try:
                 os.environ.setdefault(name, value)

@@ -4,7 +4,7 @@
 import asyncio
 from typing import Any, Mapping
 
-from . import jsontext, log
+from . import directory, jsontext, log
 from .blobs import Blobs
 from .cache import Cache
 from .checkpoints import Checkpoints
@@ -90,6 +90,7 @@ class Job:
 
     async def end(self, status: str, error: BaseException | None, extra: list[tuple[str, bytes]] | None = None) -> None:
         self.is_ending = True
+        directory.restore(self.run_id, self.message["graph_id"])
         shown = b"null"
         if error is not None and status == "error":
             shown = jsontext.dumps(describe_error(error))

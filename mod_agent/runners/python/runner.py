@@ -7,7 +7,7 @@ import os
 from contextvars import copy_context
 from typing import Any, Mapping
 
-from . import application, graphs, jsontext, log, report
+from . import application, directory, graphs, jsontext, log, report
 from .bridge import Bridge
 from .cache import Cache
 from .call import Call
@@ -107,6 +107,7 @@ class Runner:
         found = self._application(message)
         self._limits |= message.get("limits") or {}
         self._graphs, self._errors, reports = await load_graphs(found, self.find_records, self.find_output, self._bridge)
+        directory.settle()
         # Excludes the imported modules, most objects of the process, from garbage collection.
         gc.collect()
         gc.freeze()
@@ -117,8 +118,7 @@ class Runner:
     @staticmethod
     def _application(message: Mapping[str, Any]) -> application.Application:
         """langgraph.json of the folder; the graphs are those of `hello`."""
-        directory = (message.get("application") or {}).get("directory") or os.getcwd()
-        found = application.read_config(directory)
+        found = application.read_config((message.get("application") or {}).get("directory") or os.getcwd())
         found.graphs = {name: graph["path"] for name, graph in message["graphs"].items()}
         found.descriptions = {name: graph.get("description") for name, graph in message["graphs"].items()}
         return found

@@ -35,6 +35,13 @@ async function first(state) {
     return { done: ['first'] };
 }
 
+function directory(state) {
+    if (state.do === 'change directory') {
+        process.chdir('/');
+    }
+    return { done: [process.cwd()] };
+}
+
 async function second(state) {
     const executions = count(state, 'second');
     switch (state.do) {
@@ -78,8 +85,8 @@ async function second(state) {
     case 'fork':
         return { done: [fork()] };
     case 'change directory':
-        process.chdir('/');
-        break;
+    case 'name the directory':
+        return directory(state);
     case 'catch signals':
         for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGPIPE']) {
             process.on(name, () => {});
