@@ -247,10 +247,67 @@ async def _(t, graph):
     t.equal(values["notes"], [6_000_000, "40aff2e9"], "the next node gets bytes")
 
 
-@each("a blocking node", languages=["python"])
+@each("a blocking node")
 async def _(t, graph):
     t.equal(sorted(await notes(graph("beside"), input={"notes": []})), ["blocked", "opened"],
-            "a node in a thread waits for one on the loop")
+            "it ends beside an asynchronous one, for which that of Python waits in its thread")
+
+
+@each("a chat of three hundred turns")
+async def _(t, graph):
+    """Each is a run; two thousand of them would take more than a minute."""
+    thread_id = await new_thread(client)
+    for turn in range(300):
+        values = await client.runs.wait(thread_id, graph("chat"), input=say(f"turn {turn}"))
+    contents = [message["content"] for message in values["messages"]]
+    t.equal(contents, [text for turn in range(300) for text in (f"turn {turn}", f"reply to turn {turn}")], "the state has all in their order")
+    t.equal(len({message["id"] for message in values["messages"]}), 600, "each message has an id of its own")
+    t.equal({run["status"] for run in await client.runs.list(thread_id, limit=1000)}, {"success"}, "each run has ended")
+    storage = await client.http.get(f"/threads/{thread_id}/storage")
+    t.equal(storage["checkpoints"]["count"], 900, "its storage: three checkpoints of each run")
+    t.ok(storage["channel_values"]["by_channel"]["messages"]["bytes"] < 600 * 1000 < storage["total_bytes"] * 100,
+         "its storage: that of the messages does not grow with each turn", storage)
+
+
+@each("supersteps")
+async def _(t, graph):
+    steps = [[kind, node] for kind, node in (("human", "__input__"), ("human", "__start__"), ("ai", "reply"))]
+    thread = await client.threads.create(graph_id=graph("chat"), supersteps=[
+        {"updates": [{"values": {"messages": [{"type": kind, "content": kind, "id": kind}]}, "as_node": node}]} for kind, node in steps])
+    t.equal([message["content"] for message in thread["values"]["messages"]], ["human", "ai"], "a new thread has their state")
+    history = await client.threads.get_history(thread["thread_id"])
+    t.equal([(state["metadata"]["source"], state["next"]) for state in history],
+            [("update", []), ("update", ["reply"]), ("input", ["__start__"])], "each is a state of the history")
+    values = await client.runs.wait(thread["thread_id"], graph("chat"), input=say("more"))
+    t.equal([message["content"] for message in values["messages"]], ["human", "ai", "more", "reply to more"], "a run continues it")
+
+
+@each("history")
+async def _(t, graph):
+    thread_id = await new_thread(client)
+    for tag in ("first", "second"):
+        await client.runs.wait(thread_id, graph("spread"), input={"n": 1, "notes": []}, metadata={"tag": tag})
+    every = [state["checkpoint"] for state in await client.threads.get_history(thread_id, limit=100)]
+    t.equal(len(every), 6, "three states of each run")
+
+    async def found(**options):
+        return [state["checkpoint"] for state in await client.threads.get_history(thread_id, **options)]
+
+    t.equal(await found(limit=2), every[:2], "a limit")
+    t.equal(await found(before=every[2], limit=100), every[3:], "those before a checkpoint")
+    t.equal(await found(before=every[1]["checkpoint_id"], limit=2), every[2:4], "those before its id")
+    t.equal(await found(metadata={"source": "input"}, limit=100), [every[2], every[5]], "those with metadata")
+    t.equal(await found(metadata={"source": "loop", "step": 1}, limit=100), [every[3]], "with several")
+
+
+@each("a Send with a timeout")
+async def _(t, graph):
+    thread_id = await new_thread(client)
+    t.equal(await notes(graph("waits"), thread_id, input={"n": 0, "notes": []}), ["waited"], "a node without one")
+    timeout = 0.1 if graph("").startswith("python") else 100
+    values = await client.runs.wait(thread_id, graph("waits"), raise_error=False, command={
+        "goto": [{"node": "wait", "input": {"n": 60}, "timeout": timeout}]})
+    t.equal(values["__error__"]["error"], "NodeTimeoutError", "its node ends with the error of the library")
 
 
 @each("a chat of two thousand turns")

@@ -29,6 +29,11 @@ for my $language (sort keys %file_of) {
         is_deeply [ @{$seen}{qw(value found)} ], [ 7, [qw(k k-b k-c)] ], "$language: a run reads what a client has put";
         is_deeply $seen->{namespaces} // [ [ 'notes', $language ] ], [ [ 'notes', $language ] ], "$language: namespaces";
         $seen = $run->(key => 'l', size => 1);
+        is_deeply [ @{$seen}{qw(queried both neither)} ], [ 1, [ [ 'options', $language, 'a' ] ], [] ],
+            "$language: a query is a plain search, and all conditions of a list hold";
+        like $seen->{refused}, qr/a namespace has 1 to 32 labels/, "$language: a wrong namespace is an error of the library's class";
+        my @warned = $sdk->server->error_log =~ /the store has no index: (.*?) has no effect/g;
+        is_deeply [ sort @warned ], [ 'index of a put', 'query of a search' ], "$language: the log says once what has no effect";
         is_deeply $seen->{sizes}, [ (900_000) x 3 ], "$language: large values are put and read in several parts";
         my $items = $client->post('/store/items/search', { namespace_prefix => ['notes'], filter => { text => 'x' } })->{json}{items};
         is_deeply [ sort map { $_->{key} } @$items ], [qw(l l-b l-c)], "$language: a search of a client finds items of runs";

@@ -187,13 +187,22 @@ export class Job {
     }
 
     toCommand({ resume, update, goto: target }) {
-        const { Command, Send } = this.library;
+        const { Command } = this.library;
         const targets = target === undefined || target === null ? undefined : [target].flat();
         const fields = {
             resume: resume ?? undefined, update: update ?? undefined,
-            goto: targets?.map((item) => (typeof item === 'string' ? item : new Send(item.node, item.input ?? item.arg))),
+            goto: targets?.map((item) => this.#toTarget(item)),
         };
         return new Command(Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)));
+    }
+
+    // `arg` and `args` are the names in Python and in JavaScript, where graphs send it (RemoteGraph).
+    #toTarget(target) {
+        if (typeof target === 'string') {
+            return target;
+        }
+        const { node, input, arg, args, timeout } = target;
+        return new this.library.Send(node, input ?? arg ?? args, ...(timeout ? [{ timeout }] : []));
     }
 
     // The state of a checkpoint of the thread, as the graph reads it.

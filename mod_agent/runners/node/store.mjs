@@ -80,6 +80,23 @@ async function readPages(output, op, result) {
     }
 }
 
+// Operations as the protocol has them. For a namespace it raises the library's own error, for
+// which the application may test.
+async function operationsOf(operations, library) {
+    try {
+        return operations.map(toOp);
+    } catch (error) {
+        throw error.name === 'InvalidNamespaceError' ? await ownError(error, library) : error;
+    }
+}
+
+// The library does not export the class: it is that of its error for an empty namespace.
+async function ownError(error, library) {
+    const put = library.BaseStore.prototype.put.bind({ batch: () => [] });
+    const { constructor: Own } = await put([], '', {}).catch((caught) => caught);
+    return new Own(error.message);
+}
+
 // A store for one build of the library.
 export function makeStore(library) {
     class Store extends library.BaseStore {
@@ -88,7 +105,7 @@ export function makeStore(library) {
             if (!run) {
                 throw new RunnerError('ValueError', 'the store is used outside of a run');
             }
-            const ops = operations.map(toOp);
+            const ops = await operationsOf(operations, library);
             const results = [];
             for (const group of groups(ops.map((op) => pageOf(op, 0)))) {
                 results.push(...await request(run.output, group));

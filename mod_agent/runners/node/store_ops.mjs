@@ -3,6 +3,7 @@
 // (PROTOCOL.md, "The store").
 import { RunnerError } from './errors.mjs';
 import { isObject, render } from './jsontext.mjs';
+import { log } from './log.mjs';
 import { cleanText } from './text.mjs';
 
 // Results of a search or a list; more are read page by page.
@@ -16,6 +17,10 @@ const CONDITIONS_MAX = 32;
 const FILTER_BYTES_MAX = 16384;
 const NUMBER_MAX = 2147483647;
 const OPERATORS = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte']);
+// In a condition, any label.
+const ANY = '*';
+// Options without effect that the log has named.
+const warned = new Set();
 
 // The checks of the server, made here first: many refused requests of a run are a breach,
 // which ends the process.
@@ -97,34 +102,68 @@ function checkValue(value) {
     return plain;
 }
 
-function conditionOf(conditions, type) {
-    const found = conditions.filter((condition) => condition.matchType === type);
-    if (found.length > 1) {
-        throw new RunnerError('ValueError', `namespaces are listed with one ${type} at most`);
+// The beginning that meets both; undefined if they contradict each other.
+function bothOf(one, other) {
+    const found = [];
+    for (let i = 0; i < Math.max(one.length, other.length); i += 1) {
+        const [label, second] = [one[i] ?? ANY, other[i] ?? ANY];
+        if (label !== ANY && second !== ANY && label !== second) {
+            return undefined;
+        }
+        found.push(label === ANY ? second : label);
     }
-    return found.length === 1 ? checkNamespace(found[0].path, 0) : null;
+    return found;
+}
+
+// The prefix and the suffix that a namespace must have; undefined if none can meet all conditions.
+function conditionsOf(conditions) {
+    const found = {};
+    for (const { matchType, path } of conditions) {
+        const labels = checkNamespace(path, 0);
+        if (matchType !== 'prefix' && matchType !== 'suffix') {
+            throw new RunnerError('ValueError', `namespaces are listed by prefix and suffix, not by ${matchType}`);
+        }
+        found[matchType] = matchType === 'prefix' ? bothOf(found.prefix ?? [], labels)
+            : bothOf((found.suffix ?? []).toReversed(), labels.toReversed())?.toReversed();
+        if (found[matchType] === undefined) {
+            return undefined;
+        }
+    }
+    return found;
 }
 
 function listOp({ matchConditions, maxDepth, limit, offset }) {
-    const conditions = matchConditions ?? [];
+    const conditions = conditionsOf(matchConditions ?? []);
+    const wanted = checkNumber(limit, 0, 'limit');
     return {
-        op: 'list', prefix: conditionOf(conditions, 'prefix'), suffix: conditionOf(conditions, 'suffix'),
+        op: 'list', ...conditions,
         max_depth: checkNumber(maxDepth, 1, 'maxDepth'),
-        limit: checkNumber(limit, 0, 'limit'), offset: checkNumber(offset, 0, 'offset'),
+        limit: conditions ? wanted : 0, offset: checkNumber(offset, 0, 'offset'),
     };
+}
+
+// Logs once that the store has no index, as the library's own stores accept these options
+// without one.
+function warnOf(option, value) {
+    if (value && !warned.has(option)) {
+        warned.add(option);
+        log(`the store has no index: ${option} has no effect`);
+    }
 }
 
 // An operation of the library as the protocol has it; its kind follows from its members.
 export function toOp(operation) {
     if ('namespacePrefix' in operation) {
-        const { namespacePrefix, filter, limit, offset } = operation;
+        const { namespacePrefix, filter, limit, offset, query } = operation;
+        warnOf('query of a search', query);
         return {
             op: 'search', namespace_prefix: checkNamespace(namespacePrefix, 0), filter: checkFilter(filter),
             limit: checkNumber(limit, 0, 'limit'), offset: checkNumber(offset, 0, 'offset'),
         };
     }
     if ('value' in operation) {
-        const { namespace, key, value } = operation;
+        const { namespace, key, value, index } = operation;
+        warnOf('index of a put', index);
         return { op: 'put', namespace: checkNamespace(namespace, 1), key: checkKey(key), value: checkValue(value) };
     }
     if ('key' in operation) {

@@ -113,15 +113,23 @@ def payload_of(state: Any) -> dict[str, Any]:
 
 def to_command(form: Mapping[str, Any]) -> Any:
     """The library's Command of a client's."""
-    from langgraph.types import Command, Send
-
-    def target(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return Send(value["node"], value.get("input", value.get("arg")))
-        return value
+    from langgraph.types import Command
 
     goto, update = form.get("goto") or (), form.get("update")
     if isinstance(update, list):
         update = [tuple(pair) for pair in update]
     return Command(update=update, resume=form.get("resume"),
-                   goto=[target(value) for value in goto] if isinstance(goto, list) else target(goto))
+                   goto=[target_of(value) for value in goto] if isinstance(goto, list) else target_of(goto))
+
+
+def target_of(form: Any) -> Any:
+    """A name, or the library's Send. `arg` and `args` are the names in Python and in JavaScript, where graphs send it (RemoteGraph)."""
+    from langgraph import types
+
+    if not isinstance(form, Mapping):
+        return form
+    arg, timeout, options = form.get("input", form.get("arg", form.get("args"))), form.get("timeout"), {}
+    # Older versions have none.
+    if timeout is not None and hasattr(types.Send, "timeout"):
+        options["timeout"] = types.TimeoutPolicy(**timeout) if isinstance(timeout, Mapping) else timeout
+    return types.Send(form["node"], arg, **options)

@@ -5,13 +5,14 @@ One invalid operation fails the whole request, and many failed requests of a run
 breach, which kills the process: so the error is raised here, in the node.
 """
 
+import itertools
 import re
 from typing import Any, Mapping, Sequence
 
 import orjson
 from langgraph.store.base import GetOp, InvalidNamespaceError, ListNamespacesOp, PutOp, SearchOp
 
-from . import jsontext
+from . import jsontext, log
 from .text import clean_text
 
 PAGE = 1000
@@ -26,6 +27,10 @@ FILTER_BYTES_MAX = 16_384
 CONDITIONS_MAX = 32
 OPERATORS = {"$eq", "$ne", "$gt", "$gte", "$lt", "$lte"}
 NUMBER_MAX = 2_147_483_647
+# In a condition, any label.
+ANY = "*"
+# Options without effect that the log has named.
+_warned: set[str] = set()
 
 EXPONENTS = re.compile(rb"[0-9][eE][+-]?([0-9]+)")
 
@@ -36,17 +41,20 @@ def to_op(op: Any) -> bytes:
         form = {"op": "get", "namespace": check_namespace(op.namespace, 1), "key": check_key(op.key),
                 "refresh_ttl": getattr(op, "refresh_ttl", True) is not False}
     elif isinstance(op, PutOp):
+        warn_of("index of a put", op.index)
         form = {"op": "put", "namespace": check_namespace(op.namespace, 1), "key": check_key(op.key), "value": check_value(op.value),
                 "ttl": check_ttl(getattr(op, "ttl", None))}
     elif isinstance(op, SearchOp):
+        warn_of("query of a search", op.query)
         form = {"op": "search", "namespace_prefix": check_namespace(op.namespace_prefix, 0), "filter": check_filter(op.filter),
                 "limit": min(check_number("limit", op.limit, 0), PAGE), "offset": check_number("offset", op.offset, 0),
                 "refresh_ttl": getattr(op, "refresh_ttl", True) is not False}
     elif isinstance(op, ListNamespacesOp):
         conditions = conditions_of(op.match_conditions or ())
-        form = {"op": "list", "prefix": conditions.get("prefix"), "suffix": conditions.get("suffix"),
+        limit = min(check_number("limit", op.limit, 0), PAGE)
+        form = {"op": "list", **(conditions or {}),
                 "max_depth": None if op.max_depth is None else check_number("max_depth", op.max_depth, 1),
-                "limit": min(check_number("limit", op.limit, 0), PAGE), "offset": check_number("offset", op.offset, 0)}
+                "limit": 0 if conditions is None else limit, "offset": check_number("offset", op.offset, 0)}
     else:
         raise ValueError(f"an operation that the store does not know: {type(op).__name__}")
     return jsontext.members((name, value if isinstance(value, bytes) else jsontext.dumps(value))
@@ -130,10 +138,36 @@ def check_number(name: str, value: Any, least: int) -> int:
     return value
 
 
-def conditions_of(conditions: Sequence[Any]) -> dict[str, list[Any]]:
+def conditions_of(conditions: Sequence[Any]) -> dict[str, list[Any]] | None:
+    """The prefix and the suffix that a namespace must have; None if none can meet all conditions."""
     found: dict[str, list[Any]] = {}
     for condition in conditions:
-        if condition.match_type in found:
-            raise ValueError(f"namespaces are listed with one {condition.match_type} at most")
-        found[condition.match_type] = check_namespace(condition.path, 0)
+        labels = check_namespace(condition.path, 0)
+        if condition.match_type == "prefix":
+            both = both_of(found.get("prefix", []), labels)
+        elif condition.match_type == "suffix":
+            both = both_of(found.get("suffix", [])[::-1], labels[::-1])
+            both = both and both[::-1]
+        else:
+            raise ValueError(f"namespaces are listed by prefix and suffix, not by {str(condition.match_type)[:80]}")
+        if both is None:
+            return None
+        found[condition.match_type] = both
     return found
+
+
+def both_of(one: list[Any], other: list[Any]) -> list[Any] | None:
+    """The beginning that meets both; None if they contradict each other."""
+    found = []
+    for label, second in itertools.zip_longest(one, other, fillvalue=ANY):
+        if ANY not in (label, second) and label != second:
+            return None
+        found.append(second if label == ANY else label)
+    return found
+
+
+def warn_of(option: str, value: Any) -> None:
+    """Logs once that the store has no index, as the library's own stores accept these options without one."""
+    if value and option not in _warned:
+        _warned.add(option)
+        log.write(f"the store has no index: {option} has no effect")

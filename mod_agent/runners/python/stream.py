@@ -30,6 +30,11 @@ def library_modes(wanted: set[str], has_tools: bool) -> list[str]:
 INTERRUPT = "__interrupt__"
 
 
+def send_form(target: Any) -> dict[str, Any]:
+    timeout = getattr(target, "timeout", None)
+    return {"node": target.node, "arg": target.arg} | ({} if timeout is None else {"timeout": timeout})
+
+
 class Stream:
     def __init__(self, output: Output, modes: set[str], with_subgraphs: bool, metadata: Metadata) -> None:
         self._output = output
@@ -58,7 +63,7 @@ class Stream:
     def send_command(self, command: Any) -> None:
         """The event `command`, which clients get in any mode: a node's command to the parent of the root graph."""
         goto = command.goto if isinstance(command.goto, (list, tuple)) else [command.goto]
-        targets = [{"node": target.node, "arg": target.arg} if hasattr(target, "node") else target for target in goto]
+        targets = [send_form(target) if hasattr(target, "node") else target for target in goto]
         self.emit("command", jsontext.dumps({
             "graph": "__parent__", "update": command.update, "resume": command.resume,
             "goto": targets if isinstance(command.goto, (list, tuple)) else targets[0]}))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Features of the library, a graph for each; features.py has the same graphs.
 import { createHash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { AIMessage } from '@langchain/core/messages';
 import { tool } from '@langchain/core/tools';
 import { FakeListChatModel } from '@langchain/core/utils/testing';
@@ -140,6 +141,26 @@ export const values = new StateGraph(Values)
     .addNode('measure', async ({ text, data }) => ({
         notes: [text.length, createHash('sha256').update(data).digest('hex').slice(0, 8)] }))
     .addEdge(START, 'make').addEdge('make', 'measure').compile();
+
+export const beside = new StateGraph(Notes)
+    .addNode('blocks', () => {
+        const end = performance.now() + 200;
+        while (performance.now() < end);
+        return { notes: ['blocked'] };
+    })
+    .addNode('opens', async () => {
+        await setTimeout(10);
+        return { notes: ['opened'] };
+    })
+    .addEdge(START, 'blocks').addEdge(START, 'opens').compile();
+
+// n: seconds.
+export const waits = new StateGraph(Notes)
+    .addNode('wait', async ({ n }, { signal }) => {
+        await setTimeout(1000 * n, undefined, { signal });
+        return { notes: ['waited'] };
+    })
+    .addEdge(START, 'wait').compile();
 
 export const chat = new StateGraph(MessagesAnnotation)
     .addNode('reply', async ({ messages }) => ({ messages: [new AIMessage(`reply to ${messages.at(-1).content}`)] }))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Features of the library, a graph for each; features.mjs has the same graphs."""
 
+import asyncio
 import hashlib
 import operator
 import threading
@@ -217,6 +218,14 @@ async def opens(state: Notes, config: RunnableConfig) -> Any:
 
 beside = (StateGraph(Notes).add_node("blocks", blocks).add_node("opens", opens)
           .add_edge(START, "blocks").add_edge(START, "opens").compile())
+
+
+async def wait(state: Notes) -> Any:
+    await asyncio.sleep(state["n"])
+    return {"notes": ["waited"]}
+
+
+waits = StateGraph(Notes).add_node("wait", wait).add_edge(START, "wait").compile()
 
 
 async def reply(state: MessagesState) -> Any:
