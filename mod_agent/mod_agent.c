@@ -36,7 +36,7 @@ static agent_child_t *current_child;
 
 static int respond(agent_call_t *call)
 {
-    if (call->err != NULL) {
+    if (call->err != NULL || agent_admission_renew(call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
     if (agent_browser_is_preflight(call)) {

@@ -362,6 +362,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/api/accounts/list_account_keys.sql
 \ir functions/api/accounts/list_audit_log.sql
 \ir functions/api/accounts/open_deployment.sql
+\ir functions/api/accounts/read_ended_keys.sql
 \ir functions/api/accounts/revoke_account_key.sql
 \ir functions/api/accounts/rotate_account_key.sql
 \ir functions/api/accounts/sign_up.sql

@@ -8,11 +8,13 @@
 #include <apr_network_io.h>
 #include <http_protocol.h>
 
+#include "../core/clock.h"
 #include "../core/deployment.h"
 #include "../http/browser.h"
 #include "../http/requester.h"
 #include "../http/router.h"
 #include "binding.h"
+#include "cache.h"
 #include "provider.h"
 #include "region.h"
 
@@ -186,5 +188,20 @@ apr_status_t agent_admission_check(agent_call_t *call)
         return APR_EGENERAL;
     }
     set_user(call);
+    return APR_SUCCESS;
+}
+
+apr_status_t agent_admission_renew(agent_call_t *call)
+{
+    const agent_identity_t *identity = call->identity;
+
+    if (identity == NULL
+        || agent_clock_now() < identity->checked_at + AGENT_KEY_CACHE_TIME) {
+        return APR_SUCCESS;
+    }
+    if (agent_provider_identify(call->r, &call->err) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    call->identity = agent_identity_of(call->r);
     return APR_SUCCESS;
 }

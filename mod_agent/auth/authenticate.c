@@ -42,7 +42,6 @@ typedef struct record_t {
     unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
     agent_identity_t identity;
     char region[AGENT_API_KEY_REGION_MAX + 1];
-    apr_time_t until;
     bool is_used;
 } record_t;
 
@@ -127,16 +126,23 @@ static unsigned read_scopes(agent_raw_t list, apr_pool_t *pool)
 }
 
 /* expires_in_ms null: it does not expire. */
-static apr_time_t read_until(agent_raw_t expires_in_ms, apr_time_t begun_at)
+static apr_time_t read_expiry(agent_raw_t expires_in_ms, apr_time_t begun_at)
 {
     apr_int64_t left = agent_raw_kind(expires_in_ms) == AGENT_RAW_NUMBER
         ? apr_strtoi64(expires_in_ms.text, NULL, 10)
         : APR_INT64_MAX;
 
-    return begun_at
-        + (left < apr_time_as_msec(AGENT_KEY_CACHE_TIME)
-               ? apr_time_from_msec(left)
-               : AGENT_KEY_CACHE_TIME);
+    return left < apr_time_as_msec(AGENT_CLOCK_NEVER - begun_at)
+        ? begun_at + apr_time_from_msec(left)
+        : AGENT_CLOCK_NEVER;
+}
+
+/* Until when the cache may have the key. */
+static apr_time_t choose_until(const agent_identity_t *identity)
+{
+    apr_time_t until = identity->checked_at + AGENT_KEY_CACHE_TIME;
+
+    return identity->expires_at < until ? identity->expires_at : until;
 }
 
 /* False: the record does not have the members of agent.find_api_key(). */
@@ -166,8 +172,9 @@ static bool read_record(record_t *out, const attempt_t *attempt,
     identity->user_id = agent_raw_string(agent_raw_get(object, "user_id"),
                                          pool);
     identity->scopes = read_scopes(agent_raw_get(object, "scopes"), pool);
-    out->until = read_until(agent_raw_get(object, "expires_in_ms"),
-                            attempt->begun_at);
+    identity->checked_at = attempt->begun_at;
+    identity->expires_at = read_expiry(agent_raw_get(object, "expires_in_ms"),
+                                       attempt->begun_at);
     out->is_used = agent_raw_kind(agent_raw_get(object, "is_used"))
             == AGENT_RAW_BOOLEAN
         && *agent_raw_get(object, "is_used").text == 't';
@@ -259,7 +266,7 @@ static apr_status_t ask_database(agent_identity_t *out,
         record_use(attempt);
     }
     agent_key_cache_add(attempt->auth->cache, digest, &record.identity,
-                        record.until);
+                        choose_until(&record.identity));
     *out = record.identity;
     return APR_SUCCESS;
 }

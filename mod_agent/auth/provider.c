@@ -19,8 +19,6 @@
 #include "binding.h"
 #include "region.h"
 
-#define DEFAULT_REALM "agent"
-
 /* Set in child_init. */
 static const agent_child_t *own_child;
 
@@ -47,13 +45,8 @@ static void skip_body(request_rec *r)
 
 void agent_provider_challenge(request_rec *r)
 {
-    const char *realm = ap_auth_name(r);
-
     skip_body(r);
-    apr_table_setn(r->err_headers_out, "WWW-Authenticate",
-                   apr_pstrcat(r->pool, "Bearer realm=\"",
-                               realm != NULL ? realm : DEFAULT_REALM, "\"",
-                               NULL));
+    agent_problem_challenge(r);
 }
 
 static void set_headers(request_rec *r, const agent_error_t *err, int retry_sec)

@@ -4,6 +4,7 @@
 #define AGENT_CORE_IDENTITY_H
 
 #include <apr_pools.h>
+#include <apr_time.h>
 
 #include "api_key.h"
 #include "uuid.h"
@@ -35,6 +36,10 @@ typedef struct agent_identity_t {
     unsigned scopes;
     /* Of a personal key, else NULL. */
     const char *user_id;
+    /* When the database has found it valid, and when it expires, which may be
+     * AGENT_CLOCK_NEVER (clock.h). */
+    apr_time_t checked_at;
+    apr_time_t expires_at;
 } agent_identity_t;
 
 /* Returns the word of a scope, "read" for example; NULL: not a scope that a key

@@ -3,10 +3,13 @@
 #include "problem.h"
 
 #include <apr_strings.h>
+#include <http_core.h>
 
 #include "../private.h"
 #include "../core/json.h"
 #include "response.h"
+
+#define DEFAULT_REALM "agent"
 
 /* The error of a hook, in the request's pool. */
 #define REFUSED "agent_refused"
@@ -79,15 +82,35 @@ void agent_problem_log(const agent_call_t *call)
     log_error(call->r, call->child, call->err);
 }
 
-/* Runs and requests of an account take longer than a second to end. */
-static void set_retry(request_rec *r, const agent_error_t *err)
+void agent_problem_challenge(request_rec *r)
 {
-    if (err->id == AGENT_E_LIMIT) {
+    const char *realm = ap_auth_name(r);
+
+    apr_table_setn(r->err_headers_out, "WWW-Authenticate",
+                   apr_pstrcat(r->pool, "Bearer realm=\"",
+                               realm != NULL ? realm : DEFAULT_REALM, "\"",
+                               NULL));
+}
+
+/* Runs and requests of an account take longer than a second to end. */
+static void set_headers(request_rec *r, const agent_error_t *err)
+{
+    if (err->http == HTTP_UNAUTHORIZED) {
+        agent_problem_challenge(r);
+    }
+    else if (err->id == AGENT_E_LIMIT) {
         apr_table_setn(r->err_headers_out, "Retry-After", "5");
     }
     else if (err->http == HTTP_SERVICE_UNAVAILABLE) {
         apr_table_setn(r->err_headers_out, "Retry-After", "1");
     }
+}
+
+const char *agent_problem_object(const agent_error_t *err, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, "{\"error\":\"", agent_error_code(err->id),
+                       "\",\"message\":", agent_json_quote(err->detail, pool),
+                       "}", NULL);
 }
 
 const char *agent_problem_body(const agent_error_t *err, apr_pool_t *pool)
@@ -106,7 +129,7 @@ int agent_problem_send(agent_call_t *call)
     if (call->is_answered) {
         return OK;
     }
-    set_retry(call->r, err);
+    set_headers(call->r, err);
     return agent_response_json(call, err->http,
                                agent_problem_body(err, call->pool));
 }
@@ -115,7 +138,7 @@ int agent_problem_refuse(request_rec *r, const agent_child_t *child,
                          const agent_error_t *err)
 {
     log_error(r, child, err);
-    set_retry(r, err);
+    set_headers(r, err);
     apr_pool_userdata_setn(err, REFUSED, NULL, r->pool);
     return err->http;
 }

@@ -7,10 +7,18 @@
 
 /*
  * Logs call->err (5xx at level error with its cause, others at info) and sends
- * it as {"detail", "code", ...} with its status; 503 and a limit have
- * Retry-After. Returns what the handler returns to httpd.
+ * it as {"detail", "code", ...} with its status; 401 has
+ * WWW-Authenticate, 503 and a limit have Retry-After. Returns what the handler
+ * returns to httpd.
  */
 int agent_problem_send(agent_call_t *call) __attribute__((warn_unused_result));
+
+/* Sets the challenge of a 401, WWW-Authenticate; agent_problem_send() does. */
+void agent_problem_challenge(request_rec *r);
+
+/* Returns {"error", "message"}, which is in the responses that have begun, in
+ * pool. */
+const char *agent_problem_object(const agent_error_t *err, apr_pool_t *pool);
 
 /* Returns the body of an error, in pool. */
 const char *agent_problem_body(const agent_error_t *err, apr_pool_t *pool);

@@ -4,7 +4,6 @@
 
 #include <apr_strings.h>
 
-#include "../core/json.h"
 #include "../http/body.h"
 #include "../http/problem.h"
 #include "../http/requester.h"
@@ -12,6 +11,7 @@
 #include "../model/run.h"
 #include "../wait/park.h"
 #include "disconnect.h"
+#include "key_end.h"
 #include "large_values.h"
 
 typedef struct await_t {
@@ -53,9 +53,9 @@ static apr_status_t send_heartbeat(await_t *await, agent_wake_reason_t reason)
 /* The body in place of the values when the 200 has been sent. */
 static const char *print_error(const agent_call_t *call, apr_pool_t *pool)
 {
-    return apr_pstrcat(pool, "{\"__error__\":{\"error\":\"",
-                       agent_error_code(call->err->id), "\",\"message\":",
-                       agent_json_quote(call->err->detail, pool), "}}", NULL);
+    return apr_pstrcat(pool,
+                       "{\"__error__\":", agent_problem_object(call->err, pool),
+                       "}", NULL);
 }
 
 static void finish_begun(const await_t *await, apr_status_t rv,
@@ -175,6 +175,10 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (await->values != NULL) {
         return agent_large_values_take_turn(await->values, reason, scratch);
     }
+    if (reason == AGENT_REASON_KEY_ENDED) {
+        (void)!finish(await, agent_key_end_set(await->call), NULL, scratch);
+        return AGENT_TURN_DONE;
+    }
     return reason == AGENT_REASON_HEARTBEAT
         ? keep_waiting(await, APR_EAGAIN, reason, scratch)
         : poll_run(await, reason, waiter, scratch);
@@ -207,6 +211,7 @@ static int start(agent_call_t *call, bool sends_values, bool cancels)
                                      .key = call->ref.run_id,
                                      .deployment_id = call->ref.deployment_id,
                                      .account = agent_requester_account(call),
+                                     .identity = call->identity,
                                      .take_turn = take_turn,
                                      .baton = await};
     int result;

@@ -13,6 +13,7 @@
 #include "../model/run.h"
 #include "../model/thread.h"
 #include "../wait/park.h"
+#include "key_end.h"
 
 typedef struct deletion_t {
     agent_call_t *call;
@@ -176,6 +177,21 @@ static apr_status_t leave_rest(const deletion_t *deletion, apr_status_t rv)
     return deletion->begun && deletion->thread_ids == NULL ? APR_SUCCESS : rv;
 }
 
+/* Deletes a piece, unless the request has to end. */
+static apr_status_t take_piece(deletion_t *deletion, agent_wake_reason_t reason,
+                               apr_pool_t *scratch)
+{
+    agent_call_t *call = deletion->call;
+
+    if (reason == AGENT_REASON_KEY_ENDED) {
+        return agent_key_end_set(call);
+    }
+    return reason == AGENT_REASON_STOPPING
+        ? agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
+                          call->pool)
+        : deletion->delete_piece(deletion, call->child->turn_db, scratch);
+}
+
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
                               agent_waiter_t *waiter, apr_pool_t *scratch)
 {
@@ -186,10 +202,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (reason <= AGENT_REASON_HALF_CLOSED) {
         return AGENT_TURN_DONE;
     }
-    rv = reason == AGENT_REASON_STOPPING
-        ? agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
-                          call->pool)
-        : deletion->delete_piece(deletion, call->child->turn_db, scratch);
+    rv = take_piece(deletion, reason, scratch);
     if (APR_STATUS_IS_EAGAIN(rv)
         || (rv != APR_SUCCESS && call->err->id == AGENT_E_POOL_EXHAUSTED)) {
         return AGENT_TURN_MORE;
@@ -205,6 +218,7 @@ static int delete_all(deletion_t *deletion, const char *key)
                                .key = key,
                                .deployment_id = call->ref.deployment_id,
                                .account = agent_requester_account(call),
+                               .identity = call->identity,
                                .take_turn = take_turn,
                                .baton = deletion};
     apr_status_t rv = deletion->delete_piece(deletion, call->db, call->pool);

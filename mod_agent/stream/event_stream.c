@@ -18,6 +18,7 @@
 #include "../model/values.h"
 #include "../wait/park.h"
 #include "disconnect.h"
+#include "key_end.h"
 #include "sse.h"
 
 apr_status_t agent_event_stream_begin(agent_event_stream_t *stream)
@@ -164,6 +165,24 @@ static agent_turn_t disconnect(const agent_event_stream_t *stream,
     return AGENT_TURN_DONE;
 }
 
+/* Nothing comes between the parts of an event, so that this one is cut. */
+static agent_turn_t end_with_key(const agent_event_stream_t *stream,
+                                 apr_pool_t *scratch)
+{
+    agent_call_t *call = stream->call;
+
+    if (!stream->begun || stream->parts != NULL) {
+        return agent_key_end_respond(call, stream->begun);
+    }
+    agent_key_end_set(call);
+    agent_problem_log(call);
+    agent_response_write(
+        call,
+        agent_sse_event(NULL, "error", agent_problem_object(call->err, scratch),
+                        scratch));
+    return AGENT_TURN_DONE;
+}
+
 /* Sends the updates; polls when there are none or some are missing. */
 static apr_status_t send_all(agent_event_stream_t *stream,
                              agent_wake_reason_t reason, agent_waiter_t *waiter,
@@ -232,6 +251,9 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         agent_response_abort(stream->call);
         return AGENT_TURN_DONE;
     }
+    if (reason == AGENT_REASON_KEY_ENDED) {
+        return end_with_key(stream, scratch);
+    }
     if (reason <= AGENT_REASON_HALF_CLOSED) {
         return disconnect(stream, scratch);
     }
@@ -256,6 +278,7 @@ int agent_event_stream_run(agent_event_stream_t *stream)
                                      .key = stream->key,
                                      .deployment_id = call->ref.deployment_id,
                                      .account = agent_requester_account(call),
+                                     .identity = call->identity,
                                      .is_stream = true,
                                      .take_turn = take_turn,
                                      .baton = stream};

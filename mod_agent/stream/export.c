@@ -14,6 +14,7 @@
 #include "../http/response.h"
 #include "../model/account.h"
 #include "../wait/park.h"
+#include "key_end.h"
 #include "part.h"
 
 /* Of a part, which may have one row more. */
@@ -83,6 +84,9 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         agent_response_abort(export->call);
         return AGENT_TURN_DONE;
     }
+    if (reason == AGENT_REASON_KEY_ENDED) {
+        return agent_key_end_respond(export->call, export->begun);
+    }
     rv = send_part(export, scratch);
     if (rv == APR_EAGAIN && reason != AGENT_REASON_STOPPING) {
         return AGENT_TURN_MORE;
@@ -105,6 +109,7 @@ int agent_export_respond(agent_call_t *call)
         /* No change wakes it. */
         .key = key,
         .deployment_id = call->identity->account_id,
+        .identity = call->identity,
         .take_turn = take_turn,
         .baton = export};
     int result;

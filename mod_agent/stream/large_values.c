@@ -18,6 +18,7 @@
 #include "../model/values.h"
 #include "../wait/output.h"
 #include "../wait/park.h"
+#include "key_end.h"
 #include "part.h"
 
 /* Of the output that the child may still hold: parts become smaller before a
@@ -112,6 +113,9 @@ agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
         agent_response_abort(values->call);
         return AGENT_TURN_DONE;
     }
+    if (reason == AGENT_REASON_KEY_ENDED) {
+        return agent_key_end_respond(values->call, values->begun);
+    }
     do {
         apr_pool_t *pool;
 
@@ -204,6 +208,7 @@ int agent_large_values_respond(agent_call_t *call, const char *body,
     agent_parking_t parking = {.registry = call->child->waiters,
                                .deployment_id = call->ref.deployment_id,
                                .account = agent_requester_account(call),
+                               .identity = call->identity,
                                .take_turn = take_turn};
     agent_large_values_t *values;
     char key[AGENT_UUID_SIZE];

@@ -16,6 +16,7 @@
 #include "../http/requester.h"
 #include "../http/response.h"
 #include "../wait/park.h"
+#include "key_end.h"
 #include "large_values.h"
 
 typedef struct reading_t {
@@ -100,6 +101,9 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (reason == AGENT_REASON_CLIENT_GONE) {
         return AGENT_TURN_DONE;
     }
+    if (reason == AGENT_REASON_KEY_ENDED) {
+        return agent_key_end_respond(call, false);
+    }
     call->body = reading->body;
     rv = reading->request.read(&page, call, call->child->turn_db,
                                reading->request.filter, NULL, scratch);
@@ -123,6 +127,7 @@ static int read_in_turns(agent_call_t *call,
                                      .key = call->ref.deployment_id,
                                      .deployment_id = call->ref.deployment_id,
                                      .account = agent_requester_account(call),
+                                     .identity = call->identity,
                                      .take_turn = take_turn,
                                      .baton = reading};
     int result;

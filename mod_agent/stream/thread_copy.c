@@ -12,6 +12,7 @@
 #include "../http/response.h"
 #include "../model/thread.h"
 #include "../wait/park.h"
+#include "key_end.h"
 #include "large_values.h"
 
 /* A thread whose runs are deleted again and again is not copied for ever. */
@@ -88,6 +89,9 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (copy->values != NULL) {
         return agent_large_values_take_turn(copy->values, reason, scratch);
     }
+    if (reason == AGENT_REASON_KEY_ENDED) {
+        return agent_key_end_respond(call, false);
+    }
     if (reason == AGENT_REASON_STOPPING) {
         return respond(copy,
                        agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL,
@@ -112,6 +116,7 @@ int agent_thread_copy_respond(agent_call_t *call)
     agent_parking_t parking = {.registry = call->child->waiters,
                                .deployment_id = call->ref.deployment_id,
                                .account = agent_requester_account(call),
+                               .identity = call->identity,
                                .take_turn = take_turn,
                                .baton = copy};
     int result;

@@ -12,6 +12,7 @@
 #include "../http/response.h"
 #include "../model/state.h"
 #include "../wait/park.h"
+#include "key_end.h"
 
 /* The timer of the wait counts the time of day, the end of the call does not:
  * they differ by a little. */
@@ -95,6 +96,10 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (reason == AGENT_REASON_CLIENT_GONE) {
         return leave(call);
     }
+    /* The update goes on, as a run does. */
+    if (reason == AGENT_REASON_KEY_ENDED) {
+        return agent_key_end_respond(call, false);
+    }
     if (!is_over && reason == AGENT_REASON_HEARTBEAT) {
         return AGENT_TURN_WAIT;
     }
@@ -135,6 +140,7 @@ int agent_update_await(agent_call_t *call)
                                      .key = call->ref.run_id,
                                      .deployment_id = call->ref.deployment_id,
                                      .account = agent_requester_account(call),
+                                     .identity = call->identity,
                                      .timeout = timeout,
                                      .take_turn = take_turn,
                                      .baton = update};

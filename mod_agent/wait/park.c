@@ -184,6 +184,7 @@ apr_status_t agent_park(int *result, request_rec *r,
         .key = parking->key,
         .deployment_id = parking->deployment_id,
         .account = parking->account,
+        .identity = parking->identity,
         .address = agent_client_address_number(r->useragent_addr),
         .client_fd = r->connection->master == NULL
             ? agent_park_descriptor(r->connection)

@@ -7,6 +7,7 @@
 
 #include "../core/allocator.h"
 #include "../core/thread.h"
+#include "api_keys.h"
 #include "dispatch_queue.h"
 #include "listen.h"
 #include "state.h"
@@ -26,14 +27,16 @@ static apr_status_t end_threads(void *data)
     close(registry->end_fds[1]);
     agent_thread_join(registry->listen_thread);
     agent_thread_join(registry->watch_thread);
+    agent_thread_join(registry->api_keys_thread);
     close(registry->end_fds[0]);
+    agent_api_keys_close(registry->api_keys);
     agent_watch_close(registry);
     return APR_SUCCESS;
 }
 
 static agent_waiter_registry_t *make_registry(
-    const agent_waiter_limits_t *limits, const agent_log_t *log,
-    apr_pool_t *pool)
+    agent_db_pool_t *db, const agent_waiter_limits_t *limits,
+    const agent_log_t *log, apr_pool_t *pool)
 {
     agent_waiter_registry_t *registry = apr_pcalloc(pool, sizeof(*registry));
     apr_pool_t *tables = agent_allocator_make_private(pool);
@@ -45,13 +48,34 @@ static agent_waiter_registry_t *make_registry(
     registry->dispatch.threads = limits->threads;
     agent_dispatch_queue_init(&registry->dispatch, tables);
     agent_waiter_table_init(&registry->table, limits, tables);
+    registry->api_keys = agent_api_keys_make(db, tables, pool);
     return registry;
 }
 
 static apr_status_t open_descriptors(agent_waiter_registry_t *registry)
 {
-    return pipe2(registry->end_fds, O_CLOEXEC) == 0 ? agent_watch_open(registry)
-                                                    : apr_get_os_error();
+    apr_status_t rv;
+
+    if (pipe2(registry->end_fds, O_CLOEXEC) != 0) {
+        return apr_get_os_error();
+    }
+    rv = agent_watch_open(registry);
+    return rv == APR_SUCCESS ? agent_api_keys_open(registry->api_keys) : rv;
+}
+
+static apr_status_t start_threads(agent_waiter_registry_t *registry,
+                                  apr_pool_t *pool)
+{
+    apr_status_t rv = agent_thread_start(&registry->listen_thread,
+                                         agent_listen_run, registry, pool);
+
+    if (rv == APR_SUCCESS) {
+        rv = agent_thread_start(&registry->watch_thread, agent_watch_run,
+                                registry, pool);
+    }
+    return rv == APR_SUCCESS ? agent_thread_start(
+               &registry->api_keys_thread, agent_api_keys_run, registry, pool)
+                             : rv;
 }
 
 apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,
@@ -61,7 +85,7 @@ apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,
                                           const agent_log_t *log,
                                           apr_pool_t *pool)
 {
-    agent_waiter_registry_t *registry = make_registry(limits, log, pool);
+    agent_waiter_registry_t *registry = make_registry(db, limits, log, pool);
     apr_status_t rv = apr_thread_mutex_create(&registry->mutex,
                                               APR_THREAD_MUTEX_DEFAULT, pool);
 
@@ -80,14 +104,8 @@ apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,
     agent_listen_init(registry, conninfo, pool);
     /* Before subpools are destroyed: the threads still use them. */
     apr_pool_pre_cleanup_register(pool, registry, end_threads);
-    rv = agent_thread_start(&registry->listen_thread, agent_listen_run,
-                            registry, pool);
-    if (rv == APR_SUCCESS) {
-        rv = agent_thread_start(&registry->watch_thread, agent_watch_run,
-                                registry, pool);
-    }
     *out = registry;
-    return rv;
+    return start_threads(registry, pool);
 }
 
 void agent_waiter_registry_stop(agent_waiter_registry_t *registry,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The waiter registry of a child: which requests wait for which run or thread.
- * Two threads serve it. The listen thread receives notifications about runs;
- * the watch thread notices clients that disconnect and sends heartbeats. Both
- * only wake waiters (waiter.h); they never touch a connection.
+ * Three threads serve it. The listen thread receives notifications about runs;
+ * the watch thread notices clients that disconnect and sends heartbeats; the
+ * third one checks API keys (api_keys.h). They only wake waiters (waiter.h) and
+ * never touch a connection.
  */
 #ifndef AGENT_WAIT_REGISTRY_H
 #define AGENT_WAIT_REGISTRY_H
@@ -18,8 +19,9 @@ typedef struct agent_waiter_registry_t agent_waiter_registry_t;
 
 /*
  * Creates the registry and starts its threads, which end with pool. conninfo:
- * libpq's connection string, for LISTEN. db: for the query that reads the new
- * events of all subscribed waiters. Errors: those of the system calls.
+ * libpq's connection string, for LISTEN. db: for the queries that read the new
+ * events of all subscribed waiters, and check their keys. Errors: those of the
+ * system calls.
  */
 apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,
                                           const char *conninfo,

@@ -39,6 +39,9 @@ struct agent_waiter_t {
     bool is_queued;
     apr_time_t heartbeat_at;
     unsigned heartbeats;
+    /* In a ring of all waiters with the API key, while has_key. */
+    APR_RING_ENTRY(agent_waiter_t) same_key;
+    bool has_key;
     /* In table.by_timeout while it has not passed; 0: not in it. */
     APR_RING_ENTRY(agent_waiter_t) timeout;
     apr_time_t timeout_at;
@@ -120,7 +123,8 @@ struct agent_waiter_registry_t {
     apr_allocator_t *allocator;
     apr_thread_t *listen_thread;
     apr_thread_t *watch_thread;
-    /* End of file at [0] ends both threads. */
+    apr_thread_t *api_keys_thread;
+    /* End of file at [0] ends the threads. */
     int end_fds[2];
     int epoll_fd;
     /* Interrupts epoll_wait() when something is due earlier. */
@@ -131,6 +135,7 @@ struct agent_waiter_registry_t {
     agent_dispatch_t dispatch;
     agent_updates_t updates;
     agent_timer_t timer;
+    struct agent_api_keys_t *api_keys;
     /* The LISTEN connection is up. */
     bool is_listening;
     agent_throttle_t loss_throttle;

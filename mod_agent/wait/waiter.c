@@ -9,6 +9,7 @@
 #include <apr_strings.h>
 
 #include "../core/limit.h"
+#include "api_keys.h"
 #include "dispatch.h"
 #include "state.h"
 #include "table.h"
@@ -39,7 +40,7 @@ static unsigned keep_reasons(agent_wake_reason_t reason)
     unsigned kept = reason < AGENT_REASON_INPUT ? 1U << AGENT_REASON_INPUT : 0;
 
     return reason == AGENT_REASON_HALF_CLOSED
-        ? kept | 1U << AGENT_REASON_STOPPING
+        ? kept | 1U << AGENT_REASON_KEY_ENDED | 1U << AGENT_REASON_STOPPING
         : kept;
 }
 
@@ -223,6 +224,7 @@ static void remove_locked(agent_waiter_registry_t *registry,
     waiter->is_registered = false;
     agent_dispatch_end_turn_locked(waiter);
     agent_updates_drop_locked(waiter);
+    agent_api_keys_remove_locked(waiter);
     agent_waiter_table_remove_locked(&registry->table, waiter);
 }
 
@@ -259,6 +261,7 @@ static bool try_add(agent_error_id_t *refusal,
 {
     bool accepted;
     bool is_due_first;
+    bool is_key_first = false;
 
     apr_thread_mutex_lock(registry->mutex);
     is_due_first = registry->table.count == 0;
@@ -266,8 +269,12 @@ static bool try_add(agent_error_id_t *refusal,
     if (accepted) {
         add_locked(registry, waiter);
         is_due_first |= APR_RING_FIRST(&registry->table.by_timeout) == waiter;
+        is_key_first = agent_api_keys_add_locked(waiter);
     }
     apr_thread_mutex_unlock(registry->mutex);
+    if (is_key_first) {
+        agent_api_keys_interrupt(registry->api_keys);
+    }
     if (accepted && is_due_first) {
         agent_watch_interrupt(registry);
     }

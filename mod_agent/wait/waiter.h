@@ -13,6 +13,7 @@
 #include <apr_tables.h>
 
 #include "../core/error.h"
+#include "../core/identity.h"
 #include "registry.h"
 
 typedef struct agent_waiter_t agent_waiter_t;
@@ -22,8 +23,11 @@ typedef enum agent_wake_reason_t {
     /* The client has disconnected. */
     AGENT_REASON_CLIENT_GONE,
     /* The client has closed its sending side, or has disconnected: TCP does not
-     * tell these apart before a write. Hides no STOPPING: that follows. */
+     * tell these apart before a write. Hides no KEY_ENDED and no STOPPING: they
+     * follow. */
     AGENT_REASON_HALF_CLOSED,
+    /* The request's API key is not valid any longer. */
+    AGENT_REASON_KEY_ENDED,
     /* The child stops: the client must be made to reconnect. */
     AGENT_REASON_STOPPING,
     /* Send a heartbeat and query the run. */
@@ -54,6 +58,8 @@ typedef struct agent_waiter_params_t {
     /* Owner of the run or thread; borrowed. */
     const char *deployment_id;
     agent_waiter_account_t account;
+    /* Whose key admitted the request; NULL: no key. Borrowed. */
+    const agent_identity_t *identity;
     /* agent_client_address_number() of the client. */
     apr_uint64_t address;
     /* The client's socket, watched for disconnects; -1 = not watched. */

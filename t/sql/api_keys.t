@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# API keys as a server looks them up: valid, expired, revoked, of closed accounts; their use.
+# API keys as a server looks them up: valid, expired, revoked, of closed accounts; their use; those of requests that wait.
 use strict;
 use warnings;
 
@@ -135,6 +135,23 @@ subtest 'the use of a key is recorded once an hour' => sub {
     is $used->(), '13:00:00', 'a clock that goes back changes nothing';
     is +($session->call('use_api_key', 'x' x 22))[0], 'ok', 'a key that does not exist has no use';
     $_->query("set timezone = 'UTC'") for $owner, $session;
+};
+
+subtest 'the keys of requests that wait: those that are not valid any longer' => sub {
+    my ($open, $closed) = (account(), account());
+    my %key = (
+        valid   => key(),
+        later   => key(account_id => $open, expires_at => '2030-06-01T12:00:00.001Z'),
+        expired => key(expires_at => $NOON),
+        revoked => key(revoked_at => $NOON),
+        closed  => key(account_id => $closed),
+        unknown => 'x' x 22,
+    );
+    $owner->call('close_account', $closed);
+    my %name = reverse %key;
+    my $ended = sub { [ sort map { $name{ $_->[0] } } $session->query("select key_id from agent.read_ended_keys('{" . join(',', @_) . "}')") ] };
+    is_deeply $ended->(values %key), [qw(closed expired revoked unknown)];
+    is_deeply $ended->(), [], 'of none, none';
 };
 
 subtest 'two servers that find an expired key at the same time record it once' => sub {

@@ -250,6 +250,7 @@ sub life {
     $session->query('delete from agent.account_limits');
     $session->query('delete from agent.account_counts');
     $measure->('find_api_key', sub { $session->call('find_api_key', sprintf '%022d', 7) });
+    $measure->('read_ended_keys', sub { $session->query("select * from agent.read_ended_keys(array['" . sprintf('%022d', 7) . "', 'none'])") });
     $measure->('describe_api_key', sub { $session->call('describe_api_key', sprintf '%022d', 7) });
     my $owner = $session->value("select account_id from agent.api_keys where key_id = '" . sprintf('%022d', 7) . "'");
     $measure->('list_account_keys', sub { $session->call('list_account_keys', $owner, undef, 3) });

@@ -5,7 +5,7 @@
 /* OBJECTS: wait/dispatch.c */
 /* OBJECTS: wait/dispatch_queue.c */
 /* OBJECTS: wait/listen.c */
-/* OBJECTS: wait/updates.c */
+/* OBJECTS: wait/updates.c wait/api_keys.c core/clock.c */
 /* OBJECTS: wait/watch.c */
 /* OBJECTS: wait/epoll.c */
 /* OBJECTS: wait/timer.c */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of responses whose API key has ended; see key_end.h. */
+#include "key_end.h"
+
+#include "../http/problem.h"
+#include "../http/response.h"
+
+apr_status_t agent_key_end_set(agent_call_t *call)
+{
+    call->r->connection->keepalive = AP_CONN_CLOSE;
+    return agent_error_set(&call->err, AGENT_E_UNKNOWN_KEY, NULL, NULL,
+                           call->pool);
+}
+
+agent_turn_t agent_key_end_respond(agent_call_t *call, bool has_begun)
+{
+    agent_key_end_set(call);
+    if (!has_begun) {
+        (void)!agent_problem_send(call);
+        return AGENT_TURN_DONE;
+    }
+    agent_problem_log(call);
+    agent_response_abort(call);
+    return AGENT_TURN_DONE;
+}

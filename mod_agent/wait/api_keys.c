@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ends waiting requests whose API key has ended; see api_keys.h. A statement
+ * that fails ends none: while the database is away, keys go on until they
+ * expire, which needs no database.
+ */
+#include "api_keys.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <apr_strings.h>
+
+#include "../core/allocator.h"
+#include "../core/clock.h"
+#include "../db/pool.h"
+#include "dispatch.h"
+
+/* From the check of a key, by a request or by this thread, to the next one:
+ * below the 2 s within which a revocation takes effect. */
+#define INTERVAL apr_time_from_msec(1500)
+/* At least, between two statements. */
+#define PAUSE apr_time_from_msec(250)
+
+struct agent_api_keys_t {
+    agent_db_pool_t *db;
+    int interrupt_fd;
+    /* The members below are protected by the registry's mutex. */
+    apr_hash_t *by_id; /* ID of the key -> one of its waiters */
+    /* Of the monotonic clock: when the database is asked, not before
+     * pause_until, and when the first key expires. */
+    apr_time_t check_at;
+    apr_time_t pause_until;
+    apr_time_t expire_at;
+};
+
+agent_api_keys_t *agent_api_keys_make(agent_db_pool_t *db, apr_pool_t *tables,
+                                      apr_pool_t *pool)
+{
+    agent_api_keys_t *keys = apr_pcalloc(pool, sizeof(*keys));
+
+    keys->db = db;
+    keys->by_id = apr_hash_make(tables);
+    keys->check_at = AGENT_CLOCK_NEVER;
+    keys->expire_at = AGENT_CLOCK_NEVER;
+    keys->interrupt_fd = -1;
+    return keys;
+}
+
+apr_status_t agent_api_keys_open(agent_api_keys_t *keys)
+{
+    keys->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return keys->interrupt_fd >= 0 ? APR_SUCCESS : apr_get_os_error();
+}
+
+void agent_api_keys_close(const agent_api_keys_t *keys)
+{
+    close(keys->interrupt_fd);
+}
+
+void agent_api_keys_interrupt(const agent_api_keys_t *keys)
+{
+    (void)!eventfd_write(keys->interrupt_fd, 1);
+}
+
+/* ---- the waiters of each key ---- */
+
+static const char *read_id(const agent_waiter_t *waiter)
+{
+    return waiter->params.identity->key_id;
+}
+
+static bool take_earlier(apr_time_t *time, apr_time_t other)
+{
+    bool is_earlier = other < *time;
+
+    *time = is_earlier ? other : *time;
+    return is_earlier;
+}
+
+/* The hash borrows the key's ID from this waiter. */
+static void add_key_locked(const agent_api_keys_t *keys, agent_waiter_t *waiter)
+{
+    apr_hash_set(keys->by_id, read_id(waiter), APR_HASH_KEY_STRING, waiter);
+}
+
+static void remove_key_locked(const agent_api_keys_t *keys,
+                              const agent_waiter_t *waiter)
+{
+    apr_hash_set(keys->by_id, read_id(waiter), APR_HASH_KEY_STRING, NULL);
+}
+
+bool agent_api_keys_add_locked(agent_waiter_t *waiter)
+{
+    agent_api_keys_t *keys = waiter->registry->api_keys;
+    const agent_identity_t *identity = waiter->params.identity;
+    agent_waiter_t *first;
+    bool is_due;
+
+    if (identity == NULL) {
+        return false;
+    }
+    waiter->has_key = true;
+    APR_RING_ELEM_INIT(waiter, same_key);
+    first = apr_hash_get(keys->by_id, read_id(waiter), APR_HASH_KEY_STRING);
+    if (first != NULL) {
+        APR_RING_INSERT_AFTER(first, waiter, same_key);
+        return false;
+    }
+    add_key_locked(keys, waiter);
+    is_due = take_earlier(&keys->check_at, identity->checked_at + INTERVAL);
+    return take_earlier(&keys->expire_at, identity->expires_at) || is_due;
+}
+
+void agent_api_keys_remove_locked(agent_waiter_t *waiter)
+{
+    const agent_api_keys_t *keys = waiter->registry->api_keys;
+    agent_waiter_t *next;
+
+    if (!waiter->has_key) {
+        return;
+    }
+    waiter->has_key = false;
+    next = APR_RING_NEXT(waiter, same_key);
+    if (apr_hash_get(keys->by_id, read_id(waiter), APR_HASH_KEY_STRING)
+        == waiter) {
+        remove_key_locked(keys, waiter);
+        if (next != waiter) {
+            add_key_locked(keys, next);
+        }
+    }
+    APR_RING_REMOVE(waiter, same_key);
+}
+
+/* Wakes all waiters of the key of this one, which is in the hash. */
+static void end_key_locked(agent_api_keys_t *keys, agent_waiter_t *first)
+{
+    agent_waiter_t *next;
+
+    remove_key_locked(keys, first);
+    while ((next = APR_RING_NEXT(first, same_key)) != first) {
+        APR_RING_REMOVE(next, same_key);
+        next->has_key = false;
+        agent_dispatch_wake_locked(next, AGENT_REASON_KEY_ENDED);
+    }
+    first->has_key = false;
+    agent_dispatch_wake_locked(first, AGENT_REASON_KEY_ENDED);
+}
+
+/* Sets expire_at anew. */
+static void end_expired_locked(agent_api_keys_t *keys, apr_time_t now)
+{
+    apr_hash_index_t *index = apr_hash_first(NULL, keys->by_id);
+
+    keys->expire_at = AGENT_CLOCK_NEVER;
+    for (; index != NULL; index = apr_hash_next(index)) {
+        agent_waiter_t *waiter = apr_hash_this_val(index);
+        apr_time_t expires_at = waiter->params.identity->expires_at;
+
+        if (expires_at <= now) {
+            end_key_locked(keys, waiter);
+        }
+        else {
+            take_earlier(&keys->expire_at, expires_at);
+        }
+    }
+}
+
+/* ---- the statement ---- */
+
+static const agent_statement_t read_ended_keys_statement = {
+    .name = "agent_read_ended_keys",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select key_id from agent.read_ended_keys($1)"};
+
+/* Returns the IDs of all keys as a parameter, in pool. */
+static const char *print_ids(agent_waiter_registry_t *registry,
+                             apr_pool_t *pool)
+{
+    const apr_hash_t *by_id = registry->api_keys->by_id;
+    apr_size_t count = 0;
+    const char **ids;
+    apr_hash_index_t *index;
+
+    apr_thread_mutex_lock(registry->mutex);
+    /* Bounded: the waiters. */
+    ids = apr_palloc(pool, apr_hash_count((apr_hash_t *)by_id) * sizeof(*ids));
+    index = apr_hash_first(NULL, (apr_hash_t *)by_id);
+    for (; index != NULL; index = apr_hash_next(index)) {
+        ids[count++] = apr_pstrdup(pool, apr_hash_this_key(index));
+    }
+    apr_thread_mutex_unlock(registry->mutex);
+    return agent_db_array(ids, count, pool);
+}
+
+static void check_keys(agent_waiter_registry_t *registry)
+{
+    agent_api_keys_t *keys = registry->api_keys;
+    apr_pool_t *scratch = agent_allocator_make_pool(registry->allocator);
+    const char *params[] = {print_ids(registry, scratch)};
+    agent_db_result_t *result = NULL;
+    agent_error_t *err;
+    apr_status_t rv = agent_db_pool_query(
+        &result, keys->db, &read_ended_keys_statement, params, &err, scratch);
+
+    apr_thread_mutex_lock(registry->mutex);
+    /* The pool has waited for a connection. */
+    if (rv != APR_SUCCESS && err->id == AGENT_E_POOL_EXHAUSTED) {
+        keys->check_at = agent_clock_now();
+    }
+    for (int row = 0; rv == APR_SUCCESS && row < agent_db_rows(result); row++) {
+        agent_waiter_t *first = apr_hash_get(
+            keys->by_id, agent_db_value(result, row, 0), APR_HASH_KEY_STRING);
+
+        if (first != NULL) {
+            end_key_locked(keys, first);
+        }
+    }
+    apr_thread_mutex_unlock(registry->mutex);
+    apr_pool_destroy(scratch);
+}
+
+/* ---- the thread ---- */
+
+/* Whether it is time for the statement, and begins the next interval then: what
+ * the statement says is at least as new as this. */
+static bool is_due(agent_waiter_registry_t *registry)
+{
+    agent_api_keys_t *keys = registry->api_keys;
+    apr_time_t now = agent_clock_now();
+    bool is_due;
+
+    apr_thread_mutex_lock(registry->mutex);
+    if (keys->expire_at <= now) {
+        end_expired_locked(keys, now);
+    }
+    is_due = keys->check_at <= now && now >= keys->pause_until;
+    if (is_due) {
+        keys->pause_until = now + PAUSE;
+        keys->check_at = apr_hash_count(keys->by_id) > 0 ? now + INTERVAL
+                                                         : AGENT_CLOCK_NEVER;
+        is_due = keys->check_at != AGENT_CLOCK_NEVER;
+    }
+    apr_thread_mutex_unlock(registry->mutex);
+    return is_due;
+}
+
+/* For poll(): rounded up; -1 = no limit. */
+static int compute_timeout_ms(agent_waiter_registry_t *registry)
+{
+    const agent_api_keys_t *keys = registry->api_keys;
+    apr_time_t due;
+    apr_interval_time_t left;
+
+    apr_thread_mutex_lock(registry->mutex);
+    due = keys->check_at;
+    if (due < keys->pause_until) {
+        due = keys->pause_until;
+    }
+    take_earlier(&due, keys->expire_at);
+    apr_thread_mutex_unlock(registry->mutex);
+    if (due == AGENT_CLOCK_NEVER) {
+        return -1;
+    }
+    left = (due - agent_clock_now() + 999) / 1000;
+    if (left <= 0) {
+        return 0;
+    }
+    /* A key may expire in a month. */
+    return left < APR_INT32_MAX ? (int)left : APR_INT32_MAX;
+}
+
+void *APR_THREAD_FUNC agent_api_keys_run(apr_thread_t *thread, void *data)
+{
+    agent_waiter_registry_t *registry = data;
+    struct pollfd fds[] = {
+        {.fd = registry->end_fds[0], .events = POLLIN},
+        {.fd = registry->api_keys->interrupt_fd, .events = POLLIN}};
+
+    do {
+        eventfd_t count;
+
+        if (is_due(registry)) {
+            check_keys(registry);
+        }
+        fds[0].revents = 0;
+        (void)!poll(fds, 2, compute_timeout_ms(registry));
+        (void)!eventfd_read(registry->api_keys->interrupt_fd, &count);
+    } while (fds[0].revents == 0);
+    return NULL;
+}

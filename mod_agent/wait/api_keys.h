@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The API keys with which waiting requests were admitted. A thread asks the
+ * database, in one statement for all of them, which ones are not valid any
+ * longer, and wakes their requests with AGENT_REASON_KEY_ENDED. It waits for
+ * its next time only while a request with a key waits.
+ */
+#ifndef AGENT_WAIT_API_KEYS_H
+#define AGENT_WAIT_API_KEYS_H
+
+#include "state.h"
+
+typedef struct agent_api_keys_t agent_api_keys_t;
+
+/* Returns those of no waiter, in pool. db: for the statement. tables: a pool
+ * that only hashes use. */
+agent_api_keys_t *agent_api_keys_make(agent_db_pool_t *db, apr_pool_t *tables,
+                                      apr_pool_t *pool);
+
+/* Open and close what agent_api_keys_interrupt() needs. */
+apr_status_t agent_api_keys_open(agent_api_keys_t *keys);
+void agent_api_keys_close(const agent_api_keys_t *keys);
+
+/* Adds a waiter, unless it has no key. True: the thread has to be interrupted,
+ * since the key is due before its next time. The lock is held. */
+bool agent_api_keys_add_locked(agent_waiter_t *waiter);
+
+/* Removes a waiter, unless it is not there. The lock is held. */
+void agent_api_keys_remove_locked(agent_waiter_t *waiter);
+
+/* Makes the thread look for its next time again. */
+void agent_api_keys_interrupt(const agent_api_keys_t *keys);
+
+/* The thread; data: the registry. */
+void *APR_THREAD_FUNC agent_api_keys_run(apr_thread_t *thread, void *data);
+
+#endif
