@@ -13,6 +13,7 @@
 #include <mod_auth.h>
 
 #include "../core/deployment.h"
+#include "../http/problem.h"
 #include "../model/deployment.h"
 #include "binding.h"
 
@@ -155,6 +156,17 @@ static authz_status check_scopes(request_rec *r, const char *line,
     return match_any(r, parsed, match_scope);
 }
 
+/* httpd answers 500 to each error of a Require; ../http/server_error.c sends
+ * this one. A deployment of an account that is not open is just another one. */
+static authz_status fail(request_rec *r, const agent_error_t *err)
+{
+    if (err->id == AGENT_E_DEPLOYMENT_NOT_FOUND) {
+        return AUTHZ_DENIED;
+    }
+    agent_problem_refuse(r, own_child, err);
+    return AUTHZ_GENERAL_ERROR;
+}
+
 /* Deployments of the account whose deployment the location serves: those of
  * other accounts are not opened, since that would create them. */
 static authz_status match_name(const agent_identity_t *identity,
@@ -172,12 +184,14 @@ static authz_status match_name(const agent_identity_t *identity,
     if (identity->deployment_id[0] == '\0') {
         return AUTHZ_GRANTED;
     }
-    if (own_child == NULL
-        || agent_deployment_find(&id, own_child->deployments, own_child->db,
-                                 agent_deployment_print(word, account, r->pool),
-                                 &err, r->pool)
-            != APR_SUCCESS) {
+    if (own_child == NULL) {
         return AUTHZ_GENERAL_ERROR;
+    }
+    if (agent_deployment_find(&id, own_child->deployments, own_child->db,
+                              agent_deployment_print(word, account, r->pool),
+                              &err, r->pool)
+        != APR_SUCCESS) {
+        return fail(r, err);
     }
     return grant(strcmp(identity->deployment_id, id) == 0);
 }

@@ -187,10 +187,22 @@ static apr_status_t replace_content(ap_filter_t *f, apr_bucket_brigade *brigade)
     return ap_pass_brigade(f->next, brigade);
 }
 
+/* mod_authz_core answers 500 when a Require has failed, whatever the error. */
+static void restore_status(request_rec *r)
+{
+    const agent_error_t *err = agent_problem_of(r);
+
+    if (err != NULL && r->status == HTTP_INTERNAL_SERVER_ERROR) {
+        r->status = err->http;
+    }
+}
+
 static void take_error(request_rec *r)
 {
-    bool is_error = r->status >= HTTP_BAD_REQUEST || find_refusal(r) != NULL;
+    bool is_error;
 
+    restore_status(r);
+    is_error = r->status >= HTTP_BAD_REQUEST || find_refusal(r) != NULL;
     if (!is_error || !is_for_api(r)) {
         return;
     }

@@ -94,6 +94,10 @@ AgentDeployment shop account=$shop
     AgentPrefix /desks
     Require agent-deployment desk
 </Location>
+<Location "/stalls">
+    AgentPrefix /stalls
+    Require agent-deployment stall
+</Location>
 <Location "/files">
     SetHandler None
 </Location>
@@ -250,6 +254,20 @@ subtest 'keys: a key for one deployment opens no other' => sub {
     is outcome($client->get("/desks/threads/$UUID", undef, with($of_shop))), '403 forbidden', 'Require agent-deployment: another name';
     is try_key($key, '/desks'), $ADMITTED, 'Require agent-deployment: a key of all deployments';
     is try_key($foreign, '/desks'), '403 forbidden', 'Require agent-deployment: a key of another account';
+};
+
+subtest 'Require agent-deployment: while the database cannot name the deployment, the answer is 503' => sub {
+    my $of_desk = create_key($shop, kind => 'deployment', deployment => 'desk');
+    my ($text) = sql(q{select encode(convert_to(pg_get_functiondef('agent.open_deployment'::regproc), 'UTF8'), 'hex')});
+    my $function = pack 'H*', $text;
+    my $broken = $function =~ s/^begin$/begin raise exception using errcode = '57P03';/mr;
+    isnt $broken, $function, 'Require agent-deployment: the function fails';
+    sql($broken);
+    my $answer = $client->get("/stalls/threads/$UUID", undef, with($of_desk));
+    is outcome($answer), '503 database_unavailable', 'Require agent-deployment: 503, in the body of the API';
+    is $answer->{headers}{'retry-after'}, 1, 'Require agent-deployment: with Retry-After';
+    sql($function);
+    is try_key($of_desk, '/stalls'), '403 forbidden', 'Require agent-deployment: then it decides';
 };
 
 subtest 'keys: the built-in account is open where no key is required' => sub {
