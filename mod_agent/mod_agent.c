@@ -57,6 +57,16 @@ static int dispatch(agent_call_t *call)
     return result;
 }
 
+/* Anybody may ask a platform host: a body that it has no route for is not read.
+ * httpd would read it afterwards, to find the next request. */
+static int respond_at_once(agent_call_t *call)
+{
+    if (ap_request_has_body(call->r)) {
+        call->r->connection->keepalive = AP_CONN_CLOSE;
+    }
+    return respond(call);
+}
+
 static int handle_request(request_rec *r)
 {
     const agent_api_t *api = agent_router_find(r->handler);
@@ -86,6 +96,9 @@ static int handle_request(request_rec *r)
     if (agent_browser_check(call) == APR_SUCCESS
         && agent_admission_check(call) != APR_SUCCESS) {
         return agent_problem_send(call);
+    }
+    if (api->is_platform && call->match.route == NULL) {
+        return respond_at_once(call);
     }
     return agent_body_receive(call, dispatch);
 }

@@ -95,6 +95,9 @@ static const agent_route_t server_routes[] = {
     OPEN("GET", "/info", agent_handle_info),
     {NULL}};
 
+/* Anybody may send one: the members of the bodies have some kilobytes. */
+#define PLATFORM_BODY (64 * 1024)
+
 /* The API of a platform host. Paths of both tables may coincide, with different
  * meanings. */
 static const agent_route_t platform_routes[] = {
@@ -121,5 +124,6 @@ const agent_api_t agent_apis[] = {
     {.handler = "agent", .routes = server_routes, .needs_waiters = true},
     {.handler = "agent-platform",
      .routes = platform_routes,
-     .is_platform = true},
+     .is_platform = true,
+     .max_body = PLATFORM_BODY},
     {.handler = NULL}};

@@ -52,7 +52,7 @@ static apr_status_t refuse_size(agent_call_t *call)
                   apr_psprintf(call->pool,
                                "The body is larger than %" APR_SIZE_T_FMT
                                " bytes.",
-                               agent_config_max_body(call->dir)));
+                               agent_body_limit(call)));
 }
 
 static apr_status_t refuse_read(agent_call_t *call, apr_status_t rv)
@@ -290,8 +290,7 @@ static apr_status_t check_framing(agent_call_t *call)
         return refuse(call, AGENT_E_MEDIA_TYPE, NULL);
     }
     return length != NULL
-            && apr_atoi64(length)
-                > (apr_int64_t)agent_config_max_body(call->dir)
+            && apr_atoi64(length) > (apr_int64_t)agent_body_limit(call)
         ? refuse_size(call)
         : APR_SUCCESS;
 }

@@ -10,6 +10,7 @@
 #include "../core/allocator.h"
 #include "../core/heap.h"
 #include "../wait/park.h"
+#include "router.h"
 
 /* The first buffer, in the request's pool; most bodies fit. */
 #define FIRST_BYTES ((apr_size_t)8 * 1024)
@@ -46,13 +47,22 @@ static apr_size_t find_announced(const agent_body_buffer_t *buffer,
                                             : APR_SIZE_MAX;
 }
 
+apr_size_t agent_body_limit(const agent_call_t *call)
+{
+    apr_size_t most = agent_config_max_body(call->dir);
+
+    return call->api->max_body > 0 && call->api->max_body < most
+        ? call->api->max_body
+        : most;
+}
+
 /* Doubles, so that all copies together are as long as the text; bounded by the
- * announced length and by AgentMaxBody. */
+ * announced length and by the limit. */
 static apr_size_t find_capacity(const agent_body_buffer_t *buffer,
                                 apr_size_t wanted)
 {
     apr_size_t announced = find_announced(buffer, wanted);
-    apr_size_t most = agent_config_max_body(buffer->call->dir);
+    apr_size_t most = agent_body_limit(buffer->call);
     apr_size_t capacity = 2 * buffer->capacity;
 
     if (capacity < FIRST_BYTES) {
@@ -123,7 +133,7 @@ static void grow(agent_body_buffer_t *buffer, apr_size_t wanted)
 bool agent_body_buffer_append(agent_body_buffer_t *buffer, const char *data,
                               apr_size_t size)
 {
-    if (size > agent_config_max_body(buffer->call->dir) - buffer->length) {
+    if (size > agent_body_limit(buffer->call) - buffer->length) {
         return false;
     }
     if (size > buffer->capacity - buffer->length) {

@@ -37,7 +37,10 @@ typedef struct agent_body_buffer_t {
     agent_share_t *share;
 } agent_body_buffer_t;
 
-/* Appends a copy of data. False: the body would be larger than AgentMaxBody. */
+/* Returns how many bytes the body may have. */
+apr_size_t agent_body_limit(const agent_call_t *call);
+
+/* Appends a copy of data. False: the body would be larger than the limit. */
 bool agent_body_buffer_append(agent_body_buffer_t *buffer, const char *data,
                               apr_size_t size);
 

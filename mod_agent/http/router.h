@@ -31,6 +31,8 @@ struct agent_api_t {
     bool needs_waiters;
     /* Its requests concern the account of their key, not a deployment. */
     bool is_platform;
+    /* Of the body of a request, where AgentMaxBody is more; 0: AgentMaxBody. */
+    apr_size_t max_body;
 };
 
 /* Registers the APIs; called with the module's hooks. The last one has a NULL

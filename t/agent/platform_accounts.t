@@ -242,6 +242,29 @@ subtest 'platform accounts: a key is refused before the body is read' => sub {
     is outcome(parse_response(read_to_end($socket))), '401 unauthorized', 'platform accounts: without a byte of it';
 };
 
+subtest 'bodies: what the host does not have is answered before the body, which has at most 64 KB' => sub {
+    my $admin = create_key(create_account());
+    # The outcome of a request whose body does not arrive, and its Connection.
+    my $send = sub {
+        my ($request, $framing, $body) = @_;
+        my $socket = $client->connection;
+        syswrite $socket, "$request HTTP/1.1\r\nHost: localhost\r\nx-api-key: $admin\r\n$framing\r\n\r\n" . ($body // '');
+        my $answer = parse_response(read_to_end($socket));
+        return outcome($answer) . " $answer->{headers}{connection}";
+    };
+    my $large = 'Content-Length: 4000000';
+    is $send->('POST /nothing', $large), '404 not_found close', 'bodies: an unknown path';
+    is $send->('PUT /v1/account', $large), '405 method_not_allowed close', 'bodies: an unknown method';
+    is $send->('OPTIONS /nothing', 'Transfer-Encoding: chunked'), '404 not_found close', 'bodies: chunked, to an unknown path';
+    is $send->('POST /v1/account/keys', $large), '413 body_too_large close', 'bodies: one that is announced as too large';
+    is $send->('POST /v1/account/keys', 'Content-Length: 65537'), '413 body_too_large close', 'bodies: by one byte';
+    is $send->('POST /v1/account/keys', 'Transfer-Encoding: chunked', sprintf("%x\r\n%s\r\n", 65_537, ' ' x 65_537)), '413 body_too_large close',
+        'bodies: one that becomes too large';
+    my $fits = encode_json({ name => 'fits' });
+    is outcome(parse_response($client->exchange("POST /v1/account/keys HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nx-api-key: $admin\r\n"
+        . "Content-Length: 65536\r\n\r\n" . $fits . ' ' x (65_536 - length $fits)))), '200 -', 'bodies: one of 64 KB';
+};
+
 subtest 'platform accounts: Require and AuthType apply beside it' => sub {
     is outcome(ask('GET', '/typed/auth', create_key($account, scopes => ['read']))), '403 forbidden', 'platform accounts: a Require that does not admit the key';
     is outcome(ask('GET', '/typed/auth', $key)), '200 -', 'platform accounts: one that does';
