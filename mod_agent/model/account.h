@@ -27,9 +27,10 @@ apr_status_t agent_account_update(const char **body, agent_db_pool_t *db,
                                   agent_error_t **err, apr_pool_t *pool);
 
 /*
- * Creates an account with its first key. request: the body. invitation: the
- * digest of one; NULL: none is needed. *body: the record of the key, in pool,
- * with its text and that of the account. Errors: INVITATION, INVALID.
+ * Creates an account with its first key. request: the body without its
+ * invitation. invitation: the digest of that; NULL: none is needed. *body: the
+ * record of the key, in pool, with its text and that of the account. Errors:
+ * INVITATION, INVALID.
  */
 apr_status_t agent_account_sign_up(const char **body, agent_db_pool_t *db,
                                    const char *request, const char *invitation,

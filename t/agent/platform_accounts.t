@@ -53,6 +53,8 @@ MaxRequestWorkers 20
     Require agent-scope read
 </Location>
 CONF
+# PostgreSQL logs the statements of the server with their parameters.
+sql("alter role agent set log_statement = 'all'");
 $server->start;
 
 # A client of a loopback address of its own: sign-ups and refused keys are counted by address.
@@ -93,8 +95,8 @@ subtest 'sign-up: POST /v1/accounts returns the first key, once' => sub {
     is $first->{headers}{'cache-control'}, 'no-store', 'sign-up: no cache keeps it';
     is sql("select encode(digest, 'hex') from agent.api_keys where key_id = '$id'"), sha256_hex($secret), 'sign-up: the database has a digest';
     is $client->get('/auth', undef, with($key))->{json}{key_id}, $id, 'sign-up: the key is valid';
-    my @wrong = map { outcome($client->post('/v1/accounts', $_)) } {}, { name => '' }, { name => 1 }, { name => "a\nb" }, [];
-    is_deeply \@wrong, [ ('422 invalid_value') x 5 ], 'sign-up: a body without a valid name is 422';
+    my @wrong = map { outcome($client->post('/v1/accounts', $_)) } {}, { name => undef }, { name => '' }, { name => 1 }, { name => "a\nb" }, [];
+    is_deeply \@wrong, [ ('422 invalid_value') x 6 ], 'sign-up: a body without a valid name is 422';
 };
 
 subtest 'sign-up: AgentSignUp decides who may' => sub {
@@ -107,6 +109,10 @@ subtest 'sign-up: AgentSignUp decides who may' => sub {
         for { name => 'x' }, { name => 'x', invitation => 'x' }, { name => 'x', invitation => $text . 'a' };
     is outcome($to->post('/invited/v1/accounts', { name => 'x', invitation => $text })), '200 -', 'sign-up: a valid invitation';
     is outcome($to->post('/invited/v1/accounts', { name => 'x', invitation => $text })), '403 invitation_not_valid', 'sign-up: it is used then';
+    my $log = slurp($postgres->host . '/postgres.log');
+    like $log, qr/agent\.sign_up.*@{[ sha256_hex($text) ]}/s, 'sign-up: PostgreSQL has logged the digest of the invitation';
+    is index($log, $text), -1, 'sign-up: it was not sent the invitation';
+    is index($log, key_id($key, 4)), -1, 'sign-up: nor the secret of a key';
 };
 
 subtest 'sign-up: requests of an address are limited' => sub {

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- POST /v1/accounts: creates an account with its first API key, which has all scopes. p_request: the body.
--- p_invitation: the digest of the invitation that it uses; null: none is needed. p_digest: as in agent.create_api_key.
+-- POST /v1/accounts: creates an account with its first API key, which has all scopes. p_request: the body without its
+-- invitation, whose text is never sent here. p_invitation: the digest of that; null: none is needed. p_digest: as in
+-- agent.create_api_key.
 -- Returns: ok with the record of the key and, as its member account, that of the account; invitation_not_valid: it does
 --          not exist, was used or has expired; account_exists for an id that is taken; invalid_value with the reason.
 -- Locks:   the invitation, then the new rows.
