@@ -38,6 +38,10 @@ sub other_counters {
 
 sub from { return map { { 'X-Forwarded-For' => $_ } } @_ }
 
+my $bearer = 'Bearer ag1_local_sk_' . '0' x 22 . '_' . '0' x 43 . '_000000';
+is rule_of($server->ask('GET', '/x', { Authorization => $bearer })), 'public', '3.4: Authorization is not a key: without x-api-key a request is public';
+is rule_of($server->ask('GET', '/x', { Authorization => $bearer, 'x-api-key' => next_key() })), 'default-api', '3.4: beside x-api-key it changes nothing';
+
 # ---- 3.14 ----
 my $key = next_key();
 same_counter('requests with an API key share a counter', $server, map { { 'x-api-key' => $key } } 1 .. 3);
