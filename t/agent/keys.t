@@ -22,6 +22,9 @@ local $ENV{PGHOST} = $postgres->host;
 my ($shop, $other, $leaver) = map { create_account() } 1 .. 3;
 my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF");
 LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
+LoadModule remoteip_module "\${MODULES}/mod_remoteip.so"
+RemoteIPHeader X-Forwarded-For
+RemoteIPInternalProxy 127.0.0.1
 # One child: what it has verified does not depend on which one is asked.
 StartServers 1
 ServerLimit 1
@@ -351,6 +354,17 @@ subtest 'keys: 20 refused keys in 10 s, then 429 for keys of this address that a
     is try_key($new), $ADMITTED, 'failures: it is admitted from another address';
     wait_until($begun + 10.1);
     is outcome($ask->($new)), $ADMITTED, 'failures: after 10 s any key is tried';
+};
+
+subtest 'keys: refused keys of an IPv6 client are counted by its /64' => sub {
+    my $proxy = AgentTest::Client->new(url => $server->url);
+    my $from = sub {
+        my %headers = ('X-Forwarded-For' => $_[0], 'x-api-key' => print_key('sk', random_digits(22), random_digits(43)));
+        return outcome($proxy->get("/threads/$UUID", undef, \%headers));
+    };
+    is $from->("2001:db8::$_"), '401 unknown_key', 'failures: 20 of addresses of one /64' for 1 .. 20;
+    is $from->('2001:db8::ffff:1'), '429 too_many_failures', 'failures: the next one of any of its addresses';
+    is $from->('2001:db8:0:1::1'), '401 unknown_key', 'failures: one of another /64';
 };
 
 subtest 'keys: forged keys are never admitted, and never an internal error' => sub {

@@ -20,6 +20,9 @@ my $postgres = AgentTest::Postgres->new;
 local $ENV{PGHOST} = $postgres->host;
 my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<'CONF');
 LoadModule authn_core_module "${MODULES}/mod_authn_core.so"
+LoadModule remoteip_module "${MODULES}/mod_remoteip.so"
+RemoteIPHeader X-Forwarded-For
+RemoteIPInternalProxy 127.0.0.1
 # One child: it counts the sign-ups of an address.
 StartServers 1
 ServerLimit 1
@@ -124,6 +127,11 @@ subtest 'sign-up: requests of an address are limited' => sub {
     cmp_ok $answer->{headers}{'retry-after'}, '>', 500, 'sign-up: and told when to try again';
     is outcome($to->get('/auth', undef, with($key))), '200 -', 'sign-up: other requests of the address are served';
     is outcome(new_client()->post('/v1/accounts', { name => 'y' })), '200 -', 'sign-up: other addresses too';
+    my $proxy = AgentTest::Client->new(url => $server->url);
+    my $from = sub { return outcome($proxy->post('/invited/v1/accounts', { name => 'x', invitation => 'x' }, { 'X-Forwarded-For' => $_[0] })) };
+    is $from->("2001:db8::$_"), '403 invitation_not_valid', 'sign-up: ten of addresses of one IPv6 /64 are tried' for 1 .. 10;
+    is $from->('2001:db8::ffff:1'), '429 too_many_sign_ups', 'sign-up: the next one of any of its addresses is refused';
+    is $from->('2001:db8:0:1::1'), '403 invitation_not_valid', 'sign-up: one of another /64 is tried';
 };
 
 subtest 'GET /auth: any key says whose it is' => sub {
