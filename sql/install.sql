@@ -206,6 +206,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/accounts/list_exported_tables.sql
 \ir functions/internal/accounts/lock_actor.sql
 \ir functions/internal/accounts/lock_key_account.sql
+\ir functions/internal/accounts/read_api_keys.sql
 \ir functions/internal/accounts/read_count.sql
 \ir functions/internal/accounts/record_audit.sql
 \ir functions/internal/accounts/refuse_region_change.sql

@@ -202,16 +202,18 @@ apr_status_t agent_account_audit(agent_page_t *page, agent_db_pool_t *db,
 
 static const agent_statement_t begin_export = {
     .name = "agent_begin_export",
-    .params = 1,
+    .params = 2,
     .is_repeatable = true,
-    .sql = "select code, body from agent.begin_export($1)"};
+    .sql = "select code, body from agent.begin_export($1, $2)"};
 
 apr_status_t agent_account_begin_export(agent_db_pool_t *db, const char *key_id,
                                         agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {key_id};
+    char export_id[AGENT_UUID_SIZE];
+    const char *params[] = {key_id, export_id};
     const char *body;
 
+    agent_uuid_v7(export_id);
     return agent_db_pool_call(&body, db, &begin_export, params, err, pool);
 }
 

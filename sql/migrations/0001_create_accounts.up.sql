@@ -220,6 +220,9 @@ comment on column agent.audit_log.action is 'Kind of the object and verb, as in 
 comment on column agent.audit_log.object is 'Identifier of the object.';
 comment on column agent.audit_log.detail is 'Further facts, never a secret.';
 
+create unique index audit_log_export_key on agent.audit_log (account_id, object) where action = 'account.export';
+comment on index agent.audit_log_export_key is 'An export is recorded once, though its beginning may be repeated.';
+
 create table agent.invitations (
     digest         bytea        not null,
     invitation_id  uuid         not null,

@@ -75,9 +75,12 @@ subtest 'an export has each row of an account once, and none of another one' => 
 
 subtest 'the beginning of an export is recorded, if its key is valid' => sub {
     my $key = $owner->value("select key_id from agent.api_keys where account_id = '$account'");
-    is +($session->call('begin_export', $key))[0], 'ok';
-    is $owner->value("select actor from agent.audit_log where account_id = '$account' and action = 'account.export'"), "key $key";
-    is +($session->call('begin_export', 'x' x 22))[0], 'unknown_key';
+    my $export = AgentSQL::uuid();
+    is +($session->call('begin_export', $key, $export))[0], 'ok' for 1 .. 2;
+    is $owner->value("select string_agg(actor, ',') from agent.audit_log where account_id = '$account' and action = 'account.export'"), "key $key", 'once, also when the call is repeated';
+    is +($session->call('begin_export', $key, AgentSQL::uuid()))[0], 'ok', 'another export';
+    is $owner->value("select count(*) from agent.audit_log where account_id = '$account' and action = 'account.export'"), 2;
+    is +($session->call('begin_export', 'x' x 22, $export))[0], 'unknown_key';
     $owner->query("delete from agent.audit_log where action = 'account.export'");
 };
 

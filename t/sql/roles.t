@@ -102,7 +102,7 @@ subtest 'the role of operators calls the functions of operators, and that of a s
     is_deeply [ map { $_->[0] } grep { $_->[1] eq 'f' } @rows ], \@operator;
     is_deeply [ map { $_->[0] } grep { $_->[2] eq 't' } @rows ],
         [ sort @operator, qw(add_api_key check_key_limit database_region end_account end_api_key find_limit insert_account insert_api_key lock_key_account
-            now record_audit render_account render_api_key render_limit render_operator render_time replace_api_key schema_version) ],
+            now read_api_keys record_audit render_account render_api_key render_limit render_operator render_time replace_api_key schema_version) ],
         'beside those that they call';
     my $operator = $db->session($AgentSQL::OPERATOR);
     is $operator->value('select agent.schema_version() > 0'), 't';

@@ -16,15 +16,16 @@ language plpgsql volatile security invoker
 set search_path = ''
 as $function$
 declare
-    v_actor agent.api_keys := agent.lock_actor(p_key_id);
-    v_key   agent.api_keys;
+    v_account_id uuid;
+    v_key        agent.api_keys;
 begin
-    if v_actor.key_id is null then
-        code := 'unknown_key';
+    select l.code, l.account_id into code, v_account_id
+      from agent.lock_actor(p_key_id) l;
+    if code <> 'ok' then
         return;
     end if;
     v_key.key_id := p_new_key_id;
-    v_key.account_id := v_actor.account_id;
+    v_key.account_id := v_account_id;
     v_key.digest := p_digest;
     v_key.kind := coalesce(p_request ->> 'kind', 'service');
     v_key.name := p_request ->> 'name';

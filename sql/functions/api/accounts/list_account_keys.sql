@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- GET /v1/account/keys: the API keys of an account, also those that are not valid any longer, in the order of their
--- ids. p_after: the last id of the page before; null for the first page.
--- Returns: ok with an array of records; next: p_after of the next page, null after one that is not full.
--- Bound:   1,000 records. Held by `limit least(p_limit, 1000)`.
+-- GET /v1/account/keys: a page of the API keys of an account.
+-- Returns: ok with an array of records; next: as agent.read_api_keys.
+-- Bound:   1,000 records. Held by agent.read_api_keys.
 -- Locks:   none.
 create or replace function agent.list_account_keys(
     p_account_id uuid,
@@ -12,24 +11,13 @@ create or replace function agent.list_account_keys(
     out body text,
     out next text
 )
-language plpgsql stable security invoker
-set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
+language sql stable security invoker
+set search_path = ''
 as $function$
-declare
-    v_region text := (select a.home_region from agent.accounts a where a.account_id = p_account_id);
-begin
-    select 'ok', coalesce(json_agg(agent.render_api_key(k, v_region) order by k.key_id), '[]'),
-           case when count(*) = least(p_limit, 1000) then max(k.key_id) end
-      into code, body, next
-      from (
-            select x.*
-              from agent.api_keys x
-             where x.account_id = p_account_id
-               and x.key_id > p_after is not false
-             order by x.key_id
-             limit least(p_limit, 1000)
-           ) k;
-end
+    select 'ok', r.body, r.next
+      from agent.read_api_keys(
+               p_account_id, (select a.home_region from agent.accounts a where a.account_id = p_account_id),
+               p_after, p_limit) r
 $function$;
 
 comment on function agent.list_account_keys(uuid, text, integer) is 'The API keys of an account.';

@@ -8,14 +8,15 @@ language plpgsql volatile security invoker
 set search_path = ''
 as $function$
 declare
-    v_actor agent.api_keys := agent.lock_actor(p_key_id);
+    v_account_id uuid;
 begin
-    if v_actor.key_id is null then
-        code := 'unknown_key';
+    select l.code, l.account_id into code, v_account_id
+      from agent.lock_actor(p_key_id) l;
+    if code <> 'ok' then
         return;
     end if;
     select e.code, e.body into code, body
-      from agent.end_api_key(v_actor.account_id, p_old_key_id, agent.render_key_actor(p_key_id)) e;
+      from agent.end_api_key(v_account_id, p_old_key_id, agent.render_key_actor(p_key_id)) e;
 end
 $function$;
 

@@ -17,16 +17,17 @@ language plpgsql volatile security invoker
 set search_path = ''
 as $function$
 declare
-    c_overlap constant double precision := 86400;
-    v_actor   agent.api_keys := agent.lock_actor(p_key_id);
+    c_overlap    constant double precision := 86400;
+    v_account_id uuid;
 begin
-    if v_actor.key_id is null then
-        code := 'unknown_key';
+    select l.code, l.account_id into code, v_account_id
+      from agent.lock_actor(p_key_id) l;
+    if code <> 'ok' then
         return;
     end if;
     select r.code, r.body into code, body
       from agent.replace_api_key(
-               v_actor.account_id, p_old_key_id, p_new_key_id, p_digest,
+               v_account_id, p_old_key_id, p_new_key_id, p_digest,
                make_interval(secs => coalesce((p_request ->> 'overlap_sec')::double precision, c_overlap)),
                agent.render_key_actor(p_key_id)) r;
 end

@@ -7,30 +7,31 @@ language plpgsql volatile security invoker
 set search_path = ''
 as $function$
 declare
-    v_actor   agent.api_keys := agent.lock_actor(p_key_id);
-    v_account agent.accounts;
+    v_account_id uuid;
+    v_account    agent.accounts;
 begin
-    if v_actor.key_id is null then
-        code := 'unknown_key';
+    select l.code, l.account_id into code, v_account_id
+      from agent.lock_actor(p_key_id) l;
+    if code <> 'ok' then
         return;
     end if;
-    if (p_request ->> 'closed')::boolean and v_actor.account_id = '00000000-0000-0000-0000-00000000000a' then
+    if (p_request ->> 'closed')::boolean and v_account_id = '00000000-0000-0000-0000-00000000000a' then
         code := 'account_is_built_in';
         return;
     end if;
     update agent.accounts a
        set name = coalesce(p_request ->> 'name', a.name)
-     where a.account_id = v_actor.account_id
+     where a.account_id = v_account_id
     returning a.* into v_account;
     if p_request ->> 'name' is not null then
-        perform agent.record_audit(v_actor.account_id, agent.render_key_actor(p_key_id), 'account.rename',
-                                   v_actor.account_id::text, json_build_object('name', v_account.name));
+        perform agent.record_audit(v_account_id, agent.render_key_actor(p_key_id), 'account.rename',
+                                   v_account_id::text, json_build_object('name', v_account.name));
     end if;
     code := 'ok';
     body := agent.render_account(v_account);
     if (p_request ->> 'closed')::boolean then
         select e.code, e.body into code, body
-          from agent.end_account(v_actor.account_id, agent.render_key_actor(p_key_id)) e;
+          from agent.end_account(v_account_id, agent.render_key_actor(p_key_id)) e;
     end if;
 exception
     when check_violation then

@@ -1,17 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The API key that manages an account: whether it may do so now, whatever a server remembers of it. Locks the account,
--- so that changes of one account follow each other, and no key makes another one after its own end.
--- Returns: the key; null when it is not valid, is for one deployment, or does not grant the scope admin.
+-- Locks the account that an API key manages, if the key may do so now, whatever a server remembers of it: so changes of
+-- one account follow each other, and no key makes another one after its own end.
+-- Returns: ok with the account; unknown_key: the key is not valid, is for one deployment, or does not grant the scope
+--          admin.
 -- Locks:   the account.
-create or replace function agent.lock_actor(p_key_id text) returns agent.api_keys
+create or replace function agent.lock_actor(p_key_id text, out code text, out account_id uuid)
 language plpgsql volatile security invoker
 set search_path = ''
 as $function$
-declare
-    v_key agent.api_keys;
 begin
     perform agent.lock_key_account(null, p_key_id);
-    select k.* into v_key
+    select 'ok', k.account_id into code, account_id
       from agent.api_keys k
       join agent.accounts a on a.account_id = k.account_id
      where k.key_id = p_key_id
@@ -20,8 +19,8 @@ begin
        and k.deployment_id is null
        and 'admin' = any (k.scopes)
        and a.closed_at is null;
-    return v_key;
+    code := coalesce(code, 'unknown_key');
 end
 $function$;
 
-comment on function agent.lock_actor(text) is 'The API key that manages an account, which is locked.';
+comment on function agent.lock_actor(text) is 'Locks the account that an API key manages.';

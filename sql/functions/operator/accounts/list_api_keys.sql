@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The API keys of an account, also those that are not valid any longer, in the order of their ids. p_after: the last
--- id of the page before; null for the first page.
+-- A page of the API keys of an account: see agent.read_api_keys.
 -- Returns: ok with an array of records, [] after the last one; account_not_found.
--- Bound:   1,000 records. Held by `limit least(p_limit, 1000)`.
+-- Bound:   1,000 records. Held by agent.read_api_keys.
 -- Locks:   none.
 create or replace function agent.list_api_keys(
     p_account_id uuid,
@@ -24,16 +23,8 @@ begin
         code := 'account_not_found';
         return;
     end if;
-    select 'ok', coalesce(json_agg(agent.render_api_key(k, v_region) order by k.key_id), '[]')
-      into code, body
-      from (
-            select x.*
-              from agent.api_keys x
-             where x.account_id = p_account_id
-               and x.key_id > p_after is not false
-             order by x.key_id
-             limit least(p_limit, 1000)
-           ) k;
+    code := 'ok';
+    body := (select r.body from agent.read_api_keys(p_account_id, v_region, p_after, p_limit) r);
 end
 $function$;
 
