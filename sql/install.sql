@@ -211,6 +211,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/accounts/record_audit.sql
 \ir functions/internal/accounts/refuse_region_change.sql
 \ir functions/internal/accounts/replace_api_key.sql
+\ir functions/internal/accounts/sum_usage.sql
 
 \ir functions/internal/values/add_to_values.sql
 \ir functions/internal/values/choose_end.sql

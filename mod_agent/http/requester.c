@@ -67,8 +67,9 @@ const char *agent_requester_print(const agent_call_t *call, const char *user)
 agent_waiter_account_t agent_requester_account(const agent_call_t *call)
 {
     const agent_server_config_t *config = call->child->config;
-    const char *id = agent_deployment_account(
-        agent_config_deployment(call->dir));
+    const char *id = call->ref.deployment_id != NULL
+        ? agent_deployment_account(agent_config_deployment(call->dir))
+        : call->identity->account_id;
     agent_waiter_account_t account = {
         .waiting = agent_account_limit_get(config, AGENT_LIMIT_WAITING_REQUESTS,
                                            id),

@@ -19,8 +19,9 @@ apr_status_t agent_requester_user(const char **out, agent_call_t *call);
  * authenticated. user: of agent_requester_user(). */
 const char *agent_requester_print(const agent_call_t *call, const char *user);
 
-/* Returns the account of the deployment with its limits on requests that wait;
- * borrowed from the configuration. */
+/* Returns the account of the deployment, or of the key where there is none,
+ * with its limits on requests that wait; borrowed from the configuration and
+ * the call. */
 agent_waiter_account_t agent_requester_account(const agent_call_t *call);
 
 #endif

@@ -148,6 +148,8 @@ static agent_turn_t retry(const agent_event_stream_t *stream)
     const agent_call_t *call = stream->call;
 
     if (!stream->begun
+        || (stream->parts != NULL
+            && agent_large_values_is_hopeless(stream->parts))
         || agent_error_http(call->err->id) != HTTP_SERVICE_UNAVAILABLE) {
         return fail(stream);
     }

@@ -2,7 +2,9 @@
 /*
  * Exports of accounts; see export.h. A child has one part of each in memory,
  * and PostgreSQL composes one part at a time: an account of any size takes no
- * more. A client that does not read takes no thread and no connection.
+ * more. A client that does not read takes no thread and no connection. An
+ * export belongs to no deployment: it is one of the streams of its account, and
+ * takes no slot that is guaranteed to a deployment.
  */
 #include "export.h"
 
@@ -11,6 +13,7 @@
 #include "../core/uuid.h"
 #include "../http/body.h"
 #include "../http/problem.h"
+#include "../http/requester.h"
 #include "../http/response.h"
 #include "../model/account.h"
 #include "../wait/park.h"
@@ -27,6 +30,8 @@ typedef struct export_t {
     const char *cursor;
     apr_pool_t *cursor_pool;
     bool begun;
+    /* Of the next part. */
+    int failures;
 } export_t;
 
 static void move_on(export_t *export, const char *next)
@@ -53,6 +58,7 @@ static apr_status_t send_part(export_t *export, apr_pool_t *scratch)
     apr_status_t rv = agent_account_export(&page, call->child->turn_db, &part,
                                            &call->err, scratch);
 
+    agent_part_count(&export->failures, call, rv);
     if (rv != APR_SUCCESS) {
         return rv;
     }
@@ -97,21 +103,23 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     }
     return rv == APR_EOF || rv == APR_ECONNABORTED
         ? AGENT_TURN_DONE
-        : agent_part_failed(export->call, export->begun, reason);
+        : agent_part_failed(export->call, export->begun, export->failures,
+                            reason);
 }
 
 int agent_export_respond(agent_call_t *call)
 {
     export_t *export = apr_pcalloc(call->pool, sizeof(*export));
     char *key = apr_palloc(call->pool, AGENT_UUID_SIZE);
-    const agent_parking_t parking = {
-        .registry = call->child->waiters,
-        /* No change wakes it. */
-        .key = key,
-        .deployment_id = call->identity->account_id,
-        .identity = call->identity,
-        .take_turn = take_turn,
-        .baton = export};
+    const agent_parking_t parking = {.registry = call->child->waiters,
+                                     /* No change wakes it. */
+                                     .key = key,
+                                     .account = agent_requester_account(call),
+                                     .identity = call->identity,
+                                     .is_stream = true,
+                                     .has_end = true,
+                                     .take_turn = take_turn,
+                                     .baton = export};
     int result;
 
     agent_uuid_v7(key);

@@ -39,6 +39,8 @@ struct agent_large_values_t {
     apr_pool_t *head_pool;
     char cursor[AGENT_VALUES_CURSOR_SIZE];
     bool begun;
+    /* Of the next part. */
+    int failures;
 };
 
 static apr_status_t read_values(const char **part, const char **next,
@@ -85,6 +87,7 @@ apr_status_t agent_large_values_send(agent_large_values_t *values,
     apr_status_t rv = values->read(&texts[1], &next, call, values->baton,
                                    values->cursor, choose_bytes(), scratch);
 
+    agent_part_count(&values->failures, call, rv);
     if (rv != APR_SUCCESS) {
         return rv;
     }
@@ -128,7 +131,13 @@ agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
     }
     return rv == APR_EOF || rv == APR_ECONNABORTED
         ? AGENT_TURN_DONE
-        : agent_part_failed(values->call, values->begun, reason);
+        : agent_part_failed(values->call, values->begun, values->failures,
+                            reason);
+}
+
+bool agent_large_values_is_hopeless(const agent_large_values_t *values)
+{
+    return agent_part_is_hopeless(values->call, values->failures);
 }
 
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
@@ -197,7 +206,7 @@ agent_turn_t agent_large_values_begin(agent_large_values_t **out,
     *out = values;
     apr_pool_create(&pool, call->pool);
     if (prepare(values, body, cursor, pool) != APR_SUCCESS) {
-        return agent_part_failed(values->call, values->begun, reason);
+        return agent_part_failed(values->call, values->begun, 0, reason);
     }
     return agent_large_values_take_turn(values, reason, scratch);
 }

@@ -75,4 +75,8 @@ agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
 apr_status_t agent_large_values_send(agent_large_values_t *values,
                                      apr_pool_t *scratch);
 
+/* After an error of agent_large_values_send() that may be repeated: whether the
+ * part failed so often that it is not to be. */
+bool agent_large_values_is_hopeless(const agent_large_values_t *values);
+
 #endif

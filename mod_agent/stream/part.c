@@ -5,7 +5,30 @@
 #include "../http/problem.h"
 #include "../http/response.h"
 
-agent_turn_t agent_part_failed(agent_call_t *call, bool has_begun,
+/* A part that takes too long will do so again. A database that is gone may come
+ * back: the pauses between two attempts are those of heartbeats. */
+#define MOST_TIME_OUTS 3
+#define MOST_OUTAGES   20
+
+void agent_part_count(int *failures, const agent_call_t *call, apr_status_t rv)
+{
+    if (rv == APR_SUCCESS) {
+        *failures = 0;
+    }
+    else if (call->err->id != AGENT_E_POOL_EXHAUSTED) {
+        ++*failures;
+    }
+}
+
+bool agent_part_is_hopeless(const agent_call_t *call, int failures)
+{
+    int most = call->err->id == AGENT_E_TIMED_OUT ? MOST_TIME_OUTS
+                                                  : MOST_OUTAGES;
+
+    return failures >= most;
+}
+
+agent_turn_t agent_part_failed(agent_call_t *call, bool has_begun, int failures,
                                agent_wake_reason_t reason)
 {
     if (!has_begun) {
@@ -13,7 +36,8 @@ agent_turn_t agent_part_failed(agent_call_t *call, bool has_begun,
         return AGENT_TURN_DONE;
     }
     if (agent_error_http(call->err->id) != HTTP_SERVICE_UNAVAILABLE
-        || reason == AGENT_REASON_STOPPING) {
+        || reason == AGENT_REASON_STOPPING
+        || agent_part_is_hopeless(call, failures)) {
         agent_problem_log(call);
         agent_response_abort(call);
         return AGENT_TURN_DONE;

@@ -192,6 +192,7 @@ apr_status_t agent_park(int *result, request_rec *r,
         .watches_input = agent_input_may_close(r->connection),
         .parked = park != NULL,
         .is_stream = parking->is_stream,
+        .has_end = parking->has_end,
         .timeout = parking->timeout};
     agent_waiter_t *waiter;
     apr_status_t rv = agent_waiter_register(&waiter, parking->registry, &params,

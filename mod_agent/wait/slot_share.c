@@ -26,14 +26,20 @@ bool agent_slot_shares_accept(const agent_slot_shares_t *shares,
                               const char *deployment_id)
 {
     return shares->claimed < shares->slots
-        || get_held(shares, deployment_id) < shares->guaranteed;
+        || (deployment_id != NULL
+            && get_held(shares, deployment_id) < shares->guaranteed);
 }
 
 void agent_slot_shares_take(agent_slot_shares_t *shares,
                             const char *deployment_id)
 {
-    int *held = apr_hash_get(shares->held, deployment_id, APR_HASH_KEY_STRING);
+    int *held;
 
+    if (deployment_id == NULL) {
+        shares->claimed++;
+        return;
+    }
+    held = apr_hash_get(shares->held, deployment_id, APR_HASH_KEY_STRING);
     if (held == NULL) {
         apr_pool_t *pool = apr_hash_pool_get(shares->held);
 
@@ -50,8 +56,13 @@ void agent_slot_shares_take(agent_slot_shares_t *shares,
 void agent_slot_shares_return(agent_slot_shares_t *shares,
                               const char *deployment_id)
 {
-    int *held = apr_hash_get(shares->held, deployment_id, APR_HASH_KEY_STRING);
+    int *held;
 
+    if (deployment_id == NULL) {
+        shares->claimed--;
+        return;
+    }
+    held = apr_hash_get(shares->held, deployment_id, APR_HASH_KEY_STRING);
     --*held;
     if (*held >= shares->guaranteed) {
         shares->claimed--;

@@ -137,7 +137,7 @@ static void stop_streams_locked(agent_waiter_registry_t *registry)
     APR_RING_FOREACH(waiter, &registry->table.by_heartbeat, agent_waiter_t,
                      link)
     {
-        if (waiter->params.is_stream) {
+        if (waiter->params.is_stream && !waiter->params.has_end) {
             agent_dispatch_wake_locked(waiter, AGENT_REASON_STOPPING);
         }
     }

@@ -34,12 +34,13 @@ typedef struct agent_parking_t {
     agent_waiter_registry_t *registry;
     /* Id of a run or thread, in the request's pool. */
     const char *key;
+    /* As in agent_waiter_params_t. */
     const char *deployment_id;
     agent_waiter_account_t account;
     /* In the request's pool; as in agent_waiter_params_t. */
     const agent_identity_t *identity;
     bool is_stream;
-    /* As in agent_waiter_params_t. */
+    bool has_end;
     apr_interval_time_t timeout;
     agent_turn_fn_t take_turn;
     /* In the request's pool. */

@@ -291,8 +291,9 @@ apr_status_t agent_waiter_register(agent_waiter_t **out,
 
     waiter->registry = registry;
     waiter->params = *params;
-    waiter->line_key = apr_pstrcat(pool, params->deployment_id, params->key,
-                                   NULL);
+    waiter->line_key = params->deployment_id != NULL
+        ? apr_pstrcat(pool, params->deployment_id, params->key, NULL)
+        : params->key;
     waiter->last_event = AGENT_UPDATES_NONE;
     waiter->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     apr_pool_cleanup_register(pool, waiter, unregister_with_pool,

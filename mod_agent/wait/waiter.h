@@ -55,7 +55,7 @@ typedef struct agent_run_event_t {
 typedef struct agent_waiter_params_t {
     /* Id of the run or thread, a lower case UUID; borrowed. */
     const char *key;
-    /* Owner of the run or thread; borrowed. */
+    /* Its owner; borrowed. NULL: none, without guaranteed slots. */
     const char *deployment_id;
     agent_waiter_account_t account;
     /* Whose key admitted the request; NULL: no key. Borrowed. */
@@ -70,8 +70,9 @@ typedef struct agent_waiter_params_t {
     /* Woken through agent_waiter_descriptor(), without a thread; otherwise a
      * thread blocks in agent_waiter_block(). */
     bool parked;
-    /* Stopped without grace when the child stops. */
+    /* Stopped without grace when the child stops, unless it has an end. */
     bool is_stream;
+    bool has_end;
     /* Wakes once with QUERY when it has passed; 0: never. */
     apr_interval_time_t timeout;
 } agent_waiter_params_t;

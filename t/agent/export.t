@@ -10,8 +10,7 @@ use Cpanel::JSON::XS;
 use Test::More;
 
 # A server without graphs and without agent servers, with four threads.
-my $server = AgentTest::Server->new(config => <<'CONF');
-Timeout 600
+my $CONF = <<'CONF';
 StartServers 1
 ServerLimit 1
 ThreadsPerChild 4
@@ -20,23 +19,30 @@ MinSpareThreads 1
 MaxSpareThreads 4
 MaxRequestWorkers 4
 AgentMaxWaitersPerAddress 0
+AgentLimit streams 12
 <Location "/">
     SetHandler agent-platform
 </Location>
 CONF
+my $server = AgentTest::Server->new(config => "Timeout 600\n$CONF");
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 
-my ($account, $other) = map { create_account() } 1, 2;
-my $key = create_key($account);
 my $ITEMS = 3000;
-for my $owner ($account, $other) {
+
+sub create_items {
+    my ($owner) = @_;
     my $shop = sql("select agent.open_deployment('shop', '$owner')");
     # 30 MB, which do not compress.
     sql("insert into agent.store_items (deployment_id, namespace, key, value, value_bytes, created_at, updated_at)
         select '$shop', '{a}', 'k' || n, to_jsonb((select string_agg(md5(random()::text), '') from generate_series(1, 320 + 0 * n))), 10240, now(), now()
           from generate_series(1, $ITEMS) n");
+    return;
 }
+
+my ($account, $other) = map { create_account() } 1, 2;
+my $key = create_key($account);
+create_items($_) for $account, $other;
 
 sub request_text {
     my ($method) = @_;
@@ -60,6 +66,7 @@ subtest 'export: it has the rows of the account as lines of JSON' => sub {
 subtest 'export: clients that do not read hold no thread and no connection' => sub {
     my @sockets = map { my $socket = $client->connection; syswrite $socket, request_text('GET'); read_until($socket, qr/\r\n\r\n/); $socket } 1 .. 12;
     is $client->get('/auth', undef, { 'x-api-key' => $key })->{status}, 200, 'export: three times as many as there are threads';
+    like $client->exchange(request_text('GET')), qr{\AHTTP/1\.1 429 .*"limit":"streams"}s, 'export: one more than AgentLimit streams';
     close $_ for @sockets;
 };
 
@@ -70,6 +77,23 @@ subtest 'export: a server that stops ends it so that the client sees that it is 
     $server->stop;
     my $rest = read_to_end($socket);
     unlike $rest, qr/\r\n0\r\n\r\n\z/, 'export: the last chunk is missing';
+};
+
+subtest 'export: a part that takes too long three times ends it' => sub {
+    # Heartbeats, the pauses between attempts, are half of it.
+    $server = AgentTest::Server->new(config => "Timeout 2\nAgentDBQueryTimeout 500\n$CONF");
+    $server->start;
+    $client = AgentTest::Client->new(url => $server->url);
+    $account = create_account();
+    $key = create_key($account);
+    create_items($account);
+    my $definition = join "\n", sql("select pg_get_functiondef('agent.export_account(uuid, text, bigint)'::regprocedure)");
+    sql($definition =~ s/code := 'ok';/if p_cursor is not null then perform pg_catalog.pg_sleep(60); end if; code := 'ok';/r);
+    my $answer = $client->exchange(request_text('GET'));
+    sql($definition);
+    like $answer, qr{\AHTTP/1\.1 200 }, 'export: the first part was sent';
+    unlike $answer, qr/\r\n0\r\n\r\n\z/, 'export: the last chunk is missing';
+    like $server->error_log, qr/database_timeout|statement timeout/, 'export: the cause is logged';
 };
 
 done_testing;

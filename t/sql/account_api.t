@@ -260,6 +260,27 @@ subtest 'a page of usage ends early when it has examined many runs' => sub {
     is $runs, 300000, 'the next one goes on where it ended';
 };
 
+subtest 'an hour with many runs is divided, under one start' => sub {
+    my ($account) = account();
+    my $shop = $owner->value("select agent.open_deployment('shop', '$account')");
+    # The last 1,000 end at one moment.
+    $owner->query("insert into agent.usage_events (deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, created_at, started_at, finished_at)
+        select '$shop', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'agent', 'success', 1, 1, t, t, t
+          from generate_series(1, 300000) n, lateral (select timestamptz '2030-06-01T00:00:00Z' + least(n, 299000) * interval '1 ms') x (t)");
+    my ($next, $runs, $pages, %starts) = ('2030-06-01T00:00:00Z', 0, 0);
+    while (defined $next) {
+        (undef, my $body, $next) = call('get_usage', $account, 'hour', $next, '2030-06-01T02:00:00Z', undef);
+        $pages++;
+        $runs += $_->{runs} for @{$body};
+        $starts{ $_->{start} }++ for @{$body};
+    }
+    is_deeply [ $runs, $pages, \%starts ], [ 300000, 2, { '2030-06-01T00:00:00.000000+00:00' => 2, '2030-06-01T01:00:00.000000+00:00' => 1 } ];
+    my $other = $owner->value("select agent.open_deployment('desk', '$account')");
+    used($other, '2030-06-01T00:00:00Z', 'error');
+    (undef, my $body) = call('get_usage', $account, 'hour', '2030-06-01T00:00:00Z', '2030-06-01T01:00:00Z', undef);
+    is $body->[0]{error}, 1, 'a deployment with few runs is complete up to that time';
+};
+
 subtest 'the addresses of the service name its region' => sub {
     is_deeply +(call('get_addresses'))[1], { region => 'eu', ingress => [], egress => [] };
 };

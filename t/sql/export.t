@@ -101,6 +101,17 @@ subtest 'an export visits at most 50 tables in a part' => sub {
     is @{$all}, @{$lines} + 20;
 };
 
+subtest 'a part examines at most 1,000 rows, with threads that have no run' => sub {
+    my $empty = AgentSQL::uuid();
+    $owner->call('create_account', $empty, 'Threads');
+    my $deployment = $owner->value("select agent.open_deployment('many', '$empty')");
+    $owner->query("insert into agent.threads (deployment_id, thread_id, created_at, updated_at)
+        select '$deployment', md5(n::text)::uuid, now(), now() from generate_series(1, 2500) n");
+    my ($all, $count) = export($empty, 1_000_000_000);
+    is scalar(grep { AgentSQL::decode($_)->{table} eq 'threads' } @{$all}), 2500, 'each thread once';
+    is $count, 6, 'three parts with threads, then three that look for their runs';
+};
+
 subtest 'every table is exported, or said not to be' => sub {
     my %not = map { $_ => 1 } qw(region schema_version invitations account_limits account_counts workers run_queue calls thread_expiries webhook_outbox inherited_items item_sweeps copied_runs
         thread_copies copy_lists copy_blobs blob_sweeps event_sweeps run_sweeps write_sweeps);

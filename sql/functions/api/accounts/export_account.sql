@@ -4,7 +4,7 @@
 -- Returns: ok with lines of JSON, {"table": ..., "row": {...}}, or an empty text; next: the cursor of the next part,
 --          null after the last one. A part is of one moment; the parts are not: rows that are written during the
 --          export may be in it or not.
--- Bound:   p_bytes and one row; 50 tables. Held by `v_bytes >= p_bytes`.
+-- Bound:   p_bytes and one row; 1,000 rows, with threads that have no run; 50 tables. Held by `v_is_full`.
 -- Locks:   none.
 create or replace function agent.export_account(
     p_account_id uuid,
@@ -20,6 +20,7 @@ set enable_mergejoin = off set enable_sort = off
 as $function$
 declare
     c_most_tables constant integer := 50;
+    c_most_rows   constant integer := 1000;
     v_cursor      json := coalesce(p_cursor::json, '{"table":1}');
     v_deployment  uuid := v_cursor ->> 'deployment';
     v_number      integer := v_cursor ->> 'table';
@@ -33,6 +34,8 @@ declare
     v_lines       text[] := '{}';
     v_bytes       bigint := 0;
     v_tables      integer := 0;
+    v_examined    integer := 0;
+    v_is_full     boolean := false;
 begin
     code := 'ok';
     loop
@@ -61,16 +64,18 @@ begin
             exit when not found;
             v_key := v_next_key;
             v_lines := array_append(v_lines, v_line);
-            v_bytes := v_bytes + octet_length(v_line);
-            exit when v_bytes >= p_bytes;
+            v_bytes := v_bytes + coalesce(octet_length(v_line), 0);
+            v_examined := v_examined + 1;
+            v_is_full := v_bytes >= p_bytes or v_examined >= c_most_rows;
+            exit when v_is_full;
         end loop;
         close v_rows;
         v_tables := v_tables + 1;
-        if v_bytes < p_bytes then
+        if not v_is_full then
             v_key := null;
             v_number := v_number + 1;
         end if;
-        if v_bytes >= p_bytes or v_tables = c_most_tables then
+        if v_is_full or v_tables = c_most_tables then
             next := json_build_object('deployment', v_deployment, 'table', v_number, 'key', v_key);
             exit;
         end if;

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The query of agent.export_account for the rows of a table after a key, of the deployment or the account $1. p_keys:
 -- as in agent.list_exported_tables. p_after: the key as texts; null: from the first row on.
--- Returns: SQL with two columns: the line of a row, and its key as texts.
+-- Returns: SQL with two columns: the line of a row, and its key as texts. Each row that is examined is returned, so
+--          that the caller can count them: of `runs` a thread without further runs is one, with a line that is null.
 -- Locks:   none.
 create or replace function agent.compose_export(
     p_name text,
@@ -15,8 +16,12 @@ as $function$
 declare
     v_columns text := (select string_agg(format('t.%I', k.key), ', ' order by k.pos)
                          from unnest(p_keys) with ordinality k (key, pos));
-    v_texts   text := (select string_agg(format('t.%I::text', k.key), ', ' order by k.pos)
-                         from unnest(p_keys) with ordinality k (key, pos));
+    v_texts   text := case p_name
+                          -- The thread is examined once more, without a run after that number.
+                          when 'runs' then $$h.thread_id::text, coalesce(t.thread_seq, 9223372036854775807)::text$$
+                          else (select string_agg(format('t.%I::text', k.key), ', ' order by k.pos)
+                                  from unnest(p_keys) with ordinality k (key, pos))
+                      end;
     v_after   text := (select string_agg(quote_literal(a.value), ', ' order by a.pos)
                          from unnest(p_after) with ordinality a (value, pos));
     v_row     text := case p_name
@@ -28,24 +33,27 @@ declare
 begin
     return format(
         -- Line ends of a member of type json are white space: in a string they are escaped.
-        $$select pg_catalog.translate(pg_catalog.json_build_object('table', %L, 'row', %s)::text, E'\n\r', '  ')
-                 || E'\n',
+        $$select %s pg_catalog.translate(pg_catalog.json_build_object('table', %L, 'row', %s)::text, E'\n\r', '  ')
+                 || E'\n' %s,
                  array[%s]
-            from %s t
+            from %s
            where %s%s
            order by %s$$,
-        p_name, v_row, v_texts,
+        case when p_name = 'runs' then 'case when t.run_id is not null then' end,
+        p_name, v_row,
+        case when p_name = 'runs' then 'end' end,
+        v_texts,
         -- The runs of a thread have an index, those of a deployment none.
         case when p_name = 'runs' then format(
-            $$agent.threads h cross join lateral (
+            $$agent.threads h left join lateral (
                   select r.* from agent.runs r
                    where r.thread_id = h.thread_id
                      and r.deployment_id = h.deployment_id
                      and r.thread_seq > %s
-                   order by r.thread_seq)$$,
+                   order by r.thread_seq) t on true$$,
             case when p_after is null then '-1'
                  else format('case when h.thread_id = %L then %L::bigint else -1 end', p_after[1], p_after[2]) end)
-             else format('agent.%I', p_name) end,
+             else format('agent.%I t', p_name) end,
         case when p_name = 'runs' then 'h.deployment_id = $1'
              when p_is_of_deployment then 't.deployment_id = $1'
              else 't.account_id = $1' end,
