@@ -363,6 +363,7 @@ static void fill_supervisor(daemon_t *daemon,
     supervisor->drain_timeout = agent_config_drain_timeout(config);
     supervisor->limits = agent_account_limits_print(config, daemon->pconf);
     supervisor->event_retention_days = agent_config_retention_days(config);
+    supervisor->audit_retention_days = agent_config_audit_days(config);
     supervisor->lease_sec = AGENT_SUPERVISOR_LEASE_SEC;
     fill_webhooks(&supervisor->webhooks, config, daemon->pconf);
     supervisor->wake_fd = daemon->wake_fds[0];

@@ -196,6 +196,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/accounts/count_new_run.sql
 \ir functions/internal/accounts/count_runs.sql
 \ir functions/internal/accounts/count_started_runs.sql
+\ir functions/internal/accounts/delete_revoked_keys.sql
 \ir functions/internal/accounts/end_account.sql
 \ir functions/internal/accounts/end_api_key.sql
 \ir functions/internal/accounts/expire_api_keys.sql
@@ -454,6 +455,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/deletion/expire_threads.sql
 \ir functions/worker/deletion/maintain_partitions.sql
 \ir functions/worker/deletion/sweep_api_keys.sql
+\ir functions/worker/deletion/sweep_audit_log.sql
 \ir functions/worker/deletion/sweep_calls.sql
 \ir functions/worker/deletion/sweep_copies.sql
 \ir functions/worker/deletion/sweep_events.sql

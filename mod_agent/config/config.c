@@ -33,6 +33,7 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     config->parking = -1;
     config->pool_size = -1;
     config->retention = -1;
+    config->audit_retention = -1;
     config->pool_wait = -1;
     config->query_timeout = -1;
     config->connect_timeout = -1;
@@ -222,11 +223,20 @@ int agent_config_pool_size(const agent_server_config_t *config, int dbd_max)
     return config->pool_size != -1 ? config->pool_size : dbd_max;
 }
 
+static int get_days(apr_interval_time_t value, int otherwise)
+{
+    return value != -1 ? (int)(value / apr_time_from_sec(24 * 3600))
+                       : otherwise;
+}
+
 int agent_config_retention_days(const agent_server_config_t *config)
 {
-    return config->retention != -1
-        ? (int)(config->retention / apr_time_from_sec(24 * 3600))
-        : 2;
+    return get_days(config->retention, 2);
+}
+
+int agent_config_audit_days(const agent_server_config_t *config)
+{
+    return get_days(config->audit_retention, 400);
 }
 
 static apr_interval_time_t get_time(apr_interval_time_t value,

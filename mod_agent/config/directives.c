@@ -250,6 +250,8 @@ static const duration_t drain_timeout = DURATION(drain_timeout, 0, 3600, "s",
 static const duration_t webhook_timeout = DURATION(webhook_timeout, 1, 300, "s",
                                                    false);
 static const duration_t retention = DURATION(retention, 1, 3650, "d", true);
+static const duration_t audit_retention = DURATION(audit_retention, 30, 3650,
+                                                   "d", true);
 
 static const size_t database = offsetof(agent_server_config_t, database);
 static const size_t parking = offsetof(agent_server_config_t, parking);
@@ -366,6 +368,10 @@ const command_rec agent_directives[] = {
                   RSRC_CONF,
                   "time that runs may continue after a graceful restart or "
                   "stop, in seconds without a unit (default: 180)"),
+    AP_INIT_TAKE1("AgentAuditRetention", set_duration, DATA(audit_retention),
+                  RSRC_CONF,
+                  "time to keep the audit log of accounts, in days without a "
+                  "unit (default: 400)"),
     AP_INIT_TAKE1(
         "AgentEventRetention", set_duration, DATA(retention), RSRC_CONF,
         "time to keep the events of runs, in days without a unit (default: 2)"),

@@ -140,6 +140,7 @@ static void init_rest(agent_supervisor_t *sv)
     sv->calls = (agent_sweep_t){.worker = &sv->worker};
     sv->store = (agent_sweep_t){.worker = &sv->worker};
     sv->api_keys = (agent_sweep_t){.worker = &sv->worker};
+    sv->audit_log = (agent_sweep_t){.worker = &sv->worker};
     sv->limits = (agent_sweep_t){.worker = &sv->worker};
     sv->webhook = (agent_webhook_t){.context = context,
                                     .deliveries = &sv->deliveries,
@@ -185,6 +186,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_call_operation, &sv->calls);
     agent_database_add(bulk, &agent_store_operation, &sv->store);
     agent_database_add(bulk, &agent_api_key_operation, &sv->api_keys);
+    agent_database_add(bulk, &agent_audit_operation, &sv->audit_log);
     agent_database_add(bulk, &agent_limit_operation, &sv->limits);
     agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);

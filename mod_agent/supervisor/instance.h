@@ -68,6 +68,7 @@ typedef struct agent_supervisor_t {
     agent_sweep_t calls;
     agent_sweep_t store;
     agent_sweep_t api_keys;
+    agent_sweep_t audit_log;
     agent_sweep_t limits;
     agent_webhook_t webhook;
 } agent_supervisor_t;

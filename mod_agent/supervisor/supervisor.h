@@ -105,6 +105,8 @@ typedef struct agent_supervisor_config_t {
     /* Days for which events, and webhooks that were given up, are kept; 0: for
      * ever. */
     int event_retention_days;
+    /* Days for which the audit log is kept. */
+    int audit_retention_days;
     /*
      * Read end of a SOCK_DGRAM pair, or -1: the datagrams of core/wake.h, which
      * may be lost.

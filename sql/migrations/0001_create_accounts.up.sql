@@ -195,6 +195,8 @@ comment on index agent.api_keys_valid_idx is
 create index api_keys_expires_at_idx on agent.api_keys (expires_at)
     where expires_at is not null and revoked_at is null;
 comment on index agent.api_keys_expires_at_idx is 'Keys that expire, the first one first.';
+create index api_keys_revoked_at_idx on agent.api_keys (revoked_at) where revoked_at is not null;
+comment on index agent.api_keys_revoked_at_idx is 'Keys to delete, the first one first.';
 
 create table agent.audit_log (
     account_id  uuid         not null,
@@ -210,7 +212,7 @@ create table agent.audit_log (
 );
 comment on table agent.audit_log is
     'Who did what with an account, its API keys and deployments; written in the transaction of the action. No '
-    'function changes or deletes rows.';
+    'function changes rows; agent.sweep_audit_log deletes old ones.';
 comment on column agent.audit_log.account_id is 'The account that it concerns.';
 comment on column agent.audit_log.audit_id is 'Grows with time; numbers of transactions that failed are missing.';
 comment on column agent.audit_log.at is 'When it was done.';
@@ -222,6 +224,8 @@ comment on column agent.audit_log.detail is 'Further facts, never a secret.';
 
 create unique index audit_log_export_key on agent.audit_log (account_id, object) where action = 'account.export';
 comment on index agent.audit_log_export_key is 'An export is recorded once, though its beginning may be repeated.';
+create index audit_log_at_idx on agent.audit_log (at);
+comment on index agent.audit_log_at_idx is 'Rows to delete, the first one first.';
 
 create table agent.invitations (
     digest         bytea        not null,

@@ -124,7 +124,7 @@ my @good = (
         'AgentDBPoolWait 0', 'AgentDBQueryTimeout 100',
         'AgentDBConnectTimeout 100', 'AgentRunners 2', 'AgentRunnerSlots 1',
         'AgentRunnerMemory 64m',
-        'AgentRunTimeout 1', 'AgentCallTimeout 1', 'AgentDrainTimeout 0', 'AgentEventRetention 1',
+        'AgentRunTimeout 1', 'AgentCallTimeout 1', 'AgentDrainTimeout 0', 'AgentEventRetention 1', 'AgentAuditRetention 30',
         'AgentMaxWaiters 1', 'AgentMaxWaitersPerAddress 0', 'AgentParking Off', 'AgentMaxBody 1024', 'AgentPrefix /agents',
         'AgentMultitaskDefault enqueue', 'AgentDatabase "dbname=x"',
         'AgentFeedbackURL "http://127.0.0.1/{run_id}/{key}"', 'AgentThreadTTL 30d', 'AgentStoreTTL 1d', ''),
@@ -175,7 +175,7 @@ my @good = (
     (map { graph('AgentModel demo') . "$_\n" } 'AgentDBPoolWait 0s', 'AgentDBPoolWait 1min',
         'AgentDBQueryTimeout 10ms', 'AgentDBConnectTimeout 60s', 'AgentRunTimeout 24h',
         'AgentRunTimeout 1d', 'AgentRunTimeout 1500ms', 'AgentCallTimeout 5min', 'AgentDrainTimeout 1h',
-        'AgentWebhookTimeout 5min', 'AgentEventRetention 3650d', 'AgentEventRetention 48h'),
+        'AgentWebhookTimeout 5min', 'AgentEventRetention 3650d', 'AgentAuditRetention 3650d', 'AgentEventRetention 48h'),
     map { graph('AgentModel demo', "AgentModelTimeout $_") } '1h', '90s', '1000ms', '2min',
 );
 my @accepted = check_each(@good);

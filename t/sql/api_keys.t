@@ -72,6 +72,32 @@ subtest 'a key that is unknown, revoked, expired or of a closed account: the ans
     is_deeply [ find($unknown{$_}) ], [ 'unknown_key', undef ], $_ for sort keys %unknown;
 };
 
+subtest 'keys that were revoked 90 days ago are deleted' => sub {
+    my $old = key(created_at => '2020-01-01T00:00:00Z', revoked_at => '2020-01-02T00:00:00Z');
+    my $young = key(created_at => '2020-01-01T00:00:00Z', revoked_at => $owner->value("select clock_timestamp() - interval '89 days'"));
+    my $valid = key(created_at => '2020-01-01T00:00:00Z');
+    is $session->value('select agent.sweep_api_keys()'), 1;
+    is $session->value('select agent.sweep_api_keys()'), 0;
+    is_deeply [ map { $owner->value("select count(*) from agent.api_keys where key_id = '$_'") } $old, $young, $valid ], [ 0, 1, 1 ];
+    is_deeply [ $session->error("delete from agent.api_keys where key_id = '$young'") ], ['42501'], 'a server deletes no other one';
+};
+
+subtest 'the audit log is kept for its retention, and for 30 days at least' => sub {
+    my $account = account();
+    $owner->query("insert into agent.audit_log (account_id, at, actor, action, object)
+        select '$account', clock_timestamp() - days * interval '1 day' - interval '1 hour', 'x', 'test.old', 'o' from unnest('{29,30,399,400}'::integer[]) days");
+    my $count = sub { return $owner->value("select count(*) from agent.audit_log where action = 'test.old'") };
+    is $session->value("select agent.sweep_audit_log('400 days')"), 1;
+    is $count->(), 3;
+    $session->query("set agent.now = '2100-01-01T00:00:00Z'");
+    is $session->value("select agent.sweep_audit_log('0 days')"), 2, 'whatever a session says of the time and the retention';
+    is $count->(), 1;
+    at($NOON);
+    $owner->query("insert into agent.audit_log (account_id, at, actor, action, object)
+        select '$account', '2020-01-01', 'x', 'test.old', 'o' from generate_series(1, 1500)");
+    is_deeply [ map { $session->value("select agent.sweep_audit_log('400 days')") } 1 .. 3 ], [ 1000, 500, 0 ], 'in pieces';
+};
+
 subtest 'the case of a key id counts' => sub {
     my $id = key(key_id => 'a' x 22);
     is code('a' x 22), 'ok';

@@ -206,7 +206,8 @@ is_deeply names("select k.conname from pg_constraint k join pg_class c on c.oid 
     and (k.conname !~ ('^' || c.relname || '_') or k.conname ~ '[0-9]\$')"), [],
     'every constraint has an explicit name';
 is_deeply names("select p.oid::regprocedure from pg_proc p where p.pronamespace = 'agent'::regnamespace
-    and p.prosecdef"), ['agent.maintain_partitions(interval)'], 'one function is security definer';
+    and p.prosecdef"), ['agent.delete_revoked_keys()', 'agent.maintain_partitions(interval)', 'agent.sweep_audit_log(interval)'],
+    'few functions are security definer';
 
 $session->close;
 

@@ -275,6 +275,7 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     config->lease_sec = (int)agent_json_integer(json, "lease_sec", 20);
     config->event_retention_days = (int)agent_json_integer(json,
                                                            "retention_days", 2);
+    config->audit_retention_days = 400;
     config->wake_fd = open_wake(agent_json_string(json, "wake", NULL));
     config->life_fd = (int)agent_json_integer(json, "life_fd", -1);
     config->log.write = write_log;

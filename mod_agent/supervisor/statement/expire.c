@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expire_threads, maintain_partitions, sweep_state, sweep_events,
- * sweep_copies, sweep_calls, sweep_store, sweep_api_keys and set_limits; see
- * expire.h. */
+ * sweep_copies, sweep_calls, sweep_store, sweep_api_keys, sweep_audit_log and
+ * set_limits; see expire.h. */
 #include "expire.h"
 
 #include <string.h>
@@ -239,6 +239,28 @@ static apr_status_t send_api_keys(void *part, agent_database_t *database,
 
 const agent_operation_t agent_api_key_operation = {
     "sweep_api_keys", due_sweep, send_api_keys, receive_sweep, fail_sweep};
+
+static const agent_statement_t sweep_audit_log = {
+    .name = "agent_sweep_audit_log",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select agent.sweep_audit_log($1)"};
+
+static apr_status_t send_audit_log(void *part, agent_database_t *database,
+                                   agent_error_t **err)
+{
+    agent_sweep_t *sweep = part;
+    const char *params[] = {
+        apr_psprintf(database->scratch, "%d days",
+                     database->context->config->audit_retention_days)};
+
+    sweep->due_at = agent_database_after(database->context, INTERVAL);
+    return agent_db_send(database->db, &sweep_audit_log, params, err,
+                         database->scratch);
+}
+
+const agent_operation_t agent_audit_operation = {
+    "sweep_audit_log", due_sweep, send_audit_log, receive_sweep, fail_sweep};
 
 /* A supervisor that drains has the limits of an earlier configuration. */
 static apr_time_t due_limits(void *part)

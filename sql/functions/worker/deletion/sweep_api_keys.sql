@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Revokes API keys that have expired, the first ones first.
+-- Revokes API keys that have expired, the first ones first, and deletes those that were revoked 90 days ago.
 -- Returns: number of keys: call again while it is not 0.
 -- Locks:   the keys; those that are locked are passed over.
 create or replace function agent.sweep_api_keys() returns integer
@@ -17,8 +17,8 @@ begin
            and k.revoked_at is null
          order by k.expires_at
          limit 1000
-           for update skip locked));
+           for update skip locked)) + agent.delete_revoked_keys();
 end
 $function$;
 
-comment on function agent.sweep_api_keys() is 'Revokes API keys that have expired.';
+comment on function agent.sweep_api_keys() is 'Revokes API keys that have expired, and deletes old ones.';
