@@ -15,7 +15,7 @@ grant select on agent.region, agent.schema_version to :"app_role";
 grant select, insert, update (name, closed_at) on agent.accounts to :"app_role";
 grant select, insert, update (expires_at, revoked_at, last_used_at) on agent.api_keys to :"app_role";
 grant select, update (used_at, account_id) on agent.invitations to :"app_role";
-grant select, insert on agent.audit_log to :"app_role";
+grant select, insert on agent.audit_log, agent.account_deletions to :"app_role";
 grant select, insert on agent.deployments to :"app_role";
 grant select, insert on agent.usage_events to :"app_role";
 grant usage on all sequences in schema agent to :"app_role";

@@ -90,14 +90,13 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/base/jitter.sql
 \ir functions/inline/base/now.sql
 \ir functions/inline/base/render_time.sql
-
 \ir functions/inline/accounts/render_account.sql
 \ir functions/inline/accounts/render_api_key.sql
 \ir functions/inline/accounts/render_audit.sql
+\ir functions/inline/accounts/render_deletion.sql
 \ir functions/inline/accounts/render_key_actor.sql
 \ir functions/inline/accounts/render_limit.sql
 \ir functions/inline/accounts/render_operator.sql
-
 \ir functions/inline/values/append_values.sql
 \ir functions/inline/values/has_bare_value.sql
 \ir functions/inline/values/read_items.sql
@@ -109,12 +108,12 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/values/split_values.sql
 \ir functions/inline/values/stored_bytes.sql
 \ir functions/inline/values/value_bytes.sql
-
+\ir functions/inline/deletion/add_deleted_rows.sql
 \ir functions/inline/deletion/deletion_bytes.sql
 \ir functions/inline/deletion/find_swept_runs.sql
 \ir functions/inline/deletion/find_write_sweep.sql
+\ir functions/inline/deletion/list_deleted_tables.sql
 \ir functions/inline/deletion/sweep_delay.sql
-
 \ir functions/inline/runs/find_run.sql
 \ir functions/inline/runs/make_end.sql
 \ir functions/inline/runs/merge_config.sql
@@ -126,7 +125,6 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/runs/run_bytes.sql
 \ir functions/inline/runs/stored_run_bytes.sql
 \ir functions/inline/runs/stronger_cancel.sql
-
 \ir functions/inline/checkpoints/find_checkpoint.sql
 \ir functions/inline/checkpoints/find_children.sql
 \ir functions/inline/checkpoints/find_earlier.sql
@@ -136,14 +134,12 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/checkpoints/render_checkpoint.sql
 \ir functions/inline/checkpoints/render_checkpoint_metadata.sql
 \ir functions/inline/checkpoints/render_place.sql
-
 \ir functions/inline/snapshots/find_delta_step.sql
 \ir functions/inline/snapshots/find_writes.sql
 \ir functions/inline/snapshots/most_digests.sql
 \ir functions/inline/snapshots/render_reference.sql
 \ir functions/inline/snapshots/render_snapshot.sql
 \ir functions/inline/snapshots/split_digests.sql
-
 \ir functions/inline/leases/choose_start.sql
 \ir functions/inline/leases/compose_checkpoint.sql
 \ir functions/inline/leases/compose_call.sql
@@ -155,13 +151,11 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/leases/find_idle_graphs.sql
 \ir functions/inline/leases/make_leased_run.sql
 \ir functions/inline/leases/start_bytes.sql
-
 \ir functions/inline/threads/expiry_delay.sql
 \ir functions/inline/threads/find_threads.sql
 \ir functions/inline/threads/most_examined_threads.sql
 \ir functions/inline/threads/read_ttl.sql
 \ir functions/inline/threads/render_thread.sql
-
 \ir functions/inline/assistants/find_serving_workers.sql
 \ir functions/inline/assistants/matches_assistant.sql
 \ir functions/inline/assistants/render_assistant.sql
@@ -169,19 +163,15 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/assistants/render_schemas.sql
 \ir functions/inline/assistants/settings_bytes.sql
 \ir functions/inline/runs/check_run_metadata.sql
-
 \ir functions/inline/events/compose_event.sql
 \ir functions/inline/events/make_event.sql
 \ir functions/inline/events/page_bytes.sql
-
 \ir functions/inline/store/is_live_item.sql
 \ir functions/inline/store/namespace_end.sql
 \ir functions/inline/store/render_item.sql
-
 \ir functions/inline/webhooks/next_receiver.sql
 \ir functions/inline/webhooks/next_webhook_deployment.sql
 \ir functions/inline/webhooks/webhook_delay.sql
-
 \ir functions/internal/base/compose_record.sql
 \ir functions/internal/base/pick_members.sql
 \ir functions/internal/base/read_words.sql
@@ -331,6 +321,12 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/copies/finish_copy.sql
 
 \ir functions/internal/deletion/attach_children.sql
+\ir functions/internal/deletion/begin_account_deletion.sql
+\ir functions/internal/deletion/delete_account_piece.sql
+\ir functions/internal/deletion/delete_account_queue.sql
+\ir functions/internal/deletion/delete_account_records.sql
+\ir functions/internal/deletion/delete_account_rows.sql
+\ir functions/internal/deletion/delete_account_threads.sql
 \ir functions/internal/deletion/delete_events.sql
 \ir functions/internal/deletion/delete_items.sql
 \ir functions/internal/deletion/delete_records.sql
@@ -356,11 +352,13 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 
 \ir functions/api/accounts/begin_export.sql
 \ir functions/api/accounts/create_account_key.sql
+\ir functions/api/accounts/delete_own_account.sql
 \ir functions/api/accounts/describe_api_key.sql
 \ir functions/api/accounts/export_account.sql
 \ir functions/api/accounts/find_api_key.sql
 \ir functions/api/accounts/get_account.sql
 \ir functions/api/accounts/get_addresses.sql
+\ir functions/api/accounts/get_deletion.sql
 \ir functions/api/accounts/get_usage.sql
 \ir functions/api/accounts/list_account_keys.sql
 \ir functions/api/accounts/list_audit_log.sql
@@ -454,6 +452,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 
 \ir functions/worker/deletion/expire_threads.sql
 \ir functions/worker/deletion/maintain_partitions.sql
+\ir functions/worker/deletion/sweep_accounts.sql
 \ir functions/worker/deletion/sweep_api_keys.sql
 \ir functions/worker/deletion/sweep_audit_log.sql
 \ir functions/worker/deletion/sweep_calls.sql
@@ -466,9 +465,11 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/operator/accounts/create_account.sql
 \ir functions/operator/accounts/create_api_key.sql
 \ir functions/operator/accounts/create_invitation.sql
+\ir functions/operator/accounts/delete_account.sql
 \ir functions/operator/accounts/get_region.sql
 \ir functions/operator/accounts/list_accounts.sql
 \ir functions/operator/accounts/list_api_keys.sql
+\ir functions/operator/accounts/list_deletions.sql
 \ir functions/operator/accounts/revoke_api_key.sql
 \ir functions/operator/accounts/rotate_api_key.sql
 

@@ -34,6 +34,8 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     config->pool_size = -1;
     config->retention = -1;
     config->audit_retention = -1;
+    config->log_retention = -1;
+    config->backup_retention = -1;
     config->pool_wait = -1;
     config->query_timeout = -1;
     config->connect_timeout = -1;
@@ -237,6 +239,16 @@ int agent_config_retention_days(const agent_server_config_t *config)
 int agent_config_audit_days(const agent_server_config_t *config)
 {
     return get_days(config->audit_retention, 400);
+}
+
+int agent_config_log_days(const agent_server_config_t *config)
+{
+    return get_days(config->log_retention, -1);
+}
+
+int agent_config_backup_days(const agent_server_config_t *config)
+{
+    return get_days(config->backup_retention, -1);
 }
 
 static apr_interval_time_t get_time(apr_interval_time_t value,

@@ -30,8 +30,9 @@ typedef struct agent_server_config_t {
     int waiters_per_address;
     int parking;
     int pool_size;
-    apr_interval_time_t retention;       /* whole days */
-    apr_interval_time_t audit_retention; /* whole days */
+    apr_interval_time_t retention;                       /* whole days */
+    apr_interval_time_t audit_retention;                 /* whole days */
+    apr_interval_time_t log_retention, backup_retention; /* whole days */
     apr_interval_time_t pool_wait;
     apr_interval_time_t query_timeout;
     apr_interval_time_t connect_timeout;
@@ -112,6 +113,9 @@ bool agent_config_parking(const agent_server_config_t *config);
 int agent_config_pool_size(const agent_server_config_t *config, int dbd_max);
 int agent_config_retention_days(const agent_server_config_t *config);
 int agent_config_audit_days(const agent_server_config_t *config);
+/* -1: not known. */
+int agent_config_log_days(const agent_server_config_t *config);
+int agent_config_backup_days(const agent_server_config_t *config);
 apr_interval_time_t agent_config_pool_wait(const agent_server_config_t *);
 apr_interval_time_t agent_config_query_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_connect_timeout(const agent_server_config_t *);

@@ -252,6 +252,10 @@ static const duration_t webhook_timeout = DURATION(webhook_timeout, 1, 300, "s",
 static const duration_t retention = DURATION(retention, 1, 3650, "d", true);
 static const duration_t audit_retention = DURATION(audit_retention, 30, 3650,
                                                    "d", true);
+static const duration_t log_retention = DURATION(log_retention, 0, 3650, "d",
+                                                 true);
+static const duration_t backup_retention = DURATION(backup_retention, 0, 3650,
+                                                    "d", true);
 
 static const size_t database = offsetof(agent_server_config_t, database);
 static const size_t parking = offsetof(agent_server_config_t, parking);
@@ -372,6 +376,14 @@ const command_rec agent_directives[] = {
                   RSRC_CONF,
                   "time to keep the audit log of accounts, in days without a "
                   "unit (default: 400)"),
+    AP_INIT_TAKE1("AgentBackupRetention", set_duration, DATA(backup_retention),
+                  RSRC_CONF,
+                  "time that backups are kept, for deletions of accounts, in "
+                  "days without a unit (default: not known)"),
+    AP_INIT_TAKE1("AgentLogRetention", set_duration, DATA(log_retention),
+                  RSRC_CONF,
+                  "time that logs are kept, for deletions of accounts, in days "
+                  "without a unit (default: not known)"),
     AP_INIT_TAKE1(
         "AgentEventRetention", set_duration, DATA(retention), RSRC_CONF,
         "time to keep the events of runs, in days without a unit (default: 2)"),

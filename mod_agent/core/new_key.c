@@ -11,6 +11,7 @@
 #include "raw.h"
 
 #define INVITATION "inv1_"
+#define DELETION   "del1_"
 
 static bool print_digest(char out[AGENT_DIGEST_SIZE], const char *text,
                          size_t length)
@@ -77,8 +78,9 @@ const char *agent_new_key_show(const agent_new_key_t *key, const char *record,
     return shown;
 }
 
-bool agent_invitation_make(char text[AGENT_INVITATION_SIZE],
-                           char digest[AGENT_DIGEST_SIZE])
+/* prefix: as long as INVITATION. */
+static bool make_text(char text[AGENT_INVITATION_SIZE],
+                      char digest[AGENT_DIGEST_SIZE], const char *prefix)
 {
     char key_text[AGENT_API_KEY_SIZE];
     agent_new_key_t key;
@@ -86,14 +88,26 @@ bool agent_invitation_make(char text[AGENT_INVITATION_SIZE],
     bool is_made = draw(&key, &parsed, key_text);
 
     if (is_made) {
-        memcpy(text, INVITATION, strlen(INVITATION));
-        memcpy(text + strlen(INVITATION), parsed.secret,
+        memcpy(text, prefix, strlen(prefix));
+        memcpy(text + strlen(prefix), parsed.secret,
                AGENT_API_KEY_SECRET_CHARS);
         text[AGENT_INVITATION_SIZE - 1] = '\0';
     }
     OPENSSL_cleanse(key_text, sizeof(key_text));
     OPENSSL_cleanse(&key, sizeof(key));
     return is_made && agent_invitation_digest(digest, text);
+}
+
+bool agent_invitation_make(char text[AGENT_INVITATION_SIZE],
+                           char digest[AGENT_DIGEST_SIZE])
+{
+    return make_text(text, digest, INVITATION);
+}
+
+bool agent_deletion_token_make(char text[AGENT_INVITATION_SIZE],
+                               char digest[AGENT_DIGEST_SIZE])
+{
+    return make_text(text, digest, DELETION);
 }
 
 bool agent_invitation_digest(char digest[AGENT_DIGEST_SIZE], const char *text)

@@ -39,7 +39,12 @@ const char *agent_new_key_show(const agent_new_key_t *key, const char *record,
 bool agent_invitation_make(char text[AGENT_INVITATION_SIZE],
                            char digest[AGENT_DIGEST_SIZE]);
 
-/* Writes the digest of any text that may be an invitation. False: there is no
+/* The same for the text that reads the deletion of an account, `del1_` and as
+ * many bits. */
+bool agent_deletion_token_make(char text[AGENT_INVITATION_SIZE],
+                               char digest[AGENT_DIGEST_SIZE]);
+
+/* Writes the digest of any text that may be one of these. False: there is no
  * SHA-256. */
 bool agent_invitation_digest(char digest[AGENT_DIGEST_SIZE], const char *text);
 

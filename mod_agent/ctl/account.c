@@ -2,6 +2,8 @@
 /* `agentctl account`; see account.h. */
 #include "account.h"
 
+#include <string.h>
+
 #include <apr_strings.h>
 
 #include "../core/uuid.h"
@@ -11,6 +13,13 @@
 
 const ctl_option_t ctl_account_options[] = {CTL_DATABASE_OPTIONS,
                                             {NULL, NULL, 0, NULL}};
+
+const ctl_option_t ctl_account_delete_options[] = {
+    {"confirm", "ACCOUNT", CTL_CONFIRM, "the same id once more"},
+    {"log-days", "DAYS", CTL_LOG_DAYS, "for how long logs are kept"},
+    {"backup-days", "DAYS", CTL_BACKUP_DAYS, "for how long backups are kept"},
+    CTL_DATABASE_OPTIONS,
+    {NULL, NULL, 0, NULL}};
 
 int ctl_account_read_id(char *out, const char *text)
 {
@@ -85,4 +94,99 @@ int ctl_account_close(const ctl_arguments_t *arguments)
     }
     return status == CTL_DONE ? ctl_record_result(arguments, body, NULL)
                               : status;
+}
+
+/* ---- deletions ---- */
+
+static int check_days(const char *text, const char *option)
+{
+    size_t length = text != NULL ? strlen(text) : 1;
+
+    if (length >= 1 && length <= 5
+        && (text == NULL || strspn(text, "0123456789") == length)) {
+        return CTL_DONE;
+    }
+    ctl_error("%s: expected a number of days, got %s", option, text);
+    return CTL_USAGE;
+}
+
+/* The id is asked for twice: nothing brings an account back. */
+static int read_deletion(char *id, const ctl_arguments_t *arguments)
+{
+    char confirmed[AGENT_UUID_SIZE];
+    const char *text = arguments->text[CTL_CONFIRM];
+    int status = ctl_account_read_id(id, arguments->operand);
+
+    if (status == CTL_DONE
+        && (text == NULL || !agent_uuid_parse(confirmed, text)
+            || strcmp(confirmed, id) != 0)) {
+        ctl_error("expected the same id once more (--confirm %s)", id);
+        return CTL_USAGE;
+    }
+    if (status == CTL_DONE) {
+        status = check_days(arguments->text[CTL_LOG_DAYS], "--log-days");
+    }
+    return status == CTL_DONE
+        ? check_days(arguments->text[CTL_BACKUP_DAYS], "--backup-days")
+        : status;
+}
+
+/* Repeatable: a second deletion is the first one. */
+static const agent_statement_t delete_account = {
+    .name = "agent_delete_account",
+    .params = 4,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.delete_account($1, $2, $3, $4)"};
+
+int ctl_account_delete(const ctl_arguments_t *arguments)
+{
+    char id[AGENT_UUID_SIZE];
+    char deletion_id[AGENT_UUID_SIZE];
+    const char *params[] = {id, deletion_id, arguments->text[CTL_LOG_DAYS],
+                            arguments->text[CTL_BACKUP_DAYS]};
+    const char *body;
+    json_object *record;
+    int status = read_deletion(id, arguments);
+
+    agent_uuid_v7(deletion_id);
+    if (status == CTL_DONE) {
+        status = ctl_database_call(&body, arguments, &delete_account, params);
+    }
+    if (status != CTL_DONE) {
+        return status;
+    }
+    /* That of an earlier one, when there is one. */
+    record = ctl_record_parse(body, arguments->pool);
+    return record != NULL ? ctl_record_result(
+               arguments, body,
+               ctl_record_text(record, "deletion_id", arguments->pool))
+                          : CTL_FAILED;
+}
+
+static const agent_statement_t list_deletions = {
+    .name = "agent_list_deletions",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.list_deletions($1, $2)"};
+
+static int read_deletions(const char **body, const ctl_arguments_t *arguments,
+                          const char *after)
+{
+    const char *params[] = {after, APR_STRINGIFY(CTL_PAGE)};
+
+    return ctl_database_call(body, arguments, &list_deletions, params);
+}
+
+int ctl_account_deletions(const ctl_arguments_t *arguments)
+{
+    static const ctl_column_t columns[] = {
+        {"DELETION", 36, ctl_record_text, "deletion_id"},
+        {"ACCOUNT", 36, ctl_record_text, "account_id"},
+        {"STATUS", 8, ctl_record_text, "status"},
+        {"REQUESTED", 20, ctl_record_time, "requested_at"},
+        {"FINISHED", 20, ctl_record_time, "finished_at"},
+        {"BACKUPS EXPIRE", 20, ctl_record_time, "backups_expire_at"},
+        {NULL, 0, NULL, NULL}};
+
+    return ctl_record_list(arguments, columns, "deletion_id", read_deletions);
 }

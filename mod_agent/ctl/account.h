@@ -6,11 +6,14 @@
 #include "option.h"
 
 extern const ctl_option_t ctl_account_options[];
+extern const ctl_option_t ctl_account_delete_options[];
 
 /* All return an exit status. */
 int ctl_account_create(const ctl_arguments_t *arguments);
 int ctl_account_list(const ctl_arguments_t *arguments);
 int ctl_account_close(const ctl_arguments_t *arguments);
+int ctl_account_delete(const ctl_arguments_t *arguments);
+int ctl_account_deletions(const ctl_arguments_t *arguments);
 
 /* Writes an account's id in its one notation. CTL_USAGE, after printing why: it
  * is not one, or NULL. */

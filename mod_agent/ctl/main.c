@@ -32,6 +32,16 @@ static const ctl_command_t commands[] = {
      "Closes the account with that id: its keys are not valid from then on. "
      "Its\ndata stays.",
      ctl_account_options, ctl_account_close},
+    {"account delete", "ACCOUNT",
+     "Closes the account with that id and deletes everything of it but its id "
+     "and\nwho did what, and prints the id of the deletion. Supervisors delete "
+     "it in\npieces; an hour later they end the deletion.",
+     ctl_account_delete_options, ctl_account_delete},
+    {"account deletions", NULL,
+     "Lists the deletions of accounts, also those that have ended. With --json "
+     "also\nthe number of deleted rows of each table, and the dates when logs "
+     "and backups\nexpire.",
+     ctl_account_options, ctl_account_deletions},
     {"key create", NULL,
      "Creates an API key, and prints it. The database has only a digest of "
      "it:\nit is not shown again.",

@@ -12,10 +12,13 @@
 /* Where the text of an option with a value is kept. */
 typedef enum ctl_text_t {
     CTL_ACCOUNT,
+    CTL_BACKUP_DAYS,
+    CTL_CONFIRM,
     CTL_DATABASE,
     CTL_DEPLOYMENT,
     CTL_EXPIRES,
     CTL_KIND,
+    CTL_LOG_DAYS,
     CTL_NAME,
     CTL_NODE,
     CTL_OVERLAP,

@@ -127,6 +127,46 @@ int agent_handle_account_update(agent_call_t *call)
     return agent_response_json(call, HTTP_OK, body);
 }
 
+int agent_handle_account_delete(agent_call_t *call)
+{
+    agent_account_deletion_t deletion = {
+        .key_id = call->identity->key_id,
+        .log_days = agent_config_log_days(call->child->config),
+        .backup_days = agent_config_backup_days(call->child->config)};
+    agent_raw_t request;
+    const char *body;
+
+    if (agent_request_small_body(&request, call) != APR_SUCCESS
+        || agent_schema_account(&call->fields, AGENT_ACCOUNT_DELETE, request,
+                                &call->err, call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    deletion.request = request.text;
+    if (agent_account_delete(&body, call->db, &deletion, &call->err, call->pool)
+        != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_json(call, HTTP_ACCEPTED, body);
+}
+
+/* No key of the account is valid any longer. */
+int agent_handle_deletion_get(agent_call_t *call)
+{
+    const char *token = NULL;
+    const char *body;
+
+    if (agent_request_identifier(&token, call, "x-deletion-token", 128)
+            != APR_SUCCESS
+        || agent_account_get_deletion(&body, call->db,
+                                      token != NULL ? token : "", &call->err,
+                                      call->pool)
+            != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    return agent_response_json(call, HTTP_OK, body);
+}
+
 /* HEAD sends no rows: nothing is recorded. */
 int agent_handle_account_export(agent_call_t *call)
 {

@@ -64,6 +64,8 @@ int agent_handle_namespace_list(agent_call_t *call);
 int agent_handle_sign_up(agent_call_t *call);
 int agent_handle_account_get(agent_call_t *call);
 int agent_handle_account_update(agent_call_t *call);
+int agent_handle_account_delete(agent_call_t *call);
+int agent_handle_deletion_get(agent_call_t *call);
 int agent_handle_account_export(agent_call_t *call);
 int agent_handle_usage_get(agent_call_t *call);
 int agent_handle_audit_list(agent_call_t *call);

@@ -109,6 +109,8 @@ static const agent_route_t platform_routes[] = {
     OPEN("POST", "/v1/accounts", agent_handle_sign_up),
     ACCOUNT("GET", "/v1/account", agent_handle_account_get, READ),
     ACCOUNT("PATCH", "/v1/account", agent_handle_account_update, ADMIN),
+    ACCOUNT("DELETE", "/v1/account", agent_handle_account_delete, ADMIN),
+    OPEN("GET", "/v1/account/deletion", agent_handle_deletion_get),
     ACCOUNT("GET", "/v1/account/export", agent_handle_account_export, ADMIN),
     ACCOUNT("GET", "/v1/account/keys", agent_handle_key_list, ADMIN),
     ACCOUNT("POST", "/v1/account/keys", agent_handle_key_create, ADMIN),

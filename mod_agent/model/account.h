@@ -26,6 +26,28 @@ apr_status_t agent_account_update(const char **body, agent_db_pool_t *db,
                                   const char *key_id, const char *request,
                                   agent_error_t **err, apr_pool_t *pool);
 
+/* The request to delete the account of its key. */
+typedef struct agent_account_deletion_t {
+    const char *key_id;
+    const char *request;
+    /* For how long logs and backups are kept; -1: not known. */
+    int log_days;
+    int backup_days;
+} agent_account_deletion_t;
+
+/* Closes it and begins its deletion. *body: the record, in pool, with the text
+ * that reads it later, which is shown once. Errors: ACCOUNT_BUILT_IN, INVALID.
+ */
+apr_status_t agent_account_delete(const char **body, agent_db_pool_t *db,
+                                  const agent_account_deletion_t *deletion,
+                                  agent_error_t **err, apr_pool_t *pool);
+
+/* *body: the record of a deletion. token: the text that reads it. Error:
+ * DELETION_NOT_FOUND. */
+apr_status_t agent_account_get_deletion(const char **body, agent_db_pool_t *db,
+                                        const char *token, agent_error_t **err,
+                                        apr_pool_t *pool);
+
 /*
  * Creates an account with its first key. request: the body without its
  * invitation. invitation: the digest of that; NULL: none is needed. *body: the

@@ -95,11 +95,13 @@ typedef enum agent_store_body_t {
 apr_status_t agent_schema_store(agent_store_body_t kind, agent_raw_t body,
                                 agent_error_t **err, apr_pool_t *pool);
 
-/* The bodies of POST /v1/accounts, PATCH /v1/account, POST /v1/account/keys and
- * /v1/account/keys/{key_id}/rotate. The fields of the first are used. */
+/* The bodies of POST /v1/accounts, PATCH and DELETE /v1/account, POST
+ * /v1/account/keys and /v1/account/keys/{key_id}/rotate. The fields of the
+ * first are used. */
 typedef enum agent_account_body_t {
     AGENT_ACCOUNT_SIGN_UP,
     AGENT_ACCOUNT_UPDATE,
+    AGENT_ACCOUNT_DELETE,
     AGENT_ACCOUNT_KEY,
     AGENT_ACCOUNT_ROTATION
 } agent_account_body_t;

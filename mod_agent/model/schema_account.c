@@ -35,6 +35,13 @@ static const agent_check_t update_members[] = {
     {.key = "closed", .check = agent_check_flag},
     {.key = NULL}};
 
+static const agent_check_t delete_members[] = {{.key = "confirm",
+                                                .required = true,
+                                                .check = agent_check_text,
+                                                .low = 1,
+                                                .high = 36},
+                                               {.key = NULL}};
+
 static const agent_check_t key_members[] = {
     {.key = "name",
      .required = true,
@@ -59,7 +66,8 @@ static const agent_check_t rotation_members[] = {{.key = "overlap_sec",
 
 /* In the order of agent_account_body_t. */
 static const agent_check_t *const bodies[] = {sign_up_members, update_members,
-                                              key_members, rotation_members};
+                                              delete_members, key_members,
+                                              rotation_members};
 
 apr_status_t agent_schema_account(const agent_fields_t **fields,
                                   agent_account_body_t kind, agent_raw_t body,

@@ -139,6 +139,7 @@ static void init_rest(agent_supervisor_t *sv)
     sv->copies = (agent_sweep_t){.worker = &sv->worker};
     sv->calls = (agent_sweep_t){.worker = &sv->worker};
     sv->store = (agent_sweep_t){.worker = &sv->worker};
+    sv->accounts = (agent_sweep_t){.worker = &sv->worker};
     sv->api_keys = (agent_sweep_t){.worker = &sv->worker};
     sv->audit_log = (agent_sweep_t){.worker = &sv->worker};
     sv->limits = (agent_sweep_t){.worker = &sv->worker};
@@ -185,6 +186,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_copy_operation, &sv->copies);
     agent_database_add(bulk, &agent_call_operation, &sv->calls);
     agent_database_add(bulk, &agent_store_operation, &sv->store);
+    agent_database_add(bulk, &agent_account_operation, &sv->accounts);
     agent_database_add(bulk, &agent_api_key_operation, &sv->api_keys);
     agent_database_add(bulk, &agent_audit_operation, &sv->audit_log);
     agent_database_add(bulk, &agent_limit_operation, &sv->limits);

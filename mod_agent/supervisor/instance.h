@@ -67,6 +67,7 @@ typedef struct agent_supervisor_t {
     agent_sweep_t copies;
     agent_sweep_t calls;
     agent_sweep_t store;
+    agent_sweep_t accounts;
     agent_sweep_t api_keys;
     agent_sweep_t audit_log;
     agent_sweep_t limits;

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Purpose:  undo 0001.
 -- Affects:  agent.store_items, agent.assistant_versions, agent.assistants, agent.graphs, agent.invitations,
---           agent.audit_log, agent.api_keys, agent.deployments, agent.account_counts, agent.account_limits,
---           agent.accounts, agent.region, agent.schema_version.
+--           agent.account_deletions, agent.audit_log, agent.api_keys, agent.deployments, agent.account_counts,
+--           agent.account_limits, agent.accounts, agent.region, agent.schema_version.
 -- Locks:    ACCESS EXCLUSIVE on these tables.
 -- Breaking: yes, all accounts, their API keys, deployments, assistants and store items are lost.
 set local lock_timeout = '2s';
@@ -12,6 +12,7 @@ drop table agent.assistant_versions;
 drop table agent.assistants;
 drop table agent.graphs;
 drop table agent.invitations;
+drop table agent.account_deletions;
 drop table agent.audit_log;
 drop table agent.api_keys;
 drop table agent.deployments;

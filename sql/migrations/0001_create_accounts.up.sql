@@ -227,6 +227,51 @@ comment on index agent.audit_log_export_key is 'An export is recorded once, thou
 create index audit_log_at_idx on agent.audit_log (at);
 comment on index agent.audit_log_at_idx is 'Rows to delete, the first one first.';
 
+create table agent.account_deletions (
+    deletion_id    uuid         not null,
+    account_id     uuid         not null,
+    digest         bytea,
+    actor          text         not null,
+    requested_at   timestamptz  not null,
+    log_days       integer,
+    backup_days    integer,
+    deployment_id  uuid,
+    step           integer      not null,
+    last_audit_id  bigint       not null,
+    deleted_rows   jsonb        not null,
+    pass_at        timestamptz  not null,
+    due_at         timestamptz  not null,
+    finished_at    timestamptz,
+    constraint account_deletions_pkey primary key (deletion_id),
+    constraint account_deletions_account_key unique (account_id),
+    constraint account_deletions_digest_key unique (digest),
+    constraint account_deletions_account_fkey foreign key (account_id) references agent.accounts,
+    constraint account_deletions_digest_check check (octet_length(digest) = 32),
+    constraint account_deletions_log_days_check check (log_days between 0 and 36500),
+    constraint account_deletions_backup_days_check check (backup_days between 0 and 36500)
+);
+comment on table agent.account_deletions is
+    'Deletions of accounts, also those that have ended: what was deleted, as its proof. The account keeps its row, '
+    'without its name, and its audit log, without details.';
+comment on column agent.account_deletions.deletion_id is 'Identifier.';
+comment on column agent.account_deletions.account_id is 'The account.';
+comment on column agent.account_deletions.digest is
+    'SHA-256 of the text with which its customer reads this record; null when an operator deleted it.';
+comment on column agent.account_deletions.actor is 'Who deleted it, as an actor of agent.audit_log.';
+comment on column agent.account_deletions.requested_at is 'When the account was closed.';
+comment on column agent.account_deletions.log_days is 'For how long logs are kept; null: not known.';
+comment on column agent.account_deletions.backup_days is 'For how long backups are kept; null: not known.';
+comment on column agent.account_deletions.deployment_id is 'The deployment of which rows are deleted now.';
+comment on column agent.account_deletions.step is 'How far it is: agent.delete_account_piece.';
+comment on column agent.account_deletions.last_audit_id is 'The row of the audit log up to which details are empty.';
+comment on column agent.account_deletions.deleted_rows is 'Numbers of deleted rows by table.';
+comment on column agent.account_deletions.pass_at is 'When the present pass over all tables began.';
+comment on column agent.account_deletions.due_at is 'When the next piece is due.';
+comment on column agent.account_deletions.finished_at is 'When nothing of the account was left; null: not yet.';
+
+create index account_deletions_due_idx on agent.account_deletions (due_at) where finished_at is null;
+comment on index agent.account_deletions_due_idx is 'Deletions to continue, the one that has waited longest first.';
+
 create table agent.invitations (
     digest         bytea        not null,
     invitation_id  uuid         not null,

@@ -106,5 +106,7 @@ create index webhook_outbox_held on agent.webhook_outbox (worker_id) where worke
 comment on index agent.webhook_outbox_held is 'Finds the deliveries of a worker.';
 create index webhook_outbox_dead on agent.webhook_outbox (dead_at) where dead_at is not null;
 comment on index agent.webhook_outbox_dead is 'Scanned by sweep_webhooks.';
+create index webhook_outbox_dead_deployment on agent.webhook_outbox (deployment_id, dead_at) where dead_at is not null;
+comment on index agent.webhook_outbox_dead_deployment is 'Scanned by the deletion of an account.';
 
 insert into agent.schema_version (version, name) values (4, 'create_workers');

@@ -124,7 +124,7 @@ my @good = (
         'AgentDBPoolWait 0', 'AgentDBQueryTimeout 100',
         'AgentDBConnectTimeout 100', 'AgentRunners 2', 'AgentRunnerSlots 1',
         'AgentRunnerMemory 64m',
-        'AgentRunTimeout 1', 'AgentCallTimeout 1', 'AgentDrainTimeout 0', 'AgentEventRetention 1', 'AgentAuditRetention 30',
+        'AgentRunTimeout 1', 'AgentCallTimeout 1', 'AgentDrainTimeout 0', 'AgentEventRetention 1', 'AgentAuditRetention 30', 'AgentLogRetention 0', 'AgentBackupRetention 0',
         'AgentMaxWaiters 1', 'AgentMaxWaitersPerAddress 0', 'AgentParking Off', 'AgentMaxBody 1024', 'AgentPrefix /agents',
         'AgentMultitaskDefault enqueue', 'AgentDatabase "dbname=x"',
         'AgentFeedbackURL "http://127.0.0.1/{run_id}/{key}"', 'AgentThreadTTL 30d', 'AgentStoreTTL 1d', ''),
@@ -307,6 +307,7 @@ my @bad = (
     (map { [ graph('AgentModel demo') . "AgentThreadTTL $_\n", 'AgentThreadTTL',
         'from 1min to 3650d, a number with ms (milliseconds), s, min (minutes), h or d, or without a unit (min), or Off', qq('$_') ] }
         qw(0 59s 5256001 3651d None -1 30m)),
+    [ graph('AgentModel demo') . "AgentAuditRetention 29\n", 'AgentAuditRetention', 'from 30d to 3650d in steps of 1d', q('29') ],
     (map { [ graph('AgentModel demo') . "AgentEventRetention $_\n", 'AgentEventRetention',
         'from 1d to 3650d in steps of 1d', qq('$_') ] } qw(0 23h 36h 3651d 1500min)),
     [ graph('AgentModel demo', 'AgentModelTimeout 61min'), 'AgentModelTimeout',

@@ -63,8 +63,22 @@ refused(1, qr/\Aagentctl: .*\(account_not_found\)\n\z/, 'account close: an unkno
 refused(1, qr/\(account_is_built_in\)\n\z/, 'account close: the built-in account', 'account', 'close', '00000000-0000-0000-0000-00000000000a');
 refused(2, qr/expected the id of an account, got shop/, 'account close: a name', 'account', 'close', 'shop');
 refused(1, qr/\(invalid_value\)\n\z/, 'account create: a name with a control character', 'account', 'create', "a\nb");
+
+# ---- deletions ----
+my $gone = output_of('account', 'create', 'Gone');
+refused(2, qr/once more \(--confirm \Q$gone\E\)/, 'account delete: without the id once more', 'account', 'delete', $gone);
+refused(2, qr/once more/, 'account delete: with another id', 'account', 'delete', $gone, '--confirm', $shop);
+refused(2, qr/--backup-days: expected a number of days, got x/, 'account delete: days', 'account', 'delete', $gone, '--confirm', $gone, '--backup-days', 'x');
+refused(1, qr/\(account_not_found\)/, 'account delete: an unknown account', 'account', 'delete', $NIL, '--confirm', $NIL);
+is sql("select count(*) from agent.account_deletions"), 0, 'account delete: nothing was deleted by those';
+my $deletion = output_of('account', 'delete', $gone, '--confirm', uc $gone, '--log-days', '14', '--backup-days', '35');
+like $deletion, qr/\A[0-9a-f-]{36}\z/, 'account delete: it prints the id of the deletion';
+is output_of('account', 'delete', $gone, '--confirm', $gone), $deletion, 'account delete: a second one is the first one';
+is_deeply [ map { @{$_}{qw(account_id status artifacts backups_expire_at)} } records('account', 'deletions') ], [ $gone, 'deleting', 0, undef ],
+    'account deletions --json: the record';
+like output_of('account', 'deletions'), qr/^\Q$deletion\E  \Q$gone\E  deleting  2\S+  -  +-\s*$/m, 'account deletions: a line';
 sql("insert into agent.accounts select md5(n::text)::uuid, 'many', r.region from agent.region r, generate_series(1, 1500) n");
-is scalar(records('account', 'list')), 1503, 'account list: more than one page';
+is scalar(records('account', 'list')), 1504, 'account list: more than one page';
 sql("delete from agent.accounts where name = 'many'");
 
 # ---- new keys ----
@@ -179,7 +193,7 @@ refused(2, qr/expected the name of a region, got EU/, 'region check: a text that
 # ---- the command line, its manual and its completion ----
 my $help = qx('$program' --help);
 my @commands = $help =~ /^usage: agentctl ([a-z ]+?) \[OPTION/mg;
-is "@commands", 'build account create account list account close key create key list key revoke key rotate region check invite', '--help names the commands';
+is "@commands", 'build account create account list account close account delete account deletions key create key list key revoke key rotate region check invite', '--help names the commands';
 my $page = slurp(root() . '/mod_agent/ctl/agentctl.8');
 for my $command (@commands) {
     my @options = qx('$program' $command --help) =~ /^  --([a-z-]+)/mg;

@@ -192,7 +192,7 @@ is_deeply names("select t.oid::regtype from pg_type t join pg_class c on c.oid =
     where t.typnamespace = 'agent'::regnamespace and c.relkind = 'c' and obj_description(t.oid, 'pg_type') is null"), [],
     'every type has a comment';
 # Tables of the whole database or of accounts.
-my $PLATFORM = q('workers', 'schema_version', 'region', 'accounts', 'account_limits', 'account_counts', 'api_keys', 'audit_log', 'invitations');
+my $PLATFORM = q('workers', 'schema_version', 'region', 'accounts', 'account_limits', 'account_counts', 'account_deletions', 'api_keys', 'audit_log', 'invitations');
 is_deeply names("select c.oid::regclass from pg_class c where c.relnamespace = 'agent'::regnamespace
     and c.relkind in ('r', 'p') and c.relname not in ($PLATFORM)
     and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum = 1 and a.attname = 'deployment_id'
@@ -206,7 +206,7 @@ is_deeply names("select k.conname from pg_constraint k join pg_class c on c.oid 
     and (k.conname !~ ('^' || c.relname || '_') or k.conname ~ '[0-9]\$')"), [],
     'every constraint has an explicit name';
 is_deeply names("select p.oid::regprocedure from pg_proc p where p.pronamespace = 'agent'::regnamespace
-    and p.prosecdef"), ['agent.delete_revoked_keys()', 'agent.maintain_partitions(interval)', 'agent.sweep_audit_log(interval)'],
+    and p.prosecdef"), ['agent.delete_revoked_keys()', 'agent.maintain_partitions(interval)', 'agent.sweep_accounts(uuid)', 'agent.sweep_audit_log(interval)'],
     'few functions are security definer';
 
 $session->close;

@@ -260,6 +260,7 @@ sub life {
     $session->query("set agent.now = '" . $session->value("select now() + interval '59 minutes'") . "'");
     $measure->('sweep_store', sub { $session->value('select agent.sweep_store()') });
     $measure->('sweep_api_keys', sub { $session->value('select agent.sweep_api_keys()') });
+    $measure->('sweep_accounts', sub { $session->value('select agent.sweep_accounts()') });
     $measure->('sweep_audit_log', sub { $session->value("select agent.sweep_audit_log('400 days')") });
     $session->query('reset agent.now');
     return scalar @claims;

@@ -68,7 +68,8 @@ subtest 'a server role can write the records of a library, and read and delete t
 
 subtest 'a server role has its privileges on every table, and no others' => sub {
     # Those that it may not change, or not delete.
-    my %fewer = (accounts => 'ar', region => 'r', schema_version => 'r', api_keys => 'ar', invitations => 'r', deployments => 'ar', usage_events => 'ar', audit_log => 'ar');
+    my %fewer = (accounts => 'ar', region => 'r', schema_version => 'r', api_keys => 'ar', invitations => 'r', deployments => 'ar', usage_events => 'ar', audit_log => 'ar',
+        account_deletions => 'ar');
     my @rows = $db->session->query("select c.relname, (
             select string_agg(case a.privilege_type when 'SELECT' then 'r' when 'INSERT' then 'a' when 'UPDATE' then 'w'
                        when 'DELETE' then 'd' else a.privilege_type end, '' order by a.privilege_type)
@@ -90,7 +91,7 @@ subtest 'the role of operators has its privileges on accounts and API keys, and 
     is_deeply [ map { "@{$_}" } $db->session->query("select c.relname, string_agg(a.privilege_type, ',' order by a.privilege_type)
         from pg_class c, aclexplode(c.relacl) a where c.relnamespace = 'agent'::regnamespace and a.grantee = '$AgentSQL::OPERATOR'::regrole
         group by 1 order by 1") ],
-        [ 'account_limits SELECT', 'accounts INSERT,SELECT', 'api_keys INSERT,SELECT', 'audit_log INSERT,SELECT', 'deployments SELECT',
+        [ 'account_deletions INSERT,SELECT', 'account_limits SELECT', 'accounts INSERT,SELECT', 'api_keys INSERT,SELECT', 'audit_log INSERT,SELECT', 'deployments SELECT',
           'invitations INSERT,SELECT', 'region SELECT', 'schema_version SELECT' ];
     is_deeply [ columns_of($AgentSQL::OPERATOR) ], [ 'accounts.closed_at w', 'api_keys.expires_at w', 'api_keys.revoked_at w' ];
 };
@@ -101,8 +102,8 @@ subtest 'the role of operators calls the functions of operators, and that of a s
         has_function_privilege('$AgentSQL::OPERATOR', p.oid, 'execute') from pg_proc p where p.pronamespace = 'agent'::regnamespace order by 1");
     is_deeply [ map { $_->[0] } grep { $_->[1] eq 'f' } @rows ], \@operator;
     is_deeply [ map { $_->[0] } grep { $_->[2] eq 't' } @rows ],
-        [ sort @operator, qw(add_api_key check_key_limit database_region end_account end_api_key find_limit insert_account insert_api_key lock_key_account
-            now read_api_keys record_audit render_account render_api_key render_limit render_operator render_time replace_api_key schema_version) ],
+        [ sort @operator, qw(add_api_key begin_account_deletion check_key_limit database_region end_account end_api_key find_limit insert_account insert_api_key lock_key_account
+            now read_api_keys record_audit render_account render_api_key render_deletion render_limit render_operator render_time replace_api_key schema_version) ],
         'beside those that they call';
     my $operator = $db->session($AgentSQL::OPERATOR);
     is $operator->value('select agent.schema_version() > 0'), 't';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expire_threads, maintain_partitions, sweep_state, sweep_events,
- * sweep_copies, sweep_calls, sweep_store, sweep_api_keys, sweep_audit_log and
- * set_limits; see expire.h. */
+ * sweep_copies, sweep_calls, sweep_store, sweep_accounts, sweep_api_keys,
+ * sweep_audit_log and set_limits; see expire.h. */
 #include "expire.h"
 
 #include <string.h>
@@ -225,6 +225,20 @@ static apr_status_t send_store(void *part, agent_database_t *database,
 
 const agent_operation_t agent_store_operation = {
     "sweep_store", due_sweep, send_store, receive_sweep, fail_sweep};
+
+static const agent_statement_t sweep_accounts = {
+    .name = "agent_sweep_accounts",
+    .is_repeatable = true,
+    .sql = "select agent.sweep_accounts()"};
+
+static apr_status_t send_accounts(void *part, agent_database_t *database,
+                                  agent_error_t **err)
+{
+    return send_sweep(part, &sweep_accounts, database, err);
+}
+
+const agent_operation_t agent_account_operation = {
+    "sweep_accounts", due_sweep, send_accounts, receive_sweep, fail_sweep};
 
 static const agent_statement_t sweep_api_keys = {
     .name = "agent_sweep_api_keys",

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Deletes what is no longer needed, in short transactions: expired threads,
  * values that no checkpoint uses, events of deleted runs, abandoned copies of
- * threads, old calls, expired items of the store, partitions of old events.
- * Revokes API keys that have expired, and deletes old ones and old rows of the
- * audit log. Stores the limits of accounts, and counts
- * what accounts have. Creates the partitions of the next days.
+ * threads, closed accounts that are to be deleted, old calls, expired items of
+ * the store, partitions of old events. Revokes API keys that have expired, and
+ * deletes old ones and old rows of the audit log. Stores the limits of
+ * accounts, and counts what accounts have. Creates the partitions of the next
+ * days.
  */
 #ifndef AGENT_SUPERVISOR_EXPIRE_H
 #define AGENT_SUPERVISOR_EXPIRE_H
@@ -38,6 +39,7 @@ extern const agent_operation_t agent_event_operation;
 extern const agent_operation_t agent_copy_operation;
 extern const agent_operation_t agent_call_operation;
 extern const agent_operation_t agent_store_operation;
+extern const agent_operation_t agent_account_operation;
 extern const agent_operation_t agent_api_key_operation;
 extern const agent_operation_t agent_audit_operation;
 extern const agent_operation_t agent_limit_operation;

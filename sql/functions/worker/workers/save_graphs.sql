@@ -17,6 +17,14 @@ declare
     v_now   timestamptz := agent.now();
     v_count integer;
 begin
+    -- A supervisor that has not been restarted since the account was closed.
+    if not exists (
+            select from agent.deployments d
+              join agent.accounts a on a.account_id = d.account_id
+             where d.deployment_id = p_deployment_id
+               and a.closed_at is null) then
+        return 0;
+    end if;
     insert into agent.graphs as g (
         deployment_id, graph_id, description, schemas, drawing, error, runtime, factory, has_subgraphs,
         reported_at)

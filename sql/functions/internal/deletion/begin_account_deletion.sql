@@ -1,0 +1,41 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Closes an account, so that no key and no deployment of it is valid any longer, and has agent.sweep_accounts delete
+-- it. p_deletion: its ids, digest, actor, and the days of logs and backups.
+-- Returns: ok with the record of the deletion, that of an earlier one if there is one; account_not_found;
+--          account_is_built_in.
+-- Locks:   the account, then the new row.
+create or replace function agent.begin_account_deletion(
+    p_deletion agent.account_deletions,
+    out code text,
+    out body text
+)
+language plpgsql volatile security invoker
+set search_path = ''
+as $function$
+declare
+    v_row agent.account_deletions := p_deletion;
+begin
+    select e.code, e.body into code, body
+      from agent.end_account(v_row.account_id, v_row.actor) e;
+    if code <> 'ok' then
+        return;
+    end if;
+    v_row.requested_at := agent.now();
+    v_row.pass_at := v_row.requested_at;
+    v_row.due_at := v_row.requested_at;
+    v_row.step := 0;
+    v_row.last_audit_id := 0;
+    v_row.deleted_rows := coalesce(v_row.deleted_rows, '{}');
+    insert into agent.account_deletions
+    select v_row.*
+        on conflict (account_id) do nothing;
+    if found then
+        perform agent.record_audit(v_row.account_id, v_row.actor, 'account.delete', v_row.deletion_id::text);
+    end if;
+    body := (select agent.render_deletion(d)
+               from agent.account_deletions d
+              where d.account_id = v_row.account_id);
+end
+$function$;
+
+comment on function agent.begin_account_deletion(agent.account_deletions) is 'Begins the deletion of an account.';

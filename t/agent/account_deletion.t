@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+# DELETE /v1/account: a customer deletes an account whose runs execute, while another one goes on; the supervisor is killed during this.
+use strict;
+use warnings;
+use AgentTest::ApiKey;
+use AgentTest::Client qw(run_body);
+use AgentTest::Database;
+use AgentTest::Gate;
+use AgentTest::Postgres;
+use AgentTest::Process qw(supervisor_pid);
+use AgentTest::Server;
+use AgentTest::Wait;
+use Test::More;
+
+my $postgres = AgentTest::Postgres->new;
+local $ENV{PGHOST} = $postgres->host;
+my ($shop, $desk) = map { create_account() } 1, 2;
+my $gate = AgentTest::Gate->new;
+my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF" . $gate->graph);
+LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
+AgentRunner "\${BUILD_DIR}/agent-runner"
+AgentBackupRetention 35
+AgentDeployment shop account=$shop
+<Location "/">
+    SetHandler agent
+    AuthType AgentKey
+    AuthzSendForbiddenOnFailure On
+    Require agent-account $shop $desk
+</Location>
+<Location "/desk">
+    AgentPrefix /desk
+    AgentDeployment desk account=$desk
+</Location>
+<Location "/platform">
+    SetHandler agent-platform
+    AgentPrefix /platform
+    AuthType None
+    Require all granted
+</Location>
+CONF
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
+my $key = create_key($shop);
+my $other = create_key($desk);
+
+sub ask {
+    my ($by, $method, $path, $body, %headers) = @_;
+    return $client->request($method, $path, $body, { (defined $by ? ('x-api-key' => $by) : ()), %headers });
+}
+
+sub count_rows { return sql("select count(*) from agent.$_[1] x join agent.deployments d using (deployment_id) where d.account_id = '$_[0]'") }
+
+my $created = ask($key, 'POST', '/threads', {});
+my $thread = $created->{json}{thread_id} // die "$created->{status} $created->{body}";
+is ask($key, 'POST', "/threads/$thread/runs", run_body('use gate {}', assistant_id => 'gated', multitask_strategy => 'enqueue'))->{status}, 200, 'a run' for 1 .. 2;
+for my $item (1 .. 500) {
+    ask($_, 'PUT', ($_ eq $key ? '' : '/desk') . '/store/items', { namespace => ['a'], key => "k$item", value => { x => 1 } }) for $key, $other;
+}
+ask($other, 'POST', '/desk/threads', {});
+$gate->wait_calls(1);
+my %others = map { $_ => count_rows($desk, $_) } qw(threads store_items);
+my $token;
+
+subtest 'account deletion: it needs the id of the account, and a key with the scope admin' => sub {
+    is ask($key, 'DELETE', '/platform/v1/account', { confirm => $desk })->{status}, 422, 'another id';
+    is ask($key, 'DELETE', '/platform/v1/account', {})->{status}, 422, 'no id';
+    is ask(create_key($shop, scopes => ['run']), 'DELETE', '/platform/v1/account', { confirm => $shop })->{status}, 403, 'another scope';
+    is ask($key, 'GET', "/threads/$thread")->{status}, 200, 'nothing was deleted';
+};
+
+subtest 'account deletion: keys and runs end at once, and the record can be read without a key' => sub {
+    my $answer = ask($key, 'DELETE', '/platform/v1/account', { confirm => $shop });
+    is $answer->{status}, 202, 'it is accepted';
+    $token = $answer->{json}{token};
+    like $token, qr/\Adel1_[0-9A-Za-z]{43}\z/, 'the text that reads the record';
+    is count_rows($shop, 'run_queue'), 0, 'no run is left in the queue';
+    ok wait_for('the key to be refused', sub { ask($key, 'GET', "/threads/$thread")->{status} == 401 }), 'the key is not valid any longer';
+    is ask(undef, 'GET', '/platform/v1/account/deletion', undef, 'x-deletion-token' => $token)->{json}{status}, 'deleting', 'the record';
+    is ask(undef, 'GET', '/platform/v1/account/deletion', undef, 'x-deletion-token' => "${token}x")->{status}, 404, 'another text';
+    is ask(undef, 'GET', '/platform/v1/account/deletion')->{status}, 404, 'no text';
+};
+
+subtest 'account deletion: it goes on when its supervisor is killed' => sub {
+    kill 'KILL', supervisor_pid($server->httpd_pid);
+    sql("update agent.account_deletions set requested_at = requested_at - interval '2 hours', pass_at = pass_at - interval '1 hour'");
+    my $record;
+    ok wait_for('the deletion to end', sub {
+        $record = ask(undef, 'GET', '/platform/v1/account/deletion', undef, 'x-deletion-token' => $token)->{json};
+        return $record->{status} eq 'deleted';
+    }), 'another one ends it';
+    is_deeply [ @{ $record->{rows} }{qw(runs threads store_items run_queue)} ], [ 2, 1, 500, 2 ], 'the numbers of rows';
+    ok $record->{backups_expire_at}, 'when backups expire';
+    is $record->{logs_expire_at}, undef, 'logs: not known';
+    is sql("select count(*) from agent.deployments where account_id = '$shop'"), 0, 'no deployment is left';
+};
+
+subtest 'account deletion: nothing of another account has changed' => sub {
+    is count_rows($desk, $_), $others{$_}, $_ for sort keys %others;
+    is ask($other, 'GET', '/desk/store/items?namespace=a&key=k1')->{status}, 200, 'its key opens its deployment';
+};
+
+done_testing;

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+# The deletion of an account: everything of it, in short pieces, counted, and nothing of another one.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new('-v', "app_role=$AgentSQL::APP", '-v', "operator_role=$AgentSQL::OPERATOR");
+my $owner = $db->session;
+my $session = $db->session($AgentSQL::APP);
+my $operator = $db->session($AgentSQL::OPERATOR);
+
+# A deployment with runs that have ended, one that waits, one that a worker executes, items, an assistant and a webhook.
+sub fill {
+    my ($deployment) = @_;
+    my $play = AgentSQL::Play->new($session, deployment => $deployment);
+    my $worker = $play->worker;
+    my $thread = $play->thread(metadata => { a => 'b' });
+    for my $number (1, 2) {
+        $play->run($thread);
+        my ($claim) = $play->claim($worker);
+        my ($digest, $blob) = AgentSQL::Play::blob($claim, '1');
+        my $id = AgentSQL::uuid();
+        $play->save($worker, AgentSQL::Play::event($claim, 0, 'custom', 1), $blob, AgentSQL::Play::put($claim, id => $id, channels => { x => $digest }),
+            AgentSQL::Play::put_writes($claim, id => $id, writes => [ [ 0, 'x', $digest ] ]), AgentSQL::Play::finish($claim));
+    }
+    $play->run($play->thread);
+    $play->claim($worker);
+    $play->run($thread) for 1 .. 3;
+    is +($play->api('put_item', AgentSQL::encode({ namespace => ['a'], key => "k$_", value => { x => 1 } }), undef))[0], 'ok' for 1 .. 30;
+    $owner->query("insert into agent.webhook_outbox (run_id, deployment_id, thread_id, url, body, body_bytes, due_at, created_at, dead_at, last_error)
+        select gen_random_uuid(), '$deployment', gen_random_uuid(), 'http://x/', '{}', 2, now(), now(), dead, 'x' from unnest(array[null, now()]) dead");
+    return;
+}
+
+sub account {
+    my $account = AgentSQL::uuid();
+    my $key = substr($account =~ tr/-//dr, 0, 22);
+    is +($session->call('sign_up', '{"name":"Shop"}', undef, $account, $key, '\x' . 'ab' x 32))[0], 'ok';
+    fill($owner->value("select agent.open_deployment('$_', '$account')")) for 'desk', 'shop';
+    return ($account, $key);
+}
+
+my @TABLES = map { $_->[0] } $owner->query("select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'deployment_id'
+    where c.relnamespace = 'agent'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname not in ('account_deletions', 'api_keys') order by 1");
+
+# The rows of an account by table.
+sub rows {
+    my (@deployments) = @_;
+    my $all = join ', ', map { "'$_'" } @deployments;
+    my %count = map { $_ => $owner->value("select count(*) from agent.$_ where deployment_id in ($all)") } @TABLES;
+    return { map { $_ => $count{$_} } grep { $count{$_} } keys %count };
+}
+
+sub deployments { return map { $_->[0] } $owner->query("select deployment_id from agent.deployments where account_id = '$_[0]'") }
+
+sub deletion { return AgentSQL::decode($owner->value("select agent.render_deletion(d) from agent.account_deletions d where account_id = '$_[0]'")) }
+
+my $DIGEST = '\x' . 'cd' x 32;
+my ($account, $key) = account();
+my ($other) = account();
+my @deployments = deployments($account);
+my @others = deployments($other);
+my $before = rows(@deployments);
+my $untouched = rows(@others);
+my $id = AgentSQL::uuid();
+
+sub request { return $session->call('delete_own_account', $_[0], AgentSQL::encode({ confirm => $_[1] }), $_[2] // $id, $DIGEST, 14, 35) }
+
+subtest 'every table with data of a deployment is deleted' => sub {
+    my %deleted = map { $_->[0] => 1 } $owner->query('select distinct name from agent.list_deleted_tables()');
+    is join(' ', grep { !$deleted{$_} && !/\A(?:deployments|runs|run_queue|threads)\z/ } @TABLES), '';
+    cmp_ok scalar keys %{$before}, '>', 12, 'most of them have rows';
+};
+
+subtest 'a deletion needs the id of the account, and a key that manages it' => sub {
+    is +(request($key, $other))[0], 'invalid_value';
+    is +(request($key, undef))[0], 'invalid_value';
+    is +(request('x' x 22, $account))[0], 'unknown_key';
+    is $owner->value("select closed_at from agent.accounts where account_id = '$account'"), undef;
+    is +($operator->call('delete_account', '00000000-0000-0000-0000-00000000000a', AgentSQL::uuid(), undef, undef))[0], 'account_is_built_in';
+    is +($operator->call('delete_account', AgentSQL::uuid(), AgentSQL::uuid(), undef, undef))[0], 'account_not_found';
+};
+
+subtest 'it closes the account at once' => sub {
+    my ($code, $body) = request($key, $account);
+    my $record = AgentSQL::decode($body);
+    is_deeply [ $code, @{$record}{qw(account_id status finished_at backups_expire_at requested_by)} ], [ 'ok', $account, 'deleting', undef, undef, "key $key" ];
+    is +($session->call('find_api_key', $key))[0], 'unknown_key';
+    is $owner->value("select agent.open_deployment('shop', '$account')"), undef;
+    is_deeply [ request($key, $account) ], [ 'ok', $body ], 'a request whose result was lost may be repeated';
+    is +(request($key, $account, AgentSQL::uuid()))[0], 'unknown_key', 'another one is of a key that is not valid';
+    is_deeply +(map { AgentSQL::decode($_)->{deletion_id} } ($session->call('get_deletion', $DIGEST))[1]), $id, 'its record can be read without a key';
+    is +($session->call('get_deletion', '\x' . 'ce' x 32))[0], 'deletion_not_found';
+};
+
+subtest 'it ends runs that wait and runs that workers execute' => sub {
+    is $owner->value("select count(*) from agent.run_queue where deployment_id in ('$deployments[0]', '$deployments[1]')"), 0;
+    is $session->value("select agent.save_graphs('$deployments[0]', '[]')"), 0, 'graphs are not stored again';
+};
+
+subtest 'pieces are short, and any session goes on' => sub {
+    $owner->query("insert into agent.usage_events (deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, created_at, finished_at)
+        select '$deployments[0]', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'agent', 'success', 1, 1, now(), now() from generate_series(1, 40000)");
+    $before->{usage_events} += 40000;
+    my $pieces = 0;
+    for (1 .. 1000) {
+        # Each in a session of its own: what was done is in the table only.
+        my $next = $db->session($AgentSQL::APP);
+        my $done = $next->value('select agent.sweep_accounts()');
+        $next->close;
+        last if !$done;
+        $pieces++;
+    }
+    cmp_ok $pieces, '>', 2;
+    is_deeply rows(@deployments), { deployments => 2 }, 'all but the deployments';
+    is deletion($account)->{status}, 'deleting';
+};
+
+subtest 'an hour later, the rows that were written during this are deleted, and the deletion ends' => sub {
+    $owner->query("insert into agent.threads (deployment_id, thread_id, created_at, updated_at) values ('$deployments[1]', gen_random_uuid(), now(), now())");
+    $_->query("set agent.now = '" . $owner->value("select clock_timestamp() + interval '59 minutes'") . q(')) for $session;
+    is $session->value('select agent.sweep_accounts()'), 0;
+    $session->query("set agent.now = '" . $owner->value("select clock_timestamp() + interval '61 minutes'") . q('));
+    1 while $session->value('select agent.sweep_accounts()');
+    is_deeply rows(@deployments), {};
+    my $record = deletion($account);
+    is $record->{status}, 'deleted';
+    my %expected = (%{$before}, threads => $before->{threads} + 1, api_keys => 1);
+    my %deleted = %{ $record->{rows} };
+    delete @deleted{ grep { !$deleted{$_} } keys %deleted };
+    is_deeply \%deleted, \%expected, 'the numbers are those of the rows';
+    is $record->{artifacts}, 0;
+    is $owner->value("select ('$record->{backups_expire_at}'::timestamptz - '$record->{finished_at}'::timestamptz)::text"), '35 days';
+    is $owner->value("select ('$record->{logs_expire_at}'::timestamptz - '$record->{finished_at}'::timestamptz)::text"), '14 days';
+};
+
+subtest 'what is kept has no name' => sub {
+    is_deeply [ $owner->query("select name, closed_at is not null from agent.accounts where account_id = '$account'") ], [ [ 'deleted', 't' ] ];
+    is $owner->value("select count(*) from agent.audit_log where account_id = '$account' and detail::text <> '{}'"), 0;
+    is_deeply [ map { $_->[0] } $owner->query("select action from agent.audit_log where account_id = '$account' order by audit_id") ],
+        [ 'account.create', 'key.create', 'account.close', 'account.delete', 'account.deleted' ];
+    is $owner->value("select count(*) from agent.api_keys where account_id = '$account'"), 0;
+};
+
+subtest 'nothing of another account has changed' => sub {
+    is_deeply rows(@others), $untouched;
+    is $owner->value("select name from agent.accounts where account_id = '$other'"), 'Shop';
+    is $owner->value("select count(*) from agent.audit_log where account_id = '$other' and detail::text <> '{}'"), 2;
+    is $owner->value("select count(*) from agent.api_keys where account_id = '$other'"), 1;
+};
+
+subtest 'operators delete accounts and list the deletions' => sub {
+    my ($code, $body) = $operator->call('delete_account', $other, AgentSQL::uuid(), undef, undef);
+    is $code, 'ok';
+    is_deeply [ ($operator->call('delete_account', $other, AgentSQL::uuid(), 1, 1))[1] ], [$body], 'a second deletion is the first one';
+    my ($all) = map { AgentSQL::decode($_) } ($operator->call('list_deletions', undef, 10))[1];
+    is_deeply [ sort map { $_->{account_id} } @{$all} ], [ sort $account, $other ];
+    ($all) = map { AgentSQL::decode($_) } ($operator->call('list_deletions', $all->[0]{deletion_id}, 10))[1];
+    is scalar @{$all}, 1, 'page by page';
+    is $operator->error('update agent.account_deletions set due_at = now()'), '42501';
+    is $session->error('update agent.account_deletions set due_at = now()'), '42501', 'a server changes none past its functions';
+};
+
+subtest 'a thread that another transaction holds is deleted later' => sub {
+    my $late = $db->session($AgentSQL::APP);
+    $owner->query('begin');
+    $owner->query("select from agent.threads where deployment_id = '$others[0]' order by thread_id limit 1 for update");
+    for (1 .. 200) { last if !$late->value('select agent.sweep_accounts()') }
+    cmp_ok $owner->value("select count(*) from agent.threads where deployment_id = '$others[0]'"), '>', 0;
+    $owner->query('commit');
+    $late->query("set agent.now = '" . $owner->value("select clock_timestamp() + interval '2 hours'") . q('));
+    for (1 .. 2000) { last if !$late->value('select agent.sweep_accounts()') }
+    $late->query("set agent.now = '" . $owner->value("select clock_timestamp() + interval '4 hours'") . q('));
+    for (1 .. 2000) { last if !$late->value('select agent.sweep_accounts()') }
+    is deletion($other)->{status}, 'deleted';
+    is_deeply rows(@others), {};
+    $late->close;
+};
+
+$_->close for $owner, $session, $operator;
+done_testing;
