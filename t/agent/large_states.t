@@ -184,5 +184,18 @@ subtest 'large states: threads block for requests that wait' => sub {
     ok is_complete((read_all(ask('state')))[0]), 'large states: a state is sent whole without parking';
 };
 
+subtest 'large states: a part takes too long three times' => sub {
+    # Heartbeats, the pauses between attempts, are half of Timeout.
+    start('Timeout 2', 'AgentDBQueryTimeout 500');
+    make_state();
+    my $definition = join "\n", sql("select pg_get_functiondef('agent.read_values(uuid, uuid, text, integer)'::regprocedure)");
+    sql($definition =~ s/(select c\.channels into v_channels)/if split_part(p_cursor, '.', 4) <> '0' then perform pg_catalog.pg_sleep(60); end if; $1/r);
+    my ($answer) = read_all(ask('state'));
+    sql($definition);
+    like $answer, qr{\AHTTP/1\.1 200 }, 'large states: the first part was sent';
+    ok !is_complete($answer), 'large states: a response whose next part always takes too long ends incomplete';
+    like $server->error_log, qr/database_timeout/, 'large states: the cause is logged';
+};
+
 undef $server;
 done_testing;
