@@ -358,7 +358,8 @@ create table agent.assistants (
 );
 comment on table agent.assistants is
     'A graph with its settings: those of its current version. The system assistant of a graph is created when a '
-    'runner first reports the graph, and stays when no configuration has the graph any longer: searches leave it out.';
+    'supervisor that executes the graph starts, and stays when no configuration has the graph any longer: searches '
+    'leave it out.';
 comment on column agent.assistants.deployment_id is 'Its deployment.';
 comment on column agent.assistants.assistant_id is
     'Identifier; UUIDv5 of the graph name for system assistants.';

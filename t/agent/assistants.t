@@ -7,6 +7,7 @@ use AgentTest::Env qw(slurp write_file);
 use AgentTest::Postgres;
 use AgentTest::Server;
 use AgentTest::Wait;
+use File::Temp qw(tempdir);
 use Test::More;
 
 my $AGENT = 'fe096781-5601-53d2-b2f6-0d3403f7e9ca';
@@ -14,7 +15,7 @@ my $client = AgentTest::Client->new;
 
 sub search { return $client->post('/assistants/search', {@_}) }
 
-wait_for('the runners to report', sub { $client->get("/assistants/$AGENT")->{status} == 200 });
+wait_for('the runners to report', sub { $client->get("/assistants/$AGENT/graph")->{json}{nodes}[0] });
 
 subtest 'get assistant: the system assistant of a graph exists without a run' => sub {
     my $got = $client->get("/assistants/$AGENT");
@@ -216,6 +217,24 @@ subtest 'assistants: wrong members and parameters are 422' => sub {
     is $client->post('/assistants', 'x')->{status}, 400, 'assistants: a body that is not JSON is 400';
     is $client->post('/assistants', '{"graph_id":"agent","name":"\u0000"}')->{status}, 422, 'assistants: U+0000 is 422';
     is $client->get("/assistants/$id")->{json}{version}, 1, 'assistants: what is refused changes nothing';
+};
+
+subtest 'system assistants: they are there from the start, before a runner has reported' => sub {
+    my $folder = tempdir('/tmp/agent-test-silent.XXXXXX', CLEANUP => 1);
+    chmod 0755, $folder or die "$folder: $!\n";
+    my $silent = write_file("$folder/runner", "#!/bin/sh\nexec sleep 60\n");
+    chmod 0755, $silent or die "$silent: $!\n";
+    my ($server, $to) = AgentTest::Server->start_with_client(qq(AgentRunner "$silent"), "<AgentGraph quiet>\nAgentModel demo\n</AgentGraph>");
+    wait_for('the supervisor to register', sub { $server->error_log =~ /registered as worker/ });
+    my $found = $to->post('/assistants/search', { graph_id => 'quiet' })->{json};
+    is_deeply [ map { [ @{$_}{qw(name version description metadata)} ] } @{$found} ], [ [ 'quiet', 1, undef, { created_by => 'system' } ] ],
+        'system assistants: a search finds that of a graph without a runner';
+    is $to->get('/assistants/quiet')->{json}{assistant_id}, $found->[0]{assistant_id}, 'system assistants: its name stands for it';
+    is_deeply $to->get('/assistants/quiet/schemas')->{json}{input_schema}, undef, 'system assistants: its schemas follow with the report';
+    my $made = $to->post('/assistants', { graph_id => 'quiet', name => 'made' });
+    is $made->{status}, 200, 'system assistants: a client can make another one of the graph';
+    # The server serves other files too.
+    $to->delete("/assistants/$made->{json}{assistant_id}");
 };
 
 # The server serves other files too.

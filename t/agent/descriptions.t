@@ -14,7 +14,7 @@ use Test::More;
 
 my ($server, $client) = AgentTest::Server->start_with_client('AgentRunner "' . root() . '/t/supervisor/call_runner.pl"',
     'AgentCallTimeout 60s', 'AgentDrainTimeout 0');
-wait_for('the runner to report', sub { $client->get('/assistants/agent')->{status} == 200 });
+wait_for('the runner to report', sub { sql("select count(*) from agent.graphs where graph_id = 'agent'") });
 
 # The id of an assistant whose runner does that.
 sub assistant {

@@ -10,7 +10,7 @@ use AgentTest::Wait;
 use Test::More;
 
 my ($server, $client) = AgentTest::Server->start_with_client('AgentCallTimeout 60s', 'AgentDrainTimeout 0');
-wait_for('the runner to report', sub { $client->get('/assistants/agent')->{status} == 200 });
+wait_for('the runner to report', sub { $client->get('/assistants/agent/graph')->{json}{nodes}[0] });
 
 sub create { my ($supersteps, %with) = @_; return $client->post('/threads', { metadata => { graph_id => 'agent' }, supersteps => $supersteps, %with }) }
 sub message { my ($type, $text) = @_; return { type => $type, content => $text, id => "id of $text" } }

@@ -72,9 +72,9 @@ check_server_conf() { echo check >>"$RUN_DIR/httpd"; [ ! -e "$RUN_DIR/refuses" ]
 restart_server() { echo restart >>"$RUN_DIR/httpd"; }
 server_url() { echo http://127.0.0.1:8123; }
 wait_until() { shift; "$@"; }
-curl() { echo "$*" | sed 's/.*"graph_id":"//; s/".*//' >"$RUN_DIR/asked"
+curl() { echo "$*" | sed 's|.*/assistants/||; s|/graph$||' >"$RUN_DIR/asked"
     cat "$RUN_DIR/asked" >>"$RUN_DIR/served"
-    if [ -e "$RUN_DIR/down.$(cat "$RUN_DIR/asked")" ]; then echo '[]'; else echo '[{"assistant_id":"x"}]'; fi; }
+    if [ -e "$RUN_DIR/down.$(cat "$RUN_DIR/asked")" ]; then echo '{"nodes":[]}'; else echo '{"nodes":[{"id":"x"}]}'; fi; }
 status=0
 serve_examples || status=$?
 echo "serves: $SERVED"

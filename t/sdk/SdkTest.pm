@@ -174,9 +174,8 @@ sub serve {
     my ($class, $applications, $graphs, %args) = @_;
     my $self = $class->new(%args, config => join '', (map { "AgentApplication $_ $applications->{$_}\n" } sort keys %{$applications}),
         'AgentNodeProgram "' . node() . "\"\n", $args{config} // '');
-    # Before a run, which would make an assistant without the report.
     for my $graph (@{$graphs}) {
-        wait_for("the report of $graph", sub { @{ $self->client->post('/assistants/search', { graph_id => $graph })->{json} } });
+        wait_for("the report of $graph", sub { @{ $self->client->get("/assistants/$graph/graph")->{json}{nodes} // [] } });
     }
     return $self;
 }

@@ -318,4 +318,19 @@ subtest 'search_assistants and count_assistants leave out system assistants of g
     is +($play->try_run($thread, assistant => $SHOP{assistant_id}, graph => 'shop', graphs => []))[0], 'ok', 'runs are accepted when a host has the graph again';
 };
 
+subtest 'a supervisor that registers makes the system assistants of its graphs' => sub {
+    my ($early, $late) = map { "01890000-0000-5000-8000-00000000000$_" } 1, 2;
+    my $sql = "select agent.register_worker('early', 'boot', 1, 1, 10, 20, '{default,default,gone\@01890000-0000-7000-8000-0000000000ff}', "
+        . "'{early,late,none}', '{%s,%s,01890000-0000-5000-8000-000000000003}')";
+    $session->value(sprintf $sql, $early, $late) for 1, 2;
+    my $record = $play->body('get_assistant', $early);
+    is_deeply [ @{$record}{qw(graph_id name description version metadata)} ], [ 'early', 'early', undef, 1, { created_by => 'system' } ],
+        'each graph has one, which a second start leaves';
+    is names(graph_id => 'early', known => ['early']), 'early', 'a search finds it before a runner has reported the graph';
+    is names(graph_id => 'early', known => []), '', 'not where no server executes it';
+    is report({ graph_id => 'early', assistant_id => $early, description => 'soon' }), 1;
+    is $play->body('get_assistant', $early)->{description}, 'soon', 'its description follows with the report';
+    is $session->value("select count(*) from agent.assistants where graph_id = 'none'"), 0, 'an account that does not exist has none';
+};
+
 done_testing;

@@ -103,24 +103,42 @@ static apr_time_t due_register(void *part)
 
 static const agent_statement_t register_worker = {
     .name = "agent_register_worker",
-    .params = 8,
+    .params = 9,
     .sql = "select worker_id, deployment_id from "
-           "agent.register_worker($1, $2, $3, $4, $5, $6, $7, $8)"};
+           "agent.register_worker($1, $2, $3, $4, $5, $6, $7, $8, $9)"};
 
-/* Returns a name for each graph of the pools, in their order, as an array
- * literal of PostgreSQL. */
+/* A property of a graph of the configuration. */
+typedef enum member_t {
+    MEMBER_DEPLOYMENT,
+    MEMBER_NAME,
+    MEMBER_ASSISTANT
+} member_t;
+
+static const char *get_member(const agent_runner_pool_t *pool, int number,
+                              member_t member)
+{
+    switch (member) {
+    case MEMBER_DEPLOYMENT:
+        return pool->config->deployment;
+    case MEMBER_NAME:
+        return pool->config->graph_ids[number];
+    case MEMBER_ASSISTANT:
+    default:
+        return pool->graphs.graphs[number].assistant_id;
+    }
+}
+
+/* Returns that of each graph of the pools, in their order, as an array literal
+ * of PostgreSQL. */
 static const char *print_graphs(const agent_runner_table_t *table,
-                                bool of_deployment, apr_pool_t *pool)
+                                member_t member, apr_pool_t *pool)
 {
     apr_array_header_t *names = apr_array_make(pool, 8, sizeof(const char *));
 
     for (int i = 0; i < table->pool_count; i++) {
-        const agent_pool_config_t *config = table->pools[i].config;
-
-        for (int k = 0; k < config->graph_count; k++) {
-            APR_ARRAY_PUSH(names, const char *) = of_deployment
-                ? config->deployment
-                : config->graph_ids[k];
+        for (int k = 0; k < table->pools[i].config->graph_count; k++) {
+            APR_ARRAY_PUSH(names, const char *) = get_member(&table->pools[i],
+                                                             k, member);
         }
     }
     return agent_db_array((const char *const *)(void *)names->elts,
@@ -144,7 +162,7 @@ static apr_status_t send_register(void *part, agent_database_t *database,
     agent_worker_t *worker = part;
     const agent_supervisor_config_t *config = worker->context->config;
     apr_pool_t *pool = database->scratch;
-    const char *params[8];
+    const char *params[9];
 
     worker->sent_at = worker->context->now;
     params[0] = config->node_name;
@@ -154,8 +172,9 @@ static apr_status_t send_register(void *part, agent_database_t *database,
                              agent_process_start_time(getpid()));
     params[4] = apr_itoa(pool, count_slots(worker->runners));
     params[5] = apr_itoa(pool, config->lease_sec);
-    params[6] = print_graphs(worker->runners, true, pool);
-    params[7] = print_graphs(worker->runners, false, pool);
+    params[6] = print_graphs(worker->runners, MEMBER_DEPLOYMENT, pool);
+    params[7] = print_graphs(worker->runners, MEMBER_NAME, pool);
+    params[8] = print_graphs(worker->runners, MEMBER_ASSISTANT, pool);
     return agent_db_send(database->db, &register_worker, params, err, pool);
 }
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Creates the system assistant of a graph, unless it exists: when a runner first reports the graph, or for the
--- first run of a graph that this server executes and that no runner has reported yet. An assistant that a
+-- Creates the system assistant of a graph, unless it exists: when a supervisor that executes the graph starts, when a
+-- runner reports the graph, or for the first run of a graph of this server. An assistant that a
 -- client has created with that id becomes the system assistant, as a new version: the name of the graph must
 -- stand for it.
 -- Returns: the assistant.

@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Registers a supervisor that starts, with a lease of p_lease_sec and the graphs that it executes: one element
 -- of p_deployments (NAME, or NAME@ACCOUNT for another account than the built-in one) and p_graph_ids each. Creates
--- deployments that are missing.
+-- deployments that are missing, and the system assistants of p_assistant_ids, one for each graph, or none: so that an
+-- assistant is there before a runner has reported its graph.
 -- Returns: one row per graph, in their order: the worker_id, new for each start, and the graph's deployment_id; the
 --          nil UUID, which has no runs, where the account does not exist or is closed.
--- Locks:   the new row, and new deployments.
+-- Locks:   the new row, new deployments, and new assistants in the order of their keys.
 create or replace function agent.register_worker(
     p_node_name text,
     p_host_boot_id text,
@@ -13,18 +14,20 @@ create or replace function agent.register_worker(
     p_slots integer,
     p_lease_sec integer,
     p_deployments text[],
-    p_graph_ids text[]
+    p_graph_ids text[],
+    p_assistant_ids uuid[] default '{}'
 ) returns table (worker_id bigint, deployment_id uuid)
 language plpgsql volatile security invoker set search_path = ''
 as $function$
 declare
+    c_none           constant uuid := '00000000-0000-0000-0000-000000000000';
     v_now            timestamptz := agent.now();
     v_deployment_ids uuid[] := array(
         select coalesce(
                    agent.open_deployment(
                        split_part(d.text, '@', 1),
                        coalesce(nullif(split_part(d.text, '@', 2), ''), '00000000-0000-0000-0000-00000000000a')::uuid),
-                   '00000000-0000-0000-0000-000000000000')
+                   c_none)
           from unnest(p_deployments) with ordinality d (text, pos)
          order by d.pos);
     v_worker_id      bigint;
@@ -36,6 +39,19 @@ begin
         p_node_name, p_host_boot_id, p_pid, p_pid_start, p_slots, v_deployment_ids, p_graph_ids,
         v_now + p_lease_sec * interval '1 second', v_now)
     returning workers.worker_id into v_worker_id;
+    perform agent.create_system_assistant(s.deployment_id, s.assistant_id, s.graph_id, null)
+       from (
+             select u.deployment_id, u.assistant_id, u.graph_id
+               from unnest(v_deployment_ids, p_assistant_ids, p_graph_ids) u (deployment_id, assistant_id, graph_id)
+              where u.assistant_id is not null
+                and u.deployment_id <> c_none
+              order by u.deployment_id, u.assistant_id
+            ) s
+      where not exists (
+             select from agent.assistants x
+              where x.deployment_id = s.deployment_id
+                and x.assistant_id = s.assistant_id
+                and x.is_system);
     return query
         select v_worker_id, d.id
           from unnest(v_deployment_ids) with ordinality d (id, pos)
@@ -43,5 +59,7 @@ begin
 end
 $function$;
 
-comment on function agent.register_worker(text, text, integer, bigint, integer, integer, text[], text[]) is
+comment on function agent.register_worker(
+    text, text, integer, bigint, integer, integer, text[], text[], uuid[]
+) is
     'Registers a supervisor, with its first lease.';
