@@ -48,7 +48,8 @@ sub serve {
     my $client = BenchHttp->new($server->port);
     for my $language (sort keys %{$applications}) {
         wait_for("the report of $language", sub {
-            call_200($client, request('POST', '/assistants/search', qq({"graph_id":"$language"})))->{bytes} =~ /assistant_id/ });
+            call_200($client, request('POST', '/assistants/search', qq({"graph_id":"$language"})))->{bytes} =~ /assistant_id/
+                && call_200($client, request('GET', "/assistants/$language/graph"))->{bytes} =~ /"id"/ });
     }
     return $server;
 }
