@@ -6,8 +6,9 @@ use strict;
 use warnings;
 use AgentTest::Client qw(read_until run_body run_path);
 use AgentTest::Database;
-use AgentTest::Env qw(free_port root slurp write_file);
+use AgentTest::Env qw(free_port write_file);
 use AgentTest::Receiver;
+use AgentTest::Routes;
 use AgentTest::Server;
 use AgentTest::Wait;
 use Cpanel::JSON::XS;
@@ -225,11 +226,7 @@ sub rows_for {
     );
 }
 
-my ($table) = slurp(root() . '/mod_agent/handlers/routes.c') =~ /server_routes\[\] = \{(.*?)\{NULL/s;
-my @routes;
-while ($table =~ /\w+\("([A-Z]+)",\s*"([^"]+)"/g) {
-    push @routes, "$1 $2";
-}
+my @routes = map { $_->{name} } routes('server');
 my %objects;
 for my $case ([ $desk, $shop, 'the second' ], [ $shop, $desk, 'the first' ]) {
     my ($me, $them, $name) = @$case;

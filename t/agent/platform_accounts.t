@@ -5,8 +5,8 @@ use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Client qw(parse_response read_to_end);
 use AgentTest::Database;
-use AgentTest::Env qw(root slurp);
 use AgentTest::Postgres;
+use AgentTest::Routes;
 use AgentTest::Server;
 use Cpanel::JSON::XS;
 use Digest::SHA qw(sha256_hex);
@@ -220,32 +220,23 @@ subtest 'platform accounts: the audit log' => sub {
     ok index(encode_json($log), (split /_/, $key)[4]) < 0, 'GET /v1/account/audit: without secrets';
 };
 
-# [method, path, scope] of the routes of platform hosts.
-sub routes {
-    my ($table) = slurp(root() . '/mod_agent/handlers/routes.c') =~ /platform_routes\[\] = \{(.*?)\{NULL/s;
-    my @routes;
-    push @routes, [ $1, $2, $3 ] while $table =~ /ACCOUNT\("(\w+)",\s*"([^"]+)",\s*\w+,\s*(\w+)\)/g;
-    return @routes;
-}
-
 subtest 'platform accounts: each route needs a key with its scope' => sub {
     sql("select agent.open_deployment('shop', '$account')");
     my %with = map { $_ => create_key($account, scopes => [$_]) } qw(read run deploy admin);
     my $bound = create_key($account, deployment => 'shop');
-    cmp_ok scalar(routes()), '>', 8, 'platform accounts: the routes are found';
-    for my $route (routes()) {
-        my ($method, $path, $scope) = @{$route};
+    for my $route (grep { $_->{macro} eq 'ACCOUNT' } routes('platform')) {
+        my ($method, $path, $scope) = @{$route}{qw(method path scope)};
         $path =~ s/\{key_id\}/$UNKNOWN/;
         my $answer = ask($method, $path, undef, $method eq 'GET' ? undef : []);
         is outcome($answer), '401 unauthorized', "$method $path without a key";
         is $answer->{headers}{'www-authenticate'}, 'Bearer realm="agent"', "$method $path without a key has the challenge";
         for my $granted (sort keys %with) {
-            my $is_granted = $scope eq 'ANY' || lc $scope eq $granted;
+            my $is_granted = $scope eq 'any' || $scope eq $granted;
             # A body that is not an object: nothing is changed.
             my $status = outcome(ask($method, $path, $with{$granted}, $method eq 'GET' ? undef : []));
             $is_granted ? unlike($status, qr/\A40[13]/, "$method $path with $granted") : is($status, '403 scope_required', "$method $path with $granted");
         }
-        is outcome(ask($method, $path, $bound, $method eq 'GET' ? undef : [])), $scope eq 'ANY' ? '200 -' : '403 scope_required',
+        is outcome(ask($method, $path, $bound, $method eq 'GET' ? undef : [])), $scope eq 'any' ? '200 -' : '403 scope_required',
             "$method $path with a key of a deployment";
     }
 };
