@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+# Two regions on one machine. Each field that a customer can write in `eu` gets a text of
+# its own; none of them occurs in `us`: in the files of its database, its logs, its folders,
+# the memory of its processes, or the traffic of its sockets.
+use strict;
+use warnings;
+use AgentTest::ApiKey;
+use AgentTest::Applications qw(python);
+use AgentTest::Client qw(parse_response read_to_end run_body);
+use AgentTest::Database;
+use AgentTest::Env qw(is_sanitized is_counted slurp write_file);
+use AgentTest::Postgres;
+use AgentTest::Process qw(descendants_of);
+use AgentTest::Receiver;
+use AgentTest::Server;
+use AgentTest::Traffic;
+use AgentTest::Wait;
+use Cpanel::JSON::XS;
+use File::Find qw(find);
+use File::Temp qw(tempdir);
+use Test::More;
+
+# The runner in Python has no such build, and the memory of a sanitizer is some terabytes.
+plan skip_all => 'the release build is examined' if is_sanitized() || is_counted();
+
+# All texts have this beginning, which this process says to `eu` only.
+my $MARK = join '', 'canary', map { ('a' .. 'z')[ rand 26 ] } 1 .. 16;
+my %planted;
+# canary('a-field'): its text.
+sub canary { my ($field) = @_; $planted{$field} = 1; return "$MARK-$field-end" }
+
+my $code = tempdir('/tmp/agent-test-loud.XXXXXX', CLEANUP => 1);
+chmod 0755, $code or die "$code: $!\n";
+write_file("$code/langgraph.json", '{"dependencies": ["."], "graphs": {"loud": "./loud.py:graph"}}');
+write_file("$code/loud.py", <<'PYTHON');
+import sys
+from typing import Any
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
+
+
+class State(TypedDict, total=False):
+    text: Any
+
+
+async def say(state: State) -> Any:
+    """Says what it got in each way that a graph has, and fails."""
+    print("stdout", state["text"], flush=True)
+    print("stderr", state["text"], file=sys.stderr, flush=True)
+    if state["text"] != "quiet":
+        raise ValueError(state["text"])
+    return {}
+
+
+graph = StateGraph(State).add_node("say", say).add_edge(START, "say").compile()
+PYTHON
+
+my $receiver = AgentTest::Receiver->new;
+my %region = map { $_ => start_region($_) } qw(us eu);
+
+# {postgres, server, client, account, key} of a region.
+sub start_region {
+    my ($name) = @_;
+    my $postgres = AgentTest::Postgres->new;
+    local $ENV{PGHOST} = $postgres->host;
+    sql("set session_replication_role = replica; update agent.region set region = '$name'; update agent.accounts set home_region = '$name'");
+    my $account = create_account();
+    my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF");
+LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
+# At level debug httpd's own modules write the Referer of each request.
+LogLevel warn agent:debug
+LogFormat "%h %r %{x-api-key}i %{User-Agent}i %{x-anything}i %U %q %>s" all
+CustomLog "\${DIR}/logs/access_log" all env=!agent_wrong_region
+AgentRegion $name
+AgentRegionURL us https://us.example.com https://us.api.example.com
+AgentRegionURL eu https://eu.example.com https://eu.api.example.com
+AgentRunner "\${BUILD_DIR}/agent-runner"
+AgentPythonProgram "@{[ python() ]}"
+AgentWebhookAllow 127.0.0.1
+AgentWebhookPorts 1024-65535
+AgentConfigurableHeaders x-*
+AgentDeployment shop account=$account
+AgentApplication loud $code
+<AgentGraph agent>
+    AgentModel demo
+    AgentTool clock builtin
+</AgentGraph>
+<Location "/">
+    SetHandler agent
+    AuthType AgentKey
+    Require all granted
+</Location>
+<Location "/platform">
+    SetHandler agent-platform
+    AgentPrefix /platform
+    AuthType None
+    AgentSignUp On
+</Location>
+CONF
+    $server->start;
+    my $of = { postgres => $postgres, server => $server, client => AgentTest::Client->new(url => $server->url), account => $account,
+        key => create_key($account, kind => 'personal', user => $name eq 'eu' ? canary('user-id') : 'someone') };
+    wait_for("the graphs of $name to be reported", sub { @{ ask($of, 'POST', '/assistants/search', {})->{json} } == 2 });
+    return $of;
+}
+
+# A request with the region's key; headers: more of them.
+sub ask {
+    my ($of, $method, $path, $body, $headers) = @_;
+    return $of->{client}->request($method, $path, $body, { 'x-api-key' => $of->{key}, %{ $headers // {} } });
+}
+
+sub made {
+    my ($of, @request) = @_;
+    my $answer = ask($of, @request);
+    $answer->{status} =~ /\A2/ or die "$request[0] $request[1] was answered $answer->{status}: $answer->{body}\n";
+    return $answer->{json};
+}
+
+# ---- a day of a customer, with a text for each field ----
+sub live {
+    my ($of, $text) = @_;
+    my %headers = ('x-anything' => $text->('header'), 'User-Agent' => $text->('user-agent'), 'Idempotency-Key' => $text->('idempotency-key'),
+        Cookie => $text->('cookie'), Referer => 'https://x/' . $text->('referer'));
+    my $assistant = made($of, 'POST', '/assistants', { graph_id => 'agent', name => $text->('assistant-name'), description => $text->('assistant-description'),
+        metadata => { a => $text->('assistant-metadata') }, config => { tags => [ $text->('assistant-tag') ], configurable => { c => $text->('assistant-config') } } })->{assistant_id};
+    made($of, 'PATCH', "/assistants/$assistant", { context => { c => $text->('assistant-context') } });
+    my $thread = made($of, 'POST', '/threads', { metadata => { m => $text->('thread-metadata') } })->{thread_id};
+    my $run = made($of, 'POST', "/threads/$thread/runs", run_body($text->('run-input'), assistant_id => $assistant, metadata => { r => $text->('run-metadata') },
+        config => { tags => [ $text->('run-tag') ], configurable => { c => $text->('run-configurable') } }, webhook => $receiver->url('/' . $text->('webhook'))), \%headers);
+    made($of, 'GET', "/threads/$thread/runs/$run->{run_id}/join");
+    made($of, 'POST', "/threads/$thread/state", { values => { messages => [ { role => 'user', content => $text->('state') } ] }, as_node => 'agent' });
+    made($of, 'POST', '/threads/search', { metadata => { m => $text->('search') } });
+    made($of, 'POST', '/threads/' . $thread . '/copy', {});
+    made($of, 'PUT', '/store/items', { namespace => [ $text->('namespace') ], key => $text->('item-key'), value => { v => $text->('item-value') } });
+    ask($of, 'POST', '/runs/wait', { assistant_id => 'loud', input => { text => $text->('failing-graph') } });
+    ask($of, 'POST', "/threads/$thread/runs/wait", { assistant_id => 'agent', input => { messages => [ { role => 'user', content => 'use ' . $text->('unknown-tool') . ' {}' } ] } });
+    my $later = made($of, 'POST', "/threads/$thread/runs", run_body('sleep 600000', assistant_id => 'agent'));
+    ask($of, 'POST', "/threads/$thread/runs/$later->{run_id}/cancel?wait=true&reason=" . $text->('cancel-reason'));
+    # Requests that fail.
+    ask($of, 'GET', '/threads/' . $text->('path'));
+    ask($of, 'GET', "/threads/$thread/runs?limit=" . $text->('query'));
+    ask($of, 'POST', '/threads', '{"metadata": "' . $text->('not-json'));
+    ask($of, 'POST', '/threads', { metadata => $text->('wrong-type') });
+    ask($of, 'POST', '/runs', { assistant_id => $text->('unknown-assistant') });
+    ask($of, 'GET', '/threads', undef, { 'x-api-key' => $text->('wrong-key') });
+    # The platform, whose changes need a key of the whole account.
+    my $all = { %{$of}, key => do { local $ENV{PGHOST} = $of->{postgres}->host; create_key($of->{account}) } };
+    made($all, 'PATCH', '/platform/v1/account', { name => $text->('account-name') });
+    made($all, 'POST', '/platform/v1/account/keys', { name => $text->('key-name'), kind => 'personal', user_id => $text->('key-user') });
+    ask($all, 'DELETE', '/platform/v1/account/keys/' . $text->('key-id'));
+    made($all, 'GET', '/platform/v1/account/export');
+    made($all, 'POST', '/platform/v1/accounts', { name => $text->('sign-up') });
+    return;
+}
+
+# ---- where a text can be ----
+
+# Files below the folders of a region that have the pattern.
+sub files_with {
+    my ($of, $pattern) = @_;
+    local $ENV{PGHOST} = $of->{postgres}->host;
+    sql('checkpoint');
+    my @found;
+    find({ no_chdir => 1, wanted => sub {
+        push @found, $_ if -f $_ && slurp($_) =~ $pattern;
+    } }, $of->{postgres}->host, $of->{server}{dir});
+    return @found;
+}
+
+sub processes_of {
+    my ($of) = @_;
+    return map { ($_, descendants_of($_)) } $of->{server}->httpd_pid, $of->{postgres}->postmaster_pid;
+}
+
+# Parts of memory that are larger than a piece are read in pieces that overlap.
+my $PIECE = 16 << 20;
+
+sub memory_has {
+    my ($pid, $pattern) = @_;
+    open my $memory, '<:raw', "/proc/$pid/mem" or return;
+    for my $line (split /\n/, slurp("/proc/$pid/maps")) {
+        my ($begin, $end, $rights) = $line =~ /\A([0-9a-f]+)-([0-9a-f]+) (\S+)/;
+        next if $rights !~ /\Arw/ || $line =~ /\[v(?:var|dso|syscall)\]/;
+        no warnings 'portable';
+        for (my $at = hex $begin; $at < hex $end; $at += $PIECE - 200) {
+            my $size = hex($end) - $at;
+            sysseek $memory, $at, 0 or last;
+            sysread $memory, my $bytes, $size < $PIECE ? $size : $PIECE or last;
+            return "process $pid (" . (slurp("/proc/$pid/cmdline") =~ tr/\0/ /r) . ')' if $bytes =~ $pattern;
+        }
+    }
+    return;
+}
+
+sub memory_with {
+    my ($of, $pattern) = @_;
+    return grep { defined } map { memory_has($_, $pattern) } processes_of($of);
+}
+
+# ---- the test ----
+
+my %traffic = map { $_ => AgentTest::Traffic->new($region{$_}{server}{port}) } qw(us eu);
+# Both regions do the same work, so that the same code has run in both.
+live($region{us}, sub { return 'plain' });
+live($region{eu}, \&canary);
+$receiver->wait_requests(2);
+my @us = processes_of($region{us});
+cmp_ok scalar(@us), '>', 10, 'canaries: the processes of us are found';
+
+subtest 'canaries: eu has them where customers\' data belongs' => sub {
+    my %is_of = (files => [ files_with($region{eu}, qr/\Q$MARK/) ], memory => [ memory_with($region{eu}, qr/\Q$MARK/) ]);
+    cmp_ok scalar(grep { m{/data/(?:base|pg_wal)/} } @{ $is_of{files} }), '>', 1, 'canaries: the search finds them in the files of the database of eu';
+    cmp_ok scalar @{ $is_of{memory} }, '>', 2, 'canaries: the search finds them in the memory of processes of eu';
+    my $rows = join '', map { slurp($_) } grep { m{/data/} } @{ $is_of{files} };
+    # These are in no row: of requests that fail, and headers that nothing keeps.
+    my @not_stored = grep { $rows !~ /\Q$MARK-$_-end/ } sort keys %planted;
+    is join(' ', @not_stored), 'cookie key-id not-json path query referer search unknown-assistant user-agent wrong-key wrong-type',
+        'canaries: each field was stored, but those of failed requests';
+};
+
+subtest 'canaries: us has none of them' => sub {
+    is join(' ', files_with($region{us}, qr/\Q$MARK/)), '', 'canaries: in the database files, the WAL, the logs and the folders of us';
+    is join(' ', memory_with($region{us}, qr/\Q$MARK/)), '', 'canaries: in the memory of the processes of us';
+    my %now = map { $_ => 1 } processes_of($region{us});
+    is scalar(grep { $now{$_} } @us) > 10, 1, 'canaries: its processes are those that did the work';
+};
+
+subtest 'canaries: no socket of us has carried them' => sub {
+    plan skip_all => 'this user may not capture packets' if !$traffic{us};
+    $_->stop for values %traffic;
+    like $traffic{eu}->received, qr/\Q$MARK/, 'canaries: the capture finds them at eu';
+    like $traffic{us}->received, qr/plain/, 'canaries: the capture has the requests to us';
+    unlike $traffic{us}->sent . $traffic{us}->received, qr/\Q$MARK/, 'canaries: none came to us, or left it';
+};
+
+# ---- sent to the wrong region ----
+
+subtest 'canaries: a request with a key of eu leaves nothing in us but key ID and region' => sub {
+    my $us = $region{us}{client};
+    my $capture = AgentTest::Traffic->new($region{us}{server}{port});
+    my $key = $region{eu}{key};
+    my %headers = ('x-api-key' => $key, map { $_ => canary("wrong-$_") } qw(x-anything User-Agent Cookie Referer Idempotency-Key x-user-id));
+    my $body = '{"metadata":{"m":"' . canary('wrong-body') . '"}}';
+    for my $request ([ 'POST', '/threads' ], [ 'POST', '/runs/wait' ], [ 'GET', '/threads/' . canary('wrong-path') . '?q=' . canary('wrong-query') ],
+        [ 'PUT', '/store/items' ], [ 'POST', '/platform/v1/accounts' ], [ 'PATCH', '/platform/v1/account' ], [ 'GET', '/platform/auth' ])
+    {
+        my ($method, $path) = @{$request};
+        my $answer = $us->request($method, $path, $method eq 'GET' ? undef : $body, \%headers);
+        is "$answer->{status} $answer->{json}{code} $answer->{json}{home_region}", '403 wrong_region eu', "canaries: $method $path is refused";
+    }
+    my $bearer = $us->get('/threads/' . canary('wrong-bearer'), undef, { Authorization => "Bearer $key" });
+    is $bearer->{json}{code}, 'wrong_region', 'canaries: so is a Bearer token';
+    my ($id, $secret) = map { key_id($key, $_) } 3, 4;
+    is join(' ', files_with($region{us}, qr/\Q$MARK\E|\Q$secret/)), '', 'canaries: no file of us has a part of the request, or the secret';
+    my @lines = grep { /\Q$id/ } split /\n/, $region{us}{server}->error_log;
+    is scalar(grep { /\] AGT0105: wrong_region: key \Q$id\E of region eu\z/ } @lines), scalar @lines, 'canaries: the log has key ID and region';
+    cmp_ok scalar @lines, '>', 0, 'canaries: the log says that there was a request';
+    SKIP: {
+        skip 'this user may not capture packets', 1 if !$capture;
+        $capture->stop;
+        unlike $capture->sent, qr/\Q$MARK/, 'canaries: us sends nothing of it back or on';
+    }
+};
+
+delete $region{$_}{server} for keys %region;
+done_testing;
