@@ -10,6 +10,7 @@
 #   postgres.sh status DIR            exit 0 while it runs
 #   postgres.sh owner                 print the user of the cluster
 # SERVER_USER: another user who may connect, as role agent (httpd's children).
+# REGION: that of a new database; it never changes. By default `local`.
 # CLUSTER_OPTIONS is added to the server's command line.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
@@ -74,7 +75,7 @@ make_database() {
     done
     exists "pg_database where datname = '$1'" ||
         as_admin postgres -c "create database $1"
-    as_admin "$1" -v app_role=agent -f "$ROOT/sql/install.sql"
+    as_admin "$1" -v app_role=agent ${REGION:+-v region="$REGION"} -f "$ROOT/sql/install.sql"
     as_admin "$1" -c "grant agent_operator to operator"
 }
 

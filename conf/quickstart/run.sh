@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The quick start: from a checkout to a running agent server and a
-# conversation with it.
+# The quick start: from a checkout to a running agent server, the platform hosts
+# of two regions, and conversations with them.
 #   run.sh start    install, build, start, talk; PORT, MESSAGE apply
 #   run.sh stop     stop the servers; keep the data
 #   run.sh purge    stop the servers and remove the data
@@ -11,6 +11,7 @@ umask 022
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/server.sh"
 . "$(dirname "$0")/applications.sh"
+. "$(dirname "$0")/customer.sh"
 cd "$ROOT"
 
 # Not in the environment of the processes that this script starts.
@@ -121,32 +122,68 @@ show_progress() {
     [ "$count" -lt 10 ] || say
 }
 
+# in_region REGION COMMAND...: with the run folder of the region as RUN_DIR.
+in_region() {
+    local RUN_DIR=$RUN_DIR region=$1
+    shift
+    [ "$region" = us ] || RUN_DIR=$RUN_DIR/$region
+    "$@"
+}
+
 start_database() {
-    step "Starting PostgreSQL on a socket in $RUN_DIR/postgres"
     SERVER_USER=$(server_user) quiet "$RUN_DIR/logs/postgres_start" \
         "$POSTGRES" start "$RUN_DIR/postgres" ||
-        die "PostgreSQL did not start; see $RUN_DIR/logs/postgres_start" \
+        give_up "PostgreSQL did not start; see $RUN_DIR/logs/postgres_start" \
             "and $RUN_DIR/postgres/postgres.log"
-    quiet "$RUN_DIR/logs/schema" "$POSTGRES" database "$RUN_DIR/postgres" ||
-        die "The schema could not be installed; see $RUN_DIR/logs/schema"
+    REGION=$1 quiet "$RUN_DIR/logs/schema" "$POSTGRES" database "$RUN_DIR/postgres" ||
+        give_up "The schema could not be installed; see $RUN_DIR/logs/schema"
 }
 
 start_server() {
-    step "Starting httpd on http://127.0.0.1:$PORT"
-    write_server_conf
+    write_server_conf "$1"
     drop_broken_examples
     quiet "$RUN_DIR/logs/httpd_start" launch_server || {
         cat "$RUN_DIR/logs/httpd_start" >&2
         give_up "httpd did not start; see also $RUN_DIR/logs/error_log"
     }
     wait_until 30 server_is_healthy ||
-        give_up "httpd does not answer on port $PORT; see $RUN_DIR/logs/error_log"
+        give_up "httpd does not answer on $(server_url); see $RUN_DIR/logs/error_log"
 }
 
+# Both regions at the same time, which share nothing.
+start_databases() {
+    local other
+    step "Starting PostgreSQL of two regions, on sockets in $RUN_DIR/postgres and $RUN_DIR/eu/postgres"
+    in_region eu start_database eu &
+    other=$!
+    start_database us
+    wait "$other" || give_up
+}
+
+start_servers() {
+    step "Starting httpd of region us on http://127.0.0.1:$PORT, of eu on http://127.0.0.1:$((PORT + 2))"
+    start_server us
+    in_region eu start_server eu
+}
+
+# Ends both regions, whichever of them failed.
 give_up() {
-    stop_server
-    "$POSTGRES" stop "$RUN_DIR/postgres"
-    die "$*"
+    resolve_run_dir
+    stop_all
+    [ $# -eq 0 ] || say "$*" >&2
+    exit 1
+}
+
+stop_all() {
+    local region
+    for region in us eu; do
+        in_region "$region" stop_server
+        in_region "$region" stop_database
+    done
+}
+
+stop_database() {
+    [ ! -e "$RUN_DIR/postgres" ] || "$POSTGRES" stop "$RUN_DIR/postgres"
 }
 
 # talk PART [GRAPH]
@@ -159,6 +196,7 @@ talk() {
 # The conversation needs no network; the examples need a package registry.
 hold_conversations() {
     talk conversation
+    meet_customer
     say
     ! serve_examples || talk approval "${SERVED%% *}"
     talk next
@@ -166,7 +204,7 @@ hold_conversations() {
 
 resolve_run_dir() {
     RUN_DIR=$(readlink -f .run)
-    mkdir -p .run/logs .run/htdocs
+    mkdir -p .run/logs .run/htdocs .run/eu/logs .run/eu/htdocs
 }
 
 server_runs_already() {
@@ -175,7 +213,7 @@ server_runs_already() {
     wait_until 30 server_is_settled ||
         die "The server of this checkout runs but does not answer;" \
             "make -f Makefile.apxs stop stops it."
-    server_is_running
+    server_is_running && in_region eu server_is_running && in_region eu server_is_healthy
 }
 
 start() {
@@ -187,8 +225,9 @@ start() {
         hold_conversations
         return
     fi
-    # Children whose parent was killed may still hold the port.
-    [ ! -e .run ] || stop_server
+    # Children whose parent was killed may still hold the port, and one region may have
+    # ended without the other.
+    [ ! -e .run ] || stop_all
     check_port
     conf/quickstart/deps.sh build run
     build
@@ -197,12 +236,14 @@ start() {
     resolve_run_dir
     exec 9>.run/lock
     flock -n 9 || die "Another run of this checkout is at work."
-    start_database
-    start_server
+    start_databases
+    start_servers
     hold_conversations
 }
 
-something_runs() {
+something_runs() { region_runs || in_region eu region_runs; }
+
+region_runs() {
     [ -n "$(server_pids)" ] || "$POSTGRES" status "$RUN_DIR/postgres"
 }
 
@@ -211,8 +252,7 @@ stop() {
         say "No agent server of this checkout is running."
         return
     fi
-    stop_server
-    "$POSTGRES" stop "$RUN_DIR/postgres"
+    stop_all
     say "Stopped. The threads are kept; run brings them back."
 }
 

@@ -25,25 +25,40 @@ choose_model() {
 
 define() { printf 'Define %s "%s"\n' "$1" "$2"; }
 
+# write_server_conf REGION: .run/httpd.conf of us, .run/eu/httpd.conf of eu, whose main
+# port is that of its platform host.
 write_server_conf() {
-    choose_model
-    local key_file=$RUN_DIR/model.key
-    rm -f "$key_file"
-    [ -z "$MODEL_KEY" ] || (umask 077 && say "$MODEL_KEY" >"$key_file")
+    local region=$1
     {
         define ROOT "$ROOT"
         define RUN_DIR "$RUN_DIR"
         define BUILD_DIR "$ROOT/.build/release"
         define MODULES "$(apxs_value LIBEXECDIR)"
-        define PORT "$PORT"
+        define REGION "$region"
         define PORT_US "$((PORT + 1))"
         define PORT_EU "$((PORT + 2))"
-        define MODEL "$MODEL"
-        [ -z "$MODEL_URL" ] || define MODEL_URL "$MODEL_URL"
-        [ -z "$MODEL_KEY" ] || define MODEL_KEY_FILE "$key_file"
+        if [ "$region" = us ]; then
+            define PORT "$PORT"
+            define PLATFORM_PORT "$((PORT + 1))"
+            define_model
+        else
+            define PORT "$((PORT + 2))"
+            define PLATFORM_PORT "$((PORT + 2))"
+        fi
         ! is_root || say "Define AS_ROOT"
         say "Include \"$ROOT/conf/quickstart/httpd.conf\""
+        [ "$region" != us ] || say "Include \"$ROOT/conf/quickstart/agents.conf\""
     } >"$RUN_DIR/httpd.conf"
+}
+
+define_model() {
+    choose_model
+    local key_file=$RUN_DIR/model.key
+    rm -f "$key_file"
+    [ -z "$MODEL_KEY" ] || (umask 077 && say "$MODEL_KEY" >"$key_file")
+    define MODEL "$MODEL"
+    [ -z "$MODEL_URL" ] || define MODEL_URL "$MODEL_URL"
+    [ -z "$MODEL_KEY" ] || define MODEL_KEY_FILE "$key_file"
 }
 
 launch_server() {

@@ -2,18 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # Conversations with a running agent server, printed as they happen:
 #   talk.pl URL RUN_DIR MODEL conversation     with the graph `agent`
+#   talk.pl URL RUN_DIR MODEL sign_up          a customer signs up in region eu
+#   talk.pl URL RUN_DIR MODEL deployment       and uses the key, there and in region us
 #   talk.pl URL RUN_DIR MODEL approval GRAPH   with an example application
 #   talk.pl URL RUN_DIR MODEL next             what the reader can try
 # Each step is a curl command that the reader can repeat. MESSAGE replaces the
-# question. RUN_DIR/thread stores the thread for the next start.
+# question. RUN_DIR/thread stores the thread for the next start, RUN_DIR/eu/demo.key the
+# account of region eu and its key.
 use strict;
 use warnings;
 use JSON::PP;
 
 my ($url, $run_dir, $model, $part, $graph) = @ARGV;
-my %PARTS = (conversation => \&conversation, approval => \&approval, next => \&print_what_next);
-die "usage: talk.pl URL RUN_DIR MODEL conversation|approval GRAPH|next\n" if !$PARTS{ $part // '' };
+my %PARTS = (conversation => \&conversation, sign_up => \&sign_up, deployment => \&use_deployment,
+    approval => \&approval, next => \&print_what_next);
+die "usage: talk.pl URL RUN_DIR MODEL conversation|sign_up|deployment|approval GRAPH|next\n" if !$PARTS{ $part // '' };
 
+my ($host, $port) = $url =~ m{\A(.*):(\d+)\z} or die "$url: expected a URL with a port\n";
 my $ASK = $ENV{MESSAGE} || 'What time is it? Please use clock {}';
 utf8::decode($ASK);
 my $WIDTH = 100;
@@ -61,13 +66,75 @@ sub conversation {
     print_record(request('GET', "/threads/$id/state")->{text});
 
     heading('The limiter enforces the limits of a region on its platform host.');
-    my ($host, $port) = $url =~ m{\A(.*):(\d+)\z};
-    print_limit("$host:" . ($port + 1)) for 1 .. 2;
+    print_limit(platform('us')) for 1 .. 2;
     print "    The other region allows 20 of these:\n";
-    print_limit("$host:" . ($port + 2)) for 1 .. 2;
+    print_limit(platform('eu')) for 1 .. 2;
 
     remember($id);
     exit($end->{json}{status} eq 'success' ? 0 : 1);
+}
+
+# The addresses of the platform hosts: platform('us').
+sub platform { return "$host:" . ($port + ($_[0] eq 'us' ? 1 : 2)) }
+
+# The first key of the account is shown once: it is kept for the next start.
+sub sign_up {
+    print "$style{bold}A customer of region eu$style{off}\n",
+        'Each region has servers and a database of its own; what a customer of one region',
+        "\nstores never leaves it.\n";
+
+    heading('The operator of eu invites a customer.');
+    my @invite = ('.build/release/agentctl', 'invite', '--database', "host=$run_dir/eu/postgres user=operator dbname=agent");
+    print "$style{dim}  \$ @invite[0 .. 2] ", shell_quote($invite[3]), "$style{off}\n";
+    open my $answer, '-|', @invite or die "agentctl: $!\n";
+    chomp(my $invitation = <$answer> // '');
+    close $answer or die "agentctl invite failed\n";
+    print "    $invitation\n";
+
+    heading('With it the customer signs up, and gets an account and its first key.');
+    $url = platform('eu');
+    my $made = request('POST', '/v1/accounts', qq({"name":"Demo","invitation":"$invitation"}));
+    my ($account, $key) = @{ $made->{json} }{qw(account_id key)};
+    print "    account_id: $account\n    key:        $key\n";
+    umask 077;
+    write_lines("$run_dir/eu/demo.key", "$account $key");
+    return;
+}
+
+# run.sh has given the deployment to the account.
+sub use_deployment {
+    my ($kept) = read_lines("$run_dir/eu/demo.key");
+    my ($account, $key) = split / /, $kept;
+    my @key = ('-H', "x-api-key: $key");
+    print "\n$style{bold}A deployment that opens with a key of its account$style{off}\n";
+
+    heading('One line of httpd.conf gives a deployment to the account.');
+    print "    AgentDeployment demo account=$account\n";
+
+    heading('Its key opens the deployment, as `api_key` of the SDKs does. Nothing opens without one.');
+    $url = platform('eu') . '/deployments/demo';
+    print "$style{dim}  \$ KEY=$key$style{off}\n";
+    my $end = request('POST', '/runs/wait', body('use calculator {"expression": "6 * 7"}'), @key);
+    my $last = $end->{json}{messages}[-1];
+    print "    $last->{type}: $style{bold}", plain_text($last->{content}), "$style{off}\n";
+    print_head('eu', '/deployments/demo/threads/01900000-0000-7000-8000-000000000000');
+
+    heading('A server of us does not read what it should not have, and says where to go.');
+    my $status = print_head('us', '/auth', @key);
+    exit($last->{type} eq 'ai' && $status == 403 ? 0 : 1);
+}
+
+# Sends a request to a platform host; prints status, the headers of regions and keys, and
+# the body. Returns the status.
+sub print_head {
+    my ($region, $path, @key) = @_;
+    my $address = platform($region) . $path;
+    print "$style{dim}  \$ curl -si ", (@key ? '-H "x-api-key: $KEY" ' : ''), "$address$style{off}\n";
+    open my $curl, '-|', 'curl', '-si', '--max-time', 60, @key, $address or die "curl could not be started: $!\n";
+    my $answer = do { local $/; <$curl> };
+    close $curl or die "$address: no answer\n";
+    print map { "    $_\n" } grep { m{\A(?:HTTP/|X-Agent|WWW-Auth|\{)}i } split /\r?\n/, $answer;
+    return $answer =~ m{\AHTTP/\S+ (\d+)} ? $1 : 0;
 }
 
 # An application stops, asks, and goes on.
@@ -105,12 +172,13 @@ sub body {
 
 sub heading { print "\n$style{bold}", ++$number, ". $_[0]$style{off}\n"; return }
 
-# Prints and executes the command; dies unless the response is 2xx with JSON.
+# Prints and executes the command; dies unless the response is 2xx with JSON. The key, if
+# there is one, is printed as $KEY.
 sub request {
-    my ($method, $path, $body) = @_;
+    my ($method, $path, $body, @key) = @_;
     my @data = defined $body ? ('-d', $body) : ();
-    my $curl = curl($path, ['-s'], [@data],
-        ['-S', '--max-time', 120, '-w', '\n%{http_code}']);
+    my $curl = curl($path, ['-s', @key ? ('-H', '"x-api-key: $KEY"') : ()], [@data],
+        ['-s', '-S', '--max-time', 120, '-w', '\n%{http_code}', @key]);
     my $answer = do { local $/; <$curl> };
     close $curl or die "$method $path: no answer from $url\n";
     my ($text, $status) = $answer =~ /\A(.*)\n(\d+)\z/s;
@@ -128,7 +196,8 @@ sub curl {
         (map { $_ eq '-d' ? ' -d ' : shell_quote($_) } @{$data}),
         "$style{off}\n";
     utf8::encode($_) for my @bytes = @{$data};
-    open my $curl, '-|', 'curl', @{$options}, @{$hidden}, "$url$path", @bytes
+    my @options = grep { !/\A(?:-H|"x-api-key: \$KEY")\z/ } @{$options};
+    open my $curl, '-|', 'curl', @options, @{$hidden}, "$url$path", @bytes
         or die "curl could not be started: $!\n";
     return $curl;
 }
@@ -235,6 +304,7 @@ sub print_what_next {
     my ($id, $earlier) = remembered();
     my $again = shell_quote(body('use calculator {"expression": "6 * 7"}'));
     my $long = shell_quote(body('sleep 20000'));
+    my $eu = platform('eu');
     my $interrupt = shell_quote(body($ASK, '"multitask_strategy":"interrupt"'));
     print <<"TEXT";
 
@@ -252,7 +322,9 @@ TEXT
     print "  The thread of the last start is still there:\n",
         "    curl $url/threads/$earlier/state\n" if $earlier;
     print <<"TEXT";
-  Its log:      $run_dir/logs/error_log
+  The account of region eu: its key is in $run_dir/eu/demo.key
+    curl $eu/v1/account -H "x-api-key: KEY"
+  Its log:      $run_dir/logs/error_log, of eu $run_dir/eu/logs/error_log
   End it:       make -f Makefile.apxs stop
 TEXT
     return;
@@ -260,18 +332,28 @@ TEXT
 
 # The ids of the last thread and of the one before, '' for none.
 sub remembered {
-    open my $in, '<', "$run_dir/thread" or return ('', '');
-    chomp(my @ids = <$in>);
+    my @ids = read_lines("$run_dir/thread");
     return map { $ids[$_] // '' } 0, 1;
 }
 
 # Stores this thread's id, before that of the last start.
 sub remember {
     my ($id) = @_;
-    my $file = "$run_dir/thread";
     my ($earlier) = remembered();
+    return write_lines("$run_dir/thread", $id, $earlier);
+}
+
+sub read_lines {
+    my ($file) = @_;
+    open my $in, '<', $file or return;
+    chomp(my @lines = <$in>);
+    return @lines;
+}
+
+sub write_lines {
+    my ($file, @lines) = @_;
     open my $out, '>', $file or die "$file: $!\n";
-    print {$out} "$id\n$earlier\n";
+    print {$out} map { "$_\n" } @lines;
     close $out or die "$file: $!\n";
     return;
 }

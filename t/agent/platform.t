@@ -242,28 +242,31 @@ CONF
     }
 };
 
-# The quick start's own configuration, without its database.
+# The quick start's own configuration of both regions, without their databases.
 subtest 'quick start: the ports of the regions are platform hosts' => sub {
-    my $quick = AgentTest::Server->new;
-    my %ports = (PORT => $quick->{port}, PORT_US => free_port(), PORT_EU => free_port());
-    my %define = (ROOT => root(), RUN_DIR => $quick->{dir}, BUILD_DIR => build_dir(),
-        MODULES => modules_dir(), MODEL => 'demo', %ports);
-    write_file($quick->{conf}, (map { qq(Define $_ "$define{$_}"\n) } sort keys %define),
-        is_root() ? "Define AS_ROOT\n" : (), qq(Include "\${ROOT}/conf/quickstart/httpd.conf"\n));
-    symlink '../httpd.pid', $quick->pid_file or die $quick->pid_file . ": $!\n";
-    $quick->start;
+    my %quick = map { $_ => AgentTest::Server->new } qw(us eu);
+    my %ports = (PORT_US => free_port(), PORT_EU => $quick{eu}{port});
     for my $region ([ us => 1 ], [ eu => 20 ]) {
         my ($name, $quota) = @{$region};
-        my $to = AgentTest::Client->new(url => 'http://127.0.0.1:' . $ports{ 'PORT_' . uc $name });
+        my $quick = $quick{$name};
+        my %define = (ROOT => root(), RUN_DIR => $quick->{dir}, BUILD_DIR => build_dir(), MODULES => modules_dir(), MODEL => 'demo', %ports,
+            PORT => $quick->{port}, REGION => $name, PLATFORM_PORT => $ports{ 'PORT_' . uc $name });
+        write_file($quick->{conf}, (map { qq(Define $_ "$define{$_}"\n) } sort keys %define),
+            is_root() ? "Define AS_ROOT\n" : (), map { qq(Include "\${ROOT}/conf/quickstart/$_.conf"\n) } 'httpd', $name eq 'us' ? 'agents' : ());
+        symlink '../httpd.pid', $quick->pid_file or die $quick->pid_file . ": $!\n";
+        $quick->start;
+        my $to = AgentTest::Client->new(url => 'http://127.0.0.1:' . $define{PLATFORM_PORT});
         is $to->get('/ok')->{status}, 200, "quick start: region $name serves GET /ok";
-        is $to->get('/info')->{json}{flags}, undef, "quick start: region $name serves the platform's GET /info";
+        my $info = $to->get('/info')->{json};
+        is_deeply [ @{$info}{qw(flags region)} ], [ undef, $name ], "quick start: region $name serves the platform's GET /info";
         my $run = $to->post('/runs', $RUN);
         is error_of($run), '404 not_found', "quick start: POST /runs in region $name is 404";
         my $stats = $to->get('/runs/stats', undef, { 'x-api-key' => 'a' });
         is limit_of($stats), "runs-stats $quota " . ($quota - 1), "quick start: region $name has its limits";
         is $to->get('/ratelimit-status?format=json')->{status}, 200, "quick start: region $name has the limiter's status page";
+        is error_of($to->post('/v1/accounts', { name => 'x' })), '503 database_unavailable', "quick start: region $name has sign-up by invitation";
     }
-    my $agent = AgentTest::Client->new(url => $quick->url);
+    my $agent = AgentTest::Client->new(url => $quick{us}->url);
     my $info = $agent->get('/info');
     ok $info->{json}{flags}, "quick start: the agent server serves the deployment API's GET /info";
     is limit_of($info), 'none', 'quick start: the agent server is unlimited';

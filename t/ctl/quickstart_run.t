@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use AgentTest::Database;
 use AgentTest::Env qw(build_dir is_counted is_sanitized root slurp write_file);
-use AgentTest::Process qw(descendants_of is_alive);
+use AgentTest::Process qw(descendants_of httpd_children is_alive);
 use AgentTest::Wait;
 use File::Path qw(make_path remove_tree);
 use File::Temp qw(tempdir);
@@ -82,14 +82,12 @@ sub get { my ($at, $path, @options) = @_; return qx(curl -s --max-time 30 @optio
 like get($port, '/info'), qr/"region":"us"/, 'quick start: PORT is the agent server of us';
 like get($port + 1, '/info'), qr/"region":"us"/, 'quick start: PORT+1 is the platform of us';
 like get($port + 2, '/info'), qr/"region":"eu"/, 'quick start: PORT+2 is the platform of eu';
-like get($port + 2, '/auth', '-H', "'x-api-key: $key'"), qr/"account_id":\s*"\Q$account/, 'quick start: the key says whose it is';
+like get($port + 2, '/auth', '-H', "'x-api-key: $key'"), qr/"account_id"\s*:\s*"\Q$account/, 'quick start: the key says whose it is';
 
 my @all = map { ($_, descendants_of($_)) } pid_of(''), pid_of('/eu');
 SKIP: {
     skip 'not as root', 1 if $>;
-    my @as_root = grep { slurp("/proc/$_/status") =~ /^Uid:\s+0\s/m } descendants_of(pid_of('/eu'));
-    # The supervisor starts runners as another user, and listens nowhere.
-    is scalar(grep { slurp("/proc/$_/cmdline") =~ /runner/ } @as_root), 0, 'quick start: no runner is of root';
+    is scalar(grep { slurp("/proc/$_/status") =~ /^Uid:\s+0\s/m } map { httpd_children(pid_of($_)) } '', '/eu'), 0, 'quick start: no child of httpd is root';
 }
 my %listens = map { $_ => 1 } grep { /:(?:@{[ join '|', map { sprintf '%04X', $port + $_ } 0 .. 2 ]})\z/ }
     map { (split)[3] eq '0A' ? (split)[1] : () } grep { /:/ } split /\n/, slurp('/proc/net/tcp');
