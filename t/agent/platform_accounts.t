@@ -5,6 +5,7 @@ use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Client qw(parse_response read_to_end);
 use AgentTest::Database;
+use AgentTest::Env qw(slurp);
 use AgentTest::Postgres;
 use AgentTest::Routes;
 use AgentTest::Server;
