@@ -47,6 +47,7 @@ serve_customer() {
 customer_is_served() {
     local key
     read -r _ key <"$RUN_DIR/demo.key"
-    curl -fs --max-time 5 -H "x-api-key: $key" -d '{"graph_id":"agent"}' \
-        "$(server_url)/deployments/demo/assistants/search" | grep -q assistant_id
+    # With a drawing once a runner has reported it.
+    curl -fs --max-time 5 -H "x-api-key: $key" \
+        "$(server_url)/deployments/demo/assistants/agent/graph" | grep -q '"id"'
 }

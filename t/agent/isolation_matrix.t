@@ -179,14 +179,15 @@ my %row = (
     },
     platform => {
         (map { ("GET $_" => $none) } qw(/ /ok /info /.well-known/agent-addresses /auth /v1/account /v1/account/export /v1/account/keys
-            /v1/account/usage /v1/account/audit)),
+            /v1/account/usage /v1/account/audit /v1/account/deletion)),
+        'DELETE /v1/account'                    => sub { return { confirm => 'own' } },
         'DELETE /v1/account/keys/{key_id}'      => $none,
         'POST /v1/account/keys/{key_id}/rotate' => $empty,
         map { ($_ => sub { return { name => 'own' } }) } 'POST /v1/accounts', 'PATCH /v1/account', 'POST /v1/account/keys',
     },
 );
-# It needs a query.
-my %EXPECTED = ('GET /store/items' => qr/\A422 /);
+# They need a query, the id of the account, and the token of a deletion.
+my %EXPECTED = ('GET /store/items' => qr/\A422 /, 'DELETE /v1/account' => qr/\A422 /, 'GET /v1/account/deletion' => qr/\A404 /);
 
 sub new_thread { return made('POST', '/threads', {}, $key{$mine})->{thread_id} }
 sub new_run { return made('POST', '/threads/' . new_thread() . '/runs', run_body('hello', %LATER), $key{$mine}) }

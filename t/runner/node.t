@@ -6,12 +6,14 @@ use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Env qw(slurp);
 use Cpanel::JSON::XS;
+use File::Temp qw(tempdir);
 use NodeApplication qw(application runner program);
 use POSIX ();
 use RecordStore;
 use RunnerTest qw(start_line new_uuid lines_of events_of metadata_of_events);
 use Test::More;
 
+local $ENV{TMPDIR} = my $temporary = tempdir(CLEANUP => 1);
 my $runner = runner(
     records => RecordStore->new(parts => 2), broken => './broken.mjs:graph', absent => './graphs.mjs:absent',
     common => './common.cjs:graph', agent => './agent.mjs:agent', typed => './typed.ts:graph',
@@ -39,6 +41,7 @@ ok $reports->{asks}{drawing}, 'ready: a StateGraph is compiled';
 ok $reports->{common}{drawing}, 'ready: a graph of a CommonJS module is loaded';
 is $reports->{typed}{schemas}{state_schema}{properties}{count}{type}, 'number',
     'ready: a graph in TypeScript has the JSON schema of its zod schema';
+is_deeply [ glob "$temporary/tsx*" ], [], 'ready: compiled code is not kept where another user may have put some';
 is_deeply $reports->{broken}{error}, { error => 'TypeError', message => 'broken at import' },
     'ready: a graph that cannot be imported has the error';
 like $reports->{absent}{error}{message}, qr/has no export "absent"/, 'ready: a missing export is named';

@@ -37,6 +37,8 @@ async function registerTsx(folder) {
 // has installed for the application, else the runner's own, else the application's.
 // Without one, Node may be able to (from 22.18 on).
 async function prepareTypeScript(directory) {
+    // It keeps compiled code in a folder of /tmp with a known name, which another user could have made.
+    process.env.TSX_DISABLE_CACHE = '1';
     const here = path.dirname(fileURLToPath(import.meta.url));
     for (const folder of [path.join(directory, BUILD_FOLDER, 'tsx'), here, directory]) {
         if (await registerTsx(folder)) {
