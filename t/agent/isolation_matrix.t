@@ -178,15 +178,16 @@ my %row = (
         'DELETE /store/items'                         => sub { return { namespace => ['own'], key => 'k' } },
     },
     platform => {
-        (map { ("GET $_" => $none) } qw(/ /ok /info /.well-known/agent-addresses /auth /v1/account /v1/account/export /v1/account/keys
-            /v1/account/usage /v1/account/audit /v1/account/deletion)),
-        'DELETE /v1/account'                    => sub { return { confirm => 'own' } },
+        (map { ("GET $_" => $none) } qw(/ /ok /info /.well-known/agent-addresses /auth /v1/account /v1/account/deletion /v1/account/export /v1/account/keys
+            /v1/account/usage /v1/account/audit)),
+        # Without `confirm`, which is the id of the own account.
+        'DELETE /v1/account'                    => $empty,
         'DELETE /v1/account/keys/{key_id}'      => $none,
         'POST /v1/account/keys/{key_id}/rotate' => $empty,
         map { ($_ => sub { return { name => 'own' } }) } 'POST /v1/accounts', 'PATCH /v1/account', 'POST /v1/account/keys',
     },
 );
-# They need a query, the id of the account, and the token of a deletion.
+# They need a query, a member or a header.
 my %EXPECTED = ('GET /store/items' => qr/\A422 /, 'DELETE /v1/account' => qr/\A422 /, 'GET /v1/account/deletion' => qr/\A404 /);
 
 sub new_thread { return made('POST', '/threads', {}, $key{$mine})->{thread_id} }
@@ -234,7 +235,7 @@ sub members_of {
     my $configurable = { map { $_ => $other->{$_} } qw(thread_id run_id assistant_id checkpoint_id) };
     return (
         (map { [ $_ => $other->{$_} ] } qw(thread_id run_id assistant_id checkpoint_id key_id account_id deployment_id deployment)),
-        [ run_ids => [ $other->{run_id} ] ], [ thread_ids => [ $other->{thread_id} ] ], [ ids => [ $other->{thread_id} ] ],
+        [ confirm => $other->{account_id} ], [ run_ids => [ $other->{run_id} ] ], [ thread_ids => [ $other->{thread_id} ] ], [ ids => [ $other->{thread_id} ] ],
         [ checkpoint => { thread_id => $other->{thread_id}, checkpoint_id => $other->{checkpoint_id}, checkpoint_ns => '' } ],
         [ checkpoint => { checkpoint_id => $other->{checkpoint_id} } ], [ before => { configurable => $configurable } ],
         [ config => { configurable => $configurable } ], [ namespace => [ $other->{space} ] ],
