@@ -9,6 +9,7 @@
 #include "config/capacity.h"
 #include "config/conftree.h"
 #include "config/dbd.h"
+#include "config/limit.h"
 #include "config/region.h"
 #include "core/deployment.h"
 #include "core/heap.h"
@@ -114,8 +115,11 @@ static apr_status_t start_database(agent_child_t *child, server_rec *server,
                                    apr_pool_t *pool)
 {
     const agent_server_config_t *config = child->config;
-    const agent_db_settings_t settings = agent_child_db_settings(config);
+    agent_db_settings_t settings = agent_child_db_settings(config);
 
+    settings.limits = agent_account_limits_print(config, pool);
+    settings.configured_at = config->configured_at;
+    settings.log = agent_daemon_log();
     return agent_db_pool_create(
         &child->db, server, agent_dbd_plain_params(pool),
         agent_config_pool_size(config, agent_dbd_max(pool)),

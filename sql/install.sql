@@ -178,9 +178,10 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 
 \ir functions/internal/accounts/add_api_key.sql
 \ir functions/internal/accounts/add_to_count.sql
-\ir functions/internal/accounts/begin_count.sql
+\ir functions/internal/accounts/begin_counts.sql
 \ir functions/internal/accounts/check_key_limit.sql
 \ir functions/internal/accounts/check_new_runs.sql
+\ir functions/internal/accounts/compare_counts.sql
 \ir functions/internal/accounts/compose_export.sql
 \ir functions/internal/accounts/count_ended_runs.sql
 \ir functions/internal/accounts/count_new_run.sql
@@ -189,6 +190,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/accounts/delete_revoked_keys.sql
 \ir functions/internal/accounts/end_account.sql
 \ir functions/internal/accounts/end_api_key.sql
+\ir functions/internal/accounts/end_counts.sql
 \ir functions/internal/accounts/expire_api_keys.sql
 \ir functions/internal/accounts/find_free_runs.sql
 \ir functions/internal/accounts/find_limit.sql
@@ -429,6 +431,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/worker/workers/register_worker.sql
 \ir functions/worker/workers/renew_worker.sql
 \ir functions/worker/workers/save_graphs.sql
+\ir functions/worker/workers/count_accounts.sql
 \ir functions/worker/workers/set_limits.sql
 \ir functions/worker/workers/sweep_workers.sql
 

@@ -437,8 +437,9 @@ const command_rec agent_directives[] = {
                    "NAME [account=ID]: the deployment that is served, and the "
                    "account whose it is (default: default)"),
     AP_INIT_TAKE23("AgentLimit", agent_directive_limit, NULL, RSRC_CONF,
-                   "NAME VALUE [account=ID]: the most of something that each "
-                   "account, or that account, may have (default: no limit)"),
+                   "NAME VALUE|none [account=ID]: the most of something that "
+                   "each account, or that account, may have (default: no "
+                   "limit)"),
     AP_INIT_ITERATE("AgentTrustUserHeader", agent_directive_trust, NULL,
                     RSRC_CONF | ACCESS_CONF,
                     "addresses and address blocks of proxies whose x-user-id "

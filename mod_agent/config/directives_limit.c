@@ -32,6 +32,17 @@ static const char *read_account(const char **out, const char *arg,
     return NULL;
 }
 
+/* NULL: *out is the number, or NONE. */
+static const char *read_value(apr_int64_t *out, cmd_parms *cmd,
+                              const char *value)
+{
+    if (ap_cstr_casecmp(value, "none") == 0) {
+        *out = AGENT_LIMIT_NONE;
+        return NULL;
+    }
+    return agent_value_number(out, cmd, value, 0, AGENT_LIMIT_MAX);
+}
+
 const char *agent_directive_limit(cmd_parms *cmd, void *dir, const char *name,
                                   const char *value, const char *account)
 {
@@ -47,13 +58,13 @@ const char *agent_directive_limit(cmd_parms *cmd, void *dir, const char *name,
                             "AgentLimit: expected one of %s, got '%s'",
                             agent_limit_list_words(cmd->pool), name);
     }
-    problem = agent_value_number(&limit.value, cmd, value, 0, AGENT_LIMIT_MAX);
+    problem = read_value(&limit.value, cmd, value);
     if (problem == NULL) {
         problem = read_account(&limit.account_id, account, cmd->pool);
     }
     if (problem == NULL
         && agent_account_limit_find(config, limit.name, limit.account_id)
-            >= 0) {
+            != NULL) {
         return apr_psprintf(cmd->pool,
                             "AgentLimit: expected each limit of an account "
                             "once, got '%s' again",

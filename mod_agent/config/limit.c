@@ -21,28 +21,31 @@ static bool is_of(const agent_account_limit_t *row, const char *account_id)
         : strcmp(row->account_id, account_id) == 0;
 }
 
-apr_int64_t agent_account_limit_find(const agent_server_config_t *config,
-                                     agent_limit_name_t name,
-                                     const char *account_id)
+const agent_account_limit_t *agent_account_limit_find(
+    const agent_server_config_t *config, agent_limit_name_t name,
+    const char *account_id)
 {
     for (int i = 0; i < config->limits->nelts; i++) {
         const agent_account_limit_t *row = get_row(config, i);
 
         if (row->name == name && is_of(row, account_id)) {
-            return row->value;
+            return row;
         }
     }
-    return -1;
+    return NULL;
 }
 
 apr_int64_t agent_account_limit_get(const agent_server_config_t *config,
                                     agent_limit_name_t name,
                                     const char *account_id)
 {
-    apr_int64_t own = agent_account_limit_find(
+    const agent_account_limit_t *row = agent_account_limit_find(
         config, name, account_id != NULL ? account_id : AGENT_ACCOUNT_ID);
 
-    return own >= 0 ? own : agent_account_limit_find(config, name, NULL);
+    if (row == NULL) {
+        row = agent_account_limit_find(config, name, NULL);
+    }
+    return row != NULL ? row->value : AGENT_LIMIT_NONE;
 }
 
 const char *agent_account_limits_print(const agent_server_config_t *config,
@@ -56,14 +59,17 @@ const char *agent_account_limits_print(const agent_server_config_t *config,
         const char *account = row->account_id != NULL
             ? apr_pstrcat(pool, "\"", row->account_id, "\"", NULL)
             : "null";
+        const char *value = row->value != AGENT_LIMIT_NONE
+            ? apr_psprintf(pool, "%" APR_INT64_T_FMT, row->value)
+            : "null";
 
         if (agent_limit_is_stored(row->name)) {
             text = apr_psprintf(pool,
                                 "%s%s{\"account_id\":%s,\"name\":\"%s\","
-                                "\"value\":%" APR_INT64_T_FMT "}",
+                                "\"value\":%s}",
                                 text, *text != '\0' ? "," : "", account,
-                                agent_limit_word(row->name), row->value);
+                                agent_limit_word(row->name), value);
         }
     }
-    return apr_pstrcat(pool, "[", text, "]", NULL);
+    return *text != '\0' ? apr_pstrcat(pool, "[", text, "]", NULL) : NULL;
 }

@@ -6,8 +6,9 @@
 #include "../core/limit.h"
 #include "config.h"
 
-/* The largest value of a limit. */
-#define AGENT_LIMIT_MAX 1000000000
+/* The largest value of a limit, and that of none. */
+#define AGENT_LIMIT_MAX  1000000000
+#define AGENT_LIMIT_NONE (-1)
 
 /* An AgentLimit. account_id NULL: for all accounts without one of their own. */
 typedef struct agent_account_limit_t {
@@ -16,19 +17,19 @@ typedef struct agent_account_limit_t {
     apr_int64_t value;
 } agent_account_limit_t;
 
-/* Returns the limit of an account, NULL for the built-in one; -1: none. */
+/* Returns the limit of an account, NULL for the built-in one; or NONE. */
 apr_int64_t agent_account_limit_get(const agent_server_config_t *config,
                                     agent_limit_name_t name,
                                     const char *account_id);
 
-/* Returns the limit that an AgentLimit of the account, NULL for all, has set
- * itself; -1: none. */
-apr_int64_t agent_account_limit_find(const agent_server_config_t *config,
-                                     agent_limit_name_t name,
-                                     const char *account_id);
+/* Returns the AgentLimit of the account itself, NULL for that of all; or NULL.
+ */
+const agent_account_limit_t *agent_account_limit_find(
+    const agent_server_config_t *config, agent_limit_name_t name,
+    const char *account_id);
 
 /* Returns the limits that the schema enforces as JSON, for agent.set_limits; in
- * pool. */
+ * pool. NULL: httpd.conf names none. */
 const char *agent_account_limits_print(const agent_server_config_t *config,
                                        apr_pool_t *pool);
 

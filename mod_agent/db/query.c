@@ -223,6 +223,45 @@ static apr_status_t check_backend(const agent_db_t *db,
     return APR_SUCCESS;
 }
 
+/* A statement that is executed once. */
+static apr_status_t query_plain(agent_db_result_t **result, agent_db_t *db,
+                                const char *sql, int count,
+                                const char *const *params, agent_error_t **err,
+                                apr_pool_t *pool)
+{
+    apr_status_t rv = start_receiving(
+        db,
+        PQsendQueryParams(db->conn, sql, count, NULL, params, NULL, NULL, 0),
+        err, pool);
+
+    return rv == APR_SUCCESS ? await_result(result, db, err, pool) : rv;
+}
+
+/* On each connection: a database that was restored, or did not answer at the
+ * start, gets them too. */
+static apr_status_t store_limits(agent_db_t *db, agent_error_t **err,
+                                 apr_pool_t *pool)
+{
+    const agent_db_settings_t *settings = &db->settings;
+    const char *params[] = {
+        settings->limits,
+        apr_psprintf(pool, "%" APR_TIME_T_FMT,
+                     apr_time_as_msec(settings->configured_at))};
+    agent_db_result_t *result = NULL;
+    apr_status_t rv = query_plain(&result, db, AGENT_DB_LIMITS_SQL, 2, params,
+                                  err, pool);
+
+    /* Bounded: the limits of httpd.conf. */
+    for (int row = 0; rv == APR_SUCCESS && row < agent_db_rows(result); row++) {
+        const char *line = agent_db_value(result, row, 0);
+
+        settings->log.write(
+            settings->log.baton, AGENT_LOG_WARNING, "AGT0413", 0,
+            apr_psprintf(pool, "AgentLimit: %s in the database", line));
+    }
+    return rv;
+}
+
 /* Sets the session's limits on a new backend, and checks it. */
 static apr_status_t set_up_backend(agent_db_t *db, agent_error_t **err,
                                    apr_pool_t *pool)
@@ -240,14 +279,12 @@ static apr_status_t set_up_backend(agent_db_t *db, agent_error_t **err,
     PQsetnonblocking(db->conn, 1);
     params[0] = apr_psprintf(pool, "%" APR_TIME_T_FMT,
                              apr_time_as_msec(db->settings.query_timeout));
-    rv = start_receiving(
-        db, PQsendQueryParams(db->conn, sql, 1, NULL, params, NULL, NULL, 0),
-        err, pool);
-    if (rv == APR_SUCCESS) {
-        rv = await_result(&result, db, err, pool);
-    }
+    rv = query_plain(&result, db, sql, 1, params, err, pool);
     if (rv == APR_SUCCESS) {
         rv = check_backend(db, result, err, pool);
+    }
+    if (rv == APR_SUCCESS && db->settings.limits != NULL) {
+        rv = store_limits(db, err, pool);
     }
     if (rv == APR_SUCCESS) {
         db->backend_pid = PQbackendPID(db->conn);

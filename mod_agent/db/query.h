@@ -12,6 +12,7 @@
 #include <apr_time.h>
 
 #include "../core/error.h"
+#include "settings.h"
 #include "statement.h"
 
 /* The required result of agent.schema_version(). */
@@ -19,14 +20,6 @@
 
 typedef struct agent_db_t agent_db_t;
 typedef struct agent_db_result_t agent_db_result_t;
-
-/* Time limits of a connection attempt and a statement, and the region that the
- * database must belong to; NULL: any. */
-typedef struct agent_db_settings_t {
-    apr_interval_time_t connect_timeout;
-    apr_interval_time_t query_timeout;
-    const char *region;
-} agent_db_settings_t;
 
 /* The state after a non-blocking step. */
 typedef enum agent_db_progress_t {

@@ -100,8 +100,9 @@ typedef struct agent_supervisor_config_t {
      * in tests. */
     int lease_sec;
     /* JSON text: the limits of accounts, as agent.set_limits has them; NULL:
-     * none. */
+     * none; and when they were configured. */
     const char *limits;
+    apr_time_t configured_at;
     /* Days for which events, and webhooks that were given up, are kept; 0: for
      * ever. */
     int event_retention_days;

@@ -66,20 +66,23 @@ comment on column agent.accounts.closed_at is
     'When it was closed: since then its API keys are not valid. Null: it is open. The built-in account stays open.';
 
 create table agent.account_limits (
-    account_id  uuid    not null,
-    name        text    not null,
-    value       bigint  not null,
+    account_id     uuid         not null,
+    name           text         not null,
+    value          bigint,
+    configured_at  timestamptz  not null,
     constraint account_limits_pkey primary key (account_id, name),
     constraint account_limits_name_check check (name in ('keys', 'queued_runs', 'running_runs')),
     constraint account_limits_value_check check (value >= 0)
 );
 comment on table agent.account_limits is
-    'Limits of accounts, as AgentLimit of httpd.conf has them: supervisors write them (agent.set_limits). Without a '
-    'row there is no limit.';
+    'Limits of accounts, as AgentLimit of httpd.conf has them: servers write them (agent.set_limits). Without a row '
+    'there is no limit.';
 comment on column agent.account_limits.account_id is
     'The account; the nil UUID: each account without a row of its own. No foreign key: httpd.conf may name any.';
 comment on column agent.account_limits.name is 'What is limited.';
-comment on column agent.account_limits.value is 'The most that the account may have.';
+comment on column agent.account_limits.value is 'The most that the account may have; null: any number.';
+comment on column agent.account_limits.configured_at is
+    'When the server that names it read its configuration; one that did so earlier does not change it.';
 
 create table agent.account_counts (
     account_id  uuid         not null,
@@ -87,16 +90,20 @@ create table agent.account_counts (
     shard       smallint     not null,
     value       bigint       not null,
     counted_at  timestamptz  not null,
-    constraint account_counts_pkey primary key (account_id, name, shard)
+    constraint account_counts_pkey primary key (account_id, name, shard),
+    constraint account_counts_shard_check check (shard between -1 and 15)
 ) with (fillfactor = 50);
 comment on table agent.account_counts is
     'Counts of what accounts with a limit have: the sum of the rows of an account and name, of which a transaction '
-    'changes one that no other one holds. Counted anew each minute (agent.set_limits).';
+    'changes one that no other one holds. Counted anew each minute (agent.count_accounts).';
 comment on column agent.account_counts.account_id is 'The account.';
 comment on column agent.account_counts.name is 'What is counted, as in agent.account_limits.';
-comment on column agent.account_counts.shard is 'Number of the row, from 0.';
+comment on column agent.account_counts.shard is 'Number of the row, from 0; -1: the correction of the last count.';
 comment on column agent.account_counts.value is 'Its part of the count; may be negative.';
-comment on column agent.account_counts.counted_at is 'When the account was last counted.';
+comment on column agent.account_counts.counted_at is 'In row -1: when the account was last counted.';
+
+create index account_counts_counted_idx on agent.account_counts (counted_at) where shard = -1;
+comment on index agent.account_counts_counted_idx is 'Finds the accounts whose count is the oldest.';
 
 create table agent.deployments (
     deployment_id  uuid        not null,

@@ -39,14 +39,14 @@ AgentLimit streams 1
 CONF
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
-wait_for('the supervisor to store the limits', sub { sql('select count(*) from agent.account_limits') == 4 });
+wait_for('the limits to be stored', sub { sql('select count(*) from agent.account_limits') == 4 });
 
 sub refusal {
     my ($response) = @_;
     return [ $response->{status}, @{ $response->{json} }{qw(code limit value)}, $response->{headers}{'retry-after'} ];
 }
 
-subtest 'limits: the supervisor stores those of the schema' => sub {
+subtest 'limits: a server stores those of the schema' => sub {
     is sql('select string_agg(account_id || name || value, $$ $$ order by account_id, name) from agent.account_limits'),
         "00000000-0000-0000-0000-000000000000queued_runs3 00000000-0000-0000-0000-000000000000running_runs2 ${shop}keys1 ${shop}queued_runs1000";
 };
@@ -92,6 +92,64 @@ subtest 'limits: those of keys hold for operators too' => sub {
     my $create = sub { return sql("select code from agent.create_api_key('$_[0]', '$shop', decode(repeat('ab', 32), 'hex'), 'service', 'n', null, null, '{run}', null)") };
     is $create->('0' x 22), 'ok';
     is $create->('1' x 22), 'limit_exceeded';
+};
+
+# A host without graphs, which has these limits.
+sub start_platform {
+    my ($limits) = @_;
+    my $host = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF");
+LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
+$limits
+<Location "/">
+    SetHandler agent-platform
+    Require all granted
+</Location>
+CONF
+    $host->start;
+    return $host;
+}
+
+sub stored {
+    my ($name, $account) = @_;
+    return sql("select coalesce(value::text, 'none') from agent.account_limits where name = '$name' and account_id = '$account'");
+}
+
+my $NIL = '00000000-0000-0000-0000-000000000000';
+my $tools = create_account();
+my $admin = create_key($tools, scopes => ['admin']);
+
+sub ask_for_key {
+    my ($host) = @_;
+    my $of = AgentTest::Client->new(url => $host->url);
+    return $of->post('/v1/account/keys', { kind => 'service', name => 'n', scopes => ['read'] }, { 'x-api-key' => $admin });
+}
+
+subtest 'limits: those of a host without graphs take effect, and others stay' => sub {
+    my $host = start_platform('AgentLimit keys 2');
+    wait_for('its limit', sub { stored('keys', $NIL) eq '2' });
+    is ask_for_key($host)->{status}, 200;
+    my $refused = ask_for_key($host);
+    is_deeply refusal($refused), [ 429, 'limit_exceeded', 'keys', 2, 5 ];
+    is stored('queued_runs', $NIL), 3, 'a limit that it does not name is that of the other host';
+    is stored('keys', $shop), 1;
+    $server->graceful;
+    wait_for('new children', sub { $client->get('/ok')->{status} == 200 });
+    is stored('keys', $NIL), 2, 'a host that does not name this one leaves it';
+    $host->stop;
+};
+
+subtest 'limits: that of the host that started last holds, and its log says what it replaces' => sub {
+    my $host = start_platform("AgentLimit keys 3\nAgentLimit queued_runs none account=$shop");
+    wait_for('its limits', sub { stored('keys', $NIL) eq '3' && stored('queued_runs', $shop) eq 'none' });
+    like $host->error_log, qr/AGT0413: AgentLimit: keys 3 replaces 2 in the database/;
+    is +(() = $host->error_log =~ /AGT0413/g), 2, 'once for each limit';
+    is ask_for_key($host)->{status}, 200;
+    is ask_for_key($host)->{status}, 429;
+    $host->stop;
+    $host = start_platform('AgentLimit keys none');
+    wait_for('its limit', sub { stored('keys', $NIL) eq 'none' });
+    is ask_for_key($host)->{status}, 200, 'none removes a limit';
+    $host->stop;
 };
 
 done_testing;

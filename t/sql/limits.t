@@ -15,12 +15,28 @@ my $operator = $db->session($AgentSQL::OPERATOR);
 my $any = AgentSQL::Play->new($session);
 my $worker = $any->worker;
 
-# Sets the limits; each is [ account or undef, name, value ].
-sub limit {
-    my ($code) = $session->value('select agent.set_limits(' . AgentSQL::Session::literal(AgentSQL::encode(
-        [ map { { account_id => $_->[0], name => $_->[1], value => $_->[2] } } @_ ])) . ')');
-    return $code;
+# Sets limits as a server does that was configured then, in ms since 1970; each is [ account or undef, name, value ]. The
+# lines about those that it replaced.
+sub configure {
+    my ($at, @limits) = @_;
+    return [ map { $_->[0] } $session->query('select * from agent.set_limits(' . AgentSQL::Session::literal(AgentSQL::encode(
+        [ map { { account_id => $_->[0], name => $_->[1], value => $_->[2] } } @limits ])) . ", $at)") ];
 }
+
+my $configured_at = 1;
+
+# These limits, and no others.
+sub limit {
+    my (@limits) = @_;
+    my %given = map { ($_->[0] // '') . $_->[1] => 1 } @limits;
+    my @others = grep { !$given{ ($_->[0] // '') . $_->[1] } } map { [ $_->[0] =~ /\A[0-]+\z/ ? undef : $_->[0], $_->[1], undef ] }
+        $session->query('select account_id, name from agent.account_limits');
+    configure(++$configured_at, @limits, @others);
+    return;
+}
+
+# Counts accounts anew that are due: how many.
+sub count_accounts { return $session->value('select agent.count_accounts()') }
 
 # An account with a deployment: (id, its client).
 sub account {
@@ -39,11 +55,24 @@ sub create_key {
     return $operator->call('create_api_key', sprintf('%022d', ++$keys), $account, '\x' . 'ab' x 32, 'service', 'n', undef, undef, ['run'], $lifetime);
 }
 
+# Table scans of, and rows read by a statement, in all tables of the schema; a row counts for each index entry that was
+# followed.
+sub rows_read {
+    my ($sql) = @_;
+    my $counters = 'select sum(seq_scan), sum(coalesce(idx_tup_fetch, 0) + seq_tup_read) from pg_stat_xact_user_tables where schemaname = \'agent\'';
+    $session->query('begin');
+    my ($before) = $session->query($counters);
+    $session->query($sql);
+    my ($after) = $session->query($counters);
+    $session->query('commit');
+    return map { $after->[$_] - $before->[$_] } 0, 1;
+}
+
 # The count of a name, null for one that is not counted, and what it should be.
 sub counts {
     my ($account, $name) = @_;
     return [ $session->value("select sum(value) from agent.account_counts where account_id = '$account' and name = '$name'"),
-        $session->value("select agent.count_runs('$account', '$name')") ];
+        $session->value("select coalesce((select value from agent.count_runs(array['$account'::uuid], '$name')), 0)") ];
 }
 
 sub rest_is_right {
@@ -164,25 +193,83 @@ subtest 'writers of a count do not wait for each other' => sub {
         $concurrent->query('begin');
         AgentSQL::Play->new($concurrent, deployment => $shop->deployment)->stateless;
     }
-    is $session->value("select count(distinct shard) from agent.account_counts where account_id = '$account'"), 16;
+    is $session->value("select count(distinct shard) from agent.account_counts where account_id = '$account' and shard >= 0"), 16;
     $_->query('commit') for @sessions;
-    is $session->value("select count(*) from agent.account_counts where account_id = '$account' and value <> 0"), 4, 'each has changed another row';
+    is $session->value("select count(*) from agent.account_counts where account_id = '$account' and shard >= 0 and value <> 0"), 4, 'each has changed another row';
     rest_is_right($account, 5, 'the sum is right');
 };
 
 subtest 'a count that is wrong is corrected within a minute' => sub {
     my ($account, $shop) = account();
-    my @limit = ([ $account, 'queued_runs', 3 ]);
-    limit(@limit);
+    limit([ $account, 'queued_runs', 3 ]);
     $shop->run($shop->thread);
-    1 while limit(@limit);
+    1 while count_accounts();
     $session->query("update agent.account_counts set value = 7 where account_id = '$account' and shard = 5");
     is +($shop->try_run($shop->thread))[0], 'limit_exceeded';
-    is limit(@limit), 0, 'it was counted within this minute';
+    is count_accounts(), 0, 'it was counted within this minute';
     $session->query("update agent.account_counts set counted_at = counted_at - interval '61 s' where account_id = '$account'");
-    is limit(@limit), 1;
+    is count_accounts(), 1;
     rest_is_right($account, 1, 'counted');
     is +($shop->try_run($shop->thread))[0], 'ok';
+};
+
+subtest 'writers do not wait while an account is counted, nor does the count miss what they do during it' => sub {
+    my ($account, $shop) = account();
+    limit([ $account, 'queued_runs', 100 ]);
+    $shop->run($shop->thread);
+    1 while count_accounts();
+    my @writers = map { $db->session } 1, 2;
+    my ($before, $during) = map { AgentSQL::Play->new($_, deployment => $shop->deployment) } @writers;
+    $_->query("set lock_timeout = '10s'") for @writers, $other;
+    $writers[0]->query('begin');
+    $before->stateless;
+    $session->query("update agent.account_counts set value = value + 7, counted_at = '-infinity' where account_id = '$account' and shard = -1");
+    $other->query('begin');
+    is $other->value('select agent.count_accounts()'), 1;
+    $writers[1]->query('begin');
+    $during->stateless for 1, 2;
+    $writers[1]->query('commit');
+    $other->query('commit');
+    rest_is_right($account, 3, 'those that had not ended are not seen twice');
+    $writers[0]->query('commit');
+    rest_is_right($account, 4, 'nor missed');
+};
+
+subtest 'all accounts are counted in a time that grows with their runs, by indexes, in transactions of a bounded length' => sub {
+    my ($accounts, $runs) = (500, 20);
+    limit([ undef, 'queued_runs', 1000 ], [ undef, 'running_runs', 1000 ]);
+    my ($worker_id) = $any->worker;
+    $session->query($_) for split /;\n/, <<"SQL";
+create temporary table shops as select md5('account' || n)::uuid as account_id, md5('shop' || n)::uuid as deployment_id from generate_series(1, $accounts) n;
+insert into agent.accounts (account_id, name, home_region) select account_id, 'n', 'local' from shops;
+insert into agent.deployments (deployment_id, account_id, name) select deployment_id, account_id, 'n' from shops;
+insert into agent.run_queue (deployment_id, run_id, thread_id, thread_seq, graph_id, state, ready_seq, worker_id, events_bucket)
+select deployment_id, gen_random_uuid(), gen_random_uuid(), 1, 'agent', case when n > 2 then 'ready' else 'leased' end, n,
+    case when n <= 2 then $worker_id end, current_date
+from shops cross join generate_series(1, $runs) n;
+analyze agent.run_queue;
+select agent.begin_counts(array(select account_id from shops), name) from unnest('{queued_runs,running_runs}'::text[]) name;
+update agent.account_counts set value = value + 1 where shard = 3 and account_id in (select account_id from shops)
+SQL
+    my ($calls, $rows, $most) = (0, 0, 0);
+    while (my ($scans, $read) = rows_read('select agent.count_accounts()')) {
+        is $scans, 0, 'no table is scanned';
+        $calls++;
+        $rows += $read;
+        $most = $read if $read > $most;
+        last if $session->value("select count(*) from agent.account_counts where shard = -1 and counted_at = '-infinity'") == 0;
+    }
+    is $session->value(<<'SQL' =~ s/\s+/ /gr), "$accounts,$accounts", 'each count is right';
+select (select count(*) from (select from agent.account_counts where name = 'queued_runs' and account_id in (select account_id from shops)
+    group by account_id having sum(value) = 20) x) || ',' || (select count(*) from (select from agent.account_counts where name = 'running_runs'
+    and account_id in (select account_id from shops) group by account_id having sum(value) = 2) x)
+SQL
+    # A run is read twice (index, row), a count has 17 rows, each read for its sum and for the choice.
+    cmp_ok $rows, '<=', $accounts * (2 * $runs + 2 * 6 * 20), "rows read for $accounts accounts in $calls calls: $rows";
+    cmp_ok $most, '<=', $rows / 5, "and by the longest call: $most";
+    $session->query('drop table shops');
+    $session->query("delete from agent.run_queue where graph_id = 'agent' and run_id not in (select run_id from agent.runs)");
+    limit();
 };
 
 subtest 'a count ends with its limit' => sub {
@@ -191,8 +278,33 @@ subtest 'a count ends with its limit' => sub {
     $shop->run($shop->thread);
     limit();
     is $session->value('select count(*) from agent.account_counts'), 0;
-    is $session->value('select count(*) from agent.account_limits'), 0;
+    is $session->value('select count(*) from agent.account_limits where value is not null'), 0;
     is +($shop->try_run($shop->thread))[0], 'ok';
+};
+
+subtest 'a limit is that of the server that was configured last' => sub {
+    my ($account) = account();
+    my $of = sub { return $session->value("select agent.find_limit('$account', 'keys')") };
+    my $at = $configured_at += 1000;
+    $session->query('delete from agent.account_limits');
+    is_deeply configure($at, [ undef, 'keys', 5 ], [ $account, 'queued_runs', 7 ]), [];
+    is $of->(), 5;
+    is_deeply configure($at, [ undef, 'keys', 5 ], [ $account, 'queued_runs', 7 ]), [], 'its children say the same';
+    is_deeply configure($at + 1, [ undef, 'keys', 6 ]), ['keys 6 replaces 5'];
+    is $of->(), 6;
+    is $session->value("select agent.find_limit('$account', 'queued_runs')"), 7, 'a limit that a server does not name stays';
+    is_deeply configure($at, [ undef, 'keys', 5 ]), [], 'a new connection of the first one';
+    is $of->(), 6;
+    is_deeply configure($at + 2, [ $account, 'keys', undef ]), [];
+    is $of->(), undef, 'none';
+    is_deeply configure($at + 3, [ $account, 'keys', 1 ]), ["keys 1 account=$account replaces none"];
+    is_deeply configure($at + 4, [ $account, 'keys', undef ]), ["keys none account=$account replaces 1"];
+    is_deeply configure('4000000000000000', [ undef, 'keys', 8 ]), ['keys 8 replaces 6'], 'a clock that is ahead';
+    is $session->value("select count(*) from agent.account_limits where configured_at > now()"), 0;
+    $session->query('begin read only');
+    is_deeply configure('4000000000000000', [ undef, 'keys', 9 ]), [], 'a database that accepts no writes';
+    $session->query('commit');
+    $session->query('delete from agent.account_limits');
 };
 
 # The deployments of what is claimed for these, each [ account, client ]; with as in AgentSQL::Play::claim.

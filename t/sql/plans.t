@@ -241,12 +241,13 @@ sub life {
     $measure->('delete_item', sub { $play->api('delete_item', $item) });
     # An account with limits, which are counted.
     my $account = '00000000-0000-0000-0000-00000000000a';
-    $session->query("insert into agent.account_limits values ('$account', 'queued_runs', 1000000), ('$account', 'running_runs', 0)");
+    $session->query("insert into agent.account_limits values ('$account', 'queued_runs', 1000000, now()), ('$account', 'running_runs', 0, now())");
     $session->value("select agent.read_count('$account', '$_')") for qw(queued_runs running_runs);
     my $counted = $play->thread;
     my ($unfinished) = $measure->('create_run of an account with limits', sub { $play->run($counted) });
     $measure->('claim_runs of an account at its limit', sub { $play->claim($worker, limit => 50, accounts => [$account]) });
     $measure->('cancel_run of an account with limits', sub { $play->api('cancel_run', $counted, $unfinished, 'interrupt') });
+    $measure->('count_accounts (many)', sub { $session->value('select agent.count_accounts()') }) for 1, 2;
     $session->query('delete from agent.account_limits');
     $session->query('delete from agent.account_counts');
     $measure->('find_api_key', sub { $session->call('find_api_key', sprintf '%022d', 7) });

@@ -12,16 +12,19 @@
 static const agent_operation_t *const sweeps[] = {
     &agent_state_operation,   &agent_event_operation, &agent_copy_operation,
     &agent_call_operation,    &agent_store_operation, &agent_account_operation,
-    &agent_api_key_operation, &agent_audit_operation, &agent_limit_operation};
+    &agent_api_key_operation, &agent_audit_operation, &agent_count_operation,
+    &agent_limit_operation};
 
 #define SWEEPS (int)(sizeof(sweeps) / sizeof(sweeps[0]))
 
 static agent_worker_t *make_worker(apr_pool_t *pool)
 {
+    static const agent_supervisor_config_t config = {.limits = "[]"};
     agent_worker_t *worker = apr_pcalloc(pool, sizeof(*worker));
 
     worker->context = apr_pcalloc(pool, sizeof(*worker->context));
     worker->context->now = NOW;
+    worker->context->config = &config;
     worker->state = AGENT_WORKER_LIVE;
     return worker;
 }
@@ -67,15 +70,16 @@ static void a_worker_without_a_lease_deletes_nothing(void **state)
     }
 }
 
-static void a_worker_that_drains_stores_no_limits(void **state)
+static void a_host_without_limits_stores_none(void **state)
 {
+    static const agent_supervisor_config_t none = {.limits = NULL};
     agent_worker_t *worker = make_worker(*state);
     agent_sweep_t sweep = {.worker = worker};
 
     assert_true(agent_limit_operation.due(&sweep) <= NOW);
-    worker->context->mode = AGENT_MODE_DRAINING;
+    worker->context->config = &none;
     assert_true(agent_limit_operation.due(&sweep) == AGENT_CLOCK_NEVER);
-    assert_true(agent_state_operation.due(&sweep) <= NOW);
+    assert_true(agent_count_operation.due(&sweep) <= NOW);
 }
 
 static void events_are_kept_for_100_years_without_a_retention(void **state)
@@ -94,7 +98,7 @@ int main(void)
         CHECK_TEST(a_sweep_that_failed_is_repeated_after_10_seconds),
         CHECK_TEST(a_sweep_that_took_too_long_is_repeated_after_10_minutes),
         CHECK_TEST(a_worker_without_a_lease_deletes_nothing),
-        CHECK_TEST(a_worker_that_drains_stores_no_limits),
+        CHECK_TEST(a_host_without_limits_stores_none),
         CHECK_TEST(events_are_kept_for_100_years_without_a_retention),
     };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expire_threads, maintain_partitions, sweep_state, sweep_events,
  * sweep_copies, sweep_calls, sweep_store, sweep_accounts, sweep_api_keys,
- * sweep_audit_log and set_limits; see expire.h. */
+ * sweep_audit_log, count_accounts and set_limits; see expire.h. */
 #include "expire.h"
 
 #include <string.h>
@@ -276,36 +276,64 @@ static apr_status_t send_audit_log(void *part, agent_database_t *database,
 const agent_operation_t agent_audit_operation = {
     "sweep_audit_log", due_sweep, send_audit_log, receive_sweep, fail_sweep};
 
-/* A supervisor that drains has the limits of an earlier configuration. */
+static const agent_statement_t count_accounts = {
+    .name = "agent_count_accounts",
+    .is_repeatable = true,
+    .sql = "select agent.count_accounts()"};
+
+static apr_status_t send_counts(void *part, agent_database_t *database,
+                                agent_error_t **err)
+{
+    return send_sweep(part, &count_accounts, database, err);
+}
+
+const agent_operation_t agent_count_operation = {
+    "count_accounts", due_sweep, send_counts, receive_sweep, fail_sweep};
+
+/* ---- the limits of accounts ---- */
+
+/* Children of httpd store them too, when they connect. */
 static apr_time_t due_limits(void *part)
 {
     const agent_sweep_t *sweep = part;
 
-    return sweep->worker->context->mode == AGENT_MODE_RUNNING
-        ? due_sweep(part)
-        : AGENT_CLOCK_NEVER;
+    return sweep->worker->context->config->limits != NULL ? due_sweep(part)
+                                                          : AGENT_CLOCK_NEVER;
 }
 
-static const agent_statement_t set_limits = {
-    .name = "agent_set_limits",
-    .params = 1,
-    .is_repeatable = true,
-    .sql = "select agent.set_limits($1)"};
+static const agent_statement_t set_limits = {.name = "agent_set_limits",
+                                             .params = 2,
+                                             .is_repeatable = true,
+                                             .sql = AGENT_DB_LIMITS_SQL};
 
 static apr_status_t send_limits(void *part, agent_database_t *database,
                                 agent_error_t **err)
 {
     agent_sweep_t *sweep = part;
-    const char *limits = database->context->config->limits;
-    const char *params[] = {limits != NULL ? limits : "[]"};
+    const agent_supervisor_config_t *config = database->context->config;
+    const char *params[] = {
+        config->limits,
+        apr_psprintf(database->scratch, "%" APR_TIME_T_FMT,
+                     apr_time_as_msec(config->configured_at))};
 
     sweep->due_at = agent_database_after(database->context, INTERVAL);
     return agent_db_send(database->db, &set_limits, params, err,
                          database->scratch);
 }
 
+static void receive_limits(void *part, const agent_db_result_t *result)
+{
+    const agent_sweep_t *sweep = part;
+
+    for (int row = 0; row < agent_db_rows(result); row++) {
+        agent_report_write(sweep->worker->context, AGENT_LOG_WARNING, "AGT0319",
+                           0, "AgentLimit: %s in the database",
+                           agent_db_value(result, row, 0));
+    }
+}
+
 const agent_operation_t agent_limit_operation = {
-    "set_limits", due_limits, send_limits, receive_sweep, fail_sweep};
+    "set_limits", due_limits, send_limits, receive_limits, fail_sweep};
 
 const agent_operation_t agent_event_operation = {
     "sweep_events", due_sweep, send_events, receive_sweep, fail_sweep};

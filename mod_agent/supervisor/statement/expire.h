@@ -42,6 +42,7 @@ extern const agent_operation_t agent_store_operation;
 extern const agent_operation_t agent_account_operation;
 extern const agent_operation_t agent_api_key_operation;
 extern const agent_operation_t agent_audit_operation;
+extern const agent_operation_t agent_count_operation;
 extern const agent_operation_t agent_limit_operation;
 
 /* The retention of events as an interval of PostgreSQL, in pool; 100 years when

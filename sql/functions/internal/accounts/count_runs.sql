@@ -1,32 +1,51 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Counts the runs of an account that are unfinished (queued_runs), or its runs and calls that are leased
--- (running_runs). It reads the queue of the account: for the first count and the one of each minute only.
--- Returns: their number.
--- Locks:   none.
-create or replace function agent.count_runs(p_account_id uuid, p_name text) returns bigint
+-- Counts the unfinished runs of accounts (queued_runs), or their runs and calls that are leased (running_runs).
+-- Returns: a row for each account, for running_runs for each that has some.
+-- Locks:   none. Reads the unfinished runs of the accounts by their deployments, or all leased ones.
+create or replace function agent.count_runs(p_account_ids uuid[], p_name text)
+returns table (account_id uuid, value bigint)
 language plpgsql stable security invoker
-set search_path = '' set jit = off
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
-declare
-    v_deployment_ids uuid[] := array(
-        select d.deployment_id
-          from agent.deployments d
-         where d.account_id = p_account_id);
-    v_count          bigint;
+#variable_conflict use_column
 begin
     if p_name = 'running_runs' then
-        select count(*) into v_count
-          from agent.run_queue q
-         where q.worker_id is not null
-           and q.deployment_id = any (v_deployment_ids);
-    else
-        select count(*) into v_count
-          from agent.run_queue q
-         where q.op is null
-           and q.deployment_id = any (v_deployment_ids);
+        return query
+            select d.account_id, count(*)
+              from agent.run_queue q
+             cross join lateral (
+                    select x.account_id
+                      from agent.deployments x
+                     where x.deployment_id = q.deployment_id
+                     limit 1
+                   ) d
+             where q.worker_id is not null
+               and d.account_id = any (p_account_ids)
+             group by d.account_id;
+        return;
     end if;
-    return v_count;
+    -- The conditions are those of two indexes, which together have each unfinished run.
+    return query
+        select a.id, count(r.*)
+          from unnest(p_account_ids) a (id)
+          left join agent.deployments d on d.account_id = a.id
+          left join lateral (
+                select 1
+                  from agent.run_queue q
+                 where q.deployment_id = d.deployment_id
+                   and q.state in ('ready', 'leased')
+                   and (q.op is null or q.op = 'update')
+                   and q.op is null
+                union all
+                select 1
+                  from agent.run_queue q
+                 where q.deployment_id = d.deployment_id
+                   and q.state = 'blocked'
+                   and q.op is null
+               ) r on true
+         group by a.id;
 end
 $function$;
 
-comment on function agent.count_runs(uuid, text) is 'Counts the unfinished or the leased runs of an account.';
+comment on function agent.count_runs(uuid[], text) is 'Counts the unfinished or the leased runs of accounts.';

@@ -11,11 +11,16 @@ as $function$
 declare
     v_count bigint;
 begin
-    select sum(c.value) into v_count
-      from agent.account_counts c
-     where c.account_id = p_account_id
-       and c.name = p_name;
-    return coalesce(v_count, agent.begin_count(p_account_id, p_name));
+    -- Twice at most.
+    loop
+        select sum(c.value) into v_count
+          from agent.account_counts c
+         where c.account_id = p_account_id
+           and c.name = p_name;
+        exit when v_count is not null;
+        perform agent.begin_counts(array[p_account_id], p_name);
+    end loop;
+    return v_count;
 end
 $function$;
 

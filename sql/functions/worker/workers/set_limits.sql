@@ -1,54 +1,56 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Stores the limits of the accounts, which all servers of a database should have in common: those of the server that
--- called last hold. Counts one account anew whose count is a minute old: all of its rows are locked, so that writers
--- wait, and what they wrote before is counted.
--- p_limits: an array of objects: account_id (null: each account without a limit of its own), name, value.
--- Returns: 1 if an account was counted, else 0: call again while it is not 0.
--- Locks:   the limits that change, then the rows of a count.
-create or replace function agent.set_limits(p_limits json) returns integer
+-- Stores limits of accounts, which all servers of a database have in common; the others stay. A limit is that of the
+-- server that was configured last of those that name it, whenever they connect. A server with a wrong clock counts as
+-- configured now. Does nothing in a database that accepts no writes.
+-- p_limits: an array of objects: account_id (null: each account without a limit of its own), name, value (null: none).
+-- p_configured_at_ms: when the server read its configuration, in ms since 1970.
+-- Returns: a line for each limit that was another one before.
+-- Locks:   the limits, then the counts that no longer have one; none when nothing changes.
+create or replace function agent.set_limits(p_limits json, p_configured_at_ms bigint)
+returns table (replaced text)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off
 as $function$
+#variable_conflict use_column
 declare
-    c_nil   constant uuid := '00000000-0000-0000-0000-000000000000';
-    v_now   timestamptz := agent.now();
-    v_count agent.account_counts;
+    c_nil           constant uuid := '00000000-0000-0000-0000-000000000000';
+    v_configured_at timestamptz := least(to_timestamp(p_configured_at_ms / 1000.0), agent.now());
 begin
-    delete from agent.account_limits l
-     where not exists (
-            select from json_to_recordset(p_limits) as p (account_id uuid, name text)
-             where coalesce(p.account_id, c_nil) = l.account_id
-               and p.name = l.name);
-    insert into agent.account_limits as l (account_id, name, value)
-    select coalesce(p.account_id, c_nil), p.name, p.value
-      from json_to_recordset(p_limits) as p (account_id uuid, name text, value bigint)
-     order by 1, 2
-        on conflict (account_id, name) do update set value = excluded.value
-     where l.value <> excluded.value;
-    delete from agent.account_counts c
-     where agent.find_limit(c.account_id, c.name) is null;
-
-    select c.* into v_count
-      from agent.account_counts c
-     where c.counted_at < v_now - interval '1 minute'
-     order by c.counted_at
-     limit 1;
-    if not found then
-        return 0;
+    if current_setting('transaction_read_only')::boolean
+       or not exists (
+            select
+              from json_to_recordset(p_limits) as p (account_id uuid, name text)
+              left join agent.account_limits l on l.account_id = coalesce(p.account_id, c_nil) and l.name = p.name
+             where coalesce(l.configured_at < v_configured_at, true))
+    then
+        return;
     end if;
-    perform from agent.account_counts c
-      where c.account_id = v_count.account_id
-        and c.name = v_count.name
-      order by c.shard
+    -- Of two servers at once the second reports what the first one stored.
+    perform from agent.account_limits l
+      order by l.account_id, l.name
         for no key update;
-    v_count.value := agent.count_runs(v_count.account_id, v_count.name);
-    update agent.account_counts c
-       set value = case when c.shard = 0 then v_count.value else 0 end,
-           counted_at = v_now
-     where c.account_id = v_count.account_id
-       and c.name = v_count.name;
-    return 1;
+    return query
+        with old as materialized (
+            select l.* from agent.account_limits l
+        ),
+        stored as (
+            insert into agent.account_limits as l (account_id, name, value, configured_at)
+            select coalesce(p.account_id, c_nil), p.name, p.value, v_configured_at
+              from json_to_recordset(p_limits) as p (account_id uuid, name text, value bigint)
+             order by 1, 2
+                on conflict (account_id, name) do update
+               set value = excluded.value, configured_at = excluded.configured_at
+             where l.configured_at < excluded.configured_at
+            returning l.account_id, l.name, l.value
+        )
+        select format('%s %s%s replaces %s', s.name, coalesce(s.value::text, 'none'),
+                      ' account=' || nullif(s.account_id, c_nil), coalesce(o.value::text, 'none'))
+          from stored s
+          join old o on o.account_id = s.account_id and o.name = s.name
+         where o.value is distinct from s.value
+         order by s.account_id, s.name;
+    perform agent.end_counts();
 end
 $function$;
 
-comment on function agent.set_limits(json) is 'Stores the limits of the accounts, and counts what one of them has.';
+comment on function agent.set_limits(json, bigint) is 'Stores limits of accounts.';
