@@ -16,9 +16,10 @@ our @EXPORT_OK = qw(measure_shares);
 my $LARGE = '01900000-0000-7000-8000-0000000000ff';
 # The system assistant of the graph `agent`.
 my $ASSISTANT = 'fe096781-5601-53d2-b2f6-0d3403f7e9ca';
-# Runs of the large account that execute at once; each takes as long as the demo model sleeps.
+# Runs of the large account that execute at once; each takes as long as the demo model sleeps (ms), so that 80 a second
+# end at most.
 my $LIMIT = 8;
-my $BACKLOG_RUN = one_step_run() =~ s/hello/sleep 20/r;
+my $BACKLOG_RUN = one_step_run() =~ s/hello/sleep 100/r;
 # Runs that one statement creates.
 my $BATCH = 100;
 
@@ -55,6 +56,8 @@ sub measure_shares {
     fill_queue($server, $plan);
     wait_for('the large account to be at its limit', sub { running($server) == $LIMIT });
     $result{beside} = measure($server, $plan->{shares_rounds}, %key);
+    # It has been at its limit throughout: what this server executes of it has not run out.
+    die "$LARGE has no run to execute\n" if queued($server, $plan) == 0;
     die "$LARGE executes fewer runs than it may\n" if running($server) < $LIMIT / 2;
     $server->stop;
     return \%result;
@@ -114,14 +117,16 @@ SQL
     return { count => $count, p50 => $p50, p99 => $p99 };
 }
 
-# The deployments that this server does not execute have their part of the queue too.
+# Half of the queue is of the deployments that this server executes, half of the others.
 sub fill_queue {
     my ($server, $plan) = @_;
     my $batches = $plan->{shares_queued} / $BATCH;
+    my $others = $plan->{shares_deployments} - $plan->{shares_pools};
     $server->sql(<<"SQL" =~ s/\s+/ /gr);
 select count(*)
   from generate_series(0, $batches - 1) b
- cross join lateral agent.open_deployment('large-' || b % $plan->{shares_deployments} + 1, '$LARGE') d
+ cross join lateral agent.open_deployment('large-' || case b % 2 when 0 then b / 2 % $plan->{shares_pools}
+        else $plan->{shares_pools} + b / 2 % $others end + 1, '$LARGE') d
  cross join lateral agent.create_stateless_runs(
         d, array(select gen_random_uuid() from generate_series(1, $BATCH) where b >= 0),
         array(select gen_random_uuid() from generate_series(1, $BATCH) where b >= 0),
@@ -130,6 +135,13 @@ select count(*)
  where r.code = 'ok'
 SQL
     return;
+}
+
+# The runs that it could execute here, without those under way.
+sub queued {
+    my ($server, $plan) = @_;
+    return $server->sql("select count(*) from agent.run_queue q join agent.deployments d using (deployment_id)
+        where q.state = 'ready' and d.account_id = '$LARGE' and substr(d.name, 7)::int <= $plan->{shares_pools}" =~ s/\s+/ /gr);
 }
 
 sub running {
