@@ -148,6 +148,7 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/inline/leases/find_lease.sql
 \ir functions/inline/leases/find_new_checkpoints.sql
 \ir functions/inline/leases/find_ready_graphs.sql
+\ir functions/inline/leases/share_ready_runs.sql
 \ir functions/inline/leases/find_idle_graphs.sql
 \ir functions/inline/leases/make_leased_run.sql
 \ir functions/inline/leases/start_bytes.sql

@@ -345,6 +345,35 @@ subtest 'claim_runs: accounts take turns, however many deployments they have' =>
     is_deeply shares(claim_for({ limit => 10, most => 50 }, @pools), @pools), [ 2, 2, 2, 3, 0 ], 'a claim with room takes all';
 };
 
+subtest 'claim_runs: a claim for many pools locks no more runs than it takes' => sub {
+    my ($account, $first) = account();
+    my @pools = ([ $account, $first ], map { [ $account, deployment($account, "d$_") ] } 1 .. 19);
+    for my $pool (@pools) {
+        $pool->[1]->stateless for 1 .. 5;
+    }
+    $session->query('begin');
+    is scalar @{ claim_for({ limit => 5, most => 7 }, @pools) }, 7;
+    my $ids = join ',', map { "'" . $_->[1]->deployment . "'" } @pools;
+    is $other->value("select count(*) from (select from agent.run_queue where deployment_id in ($ids) for update skip locked) x"), 93;
+    my $concurrent = AgentSQL::Play->new($other, deployment => $first->deployment);
+    is scalar @{ [ $concurrent->claim($worker, deployments => [ map { $_->[1]->deployment } @pools ], accounts => [ ($account) x @pools ], limit => 5, most => 50) ] },
+        50, 'a concurrent claim takes the next ones';
+    $session->query('commit');
+    $any->finish_all($worker);
+};
+
+subtest 'claim_runs: accounts take turns for suspects too' => sub {
+    my ($large, $first) = account();
+    my ($small, $shop) = account();
+    my @pools = ([ $large, $first ], (map { [ $large, deployment($large, "d$_") ] } 1 .. 3), [ $small, $shop ]);
+    for my $pool (@pools) {
+        $pool->[1]->stateless for 1 .. 3;
+        $session->query("update agent.run_queue set max_shared = 1 where state = 'ready' and deployment_id = '@{[ $pool->[1]->deployment ]}'");
+    }
+    is_deeply shares(claim_for({ limit => 0, most => 6 }, @pools), @pools), [ 1, 1, 1, 0, 3 ];
+    is_deeply shares(claim_for({ limit => 0, most => 50 }, @pools), @pools), [ 2, 2, 2, 3, 0 ];
+};
+
 subtest 'claim_runs: an account executes no more runs than its limit, the others stay ready' => sub {
     my ($mine, $shop) = account();
     my ($stranger, $other_shop) = account();
