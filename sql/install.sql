@@ -15,7 +15,6 @@
 \set QUIET on
 \pset tuples_only on
 \pset format unaligned
-
 begin;
 -- First, so that no unqualified name finds an object of another role.
 set local search_path = pg_catalog, pg_temp;
@@ -85,7 +84,6 @@ select :version > max(left(m.name, 4)::integer) as is_newer
 \ir functions/internal/runs/measure_run_metadata.sql
 \ir functions/internal/runs/remove_identity.sql
 \ir functions/inline/runs/drop_identity.sql
-
 \ir functions/inline/base/is_full_page.sql
 \ir functions/inline/base/jitter.sql
 \ir functions/inline/base/now.sql

@@ -121,7 +121,6 @@ apr_interval_time_t agent_config_pool_wait(const agent_server_config_t *);
 apr_interval_time_t agent_config_query_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_connect_timeout(const agent_server_config_t *);
 apr_interval_time_t agent_config_drain_timeout(const agent_server_config_t *);
-
 /* The rule for URLs of webhooks; NULL with AgentWebhooks Off. */
 const agent_egress_t *agent_config_webhook_egress(
     const agent_server_config_t *config);
