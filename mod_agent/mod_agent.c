@@ -57,13 +57,11 @@ static int dispatch(agent_call_t *call)
     return result;
 }
 
-/* Anybody may ask a platform host: a body that it has no route for is not read.
- * httpd would read it afterwards, to find the next request. */
+/* Anybody may ask a platform host: a body that it has no route for is not
+ * read. */
 static int respond_at_once(agent_call_t *call)
 {
-    if (ap_request_has_body(call->r)) {
-        call->r->connection->keepalive = AP_CONN_CLOSE;
-    }
+    agent_body_skip(call->r);
     return respond(call);
 }
 

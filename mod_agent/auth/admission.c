@@ -10,6 +10,7 @@
 
 #include "../core/clock.h"
 #include "../core/deployment.h"
+#include "../http/body.h"
 #include "../http/browser.h"
 #include "../http/requester.h"
 #include "../http/router.h"
@@ -181,10 +182,7 @@ apr_status_t agent_admission_check(agent_call_t *call)
     call->identity = agent_identity_of(call->r);
     rv = is_open(call) ? check_open(call) : check_request(call, account_id);
     if (rv != APR_SUCCESS) {
-        /* The body is not read. */
-        if (ap_request_has_body(call->r)) {
-            call->r->connection->keepalive = AP_CONN_CLOSE;
-        }
+        agent_body_skip(call->r);
         return APR_EGENERAL;
     }
     set_user(call);

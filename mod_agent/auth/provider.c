@@ -13,6 +13,7 @@
 #include <http_protocol.h>
 #include <http_request.h>
 
+#include "../http/body.h"
 #include "../http/problem.h"
 #include "../wait/client_address.h"
 #include "authenticate.h"
@@ -34,24 +35,16 @@ bool agent_provider_is_chosen(request_rec *r)
     return type != NULL && strcasecmp(type, AGENT_AUTH_TYPE) == 0;
 }
 
-/* A refusal is sent before the body is read. httpd would read it afterwards, to
- * find the next request. */
-static void skip_body(request_rec *r)
-{
-    if (ap_request_has_body(r)) {
-        r->connection->keepalive = AP_CONN_CLOSE;
-    }
-}
-
 void agent_provider_challenge(request_rec *r)
 {
-    skip_body(r);
+    /* A refusal is sent before the body is read. */
+    agent_body_skip(r);
     agent_problem_challenge(r);
 }
 
 static void set_headers(request_rec *r, const agent_error_t *err, int retry_sec)
 {
-    skip_body(r);
+    agent_body_skip(r);
     if (agent_error_http(err->id) == HTTP_UNAUTHORIZED) {
         agent_provider_challenge(r);
     }

@@ -259,6 +259,13 @@ static apr_status_t store_limits(agent_db_t *db, agent_error_t **err,
             settings->log.baton, AGENT_LOG_WARNING, "AGT0413", 0,
             apr_psprintf(pool, "AgentLimit: %s in the database", line));
     }
+    /* Requests go on with the limits that are stored. */
+    if (rv != APR_SUCCESS && PQtransactionStatus(db->conn) == PQTRANS_IDLE) {
+        settings->log.write(
+            settings->log.baton, AGENT_LOG_WARNING, "AGT0454", 0,
+            apr_psprintf(pool, "AgentLimit: not stored: %s", (*err)->cause));
+        return APR_SUCCESS;
+    }
     return rv;
 }
 

@@ -272,12 +272,19 @@ static int wait_for_rest(agent_body_t *body, bool has_more)
 
 /* A body is received also for handlers that do not read it: httpd would
  * otherwise block a thread to discard it before the next request. */
-static bool has_body(const request_rec *r)
+bool agent_body_exists(const request_rec *r)
 {
     const char *length = apr_table_get(r->headers_in, "Content-Length");
 
     return (length != NULL && strcmp(length, "0") != 0)
         || apr_table_get(r->headers_in, "Transfer-Encoding") != NULL;
+}
+
+void agent_body_skip(request_rec *r)
+{
+    if (agent_body_exists(r)) {
+        r->connection->keepalive = AP_CONN_CLOSE;
+    }
 }
 
 static apr_status_t check_framing(agent_call_t *call)
@@ -343,7 +350,7 @@ int agent_body_receive(agent_call_t *call, int (*then)(agent_call_t *call))
     agent_body_t *body;
 
     call->body = "";
-    if (!has_body(call->r)) {
+    if (!agent_body_exists(call->r)) {
         return then(call);
     }
     if (check_framing(call) != APR_SUCCESS) {

@@ -9,6 +9,8 @@
 #ifndef AGENT_HTTP_BODY_H
 #define AGENT_HTTP_BODY_H
 
+#include <stdbool.h>
+
 #include "call.h"
 
 /* Registers the filter; called with the module's hooks. */
@@ -32,6 +34,14 @@ apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
  * handler returns to httpd.
  */
 int agent_body_receive(agent_call_t *call, int (*then)(agent_call_t *call));
+
+/* Whether a body follows the headers, also that of a HEAD request, which
+ * ap_request_has_body() does not count. */
+bool agent_body_exists(const request_rec *r);
+
+/* Leaves the body unread: the connection is closed after the response. httpd
+ * would read it then, in a thread, to find the next request. */
+void agent_body_skip(request_rec *r);
 
 /* Frees call->body, for a request that is about to wait for its run: that may
  * take hours. */

@@ -17,6 +17,7 @@
 #include <http_vhost.h>
 
 #include "../core/origin.h"
+#include "body.h"
 
 #define JSON_TYPE "application/json"
 
@@ -185,7 +186,7 @@ apr_status_t agent_browser_check(agent_call_t *call)
     if (call->is_cross_site && !changes_nothing(r->method)) {
         return refuse(call, AGENT_E_CROSS_SITE, "Origin");
     }
-    if (get_header(r, "Origin") != NULL && ap_request_has_body(r)
+    if (get_header(r, "Origin") != NULL && agent_body_exists(r)
         && !has_json_type(r)) {
         return refuse(call, AGENT_E_CONTENT_TYPE, "Content-Type");
     }

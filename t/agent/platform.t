@@ -190,6 +190,11 @@ subtest 'platform hosts: slow bodies hold no thread' => sub {
     syswrite $_, '{}' for @slow;
     is scalar(grep { parse_response(read_to_end($_))->{status} == 403 } @slow), 16,
         'platform hosts: requests with slow bodies are answered when these are complete';
+    for my $path ('/x', '/v1/account') {
+        my $socket = $other->connection;
+        syswrite $socket, "HEAD $path HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n";
+        like read_to_end($socket), qr{\AHTTP/1\.1 40[14] .*^Connection: close\r\n}ms, "platform hosts: the body of HEAD $path is not waited for";
+    }
 };
 
 subtest 'platform hosts: an agent server has none of their routes' => sub {

@@ -90,7 +90,7 @@ async def main():
     for number in range(400):
         await of_run.put(f"n:{number}", str(number), None, {}, {}, {"a": [number, "x"]}, ["a"], Plain())
         known.note([f"read {number}"])
-    print("records:", size(of_run._put) <= 20, len(of_run._last_put) <= 256, size(known._known) <= 20,
+    print("records:", size(of_run._put) <= 20, not of_run._unshown, size(known._known) <= 20,
           [of_run.has_put("n:%d" % number, str(number)) for number in (0, 395, 399)], "read 399" in known._known)
 
 asyncio.run(main())

@@ -103,6 +103,22 @@ subtest 'it ends runs that wait and runs that workers execute' => sub {
     is $session->value("select agent.save_graphs('$deployments[0]', '[]')"), 0, 'graphs are not stored again';
 };
 
+subtest 'a deletion that fails holds up no other one' => sub {
+    $owner->query(q{create function public.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$});
+    $owner->query(qq{create trigger refuse before delete on agent.store_items for each row when (old.deployment_id = '$deployments[0]') execute function public.refuse()});
+    my $failed;
+    for (1 .. 200) {
+        last if !$session->value('select agent.sweep_accounts()');
+        $failed = $owner->value("select due_at > now() + interval '9 minutes' from agent.account_deletions where account_id = '$account'");
+        last if $failed eq 't';
+    }
+    is $failed, 't', 'it is tried again later';
+    is $owner->value("select count(*) from agent.store_items where deployment_id = '$deployments[0]'"), 30, 'nothing of the piece is done';
+    is $session->value('select agent.sweep_accounts()'), 0, 'it is not the next one';
+    $owner->query('drop trigger refuse on agent.store_items');
+    $owner->query("update agent.account_deletions set due_at = now() where account_id = '$account'");
+};
+
 subtest 'pieces are short, and any session goes on' => sub {
     $owner->query("insert into agent.usage_events (deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, created_at, finished_at)
         select '$deployments[0]', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'agent', 'success', 1, 1, now(), now() from generate_series(1, 40000)");

@@ -2,6 +2,7 @@
 -- Deletes a piece of an account whose deletion has begun, for 50 ms, and notes how far it is, so that any server goes
 -- on. A request that an account's key began before it was closed may still write: an hour later a second pass deletes
 -- that, with the deployments, and ends the deletion. p_account_id: that account; null: the one that has waited longest.
+-- A piece that fails is tried again in 10 minutes, with a warning in PostgreSQL's log: other accounts go on.
 -- With the owner's rights: the role of a server cannot delete usage, the audit log or deployments otherwise.
 -- Returns: 1: call again; 0: nothing is due.
 -- Locks:   the deletion, skipping locked ones; see agent.delete_account_piece.
@@ -15,6 +16,7 @@ declare
     v_now     timestamptz := agent.now();
     v_until   timestamptz := clock_timestamp() + interval '50 milliseconds';
     v_row     agent.account_deletions;
+    v_old     agent.account_deletions;
     v_is_last boolean;
 begin
     select d.* into v_row
@@ -30,10 +32,20 @@ begin
     end if;
     v_row.due_at := v_now;
     v_is_last := v_row.pass_at >= v_row.requested_at + c_grace;
-    loop
-        v_row := agent.delete_account_piece(v_row, v_is_last, v_until);
-        exit when v_row.step = c_end or v_row.due_at > v_now or clock_timestamp() > v_until;
-    end loop;
+    v_old := v_row;
+    begin
+        loop
+            v_row := agent.delete_account_piece(v_row, v_is_last, v_until);
+            exit when v_row.step = c_end or v_row.due_at > v_now or clock_timestamp() > v_until;
+        end loop;
+    exception when others or query_canceled then
+        raise warning 'agent: a piece of the deletion of account % failed: %', v_old.account_id, sqlerrm;
+        -- From the first deployment on: rows may have come after their step.
+        v_row := v_old;
+        v_row.step := 0;
+        v_row.deployment_id := null;
+        v_row.due_at := v_now + interval '10 minutes';
+    end;
     if v_row.step = c_end and v_is_last then
         v_row.finished_at := v_now;
         insert into agent.audit_log (account_id, at, actor, action, object)

@@ -15,6 +15,7 @@ as $function$
 declare
     c_nil           constant uuid := '00000000-0000-0000-0000-000000000000';
     v_configured_at timestamptz := least(to_timestamp(p_configured_at_ms / 1000.0), agent.now());
+    v_is_removal    boolean;
 begin
     if current_setting('transaction_read_only')::boolean
        or not exists (
@@ -29,6 +30,13 @@ begin
     perform from agent.account_limits l
       order by l.account_id, l.name
         for no key update;
+    v_is_removal := exists (
+        select
+          from json_to_recordset(p_limits) as p (account_id uuid, name text, value bigint)
+          join agent.account_limits l on l.account_id = coalesce(p.account_id, c_nil) and l.name = p.name
+         where p.value is null
+           and l.value is not null
+           and l.configured_at < v_configured_at);
     return query
         with old as materialized (
             select l.* from agent.account_limits l
@@ -49,7 +57,10 @@ begin
           join old o on o.account_id = s.account_id and o.name = s.name
          where o.value is distinct from s.value
          order by s.account_id, s.name;
-    perform agent.end_counts();
+    -- It reads all counts.
+    if v_is_removal then
+        perform agent.end_counts();
+    end if;
 end
 $function$;
 
