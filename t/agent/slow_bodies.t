@@ -250,7 +250,8 @@ subtest 'slow bodies: a slow body can create a run and wait for it' => sub {
         syswrite $_, substr $body, 0, 40 for @sockets;
         syswrite $_, substr $body, 40 for @sockets;
         my @ends = map { read_to_end($_) } @sockets;
-        is scalar(grep { /"messages".*\r\n0\r\n\r\n\z/s } @ends), 8,
+        # In one piece if the run had ended at the first look.
+        is scalar(grep { /"messages".*(?:\r\n0\r\n\r\n|\})\z/s } @ends), 8,
             "slow bodies: a $what with a slow body receives the values of its run";
     }
 };
