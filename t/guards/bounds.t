@@ -13,7 +13,7 @@ use Test::More;
 my $COLLECTS = join '|', qw(json_agg jsonb_agg json_object_agg jsonb_object_agg
     array_agg string_agg array_to_string array_append), 'returns table', 'returns setof';
 
-my %api = map { m{(\w+)\.sql\z} ? ($1 => $_) : () } source_files(qr{\Asql/functions/api/});
+my %api = map { m{(\w+)\.sql\z} ? ($1 => $_) : () } source_files(qr{\Asql/functions/api/\w+/});
 cmp_ok scalar keys %api, '>', 10, 'sql/functions/api has the functions of the API';
 
 my %sent;

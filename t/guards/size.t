@@ -120,7 +120,7 @@ cmp_ok $functions[0][0], '<=', $LONGEST, "the longest function of the modules ha
     or diag $longest;
 
 my @bodies;
-for my $file (source_files(qr{\Asql/functions/.*\.sql\z})) {
+for my $file (source_files(qr{\Asql/functions/\w+/\w+/\w+\.sql\z})) {
     my ($body) = slurp($file) =~ /^as \$function\$\n(.*?)^\$function\$;/ms
         or die "$file has no body\n";
     push @bodies, [ $body =~ tr/\n//, $file ];

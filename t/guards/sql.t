@@ -25,7 +25,7 @@ for my $file (source_files(qr{\A$FUNCTIONS/.*\.sql\z})) {
     if ($file =~ m{\A$FUNCTIONS/(\w+)/(\w+)/(\w+)\.sql\z}) {
         push @{ $functions{$1}{$2} }, $3;
     }
-    else {
+    elsif ($file !~ m{\A$FUNCTIONS/\w+/list\.sql\z}) {
         push @elsewhere, $file;
     }
 }
@@ -119,16 +119,23 @@ my @granted = sort { $a cmp $b } slurp(root() . '/sql/grants.sql') =~ /\bagent\.
 is "@granted", "@tables", 'sql/grants.sql names each table once, and nothing else';
 my @dropped = sort map { slurp($_) =~ /^drop table agent\.(\w+)/mg } glob root() . '/sql/migrations/*.down.sql';
 is "@dropped", "@tables", 'the migrations drop each table that they create';
-my @installed = slurp(root() . '/sql/install.sql') =~ m{^\\ir (functions/\S+)$}mg;
+# The files of functions that a script includes, in that order.
+sub included {
+    my ($script) = @_;
+    my ($folder) = $script =~ m{(.*/)};
+    return map { m{/list\.sql\z} ? included($_) : $_ } map { "$folder$_" =~ s{\w+/\.\./}{}r }
+        slurp(root() . "/$script") =~ m{^\\ir (\S+/\S+)$}mg;
+}
+my @installed = grep { m{\A$FUNCTIONS/} } included('sql/install.sql');
 my (%times, %is_file);
 $times{$_}++ for @installed;
-$is_file{$_} = 1 for map { m{\Asql/(.*)} } source_files(qr{\Asql/functions/.*\.sql\z});
+$is_file{$_} = 1 for source_files(qr{\A$FUNCTIONS/\w+/\w+/\w+\.sql\z});
 is join(' ', grep { !$is_file{$_} || ($times{$_} // 0) != 1 } sort keys %{ { %times, %is_file } }), '',
     'sql/install.sql includes each function once';
 # PostgreSQL looks up what a function in SQL calls when it is created.
 my (%exists, @early);
 for my $file (@installed) {
-    my $text = slurp(root() . "/sql/$file") =~ s/--.*//gr;
+    my $text = slurp(root() . "/$file") =~ s/--.*//gr;
     my ($name) = $file =~ m{(\w+)\.sql\z};
     push @early, map { "$name before $_" } grep { $_ ne $name && !$exists{$_} } $text =~ /\bagent\.(\w+)\(/g
         if $text =~ /^language sql\b/m;

@@ -1,0 +1,176 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Creates the functions of this folder that inline/list.sql does not. A function in SQL comes after all that it calls.
+\ir base/compose_record.sql
+\ir base/pick_members.sql
+\ir base/read_words.sql
+
+\ir accounts/add_api_key.sql
+\ir accounts/add_to_count.sql
+\ir accounts/begin_counts.sql
+\ir accounts/check_key_limit.sql
+\ir accounts/check_new_runs.sql
+\ir accounts/compare_counts.sql
+\ir accounts/compose_export.sql
+\ir accounts/count_ended_runs.sql
+\ir accounts/count_new_run.sql
+\ir accounts/count_runs.sql
+\ir accounts/count_started_runs.sql
+\ir accounts/delete_revoked_keys.sql
+\ir accounts/end_account.sql
+\ir accounts/end_api_key.sql
+\ir accounts/end_counts.sql
+\ir accounts/expire_api_keys.sql
+\ir accounts/find_free_runs.sql
+\ir accounts/find_limit.sql
+\ir accounts/insert_account.sql
+\ir accounts/insert_api_key.sql
+\ir accounts/list_exported_tables.sql
+\ir accounts/lock_actor.sql
+\ir accounts/lock_key_account.sql
+\ir accounts/read_api_keys.sql
+\ir accounts/read_count.sql
+\ir accounts/record_audit.sql
+\ir accounts/refuse_region_change.sql
+\ir accounts/replace_api_key.sql
+\ir accounts/sum_usage.sql
+
+\ir values/add_to_values.sql
+\ir values/choose_end.sql
+\ir values/count_bytes.sql
+\ir values/count_common.sql
+\ir values/cut_channel.sql
+\ir values/cut_row.sql
+\ir values/derive_channel.sql
+\ir values/fork_list.sql
+\ir values/insert_items.sql
+\ir values/measure_channels.sql
+
+\ir assistants/add_assistant_version.sql
+\ir assistants/change_assistant.sql
+\ir assistants/check_assistant.sql
+\ir assistants/create_system_assistant.sql
+\ir assistants/find_assistant.sql
+\ir assistants/is_graph_served.sql
+\ir assistants/list_served_graphs.sql
+\ir assistants/refuse_assistant.sql
+
+\ir threads/compose_thread.sql
+\ir threads/needs_sort.sql
+\ir threads/prepend_ttl.sql
+\ir threads/read_thread_filter.sql
+
+\ir checkpoints/add_subgraphs.sql
+\ir checkpoints/find_namespace.sql
+\ir checkpoints/find_parents.sql
+\ir checkpoints/find_place.sql
+\ir checkpoints/insert_checkpoints.sql
+\ir checkpoints/move_head.sql
+\ir checkpoints/render_interrupts.sql
+\ir checkpoints/render_state.sql
+\ir checkpoints/render_tasks.sql
+\ir checkpoints/save_checkpoints.sql
+\ir checkpoints/save_tasks.sql
+\ir checkpoints/skip_checkpoints.sql
+
+\ir snapshots/check_record.sql
+\ir snapshots/compose_delta.sql
+\ir snapshots/find_delta_channels.sql
+\ir snapshots/find_last_snapshot.sql
+\ir snapshots/find_snapshot.sql
+\ir snapshots/has_members.sql
+\ir snapshots/list_uses.sql
+\ir snapshots/open_delta.sql
+\ir snapshots/parse_reference.sql
+\ir snapshots/read_reference.sql
+\ir snapshots/read_references.sql
+\ir snapshots/read_writes.sql
+\ir snapshots/save_blobs.sql
+\ir snapshots/save_part.sql
+\ir snapshots/save_records.sql
+\ir snapshots/save_snapshot.sql
+\ir snapshots/save_writes.sql
+\ir snapshots/split_members.sql
+
+\ir events/compose_gap.sql
+\ir events/create_partition.sql
+\ir events/last_event_seq.sql
+\ir events/place_values.sql
+\ir events/save_events.sql
+
+\ir runs/apply_cancels.sql
+\ir runs/compose_feedback.sql
+\ir runs/compose_result.sql
+\ir runs/check_new_run.sql
+\ir runs/enqueue_run.sql
+\ir runs/enqueue_stateless_run.sql
+\ir runs/finalize_runs.sql
+\ir runs/find_stored_run.sql
+\ir runs/may_continue_run.sql
+\ir runs/preempt_runs.sql
+\ir runs/promote_delayed_runs.sql
+\ir runs/promote_next_runs.sql
+\ir runs/refuse_final_change.sql
+\ir runs/rollback_run.sql
+
+\ir leases/apply_ends.sql
+\ir leases/fence_leases.sql
+\ir leases/lock_leases.sql
+\ir leases/lock_ready_runs.sql
+\ir leases/lock_threads.sql
+\ir leases/parse_batch.sql
+\ir leases/release_leased_runs.sql
+\ir leases/requeue_run.sql
+
+\ir calls/choose_call_result.sql
+\ir calls/enqueue_update.sql
+\ir calls/find_call_checkpoint.sql
+\ir calls/finish_calls.sql
+\ir calls/is_saved_update.sql
+
+\ir store/find_items.sql
+\ir store/find_namespaces.sql
+\ir store/put_items.sql
+\ir store/read_item.sql
+\ir store/read_namespace.sql
+\ir store/read_store.sql
+\ir store/refresh_items.sql
+\ir store/split_filter.sql
+
+\ir webhooks/lock_webhooks.sql
+\ir webhooks/record_webhooks.sql
+\ir webhooks/release_webhooks.sql
+\ir webhooks/webhook_turns.sql
+
+\ir copies/copy_blobs.sql
+\ir copies/copy_checkpoints.sql
+\ir copies/copy_history.sql
+\ir copies/copy_items.sql
+\ir copies/copy_ranges.sql
+\ir copies/copy_snapshots.sql
+\ir copies/find_next_namespace.sql
+\ir copies/finish_copy.sql
+
+\ir deletion/attach_children.sql
+\ir deletion/begin_account_deletion.sql
+\ir deletion/delete_account_piece.sql
+\ir deletion/delete_account_queue.sql
+\ir deletion/delete_account_records.sql
+\ir deletion/delete_account_rows.sql
+\ir deletion/delete_account_threads.sql
+\ir deletion/delete_events.sql
+\ir deletion/delete_items.sql
+\ir deletion/delete_records.sql
+\ir deletion/delete_run_state.sql
+\ir deletion/delete_runs.sql
+\ir deletion/delete_state.sql
+\ir deletion/delete_tasks.sql
+\ir deletion/delete_writes.sql
+\ir deletion/discard_checkpoints.sql
+\ir deletion/discard_rows.sql
+\ir deletion/discard_run.sql
+\ir deletion/fit_deletion.sql
+\ir deletion/prune_state.sql
+\ir deletion/release_items.sql
+\ir deletion/set_parents.sql
+\ir deletion/sweep_blobs.sql
+\ir deletion/sweep_items.sql
