@@ -10,6 +10,7 @@
 #include <apr_file_info.h>
 #include <apr_strings.h>
 
+#include "config/runner.h"
 #include "core/json.h"
 #include "supervisor/process/access.h"
 

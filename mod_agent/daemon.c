@@ -38,6 +38,7 @@
 #include "config/capacity.h"
 #include "config/dbd.h"
 #include "config/limit.h"
+#include "config/location.h"
 #include "config/region.h"
 #include "pools.h"
 #include "private.h"

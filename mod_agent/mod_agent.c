@@ -16,6 +16,7 @@
 #include "config/directives.h"
 #include "config/effect.h"
 #include "config/graph.h"
+#include "config/location.h"
 #include "config/region.h"
 #include "daemon.h"
 #include "handlers/handlers.h"

@@ -12,6 +12,7 @@
 #include "applications.h"
 #include "config/graph.h"
 #include "config/limit.h"
+#include "config/runner.h"
 #include "core/deployment.h"
 #include "db/conninfo.h"
 #include "private.h"

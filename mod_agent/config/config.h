@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration, read through getters that return defaults for unset
- * values. Unset is -1 or NULL; directives.c sets the values, config.c merges
- * them. */
+/* The configuration of the server, shared by its virtual hosts; location.h has
+ * that of a location. It is read through getters that return defaults for unset
+ * values. Unset is -1 or NULL; directives.c sets the values. */
 #ifndef AGENT_CONFIG_H
 #define AGENT_CONFIG_H
 
@@ -11,12 +11,10 @@
 #include <http_config.h>
 
 #include "../core/egress.h"
-#include "runner.h"
 
 /* Maximum of AgentMaxWaiters. */
 #define AGENT_MAX_WAITERS 100000
 
-/* The configuration of the server, shared by its virtual hosts. */
 typedef struct agent_server_config_t {
     const char *database;
     const char *node;
@@ -58,48 +56,16 @@ typedef struct agent_webhook_secret_t {
     apr_size_t length;
 } agent_webhook_secret_t;
 
-/* The configuration of a location. */
-typedef struct agent_dir_config_t {
-    /* Settings of a host; not of its locations. */
-    agent_runner_settings_t runner;
-    const char *deployment; /* see core/deployment.h */
-    const char *prefix;
-    const char *multitask_default;
-    apr_int64_t max_body;
-    apr_interval_time_t call_timeout;
-    apr_interval_time_t thread_ttl; /* 0: none */
-    /* NULL: inherited; empty: none. */
-    const char *feedback_url;
-    apr_array_header_t *origins; /* of agent_origin_pattern_t */
-    apr_array_header_t *headers; /* of agent_header_pattern_t */
-    apr_array_header_t *trusted; /* of apr_ipsubnet_t * */
-    int sign_up;                 /* agent_sign_up_t */
-} agent_dir_config_t;
-
 /* For the module record: create configurations with all values unset, and merge
  * them; in pool. */
 void *agent_config_create_server(apr_pool_t *pool, server_rec *server);
 void *agent_config_merge_server(apr_pool_t *pool, void *base, void *add);
-void *agent_config_create_dir(apr_pool_t *pool, char *path);
-void *agent_config_merge_dir(apr_pool_t *pool, void *base, void *add);
 
 /* Returns the main server's configuration, borrowed until the next restart. */
 agent_server_config_t *agent_config_server(const server_rec *server);
 
-/* Returns the values of a (virtual) host outside of its locations, borrowed. */
-const agent_dir_config_t *agent_config_host(const server_rec *server);
-
-/* Returns AgentDeployment outside of its locations: that of its graphs. */
-const char *agent_config_host_deployment(const server_rec *server);
-
 /* Overwrites the keys of models and webhooks, in httpd's children. */
 void agent_config_forget_keys(agent_server_config_t *config);
-
-/* Returns the request's configuration, borrowed from it. */
-const agent_dir_config_t *agent_config_dir(const request_rec *r);
-
-/* Returns that of SetHandler, before httpd sets r->handler, or NULL. */
-const char *agent_config_handler(request_rec *r);
 
 /* The following functions return a value or its default. Texts are borrowed
  * from the configuration, unless a pool is passed. */
@@ -125,26 +91,5 @@ apr_interval_time_t agent_config_drain_timeout(const agent_server_config_t *);
 const agent_egress_t *agent_config_webhook_egress(
     const agent_server_config_t *config);
 apr_interval_time_t agent_config_webhook_timeout(const agent_server_config_t *);
-
-/* AgentDeployment; see core/deployment.h. */
-const char *agent_config_deployment(const agent_dir_config_t *config);
-/* AgentPrefix; "" without one. */
-const char *agent_config_prefix(const agent_dir_config_t *config);
-/* AgentMultitaskDefault. */
-const char *agent_config_multitask(const agent_dir_config_t *config);
-/* In bytes. */
-apr_size_t agent_config_max_body(const agent_dir_config_t *config);
-apr_interval_time_t agent_config_call_timeout(const agent_dir_config_t *config);
-/* AgentThreadTTL, AgentStoreTTL; 0 = none. */
-apr_interval_time_t agent_config_thread_ttl(const agent_dir_config_t *config);
-apr_interval_time_t agent_config_store_ttl(const agent_dir_config_t *config);
-/* A URL with {run_id} and {key}; NULL = none. */
-const char *agent_config_feedback_url(const agent_dir_config_t *config);
-/* Of agent_origin_pattern_t; NULL without AgentAllowOrigin. */
-const apr_array_header_t *agent_config_origins(const agent_dir_config_t *);
-/* Of agent_header_pattern_t; NULL without AgentConfigurableHeaders. */
-const apr_array_header_t *agent_config_headers(const agent_dir_config_t *);
-/* Of apr_ipsubnet_t *; NULL without AgentTrustUserHeader. */
-const apr_array_header_t *agent_config_trusted(const agent_dir_config_t *);
 
 #endif

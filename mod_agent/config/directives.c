@@ -14,6 +14,7 @@
 #include "../core/word.h"
 #include "../private.h"
 #include "config.h"
+#include "location.h"
 #include "region.h"
 #include "value.h"
 

@@ -11,6 +11,7 @@
 
 #include "effect.h"
 #include "graph.h"
+#include "location.h"
 
 static bool is_name(const char *text)
 {

@@ -12,8 +12,8 @@
 #include "../core/deployment.h"
 #include "../core/header.h"
 #include "../private.h"
-#include "config.h"
 #include "effect.h"
+#include "location.h"
 #include "value.h"
 
 /* Of one location: each header of a request is compared with all. */

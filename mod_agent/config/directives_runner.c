@@ -3,8 +3,8 @@
  * defaults. */
 #include "directives.h"
 
-#include "config.h"
 #include "effect.h"
+#include "location.h"
 #include "value.h"
 
 /* The minimum is what a runner needs to start. */

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "directives.h"
 #include "file.h"
+#include "location.h"
 #include "value.h"
 
 #include <stdbool.h>

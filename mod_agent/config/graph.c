@@ -8,6 +8,7 @@
 
 #include "../core/json.h"
 #include "../core/uuid.h"
+#include "location.h"
 
 agent_graph_t *agent_graph_make(const char *name, cmd_parms *cmd)
 {

@@ -3,7 +3,7 @@
 #ifndef AGENT_CONFIG_PLATFORM_H
 #define AGENT_CONFIG_PLATFORM_H
 
-#include "config.h"
+#include "location.h"
 
 /* Who may create an account. */
 typedef enum agent_sign_up_t {

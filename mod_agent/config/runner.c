@@ -9,6 +9,7 @@
 #include "../private.h"
 #include "effect.h"
 #include "graph.h"
+#include "location.h"
 
 #define DEFAULT_MEMORY (APR_INT64_C(1024) * 1024 * 1024)
 /* 100 runs of built-in graphs need a quarter of them. */

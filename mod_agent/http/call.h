@@ -7,6 +7,7 @@
 #include <httpd.h>
 
 #include "../config/config.h"
+#include "../config/location.h"
 #include "../core/attempts.h"
 #include "../core/identity.h"
 #include "../core/throttle.h"

@@ -20,7 +20,7 @@
 
 #include "../core/error.h"
 #include "../core/json.h"
-#include "../config/config.h"
+#include "../config/location.h"
 #include "browser.h"
 #include "problem.h"
 #include "router.h"
