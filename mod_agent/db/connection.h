@@ -13,8 +13,10 @@ struct agent_db_t {
     agent_db_settings_t settings;
     /* The backend that prepared is valid for; 0: none yet. */
     int backend_pid;
-    /* Of const agent_statement_t *; agent_db_query() prepares each once. */
+    /* Of const agent_statement_t *; each is prepared once. */
     apr_array_header_t *prepared;
+    /* Of agent_db_send(), until the result of its preparation; else NULL. */
+    const agent_statement_t *preparing;
     /* A statement was abandoned: the connection must be reset. */
     bool broken;
     /* Connecting with PQreset, not PQconnect. */
@@ -62,5 +64,17 @@ apr_status_t agent_db_reset(agent_db_t *db, agent_error_t **err,
  * than to distinguish them.
  */
 bool agent_db_needs_reset(const agent_db_t *db);
+
+/* Receives the result of a statement next; sent: whether libpq has taken it.
+ * Errors: UNAVAILABLE when it has not. */
+apr_status_t agent_db_start_receiving(agent_db_t *db, int sent,
+                                      agent_error_t **err, apr_pool_t *pool);
+
+/* Whether the backend has prepared the statement. */
+bool agent_db_is_prepared(const agent_db_t *db,
+                          const agent_statement_t *statement);
+
+/* Returns the memory that libpq has for a result. */
+apr_size_t agent_db_result_bytes(const agent_db_result_t *result);
 
 #endif

@@ -20,45 +20,6 @@
 /* Attempts of a statement after deadlocks and serialization failures. */
 #define MAX_TRIES 3
 
-struct agent_db_result_t {
-    PGresult *rows;
-};
-
-static apr_status_t clear_result(void *rows)
-{
-    PQclear(rows);
-    return APR_SUCCESS;
-}
-
-static agent_db_result_t *keep_result(PGresult *rows, apr_pool_t *pool)
-{
-    agent_db_result_t *result = apr_pcalloc(pool, sizeof(*result));
-
-    result->rows = rows;
-    apr_pool_cleanup_register(pool, rows, clear_result, apr_pool_cleanup_null);
-    return result;
-}
-
-int agent_db_rows(const agent_db_result_t *result)
-{
-    return PQntuples(result->rows);
-}
-
-const char *agent_db_value(const agent_db_result_t *result, int row, int column)
-{
-    return PQgetisnull(result->rows, row, column)
-        ? NULL
-        : PQgetvalue(result->rows, row, column);
-}
-
-apr_int64_t agent_db_integer(const agent_db_result_t *result, int row,
-                             int column, apr_int64_t absent)
-{
-    const char *text = agent_db_value(result, row, column);
-
-    return text != NULL ? apr_strtoi64(text, NULL, 10) : absent;
-}
-
 static apr_status_t fail_late(agent_db_t *db, agent_error_t **err,
                               apr_pool_t *pool)
 {
@@ -66,108 +27,6 @@ static apr_status_t fail_late(agent_db_t *db, agent_error_t **err,
     db->broken = true;
     return agent_error_set(err, AGENT_E_TIMED_OUT, NULL,
                            "no answer from PostgreSQL in time", pool);
-}
-
-static apr_status_t fail_result(agent_db_t *db, const PGresult *rows,
-                                agent_error_t **err, apr_pool_t *pool)
-{
-    const char *state = PQresultErrorField(rows, PG_DIAG_SQLSTATE);
-    const char *message = PQresultErrorField(rows, PG_DIAG_MESSAGE_PRIMARY);
-
-    if (state == NULL) {
-        return agent_db_set_lost(db, err, pool);
-    }
-    apr_cpystrn(db->sqlstate, state, sizeof(db->sqlstate));
-    return agent_error_set(
-        err, agent_error_from_sqlstate(state), NULL,
-        apr_pstrcat(pool, state, ": ", agent_db_message(message, pool), NULL),
-        pool);
-}
-
-static apr_status_t start_receiving(agent_db_t *db, int sent,
-                                    agent_error_t **err, apr_pool_t *pool)
-{
-    db->sqlstate[0] = '\0';
-    db->flushing = true;
-    return sent ? APR_SUCCESS : agent_db_set_lost(db, err, pool);
-}
-
-apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
-                           const char *const *params, agent_error_t **err,
-                           apr_pool_t *pool)
-{
-    return start_receiving(db,
-                           PQsendQueryParams(db->conn, statement->sql,
-                                             statement->params, NULL, params,
-                                             NULL, NULL, 0),
-                           err, pool);
-}
-
-/* Keeps an error that follows rows, and the first of two errors: a terminated
- * backend sends its reason before the connection is lost. */
-static void keep_first_error(agent_db_t *db, PGresult *next)
-{
-    if (db->partial != NULL
-        && PQresultStatus(db->partial) == PGRES_FATAL_ERROR) {
-        PQclear(next);
-        return;
-    }
-    if (db->partial != NULL) {
-        PQclear(db->partial);
-    }
-    db->partial = next;
-}
-
-/* Reads available results; WANT_READ if more must follow. */
-static agent_db_progress_t take_results(agent_db_t *db)
-{
-    while (!PQisBusy(db->conn)) {
-        PGresult *next = PQgetResult(db->conn);
-
-        if (next == NULL) {
-            return AGENT_DB_READY;
-        }
-        keep_first_error(db, next);
-    }
-    return AGENT_DB_WANT_READ;
-}
-
-agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,
-                                     agent_error_t **err, apr_pool_t *pool)
-{
-    agent_db_progress_t progress;
-    PGresult *rows;
-
-    if (db->flushing) {
-        int left = PQflush(db->conn);
-
-        if (left > 0) {
-            /* The server may block until its output is read. */
-            PQconsumeInput(db->conn);
-            return AGENT_DB_WANT_WRITE;
-        }
-        /* A failed flush is reported with the result. */
-        db->flushing = false;
-    }
-    /* A failed read is reported with the result. */
-    PQconsumeInput(db->conn);
-    progress = take_results(db);
-    if (progress != AGENT_DB_READY) {
-        return progress;
-    }
-    rows = db->partial;
-    db->partial = NULL;
-    if (rows == NULL) {
-        agent_db_set_lost(db, err, pool);
-        return AGENT_DB_FAILED;
-    }
-    *result = keep_result(rows, pool);
-    if (PQresultStatus(rows) == PGRES_TUPLES_OK
-        || PQresultStatus(rows) == PGRES_COMMAND_OK) {
-        return AGENT_DB_READY;
-    }
-    fail_result(db, rows, err, pool);
-    return AGENT_DB_FAILED;
 }
 
 static apr_status_t await_result(agent_db_result_t **result, agent_db_t *db,
@@ -229,7 +88,7 @@ static apr_status_t query_plain(agent_db_result_t **result, agent_db_t *db,
                                 const char *const *params, agent_error_t **err,
                                 apr_pool_t *pool)
 {
-    apr_status_t rv = start_receiving(
+    apr_status_t rv = agent_db_start_receiving(
         db,
         PQsendQueryParams(db->conn, sql, count, NULL, params, NULL, NULL, 0),
         err, pool);
@@ -299,31 +158,20 @@ static apr_status_t set_up_backend(agent_db_t *db, agent_error_t **err,
     return rv;
 }
 
-static bool is_prepared(const agent_db_t *db,
-                        const agent_statement_t *statement)
-{
-    for (int i = 0; i < db->prepared->nelts; i++) {
-        if (APR_ARRAY_IDX(db->prepared, i, const agent_statement_t *)
-            == statement) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static apr_status_t prepare(agent_db_t *db, const agent_statement_t *statement,
                             agent_error_t **err, apr_pool_t *pool)
 {
     agent_db_result_t *result;
     apr_status_t rv;
 
-    if (is_prepared(db, statement)) {
+    if (agent_db_is_prepared(db, statement)) {
         return APR_SUCCESS;
     }
-    rv = start_receiving(db,
-                         PQsendPrepare(db->conn, statement->name,
-                                       statement->sql, statement->params, NULL),
-                         err, pool);
+    rv = agent_db_start_receiving(db,
+                                  PQsendPrepare(db->conn, statement->name,
+                                                statement->sql,
+                                                statement->params, NULL),
+                                  err, pool);
     if (rv == APR_SUCCESS) {
         rv = await_result(&result, db, err, pool);
     }
@@ -354,11 +202,11 @@ static apr_status_t query_once(agent_db_result_t **result, agent_db_t *db,
         rv = prepare(db, statement, err, pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = start_receiving(db,
-                             PQsendQueryPrepared(db->conn, statement->name,
-                                                 statement->params, params,
-                                                 NULL, NULL, 0),
-                             err, pool);
+        rv = agent_db_start_receiving(
+            db,
+            PQsendQueryPrepared(db->conn, statement->name, statement->params,
+                                params, NULL, NULL, 0),
+            err, pool);
     }
     return rv == APR_SUCCESS ? await_result(result, db, err, pool) : rv;
 }
@@ -421,7 +269,7 @@ apr_status_t agent_db_query(agent_db_result_t **result, agent_db_t *db,
     for (int tries = 0; tries < MAX_TRIES; tries++) {
         rv = query_once(result, db, statement, params, err, pool);
         if (rv == APR_SUCCESS) {
-            record_size(db, PQresultMemorySize((*result)->rows));
+            record_size(db, agent_db_result_bytes(*result));
         }
         if (rv == APR_SUCCESS || !may_repeat(db, statement, (*err)->id)) {
             return rv;

@@ -105,8 +105,9 @@ void agent_db_skip_host(const agent_db_t *db);
  * while connecting. */
 int agent_db_socket(const agent_db_t *db);
 
-/* Queues a statement; the connection must be ready and idle. The parameters
- * are copied before it returns. */
+/* Queues a statement, and before its first execution on the connection its
+ * preparation; the connection must be ready and idle. The parameters are copied
+ * before it returns. */
 apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
                            const char *const *params, agent_error_t **err,
                            apr_pool_t *pool);

@@ -12,7 +12,7 @@
  * nothing, since the owner of the database may have set the search path.
  */
 typedef struct agent_statement_t {
-    /* Name of the prepared statement. */
+    /* Name of the prepared statement; NULL: executed once on a connection. */
     const char *name;
     int params;
     /* May be executed again after a lost connection: a query, or a write whose

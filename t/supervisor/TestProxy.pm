@@ -62,9 +62,11 @@ sub forward {
             my $peer = $peer{$socket} or next;
             my $got = sysread $socket, my $bytes, 65536;
             my $cut = $is_lost{$socket};
-            if ($got && $is_client{$socket} && $bytes =~ /agent\.(\w+)\(/) {
-                $is_lost{$peer} = 1 if wanted($lose) eq "result $1";
-                $cut = 1 if wanted($lose) eq "request $1";
+            # The text of a statement, or the name of a prepared one.
+            if ($got && $is_client{$socket} && $bytes =~ /agent\.(\w+)\(|\0agent_(\w+)\0/) {
+                my $function = $1 // $2;
+                $is_lost{$peer} = 1 if wanted($lose) eq "result $function";
+                $cut = 1 if wanted($lose) eq "request $function";
             }
             if (!$got || $cut) {
                 unlink $lose if $cut;

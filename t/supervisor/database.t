@@ -123,6 +123,36 @@ subtest 'the request of a notification is lost: it is sent again' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+# agent.notify_runs is the last statement of a run.
+sub remove_statements_once {
+    sql('create sequence public.removals');
+    sql('grant usage on sequence public.removals to public');
+    sql('alter function agent.notify_runs(text[]) rename to notify_runs_kept');
+    return sql("create function agent.notify_runs(p_ids text[]) returns void language plpgsql as 'begin "
+        . "if nextval(''public.removals'') = 1 then deallocate all; end if; perform agent.notify_runs_kept(p_ids); end'");
+}
+
+subtest 'a statement is prepared once on a connection, and again after a session has lost it' => sub {
+    sql("alter system set log_statement = 'all'");
+    sql('select pg_reload_conf()');
+    my $sv = TestSupervisor->start($pg, lease_sec => 12, timing_ms => fast_timing());
+    $sv->wait_ready;
+    my $executed = sub { return scalar(() = slurp($pg->host . '/postgres.log') =~ /execute agent_save_batch: /g) };
+    my $before = $executed->();
+    my $end = sub { my @runs = create_each(shift, { do => 'noop' }); $sv->wake; wait_status($_, 'success') for @runs; return @runs };
+    $end->(1) for 1 .. 3;
+    cmp_ok $executed->() - $before, '>=', 3, 'the prepared statement is executed';
+    remove_statements_once();
+    my @runs = $end->(3);
+    $sv->wait_log(qr/AGT0311.*26000/);
+    is attempts_of(@runs, $end->(1)), 1, 'the runs end at their first attempt';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+    sql('drop function agent.notify_runs(text[])');
+    sql('alter function agent.notify_runs_kept(text[]) rename to notify_runs');
+    sql("alter system reset log_statement");
+    sql('select pg_reload_conf()');
+};
+
 subtest 'a run survives a short outage of the database' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 120);
     $sv->wait_ready;

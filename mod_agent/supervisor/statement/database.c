@@ -198,14 +198,16 @@ static void lose_connection(agent_database_t *database, agent_failure_t failure,
 static void fail_statement(agent_database_t *database, const agent_error_t *err)
 {
     agent_failure_t failure = classify(database);
-    /* 57P01 .. 57P03: the server closes the connection next. */
-    bool is_closing = strncmp(agent_db_sqlstate(database->db), "57P", 3) == 0;
+    const char *state = agent_db_sqlstate(database->db);
+    /* 57P01 .. 57P03: the server closes the connection next. 26000: somebody
+     * has removed the session's prepared statements. */
+    bool is_over = strncmp(state, "57P", 3) == 0 || strcmp(state, "26000") == 0;
 
     if (database->operation == NULL) {
         fail_connect(database, reason_of(err));
         return;
     }
-    if (is_closing || !agent_db_alive(database->db)) {
+    if (is_over || !agent_db_alive(database->db)) {
         lose_connection(database, failure, reason_of(err));
         return;
     }

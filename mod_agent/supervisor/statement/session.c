@@ -16,7 +16,6 @@
 /* Replaces the role's own timeouts: with one of a second, a batch that takes
  * two would be sent for ever. */
 const agent_statement_t agent_session_begin = {
-    .name = "agent_begin_session",
     .params = 1,
     .is_repeatable = true,
     .sql = "select (select pg_catalog.string_agg(pg_catalog.concat(name, "
