@@ -355,11 +355,17 @@ subtest 'the plan of a claim is index scans and a tid scan: no table scan, no ha
     $session->query($_) for split /;\n/, $LOAD;
     my $worker = AgentSQL::Play->new($session)->worker;
     $session->query('set client_min_messages = log');
-    $session->send("select count(*) from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', '{1}', '{50}', '{16}', 50, 1000000)");
-    my @plans = split /^LOG: /m, $session->receive;
-    my ($ready) = grep { /not exists \(\s*select from agent\.find_ready_graphs/ } @plans;
+    my $ask = sub {
+        my ($min_ready_seq) = @_;
+        $session->send("select count(*) from agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', "
+            . "'{$min_ready_seq}', '{1}', '{50}', '{16}', 50, 1000000)");
+        return split /^LOG: /m, $session->receive;
+    };
+    # Suspects are looked for where no other run is ready.
+    my ($ready, $suspects) = grep { /not exists \(\s*select from agent\.find_ready_graphs/ } $ask->('9' x 15);
     like $ready, qr/Index (?:Only )?Scan using run_queue_ready on run_queue/, 'the search for ready runs was logged';
-    like $ready, qr/Index (?:Only )?Scan using run_queue_suspects on run_queue/, 'suspects are found by their own index';
+    like $suspects, qr/Index (?:Only )?Scan using run_queue_suspects on run_queue/, 'suspects are found by their own index';
+    my @plans = $ask->(0);
     my $choice = sub { return join '', grep { /for no key update skip locked/ && /from agent\.run_queue c/ } @_ };
     my $rows = $choice->(@plans);
     like $rows, qr/Index (?:Only )?Scan using run_queue_ready on run_queue/, 'the choice of runs was logged';

@@ -34,7 +34,7 @@ sub break_start {
     my ($run) = @_;
     sql("alter function agent.compose_start($START_TYPES) rename to compose_start_kept");
     return sql("create function agent.compose_start(a uuid, r uuid, t uuid, g text, e integer, n smallint) "
-        . 'returns table (start text) language plpgsql as '
+        . 'returns table (start text, state_bytes bigint) language plpgsql as '
         . "'begin if r = ''$run'' then perform pg_sleep(3600); end if; "
         . "return query select * from agent.compose_start_kept(a, r, t, g, e, n); end'");
 }

@@ -2,6 +2,9 @@
 -- Creates the functions of this folder, and before them the functions of internal/ that they call. A function in SQL
 -- comes after all that it calls.
 \ir ../internal/base/concat_objects.sql
+\ir ../internal/leases/compose_call.sql
+\ir ../internal/leases/has_written.sql
+\ir ../internal/leases/misses_checkpoint.sql
 \ir ../internal/values/cut_elements.sql
 \ir ../internal/runs/measure_run_metadata.sql
 \ir ../internal/runs/remove_identity.sql
@@ -62,7 +65,6 @@
 \ir snapshots/split_digests.sql
 \ir leases/choose_start.sql
 \ir leases/compose_checkpoint.sql
-\ir leases/compose_call.sql
 \ir leases/compose_start.sql
 \ir leases/compose_message.sql
 \ir leases/find_lease.sql
@@ -71,7 +73,6 @@
 \ir leases/share_ready_runs.sql
 \ir leases/find_idle_graphs.sql
 \ir leases/make_leased_run.sql
-\ir leases/start_bytes.sql
 \ir threads/expiry_delay.sql
 \ir threads/find_threads.sql
 \ir threads/most_examined_threads.sql

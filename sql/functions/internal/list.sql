@@ -117,6 +117,8 @@
 \ir leases/lock_leases.sql
 \ir leases/lock_ready_runs.sql
 \ir leases/lock_threads.sql
+\ir leases/measure_state.sql
+\ir leases/move_events_buckets.sql
 \ir leases/parse_batch.sql
 \ir leases/release_leased_runs.sql
 \ir leases/requeue_run.sql

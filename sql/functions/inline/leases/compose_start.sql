@@ -3,9 +3,11 @@
 -- table is read by key under a limit, so that no statistics can turn the lookups for many runs into a scan.
 -- A retry gets the input again if the run's last checkpoint precedes it, and the checkpoints of subgraphs if no step
 -- follows that one. Its resume is no longer strict once the run has written: the library checks before it writes, and
--- the answers that the run gave no longer wait.
--- Returns: one row: the message as one line, without line breaks. Its checkpoint is {"deleted": true} when the
---          one that the request names, or one of a subgraph, was deleted since: no runner may get this message.
+-- the answers that the run gave no longer wait. Checks that few runs need are functions of their own, called for these
+-- alone: a subquery here would be prepared whenever a message is composed.
+-- Returns: one row: the message as one line, without line breaks, and the length of the state. Its checkpoint is
+--          {"deleted": true} when the one that the request names, or one of a subgraph, was deleted since: no runner
+--          may get this message.
 -- Locks:   none.
 create or replace function agent.compose_start(
     p_deployment_id uuid,
@@ -14,7 +16,7 @@ create or replace function agent.compose_start(
     p_graph_id text,
     p_epoch integer,
     p_attempt smallint
-) returns table (start text)
+) returns table (start text, state_bytes bigint)
 language sql stable parallel safe
 -- No SET clause: it would keep the body from being inlined into FROM.
 as $function$
@@ -33,24 +35,18 @@ as $function$
                'stream_modes', r.stream_mode,
                'stream_subgraphs', r.stream_subgraphs,
                'durability', r.durability,
-               'strict_resume', r.strict_resume and not exists (
-                    select from agent.checkpoint_writes w
-                     where w.deployment_id = p_deployment_id
-                       and w.thread_id = p_thread_id
-                       and w.checkpoint_ns = ''
-                       and w.checkpoint_id = c.checkpoint_id
-                       and w.run_id = p_run_id),
+               'strict_resume', r.strict_resume
+                    and not agent.has_written(p_deployment_id, p_thread_id, p_run_id, c.checkpoint_id),
                'interrupt_before', r.interrupt_before,
                'interrupt_after', r.interrupt_after,
                'checkpoint', case
-                   when exists (
-                       select from jsonb_each_text(m.checkpoint_map) s
-                        where not exists (
-                           select from agent.find_checkpoint(p_deployment_id, p_thread_id, s.key, s.value::uuid)))
+                   when m.checkpoint_map is not null
+                        and agent.misses_checkpoint(p_deployment_id, p_thread_id, m.checkpoint_map)
                    then json_build_object('deleted', true)
                    else k.checkpoint
                end,
-               'checkpoint_map', m.checkpoint_map)::text, E'\n\r', '  ')
+               'checkpoint_map', m.checkpoint_map)::text, E'\n\r', '  '),
+           k.state_bytes
       from (
             select x.*
               from agent.runs x

@@ -61,41 +61,45 @@ as $function$
 declare
     v_now   timestamptz := agent.now();
     v_today date := (v_now at time zone 'UTC')::date;
+    v_due   boolean;
     v_free  bigint[];
     v_rows  tid[];
 begin
-    -- Most calls of an idle worker end here, without a lock or a write.
-    if not exists (
+    v_due := exists (
+        select from agent.run_queue d where d.state = 'ready' and d.not_before is not null and d.not_before <= v_now);
+    -- Most calls of an idle worker end here, without a lock or a write. One test after the other, since most calls of
+    -- a busy one need the first one only.
+    if not v_due and not exists (
             select from agent.find_ready_graphs(
                 p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, false))
-       and not exists (
+    then
+        if not exists (
             select from agent.find_ready_graphs(
                 p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_suspects, true))
-       and not exists (
-            select from agent.run_queue d
-             where d.state = 'ready'
-               and d.not_before is not null
-               and d.not_before <= v_now)
-    then
-        return;
+        then
+            return;
+        end if;
     end if;
 
     perform set_config('synchronous_commit', 'off', true);
-    perform from agent.workers w
-      where w.worker_id = p_worker_id
-        and w.state = 'live'
-        for share;
+    perform from agent.workers w where w.worker_id = p_worker_id and w.state = 'live' for share;
     if not found then
         return;
     end if;
 
-    perform agent.promote_delayed_runs(v_now);
+    if v_due then
+        perform agent.promote_delayed_runs(v_now);
+    end if;
     v_free := agent.find_free_runs(p_accounts);
     v_rows := agent.lock_ready_runs(
         p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, p_suspects, p_limit, p_accounts,
         p_running, v_free);
     if v_free is not null then
         perform agent.count_started_runs(v_rows);
+    end if;
+    if exists (select from agent.run_queue q where q.ctid = any (v_rows) and q.epoch = 0 and q.events_bucket <> v_today)
+    then
+        perform agent.move_events_buckets(v_rows, v_today);
     end if;
 
     -- "= any (...)" and ctid, never a join: no statistics can turn this into a scan.
@@ -112,26 +116,13 @@ begin
              where q.ctid = any (v_rows)
             returning q.*
         ),
-        moved as (
-            update agent.runs r
-               set events_bucket = v_today
-              from claimed q
-             cross join lateral (
-                    select x.ctid, x.events_bucket
-                      from agent.runs x
-                     where x.run_id = q.run_id
-                       and x.deployment_id is not distinct from q.deployment_id
-                     limit 1
-                   ) i
-             where q.epoch = 1
-               and i.events_bucket <> v_today
-               and r.ctid = i.ctid
-        ),
         measured as (
-            select q.*, b.bytes, b.state_bytes, sum(b.bytes) over (order by b.bytes, q.run_id) as together
-              from claimed q
-             cross join lateral agent.start_bytes(
-                    q.deployment_id, q.run_id, q.thread_id, q.request_bytes, q.op) b
+            select c.*, sum(c.bytes) over (order by c.bytes, c.run_id) as together
+              from (
+                    -- A request that was not measured counts as 8 MiB, the longest line of the protocol.
+                    select q.*, 1280 + coalesce(q.request_bytes, 8388608)::bigint as bytes
+                      from claimed q
+                   ) c
         )
         select q.deployment_id, q.run_id, q.thread_id, q.epoch, q.attempts::integer, q.graph_id,
                q.ready_seq,
@@ -139,14 +130,21 @@ begin
                    when q.epoch = 1 then -1
                    else agent.last_event_seq(q.deployment_id, q.events_bucket, q.run_id)
                end,
-               q.max_shared, q.times_cleared, q.bytes, q.state_bytes, q.op,
-               -- Not a join, which would compose the message before it tests the condition.
-               case when q.together <= p_max_bytes then (
-                   select s.start
-                     from agent.compose_message(
-                            q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts, q.op) s)
-               end
-          from measured q;
+               q.max_shared, q.times_cleared, q.bytes,
+               case
+                   when q.together <= p_max_bytes then coalesce(s.state_bytes, 0)
+                   else agent.measure_state(q.deployment_id, q.run_id, q.thread_id, q.op)
+               end,
+               q.op, s.start
+          from measured q
+          left join lateral (
+                select m.start, m.state_bytes
+                  from agent.compose_message(
+                         q.deployment_id, q.run_id, q.thread_id, q.graph_id, q.epoch, q.attempts, q.op) m
+                 where q.together <= p_max_bytes
+                -- Not flattened: a join would compose the message before it tests the condition.
+                offset 0
+               ) s on true;
 
     if 0 > any (p_limits) then
         return query
