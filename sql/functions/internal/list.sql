@@ -96,6 +96,7 @@
 \ir events/last_event_seq.sql
 \ir events/place_values.sql
 \ir events/save_events.sql
+\ir events/save_feedback.sql
 
 \ir runs/apply_cancels.sql
 \ir runs/compose_feedback.sql

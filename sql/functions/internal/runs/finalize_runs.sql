@@ -18,6 +18,7 @@ as $function$
 declare
     v_now      timestamptz := agent.now();
     v_feedback agent.batch_event[];
+    v_webhooks boolean;
     v_gone     agent.run_queue[];
     v_calls    agent.run_queue[];
 begin
@@ -58,7 +59,7 @@ begin
                ) i
          where r.ctid = i.ctid
         returning r.deployment_id, r.run_id, r.thread_id, r.assistant_id, r.graph_id, r.status,
-                  q.attempts, q.epoch, r.created_at, r.started_at, r.last_event_seq, r.feedback
+                  q.attempts, q.epoch, r.created_at, r.started_at, r.last_event_seq, r.feedback, r.webhook
     ),
     counted as (
         insert into agent.usage_events (
@@ -70,26 +71,17 @@ begin
     )
     select array_agg(agent.make_event(
                f.deployment_id, f.run_id, f.epoch, f.last_event_seq, 'feedback', f.feedback::text))
-      into v_feedback
-      from finished f
-     where f.status = 'success'
-       and f.feedback is not null;
+               filter (where f.status = 'success' and f.feedback is not null),
+           bool_or(f.webhook is not null)
+      into v_feedback, v_webhooks
+      from finished f;
 
-    -- A separate statement: one that refers to run_events opens all of its partitions.
     if v_feedback is not null then
-        insert into agent.run_events (deployment_id, bucket, run_id, seq, epoch, event, data)
-        select f.deployment_id, r.events_bucket, f.run_id, f.seq, f.epoch, f.event, f.data
-          from unnest(v_feedback) f
-         cross join lateral (
-                select x.events_bucket
-                  from agent.runs x
-                 where x.run_id = f.run_id
-                   and x.deployment_id is not distinct from f.deployment_id
-                 limit 1
-               ) r;
+        perform agent.save_feedback(v_feedback);
     end if;
-
-    perform agent.record_webhooks(p_ends, false);
+    if v_webhooks then
+        perform agent.record_webhooks(p_ends, false);
+    end if;
 
     with gone as (
         delete from agent.run_queue q

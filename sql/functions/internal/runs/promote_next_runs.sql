@@ -11,7 +11,9 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set enable_mergejoin = off set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_now timestamptz := agent.now();
+    v_now  timestamptz := agent.now();
+    v_idle agent.thread_expiries[];
+    v_busy agent.threads[];
 begin
     with moved as (
         update agent.threads t
@@ -45,24 +47,32 @@ begin
                ) x
          where t.ctid = x.row_id
            and t.active_run_id = x.run_id
-        returning t.deployment_id, t.thread_id, t.active_run_id, t.head_checkpoint_id,
-                  case when t.temporary then agent.expiry_delay() else t.ttl end as ttl
-    ),
-    expiring as (
-        insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
-        select s.deployment_id, s.thread_id, v_now + s.ttl
-          from moved s
-         where s.ttl is not null
-           and s.active_run_id is null
-            on conflict (deployment_id, thread_id) do update set expires_at = excluded.expires_at
+        returning t as thread, case when t.temporary then agent.expiry_delay() else t.ttl end as ttl
     )
+    select array_agg(row(
+               (m.thread).deployment_id, (m.thread).thread_id, v_now + m.ttl)::agent.thread_expiries)
+               filter (where m.ttl is not null and (m.thread).active_run_id is null),
+           array_agg(m.thread) filter (where (m.thread).active_run_id is not null)
+      into v_idle, v_busy
+      from moved m;
+
+    -- Most runs end on a thread that is kept and has no other run: one statement for all would prepare these writes.
+    if v_idle is not null then
+        insert into agent.thread_expiries
+        select i.*
+          from unnest(v_idle) i
+            on conflict (deployment_id, thread_id) do update set expires_at = excluded.expires_at;
+    end if;
+    if v_busy is null then
+        return false;
+    end if;
     update agent.run_queue q
        set state = 'ready',
            ready_seq = nextval('agent.run_ready_seq'),
            base_checkpoint_id = p.head_checkpoint_id
       from (
             select i.ctid as row_id, s.head_checkpoint_id
-              from moved s
+              from unnest(v_busy) s
              cross join lateral (
                     select y.ctid
                       from agent.run_queue y

@@ -63,6 +63,16 @@ begin
         v_promoted := agent.apply_ends(p_worker_id, v_runs);
     end if;
 
+    -- All leases were held: each end is saved, but for a rollback, of which more may be left to delete.
+    if cardinality(v_leases) = cardinality(v_runs)
+        and not exists (select from unnest(v_leases) q where q.cancel = 'rollback')
+    then
+        return query
+            select k.run_id, 'saved', k.status is not null, v_promoted
+              from unnest(v_runs) k;
+        return;
+    end if;
+
     return query
         select k.run_id,
                case when q.run_id is null and u.run_id is null and c.call_id is null then 'fenced' else 'saved' end,
