@@ -4,10 +4,20 @@ package NodeApplication;
 use strict;
 use warnings;
 use AgentTest::Applications qw(node_application runner_of);
+use AgentTest::Env qw(is_sanitized is_counted);
 use ApplicationTest;
-use Exporter 'import';
+use Test::More;
+use parent 'Exporter';
 
 our @EXPORT_OK = qw(application runner program);
+
+# Nothing of the runner is compiled: one build is enough for the tests that drive it.
+sub import {
+    my ($class, @names) = @_;
+    plan skip_all => 'the runner for JavaScript has no such build'
+        if (is_sanitized() || is_counted()) && grep { $_ ne 'application' } @names;
+    return $class->export_to_level(1, $class, @names);
+}
 
 # The runner's program.
 sub program { return (runner_of('javascript'))[1] }
