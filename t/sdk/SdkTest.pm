@@ -204,6 +204,8 @@ sub run_script {
     local $ENV{AGENT_TEST_URL} = $self->url;
     local $ENV{AGENT_TEST_PROXY} = $proxy->url;
     local $ENV{PYTHONPYCACHEPREFIX} = "$INSTALLED/pycache";
+    local $ENV{PYTHONDONTWRITEBYTECODE};
+    delete $ENV{PYTHONDONTWRITEBYTECODE};
     # The tests must not use a key of the caller's environment.
     local @ENV{qw(LANGGRAPH_API_KEY LANGSMITH_API_KEY LANGCHAIN_API_KEY)};
     delete @ENV{qw(LANGGRAPH_API_KEY LANGSMITH_API_KEY LANGCHAIN_API_KEY)};

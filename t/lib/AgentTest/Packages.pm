@@ -47,11 +47,14 @@ sub interpreter {
 }
 
 # A virtual environment with the packages of a list, which has all of them: with an
-# extra of one, pip 23 looks beside it.
+# extra of one, pip 23 looks beside it. They are compiled there, as `agentctl build`
+# does: the user of runners cannot write there, and each start would compile them.
 sub make_venv {
     my ($folder, $list) = @_;
+    local $ENV{PYTHONPYCACHEPREFIX};
+    delete $ENV{PYTHONPYCACHEPREFIX};
     run(interpreter(), '-m venv', "'$folder'");
-    run("'$folder/bin/python'", qw(-m pip install --quiet --no-compile --disable-pip-version-check
+    run("'$folder/bin/python'", qw(-m pip install --quiet --disable-pip-version-check
         --no-deps --require-hashes --only-binary :all: -r), "'$list'");
     return;
 }
