@@ -6,7 +6,11 @@ const State = Annotation.Root({ n: Annotation(), names: Annotation({ reducer: (a
 
 async function write(state, config) {
     const own = { configurable: { thread_id: config.configurable.thread_id, __pregel_checkpointer: config.configurable.__pregel_checkpointer } };
-    await graph.updateState(own, { names: ['own'] }, 'write');
+    // 14: a state that is too long for a line.
+    await graph.updateState(own, { names: [state.n === 14 ? 'x'.repeat(9 << 20) : 'own'] }, 'write');
+    if (state.n === 13 || state.n === 14) {
+        throw new TypeError('thirteen');
+    }
     return { names: ['write'] };
 }
 

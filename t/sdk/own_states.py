@@ -15,7 +15,10 @@ class State(TypedDict, total=False):
 
 async def write(state: State, config: RunnableConfig) -> State:
     own = {"configurable": {"thread_id": config["configurable"]["thread_id"], "__pregel_checkpointer": config["configurable"]["__pregel_checkpointer"]}}
-    await graph.aupdate_state(own, {"names": ["own"]}, as_node="write")
+    # 14: a state that is too long for a line.
+    await graph.aupdate_state(own, {"names": ["own" if state.get("n") != 14 else "x" * (9 << 20)]}, as_node="write")
+    if state.get("n") in (13, 14):
+        raise ValueError("thirteen")
     return {"names": ["write"]}
 
 

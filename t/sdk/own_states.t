@@ -45,6 +45,21 @@ for my $language (sort keys %file_of) {
     is_deeply [ map { $_->[0] } @{ states_of($thread) } ], [qw(input loop update loop)], "$language: at a breakpoint too";
     is_deeply $client->get_state($thread)->{next}, ['last'], "$language: the state is that of the step";
     is_deeply $run->($thread, input => undef)->{names}, [qw(in write last)], "$language: from which the next run goes on";
+    for my $durability (qw(async sync exit)) {
+        $thread = $client->new_thread;
+        $run->($thread, input => { names => ['in'], n => 13 }, durability => $durability);
+        is $client->get("/threads/$thread")->{json}{status}, 'error', "$language, durability $durability: a node fails after it has written a state";
+        my $state = $client->get_state($thread);
+        # With `exit` the library has put nothing before.
+        is_deeply [ @{$state}{qw(next)}, $state->{values}{names} ], [ ['last'], [ $durability eq 'exit' ? () : 'in', 'own' ] ],
+            "$language, durability $durability: what the node wrote is the state of the thread";
+        is_deeply $run->($thread, input => undef)->{names}, [ @{ $state->{values}{names} }, 'last' ],
+            "$language, durability $durability: from which the next run goes on";
+    }
+    $thread = $client->new_thread;
+    is $run->($thread, input => { names => ['in'], n => 14 })->{__error__}{message}, 'thirteen',
+        "$language: a node fails after it has written a state that no line can have: the error is that of the node";
+    $client->delete("/threads/$thread");
 }
 local @ENV{qw(PGHOST PGUSER PGDATABASE)} = ($sdk->{postgres}->host, qw(agent agent));
 # The rule of these: each state that a library has put can be seen, so that none must be rendered later.

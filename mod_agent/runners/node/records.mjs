@@ -188,10 +188,10 @@ export class Records {
         return this.#unshown.has(id);
     }
 
-    // {id, parent} of the root checkpoints before `until` that nobody has taken, in their order;
-    // `until` is taken too.
+    // {id, parent} of the root checkpoints that nobody has taken, in their order; only those before
+    // `until`, which is taken too.
     takeUnshown(until) {
-        const ids = [...this.#unshown.keys()].filter((id) => id < until).sort();
+        const ids = [...this.#unshown.keys()].filter((id) => until === undefined || id < until).sort();
         const found = ids.map((id) => this.#unshown.get(id));
         [...ids, until].forEach((id) => this.#unshown.delete(id));
         return found;

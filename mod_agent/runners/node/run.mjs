@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run of a graph, from `start` to `end`: its input and the library's stream.
-import { isDrained, RunnerError } from './errors.mjs';
+import { isDrained, RunnerError, stackOf } from './errors.mjs';
 import { contextOf, RUN } from './graphs.mjs';
 import { Job } from './job.mjs';
+import { log } from './log.mjs';
 import { makeHandlers } from './pace.mjs';
 import { libraryModes, Stream } from './stream.mjs';
 import { strictness } from './strict.mjs';
@@ -42,7 +43,8 @@ export class Run extends Job {
             }
         } catch (error) {
             if (!this.signal.aborted) {
-                await stream.fail();
+                // The reason of the end remains that error.
+                await stream.fail().catch((caught) => log(stackOf(caught)));
             }
             throw error;
         }

@@ -241,8 +241,8 @@ export class Stream {
         }
     }
 
-    // Sends the root checkpoints before `until` that the library does not stream: those that a
-    // node has put, as by `graph.updateState()`.
+    // Sends the root checkpoints, only those before `until`, that the library does not stream: those
+    // that a node has put, as by `graph.updateState()`.
     async #sendUnshown(until) {
         for (const put of this.#run.records.takeUnshown(until)) {
             await this.#sendPut(put);
@@ -280,6 +280,7 @@ export class Stream {
         }
         await this.#messages.endTask();
         await this.#sendHeld();
+        await this.#sendUnshown();
     }
 
     // Its end with an error: the library saves the step at whose end it fails, and does
@@ -288,6 +289,7 @@ export class Stream {
         await this.#sendHead();
         await this.#messages.endTask();
         await this.#sendHeld();
+        await this.#sendUnshown();
     }
 
     // --- Tasks, subgraphs, messages ------------------------------------------

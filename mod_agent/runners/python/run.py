@@ -96,12 +96,13 @@ class Run(Job):
                 async for ns, mode, data in self._chunks(graph, config, graphs.context_of(graph, context, config)):
                     await self._take(ns, mode, data)
                     await self.output.room()
-            except Exception as error:
+            except BaseException as error:  # pylint: disable=broad-except
                 if not is_parent_command(error):
+                    await self._show_failed(error)
                     raise
                 self._stream.send_values()
                 self._stream.send_command(error.args[0])
-            await self._show_unshown(self._held.last_id("") if self._is_exit else None)
+            await self._show_last()
 
     async def _is_addressed(self, head: str) -> bool:
         """Whether the library's config must name the checkpoint from which the run starts; raises ForeignStateError.
@@ -120,6 +121,21 @@ class Run(Job):
         for checkpoint_id in self.records.take_unshown(until):
             self._stream.send_values()
             self.checkpoints.send(await self._read_state(checkpoint_id), "")
+
+    async def _show_last(self) -> None:
+        """At the end of the library's stream. With durability `exit` what the run holds has its place among them."""
+        if (held := self._held.last_id("")) is not None:
+            await self._show_unshown(held)
+            self._complete()
+        await self._show_unshown()
+
+    async def _show_failed(self, error: BaseException) -> None:
+        """What a node had put before the run failed is the thread's state too. The reason of the end remains that error."""
+        if self._status_of(error) == "error":
+            try:
+                await self._show_last()
+            except Exception as caught:  # pylint: disable=broad-except
+                log.write_traceback(caught)
 
     @staticmethod
     async def _state_of(graph: Any, config: dict[str, Any], checkpoint_id: str) -> dict[str, Any]:
