@@ -229,6 +229,11 @@ subtest 'system assistants: they are there from the start, before a runner has r
     my $found = $to->post('/assistants/search', { graph_id => 'quiet' })->{json};
     is_deeply [ map { [ @{$_}{qw(name version description metadata)} ] } @{$found} ], [ [ 'quiet', 1, undef, { created_by => 'system' } ] ],
         'system assistants: a search finds that of a graph without a runner';
+    my $other = AgentTest::Server->new(database => AgentTest::Postgres->shared->conninfo('agent', $ENV{PGDATABASE}));
+    $other->start;
+    is_deeply(AgentTest::Client->new(url => $other->url)->post('/assistants/search', { graph_id => 'quiet' })->{json}, $found,
+        'system assistants: so it does on a host that does not declare the graph');
+    $other->stop;
     is $to->get('/assistants/quiet')->{json}{assistant_id}, $found->[0]{assistant_id}, 'system assistants: its name stands for it';
     is_deeply $to->get('/assistants/quiet/schemas')->{json}{input_schema}, undef, 'system assistants: its schemas follow with the report';
     my $made = $to->post('/assistants', { graph_id => 'quiet', name => 'made' });

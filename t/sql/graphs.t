@@ -327,9 +327,16 @@ subtest 'a supervisor that registers makes the system assistants of its graphs' 
     is_deeply [ @{$record}{qw(graph_id name description version metadata)} ], [ 'early', 'early', undef, 1, { created_by => 'system' } ],
         'each graph has one, which a second start leaves';
     is names(graph_id => 'early', known => ['early']), 'early', 'a search finds it before a runner has reported the graph';
-    is names(graph_id => 'early', known => []), '', 'not where no server executes it';
+    is names(graph_id => 'early', known => []), 'early', 'on hosts that do not configure it too';
+    my $accepts = sub { ($play->try_run($play->thread, assistant => $early, graph => 'early', graphs => []))[0] };
+    is $accepts->(), 'ok', 'these accept runs of it, by its name';
+    is +($play->api('create_assistant', AgentSQL::uuid(), [], '{"graph_id":"early"}'))[0], 'ok', 'and assistants of it';
+    is_deeply +(describe($early, 'schemas'))[1]{input_schema}, undef, 'its schemas follow with the report';
     is report({ graph_id => 'early', assistant_id => $early, description => 'soon' }), 1;
-    is $play->body('get_assistant', $early)->{description}, 'soon', 'its description follows with the report';
+    is $play->body('get_assistant', $early)->{description}, 'soon', 'so does its description';
+    $session->query("update agent.workers set state = 'dead', dead_at = agent.now() where node_name = 'early'");
+    at('16:00:00');
+    is names(graph_id => 'early', known => []), 'Untitled', "of an unserved graph a client's assistant is found, not the system's";
     is $session->value("select count(*) from agent.assistants where graph_id = 'none'"), 0, 'an account that does not exist has none';
 };
 

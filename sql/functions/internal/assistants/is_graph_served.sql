@@ -11,15 +11,11 @@ set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode 
 as $function$
 begin
     return exists (
-        select from agent.graphs g
-         where g.deployment_id = p_deployment_id
-           and g.graph_id = p_graph_id)
-       and exists (
-            select from agent.find_serving_workers() w
-             where exists (
-                    select from unnest(w.deployment_ids, w.graph_ids) e (deployment_id, graph_id)
-                     where e.deployment_id = p_deployment_id
-                       and e.graph_id = p_graph_id));
+        select from agent.find_serving_workers() w
+         where exists (
+                select from unnest(w.deployment_ids, w.graph_ids) e (deployment_id, graph_id)
+                 where e.deployment_id = p_deployment_id
+                   and e.graph_id = p_graph_id));
 end
 $function$;
 

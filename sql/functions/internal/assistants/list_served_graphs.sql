@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The graphs of which agent.find_assistant accepts runs: those that the server of the request executes
--- (p_known_graph_ids), and reported ones of agent.find_serving_workers.
--- Returns: their names.
+-- (p_known_graph_ids), and those of agent.find_serving_workers, also before a runner has reported them.
+-- Returns: their names, some of them twice.
 -- Locks:   none.
 create or replace function agent.list_served_graphs(
     p_deployment_id uuid,
@@ -12,14 +12,10 @@ set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode 
 as $function$
 begin
     return p_known_graph_ids || array(
-        select g.graph_id
-          from agent.graphs g
-         where g.deployment_id = p_deployment_id
-           and g.graph_id in (
-                select e.graph_id
-                  from agent.find_serving_workers() w
-                 cross join lateral unnest(w.deployment_ids, w.graph_ids) e (deployment_id, graph_id)
-                 where e.deployment_id = p_deployment_id));
+        select distinct e.graph_id
+          from agent.find_serving_workers() w
+         cross join lateral unnest(w.deployment_ids, w.graph_ids) e (deployment_id, graph_id)
+         where e.deployment_id = p_deployment_id);
 end
 $function$;
 
