@@ -9,9 +9,11 @@
 
 #include "../core/header.h"
 #include "../core/json.h"
+#include "cors.h"
 #include "manifest.h"
 #include "node_program.h"
 #include "say.h"
+#include "word.h"
 
 /* The longest lifetime of AgentThreadTTL and AgentStoreTTL. */
 #define TTL_MINUTES_MAX 5256000
@@ -24,70 +26,36 @@ typedef struct member_t {
     const char *text;
 } member_t;
 
-/* A text of langgraph.json becomes a line of httpd.conf only if it is one word
- * there. */
-static bool is_word(json_object *value)
+/* The argument of AgentPrefix; "" without one, and after a warning. */
+static const char *get_prefix(const ctl_build_t *build)
 {
-    const char *text = json_object_get_string(value);
+    static const char path[] = "http.mount_prefix";
+    json_object *value = ctl_manifest_get(build, path);
+    const char *prefix = json_object_get_string(value);
 
-    if (text == NULL || text[0] == '\0' || strlen(text) > 255) {
-        return false;
+    if (value == NULL || *prefix == '\0') {
+        return "";
     }
-    for (; *text != '\0'; text++) {
-        if (!apr_isalnum(*text) && strchr("./:*_-", *text) == NULL) {
-            return false;
-        }
+    if (*prefix != '/' || prefix[strlen(prefix) - 1] == '/') {
+        ctl_warn("langgraph.json: %s is left out: expected a path that begins "
+                 "with / and does not end with it, got %s",
+                 path, agent_json_print(value, build->pool));
+        return "";
     }
-    return true;
+    prefix = ctl_word_join(build, value, path, "AgentPrefix", " ");
+    return prefix != NULL ? prefix : "";
 }
 
-static void print_words(const ctl_build_t *build, const member_t *member,
-                        json_object *value)
+static void print_ports(const ctl_build_t *build)
 {
-    bool is_list = json_object_is_type(value, json_type_array);
-    size_t count = is_list ? json_object_array_length(value) : 1;
-    const char *line = member->text;
+    static const char path[] = "webhooks.url.allowed_ports";
+    json_object *value = ctl_manifest_get(build, path);
+    const char *ports = value != NULL
+        ? ctl_word_join(build, value, path, "AgentWebhookPorts", " ")
+        : NULL;
 
-    for (size_t i = 0; i < count; i++) {
-        json_object *word = is_list ? json_object_array_get_idx(value, i)
-                                    : value;
-
-        if (!is_word(word)) {
-            ctl_warn(
-                "langgraph.json: %s is left out: %s cannot be an argument of "
-                "%s",
-                member->path, agent_json_print(word, build->pool),
-                member->text);
-            return;
-        }
-        /* Bounded: a file of 256 KB, and lists of few words. */
-        line = apr_pstrcat(build->pool, line, " ", json_object_get_string(word),
-                           NULL);
-        if (strlen(line) > 4096) {
-            ctl_warn("langgraph.json: %s is left out: it is too long",
-                     member->path);
-            return;
-        }
-    }
-    if (count > 0) {
-        ctl_print("%s", line);
-    }
-}
-
-static void print_translated(const ctl_build_t *build)
-{
-    static const member_t translated[] = {
-        {"http.mount_prefix", "AgentPrefix"},
-        {"http.cors.allow_origins", "AgentAllowOrigin"},
-        {"webhooks.url.allowed_ports", "AgentWebhookPorts"},
-        {NULL, NULL}};
-
-    for (const member_t *member = translated; member->path != NULL; member++) {
-        json_object *value = ctl_manifest_get(build, member->path);
-
-        if (value != NULL) {
-            print_words(build, member, value);
-        }
+    if (ports != NULL && *ports != '\0') {
+        ctl_print("AgentWebhookPorts %s", ports);
     }
 }
 
@@ -176,23 +144,6 @@ static void print_headers(const ctl_build_t *build)
     }
 }
 
-/* As a regular expression: of the characters of a word, these mean something
- * else there. */
-static const char *escape(const char *word, apr_pool_t *pool)
-{
-    char *escaped = apr_palloc(pool, 2 * strlen(word) + 1);
-    char *end = escaped;
-
-    for (; *word != '\0'; word++) {
-        if (*word == '.' || *word == '*') {
-            *end++ = '\\';
-        }
-        *end++ = *word;
-    }
-    *end = '\0';
-    return escaped;
-}
-
 /* Paths below http.mount_prefix that a member closes. */
 static void print_closed(const ctl_build_t *build, const char *prefix)
 {
@@ -206,8 +157,8 @@ static void print_closed(const ctl_build_t *build, const char *prefix)
 
     for (const member_t *member = closed; member->path != NULL; member++) {
         if (json_object_get_boolean(ctl_manifest_get(build, member->path))) {
-            ctl_print("<LocationMatch \"^%s%s\">", escape(prefix, build->pool),
-                      member->text);
+            ctl_print("<LocationMatch \"^%s%s\">",
+                      ctl_word_escape(prefix, build->pool), member->text);
             ctl_print("    Require all denied");
             ctl_print("</LocationMatch>");
         }
@@ -274,16 +225,20 @@ static void print_node(const ctl_build_t *build)
 
 void ctl_directives_print(const ctl_build_t *build)
 {
-    json_object *prefix = ctl_manifest_get(build, "http.mount_prefix");
+    const char *prefix = get_prefix(build);
 
     ctl_step("For httpd.conf:");
     ctl_print("AgentApplication %s %s%s", build->application.name,
               quote(build->application.directory, build->pool),
               build->application.ignores_auth ? " ignore-auth" : "");
     print_node(build);
-    print_translated(build);
+    if (*prefix != '\0') {
+        ctl_print("AgentPrefix %s", prefix);
+    }
+    ctl_cors_print(build, prefix);
+    print_ports(build);
     print_thread_ttl(build);
     print_ttl(build, "store.ttl.default_ttl", "AgentStoreTTL");
     print_headers(build);
-    print_closed(build, is_word(prefix) ? json_object_get_string(prefix) : "");
+    print_closed(build, prefix);
 }

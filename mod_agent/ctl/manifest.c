@@ -34,7 +34,6 @@ typedef struct member_t {
 #define OF_PYTHON "it applies to applications in Python only"
 #define OF_APP    "it belongs to http.app"
 #define OF_IMAGE  "no image is built: install on this host what it installs"
-#define OF_CORS   "AgentAllowOrigin allows what the SDKs send"
 #define OF_UI     "serve its files with httpd"
 #define OF_SWEEP  "what has expired is deleted within seconds"
 
@@ -90,11 +89,11 @@ static const member_t members[] = {
     {"http.cors", PARENT, NULL},
     {"http.cors.allow_origins", SERVED, NULL},
     {"http.cors.allow_origin_regex", NONE, "name the origins"},
-    {"http.cors.allow_methods", NONE, OF_CORS},
-    {"http.cors.allow_headers", NONE, OF_CORS},
-    {"http.cors.allow_credentials", NONE, OF_CORS},
-    {"http.cors.expose_headers", NONE, OF_CORS},
-    {"http.cors.max_age", NONE, OF_CORS},
+    {"http.cors.allow_methods", SERVED, NULL},
+    {"http.cors.allow_headers", SERVED, NULL},
+    {"http.cors.allow_credentials", SERVED, NULL},
+    {"http.cors.expose_headers", SERVED, NULL},
+    {"http.cors.max_age", SERVED, NULL},
     {"webhooks", PARENT, NULL},
     {"webhooks.env_prefix", NONE, "it belongs to webhooks.headers"},
     {"webhooks.headers", NONE,

@@ -63,6 +63,7 @@ my @MEMBERS = (
     [ 'http.middleware_order', 'auth_first', 'warned', qr/belongs to http\.app/ ],
     [ 'http.enable_custom_route_auth', \1, 'warned', qr/belongs to http\.app/ ],
     [ 'http.mount_prefix', '/shop', 'served', qr{^AgentPrefix /shop$}m ],
+    (map { [ 'http.mount_prefix', $_, 'warned', qr/http\.mount_prefix is left out/ ] } 'shop', '/shop/', '/', '/a b'),
     [ 'http.disable_assistants', \1, 'served', qr{^<LocationMatch "\^/assistants\(/\|\$\)">\n    Require all denied\n</LocationMatch>$}m ],
     [ 'http.disable_threads', \1, 'served', qr{^<LocationMatch "\^/threads\(}m ],
     [ 'http.disable_runs', \1, 'served', qr{^<LocationMatch "\^\(/threads/\[\^/\]\+\)\?/runs\(}m ],
@@ -78,9 +79,22 @@ my @MEMBERS = (
     [ 'http.configurable_headers.excludes', ['x-*'], 'served' ],
     [ 'http.configurable_headers.excludes', 'x-*', 'refused', qr/a list of texts as http\.configurable_headers\.excludes/ ],
     [ 'http.logging_headers', { excludes => ['*'] }, 'warned', qr/CustomLog/ ],
-    [ 'http.cors.allow_origins', [ 'https://a.example', '*' ], 'served', qr{^AgentAllowOrigin https://a\.example \*$}m ],
+    [ 'http.cors.allow_origins', [ 'https://a.example', 'http://localhost:*' ], 'served', qr{^AgentAllowOrigin https://a\.example http://localhost:\*$}m ],
+    [ 'http.cors.allow_origins', [ 'https://a.example', '*' ], 'served', qr{^AgentAllowOrigin \*$}m ],
+    (map { [ 'http.cors.allow_origins', [$_], 'warned', qr/cannot be an argument of AgentAllowOrigin/ ] }
+        'https://a.example/path', 'null', 'None', "https://a.example\nAgentPrefix /", '${HOME}'),
     [ 'http.cors.allow_origin_regex', '.*', 'warned', qr/name the origins/ ],
-    (map { [ "http.cors.$_", ['x'], 'warned', qr/http\.cors\.$_ has no effect: AgentAllowOrigin/ ] }
+    [ 'http.cors.allow_methods', [qw(GET POST)], 'served', qr{^<LocationMatch "\^\(/\|\$\)">\n    Header always edit Access-Control-Allow-Methods \^\.\*\$ "GET, POST"\n</LocationMatch>$}m ],
+    [ 'http.cors.allow_headers', ['X-One'], 'served', qr/edit Access-Control-Allow-Headers \^\.\*\$ "Accept, Accept-Language, Content-Language, Content-Type, X-One"$/m ],
+    [ 'http.cors.expose_headers', [qw(X-A X-B)], 'served', qr/edit Access-Control-Expose-Headers \$ ", X-A, X-B"$/m ],
+    [ 'http.cors.max_age', 60, 'served', qr/edit Access-Control-Max-Age \^\.\*\$ 60$/m ],
+    [ 'http.cors.max_age', -1, 'warned', qr/http\.cors\.max_age is left out: expected from 0 to 86400 seconds, got -1/ ],
+    [ 'http.cors.allow_credentials', \1, 'served', qr/set Access-Control-Allow-Credentials true "expr=-n resp\('Access-Control-Allow-Origin'\)"$/m ],
+    [ 'http.cors.allow_credentials', \0, 'served' ],
+    [ 'http.cors', { allow_credentials => \1, allow_origins => ['*'] }, 'warned', qr/allow_credentials is left out: with the origin \* any page could act/ ],
+    (map { [ "http.cors.$_", ['*'], 'served' ] } qw(allow_methods allow_headers expose_headers)),
+    (map { [ "http.cors.$_", ['a"b'], 'warned', qr/"a\\"b" cannot be an argument of Header/ ] } qw(allow_methods allow_headers expose_headers)),
+    (map { [ "http.cors.$_", 'x', 'refused', qr/expected (?:a list of texts|true or false|a number) as http\.cors\.$_/ ] }
         qw(allow_methods allow_headers allow_credentials expose_headers max_age)),
     [ 'webhooks.url.allowed_ports', [ 443, 8443 ], 'served', qr/^AgentWebhookPorts 443 8443$/m ],
     (map { [ "webhooks.url.$_", 'x', 'warned', qr/webhooks\.url\.$_ has no effect/ ] }

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The lines for http.cors; see cors.h. The module itself answers to pages of
+ * allowed origins, with all methods and headers. The lines change its headers
+ * where it sends them, so that they open nothing to other origins.
+ */
+#include "cors.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../core/json.h"
+#include "../core/origin.h"
+#include "manifest.h"
+#include "say.h"
+#include "word.h"
+
+#define AGE_MAX 86400
+/* Whether the module has admitted the origin. */
+#define IS_ADMITTED "expr=-n resp('Access-Control-Allow-Origin')"
+
+/* A list that becomes a header: `place` is what it takes the place of, `start`
+ * precedes the words. */
+typedef struct list_t {
+    const char *path;
+    const char *header;
+    const char *place;
+    const char *start;
+} list_t;
+
+static const list_t lists[] = {
+    {"http.cors.allow_methods", "Access-Control-Allow-Methods", "^.*$", ""},
+    /* Those that a page may send anyway; JSON needs the last. */
+    {"http.cors.allow_headers", "Access-Control-Allow-Headers", "^.*$",
+     "Accept, Accept-Language, Content-Language, Content-Type, "},
+    /* The SDKs read those that the module names. */
+    {"http.cors.expose_headers", "Access-Control-Expose-Headers", "$", ", "},
+    {NULL, NULL, NULL, NULL}};
+
+static void print_origins(const ctl_build_t *build)
+{
+    static const char path[] = "http.cors.allow_origins";
+    json_object *list = ctl_manifest_get(build, path);
+    size_t count = list != NULL ? json_object_array_length(list) : 0;
+    agent_origin_pattern_t pattern;
+    const char *words;
+
+    for (size_t i = 0; i < count; i++) {
+        json_object *text = json_object_array_get_idx(list, i);
+
+        if (!agent_origin_read_pattern(&pattern,
+                                       json_object_get_string(text))) {
+            ctl_warn("langgraph.json: %s is left out: %s cannot be an argument "
+                     "of AgentAllowOrigin",
+                     path, agent_json_print(text, build->pool));
+            return;
+        }
+    }
+    if (count == 0) {
+        return;
+    }
+    words = ctl_word_has(list, "*")
+        ? "*"
+        : ctl_word_join(build, list, path, "AgentAllowOrigin", " ");
+    if (words != NULL) {
+        ctl_print("AgentAllowOrigin %s", words);
+    }
+}
+
+/* ---- lines of mod_headers ---- */
+
+typedef struct lines_t {
+    const ctl_build_t *build;
+    const char *prefix;
+    int count;
+} lines_t;
+
+static void print_line(lines_t *lines, const char *line)
+{
+    if (lines->count++ == 0) {
+        ctl_print("# With mod_headers (a2enmod headers):");
+        ctl_print("<LocationMatch \"^%s(/|$)\">",
+                  ctl_word_escape(lines->prefix, lines->build->pool));
+    }
+    ctl_print("    Header always %s", line);
+}
+
+/* With `*` all are admitted, as without the member. */
+static void print_list(lines_t *lines, const list_t *row)
+{
+    json_object *list = ctl_manifest_get(lines->build, row->path);
+    const char *words = NULL;
+
+    if (list != NULL && json_object_array_length(list) > 0
+        && !ctl_word_has(list, "*")) {
+        words = ctl_word_join(lines->build, list, row->path, "Header", ", ");
+    }
+    if (words != NULL) {
+        print_line(lines,
+                   apr_psprintf(lines->build->pool, "edit %s %s \"%s%s\"",
+                                row->header, row->place, row->start, words));
+    }
+}
+
+static void print_credentials(lines_t *lines)
+{
+    static const char path[] = "http.cors.allow_credentials";
+    json_object *origins = ctl_manifest_get(lines->build,
+                                            "http.cors.allow_origins");
+
+    if (!json_object_get_boolean(ctl_manifest_get(lines->build, path))) {
+        return;
+    }
+    if (ctl_word_has(origins, "*")) {
+        ctl_warn("langgraph.json: %s is left out: with the origin * any page "
+                 "could act for its visitors",
+                 path);
+        return;
+    }
+    print_line(lines,
+               "set Access-Control-Allow-Credentials true "
+               "\"" IS_ADMITTED "\"");
+}
+
+static void print_age(lines_t *lines)
+{
+    static const char path[] = "http.cors.max_age";
+    json_object *value = ctl_manifest_get(lines->build, path);
+    double age = json_object_get_double(value);
+
+    if (value == NULL) {
+        return;
+    }
+    if (!(age >= 0 && age <= AGE_MAX)) {
+        ctl_warn("langgraph.json: %s is left out: expected from 0 to %d "
+                 "seconds, got %s",
+                 path, AGE_MAX, agent_json_print(value, lines->build->pool));
+        return;
+    }
+    print_line(lines,
+               apr_psprintf(lines->build->pool,
+                            "edit Access-Control-Max-Age ^.*$ %d", (int)age));
+}
+
+void ctl_cors_print(const ctl_build_t *build, const char *prefix)
+{
+    lines_t lines = {build, prefix, 0};
+
+    print_origins(build);
+    for (const list_t *row = lists; row->path != NULL; row++) {
+        print_list(&lines, row);
+    }
+    print_credentials(&lines);
+    print_age(&lines);
+    if (lines.count > 0) {
+        ctl_print("</LocationMatch>");
+    }
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words of langgraph.json that become arguments in httpd.conf. */
+#ifndef AGENT_CTL_WORD_H
+#define AGENT_CTL_WORD_H
+
+#include <stdbool.h>
+
+#include "build.h"
+
+/* Whether a value is one word in httpd.conf. */
+bool ctl_word_is(json_object *value);
+
+/*
+ * Returns line with the words of a list, or the one word that value is, each
+ * after separator, the first without one; in the build's pool. NULL, after a
+ * warning that names the member path and the directive, if one is not a word,
+ * or if they are too long for a line.
+ */
+const char *ctl_word_join(const ctl_build_t *build, json_object *value,
+                          const char *path, const char *directive,
+                          const char *separator);
+
+/* Whether a list has the text. */
+bool ctl_word_has(json_object *list, const char *text);
+
+/* Returns a word as a regular expression, in pool. */
+const char *ctl_word_escape(const char *word, apr_pool_t *pool);
+
+#endif
