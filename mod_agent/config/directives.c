@@ -421,6 +421,8 @@ const command_rec agent_directives[] = {
     AP_INIT_ITERATE("AgentWebhookPorts", agent_directive_webhook_ports, NULL,
                     RSRC_CONF,
                     "ports that webhooks may call (default: 80 443)"),
+    AP_INIT_ITERATE("AgentWebhookOrigin", agent_directive_webhook_origin, NULL,
+                    RSRC_CONF, "origins of webhook URLs (default: all)"),
     AP_INIT_TAKE1("AgentWebhookTimeout", set_duration, DATA(webhook_timeout),
                   RSRC_CONF,
                   "time limit of one delivery of a webhook, in seconds without "

@@ -95,6 +95,8 @@ const char *agent_directive_webhook_deny(cmd_parms *cmd, void *dir,
                                          const char *arg);
 const char *agent_directive_webhook_ports(cmd_parms *cmd, void *dir,
                                           const char *arg);
+const char *agent_directive_webhook_origin(cmd_parms *cmd, void *dir,
+                                           const char *arg);
 
 /* platform.c */
 const char *agent_directive_sign_up(cmd_parms *cmd, void *dir, const char *arg);

@@ -169,3 +169,20 @@ const char *agent_directive_webhook_ports(cmd_parms *cmd, void *dir,
     }
     return problem;
 }
+
+const char *agent_directive_webhook_origin(cmd_parms *cmd, void *dir,
+                                           const char *arg)
+{
+    const char *problem;
+    agent_server_config_t *config = agent_value_server(&problem, cmd);
+
+    if (config != NULL
+        && !agent_egress_allow_origin(config->webhook_egress, arg)) {
+        problem = apr_psprintf(cmd->pool,
+                               "AgentWebhookOrigin: expected https, or origins "
+                               "like https://hooks.example.com or "
+                               "https://*.example.com:*, got '%s'",
+                               arg);
+    }
+    return problem;
+}

@@ -68,6 +68,8 @@ static const member_t members[] = {
     {"webhooks", OBJECT, "an object"},
     {"webhooks.url", OBJECT, "an object"},
     {"webhooks.url.allowed_ports", LIST, "a list"},
+    {"webhooks.url.allowed_domains", TEXTS, "a list of texts"},
+    {"webhooks.url.require_https", FLAG, "true or false"},
     {NULL, 0, NULL}};
 
 json_object *agent_member_get(json_object *file, const char *path)

@@ -9,12 +9,14 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <apr_lib.h>
 #include <apr_strings.h>
 #include <curl/curl.h>
 
 #include "address.h"
+#include "origin.h"
 
 #define HOST_BYTES 253
 
@@ -33,6 +35,7 @@ agent_egress_t *agent_egress_make(apr_pool_t *pool)
     rule->hosts = apr_array_make(pool, 2, sizeof(const char *));
     rule->ports = apr_array_make(pool, 2, sizeof(agent_egress_ports_t));
     rule->denied = apr_array_make(pool, 2, sizeof(agent_address_block_t));
+    rule->origins = apr_array_make(pool, 2, sizeof(agent_origin_pattern_t));
     return rule;
 }
 
@@ -151,6 +154,22 @@ bool agent_egress_allow_ports(agent_egress_t *rule, const char *text)
     return true;
 }
 
+bool agent_egress_allow_origin(agent_egress_t *rule, const char *text)
+{
+    agent_origin_pattern_t pattern;
+
+    if (strcmp(text, "https") == 0) {
+        rule->has_https = true;
+        return true;
+    }
+    if (!agent_origin_read_pattern(&pattern, text) || pattern.is_any
+        || strncasecmp(text, "http", 4) != 0) {
+        return false;
+    }
+    APR_ARRAY_PUSH(rule->origins, agent_origin_pattern_t) = pattern;
+    return true;
+}
+
 /* ---- URLs ---- */
 
 static const char *get_part(CURLU *url, CURLUPart part, apr_pool_t *pool)
@@ -196,6 +215,7 @@ static const char *read_parts(agent_egress_target_t *out, CURLU *url,
     if (host == NULL || *host == '\0' || port == NULL) {
         return "a URL with a host";
     }
+    out->scheme = scheme;
     out->host = fold_host(strip_brackets(host, pool), pool);
     out->port = (int)strtol(port, NULL, 10);
     return NULL;
@@ -276,6 +296,24 @@ static const char *print_ports(const agent_egress_t *rule, apr_pool_t *pool)
     return rule->ports->nelts > 0 ? text : "80, 443";
 }
 
+static bool is_origin_allowed(const agent_egress_t *rule,
+                              const agent_egress_target_t *target,
+                              apr_pool_t *pool)
+{
+    bool is_ipv6 = strchr(target->host, ':') != NULL;
+
+    if (rule->has_https && strcmp(target->scheme, "https") == 0) {
+        return true;
+    }
+    if (rule->origins->nelts == 0) {
+        return !rule->has_https;
+    }
+    return agent_origin_is_allowed(
+        rule->origins,
+        apr_psprintf(pool, "%s://%s%s%s:%d", target->scheme, is_ipv6 ? "[" : "",
+                     target->host, is_ipv6 ? "]" : "", target->port));
+}
+
 static bool is_host_allowed(const agent_egress_t *rule, const char *host)
 {
     for (int i = 0; i < rule->hosts->nelts; i++) {
@@ -324,12 +362,16 @@ static bool is_denied(const agent_egress_t *rule,
 }
 
 const char *agent_egress_directive(const agent_egress_t *rule,
-                                   const agent_egress_target_t *target)
+                                   const agent_egress_target_t *target,
+                                   apr_pool_t *pool)
 {
     literal_t literal;
 
     if (!is_port_allowed(rule, target->port)) {
         return "AgentWebhookPorts";
+    }
+    if (!is_origin_allowed(rule, target, pool)) {
+        return "AgentWebhookOrigin";
     }
     return read_literal(&literal, target->host) && is_denied(rule, &literal.any)
         ? "AgentWebhookDeny"
@@ -362,6 +404,9 @@ const char *agent_egress_check(const agent_egress_t *rule,
     if (!is_port_allowed(rule, target->port)) {
         return apr_psprintf(pool, "a URL with one of the ports %s",
                             print_ports(rule, pool));
+    }
+    if (!is_origin_allowed(rule, target, pool)) {
+        return "a URL whose scheme and host this server may call";
     }
     if (read_literal(&literal, target->host)
         && !agent_egress_permits(rule, own, target, &literal.any)) {

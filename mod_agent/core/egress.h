@@ -16,8 +16,8 @@
 /* The longest URL, in bytes. */
 #define AGENT_EGRESS_URL_BYTES 2048
 
-/* Allowed addresses besides public ones of other hosts, denied addresses, and
- * ports. */
+/* Allowed addresses besides public ones of other hosts, denied addresses,
+ * ports and origins. */
 typedef struct agent_egress_t {
     apr_array_header_t *blocks; /* of agent_address_block_t */
     /* Lower case; all their addresses are allowed. */
@@ -26,6 +26,10 @@ typedef struct agent_egress_t {
     apr_array_header_t *ports; /* of agent_egress_ports_t */
     /* Takes precedence over the others. */
     apr_array_header_t *denied; /* of agent_address_block_t */
+    /* Empty, and not has_https: all. */
+    apr_array_header_t *origins; /* of agent_origin_pattern_t */
+    /* Any host with https. */
+    bool has_https;
 } agent_egress_t;
 
 /* A range of ports, inclusive. */
@@ -34,8 +38,10 @@ typedef struct agent_egress_ports_t {
     int last;
 } agent_egress_ports_t;
 
-/* Host and port of a URL. */
+/* Scheme, host and port of a URL. */
 typedef struct agent_egress_target_t {
+    /* "http" or "https". */
+    const char *scheme;
     /* Lower case, without trailing dot and brackets. */
     const char *host;
     int port;
@@ -56,6 +62,11 @@ const char *agent_egress_expected(const char *text, bool may_be_host);
 
 /* Allows "8080" or "8000-8999"; false for anything else. */
 bool agent_egress_allow_ports(agent_egress_t *rule, const char *text);
+
+/* Admits the word "https", or an origin of http or https, whose host may begin
+ * with `*.` and whose port may be `*`; false for anything else. Once one was
+ * admitted, others are refused. */
+bool agent_egress_allow_origin(agent_egress_t *rule, const char *text);
 
 /*
  * Parses a URL; *out is in pool. Returns NULL, or a description of what was
@@ -78,7 +89,8 @@ const char *agent_egress_check(const agent_egress_t *rule,
  * target; constant. For the log only: clients must not learn the
  * configuration. */
 const char *agent_egress_directive(const agent_egress_t *rule,
-                                   const agent_egress_target_t *target);
+                                   const agent_egress_target_t *target,
+                                   apr_pool_t *pool);
 
 /*
  * Whether a connection to an address of the target's host is allowed. Must be

@@ -9,6 +9,7 @@
 
 #include "../core/header.h"
 #include "../core/json.h"
+#include "../core/origin.h"
 #include "cors.h"
 #include "manifest.h"
 #include "node_program.h"
@@ -17,6 +18,8 @@
 
 /* The longest lifetime of AgentThreadTTL and AgentStoreTTL. */
 #define TTL_MINUTES_MAX 5256000
+/* Of a line with AgentWebhookOrigin. */
+#define LINE_BYTES_MAX 4096
 /* Of a list of headers; AgentConfigurableHeaders has as many of both. */
 #define PATTERNS_MAX 32
 
@@ -57,6 +60,44 @@ static void print_ports(const ctl_build_t *build)
     if (ports != NULL && *ports != '\0') {
         ctl_print("AgentWebhookPorts %s", ports);
     }
+}
+
+/* The library admits a domain on all ports, AgentWebhookOrigin on one. */
+static void print_webhook_origins(const ctl_build_t *build)
+{
+    static const char path[] = "webhooks.url.allowed_domains";
+    bool is_https = json_object_get_boolean(
+        ctl_manifest_get(build, "webhooks.url.require_https"));
+    json_object *list = ctl_manifest_get(build, path);
+    size_t count = list != NULL ? json_object_array_length(list) : 0;
+    const char *line = "AgentWebhookOrigin";
+
+    if (count == 0) {
+        if (is_https) {
+            ctl_print("%s https", line);
+        }
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        json_object *text = json_object_array_get_idx(list, i);
+        const char *domain = json_object_get_string(text);
+        agent_origin_pattern_t pattern;
+
+        /* Bounded: a file of 256 KB, and a line of LINE_BYTES_MAX. */
+        domain = apr_pstrcat(build->pool, "https://", domain, ":*", NULL);
+        if (!agent_origin_read_pattern(&pattern, domain)
+            || strlen(line) + 2 * strlen(domain) > LINE_BYTES_MAX) {
+            ctl_warn("langgraph.json: %s is left out, expected at most %d "
+                     "bytes of names of hosts, *. before some, got %s",
+                     path, LINE_BYTES_MAX, agent_json_print(text, build->pool));
+            return;
+        }
+        line = apr_pstrcat(build->pool, line, " ", domain, NULL);
+        if (!is_https) {
+            line = apr_pstrcat(build->pool, line, " http", domain + 5, NULL);
+        }
+    }
+    ctl_print("%s", line);
 }
 
 /* The lifetime that a member in minutes stands for. */
@@ -237,6 +278,7 @@ void ctl_directives_print(const ctl_build_t *build)
     }
     ctl_cors_print(build, prefix);
     print_ports(build);
+    print_webhook_origins(build);
     print_thread_ttl(build);
     print_ttl(build, "store.ttl.default_ttl", "AgentStoreTTL");
     print_headers(build);

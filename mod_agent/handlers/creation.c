@@ -99,7 +99,7 @@ static apr_status_t check_webhook(const agent_fields_t *body,
     return expected == NULL
         ? APR_SUCCESS
         : refuse_webhook(call, expected,
-                         agent_egress_directive(egress, &target));
+                         agent_egress_directive(egress, &target, call->pool));
 }
 
 /* assistant_id is the id of an assistant, or a graph's name, which stands for

@@ -163,7 +163,7 @@ my @good = (
         'AgentWebhookDeny 192.0.2.7 10.9.0.0/16 fd00::/16',
         'AgentAllowOrigin https://app.example.com http://localhost:*',
         'AgentAllowOrigin https://*.example.com:* tauri://localhost',
-        'AgentWebhookPorts 80 8000-8999', 'AgentWebhookPorts 1-65535', ''),
+        'AgentWebhookPorts 80 8000-8999', 'AgentWebhookPorts 1-65535', 'AgentWebhookOrigin https http://*.example.com:*', ''),
     graph('AgentModel demo') . "AgentWebhookSecretFile $bare\n",
     graph('AgentModel demo') . "AgentWebhookSecretFile $secret\n<VirtualHost *:1>\nAgentWebhookSecretFile $bare\n</VirtualHost>\n"
         . (join '', map { "<VirtualHost *:$_>\nAgentDeployment shop\nAgentWebhookSecretFile $secret\n</VirtualHost>\n" } 2, 3),
@@ -357,6 +357,8 @@ my @bad = (
         'AgentTool', '"type": "object"', 'other.json' ] } '{}', '[]', '{"type":"string"}'),
     [ graph('AgentModel demo') . "AgentWebhookPorts 80 0\n",
         'AgentWebhookPorts', 'from 1 to 65535', q('0') ],
+    (map { [ graph('AgentModel demo') . "AgentWebhookOrigin https://a.example $_\n",
+        'AgentWebhookOrigin', 'expected https, or origins like', "'$_'" ] } '*', 'http', 'https://*', 'ftp://a.example', 'tauri://localhost', 'https://a.example/x'),
     [ graph('AgentModel demo') . "AgentWebhookPorts 90-80\n",
         'AgentWebhookPorts', '8000-8999', '90-80' ],
     [ graph('AgentModel demo') . "AgentWebhookSecretFile $dir/none\n",

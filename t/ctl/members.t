@@ -97,8 +97,16 @@ my @MEMBERS = (
     (map { [ "http.cors.$_", 'x', 'refused', qr/expected (?:a list of texts|true or false|a number) as http\.cors\.$_/ ] }
         qw(allow_methods allow_headers allow_credentials expose_headers max_age)),
     [ 'webhooks.url.allowed_ports', [ 443, 8443 ], 'served', qr/^AgentWebhookPorts 443 8443$/m ],
-    (map { [ "webhooks.url.$_", 'x', 'warned', qr/webhooks\.url\.$_ has no effect/ ] }
-        qw(require_https allowed_domains disable_loopback max_url_length)),
+    [ 'webhooks.url.require_https', \1, 'served', qr/^AgentWebhookOrigin https$/m ],
+    [ 'webhooks.url.require_https', \0, 'served' ],
+    [ 'webhooks.url', { allowed_domains => [ 'a.example', '*.b.example' ], require_https => \1 }, 'served',
+        qr{^AgentWebhookOrigin https://a\.example:\* https://\*\.b\.example:\*$}m ],
+    [ 'webhooks.url.allowed_domains', ['a.example'], 'served', qr{^AgentWebhookOrigin https://a\.example:\* http://a\.example:\*$}m ],
+    [ 'webhooks.url.allowed_domains', [], 'served' ],
+    (map { [ 'webhooks.url.allowed_domains', ["$_"], 'warned', qr/allowed_domains is left out, expected at most 4096 bytes of names of hosts/ ] }
+        'a.example/x', 'a b', '${HOME}', 'https://a.example', "a\nListen 1", 'a' x 3000),
+    [ 'webhooks.url.allowed_domains', 'a.example', 'refused', qr/a list of texts as webhooks\.url\.allowed_domains/ ],
+    (map { [ "webhooks.url.$_", 'x', 'warned', qr/webhooks\.url\.$_ has no effect/ ] } qw(disable_loopback max_url_length)),
     [ 'webhooks.env_prefix', 'HOOK_', 'warned', qr/belongs to webhooks\.headers/ ],
     [ 'webhooks.headers', { a => 'b' }, 'warned', qr/AgentWebhookSecretFile/ ],
     [ 'ui', { g => './ui.tsx' }, 'warned', qr/ui has no effect: serve its files with httpd/ ],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/egress.c core/address.c */
+/* OBJECTS: core/egress.c core/address.c core/origin.c */
 /* A URL that a client names: the host of an accepted one is a name or a public
  * address, its port is allowed, and a second reading has the same result. */
 #include "fuzz.h"

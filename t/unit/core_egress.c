@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/egress.c core/address.c */
+/* OBJECTS: core/egress.c core/address.c core/origin.c */
 /* URLs that clients name: their notation, and the hosts that may be called. */
 #include "check.h"
 
