@@ -108,41 +108,41 @@ sub turn {
 
 sub median { return (sort { $a <=> $b } @_)[ $#_ / 2 ] }
 
-# The parts of a state of that many turns: the messages of one turn, again and
-# again with other ids.
+# The parts of a state with these messages, which are JSON.
 sub make_parts {
-    my ($turns, @messages) = @_;
-    my @texts = map { $json->encode($_) } @messages;
+    my (@messages) = @_;
     my @parts;
-    for (my $at = 0; $at < 2 * $turns; $at += $PART) {
-        my $end = min($at + $PART, 2 * $turns);
-        my @items = map { my $id = sprintf '00000000-0000-7000-8000-%012d', $_; $texts[ $_ % 2 ] =~ s/"id":"[^"]*"/"id":"$id"/r } $at .. $end - 1;
-        push @parts, qq({"values":{"messages":{"\$list":{"keep":$at,"items":[) . join(',', @items) . ']}}}}';
+    for (my $at = 0; $at < @messages; $at += $PART) {
+        my $end = min($at + $PART, scalar @messages);
+        push @parts, qq({"values":{"messages":{"\$list":{"keep":$at,"items":[) . join(',', @messages[ $at .. $end - 1 ]) . ']}}}}';
     }
     return @parts;
 }
 
-# The tenth turn of a new chat, and the next turn of one of $turns: hashes with
-# bytes and ms; cold: the milliseconds that a turn takes longer without the state.
+# The tenth turn of a new chat, and the last ones of a chat of $turns, each of which is a
+# run: hashes with bytes and ms; cold: the milliseconds that a turn takes longer without
+# the state.
 sub measure {
     my ($turns) = @_;
     my $self = __PACKAGE__->new;
-    my (@tenth, @last, @cold, $chat);
+    my (@tenth, @all, @messages, @cold);
     for (1 .. $TURNS) {
-        $chat = { id => $self->new_id };
+        my $chat = { id => $self->new_id };
         $self->turn($chat) for 1 .. 9;
         push @tenth, [ $self->turn($chat) ];
     }
-    my @parts = make_parts($turns, @{ $chat->{messages} });
-    for (1 .. 5) {
-        $chat = { id => $self->new_id, checkpoint => $self->new_id };
-        push @cold, +($self->turn($chat, @parts))[1];
+    my $chat = { id => $self->new_id };
+    for (1 .. $turns) {
+        push @all, [ $self->turn($chat) ];
+        push @messages, map { $json->encode($_) } @{ $chat->{messages} };
     }
-    push @last, [ $self->turn($chat) ] for 1 .. $TURNS;
+    my @last = @all > $TURNS ? @all[ -$TURNS .. -1 ] : @all;
+    my @parts = make_parts(@messages);
+    push @cold, +($self->turn({ id => $self->new_id, checkpoint => $self->new_id }, @parts))[1] for 1 .. 5;
     $self->stop;
     my ($tenth, $last) = map { my $turns_of = $_;
         { bytes => median(map { $_->[0] } @{$turns_of}), ms => median(map { $_->[1] } @{$turns_of}) } } \@tenth, \@last;
-    return { tenth => $tenth, last => $last, cold => min(@cold) - $last->{ms}, state_bytes => sum(map { length } @parts) };
+    return { tenth => $tenth, last => $last, cold => min(@cold) - $last->{ms} };
 }
 
 1;
