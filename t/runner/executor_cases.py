@@ -6,15 +6,17 @@ import contextvars
 import ctypes
 import os
 import pathlib
+import random
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mod_agent/runners"))
 
 # pylint: disable=wrong-import-position
-from python import executor, forked, log  # noqa: E402
+from python import bridge, executor, forked, log  # noqa: E402
 
 SLOTS = 3
 SHARE = 33
@@ -146,6 +148,67 @@ async def interrupt() -> None:
     for n in range(2):
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(idle), ctypes.py_object(TimeoutError))
         print("value:", await within(host.submit(Job(f"b{n}"), lambda n=n: n)))
+
+
+class Raiser:
+    """Raises an exception in a random thread that has executed a function, again and again, sometimes twice at once."""
+
+    def __init__(self, seed: int, count: int) -> None:
+        self.known: set[int] = set()
+        self._random = random.Random(seed)
+        self._left = count
+        self._thread = threading.Thread(target=self._raise_all, daemon=True)
+        self._thread.start()
+
+    def has_ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    def _raise_all(self) -> None:
+        while self._left:
+            # Processor time of the others, so that they are at another place each time.
+            time.sleep(self._random.random() / 2000)
+            idents = [thread.ident for thread in threading.enumerate() if thread.ident in self.known]
+            if idents:
+                self._left -= 1
+                ident = ctypes.c_ulong(self._random.choice(idents) or 0)
+                for _ in range(self._random.choice((1, 1, 1, 2, 3))):
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(TimeoutError))
+                    time.sleep(0)
+
+
+async def storm() -> None:
+    """Exceptions at any instruction: no function, thread or place is lost, and the loop never waits for a lock."""
+    sys.setswitchinterval(1e-5)
+    log.write = lambda text: None  # type: ignore[assignment]
+    threading.excepthook = lambda _: None
+    host = Host()
+    bridge_of_loop = bridge.Bridge()
+    bridge_of_loop.bind(host.loop)
+    raiser = Raiser(1, 2000)
+    ended, number = 0, 0
+
+    async def answer() -> int:
+        return 1
+
+    def note() -> int:
+        raiser.known.add(threading.get_ident())
+        return 1
+
+    while not raiser.has_ended():
+        number += 1
+        job = Job(str(number))
+        calls = [lambda: bridge_of_loop.call(answer()), lambda: sum(range(2000)), note]
+        found = await within(asyncio.gather(*(host.submit(job, call) for call in calls * 3), return_exceptions=True))
+        ended += sum(1 for value in found if value is not None)
+        if number % 3 == 0:
+            host.executor.end(job)
+    of = host.executor
+    await within(asyncio.gather(*(host.submit(Job("last"), lambda: 1) for _ in range(SHARE)), return_exceptions=True))
+    for _ in range(3):
+        await asyncio.sleep(0.05)
+    threads = sum(thread.name.startswith("agent-node") for thread in threading.enumerate())
+    print("ended:", ended == 9 * number, "busy:", of._busy, of._shared, of._lost, "owners:", len(of._owners),
+          "turns:", len(of._turns), "idle:", len(of._idle) == threads, "threads:", threads <= 2 * SHARE)
 
 
 async def block() -> None:

@@ -72,6 +72,8 @@ subtest 'the executor' => sub {
     is found('refuse_lost'), 'values: True 2 refused: True', 'when the only threads execute code of runs that have ended, the process ends unless they return';
     is found('meet'), 'values: True 2 3 calls: 2 3', 'a thread that becomes free while another one cannot be started executes the function once';
     is found('interrupt'), "value: 0\nvalue: 1", 'a thread without a function in which another one raises an exception executes the next';
+    is found('storm'), 'ended: True busy: 0 0 0 owners: 0 turns: 0 idle: True threads: True',
+        'exceptions that other threads raise at any instruction, 2,000 of them, leave each function with a result and each thread free';
     is found('fork'), 'status: 2', 'a forked process ends with its function, whatever locks other threads of its parent have held';
     like found('block'), qr/^log: agent runner: runs wait for threads, .*: 33 execute and 1 wait of run blocked of graph graph$/,
         'the log names a run whose functions wait for each other';

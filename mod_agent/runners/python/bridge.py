@@ -2,6 +2,8 @@
 """Calls from the threads of nodes into the loop, for the blocking twins of async methods."""
 
 import asyncio
+import concurrent.futures
+import queue
 import threading
 from typing import Any, AsyncIterator, Coroutine, Iterator, TypeVar
 
@@ -27,7 +29,18 @@ class Bridge:
             raise asyncio.InvalidStateError(
                 "A blocking call in an async node would stop the loop of all runs: "
                 "use the async form (ainvoke, aget, ...), or make the node a plain function, which gets a thread")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        return self._call(coroutine, self._loop)
+
+    @staticmethod
+    def _call(coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
+        """Not by a concurrent future: its lock would stay locked where an exception that another thread raises in this
+        one meets it, and the loop would wait for it for ever."""
+        answers: queue.SimpleQueue[asyncio.Task[T]] = queue.SimpleQueue()
+        loop.call_soon_threadsafe(lambda: loop.create_task(coroutine).add_done_callback(answers.put))
+        task = answers.get()
+        if task.cancelled():
+            raise concurrent.futures.CancelledError
+        return task.result()
 
     def iterate(self, iterator: AsyncIterator[T]) -> Iterator[T]:
         async def next_item() -> tuple[bool, Any]:

@@ -3,6 +3,10 @@
 
 Python cannot end a thread. One that executes a function of a run that has ended is lost until the
 function returns: another one takes its place, up to a bound.
+
+Another thread may raise an exception in one of these at any instruction (PyThreadState_SetAsyncExc), as libraries for
+time limits do. So all that is counted is counted on the loop, nothing here is locked, and what a thread does beside
+its function it may do twice.
 """
 
 import asyncio
@@ -40,24 +44,20 @@ class Owner:
 class Item:
     """A function that waits for a thread, or executes."""
 
-    def __init__(self, owner: Owner, call: Callable[[], Any]) -> None:
-        self.owner = owner
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.owner: Owner
         self.call = call
         self.future: Future[Any] = Future()
         self.has_begun = False
-        self.result: Any = None
-        self.error: BaseException | None = None
-        # Its place is free again.
-        self.has_left = False
+        # (result, error) when it has returned.
+        self.outcome: tuple[Any, BaseException | None] | None = None
 
 
 class Worker:
-    """A thread with the function that it executes; without one it is idle."""
+    """A thread with the function that the loop has given it; without one it is idle."""
 
     def __init__(self, item: Item) -> None:
         self.item: Item | None = item
-        # The one before it, until its result is known.
-        self.returned: Item | None = None
         # Ends its wait; one too many does no harm.
         self.wakes: queue.SimpleQueue[None] = queue.SimpleQueue()
 
@@ -82,7 +82,7 @@ class Executor(ThreadPoolExecutor):
         self._loop = loop
         self._on_spent = on_spent
         self._on_stuck = on_stuck
-        self._guard = threading.Lock()
+        self._thread = threading.get_ident()
         self._pid = os.getpid()
         self._idle: dict[Worker, None] = {}
         self._owners: dict[Any, Owner] = {}
@@ -101,32 +101,37 @@ class Executor(ThreadPoolExecutor):
         self._was_waiting = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        item = Item(lambda: fn(*args, **kwargs))
         job = log.current_run.get()
-        with self._guard:
-            owner = self._owners.get(job)
-            if owner is None:
-                owner = self._owners[job] = Owner(job)
-            item = Item(owner, lambda: fn(*args, **kwargs))
-            owner.waiting.append(item)
-            self._turns.setdefault(owner)
+        if threading.get_ident() == self._thread:
+            self._add_waiting(job, item)
+        else:
+            self._loop.call_soon_threadsafe(self._add_waiting, job, item, context=Context())
+        return item.future
+
+    def _add_waiting(self, job: Any, item: Item) -> None:
+        owner = self._owners.get(job)
+        if owner is None:
+            owner = self._owners[job] = Owner(job)
+        item.owner = owner
+        owner.waiting.append(item)
+        self._turns.setdefault(owner)
         self._begin()
         if owner.waiting and not self._is_watching:
             self._look_soon()
-        return item.future
 
     def end(self, job: Any) -> None:
-        """The run has ended: the threads that it still has are lost."""
-        with self._guard:
-            job.has_ended = True
-            owner = self._owners.get(job)
-            if owner is not None:
-                busy = owner.busy
-                self._add(owner, -busy)
-                owner.has_ended = True
-                self._add(owner, busy)
+        """The run has ended: the threads that it still has are lost. On the loop."""
+        job.has_ended = True
+        owner = self._owners.get(job)
+        if owner is not None:
+            busy = owner.busy
+            self._add(owner, -busy)
+            owner.has_ended = True
+            self._add(owner, busy)
         self._begin()
 
-    # --- Places; under the lock ------------------------------------------------
+    # --- Places; on the loop ---------------------------------------------------
 
     def _add(self, owner: Owner, count: int) -> None:
         """So many threads more."""
@@ -176,122 +181,122 @@ class Executor(ThreadPoolExecutor):
         self._add(owner, -1)
         self._forget_idle(owner)
 
-    def _offer(self, item: Item) -> None:
-        """To a thread that waits."""
-        worker, _ = self._idle.popitem()
+    def _give(self, worker: Worker, item: Item | None) -> None:
+        """Gives a thread its next function; without one it is idle."""
         worker.item = item
-        worker.wakes.put(None)
-
-    # --- Threads ---------------------------------------------------------------
+        if item is None:
+            self._idle[worker] = None
+        else:
+            item.future.set_running_or_notify_cancel()
+            worker.wakes.put(None)
 
     def _begin(self) -> None:
         """Gives a thread to each function that may have one."""
-        while True:
-            with self._guard:
-                item = self._take_next()
-                if item is None:
-                    return
-                if self._idle:
-                    self._offer(item)
-                    continue
+        while (item := self._take_next()) is not None:
+            if self._idle:
+                self._give(self._idle.popitem()[0], item)
+                continue
             try:
-                threading.Thread(target=self._work, args=(Worker(item),), name="agent-node", daemon=True).start()
+                self._start(Worker(item))
+                item.future.set_running_or_notify_cancel()
             except (RuntimeError, MemoryError) as error:
                 if self._put_back(item):
                     return
-                if item.future.set_running_or_notify_cancel():
-                    item.future.set_exception(error)
+                item.future.set_exception(error)
+
+    def _start(self, worker: Worker) -> None:
+        threading.Thread(target=self._work, args=(worker,), name="agent-node", daemon=True).start()
 
     def _put_back(self, item: Item) -> bool:
         """No thread could be started for it. Returns false if there is no other that will execute it."""
         owner = item.owner
-        with self._guard:
-            if self._idle:
-                # One has become free in the meantime, and has found nothing.
-                self._offer(item)
-                return True
-            # Each of these takes the next function when its own returns. If none does, `on_stuck` follows.
-            will_be_free = self._busy + self._lost > 1
-            if will_be_free:
-                owner.waiting.appendleft(item)
-                self._turns.setdefault(owner)
-            self._begun -= 1
-            self._leave(owner)
+        # Each of these takes the next function when its own returns. If none does, `on_stuck` follows.
+        will_be_free = self._busy + self._lost > 1
+        if will_be_free:
+            owner.waiting.appendleft(item)
+            self._turns.setdefault(owner)
+        self._begun -= 1
+        self._leave(owner)
         return will_be_free
 
+    def _take_outcome(self, worker: Worker, item: Item) -> None:
+        """Of a function that has returned; a thread may say so twice."""
+        if worker.item is not item or item.outcome is None:
+            return
+        item.owner.returned += 1
+        # Before the result: the next function of the run finds the place.
+        self._leave(item.owner)
+        self._give(worker, self._take_next())
+        self._begin()
+        result, error = item.outcome
+        if error is None:
+            item.future.set_result(result)
+        else:
+            item.future.set_exception(error)
+            # Its traceback has a frame with the item.
+            item.outcome = (None, None)
+
+    @staticmethod
+    def _note_raised(name: str) -> None:
+        log.write(f"agent runner: {name} was raised in a thread of plain functions that executed none: it is ignored")
+
+    # --- The threads -----------------------------------------------------------
+
     def _work(self, worker: Worker) -> None:
-        raised = None
-        while True:
-            try:
-                if raised is not None:
-                    name, raised = raised, None
-                    log.write(f"agent runner: {name} was raised in a thread of plain functions that executed none: it is ignored")
-                self._serve(worker)
-            except BaseException as caught:  # pylint: disable=broad-except
-                # Raised by another thread (PyThreadState_SetAsyncExc), too late for the function, or for want of memory.
-                raised = type(caught).__name__
+        try:
+            while True:
+                try:
+                    self._serve(worker)
+                except BaseException as caught:  # pylint: disable=broad-except
+                    # Raised by another thread, too late for the function, or for want of memory.
+                    self._tell(self._note_raised, type(caught).__name__)
+        finally:
+            # A second one, raised right after the first, has ended the thread: another one goes on in its place.
+            self._tell(self._start, worker)
 
     def _serve(self, worker: Worker) -> None:
         """Goes on where an exception has ended it."""
         while True:
-            self._resolve(worker)
-            self._begin()
-            while worker.item is None:
-                worker.wakes.get()
-            self._execute(worker.item)
-            self._end_fork()
-            self._change(worker, worker.item)
+            item = worker.item
+            if item is not None:
+                self._execute(item)
+                self._end_fork()
+                self._tell(self._take_outcome, worker, item)
+                # The outcome may hold much.
+                item = None
+            worker.wakes.get()
 
-    def _execute(self, item: Item) -> None:
+    @staticmethod
+    def _execute(item: Item) -> None:
+        if item.outcome is not None:
+            return
         if item.has_begun:
+            # Two exceptions, one right after the other.
+            item.outcome = None, RuntimeError("the function was interrupted")
             return
         try:
             item.has_begun = True
-            if item.future.set_running_or_notify_cancel():
-                item.result = item.call()
+            item.outcome = item.call(), None
         except BaseException as caught:  # pylint: disable=broad-except
-            item.error = caught
+            if item.outcome is None:
+                item.outcome = None, caught
 
     def _end_fork(self) -> None:
         """In a process that the function has forked: the other functions are those of its parent."""
         if os.getpid() != self._pid:
             os._exit(forked.STATUS)
 
-    def _change(self, worker: Worker, item: Item) -> None:
-        """Gives the thread its next function; without one it is idle."""
-        # Before the result: the next function of the run finds the place.
-        with self._guard:
-            if not item.has_left:
-                item.has_left = True
-                item.owner.returned += 1
-                self._leave(item.owner)
-            worker.returned = item
-            worker.item = self._take_next()
-            if worker.item is None:
-                self._idle[worker] = None
-
-    def _resolve(self, worker: Worker) -> None:
-        item = worker.returned
-        if item is not None and not item.future.done():
-            if item.error is None:
-                item.future.set_result(item.result)
-            else:
-                item.future.set_exception(item.error)
-                # Its traceback has a frame with the item.
-                item.error = None
-        worker.returned = None
+    def _tell(self, call: Callable[..., None], *arguments: Any) -> None:
+        self._loop.call_soon_threadsafe(call, *arguments, context=Context())
 
     # --- Reports; on the loop --------------------------------------------------
 
     def _look_soon(self) -> None:
-        """In any thread."""
-        self._loop.call_soon_threadsafe(self._look, context=Context())
+        self._loop.call_soon(self._look, context=Context())
 
     def _look(self) -> None:
-        with self._guard:
-            is_needed = self._lost > 0 or any(not owner.has_ended for owner in self._turns)
-            has_recovered = self._is_spent and 2 * self._lost <= self._spare
-        if has_recovered:
+        is_needed = self._lost > 0 or any(not owner.has_ended for owner in self._turns)
+        if self._is_spent and 2 * self._lost <= self._spare:
             self._is_spent = False
             self._on_spent(False)
             log.write("agent runner: enough of these threads have returned: a request for another process that was not sent is taken back")
@@ -302,12 +307,11 @@ class Executor(ThreadPoolExecutor):
     def _report(self, begun: int) -> None:
         """Once in an interval, while threads are lost or functions wait; `begun`: the functions before it."""
         self._is_watching = False
-        with self._guard:
-            lost, least = self._lost, self._least_lost
-            self._least_lost = lost
-            is_waiting = any(not owner.busy and not owner.has_ended for owner in self._turns)
-            has_others = self._busy > 0 and lost <= self._spare
-            blocked = self._take_blocked()
+        lost, least = self._lost, self._least_lost
+        self._least_lost = lost
+        is_waiting = any(not owner.busy and not owner.has_ended for owner in self._turns)
+        has_others = self._busy > 0 and lost <= self._spare
+        blocked = self._take_blocked()
         if lost:
             log.write(f"agent runner: {self._describe_lost()}")
         if blocked:
@@ -325,7 +329,7 @@ class Executor(ThreadPoolExecutor):
         self._look()
 
     def _take_blocked(self) -> list[Owner]:
-        """The runs that have waited since the last report while none of their functions returned; under the lock."""
+        """The runs that have waited since the last report while none of their functions returned."""
         waiting = [owner for owner in self._turns if owner.job is not None and not owner.has_ended]
         blocked = [owner for owner in waiting if owner.reported == owner.returned]
         for owner in waiting:
@@ -333,8 +337,7 @@ class Executor(ThreadPoolExecutor):
         return blocked
 
     def _describe_lost(self) -> str:
-        with self._guard:
-            owners = [(owner.job, owner.busy) for owner in self._owners.values() if owner.has_ended and owner.busy]
+        owners = [(owner.job, owner.busy) for owner in self._owners.values() if owner.has_ended and owner.busy]
         return f"{sum(busy for _, busy in owners)} threads execute code of runs that have ended: {_names(owners)}"
 
 
