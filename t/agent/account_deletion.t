@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Client qw(run_body);
+use AgentTest::Conf qw(key_location location platform_location);
 use AgentTest::Database;
 use AgentTest::Gate;
 use AgentTest::Postgres;
@@ -16,27 +17,11 @@ my $postgres = AgentTest::Postgres->new;
 local $ENV{PGHOST} = $postgres->host;
 my ($shop, $desk) = map { create_account() } 1, 2;
 my $gate = AgentTest::Gate->new;
-my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF" . $gate->graph);
-LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
+my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', $gate->graph, key_location('AuthzSendForbiddenOnFailure On', "Require agent-account $shop $desk"),
+    location('/desk', "AgentDeployment desk account=$desk"), platform_location(), <<"CONF");
 AgentRunner "\${BUILD_DIR}/agent-runner"
 AgentBackupRetention 35
 AgentDeployment shop account=$shop
-<Location "/">
-    SetHandler agent
-    AuthType AgentKey
-    AuthzSendForbiddenOnFailure On
-    Require agent-account $shop $desk
-</Location>
-<Location "/desk">
-    AgentPrefix /desk
-    AgentDeployment desk account=$desk
-</Location>
-<Location "/platform">
-    SetHandler agent-platform
-    AgentPrefix /platform
-    AuthType None
-    Require all granted
-</Location>
 CONF
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);

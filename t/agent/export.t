@@ -4,20 +4,14 @@ use strict;
 use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Client qw(parse_response read_to_end read_until);
+use AgentTest::Conf qw(one_child);
 use AgentTest::Database;
 use AgentTest::Server;
 use Cpanel::JSON::XS;
 use Test::More;
 
 # A server without graphs and without agent servers, with four threads.
-my $CONF = <<'CONF';
-StartServers 1
-ServerLimit 1
-ThreadsPerChild 4
-ThreadLimit 4
-MinSpareThreads 1
-MaxSpareThreads 4
-MaxRequestWorkers 4
+my $CONF = one_child(4) . <<'CONF';
 AgentMaxWaitersPerAddress 0
 AgentLimit streams 12
 <Location "/">

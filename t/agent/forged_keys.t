@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Client qw(read_all);
+use AgentTest::Conf qw(key_location one_child platform_location);
 use AgentTest::Cost;
 use AgentTest::Database;
 use AgentTest::Env qw(is_sanitized);
@@ -25,29 +26,11 @@ my $UUID = '01900000-0000-7000-8000-000000000000';
 my $postgres = AgentTest::Postgres->new;
 local $ENV{PGHOST} = $postgres->host;
 my ($mine, $theirs, $closed) = map { create_account() } 1 .. 3;
-my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF");
-LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
 # One child, whose memory is compared.
-StartServers 1
-ServerLimit 1
-ThreadsPerChild 40
-ThreadLimit 40
-MinSpareThreads 1
-MaxSpareThreads 40
-MaxRequestWorkers 40
+my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', one_child(40), key_location(), platform_location(), <<"CONF");
 AgentRegionURL us https://us.example.com https://us.api.example.com
 AgentDeployment shop account=$mine
 LogLevel warn
-<Location "/">
-    SetHandler agent
-    AuthType AgentKey
-    Require all granted
-</Location>
-<Location "/platform">
-    SetHandler agent-platform
-    AgentPrefix /platform
-    AuthType None
-</Location>
 CONF
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);

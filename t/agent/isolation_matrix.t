@@ -7,6 +7,7 @@ use strict;
 use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Client qw(parse_response read_to_end read_until run_body);
+use AgentTest::Conf qw(demo_graph key_location location one_child platform_location);
 use AgentTest::Database;
 use AgentTest::Env qw(free_port);
 use AgentTest::Postgres;
@@ -37,44 +38,17 @@ Listen 127.0.0.1:$port{$name}
 </VirtualHost>
 CONF
 } [ 'desk', 'desk', $mine ], [ 'theirs', 'till', $theirs ];
-my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF");
-LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
-# One child with one connection: what is prepared there does not depend on which one is asked.
-StartServers 1
-ServerLimit 1
-ThreadsPerChild 40
-ThreadLimit 40
-MinSpareThreads 1
-MaxSpareThreads 40
-MaxRequestWorkers 40
+my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', one_child(40), demo_graph(), key_location(), <<"CONF",
+# One connection too: what is prepared there does not depend on which one is asked.
 DBDMax 1
 DBDKeep 1
 DBDInitSQL "select 1"
 AgentDBPoolWait 60s
-AgentRunner "\${BUILD_DIR}/agent-runner"
-AgentMaxWaitersPerAddress 0
 AgentRegionURL us https://us.example.com https://us.api.example.com
 AgentDeployment shop account=$mine
-<AgentGraph agent>
-    AgentModel demo
-</AgentGraph>
-<Location "/">
-    SetHandler agent
-    AuthType AgentKey
-    Require all granted
-</Location>
 $hosts
-<Location "/nobody">
-    AgentPrefix /nobody
-    AgentDeployment shop account=$UNKNOWN
-</Location>
-<Location "/platform">
-    SetHandler agent-platform
-    AgentPrefix /platform
-    AuthType None
-    AgentSignUp On
-</Location>
 CONF
+    location('/nobody', "AgentDeployment shop account=$UNKNOWN"), platform_location('AgentSignUp On'));
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 my %key = map { $_ => create_key($_) } $mine, $theirs;

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Client qw(parse_response read_to_end run_body);
+use AgentTest::Conf qw(demo_graph key_location location one_child);
 use AgentTest::Database;
 use AgentTest::Postgres;
 use AgentTest::Routes;
@@ -20,91 +21,27 @@ my $UUID = '01900000-0000-7000-8000-000000000000';
 my $postgres = AgentTest::Postgres->new;
 local $ENV{PGHOST} = $postgres->host;
 my ($shop, $other, $leaver) = map { create_account() } 1 .. 3;
-my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF");
-LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
+# One child: what it has verified does not depend on which one is asked.
+my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', one_child(40), demo_graph(), <<"CONF",
 LoadModule remoteip_module "\${MODULES}/mod_remoteip.so"
 RemoteIPHeader X-Forwarded-For
 RemoteIPInternalProxy 127.0.0.1
-# One child: what it has verified does not depend on which one is asked.
-StartServers 1
-ServerLimit 1
-ThreadsPerChild 40
-ThreadLimit 40
-MinSpareThreads 1
-MaxSpareThreads 40
-MaxRequestWorkers 40
-AgentRunner "\${BUILD_DIR}/agent-runner"
-AgentMaxWaitersPerAddress 0
 AgentDeployment shop account=$shop
-<AgentGraph agent>
-    AgentModel demo
-</AgentGraph>
-<Location "/">
-    SetHandler agent
-    AuthType AgentKey
-    AuthName "the shop"
-    AuthzSendForbiddenOnFailure On
-    Require agent-account $shop $other
-</Location>
-<Location "/granted">
-    AgentPrefix /granted
-    Require all granted
-</Location>
-<Location "/local">
-    AgentPrefix /local
-    Require local
-</Location>
-<Location "/any">
-    AgentPrefix /any
-    <RequireAny>
-        Require local
-        Require agent-account $shop
-    </RequireAny>
-</Location>
-<Location "/untyped">
-    AgentPrefix /untyped
-    AuthType None
-    Require all granted
-</Location>
-<Location "/desk">
-    AgentPrefix /desk
-    AgentDeployment desk account=$shop
-</Location>
-<Location "/leaver">
-    AgentPrefix /leaver
-    AgentDeployment till account=$leaver
-    Require agent-account $leaver
-</Location>
-<Location "/nobody">
-    AgentPrefix /nobody
-    AgentDeployment shop account=$UUID
-</Location>
-<Location "/plain">
-    AgentPrefix /plain
-    AgentDeployment default
-    Require all granted
-</Location>
-<Location "/keyed">
-    AgentPrefix /keyed
-    AgentDeployment default
-    Require agent-scope read run deploy admin
-</Location>
-<Location "/deployers">
-    AgentPrefix /deployers
-    Require agent-scope deploy admin
-</Location>
-<Location "/desks">
-    AgentPrefix /desks
-    Require agent-deployment desk
-</Location>
-<Location "/stalls">
-    AgentPrefix /stalls
-    Require agent-deployment stall
-</Location>
-<Location "/files">
-    SetHandler None
-</Location>
 CONF
+    key_location('AuthName "the shop"', 'AuthzSendForbiddenOnFailure On', "Require agent-account $shop $other"),
+    location('/granted', 'Require all granted'),
+    location('/local', 'Require local'),
+    location('/any', '<RequireAny>', 'Require local', "Require agent-account $shop", '</RequireAny>'),
+    location('/untyped', 'AuthType None', 'Require all granted'),
+    location('/desk', "AgentDeployment desk account=$shop"),
+    location('/leaver', "AgentDeployment till account=$leaver", "Require agent-account $leaver"),
+    location('/nobody', "AgentDeployment shop account=$UUID"),
+    location('/plain', 'AgentDeployment default', 'Require all granted'),
+    location('/keyed', 'AgentDeployment default', 'Require agent-scope read run deploy admin'),
+    location('/deployers', 'Require agent-scope deploy admin'),
+    location('/desks', 'Require agent-deployment desk'),
+    location('/stalls', 'Require agent-deployment stall'),
+    location('/files', 'SetHandler None'));
 $server->start;
 
 # A client of a loopback address of its own: refused keys are counted by address.

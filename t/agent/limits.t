@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Client qw(read_until run_body);
+use AgentTest::Conf qw(one_child);
 use AgentTest::Database;
 use AgentTest::Gate;
 use AgentTest::Postgres;
@@ -15,15 +16,8 @@ my $postgres = AgentTest::Postgres->new;
 local $ENV{PGHOST} = $postgres->host;
 my $shop = create_account();
 my $gate = AgentTest::Gate->new;
-my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF" . $gate->graph);
 # The limits of waiting requests are those of one child.
-StartServers 1
-ServerLimit 1
-ThreadsPerChild 40
-ThreadLimit 40
-MinSpareThreads 1
-MaxSpareThreads 40
-MaxRequestWorkers 40
+my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', one_child(40), $gate->graph, <<"CONF");
 AgentRunner "\${BUILD_DIR}/agent-runner"
 AgentMaxWaitersPerAddress 0
 AgentLimit queued_runs 3

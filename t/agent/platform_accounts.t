@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Client qw(parse_response read_to_end);
+use AgentTest::Conf qw(location one_child);
 use AgentTest::Database;
 use AgentTest::Env qw(slurp);
 use AgentTest::Postgres;
@@ -19,44 +20,18 @@ my $KEY = qr/\Aag1_local_(sk|pt|dk)_([0-9A-Za-z]{22})_([0-9A-Za-z]{43})_[0-9A-Za
 # A separate cluster, which this test stops.
 my $postgres = AgentTest::Postgres->new;
 local $ENV{PGHOST} = $postgres->host;
-my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<'CONF');
+# One child: it counts the sign-ups of an address.
+my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', one_child(20), <<'CONF',
 LoadModule authn_core_module "${MODULES}/mod_authn_core.so"
 LoadModule remoteip_module "${MODULES}/mod_remoteip.so"
 RemoteIPHeader X-Forwarded-For
 RemoteIPInternalProxy 127.0.0.1
-# One child: it counts the sign-ups of an address.
-StartServers 1
-ServerLimit 1
-ThreadsPerChild 20
-ThreadLimit 20
-MinSpareThreads 1
-MaxSpareThreads 20
-MaxRequestWorkers 20
-<Location "/">
-    SetHandler agent-platform
-    AgentSignUp On
-</Location>
-<Location "/invited">
-    AgentPrefix /invited
-    AgentSignUp Invitation
-</Location>
-<Location "/off">
-    AgentPrefix /off
-    AgentSignUp Off
-</Location>
-<Location "/typed">
-    AgentPrefix /typed
-    AuthType AgentKey
-    AuthzSendForbiddenOnFailure On
-    Require agent-scope admin
-</Location>
-<Location "/agents">
-    SetHandler agent
-    AgentPrefix /agents
-    AuthType AgentKey
-    Require agent-scope read
-</Location>
 CONF
+    location('/', 'SetHandler agent-platform', 'AgentSignUp On'),
+    location('/invited', 'AgentSignUp Invitation'),
+    location('/off', 'AgentSignUp Off'),
+    location('/typed', 'AuthType AgentKey', 'AuthzSendForbiddenOnFailure On', 'Require agent-scope admin'),
+    location('/agents', 'SetHandler agent', 'AuthType AgentKey', 'Require agent-scope read'));
 # PostgreSQL logs the statements of the server with their parameters.
 sql("alter role agent set log_statement = 'all'");
 $server->start;

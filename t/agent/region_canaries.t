@@ -7,6 +7,7 @@ use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Applications qw(python);
 use AgentTest::Client qw(parse_response read_to_end run_body);
+use AgentTest::Conf qw(demo_graph key_location platform_location);
 use AgentTest::Database;
 use AgentTest::Env qw(is_sanitized is_counted slurp write_file);
 use AgentTest::Postgres;
@@ -65,8 +66,7 @@ sub start_region {
     local $ENV{PGHOST} = $postgres->host;
     sql("set session_replication_role = replica; update agent.region set region = '$name'; update agent.accounts set home_region = '$name'");
     my $account = create_account();
-    my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF");
-LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
+    my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', demo_graph(), key_location(), platform_location('AgentSignUp On'), <<"CONF");
 # At level debug httpd's own modules write the Referer of each request.
 LogLevel warn agent:debug
 LogFormat "%h %r %{x-api-key}i %{User-Agent}i %{x-anything}i %U %q %>s" all
@@ -74,28 +74,12 @@ CustomLog "\${DIR}/logs/access_log" all env=!agent_wrong_region
 AgentRegion $name
 AgentRegionURL us https://us.example.com https://us.api.example.com
 AgentRegionURL eu https://eu.example.com https://eu.api.example.com
-AgentRunner "\${BUILD_DIR}/agent-runner"
 AgentPythonProgram "@{[ python() ]}"
 AgentWebhookAllow 127.0.0.1
 AgentWebhookPorts 1024-65535
 AgentConfigurableHeaders x-*
 AgentDeployment shop account=$account
 AgentApplication loud $code
-<AgentGraph agent>
-    AgentModel demo
-    AgentTool clock builtin
-</AgentGraph>
-<Location "/">
-    SetHandler agent
-    AuthType AgentKey
-    Require all granted
-</Location>
-<Location "/platform">
-    SetHandler agent-platform
-    AgentPrefix /platform
-    AuthType None
-    AgentSignUp On
-</Location>
 CONF
     $server->start;
     my $of = { postgres => $postgres, server => $server, client => AgentTest::Client->new(url => $server->url), account => $account,

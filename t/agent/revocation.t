@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Client qw(parse_response read_events read_to_end read_until run_body run_path);
+use AgentTest::Conf qw(demo_graph key_location location one_child platform_location);
 use AgentTest::Database;
 use AgentTest::Postgres;
 use AgentTest::Process qw(runner_pids);
@@ -21,36 +22,11 @@ my ($shop, $leaver) = map { create_account() } 1, 2;
 # Two hosts, each with one child: requests wait without a thread in the first one only.
 sub start_server {
     my ($parking) = @_;
-    my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF");
-LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
-StartServers 1
-ServerLimit 1
-ThreadsPerChild 40
-ThreadLimit 40
-MinSpareThreads 1
-MaxSpareThreads 40
-MaxRequestWorkers 40
+    my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', one_child(40), demo_graph(), key_location(),
+        location('/leaver', "AgentDeployment till account=$leaver"), platform_location(), <<"CONF");
 Timeout 600
-AgentRunner "\${BUILD_DIR}/agent-runner"
-AgentMaxWaitersPerAddress 0
 AgentParking $parking
 AgentDeployment shop account=$shop
-<AgentGraph agent>
-    AgentModel demo
-</AgentGraph>
-<Location "/">
-    SetHandler agent
-    AuthType AgentKey
-    Require all granted
-</Location>
-<Location "/leaver">
-    AgentPrefix /leaver
-    AgentDeployment till account=$leaver
-</Location>
-<Location "/platform">
-    SetHandler agent-platform
-    AgentPrefix /platform
-</Location>
 CONF
     $server->start;
     return $server;
