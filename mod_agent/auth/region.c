@@ -106,10 +106,10 @@ apr_status_t agent_region_check_key(request_rec *r,
         apr_psprintf(r->pool, "key %s of region %s", key.id, key.region),
         r->pool);
     (*err)->http = choose_status(config, home);
-    /* Names and URLs of regions need no escapes. */
-    (*err)->members = apr_pstrcat(r->pool, ",\"home_region\":\"", key.region,
-                                  home != NULL ? "\",\"api_url\":\"" : "",
-                                  home != NULL ? home->api : "", "\"", NULL);
+    /* A region's name needs no escapes. */
+    (*err)->members = apr_pstrcat(
+        r->pool, ",\"home_region\":\"", key.region, "\"",
+        agent_region_print_urls(home, false, r->pool), NULL);
     set_headers(r, &key, home, (*err)->http);
     set_variable(r, key.region);
     return APR_EGENERAL;

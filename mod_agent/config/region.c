@@ -31,6 +31,26 @@ const agent_region_t *agent_region_find(const agent_server_config_t *config,
     return NULL;
 }
 
+/* Names and URLs of regions need no escapes. */
+static const char *print_url(const char *name, const char *url,
+                             apr_pool_t *pool)
+{
+    return url != NULL
+        ? apr_pstrcat(pool, ",\"", name, "\":\"", url, "\"", NULL)
+        : "";
+}
+
+const char *agent_region_print_urls(const agent_region_t *region, bool with_web,
+                                    apr_pool_t *pool)
+{
+    return region != NULL
+        ? apr_pstrcat(pool,
+                      with_web ? print_url("web_url", region->web, pool) : "",
+                      print_url("api_url", region->api, pool),
+                      print_url("beacon_url", region->beacon, pool), NULL)
+        : "";
+}
+
 int agent_region_wrong_status(const agent_server_config_t *config)
 {
     return config->wrong_region != -1 ? config->wrong_region : HTTP_FORBIDDEN;

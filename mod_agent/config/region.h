@@ -3,6 +3,8 @@
 #ifndef AGENT_CONFIG_REGION_H
 #define AGENT_CONFIG_REGION_H
 
+#include <stdbool.h>
+
 #include "config.h"
 
 /* AgentRegionURL: the addresses of a region, without / at the end. */
@@ -20,6 +22,12 @@ const char *agent_region_own(const agent_server_config_t *config);
 /* Returns the region of that name; NULL: no AgentRegionURL has it. */
 const agent_region_t *agent_region_find(const agent_server_config_t *config,
                                         const char *name);
+
+/* Returns the region's addresses as members of a JSON object, each after a
+ * comma: api_url and beacon_url, web_url first if with_web; in pool. Without a
+ * beacon it has no beacon_url; region NULL: "". */
+const char *agent_region_print_urls(const agent_region_t *region, bool with_web,
+                                    apr_pool_t *pool);
 
 /* Returns AgentWrongRegion: 403, 421 or 307. */
 int agent_region_wrong_status(const agent_server_config_t *config);

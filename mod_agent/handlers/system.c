@@ -47,5 +47,10 @@ int agent_handle_info(agent_call_t *call)
 
 int agent_handle_platform_info(agent_call_t *call)
 {
-    return send_info(call, "");
+    const agent_server_config_t *config = call->child->config;
+
+    return send_info(call,
+                     agent_region_print_urls(
+                         agent_region_find(config, agent_region_own(config)),
+                         true, call->pool));
 }

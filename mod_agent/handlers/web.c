@@ -24,8 +24,13 @@
 static const char *print_region(const agent_region_t *region, bool is_own,
                                 apr_pool_t *pool)
 {
+    const char *beacon = region->beacon != NULL
+        ? apr_pstrcat(pool, ", beacon <code>", region->beacon, "</code>", NULL)
+        : "";
+
     return apr_pstrcat(pool, "<li><a href=\"", region->web, "\">", region->name,
-                       "</a>", is_own ? " (this site)" : "", "</li>\n", NULL);
+                       "</a>", is_own ? " (this site)" : "", ": API <code>",
+                       region->api, "</code>", beacon, "</li>\n", NULL);
 }
 
 static const char *print_page(const agent_server_config_t *config,

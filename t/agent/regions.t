@@ -28,7 +28,7 @@ sub set_region {
 set_region('eu');
 
 my $URLS = <<'CONF';
-AgentRegionURL us https://us.example.com https://us.api.example.com
+AgentRegionURL us https://us.example.com https://us.api.example.com https://us.beacon.example.com
 AgentRegionURL eu https://eu.example.com https://eu.api.example.com https://eu.beacon.example.com
 CONF
 
@@ -75,7 +75,10 @@ my $client = AgentTest::Client->new(url => $server->url);
 
 subtest 'regions: GET /info of both APIs has the region' => sub {
     is $client->get('/info')->{json}{region}, 'eu', 'regions: of an agent server';
-    is $client->get('/platform/info')->{json}{region}, 'eu', 'regions: of a platform host';
+    my $info = $client->get('/platform/info')->{json};
+    is_deeply [ @{$info}{qw(region web_url api_url beacon_url)} ],
+        [ 'eu', 'https://eu.example.com', 'https://eu.api.example.com', 'https://eu.beacon.example.com' ],
+        'regions: that of a platform host has its addresses too';
 };
 
 # ---- keys of other regions ----
@@ -99,7 +102,7 @@ subtest 'wrong region: a key of another region is refused before the body is rea
         my $answer = announce($path, $foreign);
         is $answer->{status}, 403, "wrong region: $path";
         is_deeply $answer->{json}, { detail => 'This key belongs to region us.', code => 'wrong_region', home_region => 'us',
-            api_url => 'https://us.api.example.com' }, "wrong region: $path, the body names the home";
+            api_url => 'https://us.api.example.com', beacon_url => 'https://us.beacon.example.com' }, "wrong region: $path, the body names the home";
         is_deeply [ map { lc $_ } @{ $answer->{headers} }{qw(x-agent-home-region link connection)} ],
             [ 'us', '<https://us.api.example.com>; rel="alternate"', 'close' ], "wrong region: $path, so do the headers";
     }
@@ -179,6 +182,12 @@ subtest 'wrong region: without AgentRegionURL the answer has no URL' => sub {
     is $answer->{status}, 403, 'wrong region: nor is there a redirect';
     is_deeply [ @{ $answer->{headers} }{qw(link location x-agent-home-region)} ], [ undef, undef, 'mars' ], 'wrong region: the headers';
     like $to->get('/info')->{json}{region}, qr/\Aeu\z/, 'wrong region: the server serves';
+    my $plain = new_server('AgentRegion eu', map({ s/ \S+beacon\S+//gr } $URLS), '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>');
+    $plain->start;
+    $to = AgentTest::Client->new(url => $plain->url);
+    is announce('/threads', $foreign, $to)->{json}{beacon_url}, undef, 'wrong region: without the address of a beacon the body has none';
+    is_deeply [ sort keys %{ $to->get('/platform/info')->{json} } ], [qw(api_url region server version web_url)], 'regions: nor has GET /info';
+    unlike $to->get('/platform/')->{body}, qr/beacon/, 'page: nor has the page';
 };
 
 # ---- the page of the regions ----
@@ -188,6 +197,8 @@ subtest 'GET / of a platform host: a page lists the regions' => sub {
     is "$answer->{status} $answer->{headers}{'content-type'}", '200 text/html; charset=utf-8', 'page: it is HTML';
     is_deeply [ $answer->{body} =~ m{<a href="([^"]*)">(\w+)</a>}g ], [ 'https://us.example.com', 'us', 'https://eu.example.com', 'eu' ],
         'page: the web address of each region';
+    is_deeply [ $answer->{body} =~ m{<code>(.*?)</code>}g ], [ map { ("https://$_.api.example.com", "https://$_.beacon.example.com") } qw(us eu) ],
+        'page: the addresses of its API and its beacon';
     like $answer->{body}, qr{eu</a> \(this site\)}, 'page: its own region';
     unlike $answer->{body}, qr/<script|\bon\w+=|src=/i, 'page: no script, and nothing of other addresses';
     like $answer->{headers}{'content-security-policy'}, qr/default-src 'none'/, 'page: Content-Security-Policy';
