@@ -109,6 +109,11 @@ static int skip_files(request_rec *r)
     ap_conf_vector_t *config = r->per_dir_config;
     const agent_api_t *api;
 
+    /* mod_proxy's, whatever handler its location has: its own hook is what
+     * applies <Proxy>. */
+    if (r->proxyreq != PROXYREQ_NONE) {
+        return DECLINED;
+    }
     /* Before this hook httpd resets the location for <Directory>, and walks the
      * locations again after it; the walk's result is cached. */
     ap_location_walk(r);

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+# A platform host whose other paths are another service's, as the README configures it: ProxyPass to a
+# real backend, the limiter in front of all of it.
+use strict;
+use warnings;
+use AgentTest::ApiKey;
+use AgentTest::Client qw(parse_response read_to_end);
+use AgentTest::Conf qw(location);
+use AgentTest::Database;
+use AgentTest::Env qw(root slurp);
+use AgentTest::Receiver;
+use AgentTest::Routes;
+use AgentTest::Server;
+use AgentTest::Wait;
+use Test::More;
+
+my $UUID = '01900000-0000-7000-8000-000000000000';
+my ($lines) = slurp(root() . '/README.md') =~ m{^ *```apache\n((?:(?!```).)*?^ *ProxyPass .*?)^ *```$}ms or die "no ProxyPass in README.md\n";
+
+my $backend = AgentTest::Receiver->new({ status => 200, headers => "Content-Type: application/json\r\n", body => '{"by":"backend"}' });
+my $server = AgentTest::Server->new(config => join '', map { s{/usr/lib/apache2/modules/}{\${MODULES}/}gr =~ s{http://127\.0\.0\.1:\d+}{'http://127.0.0.1:' . $backend->port}ger }
+    <<'CONF', $lines, location('/', 'SetHandler agent-platform', 'Require all granted'), <<'CONF',
+LoadModule authn_core_module "${MODULES}/mod_authn_core.so"
+LoadModule headers_module "${MODULES}/mod_headers.so"
+LoadModule ratelimit_regional_module "${BUILD_DIR}/mod_ratelimit_regional.so"
+Include "${ROOT}/conf/ratelimit_regional.conf"
+RateLimitRegion eu
+CONF
+# Only these keys are let through to the backend.
+<Location "/repos">
+    AuthType AgentKey
+    Require agent-scope read
+</Location>
+<Proxy "*">
+    RequestHeader set x-through "the platform host"
+</Proxy>
+CONF
+);
+$server->start;
+my $client = AgentTest::Client->new(url => $server->url);
+
+# Of an address of its own: those without a key are counted by it.
+my $addresses = 1;
+sub ask {
+    my ($what, $headers, $body) = @_;
+    my %headers = (Host => 'localhost', Connection => 'close', %{ $headers // {} });
+    $headers{'Content-Length'} = length $body if defined $body;
+    my $socket = $client->connection(LocalAddr => '127.0.0.' . ($headers ? 2 : ++$addresses + 2));
+    syswrite $socket, "$what HTTP/1.1\r\n" . join('', map { "$_: $headers{$_}\r\n" } sort keys %headers) . "\r\n" . ($body // '');
+    return parse_response(read_to_end($socket));
+}
+
+sub is_proxied { my ($answer) = @_; return ref $answer->{json} eq 'HASH' && ($answer->{json}{by} // '') eq 'backend' }
+
+# "rule quota left"
+sub limit_of {
+    my ($answer) = @_;
+    my ($rule, $quota) = ($answer->{headers}{'ratelimit-policy'} // '') =~ /\A"([^"]+)";q=(\d+)/ or return 'none';
+    my ($left) = $answer->{headers}{ratelimit} =~ /;r=(\d+)/;
+    return "$rule $quota $left";
+}
+
+subtest 'proxied paths: each of the table is limited by its rule, and served by the backend' => sub {
+    my @rows = (
+        [ 'POST /runs',                'run-create 2000' ],
+        [ 'POST /runs/batch',          'runs-batch 2000' ],
+        [ 'POST /runs/multipart',      'runs-multipart 6000' ],
+        [ 'POST /runs/query',          'run-query-api 15' ],
+        [ 'GET /runs/stats',           'runs-stats 20' ],
+        [ "GET /runs/$UUID",           'run-lookup 30' ],
+        [ "GET /api/v1/runs/$UUID",    'run-lookup 30' ],
+        [ "PATCH /runs/$UUID",         'run-update 2000' ],
+        [ 'POST /otel/v1/traces',      'otel-traces 2000' ],
+        [ 'POST /a/charts/preview',    'charts-api 750' ],
+        [ 'GET /a/examples',           'examples 5000' ],
+        [ 'POST /feedback',            'feedback 2000' ],
+        [ 'DELETE /sessions',          'deletion-api 10' ],
+        [ 'POST /a/trigger',           'deletion-api 10' ],
+        [ 'POST /generate',            'generate-api 30' ],
+        [ 'POST /v1/beacon',           'beacon 2000' ],
+        [ 'POST /x/v1/metadata/submit', 'ip-high 2000' ],
+        [ 'OPTIONS /x',                'ip-high 2000' ],
+        [ 'GET /public/download/x',    'public-download 5000' ],
+        [ 'GET /anything',             'default-api 1000' ],
+        [ 'GET /v1/accountant',        'default-api 1000' ],
+    );
+    my $number = 0;
+    my %left;
+    for my $row (@rows) {
+        my ($what, $limit) = @{$row};
+        $number++;
+        my $answer = ask($what, { 'x-api-key' => "key-$number" }, $what =~ /\AP/ ? '{}' : undef);
+        ok is_proxied($answer), "proxied paths: $what is the backend's" or diag $answer->{status}, $answer->{body};
+        my ($quota) = $limit =~ /(\d+)\z/;
+        is limit_of($answer), "$limit " . ($quota - ++$left{ $limit =~ /\Aip-/ ? $limit : $what }), "proxied paths: $what is counted by its rule";
+    }
+    is_deeply [ map { "$_->{method} $_->{path}" } $backend->requests ], [ map { $_->[0] } @rows ], 'proxied paths: the backend got each of them once';
+    is limit_of(ask('GET /anything')), 'public 100 99', 'proxied paths: without a key it is counted by its address';
+};
+
+subtest 'proxied paths: a request beyond the quota is refused before the backend' => sub {
+    my $before = () = $backend->requests;
+    my @answers = map { ask('POST /runs/query', { 'x-api-key' => 'many' }, '{}') } 1 .. 17;
+    is scalar(grep { is_proxied($_) } @answers[ 0 .. 14 ]), 15, 'refused: not those of the quota';
+    for my $answer (@answers[ 15, 16 ]) {
+        is $answer->{status}, 429, 'refused: then 429';
+        is $answer->{headers}{'content-type'}, 'application/problem+json', 'refused: with the body of the limiter';
+        like $answer->{headers}{'retry-after'}, qr/\A(?:[1-9]|1[01])\z/, 'refused: Retry-After';
+        is limit_of($answer), 'run-query-api 15 0', 'refused: the rule and what is left';
+    }
+    is scalar(() = $backend->requests), $before + 15, 'refused: the backend got no more';
+};
+
+subtest 'proxied paths: the backend gets the request as it is, once' => sub {
+    my $body = join '', map { chr(32 + $_ % 90) } 1 .. 300_000;
+    my $before = () = $backend->requests;
+    is ask('POST /runs/multipart?a=b%2Fc', { 'x-api-key' => 'k', 'Content-Type' => 'text/x' }, $body)->{status}, 200, 'request: it is served';
+    my @got = ($backend->requests)[ $before .. $before + 1 ];
+    is $got[1], undef, 'request: the backend got one';
+    ok $got[0]{body} eq $body, 'request: its body';
+    is_deeply [ $got[0]{path}, @{ $got[0]{headers} }{qw(x-api-key content-type)} ], [ '/runs/multipart?a=b%2Fc', 'k', 'text/x' ], 'request: query and headers';
+    is $got[0]{headers}{'x-through'}, 'the platform host', 'request: with what <Proxy> adds';
+};
+
+subtest "proxied paths: the platform's own routes are not" => sub {
+    my $before = () = $backend->requests;
+    my $key = create_key(create_account());
+    for my $route (routes('platform')) {
+        my $what = $route->{name} =~ s/\{key_id\}/x/r;
+        my $answer = ask($what, { 'x-api-key' => $key }, $what =~ /\AP/ ? '{}' : undef);
+        ok !is_proxied($answer) && $answer->{status} != 404 || $what =~ m{/deletion|keys/x}, "own routes: $what is the platform's";
+        ok !is_proxied(ask($what =~ s/\A\w+/PUT/r, undef, '{}')), "own routes: so are other methods of $route->{path}";
+    }
+    is ask('GET /auth', { 'x-api-key' => $key })->{json}{key_id}, key_id($key), 'own routes: /auth verifies the key';
+    is_deeply [ sort keys %{ ask('GET /info')->{json} } ], [qw(region server version)], 'own routes: /info is that of a platform host';
+    is scalar(() = $backend->requests), $before, 'own routes: the backend got none';
+};
+
+subtest 'proxied paths: AuthType AgentKey decides before the backend' => sub {
+    my $before = () = $backend->requests;
+    my %key = map { $_ => create_key(create_account(), scopes => [$_]) } qw(read admin);
+    my $none = ask('GET /repos');
+    is "$none->{status} $none->{json}{code}", '401 unauthorized', 'keys: none is 401, in the body of the API';
+    is ask('GET /repos', { 'x-api-key' => 'text' })->{json}{code}, 'invalid_key', 'keys: another text';
+    is ask('GET /repos', { 'x-api-key' => $key{admin} })->{status}, 401, 'keys: one without the scope';
+    is scalar(() = $backend->requests), $before, 'keys: the backend got none of them';
+    ok is_proxied(ask('GET /repos', { 'x-api-key' => $key{read} })), 'keys: a valid one is let through';
+};
+
+subtest 'proxied paths: while the backend is down they are 502 or 503 as JSON, and the platform is served' => sub {
+    $backend->stop;
+    my $answer = ask('POST /feedback', { 'x-api-key' => 'k' }, '{}');
+    like $answer->{status}, qr/\A50[23]\z/, 'down: an error of a gateway';
+    ok $answer->{json}{code}, 'down: in the body of the API' or diag $answer->{body};
+    is ask('GET /ok')->{status}, 200, 'down: GET /ok is 200';
+};
+
+undef $server;
+done_testing;
