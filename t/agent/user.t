@@ -3,14 +3,17 @@
 use strict;
 use warnings;
 use AgentTest::ApiKey;
-use AgentTest::Client qw(run_body);
+use AgentTest::Client qw(parse_response read_to_end run_body);
+use AgentTest::Conf qw(demo_graph key_location location);
 use AgentTest::Env qw(free_port write_file);
 use AgentTest::Postgres;
 use AgentTest::Server;
+use AgentTest::Tls;
+use Digest::MD5 qw(md5_hex);
 use File::Temp qw(tempdir);
 use Test::More;
 
-my $port = free_port();
+my ($port, $behind) = map { free_port() } 1, 2;
 my $postgres = AgentTest::Postgres->new;
 local $ENV{PGHOST} = $postgres->host;
 my $account = create_account();
@@ -18,27 +21,21 @@ my $dir = tempdir('/tmp/agent-test-users.XXXXXX', CLEANUP => 1);
 chmod 0755, $dir or die "$dir: $!\n";
 # The password is "secret".
 write_file("$dir/users", "carol:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n");
-my $server = AgentTest::Server->new(database => $postgres->conninfo, config => <<"CONF");
-LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
+write_file("$dir/digests", 'carol:users:' . md5_hex('carol:users:secret') . "\n");
+my $tls = AgentTest::Tls->new;
+my @tls = $tls->lines($tls->create_client('dora'), 'SSLUserName SSL_CLIENT_S_DN_CN', 'AgentDeployment open', 'AgentTrustUserHeader 127.0.0.2',
+    '<Location "/">', 'AuthType None', 'Require all granted', '</Location>');
+my $server = AgentTest::Server->new(database => $postgres->conninfo, config => join '', demo_graph(),
+    key_location("Require agent-account $account", 'AgentTrustUserHeader 127.0.0.2 192.0.2.0/24'), <<"CONF", map { "$_\n" } @tls);
 LoadModule authn_file_module "\${MODULES}/mod_authn_file.so"
 LoadModule auth_basic_module "\${MODULES}/mod_auth_basic.so"
+LoadModule auth_digest_module "\${MODULES}/mod_auth_digest.so"
 LoadModule authz_user_module "\${MODULES}/mod_authz_user.so"
 LoadModule remoteip_module "\${MODULES}/mod_remoteip.so"
 RemoteIPHeader X-Forwarded-For
-RemoteIPInternalProxy 127.0.0.1
-AgentRunner "\${BUILD_DIR}/agent-runner"
-AgentMaxWaitersPerAddress 0
+RemoteIPInternalProxy 127.0.0.1 127.0.0.2
 AgentConfigurableHeaders *
 AgentDeployment shop account=$account
-<AgentGraph agent>
-    AgentModel demo
-</AgentGraph>
-<Location "/">
-    SetHandler agent
-    AuthType AgentKey
-    Require agent-account $account
-    AgentTrustUserHeader 127.0.0.2 192.0.2.0/24
-</Location>
 Listen 127.0.0.1:$port
 <VirtualHost 127.0.0.1:$port>
     AgentDeployment open
@@ -55,6 +52,18 @@ Listen 127.0.0.1:$port
         AuthUserFile "$dir/users"
         Require valid-user
     </Location>
+    <Location "/digest">
+        AgentPrefix /digest
+        AuthType Digest
+        AuthName "users"
+        AuthUserFile "$dir/digests"
+        Require valid-user
+    </Location>
+</VirtualHost>
+# Behind a proxy that announces the address of its client.
+Listen 127.0.0.1:$behind
+<VirtualHost 127.0.0.1:$behind>
+    RemoteIPProxyProtocol On
 </VirtualHost>
 CONF
 $server->start;
@@ -114,6 +123,14 @@ subtest 'user: the key id of another key, or that of a trusted proxy' => sub {
     is_user(configurable_of($proxy, { %key, 'x-user-id' => 'bob' }), identity_of('bob', 'read', 'run'), 'user: that of the proxy');
     is_user(configurable_of($near, { %key, 'x-user-id' => 'eve', 'X-Forwarded-For' => '127.0.0.2' }), identity_of($id, 'read', 'run'),
         'user: a proxy is the peer of the connection, not an address of mod_remoteip');
+    is_user(configurable_of($proxy, { %key, 'x-user-id' => 'bob', 'X-Forwarded-For' => '203.0.113.9' }), identity_of('bob', 'read', 'run'),
+        'user: it stays one when mod_remoteip takes the address of its client for that of the request');
+    my $socket = $near->connection(PeerAddr => "127.0.0.1:$behind");
+    my $body = Cpanel::JSON::XS->new->encode(run_body('hello'));
+    syswrite $socket, "PROXY TCP4 127.0.0.2 127.0.0.1 1 2\r\n" . join "\r\n", 'POST /runs HTTP/1.1', 'Host: localhost', 'Connection: close',
+        "x-api-key: $service", 'x-user-id: eve', 'Content-Type: application/json', 'Content-Length: ' . length $body, '', $body;
+    is_user(parse_response(read_to_end($socket))->{json}{kwargs}{config}{configurable}, identity_of($id, 'read', 'run'),
+        'user: nor an address of the PROXY protocol');
     is $proxy->post('/runs', run_body('hello'), { %key, 'x-user-id' => 'a b' })->{status}, 400, 'user: an invalid x-user-id of a trusted proxy is 400';
 };
 
@@ -129,6 +146,33 @@ subtest 'user: that of another AuthType' => sub {
     is_user(configurable_of($proxy_open, { %basic, 'x-user-id' => 'bob' }, path => '/basic'), identity_of('bob'), 'user: that of a trusted proxy');
     my $batch = $near_open->post('/basic/runs/batch', [ run_body('hello') ], \%basic)->{json};
     is_user($batch->[0]{kwargs}{config}{configurable}, identity_of('carol'), 'user: of the runs of a batch too');
+};
+
+# The header of a client that answers the challenge.
+sub digest_header {
+    my ($challenge, $password) = @_;
+    my ($nonce) = $challenge =~ /nonce="([^"]*)"/;
+    my $response = md5_hex(join ':', md5_hex("carol:users:$password"), $nonce, '00000001', 'abc', 'auth', md5_hex('POST:/digest/runs'));
+    return qq(Digest username="carol", realm="users", nonce="$nonce", uri="/digest/runs", qop=auth, nc=00000001, cnonce="abc", response="$response");
+}
+
+subtest 'user: that of mod_auth_digest' => sub {
+    my $challenge = sub { $near_open->post('/digest/runs', run_body('hello'))->{headers}{'www-authenticate'} };
+    is_user(configurable_of($near_open, { Authorization => digest_header($challenge->(), 'secret'), 'x-user-id' => 'eve' }, path => '/digest',
+        configurable => \%claims), identity_of('carol'), 'user: whatever the client says');
+    is_user(configurable_of($proxy_open, { Authorization => digest_header($challenge->(), 'secret'), 'x-user-id' => 'bob' }, path => '/digest'),
+        identity_of('bob'), 'user: that of a trusted proxy');
+    my $wrong = $near_open->post('/digest/runs', run_body('hello'), { Authorization => digest_header($challenge->(), 'guess'), 'x-user-id' => 'carol' });
+    is "$wrong->{status} $wrong->{json}{code}", '401 unauthorized', 'user: another password is 401, in the body of the API';
+};
+
+subtest 'user: that of a client certificate' => sub {
+    my ($near_tls, $proxy_tls) = map { AgentTest::Client->new(url => $tls->url, local_address => $_, tls => $tls->client) } '127.0.0.1', '127.0.0.2';
+    is_user(configurable_of($near_tls, { 'x-user-id' => 'eve' }, configurable => \%claims), identity_of('dora'), 'user: whatever the client says');
+    is_user(configurable_of($near_tls, { 'x-user-id' => 'eve', 'X-Forwarded-For' => '127.0.0.2' }), identity_of('dora'), 'user: also with mod_remoteip');
+    is_user(configurable_of($proxy_tls, { 'x-user-id' => 'bob' }), identity_of('bob'), 'user: that of a trusted proxy');
+    my $none = AgentTest::Client->new(url => $tls->url, tls => { SSL_verify_mode => 0 });
+    ok !eval { $none->post('/runs', run_body('hello'), { 'x-user-id' => 'dora' }) }, 'user: without a certificate there is no answer';
 };
 
 undef $server;

@@ -2,7 +2,8 @@
 # A client of the deployment API for tests: JSON over HTTP, the steps that most
 # tests begin with, and raw bytes that a proper client would not send.
 #
-#   my $client = AgentTest::Client->new;          # the server under test
+#   my $client = AgentTest::Client->new;          # the server under test, or url => ...;
+#                                                 # tls => options of IO::Socket::SSL
 #   my $answer = $client->post('/threads', {});
 #   $answer->{status}, {headers}{'content-type'}, {body}, {json}
 #   my $run = $client->create_run($client->new_thread, 'hello');
@@ -26,13 +27,14 @@ sub new {
     my ($class, %args) = @_;
     my $url = $args{url} // $ENV{AGENT_TEST_URL}
         // croak 'no server: run tests through t/TEST.PL';
-    my ($address) = $url =~ m{\Ahttp://([^/]+)};
+    my ($address) = $url =~ m{\Ahttps?://([^/]+)};
     my $http = HTTP::Tiny->new(
         timeout => $args{timeout} // $TIMEOUT_SEC,
         keep_alive => 0,
         max_redirect => 0,
         no_proxy => ['127.0.0.1'],
         ($args{local_address} ? (local_address => $args{local_address}) : ()),
+        ($args{tls} ? (verify_SSL => 0, SSL_options => $args{tls}) : ()),
     );
     return bless { url => $url, address => $address, http => $http }, $class;
 }
