@@ -218,7 +218,7 @@ create table agent.audit_log (
     constraint audit_log_action_check check (action ~ '^[a-z_]{1,40}\.[a-z_]{1,40}$')
 );
 comment on table agent.audit_log is
-    'Who did what with an account, its API keys and deployments; written in the transaction of the action. No '
+    'Who did what with an account, its API keys, deployments and limits; written in the transaction of the action. No '
     'function changes rows; agent.sweep_audit_log deletes old ones.';
 comment on column agent.audit_log.account_id is 'The account that it concerns.';
 comment on column agent.audit_log.audit_id is 'Grows with time; numbers of transactions that failed are missing.';

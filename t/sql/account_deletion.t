@@ -159,14 +159,14 @@ subtest 'what is kept has no name' => sub {
     is_deeply [ $owner->query("select name, closed_at is not null from agent.accounts where account_id = '$account'") ], [ [ 'deleted', 't' ] ];
     is $owner->value("select count(*) from agent.audit_log where account_id = '$account' and detail::text <> '{}'"), 0;
     is_deeply [ map { $_->[0] } $owner->query("select action from agent.audit_log where account_id = '$account' order by audit_id") ],
-        [ 'account.create', 'key.create', 'account.close', 'account.delete', 'account.deleted' ];
+        [ 'account.create', 'key.create', ('deployment.open') x 2, 'account.close', 'account.delete', 'account.deleted' ];
     is $owner->value("select count(*) from agent.api_keys where account_id = '$account'"), 0;
 };
 
 subtest 'nothing of another account has changed' => sub {
     is_deeply rows(@others), $untouched;
     is $owner->value("select name from agent.accounts where account_id = '$other'"), 'Shop';
-    is $owner->value("select count(*) from agent.audit_log where account_id = '$other' and detail::text <> '{}'"), 2;
+    is $owner->value("select count(*) from agent.audit_log where account_id = '$other' and detail::text <> '{}'"), 4;
     is $owner->value("select count(*) from agent.api_keys where account_id = '$other'"), 1;
 };
 

@@ -98,7 +98,7 @@ subtest 'an export visits at most 50 tables in a part' => sub {
     $owner->query("select agent.open_deployment('d' || n, '$account') from generate_series(1, 20) n");
     my ($all, $count) = export($account, 1_000_000);
     is $count, int((4 + 22 * 14) / 50) + 1;
-    is @{$all}, @{$lines} + 20;
+    is @{$all}, @{$lines} + 2 * 20, 'the deployments, and who opened them';
 };
 
 subtest 'a part examines at most 1,000 rows, with threads that have no run' => sub {

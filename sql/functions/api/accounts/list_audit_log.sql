@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- GET /v1/account/audit: what was done with an account, its keys and deployments, the last action first. p_before: the
--- last id of the page before; null for the first page.
+-- GET /v1/account/audit: what was done with an account, its keys, deployments and limits, the last action first.
+-- p_before: the last id of the page before; null for the first page.
 -- Returns: ok with an array of records; next: p_before of the next page, null after one that is not full.
 -- Bound:   1,000 records. Held by `limit least(p_limit, 1000)`.
 -- Locks:   none.

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The deployment of a name under an account, the built-in one by default, created when it is missing. The id of a
 -- new one is derived from account and name: when a database is replaced by an empty one, the ids that running
--- servers know stay valid. A stored id takes precedence.
+-- servers know stay valid. A stored id takes precedence. A new one is recorded: httpd.conf declares it.
 -- Returns: its deployment_id; null when the account does not exist or is closed.
--- Locks:   the new row; waits for another server that creates it at the same time.
+-- Locks:   the new row, and the account's against its deletion; waits for another server that creates it at the same
+--          time.
 create or replace function agent.open_deployment(
     p_name text,
     p_account_id uuid default '00000000-0000-0000-0000-00000000000a'
@@ -33,7 +34,13 @@ begin
     insert into agent.deployments (deployment_id, account_id, name)
     values (overlay(overlay(left(v_digest, 32) placing '8' from 13) placing '8' from 17)::uuid,
             p_account_id, p_name)
-        on conflict do nothing;
+        on conflict do nothing
+    returning deployment_id into v_deployment_id;
+    if found then
+        perform agent.record_audit(p_account_id, 'system', 'deployment.open', v_deployment_id::text,
+                                   json_build_object('name', p_name));
+        return v_deployment_id;
+    end if;
     select d.deployment_id into strict v_deployment_id
       from agent.deployments d
      where d.account_id = p_account_id

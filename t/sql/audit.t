@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+# The audit log: each action that changes an account, its keys, deployments or limits, by whomever, is recorded once,
+# in its transaction.
+use strict;
+use warnings;
+
+use File::Find qw(find);
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+
+my $DIGEST = '\x' . 'ab' x 32;
+my $db = AgentSQL->new('-v', "app_role=$AgentSQL::APP", '-v', "operator_role=$AgentSQL::OPERATOR");
+my $owner = $db->session;
+my ($server, $operator) = map { $db->session($_) } $AgentSQL::APP, $AgentSQL::OPERATOR;
+my $person = 'operator ' . $operator->value('select session_user');
+my %seen;
+my $keys = 0;
+sub key_id { return sprintf '%022d', ++$keys }
+
+# Rows of an account's log since the last call.
+my $last = 0;
+sub recorded {
+    my ($account) = @_;
+    my @rows = $owner->query("select audit_id, actor, action, object, detail from agent.audit_log
+        where account_id = '$account' and audit_id > $last order by audit_id");
+    $last = $rows[-1][0] if @rows;
+    $seen{ $_->[2] } = 1 for @rows;
+    return [ map { [ @{$_}[ 1 .. 3 ], AgentSQL::decode($_->[4]) ] } @rows ];
+}
+
+sub must { my ($session, @call) = @_; my ($code, $body) = $session->call(@call); is $code, 'ok', $call[0] or diag $body; return $body }
+
+my ($account, $by_operator) = map { AgentSQL::uuid() } 1, 2;
+my $key = key_id();
+
+subtest 'accounts: who creates, renames, exports and closes them' => sub {
+    must($server, 'sign_up', '{"name":"Shop"}', undef, $account, $key, $DIGEST);
+    my $rows = recorded($account);
+    is_deeply [ map { "$_->[0] $_->[1] $_->[2]" } @{$rows} ], [ "sign-up account.create $account", "sign-up key.create $key" ];
+    must($server, 'update_account', $key, '{"name":"Till"}');
+    is_deeply recorded($account), [ [ "key $key", 'account.rename', $account, { name => 'Till' } ] ];
+    my $export = AgentSQL::uuid();
+    must($server, 'begin_export', $key, $export) for 1, 2;
+    is_deeply recorded($account), [ [ "key $key", 'account.export', $export, {} ] ], 'an export once, though its beginning is repeated';
+    must($operator, 'create_account', $by_operator, 'Desk');
+    is_deeply recorded($by_operator), [ [ $person, 'account.create', $by_operator, { name => 'Desk' } ] ];
+    must($operator, 'close_account', $by_operator) for 1, 2;
+    is_deeply recorded($by_operator), [ [ $person, 'account.close', $by_operator, {} ] ], 'not a second time';
+};
+
+subtest 'keys: who creates, rotates and revokes them, and which have expired' => sub {
+    my ($made, $rotated, $short) = map { key_id() } 1 .. 3;
+    must($server, 'create_account_key', $key, '{"name":"n","scopes":["read"]}', $made, $DIGEST);
+    my ($row) = @{ recorded($account) };
+    is_deeply [ @{$row}[ 0 .. 2 ] ], [ "key $key", 'key.create', $made ];
+    must($server, 'rotate_account_key', $key, $made, '{}', $rotated, $DIGEST);
+    ($row) = @{ recorded($account) };
+    is_deeply [ @{$row}[ 0 .. 2 ] ], [ "key $key", 'key.rotate', $rotated ];
+    must($server, 'revoke_account_key', $key, $rotated) for 1, 2;
+    is_deeply recorded($account), [ [ "key $key", 'key.revoke', $rotated, {} ] ];
+    must($operator, 'create_api_key', $short, $account, $DIGEST, 'service', 'n', undef, undef, ['run'], '1 s');
+    $server->query("set agent.now = '" . $owner->value("select clock_timestamp() + interval '2 s'") . q('));
+    $server->value("select agent.expire_api_keys('{$short}')");
+    $server->query('reset agent.now');
+    is_deeply [ map { [ @{$_}[ 0 .. 2 ] ] } @{ recorded($account) } ], [ [ $person, 'key.create', $short ], [ 'system', 'key.expire', $short ] ];
+};
+
+subtest 'deployments: the first server that has one opens it' => sub {
+    my ($id) = map { $server->value("select agent.open_deployment('shop', '$account')") } 1, 2;
+    is_deeply recorded($account), [ [ 'system', 'deployment.open', $id, { name => 'shop' } ] ], 'once';
+    my $other = AgentSQL::uuid();
+    must($operator, 'create_account', $other, 'Other');
+    recorded($other);
+    my $moved = $server->value("select agent.open_deployment('shop', '$other')");
+    isnt $moved, $id, 'that of another account is another one';
+    is_deeply recorded($other), [ [ 'system', 'deployment.open', $moved, { name => 'shop' } ] ], 'which is in the log of that account';
+    is_deeply recorded($account), [], 'and not in that of the first one';
+    $server->query('begin');
+    $server->value("select agent.open_deployment('undone', '$account')");
+    $server->query('rollback');
+    is_deeply recorded($account), [], 'a transaction that fails records nothing';
+};
+
+# Each limit: [ account or undef, name, value ].
+sub set_limits {
+    my ($at, @limits) = @_;
+    $server->query('select * from agent.set_limits(' . AgentSQL::Session::literal(AgentSQL::encode(
+        [ map { { account_id => $_->[0], name => $_->[1], value => $_->[2] } } @limits ])) . ", $at)");
+    return recorded($account);
+}
+
+subtest 'limits: a server that has another one' => sub {
+    is_deeply set_limits(1, [ $account, 'keys', 5 ]), [ [ 'system', 'limit.set', 'keys', { value => 5, replaced => undef } ] ], 'the first one';
+    is_deeply set_limits(2, [ $account, 'keys', 5 ]), [], 'the same one again';
+    is_deeply set_limits(3, [ $account, 'keys', 7 ]), [ [ 'system', 'limit.set', 'keys', { value => 7, replaced => 5 } ] ], 'another one';
+    is_deeply set_limits(2, [ $account, 'keys', 9 ]), [], 'one of an older configuration';
+    is_deeply set_limits(4, [ $account, 'keys', undef ]), [ [ 'system', 'limit.set', 'keys', { value => undef, replaced => 7 } ] ], 'none';
+    is_deeply set_limits(5, [ undef, 'keys', 3 ], [ AgentSQL::uuid(), 'keys', 3 ]), [], 'those of all accounts and of none are in no log';
+};
+
+subtest 'accounts: who deletes them' => sub {
+    must($operator, 'delete_account', $account, AgentSQL::uuid(), undef, undef);
+    is_deeply [ map { [ @{$_}[ 0, 1 ] ] } @{ recorded($account) } ], [ [ $person, 'account.close' ], [ $person, 'account.delete' ] ];
+    1 while $server->value('select agent.sweep_accounts()');
+    $server->query("set agent.now = '" . $owner->value("select clock_timestamp() + interval '61 minutes'") . q('));
+    1 while $server->value('select agent.sweep_accounts()');
+    is_deeply [ map { $_->[1] } @{ recorded($account) } ], ['account.deleted'];
+};
+
+subtest 'no function records another action' => sub {
+    my %named;
+    find({ no_chdir => 1, wanted => sub {
+        return if !/\.sql\z/;
+        open my $file, '<', $_ or die "$_: $!\n";
+        local $/;
+        $named{$_} = 1 for <$file> =~ /'((?:account|key|deployment|limit|invitation)\.[a-z_]+)'/g;
+    } }, "$FindBin::Bin/../../sql/functions");
+    is_deeply [ sort keys %seen ], [ sort keys %named ], 'each of these was seen here';
+};
+
+done_testing;
