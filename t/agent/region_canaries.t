@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Two regions on one machine. Each field that a customer can write in `eu` gets a text of
 # its own; none of them occurs in `us`: in the files of its database, its logs, its folders,
-# the memory of its processes, or the traffic of its sockets.
+# the memory or core dumps of its processes, or the traffic of its sockets.
 use strict;
 use warnings;
 use AgentTest::ApiKey;
@@ -177,6 +177,37 @@ sub memory_has {
     return;
 }
 
+# A core dump, as a crash leaves it, but written by gcore, and the process goes on: a process that really crashes fails
+# every test here, and the machine decides where its core dump goes (core_pattern). It has the memory of the process,
+# that which it shares included, and its registers.
+sub core_has {
+    my ($pid, $pattern) = @_;
+    my $dir = tempdir('/tmp/agent-test-cores.XXXXXX', CLEANUP => 1);
+    my $output = qx(gcore -o $dir/core $pid 2>&1);
+    my $file = "$dir/core.$pid";
+    die "gcore $pid: $output\n" if !-s $file && -e "/proc/$pid";
+    my $is_found = -e $file && file_has($file, $pattern);
+    unlink $file;
+    return $is_found ? "core of process $pid (" . (slurp("/proc/$pid/cmdline") =~ tr/\0/ /r) . ')' : undef;
+}
+
+# In pieces that overlap.
+sub file_has {
+    my ($path, $pattern) = @_;
+    open my $file, '<:raw', $path or die "$path: $!\n";
+    my $rest = '';
+    while (sysread $file, my $bytes, $PIECE) {
+        return 1 if "$rest$bytes" =~ $pattern;
+        $rest = substr $bytes, -200;
+    }
+    return 0;
+}
+
+sub cores_with {
+    my ($pattern, @pids) = @_;
+    return grep { defined } map { core_has($_, $pattern) } @pids;
+}
+
 sub memory_with {
     my ($of, $pattern) = @_;
     return grep { defined } map { memory_has($_, $pattern) } processes_of($of);
@@ -208,6 +239,15 @@ subtest 'canaries: us has none of them' => sub {
     is join(' ', memory_with($region{us}, qr/\Q$MARK/)), '', 'canaries: in the memory of the processes of us';
     my %now = map { $_ => 1 } processes_of($region{us});
     is scalar(grep { $now{$_} } @us) > 10, 1, 'canaries: its processes are those that did the work';
+};
+
+subtest 'canaries: no core dump of us has them' => sub {
+    plan skip_all => 'without gcore: the memory was examined' if !grep { -x "$_/gcore" } split /:/, $ENV{PATH};
+    my ($keeper) = $region{eu}{postgres}->postmaster_pid;
+    is scalar(cores_with(qr/\Q$MARK/, $keeper)), 1, 'canaries: that of the postmaster of eu, whose shared memory is in it, has them';
+    my @pids = processes_of($region{us});
+    is scalar(cores_with(qr/agent-test-|plain/, $pids[0])), 1, 'canaries: that of a process of us has other texts';
+    is join(' ', cores_with(qr/\Q$MARK/, @pids)), '', 'canaries: that of no process of us';
 };
 
 subtest 'canaries: no socket of us has carried them' => sub {
