@@ -112,6 +112,51 @@ subtest 'a part examines at most 1,000 rows, with threads that have no run' => s
     is $count, 6, 'three parts with threads, then three that look for their runs';
 };
 
+subtest 'a part reads the rows that it returns, however long the rest of a table is' => sub {
+    my $large = AgentSQL::uuid();
+    $owner->call('create_account', $large, 'Long thread');
+    my $deployment = $owner->value("select agent.open_deployment('long', '$large')");
+    my ($n, $thread) = (5000, AgentSQL::uuid());
+    $owner->query("insert into agent.threads (deployment_id, thread_id, created_at, updated_at) values ('$deployment', '$thread', now(), now())");
+    $owner->query("insert into agent.runs (deployment_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy, metadata, config,
+            stream_mode, stream_subgraphs, stream_resumable, events_bucket, created_at, updated_at)
+        select '$deployment', md5('r' || n)::uuid, '$thread', n, '$AgentSQL::ASSISTANT', 'agent', 'enqueue', '{}', '{}', '[]', false, false,
+            current_date, now(), now() from generate_series(1, $n) n");
+    $owner->query("insert into agent.run_events (deployment_id, bucket, run_id, seq, epoch, event, data)
+        select '$deployment', current_date - n % 3, md5('r' || n % 10)::uuid, n, 1, 'custom', '1' from generate_series(1, $n) n");
+    $owner->query("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_ns, checkpoint_id, run_id, channels, next, tasks, metadata,
+            state_bytes, created_at)
+        select '$deployment', '$thread', '', md5('c' || n)::uuid, md5('r' || n)::uuid, '{}', '[]', '[]', '{}', 2, now() from generate_series(1, $n) n");
+    $owner->query("insert into agent.checkpoint_items (deployment_id, thread_id, list_id, position, elements, end_bytes, content)
+        select '$deployment', '$thread', 1, n, 1, 2 * n, '1' from generate_series(1, $n) n");
+    $owner->query("insert into agent.checkpoint_blobs (deployment_id, thread_id, digest, part, parts, stored_parts, uses, type, is_text, content)
+        select '$deployment', '$thread', md5('b' || n)::uuid, 0, 1, 1, 2, 'json', true, '1' from generate_series(1, $n) n");
+    $owner->query("insert into agent.store_items (deployment_id, namespace, key, value, value_bytes, created_at, updated_at)
+        select '$deployment', array['n', (n % 20)::text], n::text, '{}', 2, now(), now() from generate_series(1, $n) n");
+    $owner->query("insert into agent.usage_events (deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, created_at,
+            finished_at)
+        select '$deployment', md5('r' || n)::uuid, '$thread', '$AgentSQL::ASSISTANT', 'agent', 'success', 1, 1, now(), now()
+        from generate_series(1, $n) n");
+    my ($cursor, @parts, %lines);
+    my $reads = "select coalesce(sum(seq_tup_read + idx_tup_fetch), 0) from pg_stat_xact_user_tables where schemaname = 'agent'";
+    do {
+        $session->query('begin');
+        my $before = $session->value($reads);
+        my (undef, $body) = $session->call('export_account', $large, $cursor, 200_000);
+        $cursor = $session->extra;
+        my @rows = map { AgentSQL::decode($_) } split /\n/, $body;
+        $lines{ $_->{table} }{ $_->{row}{thread_seq} // AgentSQL::encode($_->{row}) }++ for @rows;
+        push @parts, [ $session->value($reads) - $before - @rows, scalar @rows, $rows[0]{table} // 'nothing' ];
+        $session->query('commit');
+    } while (length($cursor // ''));
+    cmp_ok scalar @parts, '>', 40, 'many parts';
+    # Of `runs` the thread, of `run_events` the first row of each partition.
+    my ($worst) = sort { $b->[0] <=> $a->[0] } @parts;
+    cmp_ok $worst->[0], '<', 60, "rows beside those of the part, at most ($worst->[1] of $worst->[2])";
+    is scalar(keys %{ $lines{$_} }), $n, "$_: each row once"
+        for qw(runs run_events checkpoints checkpoint_items checkpoint_blobs store_items usage_events);
+};
+
 subtest 'every table is exported, or said not to be' => sub {
     my %not = map { $_ => 1 } qw(region schema_version invitations account_limits account_counts account_deletions workers run_queue calls thread_expiries webhook_outbox inherited_items item_sweeps copied_runs
         thread_copies copy_lists copy_blobs blob_sweeps event_sweeps run_sweeps write_sweeps);

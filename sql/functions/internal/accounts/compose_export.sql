@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The query of agent.export_account for the rows of a table after a key, of the deployment or the account $1. p_keys:
 -- as in agent.list_exported_tables. p_after: the key as texts; null: from the first row on.
+-- The order needs the settings of agent.export_account: each table is read by its index, from the key on.
 -- Returns: SQL with two columns: the line of a row, and its key as texts. Each row that is examined is returned, so
 --          that the caller can count them: of `runs` a thread without further runs is one, with a line that is null.
 -- Locks:   none.
@@ -43,7 +44,8 @@ begin
         p_name, v_row,
         case when p_name = 'runs' then 'end' end,
         v_texts,
-        -- The runs of a thread have an index, those of a deployment none.
+        -- The runs of a thread have an index, those of a deployment none: thread by thread, each in its order. By the
+        -- number too, PostgreSQL would read and sort the rest of the thread for each part.
         case when p_name = 'runs' then format(
             $$agent.threads h left join lateral (
                   select r.* from agent.runs r
@@ -60,7 +62,7 @@ begin
         case when p_after is null then ''
              when p_name = 'runs' then format(' and h.thread_id >= %L', p_after[1])
              else format(' and (%s) > (%s)', v_columns, v_after) end,
-        case when p_name = 'runs' then 'h.thread_id, t.thread_seq' else v_columns end);
+        case when p_name = 'runs' then 'h.thread_id' else v_columns end);
 end
 $function$;
 
