@@ -118,7 +118,7 @@ static apr_status_t start_database(agent_child_t *child, server_rec *server,
     agent_db_settings_t settings = agent_child_db_settings(config);
 
     settings.limits = agent_account_limits_print(config, pool);
-    settings.configured_at = config->configured_at;
+    settings.generation = config->generation;
     settings.log = agent_daemon_log();
     return agent_db_pool_create(
         &child->db, server, agent_dbd_plain_params(pool),

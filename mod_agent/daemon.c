@@ -363,7 +363,7 @@ static void fill_supervisor(daemon_t *daemon,
     set_user(supervisor);
     supervisor->drain_timeout = agent_config_drain_timeout(config);
     supervisor->limits = agent_account_limits_print(config, daemon->pconf);
-    supervisor->configured_at = config->configured_at;
+    supervisor->generation = config->generation;
     supervisor->event_retention_days = agent_config_retention_days(config);
     supervisor->audit_retention_days = agent_config_audit_days(config);
     supervisor->lease_sec = AGENT_SUPERVISOR_LEASE_SEC;

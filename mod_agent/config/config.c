@@ -38,7 +38,7 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     config->webhook_secrets = apr_array_make(pool, 1,
                                              sizeof(agent_webhook_secret_t));
     config->limits = apr_array_make(pool, 2, sizeof(agent_account_limit_t));
-    config->configured_at = apr_time_now();
+    agent_generation_begin(&config->generation);
     config->host_directives = apr_array_make(pool, 4,
                                              sizeof(agent_host_directive_t));
     return config;

@@ -11,6 +11,7 @@
 #include <http_config.h>
 
 #include "../core/egress.h"
+#include "../core/generation.h"
 
 /* Maximum of AgentMaxWaiters. */
 #define AGENT_MAX_WAITERS 100000
@@ -42,7 +43,7 @@ typedef struct agent_server_config_t {
     /* Secrets of all hosts: agent_webhook_secret_t. */
     apr_array_header_t *webhook_secrets;
     apr_array_header_t *limits; /* of agent_account_limit_t, see limit.h */
-    apr_time_t configured_at;   /* when it was read */
+    agent_generation_t generation;
     /* Directives of all hosts: agent_host_directive_t, see effect.h. */
     apr_array_header_t *host_directives;
 } agent_server_config_t;

@@ -103,11 +103,11 @@ static apr_status_t store_limits(agent_db_t *db, agent_error_t **err,
 {
     const agent_db_settings_t *settings = &db->settings;
     const char *params[] = {
-        settings->limits,
-        apr_psprintf(pool, "%" APR_TIME_T_FMT,
-                     apr_time_as_msec(settings->configured_at))};
+        settings->limits, settings->generation.id,
+        apr_psprintf(pool, "%" APR_INT64_T_FMT,
+                     agent_generation_age_ms(&settings->generation))};
     agent_db_result_t *result = NULL;
-    apr_status_t rv = query_plain(&result, db, AGENT_DB_LIMITS_SQL, 2, params,
+    apr_status_t rv = query_plain(&result, db, AGENT_DB_LIMITS_SQL, 3, params,
                                   err, pool);
 
     /* Bounded: the limits of httpd.conf. */

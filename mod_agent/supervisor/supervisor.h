@@ -15,6 +15,7 @@
 #include <apr_time.h>
 
 #include "../core/egress.h"
+#include "../core/generation.h"
 #include "../core/log.h"
 #include "pool_config.h"
 
@@ -100,9 +101,9 @@ typedef struct agent_supervisor_config_t {
      * in tests. */
     int lease_sec;
     /* JSON text: the limits of accounts, as agent.set_limits has them; NULL:
-     * none; and when they were configured. */
+     * none; and the generation that has them. */
     const char *limits;
-    apr_time_t configured_at;
+    agent_generation_t generation;
     /* Days for which events, and webhooks that were given up, are kept; 0: for
      * ever. */
     int event_retention_days;

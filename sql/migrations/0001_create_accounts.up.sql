@@ -69,6 +69,7 @@ create table agent.account_limits (
     account_id     uuid         not null,
     name           text         not null,
     value          bigint,
+    generation_id  uuid         not null,
     configured_at  timestamptz  not null,
     constraint account_limits_pkey primary key (account_id, name),
     constraint account_limits_name_check check (name in ('keys', 'queued_runs', 'running_runs')),
@@ -81,8 +82,9 @@ comment on column agent.account_limits.account_id is
     'The account; the nil UUID: each account without a row of its own. No foreign key: httpd.conf may name any.';
 comment on column agent.account_limits.name is 'What is limited.';
 comment on column agent.account_limits.value is 'The most that the account may have; null: any number.';
+comment on column agent.account_limits.generation_id is 'The start, or restart, of the server that names it.';
 comment on column agent.account_limits.configured_at is
-    'When the server that names it read its configuration; one that did so earlier does not change it.';
+    'When that was, by the database''s clock; a server that was started earlier does not change it.';
 
 create table agent.account_counts (
     account_id  uuid         not null,

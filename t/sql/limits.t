@@ -15,15 +15,13 @@ my $operator = $db->session($AgentSQL::OPERATOR);
 my $any = AgentSQL::Play->new($session);
 my $worker = $any->worker;
 
-# Sets limits as a server does that was configured then, in ms since 1970; each is [ account or undef, name, value ]. The
-# lines about those that it replaced.
+# Sets limits as a server does that was started so many ms ago; each is [ account or undef, name, value ]. The lines about
+# those that it replaced.
 sub configure {
-    my ($at, @limits) = @_;
+    my ($server, $age_ms, @limits) = @_;
     return [ map { $_->[0] } $session->query('select * from agent.set_limits(' . AgentSQL::Session::literal(AgentSQL::encode(
-        [ map { { account_id => $_->[0], name => $_->[1], value => $_->[2] } } @limits ])) . ", $at)") ];
+        [ map { { account_id => $_->[0], name => $_->[1], value => $_->[2] } } @limits ])) . ", '$server', $age_ms)") ];
 }
-
-my $configured_at = 1;
 
 # These limits, and no others.
 sub limit {
@@ -31,7 +29,7 @@ sub limit {
     my %given = map { ($_->[0] // '') . $_->[1] => 1 } @limits;
     my @others = grep { !$given{ ($_->[0] // '') . $_->[1] } } map { [ $_->[0] =~ /\A[0-]+\z/ ? undef : $_->[0], $_->[1], undef ] }
         $session->query('select account_id, name from agent.account_limits');
-    configure(++$configured_at, @limits, @others);
+    configure(AgentSQL::uuid(), 0, @limits, @others);
     return;
 }
 
@@ -282,28 +280,83 @@ subtest 'a count ends with its limit' => sub {
     is +($shop->try_run($shop->thread))[0], 'ok';
 };
 
-subtest 'a limit is that of the server that was configured last' => sub {
+subtest 'a count is corrected within a minute, also after the clock of the database went back' => sub {
+    my ($account, $shop) = account();
+    limit([ $account, 'queued_runs', 9 ]);
+    $shop->run($shop->thread);
+    my $stored = sub { return $session->value("select sum(value) from agent.account_counts where account_id = '$account'") };
+    $session->query("set agent.now = '2027-06-01T14:00:00Z'");
+    cmp_ok count_accounts(), '>=', 1;
+    is count_accounts(), 0;
+    $session->query("update agent.account_counts set value = value + 5 where account_id = '$account' and shard = 3");
+    is $stored->(), 6;
+    $session->query("set agent.now = '2027-06-01T12:00:00Z'");
+    is count_accounts(), 1;
+    is $stored->(), 1;
+    is count_accounts(), 0;
+    $session->query('reset agent.now');
+    $session->query("set agent.now = '2027-06-01T12:01:01Z'");
+    is count_accounts(), 1, 'and again after a minute';
+    $session->query('reset agent.now');
+    limit();
+};
+
+subtest 'a limit is that of the server that was started last' => sub {
     my ($account) = account();
     my $of = sub { return $session->value("select agent.find_limit('$account', 'keys')") };
-    my $at = $configured_at += 1000;
+    my @servers = map { AgentSQL::uuid() } 1 .. 8;
+    my $replaced = sub { my ($number, $age_sec, @limits) = @_; return configure($servers[$number], $age_sec * 1000, @limits) };
     $session->query('delete from agent.account_limits');
-    is_deeply configure($at, [ undef, 'keys', 5 ], [ $account, 'queued_runs', 7 ]), [];
+    is_deeply $replaced->(0, 3600, [ undef, 'keys', 5 ], [ $account, 'queued_runs', 7 ]), [];
     is $of->(), 5;
-    is_deeply configure($at, [ undef, 'keys', 5 ], [ $account, 'queued_runs', 7 ]), [], 'its children say the same';
-    is_deeply configure($at + 1, [ undef, 'keys', 6 ]), ['keys 6 replaces 5'];
+    is_deeply $replaced->(0, 3600, [ undef, 'keys', 5 ], [ $account, 'queued_runs', 7 ]), [], 'its children say the same';
+    is_deeply $replaced->(1, 1800, [ undef, 'keys', 6 ]), ['keys 6 replaces 5'];
     is $of->(), 6;
     is $session->value("select agent.find_limit('$account', 'queued_runs')"), 7, 'a limit that a server does not name stays';
-    is_deeply configure($at, [ undef, 'keys', 5 ]), [], 'a new connection of the first one';
+    is_deeply $replaced->(0, 3600, [ undef, 'keys', 5 ]), [], 'a new connection of the first one';
     is $of->(), 6;
-    is_deeply configure($at + 2, [ $account, 'keys', undef ]), [];
+    is_deeply $replaced->(2, 900, [ $account, 'keys', undef ]), [];
     is $of->(), undef, 'none';
-    is_deeply configure($at + 3, [ $account, 'keys', 1 ]), ["keys 1 account=$account replaces none"];
-    is_deeply configure($at + 4, [ $account, 'keys', undef ]), ["keys none account=$account replaces 1"];
-    is_deeply configure('4000000000000000', [ undef, 'keys', 8 ]), ['keys 8 replaces 6'], 'a clock that is ahead';
-    is $session->value("select count(*) from agent.account_limits where configured_at > now()"), 0;
+    is_deeply $replaced->(3, 800, [ $account, 'keys', 1 ]), ["keys 1 account=$account replaces none"];
+    is_deeply $replaced->(4, 700, [ $account, 'keys', undef ]), ["keys none account=$account replaces 1"];
     $session->query('begin read only');
-    is_deeply configure('4000000000000000', [ undef, 'keys', 9 ]), [], 'a database that accepts no writes';
+    is_deeply $replaced->(5, 0, [ undef, 'keys', 9 ]), [], 'a database that accepts no writes';
     $session->query('commit');
+    $session->query('delete from agent.account_limits');
+};
+
+subtest 'the server that was started last is obeyed, whatever the clocks of the database and its hosts said before' => sub {
+    my @servers = map { AgentSQL::uuid() } 1 .. 3;
+    my $now = '2027-06-01T12:00:00Z';
+    # The time of the database, and how long ago each of the servers was started.
+    my $at = sub { my ($clock) = @_; $session->query("set agent.now = '$clock'"); return };
+    my $store = sub { my ($number, $age_sec) = @_; return configure($servers[$number], $age_sec * 1000, [ undef, 'keys', $number ]) };
+    my $value = sub { return $session->value("select value from agent.account_limits where name = 'keys'") };
+    $session->query('delete from agent.account_limits');
+    $at->('2027-06-01T14:00:00Z');
+    $store->(0, 60);
+    $store->(1, 30);
+    $at->($now);
+    is_deeply $store->(2, 0), ['keys 2 replaces 1'], 'a new server, after the clock went back';
+    $store->($_, 90 - 30 * $_) for 0, 1, 2, 0, 1;
+    is $value->(), 2, 'and its limit stays';
+    $at->('2027-06-01T14:00:00Z');
+    $store->($_, 7290 - 30 * $_) for 0, 1;
+    $store->($_, 7290 - 30 * $_) for 2, 0, 1;
+    is $value->(), 2, 'after the clock went forward, when it has told its age again';
+    is $session->value("select count(*) from agent.account_limits where configured_at > agent.now()"), 0;
+    $session->query('reset agent.now');
+    $session->query('delete from agent.account_limits');
+};
+
+subtest 'a statement of a server that arrives late does not make it a later one' => sub {
+    my ($first, $second) = map { AgentSQL::uuid() } 1, 2;
+    $session->query('delete from agent.account_limits');
+    # Started 10 s before the second one; this says 1 s.
+    configure($first, 1_000, [ undef, 'keys', 1 ]);
+    is_deeply configure($second, 2_000, [ undef, 'keys', 2 ]), [], 'for a moment';
+    is_deeply configure($first, 12_000, [ undef, 'keys', 1 ]), [], 'until its next statement';
+    is_deeply configure($second, 2_000, [ undef, 'keys', 2 ]), ['keys 2 replaces 1'];
     $session->query('delete from agent.account_limits');
 };
 

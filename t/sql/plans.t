@@ -241,7 +241,7 @@ sub life {
     $measure->('delete_item', sub { $play->api('delete_item', $item) });
     # An account with limits, which are counted.
     my $account = '00000000-0000-0000-0000-00000000000a';
-    $session->query("insert into agent.account_limits values ('$account', 'queued_runs', 1000000, now()), ('$account', 'running_runs', 0, now())");
+    $session->query("insert into agent.account_limits values ('$account', 'queued_runs', 1000000, '$account', now()), ('$account', 'running_runs', 0, '$account', now())");
     $session->value("select agent.read_count('$account', '$_')") for qw(queued_runs running_runs);
     my $counted = $play->thread;
     my ($unfinished) = $measure->('create_run of an account with limits', sub { $play->run($counted) });

@@ -47,7 +47,7 @@ subtest 'a server role can call the functions of server and supervisor' => sub {
     is $session->value("select count(*) from agent.mark_worker_dead($worker, true, 100)"), 0;
     is +($play->api('delete_thread', $thread))[0], 'ok';
     is $session->value('select agent.sweep_api_keys()'), 0;
-    is $session->value(q(select count(*) from agent.set_limits('[{"name":"queued_runs","value":null}]', 1))), 0;
+    is $session->value(q(select count(*) from agent.set_limits('[{"name":"queued_runs","value":null}]', gen_random_uuid(), 1))), 0;
     is $session->value('select agent.count_accounts()'), 0;
     $session->query("select agent.notify_runs(array['$run'])");
 };

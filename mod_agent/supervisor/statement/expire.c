@@ -302,7 +302,7 @@ static apr_time_t due_limits(void *part)
 }
 
 static const agent_statement_t set_limits = {.name = "agent_set_limits",
-                                             .params = 2,
+                                             .params = 3,
                                              .is_repeatable = true,
                                              .sql = AGENT_DB_LIMITS_SQL};
 
@@ -312,9 +312,9 @@ static apr_status_t send_limits(void *part, agent_database_t *database,
     agent_sweep_t *sweep = part;
     const agent_supervisor_config_t *config = database->context->config;
     const char *params[] = {
-        config->limits,
-        apr_psprintf(database->scratch, "%" APR_TIME_T_FMT,
-                     apr_time_as_msec(config->configured_at))};
+        config->limits, config->generation.id,
+        apr_psprintf(database->scratch, "%" APR_INT64_T_FMT,
+                     agent_generation_age_ms(&config->generation))};
 
     sweep->due_at = agent_database_after(database->context, INTERVAL);
     return agent_db_send(database->db, &set_limits, params, err,

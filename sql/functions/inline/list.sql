@@ -18,6 +18,7 @@
 \ir accounts/render_audit.sql
 \ir accounts/render_deletion.sql
 \ir accounts/render_key_actor.sql
+\ir accounts/is_older_limit.sql
 \ir accounts/render_limit.sql
 \ir accounts/render_operator.sql
 \ir values/append_values.sql

@@ -1,54 +1,57 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Stores limits of accounts, which all servers of a database have in common; the others stay. A limit is that of the
--- server that was configured last of those that name it, whenever they connect. A server with a wrong clock counts as
--- configured now. Does nothing in a database that accepts no writes.
+-- server that was started last of those that name it, whenever they connect. A server tells how long ago it was
+-- started: the times are those of the database's clock, and a wrong clock of a host changes nothing. Does nothing in a
+-- database that accepts no writes.
 -- p_limits: an array of objects: account_id (null: each account without a limit of its own), name, value (null: none).
--- p_configured_at_ms: when the server read its configuration, in ms since 1970.
+-- p_generation_id: the start of the server, or its restart; p_age_ms: how long ago that was.
 -- Returns: a line for each limit that was another one before.
--- Locks:   the limits, then the counts that no longer have one; none when nothing changes.
-create or replace function agent.set_limits(p_limits json, p_configured_at_ms bigint)
+-- Locks:   the limits (share row exclusive: readers go on), then the counts that no longer have one; none when nothing
+--          changes.
+create or replace function agent.set_limits(p_limits json, p_generation_id uuid, p_age_ms bigint)
 returns table (replaced text)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off
 as $function$
 #variable_conflict use_column
 declare
-    c_nil           constant uuid := '00000000-0000-0000-0000-000000000000';
-    v_configured_at timestamptz := least(to_timestamp(p_configured_at_ms / 1000.0), agent.now());
-    v_is_removal    boolean;
+    c_nil        constant uuid := '00000000-0000-0000-0000-000000000000';
+    v_now        timestamptz := agent.now();
+    v_begun_at   timestamptz := v_now - p_age_ms * interval '1 millisecond';
+    v_is_removal boolean;
 begin
     if current_setting('transaction_read_only')::boolean
        or not exists (
             select
               from json_to_recordset(p_limits) as p (account_id uuid, name text)
               left join agent.account_limits l on l.account_id = coalesce(p.account_id, c_nil) and l.name = p.name
-             where coalesce(l.configured_at < v_configured_at, true))
+             where coalesce(agent.is_older_limit(l, p_generation_id, v_begun_at, v_now), true))
     then
         return;
     end if;
     -- Of two servers at once the second reports what the first one stored.
-    perform from agent.account_limits l
-      order by l.account_id, l.name
-        for no key update;
+    lock table agent.account_limits in share row exclusive mode;
     v_is_removal := exists (
         select
           from json_to_recordset(p_limits) as p (account_id uuid, name text, value bigint)
           join agent.account_limits l on l.account_id = coalesce(p.account_id, c_nil) and l.name = p.name
          where p.value is null
            and l.value is not null
-           and l.configured_at < v_configured_at);
+           and agent.is_older_limit(l, p_generation_id, v_begun_at, v_now));
     return query
         with old as materialized (
             select l.* from agent.account_limits l
         ),
         stored as (
-            insert into agent.account_limits as l (account_id, name, value, configured_at)
-            select coalesce(p.account_id, c_nil), p.name, p.value, v_configured_at
+            insert into agent.account_limits as l (account_id, name, value, generation_id, configured_at)
+            select coalesce(p.account_id, c_nil), p.name, p.value, p_generation_id, v_begun_at
               from json_to_recordset(p_limits) as p (account_id uuid, name text, value bigint)
              order by 1, 2
                 on conflict (account_id, name) do update
-               set value = excluded.value, configured_at = excluded.configured_at
-             where l.configured_at < excluded.configured_at
+               set value = excluded.value,
+                   generation_id = excluded.generation_id,
+                   configured_at = excluded.configured_at
+             where agent.is_older_limit(l, p_generation_id, v_begun_at, v_now)
             returning l.account_id, l.name, l.value
         )
         select format('%s %s%s replaces %s', s.name, coalesce(s.value::text, 'none'),
@@ -64,4 +67,4 @@ begin
 end
 $function$;
 
-comment on function agent.set_limits(json, bigint) is 'Stores limits of accounts.';
+comment on function agent.set_limits(json, uuid, bigint) is 'Stores limits of accounts.';

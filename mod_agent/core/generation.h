@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A generation of the server, as httpd has it: a start or restart, with a new
+ * reading of the configuration. All processes of the generation have a copy.
+ */
+#ifndef AGENT_CORE_GENERATION_H
+#define AGENT_CORE_GENERATION_H
+
+#include "clock.h"
+#include "uuid.h"
+
+typedef struct agent_generation_t {
+    char id[AGENT_UUID_SIZE];
+    apr_time_t begun_at; /* of the monotonic clock, which the host has once */
+} agent_generation_t;
+
+/* Begins a generation now. */
+void agent_generation_begin(agent_generation_t *generation);
+
+/* Returns the milliseconds since it began, whatever has been done to the
+ * system time since; never less than 0. */
+apr_int64_t agent_generation_age_ms(const agent_generation_t *generation);
+
+#endif
