@@ -22,14 +22,18 @@
 #define INTERVAL apr_time_from_msec(1500)
 /* At least, between two statements. */
 #define PAUSE apr_time_from_msec(250)
+/* So many keys are checked together, the others as well when one is due: fewer
+ * statements. Of more each is checked at its own time, so that keys that come
+ * do not have all others checked with them. */
+#define FEW 100
 
 struct agent_api_keys_t {
     agent_db_pool_t *db;
     int interrupt_fd;
     /* The members below are protected by the registry's mutex. */
     apr_hash_t *by_id; /* ID of the key -> one of its waiters */
-    /* Of the monotonic clock: when the database is asked, not before
-     * pause_until, and when the first key expires. */
+    /* Of the monotonic clock: when the first key is due, the database is not
+     * asked before pause_until, and when the first key expires. */
     apr_time_t check_at;
     apr_time_t pause_until;
     apr_time_t expire_at;
@@ -96,20 +100,28 @@ bool agent_api_keys_add_locked(agent_waiter_t *waiter)
     agent_api_keys_t *keys = waiter->registry->api_keys;
     const agent_identity_t *identity = waiter->params.identity;
     agent_waiter_t *first;
-    bool is_due;
+    bool is_due = false;
 
     if (identity == NULL) {
         return false;
     }
     waiter->has_key = true;
+    waiter->key_check_at = identity->checked_at + INTERVAL;
+    waiter->key_expires_at = identity->expires_at;
     APR_RING_ELEM_INIT(waiter, same_key);
     first = apr_hash_get(keys->by_id, read_id(waiter), APR_HASH_KEY_STRING);
     if (first != NULL) {
         APR_RING_INSERT_AFTER(first, waiter, same_key);
-        return false;
+        /* The end of a key may have been set since the first one came. */
+        take_earlier(&first->key_expires_at, identity->expires_at);
+        if (first->key_check_at < waiter->key_check_at) {
+            first->key_check_at = waiter->key_check_at;
+        }
     }
-    add_key_locked(keys, waiter);
-    is_due = take_earlier(&keys->check_at, identity->checked_at + INTERVAL);
+    else {
+        add_key_locked(keys, waiter);
+        is_due = take_earlier(&keys->check_at, waiter->key_check_at);
+    }
     return take_earlier(&keys->expire_at, identity->expires_at) || is_due;
 }
 
@@ -127,6 +139,8 @@ void agent_api_keys_remove_locked(agent_waiter_t *waiter)
         == waiter) {
         remove_key_locked(keys, waiter);
         if (next != waiter) {
+            next->key_check_at = waiter->key_check_at;
+            next->key_expires_at = waiter->key_expires_at;
             add_key_locked(keys, next);
         }
     }
@@ -156,13 +170,12 @@ static void end_expired_locked(agent_api_keys_t *keys, apr_time_t now)
     keys->expire_at = AGENT_CLOCK_NEVER;
     for (; index != NULL; index = apr_hash_next(index)) {
         agent_waiter_t *waiter = apr_hash_this_val(index);
-        apr_time_t expires_at = waiter->params.identity->expires_at;
 
-        if (expires_at <= now) {
+        if (waiter->key_expires_at <= now) {
             end_key_locked(keys, waiter);
         }
         else {
-            take_earlier(&keys->expire_at, expires_at);
+            take_earlier(&keys->expire_at, waiter->key_expires_at);
         }
     }
 }
@@ -175,31 +188,52 @@ static const agent_statement_t read_ended_keys_statement = {
     .is_repeatable = true,
     .sql = "select key_id from agent.read_ended_keys($1)"};
 
-/* Returns the IDs of all keys as a parameter, in pool. */
-static const char *print_ids(agent_waiter_registry_t *registry,
-                             apr_pool_t *pool)
+/* Returns the IDs of the keys that are due, in pool, and begins their next
+ * interval: what the statement says is at least as new as this. */
+static apr_array_header_t *take_due_locked(agent_api_keys_t *keys,
+                                           apr_time_t now, apr_pool_t *pool)
 {
-    const apr_hash_t *by_id = registry->api_keys->by_id;
-    apr_size_t count = 0;
-    const char **ids;
-    apr_hash_index_t *index;
+    apr_array_header_t *ids = apr_array_make(pool, 16, sizeof(const char *));
+    bool takes_all = apr_hash_count(keys->by_id) <= FEW;
+    apr_hash_index_t *index = apr_hash_first(NULL, keys->by_id);
 
-    apr_thread_mutex_lock(registry->mutex);
+    keys->check_at = AGENT_CLOCK_NEVER;
     /* Bounded: the waiters. */
-    ids = apr_palloc(pool, apr_hash_count((apr_hash_t *)by_id) * sizeof(*ids));
-    index = apr_hash_first(NULL, (apr_hash_t *)by_id);
     for (; index != NULL; index = apr_hash_next(index)) {
-        ids[count++] = apr_pstrdup(pool, apr_hash_this_key(index));
+        agent_waiter_t *waiter = apr_hash_this_val(index);
+
+        if (takes_all || waiter->key_check_at <= now) {
+            APR_ARRAY_PUSH(ids, const char *) = apr_pstrdup(pool,
+                                                            read_id(waiter));
+            waiter->key_check_at = now + INTERVAL;
+        }
+        take_earlier(&keys->check_at, waiter->key_check_at);
     }
-    apr_thread_mutex_unlock(registry->mutex);
-    return agent_db_array(ids, count, pool);
+    return ids;
 }
 
-static void check_keys(agent_waiter_registry_t *registry)
+/* Makes keys due again that were not checked. */
+static void return_due_locked(agent_api_keys_t *keys,
+                              const apr_array_header_t *ids)
+{
+    keys->check_at = agent_clock_now();
+    for (int i = 0; i < ids->nelts; i++) {
+        agent_waiter_t *first = apr_hash_get(
+            keys->by_id, APR_ARRAY_IDX(ids, i, const char *),
+            APR_HASH_KEY_STRING);
+
+        if (first != NULL) {
+            first->key_check_at = keys->check_at;
+        }
+    }
+}
+
+static void check_keys(agent_waiter_registry_t *registry,
+                       const apr_array_header_t *ids, apr_pool_t *scratch)
 {
     agent_api_keys_t *keys = registry->api_keys;
-    apr_pool_t *scratch = agent_allocator_make_pool(registry->allocator);
-    const char *params[] = {print_ids(registry, scratch)};
+    const char *params[] = {agent_db_array((const char *const *)ids->elts,
+                                           (apr_size_t)ids->nelts, scratch)};
     agent_db_result_t *result = NULL;
     agent_error_t *err;
     apr_status_t rv = agent_db_pool_query(
@@ -208,7 +242,7 @@ static void check_keys(agent_waiter_registry_t *registry)
     apr_thread_mutex_lock(registry->mutex);
     /* The pool has waited for a connection. */
     if (rv != APR_SUCCESS && err->id == AGENT_E_POOL_EXHAUSTED) {
-        keys->check_at = agent_clock_now();
+        return_due_locked(keys, ids);
     }
     for (int row = 0; rv == APR_SUCCESS && row < agent_db_rows(result); row++) {
         agent_waiter_t *first = apr_hash_get(
@@ -219,32 +253,31 @@ static void check_keys(agent_waiter_registry_t *registry)
         }
     }
     apr_thread_mutex_unlock(registry->mutex);
-    apr_pool_destroy(scratch);
 }
 
 /* ---- the thread ---- */
 
-/* Whether it is time for the statement, and begins the next interval then: what
- * the statement says is at least as new as this. */
-static bool is_due(agent_waiter_registry_t *registry)
+/* Ends the keys that have expired, and asks for those that are due. */
+static void do_due(agent_waiter_registry_t *registry)
 {
     agent_api_keys_t *keys = registry->api_keys;
     apr_time_t now = agent_clock_now();
-    bool is_due;
+    apr_pool_t *scratch = agent_allocator_make_pool(registry->allocator);
+    apr_array_header_t *ids = NULL;
 
     apr_thread_mutex_lock(registry->mutex);
     if (keys->expire_at <= now) {
         end_expired_locked(keys, now);
     }
-    is_due = keys->check_at <= now && now >= keys->pause_until;
-    if (is_due) {
+    if (keys->check_at <= now && now >= keys->pause_until) {
+        ids = take_due_locked(keys, now, scratch);
         keys->pause_until = now + PAUSE;
-        keys->check_at = apr_hash_count(keys->by_id) > 0 ? now + INTERVAL
-                                                         : AGENT_CLOCK_NEVER;
-        is_due = keys->check_at != AGENT_CLOCK_NEVER;
     }
     apr_thread_mutex_unlock(registry->mutex);
-    return is_due;
+    if (ids != NULL && ids->nelts > 0) {
+        check_keys(registry, ids, scratch);
+    }
+    apr_pool_destroy(scratch);
 }
 
 /* For poll(): rounded up; -1 = no limit. */
@@ -282,9 +315,7 @@ void *APR_THREAD_FUNC agent_api_keys_run(apr_thread_t *thread, void *data)
     do {
         eventfd_t count;
 
-        if (is_due(registry)) {
-            check_keys(registry);
-        }
+        do_due(registry);
         fds[0].revents = 0;
         (void)!poll(fds, 2, compute_timeout_ms(registry));
         (void)!eventfd_read(registry->api_keys->interrupt_fd, &count);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The API keys with which waiting requests were admitted. A thread asks the
- * database, in one statement for all of them, which ones are not valid any
- * longer, and wakes their requests with AGENT_REASON_KEY_ENDED. It waits for
- * its next time only while a request with a key waits.
+ * database, in one statement for all whose last check is too old, which ones
+ * are not valid any longer, and wakes their requests with
+ * AGENT_REASON_KEY_ENDED. It waits for its next time only while a request with
+ * a key waits.
  */
 #ifndef AGENT_WAIT_API_KEYS_H
 #define AGENT_WAIT_API_KEYS_H

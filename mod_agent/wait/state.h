@@ -39,9 +39,12 @@ struct agent_waiter_t {
     bool is_queued;
     apr_time_t heartbeat_at;
     unsigned heartbeats;
-    /* In a ring of all waiters with the API key, while has_key. */
+    /* In a ring of all waiters with the API key, while has_key. One of them has
+     * the times of the key, of the monotonic clock. */
     APR_RING_ENTRY(agent_waiter_t) same_key;
     bool has_key;
+    apr_time_t key_check_at;
+    apr_time_t key_expires_at;
     /* In table.by_timeout while it has not passed; 0: not in it. */
     APR_RING_ENTRY(agent_waiter_t) timeout;
     apr_time_t timeout_at;

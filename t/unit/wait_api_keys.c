@@ -5,7 +5,7 @@
 /* OBJECTS: wait/dispatch.c */
 /* OBJECTS: wait/dispatch_queue.c */
 /* OBJECTS: wait/listen.c */
-/* OBJECTS: wait/updates.c wait/api_keys.c core/clock.c */
+/* OBJECTS: wait/updates.c wait/api_keys.c */
 /* OBJECTS: wait/watch.c */
 /* OBJECTS: wait/epoll.c */
 /* OBJECTS: wait/timer.c */
@@ -17,10 +17,30 @@
 /* OBJECTS: core/throttle.c */
 /* OBJECTS: db/array.c */
 /* OBJECTS: core/error.c core/limit.c */
-/* The end of API keys, with a fake database. */
+/* The end of API keys, with a fake database and a clock that the test sets. */
 #include "wait_fixture.h"
 
 #include "../../mod_agent/core/clock.h"
+
+/* Threads read it. */
+static apr_time_t now = 1000000000;
+
+apr_time_t agent_clock_now(void)
+{
+    return __atomic_load_n(&now, __ATOMIC_SEQ_CST);
+}
+
+static void pass(apr_interval_time_t time)
+{
+    __atomic_add_fetch(&now, time, __ATOMIC_SEQ_CST);
+}
+
+static void wait_for_query(int number)
+{
+    while (__atomic_load_n(&queries, __ATOMIC_SEQ_CST) < number) {
+        sched_yield();
+    }
+}
 
 /* Of a thread that blocks: no turn of it can take the reason before. */
 static agent_waiter_t *register_with_key(const fixture_t *fixture,
@@ -45,7 +65,6 @@ static void the_end_of_an_api_key_wakes_its_waiters(void **state)
         .blocked = 5,
         .threads = {1, 3, 1, count_idle, NULL},
         .heartbeat = apr_time_from_sec(3600)};
-    apr_time_t now = agent_clock_now();
     const agent_identity_t valid = {
         .key_id = "valid", .checked_at = now, .expires_at = AGENT_CLOCK_NEVER};
     const agent_identity_t ended = {.key_id = "ended",
@@ -74,10 +93,106 @@ static void the_end_of_an_api_key_wakes_its_waiters(void **state)
     apr_pool_destroy(fixture.pool);
 }
 
+/* Most test programs may open 1,024 files. */
+#define MANY 400
+
+/* For 6 s a key comes every 250 ms, which is due at once. */
+static void keys_that_come_do_not_have_all_others_checked(void **state)
+{
+    const agent_waiter_limits_t limits = {
+        .blocked = MANY + 24,
+        .threads = {1, 3, 1, count_idle, NULL},
+        .heartbeat = apr_time_from_sec(3600)};
+    agent_identity_t identities[MANY + 24];
+    fixture_t fixture;
+
+    next_result = (agent_db_result_t){.rows = 0};
+    open_fixture_with(&fixture, &limits);
+    elements = 0;
+    queries = 0;
+    memset(identities, 0, sizeof(identities));
+    for (int i = 0; i < MANY + 24; i++) {
+        snprintf(identities[i].key_id, sizeof(identities[i].key_id), "%d", i);
+        identities[i].expires_at = AGENT_CLOCK_NEVER;
+        if (i >= MANY) {
+            pass(apr_time_from_msec(250));
+        }
+        identities[i].checked_at = now;
+        if (i >= MANY) {
+            identities[i].checked_at -= apr_time_from_msec(2500);
+        }
+        register_with_key(&fixture, &identities[i]);
+        wait_for_query(i < MANY ? 0 : i - MANY + 1);
+    }
+    /* Each of the first ones in four periods; the others fewer times. */
+    assert_in_range(elements, 3 * MANY, 4 * (MANY + 24));
+    assert_int_equal(queries, 24);
+    apr_pool_destroy(fixture.pool);
+}
+
+static void the_earliest_expiry_of_a_key_holds_without_a_database(void **state)
+{
+    const agent_waiter_limits_t limits = {
+        .blocked = 2,
+        .threads = {1, 3, 1, count_idle, NULL},
+        .heartbeat = apr_time_from_sec(3600)};
+    const agent_identity_t first = {
+        .key_id = "key", .checked_at = now, .expires_at = AGENT_CLOCK_NEVER};
+    const agent_identity_t second = {
+        .key_id = "key", .checked_at = now, .expires_at = now};
+    fixture_t fixture;
+    agent_waiter_t *waiters[2];
+
+    query_fails = true;
+    open_fixture_with(&fixture, &limits);
+    waiters[0] = register_with_key(&fixture, &first);
+    waiters[1] = register_with_key(&fixture, &second);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(agent_waiter_block(waiters[i], 10000),
+                         AGENT_REASON_KEY_ENDED);
+        agent_waiter_unregister(waiters[i]);
+    }
+    query_fails = false;
+    apr_pool_destroy(fixture.pool);
+}
+
+/* The waiter with which the key came leaves. */
+static void the_expiry_of_a_key_stays_with_its_waiters(void **state)
+{
+    const agent_waiter_limits_t limits = {
+        .blocked = 3,
+        .threads = {1, 3, 1, count_idle, NULL},
+        .heartbeat = apr_time_from_sec(3600)};
+    const agent_identity_t late = {
+        .key_id = "key", .checked_at = now, .expires_at = AGENT_CLOCK_NEVER};
+    const agent_identity_t early = {
+        .key_id = "key", .checked_at = now, .expires_at = now + 1000};
+    fixture_t fixture;
+    agent_waiter_t *waiters[3];
+
+    query_fails = true;
+    open_fixture_with(&fixture, &limits);
+    waiters[0] = register_with_key(&fixture, &late);
+    waiters[1] = register_with_key(&fixture, &early);
+    agent_waiter_unregister(waiters[0]);
+    pass(1000);
+    waiters[2] = register_with_key(&fixture, &early);
+    for (int i = 1; i < 3; i++) {
+        assert_int_equal(agent_waiter_block(waiters[i], 10000),
+                         AGENT_REASON_KEY_ENDED);
+        agent_waiter_unregister(waiters[i]);
+    }
+    query_fails = false;
+    apr_pool_destroy(fixture.pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(the_end_of_an_api_key_wakes_its_waiters)};
+        CHECK_TEST(the_end_of_an_api_key_wakes_its_waiters),
+        CHECK_TEST(keys_that_come_do_not_have_all_others_checked),
+        CHECK_TEST(the_earliest_expiry_of_a_key_holds_without_a_database),
+        CHECK_TEST(the_expiry_of_a_key_stays_with_its_waiters)};
 
     return CHECK_RUN(tests);
 }

@@ -14,6 +14,18 @@ struct agent_db_result_t {
 static agent_db_result_t next_result;
 static bool query_fails;
 static int queries;
+/* The elements of the arrays that were parameters. */
+static int elements;
+
+static inline int count_elements(const char *array)
+{
+    int count = array != NULL && array[0] == '{' && array[1] != '}';
+
+    for (; count > 0 && *array != '\0'; array++) {
+        count += *array == ',';
+    }
+    return count;
+}
 
 apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                  agent_db_pool_t *connections,
@@ -22,7 +34,8 @@ apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                  apr_pool_t *pool)
 {
     *result = &next_result;
-    queries++;
+    elements += statement->params > 0 ? count_elements(params[0]) : 0;
+    __atomic_add_fetch(&queries, 1, __ATOMIC_SEQ_CST);
     return query_fails
         ? agent_error_set(err, AGENT_E_UNAVAILABLE, NULL, NULL, pool)
         : APR_SUCCESS;
