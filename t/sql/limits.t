@@ -467,6 +467,45 @@ subtest 'claim_runs: of an account with a limit the deployment that executes the
     $any->finish_all($worker);
 };
 
+subtest 'claim_runs: no run of an account is claimed once it is closed, and nothing is counted for it' => sub {
+    for my $with ([], [ [ undef, 'running_runs', 9 ], [ undef, 'queued_runs', 9 ] ]) {
+        limit();
+        my ($mine, $shop) = account();
+        my ($stranger, $other_shop) = account();
+        my @pools = ([ $mine, $shop ], [ $stranger, $other_shop ]);
+        $_->stateless for $shop, $other_shop;
+        my $thread = $shop->thread;
+        limit(@{$with});
+        $operator->call('close_account', $mine);
+        is_deeply claim_for({ limit => 10 }, [ $mine, $shop ]), [], 'of one pool';
+        is_deeply shares(claim_for({ limit => 10 }, @pools), @pools), [ 0, 1 ], 'of two';
+        is_deeply claim_for({ limits => [-1] }, [ $mine, $shop ]), [], 'nor does a runner start for it';
+        # A request that was admitted before.
+        is +($shop->try_run($thread))[0], 'ok', 'a run is created';
+        is $session->value("select count(*) from agent.account_counts where account_id = '$mine'"), 0;
+        is $session->value("select agent.find_free_runs(array['$mine', gen_random_uuid(), '$mine']::uuid[])"), '{-1,-1,-1}';
+        $any->finish_all($worker);
+    }
+    limit();
+};
+
+subtest 'claim_runs: an account is looked up once, however many pools it has' => sub {
+    $session->query("insert into agent.accounts (account_id, name, home_region) select md5('many' || n)::uuid, 'a', 'local' from generate_series(1, 500) n");
+    my $pools = q(array(select md5('many' || (n % 500 + 1))::uuid from generate_series(0, 49999) n));
+    limit([ undef, 'running_runs', 7 ]);
+    $session->query("select agent.find_free_runs($pools)");
+    my ($scans, $rows) = rows_read("select agent.find_free_runs($pools)");
+    # The limits, and of each account its row, its limit and 17 counts.
+    cmp_ok $rows, '<', 500 * 20 + 10, "rows ($rows)";
+    $session->query("set statement_timeout = '10s'");
+    is $session->value("select count(*) from unnest(agent.find_free_runs($pools)) f where f = 7"), 50_000, 'a limit for each pool';
+    $session->query('reset statement_timeout');
+    is_deeply [ $session->query("select f from unnest(agent.find_free_runs(array[md5('many2')::uuid, null, md5('many1')::uuid] || array(select md5('many' || n)::uuid
+        from generate_series(3, 4) n))) with ordinality f (f, pos) order by pos") ], [ [7], [-1], [7], [7], [7] ], 'in the order of the pools';
+    limit();
+    $session->query("delete from agent.accounts where name = 'a'");
+};
+
 subtest 'claim_runs: the backlog of an account at its limit is neither locked nor read' => sub {
     my ($mine, $shop) = account();
     limit([ $mine, 'running_runs', 1 ]);

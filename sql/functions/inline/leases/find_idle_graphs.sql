@@ -26,7 +26,7 @@ as $function$
            ) g
      where p_limits[g.pool] < 0
        -- A runner that may execute nothing need not start.
-       and (p_free[g.pool] = 0) is not true
+       and (p_free[g.pool] <= 0) is not true
 $function$;
 
 comment on function agent.find_idle_graphs(uuid[], text[], bigint[], integer[], integer[], bigint[]) is

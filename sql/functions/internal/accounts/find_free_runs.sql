@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- How many more runs the accounts of pools may execute, for a claim. p_accounts: one element each per pool.
--- Returns: one element each per pool, null for an account without a limit; null: none has one.
+-- Returns: one element each per pool: null for an account without a limit, -1 for one that is closed or does not exist;
+--          null: none has a limit, and all are open.
 -- Locks:   the rows of new counts.
 create or replace function agent.find_free_runs(p_accounts uuid[]) returns bigint[]
 language plpgsql volatile security invoker
@@ -8,47 +9,41 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_accounts uuid[];
-    v_limits   bigint[];
-    v_counts   bigint[];
+    v_is_limited boolean := exists (
+        select from agent.account_limits l where l.name = 'running_runs' and l.value is not null);
+    v_free       bigint[];
+    v_uncounted  uuid[];
 begin
-    if not exists (select from agent.account_limits l where l.name = 'running_runs' and l.value is not null) then
-        return null;
-    end if;
-    v_accounts := array(select distinct a.id from unnest(p_accounts) a (id) order by 1);
-    v_limits := array(
-        select agent.find_limit(a.id, 'running_runs')
-          from unnest(v_accounts) with ordinality a (id, pos)
-         order by a.pos);
-    -- Twice at most: once more after new counts.
+    -- Twice at most: once more after new counts. Each account is looked up once, however many pools it has.
     loop
-        v_counts := array(
-            select (
-                       select sum(c.value)
+        with found as materialized (
+            select g.id, g.pools, a.account_id is not null as is_open,
+                   case when v_is_limited then agent.find_limit(g.id, 'running_runs') end as most,
+                   case when v_is_limited then (
+                       select sum(c.value)::bigint
                          from agent.account_counts c
-                        where c.account_id = a.id
+                        where c.account_id = g.id
                           and c.name = 'running_runs'
-                   )
-              from unnest(v_accounts) with ordinality a (id, pos)
-             order by a.pos);
-        exit when not exists (
-            select
-              from unnest(v_limits, v_counts) as x (most, count)
-             where x.most is not null
-               and x.count is null);
-        perform agent.begin_counts(array(
-            select x.id
-              from unnest(v_accounts, v_limits, v_counts) as x (id, most, count)
-             where x.most is not null
-               and x.count is null), 'running_runs');
+                   ) end as count
+              from (
+                    select p.id, array_agg(p.pool) as pools
+                      from unnest(p_accounts) with ordinality p (id, pool)
+                     group by p.id
+                   ) g
+              left join agent.accounts a on a.account_id = g.id and a.closed_at is null
+        )
+        select array_agg(case
+                   when not f.is_open then -1
+                   when f.most is not null then greatest(f.most - f.count, 0)
+               end order by p.pool),
+               array_agg(distinct f.id) filter (where f.is_open and f.most is not null and f.count is null)
+          into v_free, v_uncounted
+          from found f
+         cross join lateral unnest(f.pools) p (pool);
+        exit when v_uncounted is null;
+        perform agent.begin_counts(v_uncounted, 'running_runs');
     end loop;
-    return array(
-        select case when v_limits[x.i] is not null then greatest(v_limits[x.i] - v_counts[x.i], 0) end
-          from (
-                select array_position(v_accounts, a.id) as i, a.pool
-                  from unnest(p_accounts) with ordinality a (id, pool)
-               ) x
-         order by x.pool);
+    return case when v_is_limited or -1 = any (v_free) then v_free end;
 end
 $function$;
 
