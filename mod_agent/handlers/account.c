@@ -127,6 +127,13 @@ int agent_handle_account_update(agent_call_t *call)
     return agent_response_json(call, HTTP_OK, body);
 }
 
+/* The text that reads the record of a deletion; NULL: the request has none. */
+static apr_status_t read_token(const char **token, agent_call_t *call)
+{
+    return agent_request_identifier(token, call, "x-deletion-token",
+                                    AGENT_DELETION_TOKEN_MAX);
+}
+
 int agent_handle_account_delete(agent_call_t *call)
 {
     agent_account_deletion_t deletion = {
@@ -136,7 +143,8 @@ int agent_handle_account_delete(agent_call_t *call)
     agent_raw_t request;
     const char *body;
 
-    if (agent_request_small_body(&request, call) != APR_SUCCESS
+    if (read_token(&deletion.token, call) != APR_SUCCESS
+        || agent_request_small_body(&request, call) != APR_SUCCESS
         || agent_schema_account(&call->fields, AGENT_ACCOUNT_DELETE, request,
                                 &call->err, call->pool)
             != APR_SUCCESS) {
@@ -156,8 +164,7 @@ int agent_handle_deletion_get(agent_call_t *call)
     const char *token = NULL;
     const char *body;
 
-    if (agent_request_identifier(&token, call, "x-deletion-token", 128)
-            != APR_SUCCESS
+    if (read_token(&token, call) != APR_SUCCESS
         || agent_account_get_deletion(&body, call->db,
                                       token != NULL ? token : "", &call->err,
                                       call->pool)

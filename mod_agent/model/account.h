@@ -26,17 +26,25 @@ apr_status_t agent_account_update(const char **body, agent_db_pool_t *db,
                                   const char *key_id, const char *request,
                                   agent_error_t **err, apr_pool_t *pool);
 
+/* Characters of a text that a client chooses to read the record of a deletion.
+ */
+#define AGENT_DELETION_TOKEN_MIN 32
+#define AGENT_DELETION_TOKEN_MAX 128
+
 /* The request to delete the account of its key. */
 typedef struct agent_account_deletion_t {
     const char *key_id;
     const char *request;
+    /* The text that reads the record later, as the client has chosen it; NULL:
+     * a new one. */
+    const char *token;
     /* For how long logs and backups are kept; -1: not known. */
     int log_days;
     int backup_days;
 } agent_account_deletion_t;
 
 /* Closes it and begins its deletion. *body: the record, in pool, with the text
- * that reads it later, which is shown once. Errors: ACCOUNT_BUILT_IN, INVALID.
+ * that reads it later, a new one only here. Errors: ACCOUNT_BUILT_IN, INVALID.
  */
 apr_status_t agent_account_delete(const char **body, agent_db_pool_t *db,
                                   const agent_account_deletion_t *deletion,

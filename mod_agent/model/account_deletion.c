@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Deletions of accounts; see account.h. */
+#include <string.h>
+
 #include <apr_strings.h>
 #include <openssl/crypto.h>
 
@@ -17,6 +19,17 @@ static const char *print_days(int days, apr_pool_t *pool)
     return days >= 0 ? apr_itoa(pool, days) : NULL;
 }
 
+/* At least as many bits as a secret of a key, if it is random. */
+static bool is_token(const char *text)
+{
+    static const char *const chars =
+        "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-";
+    size_t length = strlen(text);
+
+    return length >= AGENT_DELETION_TOKEN_MIN
+        && length <= AGENT_DELETION_TOKEN_MAX && strspn(text, chars) == length;
+}
+
 /* Repeatable: the id of the deletion is the same. */
 static const agent_statement_t delete_own_account = {
     .name = "agent_delete_own_account",
@@ -30,7 +43,8 @@ apr_status_t agent_account_delete(const char **body, agent_db_pool_t *db,
                                   agent_error_t **err, apr_pool_t *pool)
 {
     char id[AGENT_UUID_SIZE];
-    char token[AGENT_INVITATION_SIZE];
+    char text[AGENT_INVITATION_SIZE];
+    const char *token = deletion->token != NULL ? deletion->token : text;
     char digest[AGENT_DIGEST_SIZE];
     const char *params[] = {deletion->key_id,
                             deletion->request,
@@ -42,7 +56,15 @@ apr_status_t agent_account_delete(const char **body, agent_db_pool_t *db,
     apr_status_t rv;
 
     agent_uuid_v7(id);
-    if (!agent_deletion_token_make(token, digest)) {
+    if (deletion->token != NULL && !is_token(token)) {
+        return agent_error_setf(err, AGENT_E_INVALID, pool,
+                                "x-deletion-token: expected %d to %d letters, "
+                                "digits, _ and -.",
+                                AGENT_DELETION_TOKEN_MIN,
+                                AGENT_DELETION_TOKEN_MAX);
+    }
+    if (!(deletion->token != NULL ? agent_invitation_digest(digest, token)
+                                  : agent_deletion_token_make(text, digest))) {
         return refuse(err, pool);
     }
     rv = agent_db_pool_call(&record, db, &delete_own_account, params, err,
@@ -51,7 +73,7 @@ apr_status_t agent_account_delete(const char **body, agent_db_pool_t *db,
         *body = apr_pstrcat(pool, "{\"token\":\"", token, "\",", record + 1,
                             NULL);
     }
-    OPENSSL_cleanse(token, sizeof(token));
+    OPENSSL_cleanse(text, sizeof(text));
     return rv;
 }
 

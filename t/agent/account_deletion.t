@@ -50,6 +50,8 @@ subtest 'account deletion: it needs the id of the account, and a key with the sc
     is ask($key, 'DELETE', '/platform/v1/account', { confirm => $desk })->{status}, 422, 'another id';
     is ask($key, 'DELETE', '/platform/v1/account', {})->{status}, 422, 'no id';
     is ask(create_key($shop, scopes => ['run']), 'DELETE', '/platform/v1/account', { confirm => $shop })->{status}, 403, 'another scope';
+    is ask($key, 'DELETE', '/platform/v1/account', { confirm => $shop }, 'x-deletion-token' => $_)->{status}, 422, 'a token that can be guessed, or is no text of JSON'
+        for 'x' x 31, '"' x 32;
     is ask($key, 'GET', "/threads/$thread")->{status}, 200, 'nothing was deleted';
 };
 
@@ -82,6 +84,15 @@ subtest 'account deletion: it goes on when its supervisor is killed' => sub {
 subtest 'account deletion: nothing of another account has changed' => sub {
     is count_rows($desk, $_), $others{$_}, $_ for sort keys %others;
     is ask($other, 'GET', '/desk/store/items?namespace=a&key=k1')->{status}, 200, 'its key opens its deployment';
+};
+
+subtest 'account deletion: the client chooses the token, so that a lost response loses nothing' => sub {
+    my %chosen = ('x-deletion-token' => 'chosen-by-the_client' x 2);
+    my $record = sub { return ask(undef, 'GET', '/platform/v1/account/deletion', undef, %chosen) };
+    is $record->()->{status}, 404, 'before the request';
+    my $lost = ask($other, 'DELETE', '/platform/v1/account', { confirm => $desk }, %chosen);
+    is_deeply [ $lost->{status}, $lost->{json}{token} ], [ 202, $chosen{'x-deletion-token'} ];
+    is $record->()->{json}{deletion_id}, $lost->{json}{deletion_id}, 'the record, after it';
 };
 
 done_testing;

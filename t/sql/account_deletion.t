@@ -93,9 +93,31 @@ subtest 'it closes the account at once' => sub {
     is +($session->call('find_api_key', $key))[0], 'unknown_key';
     is $owner->value("select agent.open_deployment('shop', '$account')"), undef;
     is_deeply [ request($key, $account) ], [ 'ok', $body ], 'a request whose result was lost may be repeated';
-    is +(request($key, $account, AgentSQL::uuid()))[0], 'unknown_key', 'another one is of a key that is not valid';
+    is_deeply [ request($key, $account, AgentSQL::uuid()) ], [ 'ok', $body ], 'also by the client, if it chose the text';
     is_deeply +(map { AgentSQL::decode($_)->{deletion_id} } ($session->call('get_deletion', $DIGEST))[1]), $id, 'its record can be read without a key';
     is +($session->call('get_deletion', '\x' . 'ce' x 32))[0], 'deletion_not_found';
+};
+
+subtest 'a request may be repeated with the text that its client chose, and the text is of one account' => sub {
+    my ($mine, $mine_key) = account();
+    my $digest = '\x' . 'da' x 32;
+    my $ask = sub { return $session->call('delete_own_account', $_[0], AgentSQL::encode({ confirm => $_[1] }), AgentSQL::uuid(), $_[2], undef, undef) };
+    is_deeply [ $ask->($mine_key, $mine, $DIGEST) ], [ 'invalid_value', 'x-deletion-token: expected a text that was not sent for another account.' ];
+    is $owner->value("select closed_at from agent.accounts where account_id = '$mine'"), undef, 'and nothing is deleted';
+    cmp_ok $owner->value("select count(*) from agent.run_queue q join agent.deployments d using (deployment_id) where d.account_id = '$mine'"), '>', 0;
+    my ($code, $body) = $ask->($mine_key, $mine, $digest);
+    is $code, 'ok';
+    is_deeply [ $ask->($mine_key, $mine, $digest) ], [ 'ok', $body ], 'repeated';
+    is +($ask->($mine_key, $mine, '\x' . 'db' x 32))[0], 'unknown_key', 'with another text';
+    $owner->query("delete from agent.account_deletions where account_id = '$mine'");
+};
+
+subtest 'how long logs and backups are kept is checked for customers and operators' => sub {
+    my ($mine, $mine_key) = account();
+    my @wrong = ('invalid_value', 'Logs and backups are kept from 0 to 36500 days.');
+    is_deeply [ $session->call('delete_own_account', $mine_key, AgentSQL::encode({ confirm => $mine }), AgentSQL::uuid(), '\x' . 'dc' x 32, -1, undef) ], \@wrong;
+    is_deeply [ $operator->call('delete_account', $mine, AgentSQL::uuid(), undef, 36501) ], \@wrong;
+    is $owner->value("select closed_at from agent.accounts where account_id = '$mine'"), undef, 'and the account stays open';
 };
 
 subtest 'it ends runs that wait and runs that workers execute' => sub {

@@ -2,7 +2,7 @@
 -- Closes an account, so that no key and no deployment of it is valid any longer, and has agent.sweep_accounts delete
 -- it. p_deletion: its ids, digest, actor, and the days of logs and backups.
 -- Returns: ok with the record of the deletion, that of an earlier one if there is one; account_not_found;
---          account_is_built_in.
+--          account_is_built_in; invalid_value: the account stays open.
 -- Locks:   the account, then the new row.
 create or replace function agent.begin_account_deletion(
     p_deletion agent.account_deletions,
@@ -35,6 +35,10 @@ begin
     body := (select agent.render_deletion(d)
                from agent.account_deletions d
               where d.account_id = v_row.account_id);
+exception
+    when check_violation then
+        code := 'invalid_value';
+        body := 'Logs and backups are kept from 0 to 36500 days.';
 end
 $function$;
 

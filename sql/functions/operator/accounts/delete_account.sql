@@ -25,10 +25,6 @@ begin
     v_row.backup_days := p_backup_days;
     select b.code, b.body into code, body
       from agent.begin_account_deletion(v_row) b;
-exception
-    when check_violation then
-        code := 'invalid_value';
-        body := 'Logs and backups are kept from 0 to 36500 days.';
 end
 $function$;
 
