@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- DELETE /v1/account: closes the account of an API key and begins its deletion, with up to 200 runs of its queue, those
--- first that workers execute. p_key_id: of the request. p_request:
--- the body, whose confirm must be the id of the account. p_deletion_id: new for each request; the caller may repeat a
--- call whose result was lost. p_digest: SHA-256 of the text that reads the record later, when no key is valid.
+-- first that workers execute. p_key_id: of the request. p_request: the body, whose confirm must be the id of the
+-- account. p_deletion_id: new for each request; the caller may repeat a call whose result was lost. p_digest: SHA-256
+-- of the text that reads the record later, when no key is valid; a client that chose the text may repeat its request.
 -- p_log_days, p_backup_days: how long logs and backups are kept; null: not known.
 -- Returns: ok with the record of the deletion; unknown_key: see agent.lock_actor; invalid_value with the reason;
 --          account_is_built_in.
@@ -25,7 +25,9 @@ declare
 begin
     select 'ok', agent.render_deletion(d) into code, body
       from agent.account_deletions d
-     where d.deletion_id = p_deletion_id;
+     where d.deletion_id = p_deletion_id
+        or (d.digest = p_digest
+            and d.account_id = (select k.account_id from agent.api_keys k where k.key_id = p_key_id));
     if found then
         return;
     end if;
@@ -37,6 +39,11 @@ begin
     if (p_request ->> 'confirm' = v_row.account_id::text) is not true then
         code := 'invalid_value';
         body := 'confirm: expected the id of the account.';
+        return;
+    end if;
+    if exists (select from agent.account_deletions d where d.digest = p_digest) then
+        code := 'invalid_value';
+        body := 'x-deletion-token: expected a text that was not sent for another account.';
         return;
     end if;
     v_row.deleted_rows := agent.add_deleted_rows('{}', 'run_queue', coalesce(agent.delete_account_queue(array(
