@@ -220,5 +220,50 @@ subtest 'a thread that another transaction holds is deleted later' => sub {
     $late->close;
 };
 
+subtest 'a statement deletes at most 4 MB, whatever came before, and one row' => sub {
+    my $mine = AgentSQL::uuid();
+    $operator->call('create_account', $mine, 'Large');
+    my $deployment = $owner->value("select agent.open_deployment('large', '$mine')");
+    $owner->query('alter table agent.store_items alter value set storage external');
+    $owner->query('alter table agent.run_events alter data set storage external');
+    # Small ones first, so that a statement deletes many.
+    $owner->query("insert into agent.store_items (deployment_id, namespace, key, value, value_bytes, created_at, updated_at)
+        select '$deployment', array['a'], lpad(n::text, 6, '0'), '{}', 2, now(), now() from generate_series(1, 3000) n");
+    $owner->query("insert into agent.store_items (deployment_id, namespace, key, value, value_bytes, created_at, updated_at)
+        select '$deployment', array['b'], n::text, to_jsonb(repeat('x', 1000000)), 1000000, now(), now() from generate_series(1, 40) n");
+    $owner->query("insert into agent.run_events (deployment_id, bucket, run_id, seq, epoch, event, data)
+        select '$deployment', current_date, '$mine', n, 1, 'custom', case when n <= 3000 then '1' else to_json(repeat('x', 1000000))::text end
+          from generate_series(1, 3040) n");
+    $owner->query('create table deleted (at bigint generated always as identity, bytes bigint)');
+    $owner->query('grant all on deleted to public');
+    $owner->query(q{create function public.note() returns trigger language plpgsql as $$ begin
+        insert into public.deleted (bytes) select coalesce(sum(octet_length(to_jsonb(o)::text)), 0) from old o; return null; end $$});
+    for my $table ([ 'store_items', 'namespace, key' ], [ 'run_events', 'bucket, run_id, seq' ]) {
+        $owner->query("create trigger note after delete on agent.$table->[0] referencing old table as old for each statement execute function public.note()");
+        $owner->query('truncate deleted');
+        is_deeply [ $owner->query("select * from agent.delete_account_rows('$deployment', '$table->[0]', '$table->[1]', '', clock_timestamp() + interval '1 minute')") ],
+            [ [ 3040, 't' ] ], "$table->[0]: all rows";
+        cmp_ok $owner->value('select max(bytes) from deleted'), '<', 4_500_000, "$table->[0]: bytes of a statement";
+        cmp_ok $owner->value('select count(*) from deleted'), '<', 25, "$table->[0]: many small rows together";
+    }
+    my $thread = AgentSQL::uuid();
+    $owner->query("insert into agent.threads (deployment_id, thread_id, created_at, updated_at) values ('$deployment', '$thread', now(), now())");
+    $owner->query('alter table agent.runs alter input set storage external');
+    $owner->query("insert into agent.runs (deployment_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy, metadata, config, input,
+            stream_mode, stream_subgraphs, stream_resumable, events_bucket, created_at, updated_at)
+        select '$deployment', gen_random_uuid(), '$thread', n, '$AgentSQL::ASSISTANT', 'agent', 'enqueue', '{}', '{}', to_json(repeat('x', 1000000)), '[]', false,
+            false, current_date, now(), now() from generate_series(1, 30) n");
+    $owner->query('create trigger note after delete on agent.runs referencing old table as old for each statement execute function public.note()');
+    $owner->query('truncate deleted');
+    is_deeply [ $owner->query("select runs, threads, is_done from agent.delete_account_threads('$deployment', clock_timestamp() + interval '1 minute')") ],
+        [ [ 30, 1, 't' ] ], 'runs: all, with their thread';
+    cmp_ok $owner->value('select max(bytes) from deleted'), '<', 4_500_000, 'runs: bytes of a statement';
+    $owner->query("drop trigger note on agent.$_") for qw(store_items run_events runs);
+    # One that is longer than all of that.
+    $owner->query("insert into agent.store_items (deployment_id, namespace, key, value, value_bytes, created_at, updated_at)
+        values ('$deployment', array['a'], 'k', to_jsonb(repeat('x', 7000000)), 1, now(), now())");
+    is_deeply [ $owner->query("select * from agent.delete_account_rows('$deployment', 'store_items', 'namespace, key', '', now())") ], [ [ 1, 't' ] ];
+};
+
 $_->close for $owner, $session, $operator;
 done_testing;

@@ -156,6 +156,7 @@
 
 \ir deletion/attach_children.sql
 \ir deletion/begin_account_deletion.sql
+\ir deletion/compose_deletion.sql
 \ir deletion/delete_account_piece.sql
 \ir deletion/delete_account_queue.sql
 \ir deletion/delete_account_records.sql
