@@ -14,6 +14,14 @@ declare
     v_free       bigint[];
     v_uncounted  uuid[];
 begin
+    -- Most servers have no limits, and serve open accounts only.
+    if not v_is_limited and not exists (
+            select
+              from unnest(p_accounts) p (id)
+             where not exists (select from agent.accounts a where a.account_id = p.id and a.closed_at is null))
+    then
+        return null;
+    end if;
     -- Twice at most: once more after new counts. Each account is looked up once, however many pools it has.
     loop
         with found as materialized (
@@ -43,7 +51,7 @@ begin
         exit when v_uncounted is null;
         perform agent.begin_counts(v_uncounted, 'running_runs');
     end loop;
-    return case when v_is_limited or -1 = any (v_free) then v_free end;
+    return v_free;
 end
 $function$;
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Trigger function: records a limit of one account that has another value than before. The limits of all accounts concern
--- none of them, and httpd.conf may name an account that does not exist.
+-- Trigger function: records a limit of one account that has another value than before. The limits of all accounts
+-- concern none of them, and httpd.conf may name an account that does not exist.
 -- Returns: the row.
 -- Locks:   those of agent.record_audit.
 create or replace function agent.record_limit_change() returns trigger
