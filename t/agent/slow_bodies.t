@@ -108,6 +108,7 @@ subtest 'slow bodies: parts of many bodies that arrive at once leave threads to 
         map { "$_ 8" } qw(ThreadLimit ThreadsPerChild MaxSpareThreads MaxRequestWorkers));
     my @slow = map { begin_waiting($client, 'POST', '/threads', 'Content-Length: 4000000') } 1 .. 300;
     my $idle = $client->connection;
+    local $SIG{PIPE} = 'IGNORE';
     my $answered = grep {
         send_at_once($server, ' ' x 60, @slow);
         syswrite $idle, head('GET', '/ok');
@@ -254,8 +255,9 @@ subtest 'slow bodies: a slow body can create a run and wait for it' => sub {
         syswrite $_, substr $body, 40 for @sockets;
         my @ends = map { read_to_end($_) } @sockets;
         # In one piece if the run had ended at the first look.
-        is scalar(grep { /"messages".*(?:\r\n0\r\n\r\n|\})\z/s } @ends), 8,
-            "slow bodies: a $what with a slow body receives the values of its run";
+        my @others = grep { !/"messages".*(?:\r\n0\r\n\r\n|\})\z/s } @ends;
+        is scalar @others, 0, "slow bodies: a $what with a slow body receives the values of its run"
+            or diag join "\n", @others, $server->error_log;
     }
 };
 
