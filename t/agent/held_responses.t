@@ -7,7 +7,6 @@ use warnings;
 use AgentTest::Client qw(run_path);
 use AgentTest::Process qw(httpd_children);
 use AgentTest::Server;
-use Socket qw(SOL_SOCKET SO_RCVBUF);
 use Test::More;
 
 my $TEXT = 2_600_000;
@@ -40,9 +39,7 @@ sub start {
 # holds less than 64 KB.
 sub begin {
     my ($what) = @_;
-    my $socket = $client->connection;
-    setsockopt $socket, SOL_SOCKET, SO_RCVBUF, pack 'i', 16_384;
-    syswrite $socket, "GET $path->{$what} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    my $socket = $client->begin('GET', $path->{$what}, undef, receive_bytes => 16_384);
     sysread $socket, my $byte, 1;
     return $socket;
 }

@@ -11,7 +11,6 @@ use AgentTest::Env qw(is_sanitized);
 use AgentTest::Process qw(httpd_children);
 use AgentTest::Server;
 use AgentTest::Wait;
-use Socket qw(SOL_SOCKET SO_RCVBUF);
 use Test::More;
 
 my $TEXT = 2_600_000;
@@ -36,11 +35,7 @@ sub start {
 # Requests a stream; after: Last-Event-ID, bytes: of the receive buffer.
 sub ask {
     my ($path, %with) = @_;
-    my $socket = $client->connection;
-    setsockopt $socket, SOL_SOCKET, SO_RCVBUF, pack 'i', $with{bytes} if $with{bytes};
-    my $after = defined $with{after} ? "Last-Event-ID: $with{after}\r\n" : '';
-    syswrite $socket, "GET $path HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n$after\r\n";
-    return $socket;
+    return $client->begin('GET', $path, undef, last_event_id => $with{after}, receive_bytes => $with{bytes});
 }
 
 # Reads what a stream has at first, and more up to a number of bytes.

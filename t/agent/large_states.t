@@ -10,7 +10,6 @@ use AgentTest::Env qw(is_sanitized);
 use AgentTest::Process qw(httpd_children);
 use AgentTest::Server;
 use Cpanel::JSON::XS;
-use Socket qw(SOL_SOCKET SO_RCVBUF);
 use Test::More;
 
 # A client's message, in each of several runs.
@@ -44,10 +43,7 @@ sub make_state {
 
 sub ask {
     my ($what, $receive_bytes) = @_;
-    my $socket = $client->connection;
-    setsockopt $socket, SOL_SOCKET, SO_RCVBUF, pack 'i', $receive_bytes if $receive_bytes;
-    syswrite $socket, "GET $path{$what} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    return $socket;
+    return $client->begin('GET', $path{$what}, undef, receive_bytes => $receive_bytes);
 }
 
 # AddressSanitizer keeps 256 MB of freed memory before it uses any of it again:
@@ -125,9 +121,7 @@ subtest 'large states: clients of a join close their sending side at once' => su
 };
 
 subtest 'large states: a thread is copied' => sub {
-    my $socket = $client->connection;
-    syswrite $socket, "POST /threads/$thread/copy HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-    my ($answer) = read_all($socket);
+    my ($answer) = read_all($client->begin('POST', "/threads/$thread/copy", ''));
     is scalar(grep { /\Ahuman $TEXT\z/ } @{ messages('copy', $answer) }), $RUNS, 'large states: the record of a copy has all messages';
     like $answer =~ s/\r\n\r\n.*//sr, qr/^Transfer-Encoding: chunked/mi, 'large states: the record of a copy is sent in parts';
 };

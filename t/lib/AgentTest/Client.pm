@@ -16,6 +16,7 @@ use Exporter 'import';
 use HTTP::Tiny;
 use IO::Select;
 use IO::Socket::INET;
+use Socket qw(SOL_SOCKET SO_RCVBUF);
 
 our @EXPORT_OK = qw(parse_response read_all read_events read_to_end read_until run_body
     run_path unchunk);
@@ -126,13 +127,15 @@ sub read_until {
 }
 
 # begin(...) sends a request and returns its connection at once; finish(...) waits
-# for the answer.
+# for the answer. receive_bytes: of the receive buffer; last_event_id: the header.
 sub begin {
-    my ($self, $method, $path, $body) = @_;
+    my ($self, $method, $path, $body, %with) = @_;
     my $socket = $self->connection;
+    setsockopt $socket, SOL_SOCKET, SO_RCVBUF, pack 'i', $with{receive_bytes} if $with{receive_bytes};
     my $content = !defined $body ? '' : ref $body ? $JSON->encode($body) : $body;
     my $head = "$method $path HTTP/1.1\r\nHost: $self->{address}\r\n"
         . "Connection: close\r\n";
+    $head .= "Last-Event-ID: $with{last_event_id}\r\n" if defined $with{last_event_id};
     $head .= 'Content-Length: ' . length($content) . "\r\n" if defined $body;
     syswrite $socket, "$head\r\n$content";
     return $socket;
