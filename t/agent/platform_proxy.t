@@ -143,6 +143,8 @@ subtest 'proxied paths: AuthType AgentKey decides before the backend' => sub {
     is "$none->{status} $none->{json}{code}", '401 unauthorized', 'keys: none is 401, in the body of the API';
     is ask('GET /repos', { 'x-api-key' => 'text' })->{json}{code}, 'invalid_key', 'keys: another text';
     is ask('GET /repos', { 'x-api-key' => $key{admin} })->{status}, 401, 'keys: one without the scope';
+    my $foreign = ask('POST /repos', { 'x-api-key' => print_key('sk', random_digits(22), random_digits(43), 'mars'), 'Content-Length' => 1000 });
+    is "$foreign->{status} $foreign->{json}{code}", '403 wrong_region', 'keys: one of another region, before the body is read';
     is scalar(() = $backend->requests), $before, 'keys: the backend got none of them';
     ok is_proxied(ask('GET /repos', { 'x-api-key' => $key{read} })), 'keys: a valid one is let through';
 };
