@@ -83,21 +83,21 @@ subtest 'deployments: the first server that has one opens it' => sub {
     is_deeply recorded($account), [], 'a transaction that fails records nothing';
 };
 
-# Each limit: [ account or undef, name, value ].
+# Of a server that was started so many ms ago; each limit: [ account or undef, name, value ].
 sub set_limits {
-    my ($at, @limits) = @_;
+    my ($age_ms, @limits) = @_;
     $server->query('select * from agent.set_limits(' . AgentSQL::Session::literal(AgentSQL::encode(
-        [ map { { account_id => $_->[0], name => $_->[1], value => $_->[2] } } @limits ])) . ", $at)");
+        [ map { { account_id => $_->[0], name => $_->[1], value => $_->[2] } } @limits ])) . ", '@{[ AgentSQL::uuid() ]}', $age_ms)");
     return recorded($account);
 }
 
 subtest 'limits: a server that has another one' => sub {
-    is_deeply set_limits(1, [ $account, 'keys', 5 ]), [ [ 'system', 'limit.set', 'keys', { value => 5, replaced => undef } ] ], 'the first one';
-    is_deeply set_limits(2, [ $account, 'keys', 5 ]), [], 'the same one again';
-    is_deeply set_limits(3, [ $account, 'keys', 7 ]), [ [ 'system', 'limit.set', 'keys', { value => 7, replaced => 5 } ] ], 'another one';
-    is_deeply set_limits(2, [ $account, 'keys', 9 ]), [], 'one of an older configuration';
-    is_deeply set_limits(4, [ $account, 'keys', undef ]), [ [ 'system', 'limit.set', 'keys', { value => undef, replaced => 7 } ] ], 'none';
-    is_deeply set_limits(5, [ undef, 'keys', 3 ], [ AgentSQL::uuid(), 'keys', 3 ]), [], 'those of all accounts and of none are in no log';
+    is_deeply set_limits(90_000, [ $account, 'keys', 5 ]), [ [ 'system', 'limit.set', 'keys', { value => 5, replaced => undef } ] ], 'the first one';
+    is_deeply set_limits(80_000, [ $account, 'keys', 5 ]), [], 'the same one again';
+    is_deeply set_limits(60_000, [ $account, 'keys', 7 ]), [ [ 'system', 'limit.set', 'keys', { value => 7, replaced => 5 } ] ], 'another one';
+    is_deeply set_limits(75_000, [ $account, 'keys', 9 ]), [], 'one of a server that was started before';
+    is_deeply set_limits(40_000, [ $account, 'keys', undef ]), [ [ 'system', 'limit.set', 'keys', { value => undef, replaced => 7 } ] ], 'none';
+    is_deeply set_limits(20_000, [ undef, 'keys', 3 ], [ AgentSQL::uuid(), 'keys', 3 ]), [], 'those of all accounts and of none are in no log';
 };
 
 subtest 'accounts: who deletes them' => sub {
