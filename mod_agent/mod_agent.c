@@ -193,12 +193,12 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 /* The configuration is read twice at start, the first time before httpd leaves
  * its terminal. Not at a restart, which would end its other sites: from
  * a database of another region requests get 503 then. */
-static int check_region(const agent_server_config_t *config, server_rec *server,
-                        apr_pool_t *pool)
+static int check_database(const agent_server_config_t *config,
+                          server_rec *server, apr_pool_t *pool)
 {
     return agent_dbd_check(config, pool) != NULL
-            || agent_start_check_region(
-                config, agent_dbd_conninfo(config, pool), server, pool)
+            || agent_start_check(config, agent_dbd_conninfo(config, pool),
+                                 server, pool)
         ? OK
         : HTTP_INTERNAL_SERVER_ERROR;
 }
@@ -213,7 +213,7 @@ static int start_daemon(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
         return OK;
     }
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
-        return check_region(config, server, ptemp);
+        return check_database(config, server, ptemp);
     }
     if (config->graphs->nelts == 0) {
         return OK;

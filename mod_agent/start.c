@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the database for its region before httpd starts; see start.h. A process
- * of its own connects, as the user of httpd's children: PostgreSQL may not know
- * root, and the parent, whose memory all children inherit, uses no libpq.
+ * Asks the database for its region, and for the deployments that httpd.conf
+ * names, before httpd starts; see start.h. A process of its own connects, as
+ * the user of httpd's children: PostgreSQL may not know root, and the parent,
+ * whose memory all children inherit, uses no libpq.
  */
 #include "start.h"
 
@@ -14,6 +15,10 @@
 #include <mpm_common.h>
 
 #include "child.h"
+#include "config/effect.h"
+#include "config/limit.h"
+#include "daemon.h"
+#include "model/deployment.h"
 #include "model/system.h"
 #include "private.h"
 
@@ -23,19 +28,51 @@
 /* For what has no limit of its own, such as the DNS. */
 #define REST_SEC 5
 
+/* A deployment of an account that does not exist yet is not worth a line: its
+ * requests need a key of the account. */
+static void check_deployments(agent_db_t *db,
+                              const agent_server_config_t *config,
+                              server_rec *server, apr_pool_t *pool)
+{
+    const apr_array_header_t *list = agent_effect_list_deployments(config,
+                                                                   pool);
+    agent_error_t *err;
+
+    for (int i = 0; i < list->nelts; i++) {
+        const char *deployment = APR_ARRAY_IDX(list, i, const char *);
+
+        if (agent_deployment_check(db, deployment, &err, pool) != APR_SUCCESS
+            && err->id == AGENT_E_LIMIT) {
+            ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,
+                         AGENT_LOGNO(0455) "AgentDeployment %s is not served: "
+                                           "%s",
+                         deployment, err->detail);
+        }
+    }
+}
+
 static int check(const agent_server_config_t *config, const char *conninfo,
                  server_rec *server, apr_pool_t *pool)
 {
-    const agent_db_settings_t settings = agent_child_db_settings(config);
+    agent_db_settings_t settings = agent_child_db_settings(config);
     agent_error_t *err;
+    agent_db_t *db;
+    apr_status_t rv;
 
+    settings.limits = agent_account_limits_print(config, pool);
+    settings.generation = config->generation;
+    settings.log = agent_daemon_log();
     signal(SIGALRM, SIG_DFL);
     alarm((unsigned)apr_time_sec(settings.connect_timeout
                                  + settings.query_timeout)
           + REST_SEC);
     ap_run_drop_privileges(pool, server);
-    if (agent_system_check(conninfo, &settings, &err, pool) == APR_SUCCESS
-        || err->id != AGENT_E_REGION_MISMATCH) {
+    rv = agent_system_open(&db, conninfo, &settings, &err, pool);
+    if (rv == APR_SUCCESS) {
+        check_deployments(db, config, server, pool);
+    }
+    agent_db_close(db);
+    if (rv == APR_SUCCESS || err->id != AGENT_E_REGION_MISMATCH) {
         return 0;
     }
     ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server,
@@ -43,9 +80,9 @@ static int check(const agent_server_config_t *config, const char *conninfo,
     return OTHER_REGION;
 }
 
-bool agent_start_check_region(const agent_server_config_t *config,
-                              const char *conninfo, server_rec *server,
-                              apr_pool_t *pool)
+bool agent_start_check(const agent_server_config_t *config,
+                       const char *conninfo, server_rec *server,
+                       apr_pool_t *pool)
 {
     int status = 0;
     pid_t pid = fork();

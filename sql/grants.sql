@@ -8,7 +8,8 @@ grant select, insert, update, delete
        agent.checkpoint_items, agent.inherited_items, agent.item_sweeps, agent.copied_runs, agent.thread_copies,
        agent.copy_lists, agent.copy_blobs, agent.checkpoint_snapshots, agent.checkpoint_writes,
        agent.checkpoint_blobs, agent.blob_sweeps, agent.run_sweeps, agent.write_sweeps, agent.workers,
-       agent.thread_expiries, agent.webhook_outbox, agent.account_limits, agent.account_counts
+       agent.thread_expiries, agent.webhook_outbox, agent.account_limits, agent.account_counts,
+       agent.account_measures
     to :"app_role";
 grant select on agent.region, agent.schema_version to :"app_role";
 -- The platform's API: customers manage their own accounts and keys.

@@ -32,15 +32,23 @@ static const char *read_account(const char **out, const char *arg,
     return NULL;
 }
 
-/* NULL: *out is the number, or NONE. */
-static const char *read_value(apr_int64_t *out, cmd_parms *cmd,
+/* NULL: limit->value is the number, that of bytes with or without a unit, or
+ * NONE. */
+static const char *read_value(agent_account_limit_t *limit, cmd_parms *cmd,
                               const char *value)
 {
+    static const agent_size_range_t bytes = {.low = 0,
+                                             .high = AGENT_LIMIT_MAX_BYTES,
+                                             .low_text = "0",
+                                             .high_text = "1000000G"};
+
     if (ap_cstr_casecmp(value, "none") == 0) {
-        *out = AGENT_LIMIT_NONE;
+        limit->value = AGENT_LIMIT_NONE;
         return NULL;
     }
-    return agent_value_number(out, cmd, value, 0, AGENT_LIMIT_MAX);
+    return limit->name == AGENT_LIMIT_STORED_BYTES
+        ? agent_value_size(&limit->value, cmd, value, &bytes)
+        : agent_value_number(&limit->value, cmd, value, 0, AGENT_LIMIT_MAX);
 }
 
 const char *agent_directive_limit(cmd_parms *cmd, void *dir, const char *name,
@@ -58,7 +66,7 @@ const char *agent_directive_limit(cmd_parms *cmd, void *dir, const char *name,
                             "AgentLimit: expected one of %s, got '%s'",
                             agent_limit_list_words(cmd->pool), name);
     }
-    problem = read_value(&limit.value, cmd, value);
+    problem = read_value(&limit, cmd, value);
     if (problem == NULL) {
         problem = read_account(&limit.account_id, account, cmd->pool);
     }

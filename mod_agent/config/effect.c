@@ -172,6 +172,21 @@ static void warn_of_runners(const agent_host_directive_t *entry,
                  entry->directive->line_num);
 }
 
+const apr_array_header_t *agent_effect_list_deployments(
+    const agent_server_config_t *config, apr_pool_t *pool)
+{
+    apr_array_header_t *list = apr_array_make(pool, 4, sizeof(const char *));
+
+    for (int i = 0; i < config->host_directives->nelts; i++) {
+        const char *deployment = get(config, i)->deployment;
+
+        if (deployment != NULL && !is_repeated(config, i)) {
+            APR_ARRAY_PUSH(list, const char *) = deployment;
+        }
+    }
+    return list;
+}
+
 void agent_effect_check(const agent_server_config_t *config, server_rec *server,
                         apr_pool_t *pool)
 {

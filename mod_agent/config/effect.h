@@ -26,6 +26,11 @@ const ap_directive_t *agent_effect_find(const agent_server_config_t *config,
                                         const server_rec *host,
                                         const char *name);
 
+/* Returns the deployments that the configuration names, each once: texts, in
+ * pool. */
+const apr_array_header_t *agent_effect_list_deployments(
+    const agent_server_config_t *config, apr_pool_t *pool);
+
 /*
  * Once the deployments of graphs are set, warns of
  * - each deployment that is served but has no graph on this server, with all

@@ -6,9 +6,10 @@
 #include "../core/limit.h"
 #include "config.h"
 
-/* The largest value of a limit, and that of none. */
-#define AGENT_LIMIT_MAX  1000000000
-#define AGENT_LIMIT_NONE (-1)
+/* The largest value of a limit, that of stored bytes, and that of none. */
+#define AGENT_LIMIT_MAX       1000000000
+#define AGENT_LIMIT_MAX_BYTES (APR_INT64_C(1000000) << 30)
+#define AGENT_LIMIT_NONE      (-1)
 
 /* An AgentLimit. account_id NULL: for all accounts without one of their own. */
 typedef struct agent_account_limit_t {

@@ -22,7 +22,11 @@ static const limit_row_t rows[AGENT_LIMIT_COUNT] = {
                                       "server",
                                       false},
     [AGENT_LIMIT_STREAMS] = {"streams", "streams at a child of this server",
-                             false}};
+                             false},
+    [AGENT_LIMIT_DEPLOYMENTS] = {"deployments", "deployments", true},
+    [AGENT_LIMIT_THREADS] = {"threads", "threads", true},
+    [AGENT_LIMIT_WEBHOOKS] = {"webhooks", "webhooks to deliver", true},
+    [AGENT_LIMIT_STORED_BYTES] = {"stored_bytes", "stored bytes", true}};
 
 const char *agent_limit_word(agent_limit_name_t name)
 {
@@ -61,7 +65,10 @@ apr_status_t agent_limit_refuse(agent_error_t **err, agent_limit_name_t name,
 {
     const limit_row_t *row = &rows[name];
 
-    agent_error_setf(err, AGENT_E_LIMIT, pool,
+    agent_error_setf(err,
+                     name == AGENT_LIMIT_STORED_BYTES ? AGENT_E_STORED_BYTES
+                                                      : AGENT_E_LIMIT,
+                     pool,
                      "The account may have at most %" APR_INT64_T_FMT
                      " %s. The operator of the server raises this limit with "
                      "AgentLimit %s.",

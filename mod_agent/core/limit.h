@@ -16,6 +16,10 @@ typedef enum agent_limit_name_t {
     AGENT_LIMIT_RUNNING_RUNS,
     AGENT_LIMIT_WAITING_REQUESTS,
     AGENT_LIMIT_STREAMS,
+    AGENT_LIMIT_DEPLOYMENTS,
+    AGENT_LIMIT_THREADS,
+    AGENT_LIMIT_WEBHOOKS,
+    AGENT_LIMIT_STORED_BYTES,
     AGENT_LIMIT_COUNT
 } agent_limit_name_t;
 
@@ -32,8 +36,8 @@ const char *agent_limit_list_words(apr_pool_t *pool);
 /* Finds the limit of a word; false: there is none. */
 bool agent_limit_find(agent_limit_name_t *out, const char *word);
 
-/* Sets LIMIT, which names the limit, its value and how it is raised; returns
- * APR_EGENERAL. */
+/* Sets LIMIT, for stored bytes STORED_BYTES, which names the limit, its value
+ * and how it is raised; returns APR_EGENERAL. */
 apr_status_t agent_limit_refuse(agent_error_t **err, agent_limit_name_t name,
                                 apr_int64_t value, apr_pool_t *pool);
 

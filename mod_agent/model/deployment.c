@@ -16,11 +16,20 @@ struct agent_deployments_t {
     apr_pool_t *pool;
 };
 
-static const agent_statement_t open_deployment = {
-    .name = "agent_open_deployment",
+static const agent_statement_t use_deployment = {
+    .name = "agent_use_deployment",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select 'ok', agent.open_deployment($1, $2)"};
+    .sql = "select code, body from agent.use_deployment($1, $2)"};
+
+static void fill_params(const char *params[2], const char *deployment,
+                        apr_pool_t *pool)
+{
+    const char *account_id = agent_deployment_account(deployment);
+
+    params[0] = agent_deployment_name(deployment, pool);
+    params[1] = account_id != NULL ? account_id : AGENT_ACCOUNT_ID;
+}
 
 apr_status_t agent_deployments_create(agent_deployments_t **out,
                                       apr_pool_t *pool)
@@ -69,9 +78,7 @@ apr_status_t agent_deployment_find(const char **id, agent_deployments_t *table,
                                    agent_db_pool_t *db, const char *deployment,
                                    agent_error_t **err, apr_pool_t *pool)
 {
-    const char *account_id = agent_deployment_account(deployment);
-    const char *params[] = {agent_deployment_name(deployment, pool),
-                            account_id ? account_id : AGENT_ACCOUNT_ID};
+    const char *params[2];
     const char *body;
     apr_status_t rv;
 
@@ -79,13 +86,24 @@ apr_status_t agent_deployment_find(const char **id, agent_deployments_t *table,
     if (*id != NULL) {
         return APR_SUCCESS;
     }
-    rv = agent_db_pool_call(&body, db, &open_deployment, params, err, pool);
-    if (rv == APR_SUCCESS && body == NULL) {
-        return agent_error_set(err, AGENT_E_DEPLOYMENT_NOT_FOUND, NULL, NULL,
-                               pool);
-    }
+    fill_params(params, deployment, pool);
+    rv = agent_db_pool_call(&body, db, &use_deployment, params, err, pool);
     if (rv == APR_SUCCESS) {
         *id = add_id(table, deployment, body);
     }
     return rv;
+}
+
+apr_status_t agent_deployment_check(agent_db_t *db, const char *deployment,
+                                    agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[2];
+    const char *body;
+    agent_db_result_t *result;
+    apr_status_t rv;
+
+    fill_params(params, deployment, pool);
+    rv = agent_db_query(&result, db, &use_deployment, params, err, pool);
+    return rv == APR_SUCCESS ? agent_db_read_code(&body, result, err, pool)
+                             : rv;
 }

@@ -17,11 +17,17 @@ apr_status_t agent_deployments_create(agent_deployments_t **out,
  * The first call for another one than `default` asks the database, which
  * creates a deployment that it does not have; a failure is not remembered. The
  * texts are those of the configuration, which bounds the table. Errors:
- * DEPLOYMENT_NOT_FOUND, when its account does not exist or is closed, and those
- * of agent_db_pool_query().
+ * DEPLOYMENT_NOT_FOUND, when its account does not exist or is closed; LIMIT,
+ * when it would be one more than the account may have; and those of
+ * agent_db_pool_query().
  */
 apr_status_t agent_deployment_find(const char **id, agent_deployments_t *table,
                                    agent_db_pool_t *db, const char *deployment,
                                    agent_error_t **err, apr_pool_t *pool);
+
+/* The same question on a connection, before there are children. Errors: those
+ * above, and those of agent_db_query(). */
+apr_status_t agent_deployment_check(agent_db_t *db, const char *deployment,
+                                    agent_error_t **err, apr_pool_t *pool);
 
 #endif

@@ -13,20 +13,17 @@ apr_status_t agent_system_ping(agent_db_pool_t *db, agent_error_t **err,
     return agent_db_pool_call(&body, db, &ping, NULL, err, pool);
 }
 
-apr_status_t agent_system_check(const char *conninfo,
-                                const agent_db_settings_t *settings,
-                                agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_system_open(agent_db_t **db, const char *conninfo,
+                               const agent_db_settings_t *settings,
+                               agent_error_t **err, apr_pool_t *pool)
 {
     agent_db_result_t *result;
-    agent_db_t *db;
-    apr_status_t rv = agent_db_open(&db, conninfo, "mod_agent start", settings,
+    apr_status_t rv = agent_db_open(db, conninfo, "mod_agent start", settings,
                                     err, pool);
 
-    if (rv == APR_SUCCESS) {
-        rv = agent_db_query(&result, db, &ping, NULL, err, pool);
-    }
-    agent_db_close(db);
-    return rv;
+    return rv == APR_SUCCESS
+        ? agent_db_query(&result, *db, &ping, NULL, err, pool)
+        : rv;
 }
 
 static const agent_statement_t retire_node = {

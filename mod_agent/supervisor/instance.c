@@ -143,6 +143,7 @@ static void init_rest(agent_supervisor_t *sv)
     sv->api_keys = (agent_sweep_t){.worker = &sv->worker};
     sv->audit_log = (agent_sweep_t){.worker = &sv->worker};
     sv->counts = (agent_sweep_t){.worker = &sv->worker};
+    sv->measures = (agent_sweep_t){.worker = &sv->worker};
     sv->limits = (agent_sweep_t){.worker = &sv->worker};
     sv->webhook = (agent_webhook_t){.context = context,
                                     .deliveries = &sv->deliveries,
@@ -191,6 +192,8 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_api_key_operation, &sv->api_keys);
     agent_database_add(bulk, &agent_audit_operation, &sv->audit_log);
     agent_database_add(bulk, &agent_count_operation, &sv->counts);
+    agent_database_add(bulk, &agent_measure_operation, &sv->measures);
+    agent_database_add(bulk, &agent_full_operation, &sv->expire);
     agent_database_add(bulk, &agent_limit_operation, &sv->limits);
     agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);

@@ -71,6 +71,7 @@ typedef struct agent_supervisor_t {
     agent_sweep_t api_keys;
     agent_sweep_t audit_log;
     agent_sweep_t counts;
+    agent_sweep_t measures;
     agent_sweep_t limits;
     agent_webhook_t webhook;
 } agent_supervisor_t;

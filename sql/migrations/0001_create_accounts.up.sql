@@ -72,7 +72,8 @@ create table agent.account_limits (
     generation_id  uuid         not null,
     configured_at  timestamptz  not null,
     constraint account_limits_pkey primary key (account_id, name),
-    constraint account_limits_name_check check (name in ('keys', 'queued_runs', 'running_runs')),
+    constraint account_limits_name_check check (name in (
+        'keys', 'queued_runs', 'running_runs', 'deployments', 'threads', 'webhooks', 'stored_bytes')),
     constraint account_limits_value_check check (value >= 0)
 );
 comment on table agent.account_limits is
@@ -106,6 +107,34 @@ comment on column agent.account_counts.counted_at is 'In row -1: when the accoun
 
 create index account_counts_counted_idx on agent.account_counts (counted_at) where shard = -1;
 comment on index agent.account_counts_counted_idx is 'Finds the accounts whose count is the oldest.';
+
+create table agent.account_measures (
+    account_id        uuid         not null,
+    bytes             bigint       not null default 0,
+    due_at            timestamptz  not null,
+    began_at          timestamptz,
+    sum_bytes         bigint       not null default 0,
+    at_deployment_id  uuid,
+    table_number      integer,
+    last_key          text[],
+    constraint account_measures_pkey primary key (account_id)
+);
+comment on table agent.account_measures is
+    'What accounts with a limit of stored bytes have stored, and how far the next measure is '
+    '(agent.measure_accounts).';
+comment on column agent.account_measures.account_id is 'The account.';
+comment on column agent.account_measures.bytes is
+    'Result of the last measure that has ended; 0 before the first one.';
+comment on column agent.account_measures.due_at is 'When the next measure begins; in the past while it is under way.';
+comment on column agent.account_measures.began_at is 'When the measure that is under way began.';
+comment on column agent.account_measures.sum_bytes is 'What it has found.';
+comment on column agent.account_measures.at_deployment_id is 'The deployment that it reads.';
+comment on column agent.account_measures.table_number is 'The table that it reads (agent.list_exported_tables).';
+comment on column agent.account_measures.last_key is
+    'The key of the last row that it has read; null: none of the table.';
+
+create index account_measures_due_idx on agent.account_measures (due_at);
+comment on index agent.account_measures_due_idx is 'Finds the accounts that are due to be measured.';
 
 create table agent.deployments (
     deployment_id  uuid        not null,

@@ -144,7 +144,8 @@ my @good = (
     host('AgentDeployment shop') . bare_host("AgentDeployment shop account=$ACCOUNT"),
     (map { graph('AgentModel demo') . "AgentSignUp $_\n" } 'Off', 'on', 'Invitation'),
     graph('AgentModel demo') . "AgentSignUp On\n<Location />\nAgentSignUp Off\n</Location>\n",
-    graph('AgentModel demo') . "AgentLimit keys 0\nAgentLimit keys 1000000000 account=$ACCOUNT\nAgentLimit queued_runs 5\nAgentLimit streams None\n",
+    graph('AgentModel demo') . "AgentLimit keys 0\nAgentLimit keys 1000000000 account=$ACCOUNT\nAgentLimit queued_runs 5\nAgentLimit streams None\n"
+        . "AgentLimit stored_bytes 0\nAgentLimit stored_bytes 1000000g account=$ACCOUNT\nAgentLimit deployments 5\nAgentLimit threads 5\nAgentLimit webhooks 5\n",
     (map { graph('AgentModel demo') . "AgentTrustUserHeader $_\n" } 'None', '192.0.2.1 2001:db8::/32', '10.0.0.0/8'),
     (map { graph('AgentModel demo') . "AgentRegion $_\n" } qw(eu us-east-1 r), 'r' x 16),
     (map { graph('AgentModel demo') . "AgentWrongRegion $_\n" } qw(403 421 307)),
@@ -199,6 +200,7 @@ my @bad = (
         'Shop', '-a', '_a', 'a.b', 'a/b', 'a b', 'a' x 64),
     (map { [ graph('AgentModel demo') . "AgentLimit $_->[0]\n", 'AgentLimit', @{$_}[ 1, 2 ] ] } [ 'hats 1', 'one of keys, queued_runs,', q('hats') ],
         [ 'keys -1', 'from 0 to 1000000000', q('-1') ], [ 'keys 1000000001', 'from 0 to 1000000000', q('1000000001') ],
+        (map { [ "stored_bytes $_", 'bytes from 0 to 1000000G', "'$_'" ] } '-1', '1000001G', '5T'),
         [ 'keys 1 account=shop', 'the id of an account', q('account=shop') ], [ "keys 1 $ACCOUNT", 'account=', "'$ACCOUNT'" ],
         (map { [ "$_\nAgentLimit keys 2", 'once', q('keys') ] } 'keys 1', 'keys none'),
         [ "keys 1 account=$ACCOUNT\nAgentLimit keys 1 account=" . uc $ACCOUNT, 'once', q('keys') ]),

@@ -158,7 +158,7 @@ subtest 'a part reads the rows that it returns, however long the rest of a table
 };
 
 subtest 'every table is exported, or said not to be' => sub {
-    my %not = map { $_ => 1 } qw(region schema_version invitations account_limits account_counts account_deletions workers run_queue calls thread_expiries webhook_outbox inherited_items item_sweeps copied_runs
+    my %not = map { $_ => 1 } qw(region schema_version invitations account_limits account_counts account_measures account_deletions workers run_queue calls thread_expiries webhook_outbox inherited_items item_sweeps copied_runs
         thread_copies copy_lists copy_blobs blob_sweeps event_sweeps run_sweeps write_sweeps);
     my %exported = map { $_->[0] => 1 } $owner->query('select name from agent.list_exported_tables()');
     my @tables = map { $_->[0] } $owner->query("select c.relname from pg_class c where c.relnamespace = 'agent'::regnamespace

@@ -70,7 +70,7 @@ sub rows_read {
 sub counts {
     my ($account, $name) = @_;
     return [ $session->value("select sum(value) from agent.account_counts where account_id = '$account' and name = '$name'"),
-        $session->value("select coalesce((select value from agent.count_runs(array['$account'::uuid], '$name')), 0)") ];
+        $session->value("select coalesce((select value from agent.count_used(array['$account'::uuid], '$name', null)), 0)") ];
 }
 
 sub rest_is_right {
@@ -125,6 +125,38 @@ subtest 'the limit of all accounts holds for each without its own, a limit of 0 
     is_deeply [ create_key($own) ], [ 'limit_exceeded', 'keys 0' ];
     is +(create_key($mine))[0], 'ok';
     is_deeply [ create_key($mine) ], [ 'limit_exceeded', 'keys 1' ];
+};
+
+subtest 'an account gets no more deployments than its limit, and keeps those that it has' => sub {
+    my ($account) = account();
+    my $open = sub { return $session->value("select agent.open_deployment('$_[0]', '$account')") };
+    my $use = sub { return $session->call('use_deployment', $_[0], $_[1] // $account) };
+    limit([ $account, 'deployments', 2 ]);
+    my $desk = $open->('desk');
+    ok $desk;
+    is $open->('till'), undef;
+    is_deeply [ $use->('till') ], [ 'limit_exceeded', 'deployments 2' ];
+    is $session->value("select count(*) from agent.deployments where account_id = '$account'"), 2;
+    is_deeply [ $use->('desk') ], [ 'ok', $desk ], 'one that exists is served at the limit';
+    limit([ $account, 'deployments', 0 ]);
+    is_deeply [ $use->('desk') ], [ 'ok', $desk ], 'and beyond it';
+    is +($use->('desk', AgentSQL::uuid()))[0], 'deployment_not_found', 'an account that does not exist';
+    limit([ undef, 'deployments', 3 ]);
+    is +($use->('till'))[0], 'ok', 'a higher limit permits more';
+    limit();
+    is +($use->('fourth'))[0], 'ok', 'without a limit any number';
+};
+
+subtest 'concurrent creations of deployments do not exceed the limit' => sub {
+    my ($account) = account();
+    limit([ $account, 'deployments', 2 ]);
+    $_->query('begin') for $session, $other;
+    ok $session->value("select agent.open_deployment('desk', '$account')");
+    $other->send("select coalesce(agent.open_deployment('till', '$account')::text, 'none')");
+    $session->query('commit');
+    is $other->receive, 'none';
+    $other->query('rollback');
+    limit();
 };
 
 subtest 'an account has no more unfinished runs than its limit, in all of its deployments' => sub {

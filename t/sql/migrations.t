@@ -192,7 +192,7 @@ is_deeply names("select t.oid::regtype from pg_type t join pg_class c on c.oid =
     where t.typnamespace = 'agent'::regnamespace and c.relkind = 'c' and obj_description(t.oid, 'pg_type') is null"), [],
     'every type has a comment';
 # Tables of the whole database or of accounts.
-my $PLATFORM = q('workers', 'schema_version', 'region', 'accounts', 'account_limits', 'account_counts', 'account_deletions', 'api_keys', 'audit_log', 'invitations');
+my $PLATFORM = q('workers', 'schema_version', 'region', 'accounts', 'account_limits', 'account_counts', 'account_measures', 'account_deletions', 'api_keys', 'audit_log', 'invitations');
 is_deeply names("select c.oid::regclass from pg_class c where c.relnamespace = 'agent'::regnamespace
     and c.relkind in ('r', 'p') and c.relname not in ($PLATFORM)
     and not exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum = 1 and a.attname = 'deployment_id'

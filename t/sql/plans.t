@@ -241,15 +241,21 @@ sub life {
     $measure->('delete_item', sub { $play->api('delete_item', $item) });
     # An account with limits, which are counted.
     my $account = '00000000-0000-0000-0000-00000000000a';
-    $session->query("insert into agent.account_limits values ('$account', 'queued_runs', 1000000, '$account', now()), ('$account', 'running_runs', 0, '$account', now())");
-    $session->value("select agent.read_count('$account', '$_')") for qw(queued_runs running_runs);
-    my $counted = $play->thread;
+    $session->query("insert into agent.account_limits values ('$account', 'queued_runs', 1000000, '$account', now()), ('$account', 'running_runs', 0, '$account', now()),
+        ('$account', 'threads', 1000000, '$account', now()), ('$account', 'webhooks', 1000000, '$account', now()),
+        ('$account', 'stored_bytes', 1000000000000, '$account', now())");
+    $session->value("select agent.read_count('$account', '$_')") for qw(queued_runs running_runs threads webhooks);
+    my ($counted) = $measure->('create_thread of an account with limits', sub { $play->thread });
+    $measure->('create_stateless_runs of an account with limits (many)', sub { $play->try_batch({ assistant_id => $AgentSQL::ASSISTANT, webhook => 'http://x/' }) });
+    $measure->('put_item of an account with limits', sub { $play->api('put_item', $item) });
     my ($unfinished) = $measure->('create_run of an account with limits', sub { $play->run($counted) });
     $measure->('claim_runs of an account at its limit', sub { $play->claim($worker, limit => 50, accounts => [$account]) });
     $measure->('cancel_run of an account with limits', sub { $play->api('cancel_run', $counted, $unfinished, 'interrupt') });
     $measure->('count_accounts (many)', sub { $session->value('select agent.count_accounts()') }) for 1, 2;
-    $session->query('delete from agent.account_limits');
-    $session->query('delete from agent.account_counts');
+    $measure->('delete_thread of an account with limits', sub { $play->api('delete_thread', $counted) });
+    $measure->('end_full_runs', sub { $session->query("select * from agent.end_full_runs($worker)") });
+    $measure->('measure_accounts', sub { $session->value('select agent.measure_accounts()') }) for 1, 2;
+    $session->query("delete from agent.$_") for qw(account_limits account_counts account_measures);
     $measure->('find_api_key', sub { $session->call('find_api_key', sprintf '%022d', 7) });
     $measure->('read_ended_keys', sub { $session->query("select * from agent.read_ended_keys(array['" . sprintf('%022d', 7) . "', 'none'])") });
     $measure->('describe_api_key', sub { $session->call('describe_api_key', sprintf '%022d', 7) });
@@ -300,7 +306,8 @@ sub measured {
     is $claimed, 50, '50 runs were claimed';
     for my $name (sort keys %rows) {
         is $scans{$name}, 0, "$name scans no table";
-        my $limit = $name =~ /many/ ? 2500 : $name =~ /claim|batch|release|check/ ? 600 : 60;
+        # A measure reads for 50 ms.
+        my $limit = $name =~ /measure_accounts/ ? 200_000 : $name =~ /many/ ? 2500 : $name =~ /claim|batch|release|check/ ? 600 : 60;
         cmp_ok $rows{$name}, '<=', $limit, "$name reads no more rows than it needs ($rows{$name})";
     }
     return;

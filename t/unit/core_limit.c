@@ -44,6 +44,19 @@ static void the_error_names_the_limit_and_how_it_is_raised(void **state)
                         ",\"limit\":\"keys\",\"value\":9000000000");
 }
 
+/* A client that repeats the request does not help. */
+static void the_error_of_stored_bytes_is_not_one_to_try_again(void **state)
+{
+    agent_error_t *err = NULL;
+
+    assert_int_equal(agent_limit_refuse_text(&err, "stored_bytes 5", *state),
+                     APR_EGENERAL);
+    assert_int_equal(err->id, AGENT_E_STORED_BYTES);
+    assert_int_equal(agent_error_http(err->id), 413);
+    assert_string_equal(err->members,
+                        ",\"limit\":\"stored_bytes\",\"value\":5");
+}
+
 static void a_text_without_a_limit_is_an_internal_error(void **state)
 {
     static const char *const texts[] = {NULL, "", "keys", "hats 1"};
@@ -63,6 +76,7 @@ int main(void)
         CHECK_TEST(every_word_names_its_limit),
         CHECK_TEST(an_unknown_word_names_none),
         CHECK_TEST(the_error_names_the_limit_and_how_it_is_raised),
+        CHECK_TEST(the_error_of_stored_bytes_is_not_one_to_try_again),
         CHECK_TEST(a_text_without_a_limit_is_an_internal_error)};
 
     return CHECK_RUN(tests);

@@ -13,7 +13,7 @@ static const agent_operation_t *const sweeps[] = {
     &agent_state_operation,   &agent_event_operation, &agent_copy_operation,
     &agent_call_operation,    &agent_store_operation, &agent_account_operation,
     &agent_api_key_operation, &agent_audit_operation, &agent_count_operation,
-    &agent_limit_operation};
+    &agent_measure_operation, &agent_limit_operation};
 
 #define SWEEPS (int)(sizeof(sweeps) / sizeof(sweeps[0]))
 

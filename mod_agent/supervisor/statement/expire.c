@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expire_threads, maintain_partitions, sweep_state, sweep_events,
  * sweep_copies, sweep_calls, sweep_store, sweep_accounts, sweep_api_keys,
- * sweep_audit_log, count_accounts and set_limits; see expire.h. */
+ * sweep_audit_log, count_accounts, measure_accounts, end_full_runs and
+ * set_limits; see expire.h. */
 #include "expire.h"
 
 #include <string.h>
@@ -289,6 +290,71 @@ static apr_status_t send_counts(void *part, agent_database_t *database,
 
 const agent_operation_t agent_count_operation = {
     "count_accounts", due_sweep, send_counts, receive_sweep, fail_sweep};
+
+static const agent_statement_t measure_accounts = {
+    .name = "agent_measure_accounts",
+    .is_repeatable = true,
+    .sql = "select agent.measure_accounts()"};
+
+static apr_status_t send_measures(void *part, agent_database_t *database,
+                                  agent_error_t **err)
+{
+    return send_sweep(part, &measure_accounts, database, err);
+}
+
+const agent_operation_t agent_measure_operation = {
+    "measure_accounts", due_sweep, send_measures, receive_sweep, fail_sweep};
+
+/* ---- runs of accounts that may not store more ---- */
+
+static apr_time_t due_full(void *part)
+{
+    const agent_expire_t *expire = part;
+
+    return due_if_live(expire->worker, expire->full_at);
+}
+
+static const agent_statement_t end_full_runs = {
+    .name = "agent_end_full_runs",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select run_id, thread_id from agent.end_full_runs($1)"};
+
+static apr_status_t send_full(void *part, agent_database_t *database,
+                              agent_error_t **err)
+{
+    agent_expire_t *expire = part;
+    const char *params[] = {expire->worker->id};
+
+    expire->full_at = agent_database_after(database->context, INTERVAL);
+    return agent_db_send(database->db, &end_full_runs, params, err,
+                         database->scratch);
+}
+
+/* The runners are asked to stop them when their output is not stored. */
+static void receive_full(void *part, const agent_db_result_t *result)
+{
+    agent_expire_t *expire = part;
+
+    for (int row = 0; row < agent_db_rows(result); row++) {
+        agent_notify_add(expire->notify, agent_db_value(result, row, 0),
+                         agent_db_value(result, row, 1), true);
+    }
+    if (agent_db_rows(result) > 0) {
+        expire->full_at = agent_database_after(expire->worker->context,
+                                               SWEEP_PAUSE);
+    }
+}
+
+static void fail_full(void *part, agent_failure_t failure)
+{
+    agent_expire_t *expire = part;
+
+    expire->full_at = agent_database_after(expire->worker->context, INTERVAL);
+}
+
+const agent_operation_t agent_full_operation = {
+    "end_full_runs", due_full, send_full, receive_full, fail_full};
 
 /* ---- the limits of accounts ---- */
 

@@ -4,7 +4,8 @@
  * threads, closed accounts that are to be deleted, old calls, expired items of
  * the store, partitions of old events. Revokes API keys that have expired, and
  * deletes old ones and old rows of the audit log. Stores the limits of
- * accounts, and counts what accounts have. Creates the partitions of the next
+ * accounts, counts and measures what accounts have, and ends runs that would
+ * store more than their accounts may. Creates the partitions of the next
  * days.
  */
 #ifndef AGENT_SUPERVISOR_EXPIRE_H
@@ -21,6 +22,8 @@ typedef struct agent_expire_t {
     apr_time_t sent_at;
     /* When maintain_partitions is due. */
     apr_time_t partitions_at;
+    /* When end_full_runs is due. */
+    apr_time_t full_at;
 } agent_expire_t;
 
 /* A statement that deletes a part of what it finds: it is repeated soon while
@@ -33,6 +36,7 @@ typedef struct agent_sweep_t {
 /* part: an agent_expire_t. */
 extern const agent_operation_t agent_expire_operation;
 extern const agent_operation_t agent_partitions_operation;
+extern const agent_operation_t agent_full_operation;
 /* part: an agent_sweep_t for each. */
 extern const agent_operation_t agent_state_operation;
 extern const agent_operation_t agent_event_operation;
@@ -43,6 +47,7 @@ extern const agent_operation_t agent_account_operation;
 extern const agent_operation_t agent_api_key_operation;
 extern const agent_operation_t agent_audit_operation;
 extern const agent_operation_t agent_count_operation;
+extern const agent_operation_t agent_measure_operation;
 extern const agent_operation_t agent_limit_operation;
 
 /* The retention of events as an interval of PostgreSQL, in pool; 100 years when

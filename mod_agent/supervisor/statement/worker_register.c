@@ -188,6 +188,22 @@ static int count_graphs(const agent_runner_table_t *table)
     return count;
 }
 
+/* The id that register_worker returns for a deployment that it does not open.
+ */
+#define NO_DEPLOYMENT "00000000-0000-0000-0000-000000000000"
+
+static void report_deployment(const agent_worker_t *worker,
+                              const agent_runner_pool_t *pool)
+{
+    if (strcmp(pool->graphs.deployment_id, NO_DEPLOYMENT) == 0) {
+        agent_report_write(worker->context, AGENT_LOG_WARNING, "AGT0328", 0,
+                           "deployment %s is not served: its account does not "
+                           "exist, is closed, or has as many deployments as it "
+                           "may (AgentLimit deployments)",
+                           pool->config->deployment);
+    }
+}
+
 /* They change only when another database has taken the place of the first. */
 static void keep_deployments(const agent_worker_t *worker,
                              const agent_db_result_t *result)
@@ -199,6 +215,7 @@ static void keep_deployments(const agent_worker_t *worker,
 
         apr_cpystrn(graphs->deployment_id, agent_db_value(result, row, 1),
                     sizeof(graphs->deployment_id));
+        report_deployment(worker, &worker->runners->pools[i]);
         row += graphs->count;
     }
 }

@@ -17,13 +17,13 @@
 \ir accounts/get_usage.sql
 \ir accounts/list_account_keys.sql
 \ir accounts/list_audit_log.sql
-\ir accounts/open_deployment.sql
 \ir accounts/read_ended_keys.sql
 \ir accounts/revoke_account_key.sql
 \ir accounts/rotate_account_key.sql
 \ir accounts/sign_up.sql
 \ir accounts/update_account.sql
 \ir accounts/use_api_key.sql
+\ir accounts/use_deployment.sql
 
 \ir assistants/count_assistants.sql
 \ir assistants/create_assistant.sql

@@ -2,11 +2,13 @@
 -- Creates the functions of this folder.
 \ir workers/list_node_workers.sql
 \ir workers/mark_worker_dead.sql
+\ir workers/measure_accounts.sql
 \ir workers/notify_runs.sql
 \ir workers/register_worker.sql
 \ir workers/renew_worker.sql
 \ir workers/save_graphs.sql
 \ir workers/count_accounts.sql
+\ir workers/end_full_runs.sql
 \ir workers/set_limits.sql
 \ir workers/sweep_workers.sql
 

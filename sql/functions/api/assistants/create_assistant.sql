@@ -3,7 +3,7 @@
 -- id is taken: raise, or do_nothing, which returns the existing assistant. p_known_graph_ids: the graphs that the
 -- server of the request executes.
 -- Returns: ok with the assistant record; assistant_exists, graph_not_found, invalid_value; too_many_assistants
---          from 10,000 on, which concurrent calls exceed by their number.
+--          from 10,000 on, which concurrent calls exceed by their number; limit_exceeded.
 -- Locks:   the new rows; none on an existing one.
 create or replace function agent.create_assistant(
     p_deployment_id uuid,
@@ -22,6 +22,13 @@ declare
     v_now        timestamptz := agent.now();
     v_assistant  agent.assistants;
 begin
+    if exists (select from agent.account_limits) then
+        body := agent.check_stored_bytes(p_deployment_id);
+        if body is not null then
+            code := 'limit_exceeded';
+            return;
+        end if;
+    end if;
     select a.* into v_assistant
       from agent.assistants a
      where a.deployment_id = p_deployment_id

@@ -3,7 +3,7 @@
 -- one, also if nothing changes. metadata is merged, other members are replaced. p_known_graph_ids: as
 -- agent.create_assistant.
 -- Returns: ok with the assistant record; assistant_not_found, graph_not_found, invalid_value; assistant_is_system
---          when a system assistant is to get another graph.
+--          when a system assistant is to get another graph; limit_exceeded.
 -- Locks:   the assistant, then its versions.
 create or replace function agent.update_assistant(
     p_deployment_id uuid,
@@ -20,6 +20,13 @@ declare
     v_request   agent.assistant_request := json_populate_record(null::agent.assistant_request, p_request);
     v_assistant agent.assistants;
 begin
+    if exists (select from agent.account_limits) then
+        body := agent.check_stored_bytes(p_deployment_id);
+        if body is not null then
+            code := 'limit_exceeded';
+            return;
+        end if;
+    end if;
     select a.* into v_assistant
       from agent.assistants a
      where a.deployment_id = p_deployment_id

@@ -3,8 +3,9 @@
 -- p_seconds: as in agent.update_state; p_if_exists, p_ttl: as in agent.create_thread. A thread that exists stays as it
 -- is. When the call fails the thread is deleted, unless a run was created on it (agent.finish_calls).
 -- Returns: ok, changed: the thread and the call, whose result, the thread record, agent.join_call returns; without
---          changed, body: the record of a thread that exists; thread_exists; no_graph; graph_not_found.
--- Locks:   the new rows.
+--          changed, body: the record of a thread that exists; thread_exists; no_graph; graph_not_found;
+--          limit_exceeded.
+-- Locks:   one row of the count of an account with a limit, then the new rows.
 create or replace function agent.create_thread_state(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -46,6 +47,9 @@ begin
         delete from agent.threads t
          where t.deployment_id = p_deployment_id
            and t.thread_id = p_thread_id;
+        if exists (select from agent.account_counts) then
+            perform agent.change_count(p_deployment_id, 'threads', -1);
+        end if;
         return;
     end if;
     update agent.threads t

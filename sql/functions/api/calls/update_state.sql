@@ -3,7 +3,7 @@
 -- active one until it ends, as a run would be. p_seconds: how long the request waits for it (agent.end_call).
 -- Returns: ok, changed: the thread and the call, whose result agent.join_call returns; thread_not_found; thread_busy;
 --          no_graph when the thread never had one; graph_not_found when no supervisor executes it;
---          checkpoint_not_found.
+--          checkpoint_not_found; limit_exceeded.
 -- Locks:   the thread.
 create or replace function agent.update_state(
     p_deployment_id uuid,
@@ -27,6 +27,13 @@ declare
     v_before     text;
     v_graph_id   text;
 begin
+    if exists (select from agent.account_limits) then
+        body := agent.check_stored_bytes(p_deployment_id);
+        if body is not null then
+            code := 'limit_exceeded';
+            return;
+        end if;
+    end if;
     select t.* into v_thread
       from agent.threads t
      where t.deployment_id = p_deployment_id

@@ -45,7 +45,8 @@ begin
         return;
     end if;
     select c.code, c.body into code, body
-      from agent.check_new_run(v_assistant, '{}', v_request) c;
+      -- Without metadata: of a thread that does not exist yet.
+      from agent.check_new_run(v_assistant, null, v_request) c;
     if code is not null then
         return;
     end if;

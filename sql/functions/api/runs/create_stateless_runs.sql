@@ -8,7 +8,8 @@
 -- Bound:   the bytes of p_requests, 2 KB a request, of which the server accepts 1,000, and 16 MB of settings.
 --          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h and
 --          `v_bytes > c_settings_bytes`.
--- Locks:   the new rows; those of new assistants first, in the order of their keys.
+-- Locks:   the new rows, those of new assistants first, in the order of their keys; one row of each count of an account
+--          with limits.
 create or replace function agent.create_stateless_runs(
     p_deployment_id uuid,
     p_thread_ids uuid[],
@@ -57,7 +58,12 @@ begin
         end if;
     end loop;
 
-    body := agent.check_new_runs(p_deployment_id, cardinality(p_run_ids));
+    body := agent.check_new_runs(
+        p_deployment_id, cardinality(p_run_ids), cardinality(p_run_ids),
+        (
+            select count(r.request ->> 'webhook')::integer
+              from json_array_elements(p_requests) as r (request)
+        ));
     if body is not null then
         code := 'limit_exceeded';
         return;

@@ -6,10 +6,11 @@
 -- p_copy_id: the id of the copy. p_continued: not the first call.
 -- Returns: ok, body: more when something is left, else null; waiting: nothing was copied; a piece of the rows
 --          that a deleted run has left was deleted instead, since they would end the copy: call again with the same
---          arguments; source_not_found;
+--          arguments; source_not_found; limit_exceeded, at the first call;
 --          thread_changed when a run or the thread was deleted during the copy, or it was not continued for two
 --          minutes: it can begin again, with another id.
--- Locks:   the thread while something is left of a deleted run; the row of the copy in agent.thread_copies.
+-- Locks:   the thread while something is left of a deleted run; the row of the copy in agent.thread_copies; with the
+--          last piece one row of the count of an account with a limit.
 create or replace function agent.copy_thread(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -54,6 +55,14 @@ begin
             if found then
                 perform agent.delete_run_state(p_deployment_id, p_thread_id, v_swept, agent.deletion_bytes());
                 code := 'waiting';
+                return;
+            end if;
+        end if;
+        if exists (select from agent.account_limits) then
+            body := coalesce(
+                agent.check_stored_bytes(p_deployment_id), agent.check_limit(p_deployment_id, 'threads', 1));
+            if body is not null then
+                code := 'limit_exceeded';
                 return;
             end if;
         end if;

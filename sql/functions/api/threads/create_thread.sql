@@ -2,8 +2,8 @@
 -- POST /threads. p_if_exists: raise, or do_nothing, which returns the existing thread.
 -- p_ttl: how long it is kept without activity, if the request does not say so; null: for ever.
 -- Returns: ok with the thread record; thread_exists when the id is taken, by a thread whose
---          deletion has begun too, and p_if_exists is raise or the thread cannot be returned.
--- Locks:   the new rows; none on an existing thread.
+--          deletion has begun too, and p_if_exists is raise or the thread cannot be returned; limit_exceeded.
+-- Locks:   one row of the count of an account with a limit, then the new rows; none on an existing thread.
 create or replace function agent.create_thread(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -21,6 +21,18 @@ declare
     v_now timestamptz := agent.now();
     v_ttl interval := agent.read_ttl(p_request -> 'ttl', p_ttl);
 begin
+    if exists (select from agent.account_limits) and not exists (
+        select from agent.threads t
+         where t.deployment_id = p_deployment_id
+           and t.thread_id = p_thread_id)
+    then
+        body := coalesce(
+            agent.check_stored_bytes(p_deployment_id), agent.check_new_threads(p_deployment_id, 1));
+        if body is not null then
+            code := 'limit_exceeded';
+            return;
+        end if;
+    end if;
     insert into agent.threads as t (deployment_id, thread_id, metadata, ttl, created_at, updated_at)
     values (
         p_deployment_id, p_thread_id,

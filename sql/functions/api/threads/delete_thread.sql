@@ -9,7 +9,7 @@
 -- Returns: ok, changed: the thread and its unfinished runs; body: more when something is left, else null;
 --          thread_not_found.
 -- Bound:   37 bytes for each of 501 runs. Held by `limit c_queued`.
--- Locks:   the thread, then its queue rows, then its records.
+-- Locks:   the thread, then its queue rows, then its records; rows of the counts of an account with a limit.
 create or replace function agent.delete_thread(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -25,6 +25,7 @@ as $function$
 declare
     c_queued  constant integer := 500;
     v_now     timestamptz := agent.now();
+    v_counts  boolean := exists (select from agent.account_counts);
     v_active  uuid;
     v_deleted boolean;
     v_ended   text;
@@ -68,7 +69,9 @@ begin
            array_agg(e.lease)
       into v_ended, v_left, v_gone
       from ended e;
-    perform agent.count_ended_runs(v_gone);
+    if v_counts then
+        perform agent.count_ended_runs(v_gone);
+    end if;
     code := 'ok';
     changed := concat_ws(' ', p_thread_id, v_ended);
 
@@ -101,6 +104,9 @@ begin
     delete from agent.threads t
      where t.deployment_id = p_deployment_id
        and t.thread_id = p_thread_id;
+    if v_counts then
+        perform agent.change_count(p_deployment_id, 'threads', -1);
+    end if;
 end
 $function$;
 

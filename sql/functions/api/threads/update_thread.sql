@@ -3,7 +3,8 @@
 -- that of the thread, and its time begins; without minutes (null, or an object without them) the thread has none, and
 -- is kept until a client deletes it. A temporary thread has none.
 -- Returns: ok with the thread record and its cursor, as agent.get_thread; thread_not_found; invalid_value when the
---          metadata would have more than 64 members of clients.
+--          metadata would have more than 64 members of clients;
+--          limit_exceeded.
 -- Locks:   the thread, then its expiry.
 create or replace function agent.update_thread(
     p_deployment_id uuid,
@@ -24,6 +25,13 @@ declare
     -- A JSON null counts as absent.
     v_given jsonb := coalesce(nullif((p_request -> 'metadata')::jsonb, 'null'), '{}');
 begin
+    if exists (select from agent.account_limits) then
+        body := agent.check_stored_bytes(p_deployment_id);
+        if body is not null then
+            code := 'limit_exceeded';
+            return;
+        end if;
+    end if;
     update agent.threads t
        set metadata = t.metadata || v_given,
            ttl = case when not t.temporary and not v_ends then coalesce(v_ttl, t.ttl) end,

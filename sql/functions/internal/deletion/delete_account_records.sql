@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The last piece of a pass over an account: deletes its keys, invitations and counts; empties the details of its audit
--- log, which may have names; and in the last pass its deployments and its name.
+-- The last piece of a pass over an account: deletes its keys, invitations, counts and measure; empties the details of
+-- its audit log, which may have names; and in the last pass its deployments and its name.
 -- Returns: the deletion as it is then.
 -- Locks:   the rows.
 create or replace function agent.delete_account_records(
@@ -49,6 +49,8 @@ begin
     v_row.deleted_rows := agent.add_deleted_rows(v_row.deleted_rows, 'invitations', v_count);
     delete from agent.account_counts c
      where c.account_id = v_row.account_id;
+    delete from agent.account_measures m
+     where m.account_id = v_row.account_id;
     v_row.step := v_row.step + 1;
     if p_is_last then
         delete from agent.deployments d

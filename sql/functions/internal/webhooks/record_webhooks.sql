@@ -4,7 +4,7 @@
 -- "values_omitted" above 1 MiB. A run that was rolled back has status interrupted and "rolled_back": true.
 -- Call it when the records are final, or before a rollback deletes them, and before the queue rows are deleted.
 -- Returns: nothing.
--- Locks:   the new rows.
+-- Locks:   the new rows, and rows of the counts of accounts with a limit.
 create or replace function agent.record_webhooks(
     p_ends agent.run_end[],
     p_rolled_back boolean
@@ -73,6 +73,9 @@ begin
         values (
             v_run.deployment_id, v_run.run_id, v_run.thread_id, v_run.webhook, v_body::text,
             octet_length(v_body::text), v_now, v_now);
+        if exists (select from agent.account_counts) then
+            perform agent.change_count(v_run.deployment_id, 'webhooks', 1);
+        end if;
     end loop;
 end
 $function$;

@@ -82,7 +82,7 @@ begin
         exit when cardinality(v_rows) >= p_limit;
     end loop;
 
-    -- Their worker was lost during the last attempt.
+    -- Their worker was lost during the last attempt. agent.count_accounts takes them from the counts.
     update agent.webhook_outbox o
        set dead_at = v_now,
            worker_id = null,

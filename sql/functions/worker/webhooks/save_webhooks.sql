@@ -6,7 +6,7 @@
 -- p_items: [{"d": deployment_id, "r": run_id, "n": attempt, "o": delivered | failed | refused, "t": error text,
 -- "s": seconds that the receiver asked for, or null}, ...].
 -- Returns: one row per item: delivered, again (after next_sec), dead, or gone when it is not held.
--- Locks:   rows of the outbox, in the order of their keys.
+-- Locks:   rows of the outbox, in the order of their keys, and of the counts of accounts with a limit.
 create or replace function agent.save_webhooks(p_worker_id bigint, p_items json)
 returns table (run_id uuid, outcome text, next_sec integer)
 language plpgsql volatile security invoker
@@ -18,6 +18,9 @@ declare
     v_now   timestamptz := agent.now();
     v_item  record;
     v_delay interval;
+    -- Deployments of webhooks that are not pending any longer.
+    v_done  uuid[] := '{}';
+    v_dead  timestamptz;
 begin
     for v_item in
         select i.*
@@ -30,8 +33,12 @@ begin
         if v_item.o = 'delivered' then
             delete from agent.webhook_outbox w
              where w.run_id = v_item.r
-               and w.deployment_id is not distinct from v_item.d;
-            outcome := case when found then 'delivered' else 'gone' end;
+               and w.deployment_id is not distinct from v_item.d
+            returning w.dead_at into v_dead;
+            if found then
+                outcome := 'delivered';
+                v_done := v_done || case when v_dead is null then array[v_item.d] end;
+            end if;
             return next;
             continue;
         end if;
@@ -53,9 +60,14 @@ begin
         if found then
             outcome := case when v_delay is null then 'dead' else 'again' end;
             next_sec := extract(epoch from v_delay)::integer;
+            v_done := v_done || case when v_delay is null then array[v_item.d] end;
         end if;
         return next;
     end loop;
+    if exists (select from agent.account_counts) then
+        perform agent.change_count(d.id, 'webhooks', -d.webhooks)
+           from (select x.id, count(*) as webhooks from unnest(v_done) x (id) group by x.id order by x.id) d;
+    end if;
 end
 $function$;
 

@@ -3,7 +3,7 @@
 -- count is a minute in the future, since the database's clock went back. A count and the sum that it corrects are read
 -- by one statement, and writers change both in one transaction: the difference is exact, whatever they do during this,
 -- and none of them waits. It is added to a row that only this function changes.
--- Bounded: 100 accounts, and no further one after 200,000 runs; reads them by indexes.
+-- Bounded: 100 accounts, and no further one after 200,000 runs or threads; reads them by indexes.
 -- Returns: the number of counted accounts: call again while it is not 0.
 -- Locks:   the row of each count that has the correction; skips locked ones.
 create or replace function agent.count_accounts() returns integer
@@ -61,7 +61,7 @@ begin
     update agent.account_counts c
        set value = c.value + m.value - m.stored,
            counted_at = v_now
-      from agent.compare_counts(v_accounts, v_name) m
+      from agent.compare_counts(v_accounts, v_name, null) m
      where c.account_id = m.account_id
        and c.name = v_name
        and c.shard = -1;

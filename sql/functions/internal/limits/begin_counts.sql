@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Counts what accounts have for the first time, those that are open and not counted yet: a closed account, which may
--- have been deleted, gets no rows. The counts miss transactions that have not committed and did not see them;
+-- have been deleted, gets no rows. The counts miss transactions that have not committed and did not see them,
+-- and threads beyond a million, so that a request does not wait for long;
 -- agent.count_accounts corrects them within 10 s.
 -- Returns: nothing.
 -- Locks:   the new rows.
@@ -14,7 +15,7 @@ begin
       from agent.compare_counts(array(
                select distinct a.account_id
                  from unnest(p_account_ids) p (id)
-                 join agent.accounts a on a.account_id = p.id and a.closed_at is null), p_name) m
+                 join agent.accounts a on a.account_id = p.id and a.closed_at is null), p_name, 1000000) m
      cross join generate_series(-1, 15) s (shard)
      where m.stored is null
      order by m.account_id, s.shard

@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The deployment of a name under an account, the built-in one by default, created when it is missing. The id of a
 -- new one is derived from account and name: when a database is replaced by an empty one, the ids that running
--- servers know stay valid. A stored id takes precedence. A new one is recorded: httpd.conf declares it.
--- Returns: its deployment_id; null when the account does not exist or is closed.
--- Locks:   the new row, and the account's against its deletion; waits for another server that creates it at the same
---          time.
+-- servers know stay valid. A stored id takes precedence. A new one is recorded: httpd.conf declares it. Concurrent
+-- creations for an account with a limit come one after the other, so the limit is exact.
+-- Returns: its deployment_id; null when the account does not exist or is closed, or has as many deployments as it may.
+-- Locks:   the new row, and the account's against its deletion; an account with a limit; waits for another server that
+--          creates it at the same time.
 create or replace function agent.open_deployment(
     p_name text,
     p_account_id uuid default '00000000-0000-0000-0000-00000000000a'
@@ -13,6 +14,7 @@ language plpgsql volatile security invoker
 set search_path = ''
 as $function$
 declare
+    v_limit         bigint;
     v_digest        text;
     v_deployment_id uuid;
 begin
@@ -28,6 +30,21 @@ begin
        and d.name = p_name;
     if found then
         return v_deployment_id;
+    end if;
+    v_limit := agent.find_limit(p_account_id, 'deployments');
+    if v_limit is not null then
+        perform from agent.accounts a
+          where a.account_id = p_account_id
+            for no key update;
+        -- That of the name does not count: another server may have created it since.
+        if v_limit <= (
+            select count(*)
+              from agent.deployments d
+             where d.account_id = p_account_id
+               and d.name <> p_name)
+        then
+            return null;
+        end if;
     end if;
     -- UUIDv8 (RFC 9562): 120 bits of the digest.
     v_digest := encode(sha256(convert_to(p_account_id || '/' || p_name, 'UTF8')), 'hex');

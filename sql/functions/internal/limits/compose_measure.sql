@@ -1,0 +1,68 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The query of agent.measure_rows for the rows of a table of the deployment $1 after a key. p_keys: as in
+-- agent.list_exported_tables. p_after: the key as texts; null: from the first row on. p_rows: the most that it reads.
+-- A row counts with its header and the lengths of its values as they are stored, which are not fetched; its entries in
+-- indexes do not count.
+-- Returns: SQL with three columns: the number of rows, their bytes, and the key of the last one when there are p_rows.
+-- Locks:   none.
+create or replace function agent.compose_measure(
+    p_name text,
+    p_keys text[],
+    p_after text[],
+    p_rows integer
+) returns text
+language plpgsql stable security invoker
+set search_path = ''
+as $function$
+declare
+    -- The header of a row, its pointer in the page and what aligns it.
+    c_row_bytes constant integer := 32;
+    v_columns   text := (select string_agg(format('t.%I', k.key), ', ' order by k.pos)
+                           from unnest(p_keys) with ordinality k (key, pos));
+    v_after     text := (select string_agg(quote_literal(a.value), ', ' order by a.pos)
+                           from unnest(p_after) with ordinality a (value, pos));
+    v_bytes     text := (
+        select c_row_bytes + sum(a.attlen) filter (where a.attlen > 0) || coalesce(string_agg(
+                   format(' + coalesce(pg_catalog.pg_column_size(t.%I), 0)', a.attname), '' order by a.attnum)
+                   filter (where a.attlen < 0), '')
+          from pg_catalog.pg_attribute a
+         where a.attrelid = ('agent.' || quote_ident(p_name))::pg_catalog.regclass
+           and a.attnum > 0
+           and not a.attisdropped);
+    v_from      text := format('agent.%I t where t.deployment_id = $1', p_name);
+    v_order     text := v_columns;
+    v_key       text := (select string_agg(format('t.%I::text', k.key), ', ' order by k.pos)
+                           from unnest(p_keys) with ordinality k (key, pos));
+begin
+    if p_name = 'runs' then
+        -- The runs of a thread have an index, those of a deployment none. A thread without further runs is a row.
+        v_from := format(
+            $$agent.threads h left join lateral (
+                  select r.* from agent.runs r
+                   where r.thread_id = h.thread_id
+                     and r.deployment_id = h.deployment_id
+                     and r.thread_seq > %s
+                   order by r.thread_seq) t on true
+               where h.deployment_id = $1%s$$,
+            case when p_after is null then '-1'
+                 else format('case when h.thread_id = %L then %L::bigint else -1 end', p_after[1], p_after[2]) end,
+            case when p_after is not null then format(' and h.thread_id >= %L', p_after[1]) end);
+        v_bytes := format('case when t.run_id is null then 0 else %s end', v_bytes);
+        v_order := 'h.thread_id, t.thread_seq';
+        v_key := 'h.thread_id::text, coalesce(t.thread_seq, 9223372036854775807)::text';
+    elsif p_after is not null then
+        v_from := format('%s and (%s) > (%s)', v_from, v_columns, v_after);
+    end if;
+    return format(
+        $$select count(*), coalesce(sum(x.bytes), 0)::bigint, max(x.key)::text[]
+            from (select %1$s as bytes,
+                         case when row_number() over (order by %2$s) = %3$s then array[%4$s]::text end as key
+                    from %5$s
+                   order by %2$s
+                   limit %3$s) x$$,
+        v_bytes, v_order, p_rows, v_key, v_from);
+end
+$function$;
+
+comment on function agent.compose_measure(text, text[], text[], integer) is
+    'The query of agent.measure_rows for the rows of a table.';

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+# Limits of what accounts keep: threads, webhooks and stored bytes, their counts, and what makes room.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use Time::HiRes ();
+use AgentSQL;
+use AgentSQL::Outbox;
+
+my $db = AgentSQL->new('-v', "operator_role=$AgentSQL::OPERATOR");
+my ($session, $other) = map { $db->session } 1, 2;
+my $operator = $db->session($AgentSQL::OPERATOR);
+my $worker = AgentSQL::Play->new($session)->worker;
+
+# Sets a limit of an account; undef removes it.
+sub limit {
+    my ($account, $name, $value) = @_;
+    my $limits = AgentSQL::encode([ { account_id => $account, name => $name, value => $value } ]);
+    $session->query('select * from agent.set_limits(' . AgentSQL::Session::literal($limits) . ', \'' . AgentSQL::uuid() . '\', 0)');
+    return;
+}
+
+# An account with a deployment: (id, its client).
+sub account {
+    my $id = AgentSQL::uuid();
+    $operator->call('create_account', $id, 'Shop');
+    return ($id, deployment($id, 'shop'));
+}
+
+sub deployment {
+    my ($account, $name) = @_;
+    my $id = $session->value("select agent.open_deployment('$name', '$account')");
+    $session->query("select agent.save_graphs('$id', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
+    return AgentSQL::Outbox->new($session, deployment => $id);
+}
+
+# (code, body, thread_id)
+sub try_thread {
+    my ($client, $id, $if_exists) = @_;
+    $id //= AgentSQL::uuid();
+    return ($client->api('create_thread', $id, $if_exists // 'raise', '{}'), $id);
+}
+
+# (code, body) of a copy, with all of its pieces.
+sub try_copy {
+    my ($client, $thread) = @_;
+    my $copy = AgentSQL::uuid();
+    for (my $continued = 'false';; $continued = 'true') {
+        my @result = $client->api('copy_thread', $thread, $copy, $continued);
+        return @result if $result[1] ne 'more';
+    }
+}
+
+# The count of a name, and what it should be.
+sub count_is {
+    my ($account, $name, $count, $title) = @_;
+    is $session->value("select sum(value) from agent.account_counts where account_id = '$account' and name = '$name'"), $count, "counted: $title";
+    is $session->value("select value from agent.count_used(array['$account'::uuid], '$name', null)"), $count, $title;
+    return;
+}
+
+my @FULL = ('limit_exceeded', 'threads 3');
+
+subtest 'an account gets no more threads than its limit, in all of its deployments, and a deletion makes room' => sub {
+    my ($account, $shop) = account();
+    my ($stranger, $other_shop) = account();
+    my $desk = deployment($account, 'desk');
+    my $first = $shop->thread;
+    limit($account, threads => 3);
+    my $second = $desk->thread;
+    count_is($account, threads => 2, 'a thread of before the limit counts');
+    my $third = (try_thread($shop))[-1];
+    is_deeply [ (try_thread($_))[ 0, 1 ] ], \@FULL for $shop, $desk;
+    is +(try_thread($shop, $third, 'do_nothing'))[0], 'ok', 'one that exists is returned at the limit';
+    is +(try_thread($shop, $third))[0], 'thread_exists';
+    is +(try_thread($other_shop))[0], 'ok', 'other accounts have threads of their own';
+    is_deeply [ try_copy($shop, $third) ], \@FULL, 'a copy';
+    my @made = $shop->api('create_thread_state', AgentSQL::uuid(), AgentSQL::uuid(), 'u1', 'raise', 10,
+        '{"metadata":{"graph_id":"agent"},"supersteps":[{"updates":[{}]}]}');
+    is_deeply [ @made[ 0, 1 ] ], \@FULL, 'a thread with supersteps';
+    is_deeply [ ($shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT }))[ 0, 1 ] ], \@FULL, 'the thread of a stateless run';
+    count_is($account, threads => 3, 'what is refused is not counted');
+    is +($desk->api('delete_thread', $second))[0], 'ok';
+    count_is($account, threads => 2, 'a deleted thread does not count');
+    is_deeply [ try_copy($shop, $third) ], [ 'ok', '' ], 'so that there is room for one more';
+    count_is($account, threads => 3, 'a copy counts');
+    limit($account, threads => undef);
+    is +(try_thread($shop))[0], 'ok', 'without a limit any number';
+};
+
+subtest 'the threads of stateless runs count until they are deleted, all of a batch or none' => sub {
+    my ($account, $shop) = account();
+    limit($account, threads => 3);
+    my @two = ({ assistant_id => $AgentSQL::ASSISTANT }) x 2;
+    is +($shop->try_batch(@two))[0], 'ok';
+    is_deeply [ ($shop->try_batch(@two))[ 0, 1 ] ], \@FULL;
+    count_is($account, threads => 2, 'a batch');
+    $shop->finish_all($worker);
+    $session->query("update agent.thread_expiries set expires_at = '-infinity'");
+    1 while $session->query('select * from agent.expire_threads()');
+    count_is($account, threads => 0, 'their threads have expired');
+};
+
+subtest 'a thread whose graph nobody executes is not counted' => sub {
+    my ($account, $shop) = account();
+    limit($account, threads => 3);
+    my @made = $shop->api('create_thread_state', AgentSQL::uuid(), AgentSQL::uuid(), 'u1', 'raise', 10,
+        '{"metadata":{"graph_id":"none"},"supersteps":[{"updates":[{}]}]}');
+    is $made[0], 'graph_not_found';
+    count_is($account, threads => 0, 'it does not exist');
+};
+
+subtest 'creations of threads do not wait for each other at their count' => sub {
+    my ($account, $shop) = account();
+    limit($account, threads => 100);
+    $shop->thread;
+    my @sessions = map { $db->session } 1 .. 4;
+    for my $concurrent (@sessions) {
+        $concurrent->query("set lock_timeout = '10s'");
+        $concurrent->query('begin');
+        AgentSQL::Play->new($concurrent, deployment => $shop->deployment)->thread;
+    }
+    $_->query('commit') for @sessions;
+    count_is($account, threads => 5, 'all');
+};
+
+subtest 'threads are counted anew, and a first count may stop early' => sub {
+    my ($account, $shop) = account();
+    limit($account, threads => 1000);
+    $shop->thread for 1 .. 2;
+    $session->query("update agent.account_counts set value = value + 9 where account_id = '$account' and shard = 3");
+    1 while $session->value('select agent.count_accounts()');
+    count_is($account, threads => 2, 'a wrong count is corrected');
+    $session->query("insert into agent.threads (deployment_id, thread_id, created_at, updated_at)
+        select '@{[ $shop->deployment ]}', gen_random_uuid(), now(), now() from generate_series(1, 5000)");
+    $session->query("update agent.account_counts set counted_at = '-infinity' where account_id = '$account'");
+    1 while $session->value('select agent.count_accounts()');
+    count_is($account, threads => 5002, 'rows that nothing has counted');
+    is $session->value("select value from agent.count_used(array['$account'::uuid], 'threads', 1000)"), 1000, 'a count with a bound stops there';
+};
+
+subtest 'runs with a webhook are refused while the account has as many deliveries as its limit' => sub {
+    my ($account, $shop) = account();
+    my ($stranger, $other_shop) = account();
+    limit($account, webhooks => 2);
+    my @hook = ({ assistant_id => $AgentSQL::ASSISTANT, webhook => $AgentSQL::Outbox::URL });
+    is_deeply [ ($shop->try_batch((@hook) x 3))[ 0, 1 ] ], [ 'limit_exceeded', 'webhooks 2' ], 'a batch is created as a whole';
+    is +($shop->try_batch((@hook) x 2))[0], 'ok';
+    count_is($account, webhooks => 0, 'a run that has not ended has no delivery');
+    $shop->finish_all($worker);
+    count_is($account, webhooks => 2, 'each end of a run makes one');
+    is_deeply [ ($shop->try_batch(@hook))[ 0, 1 ] ], [ 'limit_exceeded', 'webhooks 2' ];
+    is +($shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT }))[0], 'ok', 'a run without one';
+    is +($other_shop->try_batch(@hook))[0], 'ok', 'another account';
+
+    my ($first, $second) = grep { $_->[0] eq $shop->deployment } $shop->claim_webhooks($worker);
+    $shop->save_webhooks($worker, AgentSQL::Outbox::result($first, 'delivered'), AgentSQL::Outbox::result($second, 'failed'));
+    count_is($account, webhooks => 1, 'one is delivered, the other one will be tried again');
+    $session->query('update agent.webhook_outbox set due_at = agent.now()');
+    ($second) = grep { $_->[0] eq $shop->deployment } $shop->claim_webhooks($worker);
+    $shop->save_webhooks($worker, AgentSQL::Outbox::result($second, 'refused'));
+    count_is($account, webhooks => 0, 'one that is given up is not delivered any longer');
+    $shop->save_webhooks($worker, AgentSQL::Outbox::result($second, 'delivered'));
+    count_is($account, webhooks => 0, 'whatever a late worker reports');
+    is +($shop->try_batch(@hook))[0], 'ok';
+};
+
+# The bytes of an account, measured now.
+sub measure {
+    my ($account) = @_;
+    $session->query("update agent.account_measures set due_at = now() where account_id = '$account'");
+    1 while $session->value('select agent.measure_accounts()');
+    return $session->value("select bytes from agent.account_measures where account_id = '$account'");
+}
+
+my $ITEM = AgentSQL::encode({ namespace => ['n'], key => 'k', value => { text => join '', map { chr 33 + rand 90 } 1 .. 100_000 } });
+
+subtest 'an account that has stored as many bytes as its limit stores no more by requests, until it has deleted some' => sub {
+    my ($account, $shop) = account();
+    my $thread = $shop->thread;
+    limit($account, stored_bytes => 50_000);
+    is +($shop->api('put_item', $ITEM))[0], 'ok';
+    my $bytes = measure($account);
+    ok $bytes > 90_000 && $bytes < 200_000, "$bytes bytes";
+    my @full = ('limit_exceeded', 'stored_bytes 50000');
+    my %refused = (
+        create_thread => [ AgentSQL::uuid(), 'raise', '{}' ], copy_thread => [ $thread, AgentSQL::uuid(), 'false' ],
+        update_thread => [ $thread, '{"metadata":{"a":1}}' ], put_item => [$ITEM],
+        update_state => [ $thread, AgentSQL::uuid(), 'u1', 10, '{"values":{}}' ],
+        create_assistant => [ AgentSQL::uuid(), ['agent'], '{"graph_id":"agent"}' ],
+        update_assistant => [ $AgentSQL::ASSISTANT, ['agent'], '{"metadata":{"a":1}}' ],
+        create_thread_state => [ AgentSQL::uuid(), AgentSQL::uuid(), 'u1', 'raise', 10, '{"metadata":{"graph_id":"agent"},"supersteps":[]}' ],
+    );
+    is_deeply [ ($shop->api($_, @{ $refused{$_} }))[ 0, 1 ] ], \@full, $_ for sort keys %refused;
+    is_deeply [ ($shop->try_run($thread))[ 0, 1 ] ], \@full, 'create_run';
+    is_deeply [ ($shop->try_stateless)[ 0, 1 ] ], \@full, 'create_stateless_run';
+    is_deeply [ ($shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT }))[ 0, 1 ] ], \@full, 'create_stateless_runs';
+    is +($shop->api('get_thread', $thread))[0], 'ok', 'what it has can be read';
+    is +($shop->api('delete_item', '{"namespace":["n"],"key":"k"}'))[0], 'ok', 'and deleted';
+    cmp_ok measure($account), '<', 10_000;
+    is +($shop->try_run($thread))[0], 'ok', 'then there is room';
+    limit($account, stored_bytes => 0);
+    is +($shop->api('put_item', $ITEM))[0], 'limit_exceeded', 'a limit of 0 permits nothing';
+    limit($account, stored_bytes => undef);
+    is +($shop->api('put_item', $ITEM))[0], 'ok', 'without a limit any number';
+    1 while $session->value('select agent.measure_accounts()');
+    is $session->value('select count(*) from agent.account_measures'), 0, 'a measure ends with its limit';
+};
+
+subtest 'runs that execute when the account reaches its limit of stored bytes end in an error that says so' => sub {
+    my ($account, $shop) = account();
+    my ($stranger, $other_shop) = account();
+    limit($account, stored_bytes => 1000);
+    my $by = $shop->worker;
+    my $claim = $shop->leased($by, my $thread = $shop->thread);
+    my $theirs = $other_shop->leased($by, $other_shop->thread);
+    is $session->value("select count(*) from agent.end_full_runs($by)"), 0, 'not before';
+    $shop->save($by, AgentSQL::Play::checkpoint($claim, messages => [ 'x' x 2000 ]));
+    cmp_ok measure($account), '>=', 1000;
+    is_deeply [ map { @{$_} } $session->query("select run_id, thread_id from agent.end_full_runs($by)") ], [ $claim->{run_id}, $thread ];
+    is $session->value("select count(*) from agent.end_full_runs($by)"), 0;
+    my $run = $shop->body('get_run', $thread, $claim->{run_id});
+    is $run->{status}, 'error';
+    my $error = AgentSQL::decode($session->value("select error from agent.runs where run_id = '$claim->{run_id}'"));
+    is $error->{error}, 'stored_bytes_exceeded';
+    like $error->{message}, qr/AgentLimit stored_bytes/;
+    is_deeply $shop->messages($thread), [ 'x' x 2000 ], 'what it has saved stays';
+    is $session->value("select worker_id from agent.run_queue where run_id = '$theirs->{run_id}'"), $by, 'that of another account goes on';
+    limit($account, stored_bytes => undef);
+};
+
+subtest 'a measure counts the rows of all tables with data of deployments, in pieces of a bounded length' => sub {
+    my ($account, $shop) = account();
+    my $desk = deployment($account, 'desk');
+    limit($account, stored_bytes => 1_000_000_000);
+    for my $client ($shop, $desk) {
+        my $claim = $client->leased($worker, $client->thread);
+        $client->save($worker, AgentSQL::Play::checkpoint($claim, messages => ['one']), AgentSQL::Play::finish($claim));
+    }
+    my $before = measure($account);
+    # 12,000 runs in one thread, 6,000 threads without one, 12,000 events, each of a row of known length.
+    my ($thread, $id) = ($shop->thread, $shop->deployment);
+    $session->query($_) for split /;\n/, <<"SQL";
+insert into agent.runs (deployment_id, run_id, thread_id, thread_seq, assistant_id, graph_id, status, multitask_strategy, metadata, config, stream_mode,
+    stream_subgraphs, stream_resumable, events_bucket, created_at, updated_at, finished_at, last_event_seq)
+select '$id', gen_random_uuid(), '$thread', n, '$AgentSQL::ASSISTANT', 'agent', 'success', 'enqueue', '{}', '{}', '[]', false, false, current_date, now(), now(), now(), 1
+from generate_series(1, 12000) n;
+insert into agent.threads (deployment_id, thread_id, created_at, updated_at) select '$id', gen_random_uuid(), now(), now() from generate_series(1, 6000);
+insert into agent.run_events (deployment_id, bucket, run_id, seq, epoch, event, data)
+select '$id', current_date, gen_random_uuid(), 1, 1, 'custom', repeat('x', 1000) from generate_series(1, 12000)
+SQL
+    my $stored = $session->value(<<"SQL");
+select (select sum(pg_column_size(r)) from agent.runs r where deployment_id = '$id' and thread_id = '$thread') + (select sum(pg_column_size(t)) from agent.threads t
+    where deployment_id = '$id' and run_seq = 0) + (select sum(pg_column_size(e)) from agent.run_events e where deployment_id = '$id' and event = 'custom')
+SQL
+    my $found = measure($account) - $before;
+    cmp_ok abs($found - $stored) / $stored, '<', 0.2, "$found bytes are found of $stored";
+    $session->query("update agent.account_measures set due_at = now() where account_id = '$account'");
+    my ($calls, $longest) = (0, 0);
+    for (my $more = 1; $more; $calls++) {
+        my $began = Time::HiRes::time();
+        $more = $session->value('select agent.measure_accounts()');
+        my $took = Time::HiRes::time() - $began;
+        $longest = $took if $took > $longest;
+    }
+    cmp_ok $longest, '<', 1, "the longest of $calls calls took $longest s";
+    is $session->value("select bytes from agent.account_measures where account_id = '$account'") - $before, $found, 'a second measure finds the same';
+    cmp_ok $session->value("select extract(epoch from due_at - now()) from agent.account_measures where account_id = '$account'"), '>', 50, 'the next one follows a minute later';
+    limit($account, stored_bytes => undef);
+};
+
+done_testing;
