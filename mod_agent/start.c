@@ -17,6 +17,7 @@
 #include "child.h"
 #include "config/effect.h"
 #include "config/limit.h"
+#include "core/deployment.h"
 #include "daemon.h"
 #include "model/deployment.h"
 #include "model/system.h"
@@ -28,8 +29,8 @@
 /* For what has no limit of its own, such as the DNS. */
 #define REST_SEC 5
 
-/* A deployment of an account that does not exist yet is not worth a line: its
- * requests need a key of the account. */
+/* Those that a limit of httpd.conf concerns; others are created when they are
+ * used. */
 static void check_deployments(agent_db_t *db,
                               const agent_server_config_t *config,
                               server_rec *server, apr_pool_t *pool)
@@ -41,7 +42,10 @@ static void check_deployments(agent_db_t *db,
     for (int i = 0; i < list->nelts; i++) {
         const char *deployment = APR_ARRAY_IDX(list, i, const char *);
 
-        if (agent_deployment_check(db, deployment, &err, pool) != APR_SUCCESS
+        if (agent_account_limit_get(config, AGENT_LIMIT_DEPLOYMENTS,
+                                    agent_deployment_account(deployment))
+                >= 0
+            && agent_deployment_check(db, deployment, &err, pool) != APR_SUCCESS
             && err->id == AGENT_E_LIMIT) {
             ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,
                          AGENT_LOGNO(0455) "AgentDeployment %s is not served: "
