@@ -61,12 +61,12 @@ class Blobs:
         """Sends the blobs that the run has not sent. `before`: of the channel in the parent. The Change is for lists only."""
         if not is_stored_by_element(value):
             digest = self._send_value(value, serde)
-            return jsontext.dumps(digest), Reference([digest], False, None), None
+            return jsontext.plain(digest), Reference([digest], False, None), None
         change = change_of(value, before.snapshot if before is not None else None)
         keep = change.keep
         fresh = [self._send_value(item, serde) for item in value[keep:]]
         digests = before.digests[:keep] + fresh if before is not None and keep else fresh
-        text = jsontext.dumps({"list": {"keep": keep, "items": fresh}})
+        text = b'{"list":{"keep":%d,"items":%b}}' % (keep, jsontext.array(map(jsontext.plain, fresh)))
         return text, Reference(digests, True, change.snapshot), change
 
     def _send_value(self, value: Any, serde: Any) -> str:
@@ -108,7 +108,7 @@ class Blobs:
             raise ValueTooLargeError(f"a value of the library has {len(data)} bytes, more than {PARTS_MAX * self._part_max}")
         for part in range(parts):
             piece = data[part * self._part_max:(part + 1) * self._part_max]
-            members = [("digest", jsontext.dumps(digest)), ("value_type", jsontext.dumps(kind)),
+            members = [("digest", jsontext.plain(digest)), ("value_type", jsontext.dumps(kind)),
                        ("base64", b'"' + base64.b64encode(piece) + b'"')]
             if parts > 1:
                 members += [("part", b"%d" % part), ("parts", b"%d" % parts)]

@@ -212,6 +212,11 @@ def _member_name(name: str) -> bytes:
     return orjson.dumps(clean_text(name)) + b":"
 
 
+def plain(text: str) -> bytes:
+    """The JSON of a text of letters, digits and hyphens, as ids have."""
+    return b'"%b"' % text.encode()
+
+
 def array(items: Iterable[bytes]) -> bytes:
     return b"[" + b",".join(items) + b"]"
 

@@ -40,8 +40,12 @@ class Metadata:
         """The longest of the members that may be copied, with which they are too many."""
         config = self._get_config()
         given = config["metadata"]
-        lengths = {name: length_of(name) + length_of(value) for name, value in configurable_of(config).items()
-                   if isinstance(value, (str, int, float)) and not (name in given and given[name] == value)}
+        copied = {name: value for name, value in configurable_of(config).items()
+                  if isinstance(value, (str, int, float)) and not (name in given and given[name] == value)}
+        # No character has more than 6 bytes in JSON.
+        if 6 * sum(len(name) + len(str(value)) + 1 for name, value in copied.items()) <= COPIED_BYTES_MAX:
+            return {}
+        lengths = {name: length_of(name) + length_of(value) for name, value in copied.items()}
         total, omitted = 0, {}
         for name, length in sorted(lengths.items(), key=lambda member: (member[0] not in NEEDED, member[1])):
             if total + length > COPIED_BYTES_MAX:

@@ -8,6 +8,7 @@ only.
 
 import asyncio
 import contextlib
+import functools
 from collections import deque
 from typing import Any
 
@@ -25,6 +26,12 @@ STORE_ARGS_BYTES_MAX = 4 << 20
 CONTENTS = {
     "checkpoint": "what a step changes in the state", "event": "an event", "task": "the result of a task",
     "put": "a checkpoint of the library", "put_writes": "what a task wrote", "end": "the value of a call"}
+
+
+@functools.cache
+def member_start(name: str) -> bytes:
+    """Of a member of a line; there are few names."""
+    return b',"%b":' % name.encode()
 
 
 class Output:
@@ -51,13 +58,17 @@ class Output:
 
     def line(self, kind: str, members: list[tuple[str, bytes]]) -> bytes:
         """Raises ValueTooLargeError, before it copies the members."""
-        head = b'{"type":"%s",%s' % (kind.encode(), self._tail)
-        length = len(head) + sum(len(name) + len(text) + 4 for name, text in members) + 1
+        pieces = [b'{"type":"%s",%s' % (kind.encode(), self._tail)]
+        length = len(pieces[0]) + 1
+        for name, text in members:
+            length += len(name) + len(text) + 4
+            pieces += (member_start(name), text)
         if length > self._line_max:
             name = next((f" {text.decode()}" for member, text in members if member == "event"), "")
             raise ValueTooLargeError(f"{CONTENTS.get(kind, kind)}{name} has {length} bytes in a line to the "
                                      f"server, more than {self._line_max}")
-        return b"".join([head, *(piece for name, text in members for piece in (b',"', name.encode(), b'":', text)), b"}\n"])
+        pieces.append(b"}\n")
+        return b"".join(pieces)
 
     def send(self, kind: str, members: list[tuple[str, bytes]]) -> None:
         self._put(self.line(kind, members), False)

@@ -99,7 +99,8 @@ class Records:
         # Checkpoints of the root graph that were put and not shown yet; the graph's own code may have put them.
         self._unshown: set[str] = set()
         self._read: Recent[tuple[str, str]] = Recent(CHECKPOINTS_MAX)
-        self._changed = asyncio.Condition()
+        # Those who wait for a put of a namespace: the checkpoint, and what they wait on.
+        self._waiting: list[tuple[str, str, asyncio.Future[None]]] = []
         # Namespaces in which a put has failed: no other put follows there.
         self._failed: set[str] = set()
         # The checkpoint from which the run starts, for the get() that follows, and whether it is the last one.
@@ -144,13 +145,13 @@ class Records:
             self._keep(ns, checkpoint_id, channels)
         except BaseException:
             self._failed.add(ns)
-            await self._notify()
+            self._notify()
             raise
         self._put.add((ns, checkpoint_id))
         self._has_put_any = True
         if ns == "":
             self._unshown.add(checkpoint_id)
-        await self._notify()
+        self._notify()
 
     async def put_writes(self, ns: str, checkpoint_id: str, task_id: str, task_path: str,
                          writes: Sequence[tuple[int, str, Any]], serde: Any) -> None:
@@ -164,9 +165,13 @@ class Records:
             ("writes", jsontext.array(texts))])
         await self._output.room()
 
-    async def _notify(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
+    def _is_settled(self, ns: str, checkpoint_id: str) -> bool:
+        return ns in self._failed or (ns, checkpoint_id) in self._put
+
+    def _notify(self) -> None:
+        for ns, checkpoint_id, future in self._waiting:
+            if self._is_settled(ns, checkpoint_id) and not future.done():
+                future.set_result(None)
 
     def has_put(self, ns: str, checkpoint_id: str) -> bool:
         return (ns, checkpoint_id) in self._put
@@ -183,8 +188,13 @@ class Records:
 
     async def wait_for_put(self, ns: str, checkpoint_id: str) -> None:
         """Returns when the checkpoint was put, or when one of its namespace could not be."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: ns in self._failed or (ns, checkpoint_id) in self._put)
+        if not self._is_settled(ns, checkpoint_id):
+            entry = (ns, checkpoint_id, asyncio.get_running_loop().create_future())
+            self._waiting.append(entry)
+            try:
+                await entry[2]
+            finally:
+                self._waiting.remove(entry)
 
     # --- Reading -------------------------------------------------------------
 

@@ -100,7 +100,8 @@ class Saver(BaseCheckpointSaver[str]):
                    new_versions: Mapping[str, Any]) -> dict[str, Any]:
         configurable = config["configurable"]
         ns = configurable.get("checkpoint_ns", "")
-        body = {name: value for name, value in checkpoint.items() if name != "channel_values"}
+        body = dict(checkpoint)
+        del body["channel_values"]
         records = self._find(config)
         bounded = records.metadata.bounded
         copied = {name: bounded(config.get(name)) for name in ("configurable", "metadata")}

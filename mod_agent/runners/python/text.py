@@ -11,6 +11,8 @@ _BAD_TEXT = re.compile("\0|[\ud800-\udfff]")
 
 def clean_text(text: str) -> str:
     """Without U+0000 and surrogates, which PostgreSQL refuses."""
+    if text.isascii() and "\0" not in text:
+        return text
     return _BAD_TEXT.sub("\ufffd", text)
 
 
