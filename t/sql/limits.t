@@ -512,6 +512,10 @@ subtest 'claim_runs: no run of an account is claimed once it is closed, and noth
         is_deeply claim_for({ limit => 10 }, [ $mine, $shop ]), [], 'of one pool';
         is_deeply shares(claim_for({ limit => 10 }, @pools), @pools), [ 0, 1 ], 'of two';
         is_deeply claim_for({ limits => [-1] }, [ $mine, $shop ]), [], 'nor does a runner start for it';
+        $other_shop->stateless;
+        $session->query("update agent.run_queue set max_shared = 1 where state = 'ready'");
+        is_deeply claim_for({ limit => 10, suspects => 10 }, [ $mine, $shop ]), [], 'of one pool, a suspect';
+        is_deeply shares(claim_for({ limit => 10, suspects => 10 }, @pools), @pools), [ 0, 1 ], 'of two, a suspect';
         # A request that was admitted before.
         is +($shop->try_run($thread))[0], 'ok', 'a run is created';
         is $session->value("select count(*) from agent.account_counts where account_id = '$mine'"), 0;

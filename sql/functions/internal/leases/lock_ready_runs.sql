@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Chooses the runs that a worker claims, and in addition the suspects. The parameters are those of agent.claim_runs.
--- p_free: how many more runs the account of each pool may execute, as agent.find_free_runs returns it. It does not
--- hold suspects back, which have executed before.
+-- p_free: how many more runs the account of each pool may execute, as agent.find_free_runs returns it. Of suspects,
+-- which have executed before, it holds back those of closed accounts only (-1).
 -- Accounts take turns (agent.share_ready_runs). The shares are found without locks, so that a claim of many pools locks
 -- no more rows than it takes; a row that another claim holds is skipped for the next one of the graph.
 -- Returns: the row ids (ctid) of their queue rows, which are valid until the end of the transaction.
@@ -23,6 +23,8 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
 set plan_cache_mode = force_generic_plan
 as $function$
+declare
+    v_closed bigint[];
 begin
     -- Most claims are for one pool, which has all turns.
     if cardinality(p_limits) = 1 then
@@ -57,12 +59,16 @@ begin
                        and c.graph_id = g.graph_id
                        and c.ready_seq > g.min_ready_seq
                      order by c.ready_seq
-                     limit greatest(least(p_suspects[1], p_limit), 0)
+                     limit greatest(least(p_suspects[1], p_limit, case when p_free[1] < 0 then 0 end), 0)
                        for no key update skip locked
                    ) r
              order by r.ready_seq
-             limit greatest(least(p_suspects[1], p_limit), 0));
+             limit greatest(least(p_suspects[1], p_limit, case when p_free[1] < 0 then 0 end), 0));
     end if;
+    v_closed := array(
+        select case when f.free < 0 then 0 end
+          from unnest(p_free) with ordinality f (free, pos)
+         order by f.pos);
     return array(
         select r.ctid
           from agent.share_ready_runs(
@@ -85,7 +91,7 @@ begin
         select r.ctid
           from agent.share_ready_runs(
                    p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_suspects, p_limit, p_accounts, p_running,
-                   null, true) s
+                   v_closed, true) s
          cross join lateral (
                 select c.ctid
                   from agent.run_queue c
