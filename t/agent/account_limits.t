@@ -87,6 +87,9 @@ subtest 'limits: one thread more than the limit is 429, and a deletion makes roo
     is_deeply refusal($client->post('/threads', { metadata => { graph_id => 'agent' }, supersteps => [ { updates => [ { values => {} } ] } ] })), \@full,
         'with supersteps';
     is_deeply refusal($client->post('/runs/batch', [ run_body('hello') ])), \@full, 'a batch';
+    is_deeply refusal($client->post('/runs', run_body('hello'))), \@full, 'a stateless run';
+    is_deeply refusal($client->post('/threads/018f2d6e-7c4b-7abc-9def-000000000002/runs', run_body('hello', if_not_exists => 'create'))), \@full,
+        'a thread that a run creates';
     is $client->post('/threads', { thread_id => $thread, if_exists => 'do_nothing' })->{status}, 200, 'one that exists';
     is $client->delete("/threads/$thread")->{status}, 204;
     is $client->post('/threads', {})->{status}, 200;
@@ -98,6 +101,7 @@ subtest 'limits: a run whose webhook would exceed the limit is 429' => sub {
     sql("update agent.account_counts set value = 0 where name = 'threads'");
     my $refused = $client->post('/runs/batch', [ run_body('hello', webhook => 'https://example.com/') ]);
     is_deeply refusal($refused), [ 429, 'limit_exceeded', 'webhooks', 0, 5 ];
+    is_deeply refusal($client->post('/runs', run_body('hello', webhook => 'https://example.com/'))), [ 429, 'limit_exceeded', 'webhooks', 0, 5 ];
     is $refused->{json}{detail},
         'The account may have at most 0 webhooks to deliver. The operator of the server raises this limit with AgentLimit webhooks.';
 };

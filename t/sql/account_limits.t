@@ -81,12 +81,19 @@ subtest 'an account gets no more threads than its limit, in all of its deploymen
     my @made = $shop->api('create_thread_state', AgentSQL::uuid(), AgentSQL::uuid(), 'u1', 'raise', 10,
         '{"metadata":{"graph_id":"agent"},"supersteps":[{"updates":[{}]}]}');
     is_deeply [ @made[ 0, 1 ] ], \@FULL, 'a thread with supersteps';
-    is_deeply [ ($shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT }))[ 0, 1 ] ], \@FULL, 'the thread of a stateless run';
+    is_deeply [ ($shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT }))[ 0, 1 ] ], \@FULL, 'the threads of a batch';
+    is_deeply [ ($shop->try_stateless)[ 0, 1 ] ], \@FULL, 'the thread of a stateless run';
+    is_deeply [ ($shop->try_run(AgentSQL::uuid(), request => { if_not_exists => 'create' }))[ 0, 1 ] ], \@FULL, 'a thread that a run creates';
+    is +($shop->try_run($third, request => { if_not_exists => 'create' }))[0], 'ok', 'a run on one that exists';
+    $shop->finish_all($worker);
     count_is($account, threads => 3, 'what is refused is not counted');
     is +($desk->api('delete_thread', $second))[0], 'ok';
     count_is($account, threads => 2, 'a deleted thread does not count');
     is_deeply [ try_copy($shop, $third) ], [ 'ok', '' ], 'so that there is room for one more';
     count_is($account, threads => 3, 'a copy counts');
+    is +($shop->api('delete_thread', $third))[0], 'ok';
+    is +($shop->try_run(AgentSQL::uuid(), request => { if_not_exists => 'create' }))[0], 'ok';
+    count_is($account, threads => 3, 'as does a thread that a run creates');
     limit($account, threads => undef);
     is +(try_thread($shop))[0], 'ok', 'without a limit any number';
 };
@@ -98,6 +105,8 @@ subtest 'the threads of stateless runs count until they are deleted, all of a ba
     is +($shop->try_batch(@two))[0], 'ok';
     is_deeply [ ($shop->try_batch(@two))[ 0, 1 ] ], \@FULL;
     count_is($account, threads => 2, 'a batch');
+    is +($shop->try_stateless)[0], 'ok';
+    count_is($account, threads => 3, 'and one run');
     $shop->finish_all($worker);
     $session->query("update agent.thread_expiries set expires_at = '-infinity'");
     1 while $session->query('select * from agent.expire_threads()');
@@ -153,6 +162,9 @@ subtest 'runs with a webhook are refused while the account has as many deliverie
     $shop->finish_all($worker);
     count_is($account, webhooks => 2, 'each end of a run makes one');
     is_deeply [ ($shop->try_batch(@hook))[ 0, 1 ] ], [ 'limit_exceeded', 'webhooks 2' ];
+    my %hook = (request => { webhook => $AgentSQL::Outbox::URL });
+    is_deeply [ ($shop->try_stateless(%hook))[ 0, 1 ] ], [ 'limit_exceeded', 'webhooks 2' ], 'a stateless run';
+    is_deeply [ ($shop->try_run($shop->thread, %hook))[ 0, 1 ] ], [ 'limit_exceeded', 'webhooks 2' ], 'a run on a thread';
     is +($shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT }))[0], 'ok', 'a run without one';
     is +($other_shop->try_batch(@hook))[0], 'ok', 'another account';
 
