@@ -22,7 +22,8 @@ begin
     if exists (select from agent.account_limits) then
         body := agent.check_new_runs(
             p_assistant.deployment_id, 1,
-            case when p_thread_metadata is null then 1 else 0 end, case when p_request.webhook is null then 0 else 1 end);
+            case when p_thread_metadata is null then 1 else 0 end,
+            case when p_request.webhook is null then 0 else 1 end);
         if body is not null then
             code := 'limit_exceeded';
         end if;
