@@ -17,6 +17,8 @@ struct agent_db_t {
     apr_array_header_t *prepared;
     /* Of agent_db_send(), until the result of its preparation; else NULL. */
     const agent_statement_t *preparing;
+    /* The last statement was prepared by an earlier agent_db_send(). */
+    bool was_prepared;
     /* A statement was abandoned: the connection must be reset. */
     bool broken;
     /* Connecting with PQreset, not PQconnect. */

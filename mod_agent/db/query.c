@@ -240,8 +240,9 @@ static bool may_repeat(agent_db_t *db, const agent_statement_t *statement,
         db->backend_pid = 0;
         return true;
     }
-    if (strcmp(state, "57P01") == 0) {
-        /* Terminated before it could commit: a commit is not interrupted. */
+    if (strcmp(state, "57P01") == 0 || strcmp(state, "0A000") == 0) {
+        /* Terminated before it could commit: a commit is not interrupted. Or
+         * its function returns other types than when it was prepared. */
         db->broken = true;
         return true;
     }

@@ -130,6 +130,11 @@ bool agent_db_unreachable(const agent_db_t *db);
  * "" when there was none. */
 const char *agent_db_sqlstate(const agent_db_t *db);
 
+/* Whether the last statement of agent_db_send() failed, unexecuted, because the
+ * session has lost its preparation, or its function has returned other types
+ * since: a new connection prepares it again. */
+bool agent_db_is_stale(const agent_db_t *db);
+
 /* Closes a connection of agent_db_connect() before its pool ends. */
 void agent_db_close(agent_db_t *db);
 

@@ -87,6 +87,13 @@ bool agent_db_is_prepared(const agent_db_t *db,
     return false;
 }
 
+bool agent_db_is_stale(const agent_db_t *db)
+{
+    return db->was_prepared
+        && (strcmp(db->sqlstate, "26000") == 0
+            || strcmp(db->sqlstate, "0A000") == 0);
+}
+
 /* Sends the preparation of a statement and the statement, in one write. */
 static int send_with_preparation(agent_db_t *db,
                                  const agent_statement_t *statement,
@@ -107,11 +114,13 @@ apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
 {
     int sent;
 
+    db->was_prepared = statement->name != NULL
+        && agent_db_is_prepared(db, statement);
     if (statement->name == NULL) {
         sent = PQsendQueryParams(db->conn, statement->sql, statement->params,
                                  NULL, params, NULL, NULL, 0);
     }
-    else if (agent_db_is_prepared(db, statement)) {
+    else if (db->was_prepared) {
         sent = PQsendQueryPrepared(db->conn, statement->name, statement->params,
                                    params, NULL, NULL, 0);
     }

@@ -123,35 +123,79 @@ subtest 'the request of a notification is lost: it is sent again' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-# agent.notify_runs is the last statement of a run.
-sub remove_statements_once {
-    sql('create sequence public.removals');
-    sql('grant usage on sequence public.removals to public');
-    sql('alter function agent.notify_runs(text[]) rename to notify_runs_kept');
-    return sql("create function agent.notify_runs(p_ids text[]) returns void language plpgsql as 'begin "
-        . "if nextval(''public.removals'') = 1 then deallocate all; end if; perform agent.notify_runs_kept(p_ids); end'");
+# Replaces a function by one that calls it and then does something, the first time; returns what undoes that.
+sub amend {
+    my ($name, $types, $names, $returns, $call, $then) = @_;
+    sql('create sequence public.calls');
+    sql('grant usage on sequence public.calls to public');
+    sql("alter function agent.$name($types) rename to kept");
+    sql("create function agent.$name($names) returns $returns language plpgsql as "
+        . "'begin $call if nextval(''public.calls'') = 1 then $then end if; end'");
+    return sub {
+        sql("drop function agent.$name($types)");
+        sql("alter function agent.kept($types) rename to $name");
+        sql('drop sequence public.calls');
+    };
 }
 
-subtest 'a statement is prepared once on a connection, and again after a session has lost it' => sub {
+subtest 'a statement is prepared once on a connection' => sub {
     sql("alter system set log_statement = 'all'");
     sql('select pg_reload_conf()');
-    my $sv = TestSupervisor->start($pg, lease_sec => 12, timing_ms => fast_timing());
+    my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;
     my $executed = sub { return scalar(() = slurp($pg->host . '/postgres.log') =~ /execute agent_save_batch: /g) };
     my $before = $executed->();
-    my $end = sub { my @runs = create_each(shift, { do => 'noop' }); $sv->wake; wait_status($_, 'success') for @runs; return @runs };
-    $end->(1) for 1 .. 3;
+    for (1 .. 3) {
+        my $run = create_run({ do => 'noop' });
+        $sv->wake;
+        wait_status($run, 'success');
+    }
     cmp_ok $executed->() - $before, '>=', 3, 'the prepared statement is executed';
-    remove_statements_once();
-    my @runs = $end->(3);
-    $sv->wait_log(qr/AGT0311.*26000/);
-    is attempts_of(@runs, $end->(1)), 1, 'the runs end at their first attempt';
     is $sv->stop, 0, 'the supervisor exits with status 0';
-    sql('drop function agent.notify_runs(text[])');
-    sql('alter function agent.notify_runs_kept(text[]) rename to notify_runs');
-    sql("alter system reset log_statement");
+    sql('alter system reset log_statement');
     sql('select pg_reload_conf()');
 };
+
+my @stale = (
+    [ 'a notification has removed the prepared statements of its session', qr/26000/, sub {
+        return amend('notify_runs', 'text[]', 'p_ids text[]', 'void', 'perform agent.kept(p_ids);', 'deallocate all;')
+    } ],
+    [ 'a batch has removed the prepared statements of its session', qr/26000.*agent_notify_runs/, sub {
+        return amend('save_batch', 'bigint, json', 'p_worker_id bigint, p_items json',
+            'table (run_id uuid, outcome text, finished boolean, promoted boolean)',
+            'return query select * from agent.kept(p_worker_id, p_items);', 'deallocate all;')
+    } ],
+    [ 'a function returns another type than before', qr/0A000/, sub {
+        sql('alter function agent.notify_runs(text[]) rename to kept');
+        sql("create function agent.notify_runs(p_ids text[]) returns integer language plpgsql as "
+            . "'begin perform agent.kept(p_ids); return 1; end'");
+        return sub {
+            sql('drop function agent.notify_runs(text[])');
+            sql('alter function agent.kept(text[]) rename to notify_runs');
+        };
+    } ],
+);
+for my $case (@stale) {
+    my ($title, $reason, $change) = @{$case};
+    subtest "$title: its runs continue and no notification is lost" => sub {
+        my $sv = TestSupervisor->start($pg);
+        $sv->wait_ready;
+        my $end = sub {
+            my $listener = start_listener();
+            my $run = create_run({ do => 'noop' });
+            $sv->wake;
+            wait_status($run, 'success');
+            wait_for('the notification', sub { listen_once($listener) =~ /$run/ });
+            return $run;
+        };
+        $end->();
+        my $undo = $change->();
+        is attempts_of(map { $end->() } 1 .. 3), 1, 'the runs end at their first attempt, and are notified';
+        $sv->wait_log(qr/AGT0311.*$reason/);
+        is $sv->stop, 0, 'the supervisor exits with status 0';
+        $undo->();
+    };
+}
 
 subtest 'a run survives a short outage of the database' => sub {
     my $sv = TestSupervisor->start($pg, lease_sec => 120);

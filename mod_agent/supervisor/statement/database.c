@@ -198,17 +198,18 @@ static void lose_connection(agent_database_t *database, agent_failure_t failure,
 static void fail_statement(agent_database_t *database, const agent_error_t *err)
 {
     agent_failure_t failure = classify(database);
-    const char *state = agent_db_sqlstate(database->db);
-    /* 57P01 .. 57P03: the server closes the connection next. 26000: somebody
-     * has removed the session's prepared statements. */
-    bool is_over = strncmp(state, "57P", 3) == 0 || strcmp(state, "26000") == 0;
+    bool is_stale = agent_db_is_stale(database->db);
+    /* 57P01 .. 57P03: the server closes the connection next. */
+    bool is_over = is_stale
+        || strncmp(agent_db_sqlstate(database->db), "57P", 3) == 0;
 
     if (database->operation == NULL) {
         fail_connect(database, reason_of(err));
         return;
     }
     if (is_over || !agent_db_alive(database->db)) {
-        lose_connection(database, failure, reason_of(err));
+        lose_connection(database, is_stale ? AGENT_FAILURE_LOST : failure,
+                        reason_of(err));
         return;
     }
     database->state = AGENT_DATABASE_IDLE;
