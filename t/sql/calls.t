@@ -70,6 +70,9 @@ subtest 'a call is claimed like a run and saves a checkpoint of the thread' => s
     is $message->{checkpoint}{checkpoint_id}, $head, 'it starts from the head of the thread';
     cmp_ok $claim->{start_bytes}, '>=', length $claim->{start}, 'its length is reported';
     cmp_ok $claim->{state_bytes}, '>', 0, 'the length of the state is reported';
+    my $measured = sub { $session->value("select agent.measure_state('$claim->{deployment_id}', '$call', '$thread', '$_[0]')") };
+    is $measured->('update'), $claim->{state_bytes}, 'also of a message that is not composed yet';
+    is $measured->('describe'), 0, 'a description reads no state';
     my $new = saved($claim, $head, 'Hello', 'Updated');
     is_deeply $play->save($worker, $new, AgentSQL::Play::finish($claim)), { $call => [ 'saved', 't' ] },
         'the checkpoint and the end of the call are saved';

@@ -142,6 +142,10 @@ subtest 'the reported length of a start message is that of its state' => sub {
     }
     my $agree = sub {
         my ($size, $why) = @_;
+        my ($bare) = $play->claim($other, max_bytes => 0);
+        is $bare->{start}, undef, "$why: a claim that composes nothing";
+        cmp_ok abs($bare->{state_bytes} - $size), '<', 200, "$why: and reports the length of the state";
+        $play->release($other, 'false', $bare);
         my ($claim) = $play->claim($other);
         my $start = AgentSQL::decode($claim->{start});
         is length $play->start_values($claim)->{messages}[0]{content}, $size, "$why: the run starts from it";

@@ -11,9 +11,11 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin 
 set enable_mergejoin = off set enable_sort = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_now  timestamptz := agent.now();
-    v_idle agent.thread_expiries[];
-    v_busy agent.threads[];
+    v_now         timestamptz := agent.now();
+    v_expiries    agent.thread_expiries[];
+    v_deployments uuid[];
+    v_runs        uuid[];
+    v_heads       uuid[];
 begin
     with moved as (
         update agent.threads t
@@ -47,23 +49,25 @@ begin
                ) x
          where t.ctid = x.row_id
            and t.active_run_id = x.run_id
-        returning t as thread, case when t.temporary then agent.expiry_delay() else t.ttl end as ttl
+        returning t.deployment_id, t.thread_id, t.active_run_id, t.head_checkpoint_id,
+                  case when t.temporary then agent.expiry_delay() else t.ttl end as ttl
     )
-    select array_agg(row(
-               (m.thread).deployment_id, (m.thread).thread_id, v_now + m.ttl)::agent.thread_expiries)
-               filter (where m.ttl is not null and (m.thread).active_run_id is null),
-           array_agg(m.thread) filter (where (m.thread).active_run_id is not null)
-      into v_idle, v_busy
+    select array_agg(row(m.deployment_id, m.thread_id, v_now + m.ttl)::agent.thread_expiries)
+               filter (where m.ttl is not null and m.active_run_id is null),
+           array_agg(m.deployment_id) filter (where m.active_run_id is not null),
+           array_agg(m.active_run_id) filter (where m.active_run_id is not null),
+           array_agg(m.head_checkpoint_id) filter (where m.active_run_id is not null)
+      into v_expiries, v_deployments, v_runs, v_heads
       from moved m;
 
     -- Most runs end on a thread that is kept and has no other run: one statement for all would prepare these writes.
-    if v_idle is not null then
+    if v_expiries is not null then
         insert into agent.thread_expiries
         select i.*
-          from unnest(v_idle) i
+          from unnest(v_expiries) i
             on conflict (deployment_id, thread_id) do update set expires_at = excluded.expires_at;
     end if;
-    if v_busy is null then
+    if v_runs is null then
         return false;
     end if;
     update agent.run_queue q
@@ -72,11 +76,11 @@ begin
            base_checkpoint_id = p.head_checkpoint_id
       from (
             select i.ctid as row_id, s.head_checkpoint_id
-              from unnest(v_busy) s
+              from unnest(v_deployments, v_runs, v_heads) as s (deployment_id, run_id, head_checkpoint_id)
              cross join lateral (
                     select y.ctid
                       from agent.run_queue y
-                     where y.run_id = s.active_run_id
+                     where y.run_id = s.run_id
                        and y.deployment_id is not distinct from s.deployment_id
                      limit 1
                    ) i
