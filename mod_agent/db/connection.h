@@ -15,7 +15,7 @@ struct agent_db_t {
     int backend_pid;
     /* Of const agent_statement_t *; each is prepared once. */
     apr_array_header_t *prepared;
-    /* Of agent_db_send(), until the result of its preparation; else NULL. */
+    /* Its preparation was sent, and has no result yet; NULL: none. */
     const agent_statement_t *preparing;
     /* The last statement was prepared by an earlier agent_db_send(). */
     bool was_prepared;
@@ -67,10 +67,10 @@ apr_status_t agent_db_reset(agent_db_t *db, agent_error_t **err,
  */
 bool agent_db_needs_reset(const agent_db_t *db);
 
-/* Receives the result of a statement next; sent: whether libpq has taken it.
- * Errors: UNAVAILABLE when it has not. */
-apr_status_t agent_db_start_receiving(agent_db_t *db, int sent,
-                                      agent_error_t **err, apr_pool_t *pool);
+/* Call it after a PQsend function with its result, before agent_db_receive().
+ * Errors: UNAVAILABLE when libpq has not taken the statement. */
+apr_status_t agent_db_note_sent(agent_db_t *db, int sent, agent_error_t **err,
+                                apr_pool_t *pool);
 
 /* Whether the backend has prepared the statement. */
 bool agent_db_is_prepared(const agent_db_t *db,

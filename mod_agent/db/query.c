@@ -88,7 +88,7 @@ static apr_status_t query_plain(agent_db_result_t **result, agent_db_t *db,
                                 const char *const *params, agent_error_t **err,
                                 apr_pool_t *pool)
 {
-    apr_status_t rv = agent_db_start_receiving(
+    apr_status_t rv = agent_db_note_sent(
         db,
         PQsendQueryParams(db->conn, sql, count, NULL, params, NULL, NULL, 0),
         err, pool);
@@ -167,11 +167,11 @@ static apr_status_t prepare(agent_db_t *db, const agent_statement_t *statement,
     if (agent_db_is_prepared(db, statement)) {
         return APR_SUCCESS;
     }
-    rv = agent_db_start_receiving(db,
-                                  PQsendPrepare(db->conn, statement->name,
-                                                statement->sql,
-                                                statement->params, NULL),
-                                  err, pool);
+    rv = agent_db_note_sent(db,
+                            PQsendPrepare(db->conn, statement->name,
+                                          statement->sql, statement->params,
+                                          NULL),
+                            err, pool);
     if (rv == APR_SUCCESS) {
         rv = await_result(&result, db, err, pool);
     }
@@ -202,11 +202,11 @@ static apr_status_t query_once(agent_db_result_t **result, agent_db_t *db,
         rv = prepare(db, statement, err, pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = agent_db_start_receiving(
-            db,
-            PQsendQueryPrepared(db->conn, statement->name, statement->params,
-                                params, NULL, NULL, 0),
-            err, pool);
+        rv = agent_db_note_sent(db,
+                                PQsendQueryPrepared(db->conn, statement->name,
+                                                    statement->params, params,
+                                                    NULL, NULL, 0),
+                                err, pool);
     }
     return rv == APR_SUCCESS ? await_result(result, db, err, pool) : rv;
 }

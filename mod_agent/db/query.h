@@ -131,8 +131,9 @@ bool agent_db_unreachable(const agent_db_t *db);
 const char *agent_db_sqlstate(const agent_db_t *db);
 
 /* Whether the last statement of agent_db_send() failed, unexecuted, because the
- * session has lost its preparation, or its function has returned other types
- * since: a new connection prepares it again. */
+ * session has lost its preparation, or has one that we did not make, or because
+ * its function returns other types since. A new connection prepares it again.
+ */
 bool agent_db_is_stale(const agent_db_t *db);
 
 /* Closes a connection of agent_db_connect() before its pool ends. */

@@ -67,8 +67,8 @@ static apr_status_t fail_result(agent_db_t *db, const PGresult *rows,
         pool);
 }
 
-apr_status_t agent_db_start_receiving(agent_db_t *db, int sent,
-                                      agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_db_note_sent(agent_db_t *db, int sent, agent_error_t **err,
+                                apr_pool_t *pool)
 {
     db->sqlstate[0] = '\0';
     db->flushing = true;
@@ -89,9 +89,10 @@ bool agent_db_is_prepared(const agent_db_t *db,
 
 bool agent_db_is_stale(const agent_db_t *db)
 {
-    return db->was_prepared
-        && (strcmp(db->sqlstate, "26000") == 0
-            || strcmp(db->sqlstate, "0A000") == 0);
+    return strcmp(db->sqlstate, "42P05") == 0
+        || (db->was_prepared
+            && (strcmp(db->sqlstate, "26000") == 0
+                || strcmp(db->sqlstate, "0A000") == 0));
 }
 
 /* Sends the preparation of a statement and the statement, in one write. */
@@ -127,7 +128,7 @@ apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
     else {
         sent = send_with_preparation(db, statement, params);
     }
-    return agent_db_start_receiving(db, sent, err, pool);
+    return agent_db_note_sent(db, sent, err, pool);
 }
 
 /* Keeps an error that follows rows, and the first of two errors: a terminated
@@ -148,10 +149,14 @@ static void keep_first_error(agent_db_t *db, PGresult *next)
 /* The first result of send_with_preparation() is that of the preparation. */
 static void keep_result_of_send(agent_db_t *db, PGresult *next)
 {
-    if (db->preparing != NULL && PQresultStatus(next) == PGRES_COMMAND_OK) {
-        APR_ARRAY_PUSH(db->prepared, const agent_statement_t *) = db->preparing;
-    }
+    const agent_statement_t *prepared = db->preparing;
+
     db->preparing = NULL;
+    if (prepared != NULL && PQresultStatus(next) == PGRES_COMMAND_OK) {
+        APR_ARRAY_PUSH(db->prepared, const agent_statement_t *) = prepared;
+        PQclear(next);
+        return;
+    }
     keep_first_error(db, next);
 }
 
@@ -170,7 +175,7 @@ static agent_db_progress_t take_results(agent_db_t *db)
         }
         else if (PQresultStatus(next) == PGRES_PIPELINE_SYNC) {
             PQclear(next);
-            PQexitPipelineMode(db->conn);
+            db->broken = !PQexitPipelineMode(db->conn);
             return AGENT_DB_READY;
         }
         else {

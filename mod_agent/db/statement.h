@@ -12,11 +12,12 @@
  * nothing, since the owner of the database may have set the search path.
  */
 typedef struct agent_statement_t {
-    /* Name of the prepared statement; NULL: executed once on a connection. */
+    /* Name of the prepared statement; NULL: not prepared (agent_db_send()
+     * only). */
     const char *name;
     int params;
-    /* May be executed again after a lost connection: a query, or a write whose
-     * second execution changes nothing. */
+    /* agent_db_query() may execute it again after a lost connection: a query,
+     * or a write whose second execution changes nothing. */
     bool is_repeatable;
     const char *sql;
 } agent_statement_t;

@@ -29,7 +29,7 @@ subtest 'cancel: a run ends as interrupted and keeps its checkpoints' => sub {
     is sql("select count(*) from agent.checkpoints where run_id = '$run'"), 1, 'the checkpoint of the cancelled run is kept';
 };
 
-subtest 'cancel: takes effect without a datagram' => sub {
+subtest 'a cancel takes effect although its datagram is lost' => sub {
     my $run = $sv->start_run({ do => 'hang' });
     my $thread = run_field($run, 'thread_id');
     sql("select code from agent.cancel_run('$deployment', '$thread', '$run', 'interrupt')");

@@ -43,7 +43,7 @@ subtest 'many supervisors: each run is executed once' => sub {
     is $_->stop, 0, 'the supervisor exits with status 0' for @all;
 };
 
-subtest 'memory: it does not grow over 20,000 runs' => sub {
+subtest 'the memory of the supervisor does not grow over 20,000 runs' => sub {
     my $rounds = is_sanitized() ? 4 : 20;
     my $sv = TestSupervisor->start($pg);
     $sv->wait_ready;

@@ -83,7 +83,7 @@ subtest 'store: reads and puts of a run' => sub {
     is_deeply $reply->{results}, [ [ 'a', 1 ], { items => [ [ 'a', 1 ] ] }, { namespaces => [ ['t'] ] } ], 'another run reads the item';
 };
 
-subtest 'store: long arguments' => sub {
+subtest 'a request to the store may have long arguments, with and without credit' => sub {
     for my $action (qw(store store_without_credit)) {
         sql('delete from agent.store_items');
         my ($reply) = replies_of(create_run({ do => $action, fill => 1_000_000, ops => [ map { op_put($_) } qw(a b c d) ] }));

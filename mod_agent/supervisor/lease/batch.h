@@ -21,8 +21,8 @@
 #define AGENT_BATCH_LANE_BYTES ((apr_size_t)4 * 1024 * 1024)
 #define AGENT_BATCH_MAX_ITEMS  500
 #define AGENT_BATCH_LONG_LINE  ((apr_size_t)64 * 1024)
-/* With more uncommitted bytes than this, a run needs credit for short lines
- * too. */
+/* A run with fewer uncommitted bytes than this needs no credit for short lines.
+ */
 #define AGENT_BATCH_MAX_RUN ((apr_size_t)512 * 1024)
 /* Limits of all shared batches and of all lanes. No runner is read while the
  * shared batches, or both together, are at their limit (a batch that is split

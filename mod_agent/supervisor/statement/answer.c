@@ -50,40 +50,34 @@ static apr_time_t due_answer(void *part)
  */
 #define ANSWER_PARAMS 5
 
-/* Worker, deployment, run, epoch, arguments, cursor, bytes. When the connection
- * is lost it may be executed twice: the puts are the same. */
+/* Worker, deployment, run, epoch, arguments, cursor, bytes, ttl. When the
+ * connection is lost it may be executed twice: the puts are the same. */
 #define STORE_PARAMS 8
 
 /* In the order of agent_request_op_t. */
 static const agent_statement_t statements[AGENT_REQUEST_OPS] = {
     {.name = "agent_read_state",
      .params = ANSWER_PARAMS,
-     .is_repeatable = true,
      .sql =
          "select code, body, cursor from agent.read_state($1, $2, $3, $4, $5)"},
     {.name = "agent_read_checkpoint",
      .params = ANSWER_PARAMS,
-     .is_repeatable = true,
      .sql = "select code, body, cursor from agent.read_checkpoint($1, $2, $3, "
             "$4, $5)"},
     {.name = "agent_read_checkpoints",
      .params = ANSWER_PARAMS,
-     .is_repeatable = true,
      .sql = "select code, body, cursor from agent.read_checkpoints($1, $2, $3, "
             "$4, $5)"},
     {.name = "agent_read_delta",
      .params = ANSWER_PARAMS,
-     .is_repeatable = true,
      .sql =
          "select code, body, cursor from agent.read_delta($1, $2, $3, $4, $5)"},
     {.name = "agent_read_blobs",
      .params = ANSWER_PARAMS,
-     .is_repeatable = true,
      .sql =
          "select code, body, cursor from agent.read_blobs($1, $2, $3, $4, $5)"},
     {.name = "agent_use_store",
      .params = STORE_PARAMS,
-     .is_repeatable = true,
      .sql = "select code, body, cursor from agent.use_store($1, $2, $3, $4, "
             "$5, $6, $7, $8)"},
 };

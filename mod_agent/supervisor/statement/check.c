@@ -22,7 +22,6 @@ static apr_time_t due_check(void *part)
 static const agent_statement_t check_leases = {
     .name = "agent_check_leases",
     .params = 2,
-    .is_repeatable = true,
     .sql = "select run_id, epoch, outcome from agent.check_leases($1, $2)"};
 
 static apr_status_t send_check(void *part, agent_database_t *database,

@@ -171,7 +171,7 @@ static agent_failure_t classify(const agent_database_t *database)
     static const char *const timeout[] = {"57014", NULL};
     const char *state = agent_db_sqlstate(database->db);
 
-    if (state[0] == '\0') {
+    if (state[0] == '\0' || agent_db_is_stale(database->db)) {
         return AGENT_FAILURE_LOST;
     }
     if (is_one_of(state, setup)) {
@@ -208,8 +208,11 @@ static void fail_statement(agent_database_t *database, const agent_error_t *err)
         return;
     }
     if (is_over || !agent_db_alive(database->db)) {
-        lose_connection(database, is_stale ? AGENT_FAILURE_LOST : failure,
-                        reason_of(err));
+        lose_connection(database, failure, reason_of(err));
+        if (is_stale) {
+            /* A pooler in transaction mode does it all the time. */
+            database->connect_at += FIRST_BACKOFF;
+        }
         return;
     }
     database->state = AGENT_DATABASE_IDLE;

@@ -35,7 +35,6 @@ static apr_time_t due_expire(void *part)
 
 static const agent_statement_t expire_threads = {
     .name = "agent_expire_threads",
-    .is_repeatable = true,
     .sql = "select * from agent.expire_threads()"};
 
 static apr_status_t send_expire(void *part, agent_database_t *database,
@@ -94,7 +93,6 @@ static apr_time_t due_partitions(void *part)
 static const agent_statement_t maintain_partitions = {
     .name = "agent_maintain_partitions",
     .params = 1,
-    .is_repeatable = true,
     .sql = "select agent.maintain_partitions($1)"};
 
 static apr_status_t send_partitions(void *part, agent_database_t *database,
@@ -137,19 +135,13 @@ static apr_time_t due_sweep(void *part)
 }
 
 static const agent_statement_t sweep_state = {
-    .name = "agent_sweep_state",
-    .is_repeatable = true,
-    .sql = "select agent.sweep_state()"};
+    .name = "agent_sweep_state", .sql = "select agent.sweep_state()"};
 
 static const agent_statement_t sweep_events = {
-    .name = "agent_sweep_events",
-    .is_repeatable = true,
-    .sql = "select agent.sweep_events()"};
+    .name = "agent_sweep_events", .sql = "select agent.sweep_events()"};
 
 static const agent_statement_t sweep_copies = {
-    .name = "agent_sweep_copies",
-    .is_repeatable = true,
-    .sql = "select agent.sweep_copies()"};
+    .name = "agent_sweep_copies", .sql = "select agent.sweep_copies()"};
 
 static apr_status_t send_sweep(agent_sweep_t *sweep,
                                const agent_statement_t *statement,
@@ -200,9 +192,7 @@ const agent_operation_t agent_state_operation = {
     "sweep_state", due_sweep, send_state, receive_sweep, fail_sweep};
 
 static const agent_statement_t sweep_calls = {
-    .name = "agent_sweep_calls",
-    .is_repeatable = true,
-    .sql = "select agent.sweep_calls()"};
+    .name = "agent_sweep_calls", .sql = "select agent.sweep_calls()"};
 
 static apr_status_t send_calls(void *part, agent_database_t *database,
                                agent_error_t **err)
@@ -214,9 +204,7 @@ const agent_operation_t agent_call_operation = {
     "sweep_calls", due_sweep, send_calls, receive_sweep, fail_sweep};
 
 static const agent_statement_t sweep_store = {
-    .name = "agent_sweep_store",
-    .is_repeatable = true,
-    .sql = "select agent.sweep_store()"};
+    .name = "agent_sweep_store", .sql = "select agent.sweep_store()"};
 
 static apr_status_t send_store(void *part, agent_database_t *database,
                                agent_error_t **err)
@@ -228,9 +216,7 @@ const agent_operation_t agent_store_operation = {
     "sweep_store", due_sweep, send_store, receive_sweep, fail_sweep};
 
 static const agent_statement_t sweep_accounts = {
-    .name = "agent_sweep_accounts",
-    .is_repeatable = true,
-    .sql = "select agent.sweep_accounts()"};
+    .name = "agent_sweep_accounts", .sql = "select agent.sweep_accounts()"};
 
 static apr_status_t send_accounts(void *part, agent_database_t *database,
                                   agent_error_t **err)
@@ -242,9 +228,7 @@ const agent_operation_t agent_account_operation = {
     "sweep_accounts", due_sweep, send_accounts, receive_sweep, fail_sweep};
 
 static const agent_statement_t sweep_api_keys = {
-    .name = "agent_sweep_api_keys",
-    .is_repeatable = true,
-    .sql = "select agent.sweep_api_keys()"};
+    .name = "agent_sweep_api_keys", .sql = "select agent.sweep_api_keys()"};
 
 static apr_status_t send_api_keys(void *part, agent_database_t *database,
                                   agent_error_t **err)
@@ -258,7 +242,6 @@ const agent_operation_t agent_api_key_operation = {
 static const agent_statement_t sweep_audit_log = {
     .name = "agent_sweep_audit_log",
     .params = 1,
-    .is_repeatable = true,
     .sql = "select agent.sweep_audit_log($1)"};
 
 static apr_status_t send_audit_log(void *part, agent_database_t *database,
@@ -278,9 +261,7 @@ const agent_operation_t agent_audit_operation = {
     "sweep_audit_log", due_sweep, send_audit_log, receive_sweep, fail_sweep};
 
 static const agent_statement_t count_accounts = {
-    .name = "agent_count_accounts",
-    .is_repeatable = true,
-    .sql = "select agent.count_accounts()"};
+    .name = "agent_count_accounts", .sql = "select agent.count_accounts()"};
 
 static apr_status_t send_counts(void *part, agent_database_t *database,
                                 agent_error_t **err)
@@ -292,9 +273,7 @@ const agent_operation_t agent_count_operation = {
     "count_accounts", due_sweep, send_counts, receive_sweep, fail_sweep};
 
 static const agent_statement_t measure_accounts = {
-    .name = "agent_measure_accounts",
-    .is_repeatable = true,
-    .sql = "select agent.measure_accounts()"};
+    .name = "agent_measure_accounts", .sql = "select agent.measure_accounts()"};
 
 static apr_status_t send_measures(void *part, agent_database_t *database,
                                   agent_error_t **err)
@@ -317,7 +296,6 @@ static apr_time_t due_full(void *part)
 static const agent_statement_t end_full_runs = {
     .name = "agent_end_full_runs",
     .params = 1,
-    .is_repeatable = true,
     .sql = "select run_id, thread_id from agent.end_full_runs($1)"};
 
 static apr_status_t send_full(void *part, agent_database_t *database,
@@ -367,10 +345,8 @@ static apr_time_t due_limits(void *part)
                                                           : AGENT_CLOCK_NEVER;
 }
 
-static const agent_statement_t set_limits = {.name = "agent_set_limits",
-                                             .params = 3,
-                                             .is_repeatable = true,
-                                             .sql = AGENT_DB_LIMITS_SQL};
+static const agent_statement_t set_limits = {
+    .name = "agent_set_limits", .params = 3, .sql = AGENT_DB_LIMITS_SQL};
 
 static apr_status_t send_limits(void *part, agent_database_t *database,
                                 agent_error_t **err)

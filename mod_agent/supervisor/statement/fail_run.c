@@ -5,6 +5,5 @@
 const agent_statement_t agent_fail_run = {
     .name = "agent_fail_run",
     .params = 6,
-    .is_repeatable = true,
     .sql = "select run_id, thread_id, outcome from agent.fail_run($1, $2, $3, "
            "$4, $5, $6)"};

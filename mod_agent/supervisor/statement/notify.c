@@ -77,7 +77,6 @@ static apr_time_t due_notify(void *part)
 static const agent_statement_t notify_runs = {
     .name = "agent_notify_runs",
     .params = 1,
-    .is_repeatable = true,
     .sql = "select agent.notify_runs($1)"};
 
 static apr_status_t send_notify(void *part, agent_database_t *database,

@@ -93,7 +93,6 @@ static apr_status_t send_fail_run(agent_release_runs_t *statement,
 static const agent_statement_t release_runs = {
     .name = "agent_release_runs",
     .params = 5,
-    .is_repeatable = true,
     .sql = "select run_id, thread_id, outcome from agent.release_runs($1, $2, "
            "$3, $4, $5)"};
 

@@ -115,7 +115,6 @@ static const char *copy_live_items(const agent_batch_t *batch, apr_pool_t *pool)
 static const agent_statement_t save_batch = {
     .name = "agent_save_batch",
     .params = 2,
-    .is_repeatable = true,
     .sql = "select run_id, outcome, promoted "
            "from agent.save_batch($1, $2)"};
 

@@ -40,7 +40,6 @@ static apr_time_t due_save(void *part)
 static const agent_statement_t save_graphs = {
     .name = "agent_save_graphs",
     .params = 2,
-    .is_repeatable = true,
     .sql = "select agent.save_graphs($1, $2)"};
 
 /* Whether the report goes into the statement. */

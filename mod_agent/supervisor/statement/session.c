@@ -17,7 +17,6 @@
  * two would be sent for ever. */
 const agent_statement_t agent_session_begin = {
     .params = 1,
-    .is_repeatable = true,
     .sql = "select (select pg_catalog.string_agg(pg_catalog.concat(name, "
            "' = off'), ', ' order by name) from pg_catalog.pg_settings where "
            "setting operator(pg_catalog.=) 'off' and name "

@@ -256,7 +256,6 @@ static apr_time_t due_start(void *part)
 static const agent_statement_t compose_starts = {
     .name = "agent_compose_starts",
     .params = 2,
-    .is_repeatable = true,
     .sql = "select run_id, epoch, start from agent.compose_starts($1, $2)"};
 
 static apr_status_t send_start(void *part, agent_database_t *database,

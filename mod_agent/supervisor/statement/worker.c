@@ -94,7 +94,6 @@ static apr_time_t due_renew(void *part)
 static const agent_statement_t renew_worker = {
     .name = "agent_renew_worker",
     .params = 3,
-    .is_repeatable = true,
     .sql = "select agent.renew_worker($1, $2, $3)"};
 
 static apr_status_t send_renew(void *part, agent_database_t *database,
@@ -265,7 +264,6 @@ static apr_time_t due_sweep(void *part)
 static const agent_statement_t sweep_workers = {
     .name = "agent_sweep_workers",
     .params = 1,
-    .is_repeatable = true,
     .sql = "select agent.sweep_workers($1)"};
 
 static apr_status_t send_sweep(void *part, agent_database_t *database,

@@ -82,7 +82,6 @@ static apr_status_t send_fail_run(const agent_dead_t *dead,
 static const agent_statement_t mark_worker_dead = {
     .name = "agent_mark_worker_dead",
     .params = 3,
-    .is_repeatable = true,
     .sql = "select run_id, thread_id, outcome from agent.mark_worker_dead($1, "
            "$2, $3)"};
 

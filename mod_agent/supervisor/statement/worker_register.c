@@ -26,7 +26,6 @@ static apr_time_t due_list(void *part)
 static const agent_statement_t list_node_workers = {
     .name = "agent_list_node_workers",
     .params = 1,
-    .is_repeatable = true,
     .sql = "select worker_id, host_boot_id, pid, pid_start from "
            "agent.list_node_workers($1)"};
 

@@ -223,7 +223,6 @@ static void print_item(agent_buffer_t *items, const agent_delivery_t *delivery,
 static const agent_statement_t save_webhooks = {
     .name = "agent_save_webhooks",
     .params = 2,
-    .is_repeatable = true,
     .sql = "select run_id, outcome, next_sec from agent.save_webhooks($1, $2)"};
 
 static apr_status_t send_save(void *part, agent_database_t *database,
@@ -348,7 +347,6 @@ static apr_time_t due_sweep(void *part)
 static const agent_statement_t sweep_webhooks = {
     .name = "agent_sweep_webhooks",
     .params = 1,
-    .is_repeatable = true,
     .sql = "select agent.sweep_webhooks($1)"};
 
 static apr_status_t send_sweep(void *part, agent_database_t *database,

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Inserts the last events of runs that have just become final and have feedback addresses.
+-- Inserts the last events of runs that have just become final and have feedback addresses. A function of its own,
+-- because a statement that refers to run_events opens all of its partitions.
 -- Returns: nothing.
 -- Locks:   the new rows; the caller holds the records of the runs.
 create or replace function agent.save_feedback(p_events agent.batch_event[]) returns void

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The length of the state that the runner of a claimed run or call reads, measured when the state was saved: for a
--- message that is not composed yet. p_op: the operation of a call, null for a run.
+-- message that is not composed yet. The checkpoint is that of agent.compose_start or agent.compose_call.
+-- p_op: the operation of a call, null for a run.
 -- Returns: bytes; 0 for a thread without a state, and for a call that changes nothing, which does not read it.
 -- Locks:   none.
 create or replace function agent.measure_state(

@@ -62,8 +62,8 @@ begin
 
     -- Most runs end on a thread that is kept and has no other run: one statement for all would prepare these writes.
     if v_expiries is not null then
-        insert into agent.thread_expiries
-        select i.*
+        insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
+        select i.deployment_id, i.thread_id, i.expires_at
           from unnest(v_expiries) i
             on conflict (deployment_id, thread_id) do update set expires_at = excluded.expires_at;
     end if;

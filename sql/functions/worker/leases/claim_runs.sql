@@ -119,7 +119,8 @@ begin
         measured as (
             select c.*, sum(c.bytes) over (order by c.bytes, c.run_id) as together
               from (
-                    -- A request that was not measured counts as 8 MiB, the longest line of the protocol.
+                    -- The length of the request and, estimated, of all else in the message. A request that was not
+                    -- measured counts as 8 MiB, the longest line of the protocol.
                     select q.*, 1280 + coalesce(q.request_bytes, 8388608)::bigint as bytes
                       from claimed q
                    ) c
