@@ -519,6 +519,10 @@ subtest 'claim_runs: no run of an account is claimed once it is closed, and noth
         # A request that was admitted before.
         is +($shop->try_run($thread))[0], 'ok', 'a run is created';
         is $session->value("select count(*) from agent.account_counts where account_id = '$mine'"), 0;
+        claim_for({ limit => 10 }, [ $mine, $shop ]) for 1 .. 2;
+        is $session->value("select string_agg(distinct status || ' ' || (error ->> 'error'), ',') from agent.runs where deployment_id = '"
+            . $shop->deployment . "'"), 'error account_closed', 'its runs end';
+        is $session->value("select count(*) from agent.run_queue where deployment_id = '" . $shop->deployment . "'"), 0, 'each of them';
         is $session->value("select agent.find_free_runs(array['$mine', gen_random_uuid(), '$mine']::uuid[])"), '{-1,-1,-1}';
         $any->finish_all($worker);
     }

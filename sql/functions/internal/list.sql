@@ -123,6 +123,7 @@
 \ir runs/rollback_run.sql
 
 \ir leases/apply_ends.sql
+\ir leases/end_closed_runs.sql
 \ir leases/fence_leases.sql
 \ir leases/lock_leases.sql
 \ir leases/lock_ready_runs.sql

@@ -2,10 +2,11 @@
 -- Chooses the runs that a worker claims, and in addition the suspects. The parameters are those of agent.claim_runs.
 -- p_free: how many more runs the account of each pool may execute, as agent.find_free_runs returns it. Of suspects,
 -- which have executed before, it holds back those of closed accounts only (-1).
--- Accounts take turns (agent.share_ready_runs). The shares are found without locks, so that a claim of many pools locks
--- no more rows than it takes; a row that another claim holds is skipped for the next one of the graph.
+-- Runs of closed accounts end (agent.end_closed_runs). Accounts take turns (agent.share_ready_runs). The shares are
+-- found without locks, so that a claim of many pools locks no more rows than it takes; a row that another claim holds
+-- is skipped for the next one of the graph.
 -- Returns: the row ids (ctid) of their queue rows, which are valid until the end of the transaction.
--- Locks:   these rows; skips locked ones.
+-- Locks:   these rows, and those of agent.end_closed_runs; skips locked ones.
 create or replace function agent.lock_ready_runs(
     p_deployment_ids uuid[],
     p_graph_ids text[],
@@ -26,6 +27,9 @@ as $function$
 declare
     v_closed bigint[];
 begin
+    if -1 = any (p_free) then
+        perform agent.end_closed_runs(p_deployment_ids, p_pools, p_free);
+    end if;
     -- Most claims are for one pool, which has all turns.
     if cardinality(p_limits) = 1 then
         return array(
