@@ -63,6 +63,8 @@ subtest 'SIGUSR1: runs finish, and no other run is claimed' => sub {
     $sv->wake;
     open_gate($gate);
     is $sv->wait_exit, 0, 'the supervisor exits with status 0';
+    my %levels = map { $_ => 1 } $sv->log_text =~ / (\d+) AGT0331:/g;
+    is_deeply \%levels, { 6 => 1 }, 'the runners were asked to end: their ends are logged with level info';
     is status_of($run), 'success', 'the run ends before the supervisor';
     is queue_row($late), 'ready 0', 'a run that becomes ready during a drain is not claimed';
     is sql("select count(*) from agent.workers where state <> 'dead'"), 0, 'the worker is deregistered';

@@ -127,9 +127,10 @@ static void adjust_pause(agent_context_t *context, const agent_runner_t *runner)
 static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
                        int status)
 {
+    bool was_asked = runner->is_spent
+        || io->context->mode != AGENT_MODE_RUNNING;
     bool is_expected = runner->loss != AGENT_LOSS_COUNTED
-        || runner->max_shared > 0
-        || (runner->is_spent && runner->group.active == 0);
+        || runner->max_shared > 0 || (was_asked && runner->group.active == 0);
     char how[64];
 
     if (runner->state == AGENT_RUNNER_DEAD) {
