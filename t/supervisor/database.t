@@ -175,6 +175,29 @@ my @stale = (
         };
     } ],
 );
+subtest 'a claim whose function returns another type than before ends no runner' => sub {
+    my $sv = TestSupervisor->start($pg, lease_sec => 12, timing_ms => fast_timing());
+    $sv->wait_ready;
+    my $gate = make_gate();
+    my $long = $sv->start_run({ do => 'gate', path => $gate });
+    my $source = join "\n", sql("select replace(pg_get_functiondef(oid), 'times_cleared smallint', 'times_cleared integer') from pg_proc "
+        . "where proname = 'claim_runs'");
+    my ($types) = sql("select pg_get_function_identity_arguments(oid) from pg_proc where proname = 'claim_runs'");
+    sql("alter function agent.claim_runs($types) rename to kept");
+    sql($source =~ s/q\.times_cleared,/q.times_cleared::integer,/r =~ s/null::smallint, null::smallint/null::smallint, null::integer/r);
+    my $run = create_run({ do => 'noop' });
+    $sv->wake;
+    wait_status($run, 'success');
+    open_gate($gate);
+    wait_status($long, 'success');
+    is attempts_of($run, $long), 1, 'each run ends at its first attempt';
+    like $sv->log_text, qr/AGT0311.*0A000/, 'the connection is replaced';
+    unlike $sv->log_text, qr/AGT0315|AGT0331/, 'the claim is not taken for lost, and no runner ends';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+    sql("drop function agent.claim_runs($types)");
+    sql("alter function agent.kept($types) rename to claim_runs");
+};
+
 for my $case (@stale) {
     my ($title, $reason, $change) = @{$case};
     subtest "$title: its runs continue and no notification is lost" => sub {

@@ -171,7 +171,7 @@ static agent_failure_t classify(const agent_database_t *database)
     static const char *const timeout[] = {"57014", NULL};
     const char *state = agent_db_sqlstate(database->db);
 
-    if (state[0] == '\0' || agent_db_is_stale(database->db)) {
+    if (state[0] == '\0') {
         return AGENT_FAILURE_LOST;
     }
     if (is_one_of(state, setup)) {
@@ -183,7 +183,9 @@ static agent_failure_t classify(const agent_database_t *database)
     if (is_one_of(state, timeout)) {
         return AGENT_FAILURE_TIMEOUT;
     }
-    return is_one_of(state, retry) ? AGENT_FAILURE_RETRY : AGENT_FAILURE_OTHER;
+    return is_one_of(state, retry) || agent_db_is_stale(database->db)
+        ? AGENT_FAILURE_RETRY
+        : AGENT_FAILURE_OTHER;
 }
 
 static void lose_connection(agent_database_t *database, agent_failure_t failure,
@@ -209,10 +211,8 @@ static void fail_statement(agent_database_t *database, const agent_error_t *err)
     }
     if (is_over || !agent_db_alive(database->db)) {
         lose_connection(database, failure, reason_of(err));
-        if (is_stale) {
-            /* A pooler in transaction mode does it all the time. */
-            database->connect_at += FIRST_BACKOFF;
-        }
+        /* A pooler in transaction mode does it all the time. */
+        database->connect_at += is_stale ? FIRST_BACKOFF : 0;
         return;
     }
     database->state = AGENT_DATABASE_IDLE;
