@@ -115,7 +115,10 @@ subtest 'a request may be repeated with the text that its client chose, and the 
 subtest 'how long logs and backups are kept is checked for customers and operators' => sub {
     my ($mine, $mine_key) = account();
     my @wrong = ('invalid_value', 'Logs and backups are kept from 0 to 36500 days.');
+    my $play = AgentSQL::Play->new($session, deployment => $session->value("select agent.open_deployment('kept', '$mine')"));
+    $play->stateless;
     is_deeply [ $session->call('delete_own_account', $mine_key, AgentSQL::encode({ confirm => $mine }), AgentSQL::uuid(), '\x' . 'dc' x 32, -1, undef) ], \@wrong;
+    is $owner->value("select count(*) from agent.run_queue where deployment_id = '" . $play->deployment . "'"), 1, 'a refusal ends no run';
     is_deeply [ $operator->call('delete_account', $mine, AgentSQL::uuid(), undef, 36501) ], \@wrong;
     is $owner->value("select closed_at from agent.accounts where account_id = '$mine'"), undef, 'and the account stays open';
 };

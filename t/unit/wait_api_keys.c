@@ -83,6 +83,8 @@ static void the_end_of_an_api_key_wakes_its_waiters(void **state)
         waiters[i] = register_with_key(&fixture, &ended);
     }
     waiters[4] = register_with_key(&fixture, &expired);
+    /* For a waiter that came after the question about its key. */
+    pass(apr_time_from_sec(2));
     for (int i = 2; i < 5; i++) {
         assert_int_equal(agent_waiter_block(waiters[i], -1),
                          AGENT_REASON_KEY_ENDED);

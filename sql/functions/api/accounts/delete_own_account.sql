@@ -46,15 +46,24 @@ begin
         body := 'x-deletion-token: expected a text that was not sent for another account.';
         return;
     end if;
-    v_row.deleted_rows := agent.add_deleted_rows('{}', 'run_queue', coalesce(agent.delete_account_queue(array(
-        select d.deployment_id from agent.deployments d where d.account_id = v_row.account_id)), 0));
     v_row.deletion_id := p_deletion_id;
     v_row.digest := p_digest;
     v_row.actor := agent.render_key_actor(p_key_id);
     v_row.log_days := p_log_days;
     v_row.backup_days := p_backup_days;
-    select b.code, b.body into code, body
-      from agent.begin_account_deletion(v_row) b;
+    begin
+        v_row.deleted_rows := agent.add_deleted_rows('{}', 'run_queue', coalesce(agent.delete_account_queue(array(
+            select d.deployment_id from agent.deployments d where d.account_id = v_row.account_id)), 0));
+        select b.code, b.body into code, body
+          from agent.begin_account_deletion(v_row) b;
+        if code <> 'ok' then
+            -- A refusal is not an error: what was deleted from the queue would be committed with it.
+            raise exception using errcode = 'MA003', message = 'the deletion is refused';
+        end if;
+    exception
+        when sqlstate 'MA003' then
+            null;
+    end;
 end
 $function$;
 
