@@ -244,6 +244,22 @@ subtest 'runs that execute when the account reaches its limit of stored bytes en
     limit($account, stored_bytes => undef);
 };
 
+subtest 'a piece of a measure is read in the order of an index, that of the runs of one thread too' => sub {
+    my $id = AgentSQL::uuid();
+    my @tables = $session->query('select name, keys from agent.list_exported_tables() where is_of_deployment');
+    cmp_ok scalar @tables, '>', 5;
+    $session->query('begin');
+    $session->query("set local enable_$_ = off") for qw(seqscan bitmapscan hashjoin mergejoin sort);
+    for (@tables) {
+        my ($name, $keys) = @{$_};
+        my $after = $name eq 'runs' ? "array['$id', '7']" : 'null';
+        my $text = $session->value("select agent.compose_measure('$name', '$keys', $after, 5000)");
+        my $plan = join "\n", map { $_->[0] } $session->query('explain ' . ($text =~ s/\$1/'$id'/gr));
+        unlike $plan, qr/->\s+(?:Incremental )?Sort\b/, $name;
+    }
+    $session->query('rollback');
+};
+
 subtest 'a measure counts the rows of all tables with data of deployments, in pieces of a bounded length' => sub {
     my ($account, $shop) = account();
     my $desk = deployment($account, 'desk');

@@ -3,6 +3,7 @@
 -- agent.list_exported_tables. p_after: the key as texts; null: from the first row on. p_rows: the most that it reads.
 -- A row counts with its header and the lengths of its values as they are stored, which are not fetched; its entries in
 -- indexes do not count.
+-- The order needs the settings of agent.measure_rows.
 -- Returns: SQL with three columns: the number of rows, their bytes, and the key of the last one when there are p_rows.
 -- Locks:   none.
 create or replace function agent.compose_measure(
@@ -48,7 +49,8 @@ begin
                  else format('case when h.thread_id = %L then %L::bigint else -1 end', p_after[1], p_after[2]) end,
             case when p_after is not null then format(' and h.thread_id >= %L', p_after[1]) end);
         v_bytes := format('case when t.run_id is null then 0 else %s end', v_bytes);
-        v_order := 'h.thread_id, t.thread_seq';
+        -- As in agent.compose_export: by the number too, each part would read and sort the rest of the thread.
+        v_order := 'h.thread_id';
         v_key := 'h.thread_id::text, coalesce(t.thread_seq, 9223372036854775807)::text';
     elsif p_after is not null then
         v_from := format('%s and (%s) > (%s)', v_from, v_columns, v_after);
