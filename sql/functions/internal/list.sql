@@ -34,7 +34,6 @@
 \ir limits/compare_counts.sql
 \ir limits/compose_measure.sql
 \ir limits/count_ended_runs.sql
-\ir limits/count_new_run.sql
 \ir limits/count_started_runs.sql
 \ir limits/count_used.sql
 \ir limits/end_counts.sql

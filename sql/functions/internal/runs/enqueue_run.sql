@@ -86,7 +86,7 @@ begin
             + agent.settings_bytes(p_assistant));
     -- Not in the function: without limits its call would cost more than what it does.
     if exists (select from agent.account_counts) then
-        perform agent.count_new_run(p_thread.deployment_id);
+        perform agent.change_count(p_thread.deployment_id, 'queued_runs', 1);
     end if;
     return v_body;
 end
