@@ -3,7 +3,6 @@
 #include "thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 apr_status_t agent_thread_start(apr_thread_t **out, apr_thread_start_t run,
                                 void *data, apr_pool_t *pool)
@@ -17,6 +16,20 @@ apr_status_t agent_thread_start(apr_thread_t **out, apr_thread_start_t run,
     rv = apr_thread_create(out, NULL, run, data, pool);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rv;
+}
+
+void agent_thread_hold_sigterm(sigset_t *before)
+{
+    sigset_t held;
+
+    sigemptyset(&held);
+    sigaddset(&held, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
+void agent_thread_release_sigterm(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 void agent_thread_join(apr_thread_t *thread)

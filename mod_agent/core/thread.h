@@ -3,12 +3,19 @@
 #ifndef AGENT_CORE_THREAD_H
 #define AGENT_CORE_THREAD_H
 
+#include <signal.h>
+
 #include <apr_thread_proc.h>
 
 /* Starts a thread, in pool, with all signals blocked: they are for the MPM's
  * own threads. Errors: those of apr_thread_create(). */
 apr_status_t agent_thread_start(apr_thread_t **out, apr_thread_start_t run,
                                 void *data, apr_pool_t *pool);
+
+/* Delays SIGTERM to this thread until agent_thread_release_sigterm(before). A
+ * child of the prefork MPM ends within its handler, whatever it is doing. */
+void agent_thread_hold_sigterm(sigset_t *before);
+void agent_thread_release_sigterm(const sigset_t *before);
 
 /* Waits for the end of the thread; no effect for NULL. */
 void agent_thread_join(apr_thread_t *thread);

@@ -12,6 +12,7 @@
 #include <mod_dbd.h>
 
 #include "../core/allocator.h"
+#include "../core/thread.h"
 #include "connection.h"
 
 /* Memory that libpq's buffers may keep: of all connections in total, and of
@@ -320,23 +321,21 @@ static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
     }
 }
 
-static apr_status_t query_whole(agent_db_result_t **result,
-                                agent_db_pool_t *connections,
-                                const agent_statement_t *statement,
-                                const char *const *params, agent_error_t **err,
-                                apr_pool_t *pool)
+/* Between open and close. SIGTERM waits: a child of the prefork MPM destroys
+ * its pools within the handler, and the list of mod_dbd's connections then
+ * aborts it if one is in use. */
+static apr_status_t query_slot(agent_db_result_t **result,
+                               agent_db_pool_t *connections,
+                               const agent_statement_t *statement,
+                               const char *const *params, bool *reached,
+                               agent_error_t **err, apr_pool_t *pool)
 {
-    apr_status_t rv = acquire_slot(connections, err, pool);
-    ap_dbd_t *handle;
+    ap_dbd_t *handle = connections->open(pool, connections->server);
     wrapper_t *wrapper;
-    bool reached;
+    apr_status_t rv;
 
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
-    handle = connections->open(pool, connections->server);
+    *reached = false;
     if (handle == NULL) {
-        release_slot(connections, false);
         return agent_error_set(err, AGENT_E_UNAVAILABLE, NULL,
                                "mod_dbd gave no connection (see its own "
                                "message)",
@@ -344,11 +343,31 @@ static apr_status_t query_whole(agent_db_result_t **result,
     }
     wrapper = find_wrapper(connections, handle);
     rv = agent_db_query(result, wrapper->db, statement, params, err, pool);
-    reached = !agent_db_unreachable(wrapper->db);
-    if (reached) {
+    *reached = !agent_db_unreachable(wrapper->db);
+    if (*reached) {
         limit_kept(wrapper, handle);
     }
     connections->close(connections->server, handle);
+    return rv;
+}
+
+static apr_status_t query_whole(agent_db_result_t **result,
+                                agent_db_pool_t *connections,
+                                const agent_statement_t *statement,
+                                const char *const *params, agent_error_t **err,
+                                apr_pool_t *pool)
+{
+    apr_status_t rv = acquire_slot(connections, err, pool);
+    sigset_t before;
+    bool reached;
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    agent_thread_hold_sigterm(&before);
+    rv = query_slot(result, connections, statement, params, &reached, err,
+                    pool);
+    agent_thread_release_sigterm(&before);
     release_slot(connections, reached);
     return rv;
 }

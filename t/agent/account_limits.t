@@ -114,7 +114,7 @@ subtest 'limits: beyond the limit of stored bytes requests that store are 413, a
     my $of = AgentTest::Client->new(url => $full->url);
     wait_for('the limit', sub { sql(q{select count(*) from agent.account_limits where name = 'stored_bytes'}) == 1 });
     my $thread = $of->new_thread;
-    my $run = $of->post("/threads/$thread/runs", run_body('sleep 60000'))->{json}{run_id};
+    my $run = $of->post("/threads/$thread/runs", run_body('sleep 600000'))->{json}{run_id};
     my $item = { namespace => ['n'], key => 'k', value => { text => join '', map { chr 97 + rand 26 } 1 .. 100_000 } };
     is $of->request('PUT', '/store/items', $item)->{status}, 204;
     sql('update agent.account_measures set due_at = now()');
