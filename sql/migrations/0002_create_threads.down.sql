@@ -3,7 +3,7 @@
 -- Affects:  agent.threads, agent.thread_expiries, agent.checkpoints, agent.checkpoint_tasks, agent.checkpoint_items,
 --           agent.inherited_items, agent.item_sweeps, agent.checkpoint_snapshots, agent.checkpoint_writes,
 --           agent.checkpoint_blobs, agent.blob_sweeps, agent.copied_runs, agent.thread_copies, agent.copy_lists,
---           agent.copy_blobs.
+--           agent.copy_blobs, domain agent.thread_status.
 -- Locks:    ACCESS EXCLUSIVE on these tables.
 -- Breaking: yes, all threads and their state are lost.
 set local lock_timeout = '2s';
@@ -25,4 +25,5 @@ drop type agent.channel_value;
 drop sequence agent.checkpoint_list_seq;
 drop table agent.thread_expiries;
 drop table agent.threads;
+drop domain agent.thread_status;
 delete from agent.schema_version where version = 2;

@@ -6,10 +6,15 @@
 -- Breaking: no.
 set local lock_timeout = '2s';
 
+-- Words of one column are a domain, in the tables of runs and threads: a check constraint of the table would be parsed
+-- anew by each statement.
+create domain agent.thread_status as text check (value in ('idle', 'busy', 'interrupted', 'error'));
+comment on domain agent.thread_status is 'The status of a thread.';
+
 create table agent.threads (
     deployment_id       uuid        not null,
     thread_id           uuid        not null,
-    status              text        not null default 'idle',
+    status              agent.thread_status not null default 'idle',
     temporary           boolean     not null default false,
     assistant_id        uuid,
     metadata            jsonb       not null default '{}',
@@ -27,7 +32,6 @@ create table agent.threads (
     ttl                 interval,
     updated_hour timestamp not null generated always as (date_trunc('hour', updated_at at time zone 'UTC')) stored,
     constraint threads_pkey primary key (deployment_id, thread_id),
-    constraint threads_status_check check (status in ('idle', 'busy', 'interrupted', 'error')),
     constraint threads_active_check check ((status = 'busy') = (active_run_id is not null))
 ) with (fillfactor = 70);
 comment on table agent.threads is

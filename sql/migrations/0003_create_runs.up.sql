@@ -5,6 +5,11 @@
 -- Breaking: no.
 set local lock_timeout = '2s';
 
+create domain agent.run_status as text check (value in ('pending', 'success', 'interrupted', 'error', 'timeout'));
+comment on domain agent.run_status is 'The status of a run, final but for pending.';
+create domain agent.multitask_strategy as text check (value in ('reject', 'enqueue', 'interrupt', 'rollback'));
+comment on domain agent.multitask_strategy is 'What a new run does to unfinished runs of its thread.';
+
 create table agent.runs (
     deployment_id        uuid        not null,
     run_id               uuid        not null,
@@ -12,8 +17,8 @@ create table agent.runs (
     thread_seq           bigint      not null,
     assistant_id         uuid        not null,
     graph_id             text        not null,
-    status               text        not null default 'pending',
-    multitask_strategy   text        not null,
+    status               agent.run_status not null default 'pending',
+    multitask_strategy   agent.multitask_strategy not null,
     metadata             jsonb       not null,
     input                json,
     command              json,
@@ -45,10 +50,6 @@ create table agent.runs (
     finished_at          timestamptz,
     constraint runs_pkey primary key (run_id, deployment_id),
     constraint runs_thread_seq_key unique (thread_id, deployment_id, thread_seq),
-    constraint runs_status_check
-        check (status in ('pending', 'success', 'interrupted', 'error', 'timeout')),
-    constraint runs_multitask_strategy_check
-        check (multitask_strategy in ('reject', 'enqueue', 'interrupt', 'rollback')),
     constraint runs_finished_check check ((finished_at is null) = (status = 'pending')),
     constraint runs_last_event_seq_check check ((finished_at is null) = (last_event_seq is null))
 ) with (fillfactor = 85);
@@ -119,14 +120,23 @@ comment on sequence agent.run_ready_seq is
     'Numbers runs in the order in which they became ready. No cache: the low-water mark of a worker '
     'relies on numbers close to that order.';
 
+create domain agent.queue_state as text check (value in ('blocked', 'ready', 'leased'));
+comment on domain agent.queue_state is 'What an unfinished run waits for.';
+create domain agent.cancel_action as text check (value in ('interrupt', 'rollback'));
+comment on domain agent.cancel_action is 'How a run is to be cancelled.';
+create domain agent.call_op as text check (value in ('update', 'describe'));
+comment on domain agent.call_op is 'What a call does.';
+create domain agent.process_share as smallint check (value > 0);
+comment on domain agent.process_share is 'A number of runs that one runner executes at once.';
+
 create table agent.run_queue (
     deployment_id       uuid        not null,
     run_id              uuid        not null,
     thread_id           uuid        not null,
     thread_seq          bigint      not null,
     graph_id            text        not null,
-    state               text        not null,
-    cancel              text,
+    state               agent.queue_state not null,
+    cancel              agent.cancel_action,
     cancel_reason       text,
     attempts            smallint    not null default 0,
     max_attempts        smallint    not null default 3,
@@ -138,16 +148,12 @@ create table agent.run_queue (
     base_checkpoint_id  uuid,
     started_at          timestamptz,
     request_bytes       integer,
-    max_shared          smallint,
+    max_shared          agent.process_share,
     times_cleared       smallint    not null default 0,
-    op                  text,
+    op                  agent.call_op,
     constraint run_queue_pkey primary key (run_id, deployment_id),
-    constraint run_queue_state_check check (state in ('blocked', 'ready', 'leased')),
-    constraint run_queue_cancel_check check (cancel in ('interrupt', 'rollback')),
     constraint run_queue_ready_check check (state <> 'ready' or ready_seq is not null),
-    constraint run_queue_leased_check check ((state = 'leased') = (worker_id is not null)),
-    constraint run_queue_max_shared_check check (max_shared > 0),
-    constraint run_queue_op_check check (op in ('update', 'describe'))
+    constraint run_queue_leased_check check ((state = 'leased') = (worker_id is not null))
 ) with (
     fillfactor = 70,
     autovacuum_vacuum_scale_factor = 0,

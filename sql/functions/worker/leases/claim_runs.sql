@@ -131,12 +131,12 @@ begin
                    when q.epoch = 1 then -1
                    else agent.last_event_seq(q.deployment_id, q.events_bucket, q.run_id)
                end,
-               q.max_shared, q.times_cleared, q.bytes,
+               q.max_shared::smallint, q.times_cleared, q.bytes,
                case
                    when q.together <= p_max_bytes then coalesce(s.state_bytes, 0)
                    else agent.measure_state(q.deployment_id, q.run_id, q.thread_id, q.op)
                end,
-               q.op, s.start
+               q.op::text, s.start
           from measured q
           left join lateral (
                 select m.start, m.state_bytes
