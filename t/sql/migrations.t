@@ -206,7 +206,7 @@ is_deeply names("select k.conname from pg_constraint k join pg_class c on c.oid 
     and (k.conname !~ ('^' || c.relname || '_') or k.conname ~ '[0-9]\$')"), [],
     'every constraint has an explicit name';
 is_deeply names("select p.oid::regprocedure from pg_proc p where p.pronamespace = 'agent'::regnamespace
-    and p.prosecdef"), ['agent.delete_revoked_keys()', 'agent.maintain_partitions(interval)', 'agent.sweep_accounts(uuid)', 'agent.sweep_audit_log(interval)'],
+    and p.prosecdef order by p.proname"), ['agent.delete_revoked_keys()', 'agent.maintain_partitions(interval)', 'agent.sweep_accounts(uuid)', 'agent.sweep_audit_log(interval)'],
     'few functions are security definer';
 
 $session->close;
