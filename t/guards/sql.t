@@ -94,6 +94,10 @@ for my $type (sort keys %constructor) {
     is "@files", "sql/functions/$constructor{$type}.sql", "$constructor{$type} alone constructs agent.$type";
 }
 
+# A copy that differs finds other runs, or reads a queue without its index.
+my @claimable = grep { slurp(root() . "/$_") =~ /\bnot_before is null\b/ } source_files(qr{\Asql/functions/.*\.sql\z});
+is "@claimable", 'sql/functions/inline/leases/is_claimable.sql', 'one function says which runs may be claimed';
+
 my @numbers;
 for my $file (source_files(qr{\A(?:sql|t/isolation)/.*\.(?:sql|spec)\z})) {
     push @numbers, map { "$file:$_->[0]" }

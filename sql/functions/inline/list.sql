@@ -70,6 +70,7 @@
 \ir leases/compose_message.sql
 \ir leases/find_lease.sql
 \ir leases/find_new_checkpoints.sql
+\ir leases/is_claimable.sql
 \ir leases/find_ready_graphs.sql
 \ir leases/share_ready_runs.sql
 \ir leases/find_idle_graphs.sql

@@ -42,9 +42,7 @@ as $function$
                                      cross join lateral (
                                             select c.ready_seq
                                               from agent.run_queue c
-                                             where c.state = 'ready'
-                                               and c.not_before is null
-                                               and (c.max_shared is not null) = p_are_suspects
+                                             where agent.is_claimable(c, p_are_suspects)
                                                and c.deployment_id = g.deployment_id
                                                and c.graph_id = g.graph_id
                                                and c.ready_seq > g.min_ready_seq

@@ -27,13 +27,11 @@ begin
                   from unnest(p_deployment_ids) d (id)
                  cross join lateral (
                         (select q.run_id from agent.run_queue q
-                          where q.deployment_id = d.id and q.state = 'ready' and q.not_before is null
-                            and q.max_shared is null
+                          where q.deployment_id = d.id and agent.is_claimable(q, false)
                           limit 200)
                         union all
                         (select q.run_id from agent.run_queue q
-                          where q.deployment_id = d.id and q.state = 'ready' and q.not_before is null
-                            and q.max_shared is not null
+                          where q.deployment_id = d.id and agent.is_claimable(q, true)
                           limit 200)
                         union all
                         (select q.run_id from agent.run_queue q

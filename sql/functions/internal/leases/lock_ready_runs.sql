@@ -38,9 +38,7 @@ begin
              cross join lateral (
                     select c.ctid, c.ready_seq
                       from agent.run_queue c
-                     where c.state = 'ready'
-                       and c.not_before is null
-                       and c.max_shared is null
+                     where agent.is_claimable(c, false)
                        and c.deployment_id = g.deployment_id
                        and c.graph_id = g.graph_id
                        and c.ready_seq > g.min_ready_seq
@@ -56,9 +54,7 @@ begin
              cross join lateral (
                     select c.ctid, c.ready_seq
                       from agent.run_queue c
-                     where c.state = 'ready'
-                       and c.not_before is null
-                       and c.max_shared is not null
+                     where agent.is_claimable(c, true)
                        and c.deployment_id = g.deployment_id
                        and c.graph_id = g.graph_id
                        and c.ready_seq > g.min_ready_seq
@@ -81,9 +77,7 @@ begin
          cross join lateral (
                 select c.ctid
                   from agent.run_queue c
-                 where c.state = 'ready'
-                   and c.not_before is null
-                   and c.max_shared is null
+                 where agent.is_claimable(c, false)
                    and c.deployment_id = p_deployment_ids[s.graph]
                    and c.graph_id = p_graph_ids[s.graph]
                    and c.ready_seq > p_min_ready_seqs[s.graph]
@@ -99,9 +93,7 @@ begin
          cross join lateral (
                 select c.ctid
                   from agent.run_queue c
-                 where c.state = 'ready'
-                   and c.not_before is null
-                   and c.max_shared is not null
+                 where agent.is_claimable(c, true)
                    and c.deployment_id = p_deployment_ids[s.graph]
                    and c.graph_id = p_graph_ids[s.graph]
                    and c.ready_seq > p_min_ready_seqs[s.graph]
