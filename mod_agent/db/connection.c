@@ -2,6 +2,7 @@
 /* Opens, resets and closes a PostgreSQL connection; see connection.h. */
 #include "connection.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -53,15 +54,23 @@ bool agent_db_wait(const agent_db_t *db, agent_db_progress_t want,
                    apr_time_t deadline)
 {
     struct pollfd socket = {.fd = PQsocket(db->conn), .events = POLLIN};
-    apr_interval_time_t left = deadline - apr_time_now();
 
     if (want == AGENT_DB_WANT_WRITE) {
         socket.events = POLLIN | POLLOUT;
     }
-    if (left < 0 || socket.fd < 0) {
-        return false;
+    for (;;) {
+        apr_interval_time_t left = deadline - apr_time_now();
+        int ready;
+
+        if (left < 0 || socket.fd < 0) {
+            return false;
+        }
+        ready = poll(&socket, 1, (int)apr_time_as_msec(left) + 1);
+        if (ready >= 0 || errno != EINTR) {
+            return ready > 0;
+        }
+        /* A signal, as of a graceful restart in the prefork MPM. */
     }
-    return poll(&socket, 1, (int)apr_time_as_msec(left) + 1) > 0;
 }
 
 static apr_status_t finish_connection(void *baton)

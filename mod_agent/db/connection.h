@@ -30,6 +30,9 @@ struct agent_db_t {
     /* The result so far, until the last one was received. */
     PGresult *partial;
     char sqlstate[6];
+    /* The last error: the prepared statement would return other types than when
+     * it was prepared. Nothing was executed. */
+    bool is_plan_stale;
     /* Bytes of the largest statement or result of agent_db_query(); libpq's
      * buffers have grown to that size. */
     apr_size_t largest_text;

@@ -229,9 +229,10 @@ static void record_params(agent_db_t *db, const agent_statement_t *statement,
     record_size(db, bytes);
 }
 
-/* Whether a failed statement may be sent again. */
+/* Whether a failed statement may be sent again. *was_stale: it has been sent
+ * again because its plan was stale, which is done once. */
 static bool may_repeat(agent_db_t *db, const agent_statement_t *statement,
-                       agent_error_id_t error)
+                       agent_error_id_t error, bool *was_stale)
 {
     const char *state = db->sqlstate;
 
@@ -240,11 +241,19 @@ static bool may_repeat(agent_db_t *db, const agent_statement_t *statement,
         db->backend_pid = 0;
         return true;
     }
-    if (strcmp(state, "57P01") == 0 || strcmp(state, "0A000") == 0) {
-        /* Terminated before it could commit: a commit is not interrupted. Or
-         * its function returns other types than when it was prepared. */
+    if (strcmp(state, "57P01") == 0) {
+        /* Terminated before it could commit: a commit is not interrupted. */
         db->broken = true;
         return true;
+    }
+    if (db->is_plan_stale) {
+        /* Not executed. A new backend prepares it with its new types; through
+         * a pooler it may be an old one again. */
+        bool is_first = !*was_stale;
+
+        *was_stale = true;
+        db->broken = true;
+        return is_first;
     }
     if (strcmp(state, "40001") == 0 || strcmp(state, "40P01") == 0
         || strcmp(state, "55P03") == 0) {
@@ -265,6 +274,7 @@ apr_status_t agent_db_query(agent_db_result_t **result, agent_db_t *db,
                             apr_pool_t *pool)
 {
     apr_status_t rv = APR_EGENERAL;
+    bool was_stale = false;
 
     record_params(db, statement, params);
     for (int tries = 0; tries < MAX_TRIES; tries++) {
@@ -272,7 +282,8 @@ apr_status_t agent_db_query(agent_db_result_t **result, agent_db_t *db,
         if (rv == APR_SUCCESS) {
             record_size(db, agent_db_result_bytes(*result));
         }
-        if (rv == APR_SUCCESS || !may_repeat(db, statement, (*err)->id)) {
+        if (rv == APR_SUCCESS
+            || !may_repeat(db, statement, (*err)->id, &was_stale)) {
             return rv;
         }
     }

@@ -113,9 +113,9 @@ apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
                            apr_pool_t *pool);
 
 /*
- * Does one step of sending and receiving. AGENT_DB_READY: *result has all rows
- * and the connection is idle. AGENT_DB_FAILED: err says why; the connection is
- * still usable if agent_db_alive().
+ * Does one step of sending and receiving. AGENT_DB_READY: *result has all rows.
+ * AGENT_DB_FAILED: err says why. After both the connection is idle if
+ * agent_db_alive(), else it must be closed.
  */
 agent_db_progress_t agent_db_receive(agent_db_result_t **result, agent_db_t *db,
                                      agent_error_t **err, apr_pool_t *pool);

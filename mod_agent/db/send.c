@@ -51,6 +51,17 @@ apr_size_t agent_db_result_bytes(const agent_db_result_t *result)
     return PQresultMemorySize(result->rows);
 }
 
+/* "cached plan must not change result type": other errors have this SQLSTATE
+ * too, and the message has the language of the server. */
+static bool is_plan_stale(const PGresult *rows)
+{
+    const char *state = PQresultErrorField(rows, PG_DIAG_SQLSTATE);
+    const char *function = PQresultErrorField(rows, PG_DIAG_SOURCE_FUNCTION);
+
+    return strcmp(state, "0A000") == 0 && function != NULL
+        && strcmp(function, "RevalidateCachedQuery") == 0;
+}
+
 static apr_status_t fail_result(agent_db_t *db, const PGresult *rows,
                                 agent_error_t **err, apr_pool_t *pool)
 {
@@ -61,6 +72,7 @@ static apr_status_t fail_result(agent_db_t *db, const PGresult *rows,
         return agent_db_set_lost(db, err, pool);
     }
     apr_cpystrn(db->sqlstate, state, sizeof(db->sqlstate));
+    db->is_plan_stale = is_plan_stale(rows);
     return agent_error_set(
         err, agent_error_from_sqlstate(state), NULL,
         apr_pstrcat(pool, state, ": ", agent_db_message(message, pool), NULL),
@@ -71,6 +83,7 @@ apr_status_t agent_db_note_sent(agent_db_t *db, int sent, agent_error_t **err,
                                 apr_pool_t *pool)
 {
     db->sqlstate[0] = '\0';
+    db->is_plan_stale = false;
     db->flushing = true;
     return sent ? APR_SUCCESS : agent_db_set_lost(db, err, pool);
 }
@@ -91,8 +104,7 @@ bool agent_db_is_stale(const agent_db_t *db)
 {
     return strcmp(db->sqlstate, "42P05") == 0
         || (db->was_prepared
-            && (strcmp(db->sqlstate, "26000") == 0
-                || strcmp(db->sqlstate, "0A000") == 0));
+            && (strcmp(db->sqlstate, "26000") == 0 || db->is_plan_stale));
 }
 
 /* Sends the preparation of a statement and the statement, in one write. */
@@ -175,7 +187,10 @@ static agent_db_progress_t take_results(agent_db_t *db)
         }
         else if (PQresultStatus(next) == PGRES_PIPELINE_SYNC) {
             PQclear(next);
-            db->broken = !PQexitPipelineMode(db->conn);
+            if (!PQexitPipelineMode(db->conn)) {
+                /* The result is complete; the next statement would hang. */
+                db->broken = true;
+            }
             return AGENT_DB_READY;
         }
         else {

@@ -240,6 +240,27 @@ subtest 'database: the host that answers is used while another is switched off' 
     }
 };
 
+subtest 'database: a statement whose function returns other types than before is repeated once' => sub {
+    sql('create sequence public.tries; grant usage on sequence public.tries to public');
+    my ($source) = join "\n", sql("select pg_get_functiondef('agent.get_thread'::regproc)");
+    my ($types) = sql("select pg_get_function_identity_arguments('agent.get_thread'::regproc)");
+    my $one = AgentTest::Server->new(database => $postgres->conninfo,
+        config => AgentTest::Server::shared_config() . "AgentDBPoolSize 1\n");
+    $one->start;
+    my $there = AgentTest::Client->new(url => $one->url);
+    $there->get("/threads/$thread") for 1 .. 20;
+    sql("drop function agent.get_thread($types)");
+    sql($source =~ s/\bbody text\b/body character varying/r);
+    is $there->get("/threads/$thread")->{status}, 200, 'database: the types of a result may change';
+    sql("drop function agent.get_thread($types)");
+    sql($source =~ s/^begin$/begin perform pg_catalog.nextval('public.tries'); raise using errcode = '0A000';/mr);
+    is $there->get("/threads/$thread")->{status}, 500, 'database: another error with the same SQLSTATE is one of the request';
+    is sql('select last_value from public.tries'), 1, 'database: a statement that fails with such an error is not repeated';
+    sql("drop function agent.get_thread($types)");
+    sql($source);
+    sql('drop sequence public.tries');
+};
+
 subtest 'database: requests are answered 503 with a newer schema' => sub {
     sql('insert into agent.schema_version (version, name) '
         . "select max(version) + 1, 'of_tomorrow' from agent.schema_version");

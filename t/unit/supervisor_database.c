@@ -2,7 +2,8 @@
 /* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
 /* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
 /* OBJECTS: core/ db/query.c db/send.c db/connection.c db/array.c */
-/* A connection whose socket is lost; see supervisor/statement/database.h. */
+/* A connection whose socket or pipeline is lost; see
+ * supervisor/statement/database.h. */
 #include "check.h"
 
 #include <unistd.h>
@@ -19,6 +20,7 @@ typedef struct fixture_t {
     agent_database_t database;
     /* Without a connection of libpq, so without a socket. */
     agent_db_t db;
+    int results;
     int losses;
     agent_failure_t last_failure;
 } fixture_t;
@@ -36,7 +38,67 @@ static void count_loss(void *part, agent_failure_t failure)
     f->last_failure = failure;
 }
 
-static const agent_operation_t operation = {.name = "test", .fail = count_loss};
+static void count_result(void *part, const agent_db_result_t *result)
+{
+    fixture_t *f = part;
+
+    f->results++;
+}
+
+static const agent_operation_t operation = {
+    .name = "test", .receive = count_result, .fail = count_loss};
+
+/* ---- libpq, for a connection that has the end of a pipeline to read ---- */
+
+static int fake_connection;
+static int can_exit_pipeline;
+
+ConnStatusType PQstatus(const PGconn *conn)
+{
+    return CONNECTION_OK;
+}
+
+int PQsocket(const PGconn *conn)
+{
+    return STDIN_FILENO;
+}
+
+int PQconsumeInput(PGconn *conn)
+{
+    return 1;
+}
+
+int PQisBusy(PGconn *conn)
+{
+    return 0;
+}
+
+PGresult *PQgetResult(PGconn *conn)
+{
+    return PQmakeEmptyPGresult(NULL, PGRES_PIPELINE_SYNC);
+}
+
+int PQexitPipelineMode(PGconn *conn)
+{
+    return can_exit_pipeline;
+}
+
+void PQfinish(PGconn *conn)
+{
+}
+
+/* Receives the result of a statement that was sent with its preparation. */
+static void receive_pipeline(fixture_t *f, bool can_exit)
+{
+    f->db.conn = (PGconn *)&fake_connection;
+    f->db.partial = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+    f->database.operation = &operation;
+    f->database.part = f;
+    can_exit_pipeline = can_exit;
+    f->database.watch.handler(f->database.watch.part, NULL);
+    assert_int_equal(f->results, 1);
+    assert_int_equal(f->losses, 0);
+}
 
 /* A connection that waits for a result, and that libpq has closed at an error
  * that is not known yet: the number may be a runner's pipe now. */
@@ -83,11 +145,31 @@ static void one_that_was_being_made_is_made_again_after_a_pause(void **state)
     assert_int_equal(f->losses, 0);
 }
 
+static void a_connection_is_idle_after_its_pipeline(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    receive_pipeline(f, true);
+    assert_int_equal(f->database.state, AGENT_DATABASE_IDLE);
+}
+
+/* The next statement on it would hang until its deadline. */
+static void one_whose_pipeline_does_not_end_is_made_again(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    receive_pipeline(f, false);
+    assert_int_equal(f->database.state, AGENT_DATABASE_DOWN);
+    assert_true(f->database.connect_at == NOW);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_connection_without_a_socket_is_made_again_at_once),
         CHECK_TEST(one_that_was_being_made_is_made_again_after_a_pause),
+        CHECK_TEST(a_connection_is_idle_after_its_pipeline),
+        CHECK_TEST(one_whose_pipeline_does_not_end_is_made_again),
     };
 
     return CHECK_RUN(tests);

@@ -32,11 +32,6 @@ apr_time_t agent_database_after(const agent_context_t *context,
         + (apr_interval_time_t)(drand48() * (double)interval * 2 / 5);
 }
 
-bool agent_failure_is_transient(agent_failure_t failure)
-{
-    return failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_SETUP;
-}
-
 apr_time_t agent_database_retry_at(const agent_context_t *context,
                                    agent_failure_t failure)
 {
@@ -149,45 +144,6 @@ static void begin_session(agent_database_t *database)
 
 /* ---- statements ---- */
 
-/* states: SQLSTATEs or classes, ended by NULL. */
-static bool is_one_of(const char *state, const char *const *states)
-{
-    for (; *states != NULL; states++) {
-        if (strncmp(state, *states, strlen(*states)) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static agent_failure_t classify(const agent_database_t *database)
-{
-    static const char *const setup[] = {"3F000", "42883", "42P01", "42501",
-                                        NULL};
-    static const char *const data[] = {"21", "22", "23", "54",
-                                       "MA", "P0", NULL};
-    static const char *const retry[] = {"25", "40", "53", "55",
-                                        "57", "58", NULL};
-    static const char *const timeout[] = {"57014", NULL};
-    const char *state = agent_db_sqlstate(database->db);
-
-    if (state[0] == '\0') {
-        return AGENT_FAILURE_LOST;
-    }
-    if (is_one_of(state, setup)) {
-        return AGENT_FAILURE_SETUP;
-    }
-    if (is_one_of(state, data)) {
-        return AGENT_FAILURE_DATA;
-    }
-    if (is_one_of(state, timeout)) {
-        return AGENT_FAILURE_TIMEOUT;
-    }
-    return is_one_of(state, retry) || agent_db_is_stale(database->db)
-        ? AGENT_FAILURE_RETRY
-        : AGENT_FAILURE_OTHER;
-}
-
 static void lose_connection(agent_database_t *database, agent_failure_t failure,
                             const char *reason)
 {
@@ -199,7 +155,7 @@ static void lose_connection(agent_database_t *database, agent_failure_t failure,
 
 static void fail_statement(agent_database_t *database, const agent_error_t *err)
 {
-    agent_failure_t failure = classify(database);
+    agent_failure_t failure = agent_failure_of(database->db);
     bool is_stale = agent_db_is_stale(database->db);
     /* 57P01 .. 57P03: the server closes the connection next. */
     bool is_over = is_stale
@@ -234,6 +190,16 @@ static void take_result(agent_database_t *database,
     finish_connect(database, result);
 }
 
+/* The connection may be lost after a result that is complete: the operation has
+ * it, and the next statement would hang. */
+static void replace_lost(agent_database_t *database)
+{
+    if (database->state == AGENT_DATABASE_IDLE
+        && !agent_db_alive(database->db)) {
+        lose_connection(database, AGENT_FAILURE_LOST, "its state is unknown");
+    }
+}
+
 static void step_receive(agent_database_t *database)
 {
     agent_db_result_t *result = NULL;
@@ -250,6 +216,7 @@ static void step_receive(agent_database_t *database)
         database->state = AGENT_DATABASE_IDLE;
         database->events = EPOLLIN;
         take_result(database, result);
+        replace_lost(database);
         break;
     default:
         database->events = EPOLLIN;

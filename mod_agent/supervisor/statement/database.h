@@ -10,27 +10,8 @@
 #include "../../db/query.h"
 #include "../context.h"
 #include "../poll.h"
+#include "failure.h"
 #include "session.h"
-
-/* How a statement failed. */
-typedef enum agent_failure_t {
-    /* The connection was lost: it may or may not have been executed. */
-    AGENT_FAILURE_LOST,
-    /* Not executed: it took longer than a statement may. */
-    AGENT_FAILURE_TIMEOUT,
-    /* Not executed (locks, restarts), or the connection was closed by us: the
-     * next try may succeed. */
-    AGENT_FAILURE_RETRY,
-    /* The database refuses the parameters. */
-    AGENT_FAILURE_DATA,
-    /* The schema or the rights to it are missing; an operator must act. */
-    AGENT_FAILURE_SETUP,
-    /* Anything else: a defect. */
-    AGENT_FAILURE_OTHER
-} agent_failure_t;
-
-/* Whether the same statement may succeed later: RETRY or SETUP. */
-bool agent_failure_is_transient(agent_failure_t failure);
 
 typedef struct agent_database_t agent_database_t;
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How statements fail, by SQLSTATE; see failure.h. */
+#include "failure.h"
+
+#include <string.h>
+
+bool agent_failure_is_transient(agent_failure_t failure)
+{
+    return failure == AGENT_FAILURE_RETRY || failure == AGENT_FAILURE_SETUP;
+}
+
+/* states: SQLSTATEs or classes, ended by NULL. */
+static bool is_one_of(const char *state, const char *const *states)
+{
+    for (; *states != NULL; states++) {
+        if (strncmp(state, *states, strlen(*states)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+agent_failure_t agent_failure_of(const agent_db_t *db)
+{
+    static const char *const setup[] = {"3F000", "42883", "42P01", "42501",
+                                        NULL};
+    static const char *const data[] = {"21", "22", "23", "54",
+                                       "MA", "P0", NULL};
+    static const char *const retry[] = {"25", "40", "53", "55",
+                                        "57", "58", NULL};
+    static const char *const timeout[] = {"57014", NULL};
+    const char *state = agent_db_sqlstate(db);
+
+    if (state[0] == '\0') {
+        return AGENT_FAILURE_LOST;
+    }
+    if (is_one_of(state, setup)) {
+        return AGENT_FAILURE_SETUP;
+    }
+    if (is_one_of(state, data)) {
+        return AGENT_FAILURE_DATA;
+    }
+    if (is_one_of(state, timeout)) {
+        return AGENT_FAILURE_TIMEOUT;
+    }
+    return is_one_of(state, retry) || agent_db_is_stale(db)
+        ? AGENT_FAILURE_RETRY
+        : AGENT_FAILURE_OTHER;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How statements fail. */
+#ifndef AGENT_SUPERVISOR_FAILURE_H
+#define AGENT_SUPERVISOR_FAILURE_H
+
+#include "../../db/query.h"
+
+/* How a statement failed. */
+typedef enum agent_failure_t {
+    /* The connection was lost: it may or may not have been executed. */
+    AGENT_FAILURE_LOST,
+    /* Not executed: it took longer than a statement may. */
+    AGENT_FAILURE_TIMEOUT,
+    /* Not executed (locks, restarts), or the connection was closed by us: the
+     * next try may succeed. */
+    AGENT_FAILURE_RETRY,
+    /* The database refuses the parameters. */
+    AGENT_FAILURE_DATA,
+    /* The schema or the rights to it are missing; an operator must act. */
+    AGENT_FAILURE_SETUP,
+    /* Anything else: a defect. */
+    AGENT_FAILURE_OTHER
+} agent_failure_t;
+
+/* Whether the same statement may succeed later: RETRY or SETUP. */
+bool agent_failure_is_transient(agent_failure_t failure);
+
+/* How the last statement of agent_db_send() failed. */
+agent_failure_t agent_failure_of(const agent_db_t *db);
+
+#endif
