@@ -16,7 +16,7 @@ typedef enum agent_mode_t {
     /* No claims; executing runs may finish. */
     AGENT_MODE_DRAINING,
     /* Runners are killed; the worker is deregistered if there is time. */
-    AGENT_MODE_LEAVING,
+    AGENT_MODE_STOPPING,
     AGENT_MODE_DONE
 } agent_mode_t;
 

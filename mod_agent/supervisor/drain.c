@@ -4,7 +4,7 @@
 
 #include "run_end.h"
 #include "runner/exit.h"
-#include "runner/leave.h"
+#include "runner/drain.h"
 
 /* For the final writes to the database after a drain. */
 #define FINAL_TIMEOUT apr_time_from_sec(5)
@@ -44,18 +44,18 @@ static void read_final_output(agent_runner_io_t *io)
     }
 }
 
-void agent_drain_leave(agent_drain_t *drain, apr_interval_time_t timeout,
-                       const char *why)
+void agent_drain_stop(agent_drain_t *drain, apr_interval_time_t timeout,
+                      const char *why)
 {
-    if (drain->context->mode >= AGENT_MODE_LEAVING) {
+    if (drain->context->mode >= AGENT_MODE_STOPPING) {
         return;
     }
     read_final_output(drain->io);
     agent_report_write(drain->context, AGENT_LOG_NOTICE, "AGT0352", 0,
-                       "leaving (%s): %d runs are released", why,
+                       "stopping (%s): %d runs are released", why,
                        drain->runs->leases.held);
-    drain->context->mode = AGENT_MODE_LEAVING;
-    drain->leave_by = drain->context->now + timeout;
+    drain->context->mode = AGENT_MODE_STOPPING;
+    drain->end_by = drain->context->now + timeout;
     /* Their output is still saved; then this worker is marked dead, which
      * requeues its runs. */
     agent_runner_kill_all(drain->io->runners, drain->runs, AGENT_LOSS_FORGET,
@@ -120,7 +120,7 @@ static apr_time_t step_draining(agent_drain_t *drain)
         && agent_batch_is_empty(&drain->runs->batches)
         && agent_release_is_empty(&drain->runs->releases)
         && agent_delivery_is_idle(drain->webhooks)) {
-        agent_drain_leave(drain, FINAL_TIMEOUT, "drained");
+        agent_drain_stop(drain, FINAL_TIMEOUT, "drained");
         return drain->context->now;
     }
     end_drain(drain);
@@ -128,12 +128,12 @@ static apr_time_t step_draining(agent_drain_t *drain)
                                              : drain->cancel_at;
 }
 
-static apr_time_t step_leaving(agent_drain_t *drain)
+static apr_time_t step_stopping(agent_drain_t *drain)
 {
     bool is_busy = drain->database->state == AGENT_DATABASE_BUSY
         || drain->bulk->state == AGENT_DATABASE_BUSY;
 
-    if (drain->leave_by <= drain->context->now) {
+    if (drain->end_by <= drain->context->now) {
         agent_report_write(drain->context, AGENT_LOG_WARNING, "AGT0353", 0,
                            "the database did not answer in time: the runs "
                            "will be released by the next supervisor");
@@ -142,16 +142,16 @@ static apr_time_t step_leaving(agent_drain_t *drain)
     }
     if (agent_batch_is_empty(&drain->runs->batches)
         && agent_delivery_is_idle(drain->webhooks) && !is_busy
-        && drain->worker->state != AGENT_WORKER_LEAVING
-        && drain->worker->state != AGENT_WORKER_LEFT) {
-        agent_worker_leave(drain->worker);
+        && drain->worker->state != AGENT_WORKER_DEREGISTERING
+        && drain->worker->state != AGENT_WORKER_DEREGISTERED) {
+        agent_worker_deregister(drain->worker);
     }
-    if (drain->worker->state == AGENT_WORKER_LEFT
+    if (drain->worker->state == AGENT_WORKER_DEREGISTERED
         && agent_notify_is_empty(drain->notify) && !is_busy) {
         drain->context->mode = AGENT_MODE_DONE;
         return drain->context->now;
     }
-    return drain->leave_by;
+    return drain->end_by;
 }
 
 apr_time_t agent_drain_step(agent_drain_t *drain)
@@ -159,8 +159,8 @@ apr_time_t agent_drain_step(agent_drain_t *drain)
     switch (drain->context->mode) {
     case AGENT_MODE_DRAINING:
         return step_draining(drain);
-    case AGENT_MODE_LEAVING:
-        return step_leaving(drain);
+    case AGENT_MODE_STOPPING:
+        return step_stopping(drain);
     default:
         return AGENT_CLOCK_NEVER;
     }

@@ -22,7 +22,7 @@ typedef struct agent_drain_t {
     apr_time_t stop_at;
     apr_time_t cancel_at;
     /* When the supervisor ends even without the database. */
-    apr_time_t leave_by;
+    apr_time_t end_by;
 } agent_drain_t;
 
 /* SIGUSR1: no more runs are claimed; those that execute may finish. */
@@ -30,8 +30,8 @@ void agent_drain_begin(agent_drain_t *drain);
 
 /* Kills the runners and requeues all runs, within `timeout`. why: for the log.
  */
-void agent_drain_leave(agent_drain_t *drain, apr_interval_time_t timeout,
-                       const char *why);
+void agent_drain_stop(agent_drain_t *drain, apr_interval_time_t timeout,
+                      const char *why);
 
 /* Takes the next step when it is due; returns when to be called again at the
  * latest. */

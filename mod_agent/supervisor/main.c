@@ -26,7 +26,7 @@
 #define TICK        apr_time_from_sec(1)
 /* Datagrams read in one iteration; a socket holds fewer. */
 #define MAX_DATAGRAMS 1000
-/* Time to leave after a signal, the end of the parent, that of the spawner. */
+/* Time to stop after a signal, the end of the parent, that of the spawner. */
 #define TERM_TIMEOUT    apr_time_from_sec(2)
 #define ORPHAN_TIMEOUT  apr_time_from_msec(600)
 #define SPAWNER_TIMEOUT apr_time_from_sec(1)
@@ -91,7 +91,7 @@ static void on_signal(void *part, void *item)
             agent_drain_begin(&sv->drain);
         }
         else if (info.ssi_signo == SIGTERM || info.ssi_signo == SIGINT) {
-            agent_drain_leave(&sv->drain, TERM_TIMEOUT, "a signal");
+            agent_drain_stop(&sv->drain, TERM_TIMEOUT, "a signal");
         }
         /* Ignored: SIGHUP, which a restart sends to the whole group of httpd
          * (the parent sends SIGUSR1), and SIGCHLD (the spawner's socket reports
@@ -158,11 +158,11 @@ static void on_wake(void *part, void *item)
     }
 }
 
-static void leave_orphaned(agent_supervisor_t *sv)
+static void stop_orphaned(agent_supervisor_t *sv)
 {
     sv->is_parent_lost = true;
     agent_poll_set(&sv->poll, &sv->life, 0);
-    agent_drain_leave(&sv->drain, ORPHAN_TIMEOUT, "the parent has ended");
+    agent_drain_stop(&sv->drain, ORPHAN_TIMEOUT, "the parent has ended");
 }
 
 static void on_life(void *part, void *item)
@@ -172,7 +172,7 @@ static void on_life(void *part, void *item)
     ssize_t got = read(sv->context->config->life_fd, &byte, 1);
 
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-        leave_orphaned(sv);
+        stop_orphaned(sv);
     }
 }
 
@@ -182,20 +182,20 @@ static void check_parent(agent_supervisor_t *sv)
 {
     if (sv->context->config->life_fd >= 0 && !sv->is_parent_lost
         && getppid() != sv->parent_pid) {
-        leave_orphaned(sv);
+        stop_orphaned(sv);
     }
 }
 
 static void lose_spawner(agent_supervisor_t *sv)
 {
-    if (sv->context->mode < AGENT_MODE_LEAVING) {
+    if (sv->context->mode < AGENT_MODE_STOPPING) {
         agent_report_write(sv->context, AGENT_LOG_ERR, "AGT0305", 0,
                            "the spawner process has ended: this supervisor "
                            "ends too, to be started again");
         sv->exit_code = 1;
     }
     agent_poll_set(&sv->poll, &sv->updates, 0);
-    agent_drain_leave(&sv->drain, SPAWNER_TIMEOUT, "the spawner has ended");
+    agent_drain_stop(&sv->drain, SPAWNER_TIMEOUT, "the spawner has ended");
 }
 
 static void on_spawner(void *part, void *item)
@@ -235,8 +235,8 @@ static void watch_process(agent_supervisor_t *sv)
                            "the kernel refuses to watch a descriptor: this "
                            "supervisor ends, to be started again");
         sv->exit_code = 1;
-        agent_drain_leave(&sv->drain, SPAWNER_TIMEOUT,
-                          "a descriptor cannot be watched");
+        agent_drain_stop(&sv->drain, SPAWNER_TIMEOUT,
+                         "a descriptor cannot be watched");
     }
 }
 

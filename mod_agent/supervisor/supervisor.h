@@ -34,8 +34,9 @@ typedef struct agent_supervisor_timing_t {
     apr_interval_time_t ready_timeout;
     /* For a cancelled run to end (10 s). */
     apr_interval_time_t cancel_grace;
-    /* For the other runs of a runner that is to be replaced (60 s). */
-    apr_interval_time_t recycle_grace;
+    /* For the runs of a runner that drains, unless its replacement was ready
+     * before (60 s). */
+    apr_interval_time_t drain_grace;
     /* Trial of a suspect (10 s; six times as long each time it is tried after
      * it was cleared). */
     apr_interval_time_t trial;

@@ -49,6 +49,8 @@ my @PHRASES = (
     [ qr/\bso many (?:runs|bytes|ids)\b/i, 'the number of' ],
     [ qr/\b(?:describe|find)_origin\b/, 'metadata' ],
     [ qr/\bagent_pool_t\b/,             'agent_db_pool_t' ],
+    [ qr/\bagent_(?:runner|worker|drain)_(?:leave|retire)\b|_(?:runner|worker|mode)_(?:leaving|left)\b|leave_?if_?drained/i,
+                                        'drain (a runner), stop (the supervisor), deregister (a worker)' ],
     [ qr/\bagent_waits?_t\b/,           'agent_waiter_registry_t, agent_wake_reason_t' ],
 );
 

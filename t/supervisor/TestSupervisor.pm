@@ -73,7 +73,7 @@ sub build {
 # Timeouts of seconds instead of half minutes, long enough for a busy machine.
 sub fast_timing {
     return { ping_interval => 500, ping_timeout => 5000, cancel_grace => 4000,
-        recycle_grace => 4000, ready_timeout => 15_000 };
+        drain_grace => 4000, ready_timeout => 15_000 };
 }
 
 sub start_cluster {

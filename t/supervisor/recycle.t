@@ -134,25 +134,25 @@ subtest 'a runner that left and does not end a run is killed, though others of i
     is $sv->stop, 0, 'killed runner: the supervisor exits with status 0';
 };
 
-subtest 'of two runners that leave, the one that does not end a run makes room' => sub {
+subtest 'of two runners that are drained, the one that does not end a run makes room' => sub {
     my $sv = supervisor(runner_max_runs => 3);
     my $gate = make_gate();
-    # Three each, so that the other one gets the next runs even before the first one leaves.
+    # Three each, so that the other one gets the next runs even before the first one is drained.
     my ($kept) = my @kept = $sv->start_runs(3, { do => 'gate', path => $gate });
     wait_for('another one to get the runs', sub { pid_of($sv->start_run({ do => 'report' })) != pid_of($kept) });
     my $stuck = $sv->start_run({ do => 'stuck' });
     my $beside = $sv->start_run({ do => 'gate', path => $gate });
-    is pid_of($beside), pid_of($stuck), 'two that leave: one executes the run that does not end, and another one';
-    isnt pid_of($stuck), pid_of($kept), 'two that leave: the other one does not execute the run that does not end';
+    is pid_of($beside), pid_of($stuck), 'two that are drained: one executes the run that does not end, and another one';
+    isnt pid_of($stuck), pid_of($kept), 'two that are drained: the other one does not execute the run that does not end';
     $sv->cancel($stuck);
     wait_status($stuck, 'interrupted');
-    isnt pid_of($sv->start_run({ do => 'report' })), pid_of($_), 'two that leave: a third runner is started' for $kept, $stuck;
+    isnt pid_of($sv->start_run({ do => 'report' })), pid_of($_), 'two that are drained: a third runner is started' for $kept, $stuck;
     wait_for('the run beside it to go on', sub { events_of($beside) >= 4 });
     open_gate($gate);
     wait_all_final('success', @kept, $beside);
-    is sql("select string_agg(distinct epoch::text, ' ') from agent.usage_events where run_id in (" . quoted(@kept) . ')'), 1, 'two that leave: the runs of the one that ends its runs go on';
-    is sql("select epoch from agent.usage_events where run_id = '$beside'"), 2, 'two that leave: the run beside the one that does not end goes on elsewhere';
-    is $sv->stop, 0, 'two that leave: the supervisor exits with status 0';
+    is sql("select string_agg(distinct epoch::text, ' ') from agent.usage_events where run_id in (" . quoted(@kept) . ')'), 1, 'two that are drained: the runs of the one that ends its runs go on';
+    is sql("select epoch from agent.usage_events where run_id = '$beside'"), 2, 'two that are drained: the run beside the one that does not end goes on elsewhere';
+    is $sv->stop, 0, 'two that are drained: the supervisor exits with status 0';
 };
 
 subtest 'a runner whose replacement does not start goes on' => sub {

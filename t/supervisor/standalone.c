@@ -16,7 +16,7 @@
  * drain_timeout_ms, cgroup (a directory), and also in pools.DEPLOYMENT
  * cgroup_memory, cgroup_processes, cgroup_cpu_percent, run_timeout_ms,
  * store_ttl_ms, timing_ms (ping_interval, ping_timeout, ready_timeout,
- * cancel_grace, recycle_grace, trial, renew, stop, kill, statement, credit),
+ * cancel_grace, drain_grace, trial, renew, stop, kill, statement, credit),
  * uid, gid, life_fd (an inherited descriptor), wake (path of a datagram socket
  * to make), webhooks (allow, deny and ports: arrays of texts; key: base64;
  * timeout_ms).
@@ -284,7 +284,7 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     config->timing.ping_timeout = get_ms(timing, "ping_timeout", 0);
     config->timing.ready_timeout = get_ms(timing, "ready_timeout", 0);
     config->timing.cancel_grace = get_ms(timing, "cancel_grace", 0);
-    config->timing.recycle_grace = get_ms(timing, "recycle_grace", 0);
+    config->timing.drain_grace = get_ms(timing, "drain_grace", 0);
     config->timing.trial = get_ms(timing, "trial", 0);
     config->timing.renew = get_ms(timing, "renew", 0);
     config->timing.stop = get_ms(timing, "stop", 0);

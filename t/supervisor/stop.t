@@ -22,15 +22,15 @@ sub start_with_run {
     return ($sv, $sv->start_run($input));
 }
 
-# Starts a supervisor with a run and calls $leave, which makes it end. Returns the
+# Starts a supervisor with a run and calls $stop, which makes it end. Returns the
 # supervisor, the run, the exit status and the other processes. Repeated when the
 # machine stalls during the final writes (AGT0353).
-sub start_and_leave {
-    my ($leave, $config) = @_;
+sub start_and_stop {
+    my ($stop, $config) = @_;
     for my $try (1 .. 10) {
         my ($sv, $run) = start_with_run({ do => 'hang' }, $config ? $config->() : ());
         my @processes = ($sv->spawner_pid, $sv->runner_pids);
-        $leave->($sv);
+        $stop->($sv);
         my $status = $sv->wait_exit;
         return ($sv, $run, $status, \@processes) if $sv->log_text !~ /AGT0353/;
         sql('delete from agent.run_queue');
@@ -118,7 +118,7 @@ subtest 'drain: a run that does not stop is released' => sub {
 
 for my $signal (qw(TERM INT)) {
     subtest "SIG$signal: runs are released at once" => sub {
-        my ($sv, $run, $status, $processes) = start_and_leave(sub { $_[0]->signal($signal) });
+        my ($sv, $run, $status, $processes) = start_and_stop(sub { $_[0]->signal($signal) });
         is $status, 0, 'the supervisor exits with status 0';
         is queue_row($run), 'ready 0', 'the run is ready again, the attempt is not counted';
         wait_gone('the spawner and the runner end', @{$processes});
@@ -128,7 +128,7 @@ for my $signal (qw(TERM INT)) {
 
 subtest 'end of the parent: runs are released at once' => sub {
     my ($read, $write);
-    my ($sv, $run, $status, $processes) = start_and_leave(sub { close $write }, sub {
+    my ($sv, $run, $status, $processes) = start_and_stop(sub { close $write }, sub {
         pipe $read, $write or die "pipe: $!\n";
         return life_pipe => [ $read, $write ];
     });

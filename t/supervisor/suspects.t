@@ -136,9 +136,9 @@ subtest 'a run that was cleared is tried longer than one that was not' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'at most AgentRunners runners leave at the same time' => sub {
+subtest 'at most AgentRunners runners are drained at the same time' => sub {
     my $sv = TestSupervisor->start($pg, node => 'node-5', graphs => { left => {} },
-        timing_ms => { %{ fast_timing() }, cancel_grace => 200, recycle_grace => 600_000 });
+        timing_ms => { %{ fast_timing() }, cancel_grace => 200, drain_grace => 600_000 });
     my $gate = make_gate();
     my @long;
     for my $round (1 .. 3) {
@@ -146,7 +146,7 @@ subtest 'at most AgentRunners runners leave at the same time' => sub {
         my ($run, $stuck) = map { create_run({ do => $_, path => $gate }, graph => 'left') } qw(gate stuck);
         $sv->wake;
         wait_events('both runs to begin', 2, $run, $stuck);
-        cmp_ok scalar(my @pids = $sv->runner_pids), '<=', 2, 'one runner executes and at most one leaves';
+        cmp_ok scalar(my @pids = $sv->runner_pids), '<=', 2, 'one runner executes and at most one is drained';
         $sv->cancel($stuck);
         wait_status($stuck, 'interrupted');
         push @long, $run;

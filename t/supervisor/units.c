@@ -392,7 +392,7 @@ static void an_operation_fails_when_its_connection_is_closed(void **state)
     }
 }
 
-/* ---- leaving ---- */
+/* ---- the end of the supervisor ---- */
 
 /* A worker that failed to release the runs of a dead one, together and one by
  * one. */
@@ -414,11 +414,11 @@ static const char *get_dead_id(const agent_supervisor_t *sv, int index)
     return APR_ARRAY_IDX(sv->worker.dead, index, agent_dead_t).id;
 }
 
-static void a_worker_that_leaves_releases_only_its_own_runs(void **state)
+static void a_worker_that_deregisters_releases_only_its_own_runs(void **state)
 {
     agent_supervisor_t *sv = make_failing_worker(*state);
 
-    agent_worker_leave(&sv->worker);
+    agent_worker_deregister(&sv->worker);
     assert_int_equal(sv->worker.dead->nelts, 1);
     assert_string_equal(get_dead_id(sv, 0), "7");
     assert_false(sv->worker.is_failing_run);
@@ -432,7 +432,7 @@ static void a_dead_worker_in_flight_stays_first(void **state)
     sv->bulk.operation = &agent_mark_dead_operation;
     sv->bulk.part = &sv->worker;
     sv->bulk.state = AGENT_DATABASE_BUSY;
-    agent_worker_leave(&sv->worker);
+    agent_worker_deregister(&sv->worker);
     assert_int_equal(sv->worker.dead->nelts, 2);
     assert_string_equal(get_dead_id(sv, 0), "5");
     assert_string_equal(get_dead_id(sv, 1), "7");
@@ -490,7 +490,7 @@ int main(void)
         CHECK_TEST(descriptors_that_cannot_be_closed_are_reported),
         CHECK_TEST(the_memory_of_a_process_is_read),
         CHECK_TEST(an_operation_fails_when_its_connection_is_closed),
-        CHECK_TEST(a_worker_that_leaves_releases_only_its_own_runs),
+        CHECK_TEST(a_worker_that_deregisters_releases_only_its_own_runs),
         CHECK_TEST(a_dead_worker_in_flight_stays_first),
         CHECK_TEST(unread_input_of_a_killed_runner_does_not_count),
     };

@@ -113,12 +113,13 @@ static void a_pool_waits_for_the_successor_of_a_runner_that_died(void **state)
     assert_false(becomes_idle(f));
 }
 
-/* One that leaves, or is for suspects, reports nothing for its successor. */
+/* One that is drained, or is for suspects, reports nothing for its successor.
+ */
 static void only_ordinary_runners_that_stay_count(void **state)
 {
     fixture_t *f = make_fixture(*state);
 
-    f->runners[1].state = AGENT_RUNNER_LEAVING;
+    f->runners[1].state = AGENT_RUNNER_DRAINING;
     assert_false(becomes_idle(f));
     f->runners[1].state = AGENT_RUNNER_READY;
     f->runners[1].max_shared = 1;

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { pathOf, readConfig, setEnv } from './application.mjs';
 import { watchDirectory } from './directory.mjs';
 import { stackOf } from './errors.mjs';
-import { guardExit, leave } from './exit.mjs';
+import { guardExit, exitProcess } from './exit.mjs';
 import { loadGraphs } from './load.mjs';
 import { installLog, log, logErrors } from './log.mjs';
 import { Runner } from './runner.mjs';
@@ -41,19 +41,19 @@ async function check(config) {
     const { reports, runtime } = await loadGraphs(directory, definitions);
     const hasFailed = Object.values(reports).some((report) => report.error);
     print(`${JSON.stringify({ type: 'ready', graphs: reports, runtime })}\n`,
-        () => leave(hasFailed ? SOME_GRAPHS_FAIL : 0));
+        () => exitProcess(hasFailed ? SOME_GRAPHS_FAIL : 0));
 }
 
 guardExit();
 logErrors();
 const config = prepare();
 if (!config) {
-    leave(NO_CONFIG);
+    exitProcess(NO_CONFIG);
 }
 if (options.check) {
     await check(config).catch((error) => {
         log(stackOf(error));
-        leave(NO_CONFIG);
+        exitProcess(NO_CONFIG);
     });
 } else {
     installLog();

@@ -8,12 +8,12 @@ import { currentRun } from './log.mjs';
 
 const exit = process.exit.bind(process);
 
-let isLeaving = false;
+let isExiting = false;
 let isImporting = false;
 
 // Ends the process.
-export function leave(status) {
-    isLeaving = true;
+export function exitProcess(status) {
+    isExiting = true;
     exit(status);
 }
 
@@ -39,7 +39,7 @@ export function guardExit() {
     };
     syncBuiltinESMExports();
     process.on('exit', (status) => {
-        if (!isLeaving) {
+        if (!isExiting) {
             const run = currentRun.getStore();
             const prefix = run ? `run ${run.runId}: ` : '';
             writeSync(2, `${prefix}the application ended the process with status ${status}\n`);

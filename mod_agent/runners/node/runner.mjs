@@ -3,7 +3,7 @@
 import { Call } from './call.mjs';
 import { settleDirectory } from './directory.mjs';
 import { describeError } from './errors.mjs';
-import { leave } from './exit.mjs';
+import { exitProcess } from './exit.mjs';
 import { Graph } from './graphs.mjs';
 import { loadGraphs } from './load.mjs';
 import { log } from './log.mjs';
@@ -25,7 +25,7 @@ export class Runner {
     constructor(directory, slots) {
         this.#directory = directory;
         this.#slots = slots;
-        this.#wire = new Wire({ take: (line) => this.#take(line), end: () => leave(0) });
+        this.#wire = new Wire({ take: (line) => this.#take(line), end: () => exitProcess(0) });
     }
 
     // A line that is not a message of the protocol ends the process.
@@ -45,13 +45,13 @@ export class Runner {
 
     #breach(text) {
         log(`protocol: ${text}`);
-        leave(2);
+        exitProcess(2);
     }
 
     // Without `ready` the process would be of no use to anyone.
     #giveUp(error) {
         log(`the application cannot be used: ${describeError(error).message.split('\n', 1)[0]}`);
-        leave(2);
+        exitProcess(2);
     }
 
     #handlers = {
@@ -76,7 +76,7 @@ export class Runner {
         this.#graphs = graphs;
         const ready = { type: 'ready', graphs: reports, slots: this.#slots, runtime };
         this.#wire.write(JSON.stringify(ready));
-        this.#leaveIfDrained();
+        this.#exitIfDrained();
     }
 
     #find(message) {
@@ -93,19 +93,19 @@ export class Runner {
         this.#runs.set(message.run_id, run);
         run.execute().catch((error) => log(`run ${message.run_id}: ${error.stack}`)).finally(() => {
             this.#runs.delete(message.run_id);
-            this.#leaveIfDrained();
+            this.#exitIfDrained();
         });
     }
 
     #drain() {
         this.#isDraining = true;
-        this.#leaveIfDrained();
+        this.#exitIfDrained();
     }
 
-    async #leaveIfDrained() {
+    async #exitIfDrained() {
         if (this.#isDraining && this.#runs.size === 0) {
             await this.#wire.flush();
-            leave(0);
+            exitProcess(0);
         }
     }
 }

@@ -2,7 +2,7 @@
 // Lines between the main thread and the supervisor, over wire_thread.mjs, and
 // the bound of the bytes that wait to be written.
 import { Worker } from 'node:worker_threads';
-import { leave } from './exit.mjs';
+import { exitProcess } from './exit.mjs';
 
 // Unwritten bytes beyond which runs wait.
 const PENDING_BYTES_MAX = 1024 * 1024;
@@ -31,7 +31,7 @@ export class Wire {
         });
         this.#worker.on('error', (error) => {
             process.stderr.write(`the thread of the pipes ended: ${error.stack}\n`);
-            leave(70);
+            exitProcess(70);
         });
     }
 

@@ -92,14 +92,14 @@ input.on('data', (chunk) => {
 });
 
 // Nothing reads the output of this process now.
-function leave() {
+function exitSoon() {
     parentPort.postMessage({ control: 'end' });
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), EXIT_MS);
 }
 
-input.on('end', leave);
-input.on('error', leave);
-output.on('error', leave);
+input.on('end', exitSoon);
+input.on('error', exitSoon);
+output.on('error', exitSoon);
 
 function written(length) {
     const left = Atomics.sub(shared, 0, length) - length;

@@ -75,7 +75,7 @@ class Runner:
             self._loop.create_task(self._hello(message))
         elif kind == "drain":
             self._is_draining = True
-            self._leave_if_drained()
+            self._exit_if_drained()
         elif kind in ("start", "call"):
             self._begin(message, Run if kind == "start" else Call)
         elif kind in ("cancel", "stop", "go", "reply"):
@@ -141,7 +141,7 @@ class Runner:
         finally:
             del self._runs[job.run_id]
             self._executor.end(job)
-            self._leave_if_drained()
+            self._exit_if_drained()
 
     # --- The process ---------------------------------------------------------
 
@@ -149,7 +149,7 @@ class Runner:
         for job in list(self._runs.values()):
             job.output.pump()
 
-    def _leave_if_drained(self) -> None:
+    def _exit_if_drained(self) -> None:
         if self._is_draining and not self._runs:
             self._leave(0)
 

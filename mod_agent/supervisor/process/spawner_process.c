@@ -22,7 +22,7 @@
 #include "cgroup.h"
 #include "process.h"
 
-/* More than the supervisor ever has, leaving ones included. */
+/* More than the supervisor ever has, draining ones included. */
 #define MAX_CHILDREN (AGENT_RUNNERS_MAX + 50)
 
 /* Until a cgroup with processes is tried again; and at the end. */

@@ -4,7 +4,7 @@
 
 #include "../run_end.h"
 #include "../runs.h"
-#include "leave.h"
+#include "drain.h"
 
 /* grace_at has passed: ends the run without its runner, which is replaced. */
 static void give_up_waiting(agent_runs_t *runs, agent_lease_t *lease)
@@ -26,7 +26,7 @@ static void give_up_waiting(agent_runs_t *runs, agent_lease_t *lease)
                                   "the runner did not stop when asked to");
         }
     }
-    agent_runner_recycle(runs, runner);
+    agent_runner_replace(runs, runner);
 }
 
 static void check_lease(const agent_runner_table_t *table, agent_runs_t *runs,

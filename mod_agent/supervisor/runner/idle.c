@@ -3,7 +3,7 @@
 #include "idle.h"
 
 #include "../runs.h"
-#include "leave.h"
+#include "drain.h"
 
 /* Whether it is an ordinary runner that has reported graphs. */
 static bool is_ready(const agent_runner_t *runner)
@@ -79,7 +79,7 @@ static void stop(const agent_runner_table_t *table, agent_runs_t *runs,
     AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
         if (runner->state <= AGENT_RUNNER_READY) {
-            agent_runner_leave(runs, runner);
+            agent_runner_drain(runs, runner);
             /* Its exit is expected. */
             runner->loss = AGENT_LOSS_UNCOUNTED;
         }

@@ -100,7 +100,7 @@ static void on_output(void *part, void *item)
 
     read_output(io, runner, false);
     if (runner->out.fd < 0) {
-        bool expected = runner->state == AGENT_RUNNER_LEAVING
+        bool expected = runner->state == AGENT_RUNNER_DRAINING
             && runner->group.active == 0;
 
         agent_runner_kill(io->runners, runner,

@@ -5,7 +5,7 @@
 
 #include "../process/process.h"
 #include "idle.h"
-#include "leave.h"
+#include "drain.h"
 #include "watch.h"
 
 /* A runner without a run is kept: its replacement would be no better. */
@@ -33,7 +33,7 @@ static void begin(const agent_runner_table_t *table, agent_runner_t *runner)
 }
 
 /* Chooses one if all others are ready, and its replacement has room beside
- * those that still leave (slots.h). */
+ * those that still drain (slots.h). */
 static void begin_next(const agent_runner_table_t *table,
                        const agent_runner_pool_t *pool, int ready, int all)
 {
@@ -79,7 +79,7 @@ static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
         begin_next(table, pool, ready, all);
     }
     else if (ready >= pool->config->runners) {
-        agent_runner_retire(runs, spent);
+        agent_runner_drain_replaced(runs, spent);
     }
 }
 

@@ -17,7 +17,7 @@ typedef enum agent_runner_state_t {
     AGENT_RUNNER_STARTING, /* it has not sent `ready` yet */
     AGENT_RUNNER_READY,
     /* It gets no more runs, and ends when it is idle or is killed. */
-    AGENT_RUNNER_LEAVING,
+    AGENT_RUNNER_DRAINING,
     AGENT_RUNNER_KILLED, /* its output is not read */
     AGENT_RUNNER_DEAD
 } agent_runner_state_t;
@@ -54,8 +54,8 @@ struct agent_runner_t {
     agent_runner_state_t state;
     int max_shared;  /* suspects that may share it; 0: an ordinary runner */
     bool is_asking;  /* it wants to be replaced (`pong`) */
-    bool is_spent;   /* it leaves when it has been replaced (recycle.h) */
-    bool is_patient; /* it leaves when its runs have ended (leave.h) */
+    bool is_spent;   /* it is drained when another one is ready (recycle.h) */
+    bool is_patient; /* it was replaced: no limit for its runs (drain.h) */
     agent_poll_watch_t in; /* io.h waits for the three */
     agent_poll_watch_t out;
     agent_poll_watch_t log_out;

@@ -163,7 +163,7 @@ agent_runner_t *agent_slots_for_suspect(agent_runner_table_t *table,
 
 /* ---- starting ---- */
 
-/* Whether a leaving runner is killed rather than another one: one that did not
+/* Whether a draining runner is killed rather than another one: one that did not
  * end a run before one whose runs may complete, then the one that began first.
  */
 static bool goes_before(const agent_runner_t *runner,
@@ -174,8 +174,8 @@ static bool goes_before(const agent_runner_t *runner,
         : runner->limit_at < other->limit_at;
 }
 
-/* Kills one of the pool's ordinary runners that leave, unless another one was
- * killed and is about to end. At most AgentRunners may be leaving, since each
+/* Kills one of the pool's ordinary runners that drain, unless another one was
+ * killed and is about to end. At most AgentRunners may be draining, since each
  * takes memory. */
 static void make_room(agent_runner_table_t *table,
                       const agent_runner_pool_t *pool)
@@ -191,7 +191,7 @@ static void make_room(agent_runner_table_t *table,
         if (runner->state == AGENT_RUNNER_KILLED) {
             return;
         }
-        if (runner->state == AGENT_RUNNER_LEAVING
+        if (runner->state == AGENT_RUNNER_DRAINING
             && (first == NULL || goes_before(runner, first))) {
             first = runner;
         }

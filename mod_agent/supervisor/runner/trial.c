@@ -4,11 +4,11 @@
 
 #include "../run_end.h"
 #include "../runs.h"
-#include "leave.h"
+#include "drain.h"
 #include "slots.h"
 
-/* The part of a pool's runners for suspects of which one may leave. */
-#define SHARE_LEAVING 4
+/* The part of a pool's runners for suspects of which one may be drained. */
+#define SHARE_DRAINING 4
 
 static bool is_tried(const agent_lease_t *lease)
 {
@@ -54,7 +54,7 @@ static void clear(agent_runs_t *runs, agent_runner_t *runner)
 {
     agent_lease_t *lease;
 
-    agent_runner_leave(runs, runner);
+    agent_runner_drain(runs, runner);
     agent_report_write(runs->context, AGENT_LOG_NOTICE, "AGT0388", 0,
                        "runner %d has executed %d suspects long enough: they "
                        "continue beside others, its slot is for suspects that "
@@ -73,19 +73,19 @@ static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
                       const agent_runner_pool_t *pool)
 {
     int share = agent_slots_suspect_share(table);
-    int most_leaving = (share + SHARE_LEAVING - 1) / SHARE_LEAVING;
+    int most_draining = (share + SHARE_DRAINING - 1) / SHARE_DRAINING;
     agent_runner_t *runner;
     int taken = 0;
-    int leaving = 0;
+    int draining = 0;
 
     AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
     {
         if (runner->max_shared > 0 && runner->state < AGENT_RUNNER_DEAD) {
             taken++;
-            leaving += runner->state > AGENT_RUNNER_READY;
+            draining += runner->state > AGENT_RUNNER_READY;
         }
     }
-    while (taken >= share && leaving++ < most_leaving
+    while (taken >= share && draining++ < most_draining
            && (runner = find_tried(table, pool)) != NULL) {
         clear(runs, runner);
     }

@@ -36,7 +36,7 @@ static void exceed_limit(agent_runner_table_t *table, agent_runs_t *runs,
         agent_runner_kill(table, runner, AGENT_LOSS_COUNTED,
                           "the runner did not become ready");
         break;
-    case AGENT_RUNNER_LEAVING:
+    case AGENT_RUNNER_DRAINING:
         agent_runner_kill(table, runner, AGENT_LOSS_UNCOUNTED,
                           "the runner was replaced");
         break;
@@ -86,10 +86,10 @@ bool agent_runner_exceeds(const agent_runner_t *runner, apr_int64_t bytes)
 static void keep_patient(const agent_runner_table_t *table,
                          agent_runner_t *runner)
 {
-    if (runner->state == AGENT_RUNNER_LEAVING && runner->is_patient
+    if (runner->state == AGENT_RUNNER_DRAINING && runner->is_patient
         && runner->limit_at != AGENT_CLOCK_NEVER) {
         runner->limit_at = table->context->now
-            + table->context->timing.recycle_grace;
+            + table->context->timing.drain_grace;
     }
 }
 
@@ -102,7 +102,7 @@ static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
             + table->context->timing.ping_timeout;
     }
     keep_patient(table, runner);
-    if (runner->state == AGENT_RUNNER_LEAVING
+    if (runner->state == AGENT_RUNNER_DRAINING
         && runner->limit_at != AGENT_CLOCK_NEVER && count_held(runner) == 0) {
         agent_runner_kill(table, runner, AGENT_LOSS_UNCOUNTED,
                           "the runner was replaced");
@@ -110,7 +110,7 @@ static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
     else if (runner->limit_at <= table->context->now) {
         exceed_limit(table, runs, runner);
     }
-    else if (runner->state <= AGENT_RUNNER_LEAVING
+    else if (runner->state <= AGENT_RUNNER_DRAINING
              && agent_runner_exceeds(runner,
                                      runner->runner_pool->config->memory)) {
         agent_report_write(table->context, AGENT_LOG_ERR, "AGT0386", 0,
@@ -128,7 +128,7 @@ static void check_runner(agent_runner_table_t *table, agent_runs_t *runs,
         agent_runner_kill(table, runner, AGENT_LOSS_UNCOUNTED,
                           "the runner is no longer needed");
     }
-    else if (runner->state <= AGENT_RUNNER_LEAVING) {
+    else if (runner->state <= AGENT_RUNNER_DRAINING) {
         check_ping(table, runner);
     }
 }

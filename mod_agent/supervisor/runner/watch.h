@@ -6,7 +6,7 @@
 #include "runner.h"
 
 /* Called each second. Kills a runner that did not become ready, answer a ping
- * or leave in time; that takes too much memory; that is leaving and has no runs
+ * or end in time; that takes too much memory; that drains and has no runs
  * left; or that is for suspects and idle. Requeues the runs of a killed one
  * whose exit is not reported. Sends pings; reports lines that were not logged.
  */

@@ -237,7 +237,7 @@ static void resolve_doubt(agent_worker_t *worker)
                               "registering again");
     }
     if (may_deregister(worker)) {
-        agent_worker_leave(worker);
+        agent_worker_deregister(worker);
     }
 }
 

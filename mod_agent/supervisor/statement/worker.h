@@ -33,9 +33,9 @@ typedef enum agent_worker_state_t {
     AGENT_WORKER_REGISTERING,
     AGENT_WORKER_LIVE,
     /* This worker is in `dead`. */
-    AGENT_WORKER_LEAVING,
+    AGENT_WORKER_DEREGISTERING,
     /* This worker is marked dead: nothing is left to do. */
-    AGENT_WORKER_LEFT
+    AGENT_WORKER_DEREGISTERED
 } agent_worker_state_t;
 
 /* Dead workers in the list; the next sweep finds further ones. */
@@ -127,6 +127,6 @@ void agent_worker_add_dead(agent_worker_t *worker, const char *worker_id,
 
 /* Deregisters this worker, if it is registered: its runs are requeued, and the
  * attempt does not count. */
-void agent_worker_leave(agent_worker_t *worker);
+void agent_worker_deregister(agent_worker_t *worker);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mark_worker_dead; see worker.h. It releases the runs of predecessors, of
- * workers whose lease has expired, and of this worker when it leaves. It does
- * not delay registration, claims or renewals, however long it takes or however
- * often it fails.
+ * workers whose lease has expired, and of this worker when it deregisters. It
+ * does not delay registration, claims or renewals, however long it takes or
+ * however often it fails.
  */
 #include "worker.h"
 
@@ -51,7 +51,7 @@ void agent_worker_add_dead(agent_worker_t *worker, const char *worker_id,
 
 static bool is_self(const agent_worker_t *worker, const agent_dead_t *dead)
 {
-    return worker->state == AGENT_WORKER_LEAVING
+    return worker->state == AGENT_WORKER_DEREGISTERING
         && strcmp(dead->id, worker->id) == 0;
 }
 
@@ -96,7 +96,7 @@ static apr_status_t send_dead(void *part, agent_database_t *database,
         return send_fail_run(dead, database, err);
     }
     params[0] = dead->id;
-    /* The attempt counts when the worker died, not when it left. */
+    /* The attempt counts when the worker died, not when it deregisters. */
     params[1] = is_self(worker, dead) ? "false" : "true";
     params[2] = apr_itoa(database->scratch, worker->dead_limit.current);
     return agent_db_send(database->db, &mark_worker_dead, params, err,
@@ -108,7 +108,7 @@ static void remove_dead(agent_worker_t *worker)
     if (is_self(worker, get_dead(worker, 0))) {
         worker->state = worker->context->mode == AGENT_MODE_RUNNING
             ? AGENT_WORKER_REGISTERING
-            : AGENT_WORKER_LEFT;
+            : AGENT_WORKER_DEREGISTERED;
     }
     worker->dead->nelts--;
     memmove(get_dead(worker, 0), get_dead(worker, 1),
@@ -190,7 +190,7 @@ static bool is_marking_dead(const agent_worker_t *worker)
         && worker->bulk->operation == &agent_mark_dead_operation;
 }
 
-void agent_worker_leave(agent_worker_t *worker)
+void agent_worker_deregister(agent_worker_t *worker)
 {
     if (worker->state == AGENT_WORKER_LIVE) {
         /* The next sweep finds the others again; the one in flight is kept. */
@@ -201,11 +201,11 @@ void agent_worker_leave(agent_worker_t *worker)
             worker->is_failing_run = false;
             agent_limit_init(&worker->dead_limit, MAX_RELEASED);
         }
-        worker->state = AGENT_WORKER_LEAVING;
+        worker->state = AGENT_WORKER_DEREGISTERING;
         worker->dead_at = worker->context->now;
         worker->is_in_doubt = false;
     }
     else {
-        worker->state = AGENT_WORKER_LEFT;
+        worker->state = AGENT_WORKER_DEREGISTERED;
     }
 }

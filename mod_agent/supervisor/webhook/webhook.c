@@ -172,7 +172,8 @@ static void receive_claim(void *part, const agent_db_result_t *result)
     if (next < webhook->schedule->webhooks_at) {
         webhook->schedule->webhooks_at = next;
     }
-    /* Not sent while this worker leaves: mark_worker_dead releases them. */
+    /* Not sent while the supervisor drains or stops: mark_worker_dead releases
+     * them. */
     for (int row = 0;
          webhook->context->mode == AGENT_MODE_RUNNING && row < rows; row++) {
         take_delivery(table, result, row);

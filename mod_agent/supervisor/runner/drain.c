@@ -1,47 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runners that get no more runs; see leave.h. */
-#include "leave.h"
+/* Drains runners; see drain.h. */
+#include "drain.h"
 
 #include "../run_end.h"
 #include "../runs.h"
 #include "protocol.h"
 
-static void drain(agent_runs_t *runs, agent_runner_t *runner,
-                  apr_time_t limit_at)
+static void begin_drain(agent_runs_t *runs, agent_runner_t *runner,
+                        apr_time_t limit_at)
 {
-    runner->state = AGENT_RUNNER_LEAVING;
+    runner->state = AGENT_RUNNER_DRAINING;
     agent_pool_miss_runner(runner->runner_pool);
     runner->limit_at = limit_at;
     agent_protocol_drain(agent_runner_input(runner));
     agent_run_end_withdraw(runs, &runner->group);
 }
 
-void agent_runner_leave(agent_runs_t *runs, agent_runner_t *runner)
+void agent_runner_drain(agent_runs_t *runs, agent_runner_t *runner)
 {
     if (runner->state <= AGENT_RUNNER_READY) {
-        drain(runs, runner,
-              runs->context->now + runs->context->timing.recycle_grace);
+        begin_drain(runs, runner,
+                    runs->context->now + runs->context->timing.drain_grace);
     }
 }
 
-void agent_runner_retire(agent_runs_t *runs, agent_runner_t *runner)
+void agent_runner_drain_replaced(agent_runs_t *runs, agent_runner_t *runner)
 {
-    agent_runner_leave(runs, runner);
+    agent_runner_drain(runs, runner);
     runner->is_patient = true;
 }
 
-void agent_runner_recycle(agent_runs_t *runs, agent_runner_t *runner)
+void agent_runner_replace(agent_runs_t *runs, agent_runner_t *runner)
 {
     if (runner->state <= AGENT_RUNNER_READY) {
         agent_report_write(runs->context, AGENT_LOG_NOTICE, "AGT0338", 0,
                            "runner %d gets no more runs and is replaced",
                            (int)runner->pid);
-        agent_runner_leave(runs, runner);
+        agent_runner_drain(runs, runner);
     }
     else if (runner->is_patient) {
         runner->is_patient = false;
         runner->limit_at = runs->context->now
-            + runs->context->timing.recycle_grace;
+            + runs->context->timing.drain_grace;
     }
 }
 
@@ -52,7 +52,7 @@ void agent_runner_drain_all(agent_runner_table_t *table, agent_runs_t *runs)
     AGENT_RING_EACH(runner, &table->all, agent_runner_t, link)
     {
         if (runner->state <= AGENT_RUNNER_READY) {
-            drain(runs, runner, AGENT_CLOCK_NEVER);
+            begin_drain(runs, runner, AGENT_CLOCK_NEVER);
         }
     }
 }
