@@ -2,11 +2,13 @@
 /* How the supervisor ends; see drain.h. */
 #include "drain.h"
 
+#include "order.h"
 #include "run_end.h"
 #include "runner/exit.h"
 #include "runner/drain.h"
 
-/* For the final writes to the database after a drain. */
+/* For the final writes to the database after a drain, at least; they may take
+ * the rest of the drain time. */
 #define FINAL_TIMEOUT apr_time_from_sec(5)
 /* The part of the drain time in which runs are to stop at a checkpoint: a third
  * of it. */
@@ -48,6 +50,8 @@ void agent_drain_stop(agent_drain_t *drain, apr_interval_time_t timeout,
                       const char *why)
 {
     if (drain->context->mode >= AGENT_MODE_STOPPING) {
+        drain->end_by = agent_earlier(drain->end_by,
+                                      drain->context->now + timeout);
         return;
     }
     read_final_output(drain->io);
@@ -114,13 +118,22 @@ static void end_drain(agent_drain_t *drain)
     }
 }
 
+static apr_interval_time_t final_timeout(const agent_drain_t *drain)
+{
+    apr_interval_time_t rest = drain->cancel_at == AGENT_CLOCK_NEVER
+        ? 0
+        : drain->cancel_at - drain->context->now;
+
+    return rest > FINAL_TIMEOUT ? rest : FINAL_TIMEOUT;
+}
+
 static apr_time_t step_draining(agent_drain_t *drain)
 {
     if (drain->runs->leases.held == 0
         && agent_batch_is_empty(&drain->runs->batches)
         && agent_release_is_empty(&drain->runs->releases)
         && agent_delivery_is_idle(drain->webhooks)) {
-        agent_drain_stop(drain, FINAL_TIMEOUT, "drained");
+        agent_drain_stop(drain, final_timeout(drain), "drained");
         return drain->context->now;
     }
     end_drain(drain);

@@ -28,8 +28,8 @@ typedef struct agent_drain_t {
 /* SIGUSR1: no more runs are claimed; those that execute may finish. */
 void agent_drain_begin(agent_drain_t *drain);
 
-/* Kills the runners and requeues all runs, within `timeout`. why: for the log.
- */
+/* Kills the runners and requeues all runs, within `timeout`; a second call can
+ * only shorten it. why: for the log. */
 void agent_drain_stop(agent_drain_t *drain, apr_interval_time_t timeout,
                       const char *why);
 

@@ -26,9 +26,11 @@
 #define TICK        apr_time_from_sec(1)
 /* Datagrams read in one iteration; a socket holds fewer. */
 #define MAX_DATAGRAMS 1000
-/* Time to stop after a signal, the end of the parent, that of the spawner. */
+/* For the final writes after a signal, the end of the parent (also in a stop of
+ * httpd that is not graceful), that of the spawner. Without them the attempts
+ * of runs count, and their last output is lost. */
 #define TERM_TIMEOUT    apr_time_from_sec(2)
-#define ORPHAN_TIMEOUT  apr_time_from_msec(600)
+#define ORPHAN_TIMEOUT  apr_time_from_sec(2)
 #define SPAWNER_TIMEOUT apr_time_from_sec(1)
 /* Time for the spawner to end. */
 #define SPAWNER_STOP_MS 250

@@ -116,6 +116,32 @@ subtest 'drain: a run that does not stop is released' => sub {
     sql("delete from agent.run_queue");
 };
 
+subtest 'drain: the final writes may take the rest of AgentDrainTimeout' => sub {
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my $lock = hold_lock('select from agent.workers for update');
+    $sv->signal('USR1');
+    $sv->wait_log(qr/AGT0352: stopping \(drained\)/);
+    # Longer than the 5 s that final writes have in any case.
+    print {$lock} "select pg_sleep(5.5);\ncommit;\n";
+    close $lock;
+    is $sv->wait_exit, 0, 'the supervisor exits with status 0';
+    unlike $sv->log_text, qr/AGT0353/, 'the supervisor waits for the database';
+    is sql("select count(*) from agent.workers where state <> 'dead'"), 0, 'the worker is deregistered';
+};
+
+subtest 'drain: SIGTERM ends the wait for a database that does not answer' => sub {
+    my $sv = TestSupervisor->start($pg);
+    $sv->wait_ready;
+    my $lock = hold_lock('select from agent.workers for update');
+    $sv->signal('USR1');
+    $sv->wait_log(qr/AGT0352: stopping \(drained\)/);
+    $sv->signal('TERM');
+    is $sv->wait_exit, 0, 'the supervisor exits with status 0';
+    like $sv->log_text, qr/AGT0353/, 'the missing answer is logged';
+    close $lock;
+};
+
 for my $signal (qw(TERM INT)) {
     subtest "SIG$signal: runs are released at once" => sub {
         my ($sv, $run, $status, $processes) = start_and_stop(sub { $_[0]->signal($signal) });
