@@ -34,8 +34,7 @@ create table agent.threads (
     constraint threads_pkey primary key (deployment_id, thread_id),
     constraint threads_active_check check ((status = 'busy') = (active_run_id is not null))
 ) with (fillfactor = 70);
-comment on table agent.threads is
-    'A conversation. Every change to its runs and its state locks this row first.';
+comment on table agent.threads is 'A conversation. Every change to its runs and its state locks this row first.';
 comment on column agent.threads.deployment_id is 'Its deployment.';
 comment on column agent.threads.thread_id is 'Identifier, unique within the deployment.';
 comment on column agent.threads.status is
@@ -44,14 +43,12 @@ comment on column agent.threads.temporary is
     'Created for one stateless run; deleted some time after it has no unfinished run.';
 comment on column agent.threads.assistant_id is
     'Assistant of the last run; null before the first one, and for a system assistant, which is not deleted.';
-comment on column agent.threads.metadata is
-    'The client''s metadata, with graph_id and assistant_id of the last run.';
+comment on column agent.threads.metadata is 'The client''s metadata, with graph_id and assistant_id of the last run.';
 comment on column agent.threads.config is 'Shown in the record; empty on creation.';
 comment on column agent.threads.run_seq is 'Number of the last run or call created on the thread.';
 comment on column agent.threads.active_run_id is
     'The one unfinished run that is ready or leased; it blocks the others.';
-comment on column agent.threads.head_checkpoint_id is
-    'Checkpoint with the current state, null before the first one.';
+comment on column agent.threads.head_checkpoint_id is 'Checkpoint with the current state, null before the first one.';
 comment on column agent.threads.head_run_id is 'Copy of run_id of the head checkpoint.';
 comment on column agent.threads.head_has_next is 'True when the head checkpoint has nodes left to execute.';
 comment on column agent.threads.state_deletions is
@@ -144,16 +141,13 @@ comment on column agent.checkpoints.deployment_id is 'Its deployment.';
 comment on column agent.checkpoints.thread_id is 'The thread.';
 comment on column agent.checkpoints.checkpoint_ns is
     'Namespace of the graph that it is of; empty for the root graph, whose newest checkpoint is the head.';
-comment on column agent.checkpoints.checkpoint_id is
-    'Identifier made by the runner; ordered by time within a run.';
+comment on column agent.checkpoints.checkpoint_id is 'Identifier made by the runner; ordered by time within a run.';
 comment on column agent.checkpoints.parent_checkpoint_id is 'The checkpoint of the same namespace that preceded it.';
 comment on column agent.checkpoints.run_id is 'The run that saved it; null when a client updated the state.';
-comment on column agent.checkpoints.channels is
-    'The values: short ones, and references into agent.checkpoint_items.';
+comment on column agent.checkpoints.channels is 'The values: short ones, and references into agent.checkpoint_items.';
 comment on column agent.checkpoints.next is 'Array of the nodes to execute next.';
 comment on column agent.checkpoints.tasks is 'Array of the tasks of those nodes.';
-comment on column agent.checkpoints.metadata is
-    'source, step, writes and parents as the runner sent them.';
+comment on column agent.checkpoints.metadata is 'source, step, writes and parents as the runner sent them.';
 comment on column agent.checkpoints.format is 'Format of the records that continue from here; null: the values do.';
 comment on column agent.checkpoints.state_bytes is 'Approximate length of the values as JSON text.';
 comment on column agent.checkpoints.created_at is 'When it was saved.';
@@ -218,8 +212,7 @@ comment on column agent.checkpoint_items.position is
     'Position of its first element in the values that contain it, from 0.';
 comment on column agent.checkpoint_items.elements is
     'Number of elements: 1, or all that were added at once when they are short; at most 256 digests.';
-comment on column agent.checkpoint_items.end_bytes is
-    'Length, as JSON text, of the value that ends with this row.';
+comment on column agent.checkpoint_items.end_bytes is 'Length, as JSON text, of the value that ends with this row.';
 comment on column agent.checkpoint_items.is_digests is
     'Whether the elements are digests of agent.checkpoint_blobs, in a list of a snapshot.';
 comment on column agent.checkpoint_items.content is 'JSON texts of the elements, joined by commas.';
@@ -387,8 +380,7 @@ comment on table agent.checkpoint_snapshots is
     'may be stored without the other.';
 comment on column agent.checkpoint_snapshots.deployment_id is 'Its deployment.';
 comment on column agent.checkpoint_snapshots.thread_id is 'The thread.';
-comment on column agent.checkpoint_snapshots.checkpoint_ns is
-    'Namespace of its graph; empty for the root graph.';
+comment on column agent.checkpoint_snapshots.checkpoint_ns is 'Namespace of its graph; empty for the root graph.';
 comment on column agent.checkpoint_snapshots.checkpoint_id is 'Identifier made by the library; ordered by time.';
 comment on column agent.checkpoint_snapshots.parent_checkpoint_id is
     'The snapshot of the same namespace that preceded it.';
