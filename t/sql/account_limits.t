@@ -122,6 +122,18 @@ subtest 'a thread whose graph nobody executes is not counted' => sub {
     count_is($account, threads => 0, 'it does not exist');
 };
 
+subtest 'a request that is refused after the check of the limit leaves the count of threads as it was' => sub {
+    my ($account, $shop) = account();
+    limit($account, threads => 3);
+    count_is($account, threads => 1, 'one') if $shop->thread;
+    my $checkpoint = AgentSQL::uuid();
+    my @long = (metadata => { map { ($_ => 'x' x 2000) } 1 .. 40 });
+    is +($shop->try_run(AgentSQL::uuid(), request => { if_not_exists => 'create', checkpoint_id => $checkpoint }))[0], 'checkpoint_not_found' for 1 .. 5;
+    is +($shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT }, { assistant_id => $AgentSQL::ASSISTANT, @long }))[0], 'invalid_value' for 1 .. 5;
+    count_is($account, threads => 1, 'still one');
+    is +(try_thread($shop))[0], 'ok';
+};
+
 subtest 'creations of threads do not wait for each other at their count' => sub {
     my ($account, $shop) = account();
     limit($account, threads => 100);

@@ -28,8 +28,7 @@
 \ir limits/begin_counts.sql
 \ir limits/change_count.sql
 \ir limits/check_limit.sql
-\ir limits/check_new_runs.sql
-\ir limits/check_new_threads.sql
+\ir limits/check_run_limits.sql
 \ir limits/check_stored_bytes.sql
 \ir limits/compare_counts.sql
 \ir limits/compose_measure.sql
@@ -63,6 +62,7 @@
 \ir assistants/refuse_assistant.sql
 
 \ir threads/compose_thread.sql
+\ir threads/insert_thread.sql
 \ir threads/needs_sort.sql
 \ir threads/prepend_ttl.sql
 \ir threads/read_thread_filter.sql

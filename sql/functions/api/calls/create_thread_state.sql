@@ -5,7 +5,7 @@
 -- Returns: ok, changed: the thread and the call, whose result, the thread record, agent.join_call returns; without
 --          changed, body: the record of a thread that exists; thread_exists; no_graph; graph_not_found;
 --          limit_exceeded.
--- Locks:   one row of the count of an account with a limit, then the new rows.
+-- Locks:   the new rows, then one row of the count of an account with a limit.
 create or replace function agent.create_thread_state(
     p_deployment_id uuid,
     p_thread_id uuid,

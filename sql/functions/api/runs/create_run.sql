@@ -13,7 +13,8 @@
 -- Bound:   one run record, and 37 bytes for each of 101 runs.
 --          Held by `then 100000 else 40000 end` in sql/functions/internal/runs/preempt_runs.sql and `select 4000000` in
 --          sql/functions/inline/deletion/deletion_bytes.sql.
--- Locks:   the idempotency key (advisory), then the thread, then its queue rows and records.
+-- Locks:   the idempotency key (advisory), then the thread, then its queue rows and records, then one row of each count
+--          of an account with limits.
 create or replace function agent.create_run(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -38,13 +39,14 @@ language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_request      agent.run_request;
+    v_request      agent.run_request := json_populate_record(null::agent.run_request, p_request);
     v_assistant    agent.assistants;
     v_of_assistant jsonb;
     v_thread       agent.threads;
     v_start        record;
     v_place        agent.start_place;
     v_preempted    record;
+    v_counts       boolean;
 begin
     if p_idempotency_key is not null then
         select s.code, s.body into code, body
@@ -54,7 +56,6 @@ begin
         end if;
     end if;
 
-    v_request := json_populate_record(null::agent.run_request, p_request);
     select t.* into v_thread
       from agent.threads t
      where t.deployment_id = p_deployment_id
@@ -76,7 +77,7 @@ begin
         return;
     end if;
 
-    select c.code, c.body into code, body
+    select c.code, c.body, c.counts_thread into code, body, v_counts
       from agent.check_new_run(v_assistant, v_thread.metadata, v_request) c;
     if code is not null then
         return;
@@ -94,9 +95,7 @@ begin
     end if;
 
     if v_thread.thread_id is null then
-        insert into agent.threads (deployment_id, thread_id, ttl, created_at, updated_at)
-        values (p_deployment_id, p_thread_id, p_ttl, agent.now(), agent.now())
-            on conflict (deployment_id, thread_id) do nothing;
+        v_counts := agent.insert_thread(p_deployment_id, p_thread_id, p_ttl) and v_counts;
     end if;
 
     if p_strategy in ('interrupt', 'rollback') then
@@ -110,8 +109,7 @@ begin
     end if;
 
     v_of_assistant := jsonb_build_object('graph_id', v_assistant.graph_id, 'assistant_id', v_assistant.assistant_id);
-    -- One statement locks and checks: after a concurrent creation, condition and values are
-    -- evaluated again on the row that it committed.
+    -- One statement locks and checks: after a concurrent creation it is evaluated again on the row that was committed.
     update agent.threads t
        set status = 'busy',
            active_run_id = coalesce(t.active_run_id, p_run_id),
@@ -136,6 +134,9 @@ begin
     body := agent.enqueue_run(
         v_thread, v_assistant, p_run_id, p_strategy, coalesce(p_user_id, ''), p_idempotency_key,
         p_request_hash, p_feedback_url, v_place, v_request, p_headers);
+    if v_counts then
+        perform agent.change_count(p_deployment_id, 'threads', 1);
+    end if;
 end
 $function$;
 

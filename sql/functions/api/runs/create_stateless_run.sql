@@ -5,7 +5,7 @@
 -- Returns: ok with the run record (of the stored run when the idempotency key is known);
 --          assistant_not_found, graph_not_found, idempotency_mismatch, limit_exceeded; invalid_value when its metadata
 --          and tags are too long.
--- Locks:   the idempotency key (advisory), then the new rows.
+-- Locks:   the idempotency key (advisory), then the new rows, then one row of each count of an account with limits.
 create or replace function agent.create_stateless_run(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -29,6 +29,7 @@ as $function$
 declare
     v_request   agent.run_request := json_populate_record(null::agent.run_request, p_request);
     v_assistant agent.assistants;
+    v_counts    boolean;
 begin
     if p_idempotency_key is not null then
         select s.code, s.body into code, body
@@ -44,7 +45,7 @@ begin
           from agent.refuse_assistant(p_deployment_id, p_assistant_id, p_graph_id) r;
         return;
     end if;
-    select c.code, c.body into code, body
+    select c.code, c.body, c.counts_thread into code, body, v_counts
       -- Without metadata: of a thread that does not exist yet.
       from agent.check_new_run(v_assistant, null, v_request) c;
     if code is not null then
@@ -54,6 +55,9 @@ begin
     body := agent.enqueue_stateless_run(
         p_deployment_id, p_thread_id, p_run_id, v_assistant, coalesce(p_user_id, ''),
         p_idempotency_key, p_request_hash, p_feedback_url, v_request, p_ttl, p_headers);
+    if v_counts then
+        perform agent.change_count(p_deployment_id, 'threads', 1);
+    end if;
 end
 $function$;
 

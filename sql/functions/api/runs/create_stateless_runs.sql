@@ -8,8 +8,8 @@
 -- Bound:   the bytes of p_requests, 2 KB a request, of which the server accepts 1,000, and 16 MB of settings.
 --          Held by `#define AGENT_MANY_RUNS 1000` in mod_agent/model/schema.h and
 --          `v_bytes > c_settings_bytes`.
--- Locks:   the new rows, those of new assistants first, in the order of their keys; one row of each count of an account
---          with limits.
+-- Locks:   the new rows, those of new assistants first, in the order of their keys; then one row of each count of an
+--          account with limits.
 create or replace function agent.create_stateless_runs(
     p_deployment_id uuid,
     p_thread_ids uuid[],
@@ -33,6 +33,7 @@ declare
     v_bytes          bigint := 0;
     v_assistant      agent.assistants;
     v_records        text[] := '{}';
+    v_has_limits     boolean := exists (select from agent.account_limits);
     v_row            record;
 begin
     for v_row in
@@ -58,12 +59,14 @@ begin
         end if;
     end loop;
 
-    body := agent.check_new_runs(
-        p_deployment_id, cardinality(p_run_ids), cardinality(p_run_ids),
-        (
-            select count(r.request ->> 'webhook')::integer
-              from json_array_elements(p_requests) as r (request)
-        ));
+    if v_has_limits then
+        body := agent.check_run_limits(
+            p_deployment_id, cardinality(p_run_ids), cardinality(p_run_ids),
+            (
+                select count(r.request ->> 'webhook')::integer
+                  from json_array_elements(p_requests) as r (request)
+            ));
+    end if;
     if body is not null then
         code := 'limit_exceeded';
         return;
@@ -98,6 +101,9 @@ begin
             coalesce(p_user_id, ''), null, null, p_feedback_url,
             json_populate_record(null::agent.run_request, v_row.request), p_ttl, p_headers)::text;
     end loop;
+    if v_has_limits then
+        perform agent.change_count(p_deployment_id, 'threads', cardinality(p_run_ids));
+    end if;
     code := 'ok';
     body := '[' || array_to_string(v_records, ',') || ']';
 end

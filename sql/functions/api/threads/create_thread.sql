@@ -3,7 +3,7 @@
 -- p_ttl: how long it is kept without activity, if the request does not say so; null: for ever.
 -- Returns: ok with the thread record; thread_exists when the id is taken, by a thread whose
 --          deletion has begun too, and p_if_exists is raise or the thread cannot be returned; limit_exceeded.
--- Locks:   one row of the count of an account with a limit, then the new rows; none on an existing thread.
+-- Locks:   the new rows, then one row of the count of an account with a limit; none on an existing thread.
 create or replace function agent.create_thread(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -18,16 +18,17 @@ set search_path = '' set jit = off set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_now timestamptz := agent.now();
-    v_ttl interval := agent.read_ttl(p_request -> 'ttl', p_ttl);
+    v_now        timestamptz := agent.now();
+    v_ttl        interval := agent.read_ttl(p_request -> 'ttl', p_ttl);
+    v_has_limits boolean := exists (select from agent.account_limits);
 begin
-    if exists (select from agent.account_limits) and not exists (
+    if v_has_limits and not exists (
         select from agent.threads t
          where t.deployment_id = p_deployment_id
            and t.thread_id = p_thread_id)
     then
         body := coalesce(
-            agent.check_stored_bytes(p_deployment_id), agent.check_new_threads(p_deployment_id, 1));
+            agent.check_stored_bytes(p_deployment_id), agent.check_limit(p_deployment_id, 'threads', 1));
         if body is not null then
             code := 'limit_exceeded';
             return;
@@ -46,6 +47,9 @@ begin
         if v_ttl is not null then
             insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
             values (p_deployment_id, p_thread_id, v_now + v_ttl);
+        end if;
+        if v_has_limits then
+            perform agent.change_count(p_deployment_id, 'threads', 1);
         end if;
     elsif p_if_exists = 'do_nothing' then
         select g.code, g.body into code, body

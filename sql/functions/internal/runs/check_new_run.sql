@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Whether a run may be created: as agent.check_run_metadata, and within the limits of the account.
--- p_thread_metadata: of its thread; null: the run creates it, and it is counted.
+-- p_thread_metadata: of its thread; null: the run creates it. counts_thread: the caller counts that thread once it is
+-- inserted; without limits of any account it saves the call.
 -- Returns: code null if it may; else invalid_value or limit_exceeded, with their bodies.
--- Locks:   the rows of new counts, and one row of the count of threads.
+-- Locks:   the rows of new counts.
 create or replace function agent.check_new_run(
     p_assistant agent.assistants,
     p_thread_metadata jsonb,
     p_request agent.run_request,
     out code text,
-    out body text
+    out body text,
+    out counts_thread boolean
 )
 language plpgsql volatile security invoker
 set search_path = '' set jit = off
@@ -19,10 +21,11 @@ begin
         code := 'invalid_value';
         return;
     end if;
+    counts_thread := false;
     if exists (select from agent.account_limits) then
-        body := agent.check_new_runs(
-            p_assistant.deployment_id, 1,
-            case when p_thread_metadata is null then 1 else 0 end,
+        counts_thread := p_thread_metadata is null;
+        body := agent.check_run_limits(
+            p_assistant.deployment_id, 1, counts_thread::integer,
             case when p_request.webhook is null then 0 else 1 end);
         if body is not null then
             code := 'limit_exceeded';
