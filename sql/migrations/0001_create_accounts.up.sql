@@ -88,11 +88,14 @@ comment on column agent.account_limits.configured_at is
     'When that was, by the database''s clock; a server that was started earlier does not change it.';
 
 create table agent.account_counts (
-    account_id  uuid         not null,
-    name        text         not null,
-    shard       smallint     not null,
-    value       bigint       not null,
-    counted_at  timestamptz  not null,
+    account_id        uuid         not null,
+    name              text         not null,
+    shard             smallint     not null,
+    value             bigint       not null,
+    counted_at        timestamptz  not null,
+    sum_value         bigint       not null default 0,
+    at_deployment_id  uuid,
+    at_thread_id      uuid,
     constraint account_counts_pkey primary key (account_id, name, shard),
     constraint account_counts_shard_check check (shard between -1 and 15)
 ) with (fillfactor = 50);
@@ -103,7 +106,11 @@ comment on column agent.account_counts.account_id is 'The account.';
 comment on column agent.account_counts.name is 'What is counted, as in agent.account_limits.';
 comment on column agent.account_counts.shard is 'Number of the row, from 0; -1: the correction of the last count.';
 comment on column agent.account_counts.value is 'Its part of the count; may be negative.';
-comment on column agent.account_counts.counted_at is 'In row -1: when the account was last counted.';
+comment on column agent.account_counts.counted_at is
+    'In row -1: when the account was last counted; a minute before its last turn while a count of it is under way.';
+comment on column agent.account_counts.sum_value is 'In row -1: the threads that a count under way has found.';
+comment on column agent.account_counts.at_deployment_id is 'In row -1: the deployment that it reads next; null: none.';
+comment on column agent.account_counts.at_thread_id is 'In row -1: the thread that it reads next.';
 
 create index account_counts_counted_idx on agent.account_counts (counted_at) where shard = -1;
 comment on index agent.account_counts_counted_idx is 'Finds the accounts whose count is the oldest.';
@@ -112,6 +119,7 @@ create table agent.account_measures (
     account_id        uuid         not null,
     bytes             bigint       not null default 0,
     due_at            timestamptz  not null,
+    measured_at       timestamptz,
     began_at          timestamptz,
     sum_bytes         bigint       not null default 0,
     at_deployment_id  uuid,
@@ -125,7 +133,10 @@ comment on table agent.account_measures is
 comment on column agent.account_measures.account_id is 'The account.';
 comment on column agent.account_measures.bytes is
     'Result of the last measure that has ended; 0 before the first one.';
-comment on column agent.account_measures.due_at is 'When the next measure begins; in the past while it is under way.';
+comment on column agent.account_measures.due_at is
+    'When the next measure begins; while one is under way, when it had its last turn.';
+comment on column agent.account_measures.measured_at is
+    'When the account had its last turn: in the future after the database''s clock went back.';
 comment on column agent.account_measures.began_at is 'When the measure that is under way began.';
 comment on column agent.account_measures.sum_bytes is 'What it has found.';
 comment on column agent.account_measures.at_deployment_id is 'The deployment that it reads.';
@@ -135,6 +146,8 @@ comment on column agent.account_measures.last_key is
 
 create index account_measures_due_idx on agent.account_measures (due_at);
 comment on index agent.account_measures_due_idx is 'Finds the accounts that are due to be measured.';
+create index account_measures_measured_idx on agent.account_measures (measured_at);
+comment on index agent.account_measures_measured_idx is 'Finds those that were measured in the future.';
 
 create table agent.deployments (
     deployment_id  uuid        not null,

@@ -58,7 +58,8 @@ sub try_copy {
 sub count_is {
     my ($account, $name, $count, $title) = @_;
     is $session->value("select sum(value) from agent.account_counts where account_id = '$account' and name = '$name'"), $count, "counted: $title";
-    is $session->value("select value from agent.count_used(array['$account'::uuid], '$name', null)"), $count, $title;
+    is $session->value($name eq 'threads' ? "select value from agent.count_next_threads('$account', null, null, 1000000)"
+        : "select value from agent.count_used(array['$account'::uuid], '$name', null)"), $count, $title;
     return;
 }
 
@@ -148,19 +149,130 @@ subtest 'creations of threads do not wait for each other at their count' => sub 
     count_is($account, threads => 5, 'all');
 };
 
-subtest 'threads are counted anew, and a first count may stop early' => sub {
+# Threads of a client's deployment that nothing has counted.
+sub insert_threads {
+    my ($client, $threads) = @_;
+    $session->query("insert into agent.threads (deployment_id, thread_id, created_at, updated_at)
+        select '@{[ $client->deployment ]}', gen_random_uuid(), now(), now() from generate_series(1, $threads)");
+    return;
+}
+
+# Row -1 of the count of threads of an account: value, threads found so far, whether a count is under way.
+sub progress {
+    my ($account) = @_;
+    return [ @{ ($session->query("select value, sum_value, at_thread_id is not null from agent.account_counts
+        where account_id = '$account' and name = 'threads' and shard = -1"))[0] } ];
+}
+
+# One minute and a bit later for the counts of these accounts.
+sub make_due {
+    my (@accounts) = @_;
+    $session->query("update agent.account_counts set counted_at = agent.now() - interval '70 s' where account_id = '$_'") for @accounts;
+    return;
+}
+
+subtest 'threads are counted anew, and a first count stops early and is continued' => sub {
     my ($account, $shop) = account();
+    my $desk = deployment($account, 'desk');
     limit($account, threads => 1000);
     $shop->thread for 1 .. 2;
     $session->query("update agent.account_counts set value = value + 9 where account_id = '$account' and shard = 3");
     1 while $session->value('select agent.count_accounts()');
     count_is($account, threads => 2, 'a wrong count is corrected');
-    $session->query("insert into agent.threads (deployment_id, thread_id, created_at, updated_at)
-        select '@{[ $shop->deployment ]}', gen_random_uuid(), now(), now() from generate_series(1, 5000)");
-    $session->query("update agent.account_counts set counted_at = '-infinity' where account_id = '$account'");
+    insert_threads($_, 15_000) for $shop, $desk;
+    make_due($account);
     1 while $session->value('select agent.count_accounts()');
-    count_is($account, threads => 5002, 'rows that nothing has counted');
-    is $session->value("select value from agent.count_used(array['$account'::uuid], 'threads', 1000)"), 1000, 'a count with a bound stops there';
+    count_is($account, threads => 30_002, 'rows that nothing has counted');
+    limit($account, threads => undef);
+    limit($account, threads => 1000);
+    is +(try_thread($shop))[0], 'limit_exceeded';
+    is_deeply progress($account), [ 20_000, 20_000, 't' ], 'a first count stops at 20,000';
+    is +($shop->api('delete_thread', $session->value("select thread_id from agent.threads where deployment_id = '@{[ $desk->deployment ]}' limit 1")))[0],
+        'thread_not_found', 'of another deployment';
+    is +($desk->api('delete_thread', $session->value("select at_thread_id from agent.account_counts where account_id = '$account' and shard = -1")))[0],
+        $desk->deployment gt $shop->deployment ? 'ok' : 'thread_not_found', 'the thread where it goes on may be deleted';
+    1 while $session->value('select agent.count_accounts()');
+    is_deeply [ @{ progress($account) }[ 1, 2 ] ], [ 0, 'f' ];
+    my $left = $session->value("select value from agent.count_next_threads('$account', null, null, 1000000)");
+    count_is($account, threads => $left, 'then it has all');
+};
+
+subtest 'an account with many threads is counted in pieces, and takes turns with the others' => sub {
+    my ($large, $shop) = account();
+    my ($small, $other_shop) = account();
+    limit($_, threads => 1_000_000) for $large, $small;
+    $_->thread for $shop, $other_shop;
+    1 while $session->value('select agent.count_accounts()');
+    insert_threads($shop, 300_000);
+    insert_threads($other_shop, 3);
+    make_due($large, $small);
+    $session->query("update agent.account_counts set counted_at = counted_at - interval '1 s' where account_id = '$large'");
+    my ($calls, $longest, $after) = (0, 0);
+    for (my $more = 1; $more;) {
+        my $began = Time::HiRes::time();
+        $more = $session->value('select agent.count_accounts()');
+        my $took = Time::HiRes::time() - $began;
+        $longest = $took if $took > $longest;
+        $calls++ if $more;
+        $after //= $calls if $session->value("select sum(value) from agent.account_counts where account_id = '$small'") == 4;
+        if ($calls == 1) {
+            my ($value, $sum, $is_going_on) = @{ progress($large) };
+            ok $is_going_on eq 't' && $sum >= 20_000, "the first call has found $sum threads";
+            $session->query("select agent.add_to_count('$large', 'threads', 5)");
+            insert_threads($shop, 5);
+        }
+    }
+    cmp_ok $calls, '>=', 3, "calls: $calls";
+    cmp_ok $longest, '<', 1, "the longest one took $longest s";
+    cmp_ok $after, '<=', 2, "the other account was counted by call $after";
+    my $count = $session->value("select sum(value) from agent.account_counts where account_id = '$large'");
+    ok $count >= 300_001 && $count <= 300_006, "what is created during the count may be missed: $count of 300,006";
+    make_due($large);
+    1 while $session->value('select agent.count_accounts()');
+    count_is($large, threads => 300_006, 'until the next one');
+    $session->query("delete from agent.threads where deployment_id = '@{[ $shop->deployment ]}'");
+    limit($_, threads => undef) for $large, $small;
+};
+
+# Runs the code while a function of the schema fails for an account; $condition: of its parameters.
+sub while_failing {
+    my ($function, $condition, $code) = @_;
+    my $definition = $session->value("select pg_get_functiondef('agent.$function'::regproc)");
+    $session->query($definition =~ s/\nbegin\n/\nbegin\n    if $condition then raise 'cannot be read'; end if;\n/r);
+    $session->query('set client_min_messages = error');
+    $code->();
+    $session->query('reset client_min_messages');
+    $session->query($definition);
+    return;
+}
+
+subtest 'an account that cannot be counted does not hold up the others' => sub {
+    my ($broken, $shop) = account();
+    my ($sound, $other_shop) = account();
+    for my $name (qw(threads webhooks queued_runs)) {
+        limit($_, $name => 100) for $broken, $sound;
+        $_->stateless(webhook => $AgentSQL::Outbox::URL) for $shop, $other_shop;
+        1 while $session->value('select agent.count_accounts()');
+        $session->query("update agent.account_counts set value = value + 5 where name = '$name' and shard = 0");
+        make_due($broken, $sound);
+        $session->query("update agent.account_counts set counted_at = counted_at - interval '1 s' where account_id = '$broken'");
+        my $of = sub { return $session->value("select sum(value) from agent.account_counts where account_id = '$_[0]' and name = '$name'") };
+        my ($wrong, $before) = map { $of->($_) } $broken, $sound;
+        while_failing('count_account', "p_account_id = '$broken'", sub {
+            cmp_ok $session->value('select agent.count_accounts()'), '>=', 1;
+            1 while $session->value('select agent.count_accounts()');
+            is $of->($broken), $wrong, "$name: its count stays";
+            is $of->($sound), $before - 5, 'that of the other one is corrected';
+            make_due($sound);
+            cmp_ok $session->value('select agent.count_accounts()'), '>=', 1;
+            is $session->value("select count(*) from agent.account_counts where counted_at < agent.now() - interval '1 minute' and shard = -1
+                and account_id = '$broken'"), 0, 'it is tried again a minute later';
+        });
+        make_due($broken);
+        1 while $session->value('select agent.count_accounts()');
+        is $of->($broken), $wrong - 5, 'and counted then';
+        limit($_, $name => undef) for $broken, $sound;
+    }
 };
 
 subtest 'runs with a webhook are refused while the account has as many deliveries as its limit' => sub {
@@ -310,6 +422,79 @@ SQL
     is $session->value("select bytes from agent.account_measures where account_id = '$account'") - $before, $found, 'a second measure finds the same';
     cmp_ok $session->value("select extract(epoch from due_at - now()) from agent.account_measures where account_id = '$account'"), '>', 50, 'the next one follows a minute later';
     limit($account, stored_bytes => undef);
+};
+
+subtest 'accounts that are due take turns, so that a large one does not hold up the others' => sub {
+    my ($large, $shop) = account();
+    my ($small, $other_shop) = account();
+    limit($_, stored_bytes => 1_000_000_000) for $large, $small;
+    $_->thread for $shop, $other_shop;
+    insert_threads($shop, 100_000);
+    $session->query("update agent.account_measures set due_at = now() - case account_id when '$large' then interval '2 s' else interval '1 s' end");
+    my ($calls, $after) = (0);
+    while ($session->value('select agent.measure_accounts()')) {
+        $calls++;
+        $after //= $calls if $session->value("select bytes > 0 from agent.account_measures where account_id = '$small'") eq 't';
+        last if $session->value("select bytes > 0 from agent.account_measures where account_id = '$large'") eq 't';
+    }
+    cmp_ok $calls, '>=', 2, "turns of the large one: $calls";
+    cmp_ok $after, '<=', 2, "the small one is measured by call $after";
+    $session->query("delete from agent.threads where deployment_id = '@{[ $shop->deployment ]}'");
+    limit($_, stored_bytes => undef) for $large, $small;
+};
+
+subtest 'the next measure follows a minute after the last one, or after ten times as long as that took' => sub {
+    my ($account, $shop) = account();
+    limit($account, stored_bytes => 1_000_000_000);
+    $shop->thread;
+    my $due_sec = sub { return int $session->value("select extract(epoch from due_at - agent.now()) from agent.account_measures where account_id = '$account'") };
+    $session->query("set agent.now = '2027-06-01T12:00:00Z'");
+    $session->query("update agent.account_measures set due_at = agent.now() where account_id = '$account'");
+    is $session->value('select agent.measure_accounts()'), 1;
+    is $due_sec->(), 60;
+    is $session->value('select agent.measure_accounts()'), 0, 'not before';
+    $session->query("update agent.account_measures set due_at = agent.now(), began_at = agent.now() - interval '30 s' where account_id = '$account'");
+    is $session->value('select agent.measure_accounts()'), 1;
+    is $due_sec->(), 300, 'of 30 s';
+    $session->query('reset agent.now');
+    limit($account, stored_bytes => undef);
+};
+
+subtest 'an account that was measured in the future, since the clock went back, is due' => sub {
+    my ($account, $shop) = account();
+    limit($account, stored_bytes => 1_000_000_000);
+    $shop->thread;
+    $session->query("set agent.now = '2027-06-01T14:00:00Z'");
+    1 while $session->value('select agent.measure_accounts()');
+    $session->query("set agent.now = '2027-06-01T12:00:00Z'");
+    is $session->value('select agent.measure_accounts()'), 1;
+    is $session->value('select agent.measure_accounts()'), 0, 'once';
+    is $session->value("select measured_at = agent.now() and due_at = agent.now() + interval '1 minute' from agent.account_measures
+        where account_id = '$account'"), 't';
+    $session->query("update agent.account_measures set (due_at, measured_at, began_at) = ('2027-06-01T14:00:00Z'::timestamptz, '2027-06-01T14:00:00Z',
+        '2027-06-01T14:00:00Z'), sum_bytes = 7 where account_id = '$account'");
+    is $session->value('select agent.measure_accounts()'), 1, 'one that was under way too';
+    is $session->value("select began_at is null and due_at = agent.now() + interval '1 minute' from agent.account_measures where account_id = '$account'"), 't';
+    $session->query('reset agent.now');
+    limit($account, stored_bytes => undef);
+};
+
+subtest 'an account that cannot be measured does not hold up the others' => sub {
+    my ($broken, $shop) = account();
+    my ($sound, $other_shop) = account();
+    limit($_, stored_bytes => 1_000_000_000) for $broken, $sound;
+    $_->thread for $shop, $other_shop;
+    $session->query("update agent.account_measures set bytes = 77, due_at = now() - case account_id when '$broken' then interval '2 s' else interval '1 s' end");
+    my $bytes = sub { return $session->value("select bytes from agent.account_measures where account_id = '$_[0]'") };
+    while_failing('measure_rows', "p_measure.account_id = '$broken'", sub {
+        1 while $session->value('select agent.measure_accounts()');
+        cmp_ok $bytes->($sound), '>', 77;
+        is $bytes->($broken), 77, 'what was measured last stays';
+        is $session->value("select round(extract(epoch from due_at - now())) between 55 and 60 and began_at is null
+            from agent.account_measures where account_id = '$broken'"), 't', 'and it is tried again a minute later';
+    });
+    cmp_ok measure($broken), '>', 77;
+    limit($_, stored_bytes => undef) for $broken, $sound;
 };
 
 done_testing;

@@ -32,12 +32,15 @@
 \ir limits/check_stored_bytes.sql
 \ir limits/compare_counts.sql
 \ir limits/compose_measure.sql
+\ir limits/count_account.sql
 \ir limits/count_ended_runs.sql
+\ir limits/count_next_threads.sql
 \ir limits/count_started_runs.sql
 \ir limits/count_used.sql
 \ir limits/end_counts.sql
 \ir limits/find_free_runs.sql
 \ir limits/find_limit.sql
+\ir limits/measure_account.sql
 \ir limits/measure_rows.sql
 \ir limits/read_count.sql
 

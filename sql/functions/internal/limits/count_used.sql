@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Counts what accounts have: unfinished runs (queued_runs), runs and calls that are leased (running_runs), threads, or
--- webhooks that are not delivered and not given up. p_most: counts no more threads of an account; null: all.
+-- Counts what accounts have: unfinished runs (queued_runs), runs and calls that are leased (running_runs), or webhooks
+-- that are not delivered and not given up. p_most: counts no more of an account, but for leased runs; null: all.
+-- Threads: agent.count_next_threads.
 -- Returns: a row for each account, for running_runs for each that has some.
 -- Locks:   none. Reads what the accounts have by their deployments, or all leased runs.
 create or replace function agent.count_used(p_account_ids uuid[], p_name text, p_most bigint)
@@ -25,49 +26,46 @@ begin
              where q.worker_id is not null
                and d.account_id = any (p_account_ids)
              group by d.account_id;
-    when 'threads' then
+    when 'webhooks' then
         return query
             select a.id, (
                        select count(*)
                          from (
                                select
                                  from agent.deployments d
-                                 join agent.threads t on t.deployment_id = d.deployment_id
+                                 join agent.webhook_outbox w on w.deployment_id = d.deployment_id and w.dead_at is null
                                 where d.account_id = a.id
                                 limit p_most
                               ) x
                    )
               from unnest(p_account_ids) a (id);
-    when 'webhooks' then
-        return query
-            select a.id, (
-                       select count(*)
-                         from agent.deployments d
-                         join agent.webhook_outbox w on w.deployment_id = d.deployment_id and w.dead_at is null
-                        where d.account_id = a.id
-                   )
-              from unnest(p_account_ids) a (id);
     else
         -- The conditions are those of two indexes, which together have each unfinished run.
         return query
-            select a.id, count(r.*)
-              from unnest(p_account_ids) a (id)
-              left join agent.deployments d on d.account_id = a.id
-              left join lateral (
-                    select 1
-                      from agent.run_queue q
-                     where q.deployment_id = d.deployment_id
-                       and q.state in ('ready', 'leased')
-                       and (q.op is null or q.op = 'update')
-                       and q.op is null
-                    union all
-                    select 1
-                      from agent.run_queue q
-                     where q.deployment_id = d.deployment_id
-                       and q.state = 'blocked'
-                       and q.op is null
-                   ) r on true
-             group by a.id;
+            select a.id, (
+                       select count(*)
+                         from (
+                               select
+                                 from agent.deployments d
+                                cross join lateral (
+                                       select
+                                         from agent.run_queue q
+                                        where q.deployment_id = d.deployment_id
+                                          and q.state in ('ready', 'leased')
+                                          and (q.op is null or q.op = 'update')
+                                          and q.op is null
+                                       union all
+                                       select
+                                         from agent.run_queue q
+                                        where q.deployment_id = d.deployment_id
+                                          and q.state = 'blocked'
+                                          and q.op is null
+                                      ) r
+                                where d.account_id = a.id
+                                limit p_most
+                              ) x
+                   )
+              from unnest(p_account_ids) a (id);
     end case;
 end
 $function$;

@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Measures what accounts with a limit of stored bytes have stored, those that are due, in pieces: each call goes on for
--- 50 ms. An account is measured again a minute after the end, or after ten times as long as it has taken. The bytes
--- that it writes during this are not known before the end of the next measure.
--- Returns: 1 when something was measured: call again; else 0.
+-- 50 ms. Those that have waited longest have the first turns, so that a large account does not hold up others; those
+-- that were measured in the future, since the database's clock went back, are due. An account is measured again a
+-- minute after the end, or after ten times as long as it has taken; one that failed after a minute. The bytes that it
+-- writes during this are not known before the end of the next measure.
+-- Returns: 1 when an account had a turn: call again; else 0.
 -- Locks:   the rows of the measures, skipping locked ones.
 create or replace function agent.measure_accounts() returns integer
 language plpgsql volatile security invoker
@@ -10,10 +12,10 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_now      timestamptz := agent.now();
-    v_end      timestamptz := clock_timestamp() + interval '50 milliseconds';
-    v_row      agent.account_measures;
-    v_measured integer := 0;
+    v_now   timestamptz := agent.now();
+    v_until timestamptz := clock_timestamp() + interval '50 milliseconds';
+    v_row   agent.account_measures;
+    v_turns integer := 0;
 begin
     if not exists (select from agent.account_limits l where l.name = 'stored_bytes' and l.value is not null) then
         -- Without a limit: so that the next one begins with a measure.
@@ -27,30 +29,25 @@ begin
          order by m.due_at
          limit 1
            for no key update skip locked;
+        if not found then
+            select m.* into v_row
+              from agent.account_measures m
+             where m.measured_at > v_now + interval '1 minute'
+             order by m.measured_at
+             limit 1
+               for no key update skip locked;
+        end if;
         exit when not found;
-        v_measured := 1;
+        v_turns := 1;
         if agent.find_limit(v_row.account_id, 'stored_bytes') is null then
             delete from agent.account_measures m
              where m.account_id = v_row.account_id;
         else
-            if v_row.began_at is null then
-                v_row.began_at := v_now;
-                v_row.sum_bytes := 0;
-                v_row.at_deployment_id := null;
-                v_row.last_key := null;
-            end if;
-            loop
-                v_row := agent.measure_rows(v_row);
-                exit when v_row.table_number is null or clock_timestamp() > v_end;
-            end loop;
-            if v_row.table_number is null then
-                v_row.bytes := v_row.sum_bytes;
-                v_row.due_at := v_now + greatest(interval '1 minute', 10 * (v_now - v_row.began_at));
-                v_row.began_at := null;
-            end if;
+            v_row := agent.measure_account(v_row, v_now, v_until);
             update agent.account_measures m
                set bytes = v_row.bytes,
                    due_at = v_row.due_at,
+                   measured_at = v_now,
                    began_at = v_row.began_at,
                    sum_bytes = v_row.sum_bytes,
                    at_deployment_id = v_row.at_deployment_id,
@@ -58,9 +55,9 @@ begin
                    last_key = v_row.last_key
              where m.account_id = v_row.account_id;
         end if;
-        exit when clock_timestamp() > v_end;
+        exit when clock_timestamp() > v_until;
     end loop;
-    return v_measured;
+    return v_turns;
 end
 $function$;
 
