@@ -50,6 +50,12 @@ subtest 'accounts: who creates, renames, exports and closes them' => sub {
     is_deeply recorded($by_operator), [ [ $person, 'account.close', $by_operator, {} ] ], 'not a second time';
 };
 
+subtest 'accounts: a name that stays is not recorded' => sub {
+    must($server, 'update_account', $key, '{"name":"Till"}') for 1, 2;
+    must($server, 'update_account', $key, '{}');
+    is_deeply recorded($account), [];
+};
+
 subtest 'keys: who creates, rotates and revokes them, and which have expired' => sub {
     my ($made, $rotated, $short) = map { key_id() } 1 .. 3;
     must($server, 'create_account_key', $key, '{"name":"n","scopes":["read"]}', $made, $DIGEST);
@@ -65,6 +71,33 @@ subtest 'keys: who creates, rotates and revokes them, and which have expired' =>
     $server->value("select agent.expire_api_keys('{$short}')");
     $server->query('reset agent.now');
     is_deeply [ map { [ @{$_}[ 0 .. 2 ] ] } @{ recorded($account) } ], [ [ $person, 'key.create', $short ], [ 'system', 'key.expire', $short ] ];
+};
+
+subtest 'an account whose keys have done 1,000 recorded actions within a day creates, rotates, renames and exports nothing more' => sub {
+    my ($busy, $by) = (AgentSQL::uuid(), key_id());
+    must($server, 'sign_up', '{"name":"Busy"}', undef, $busy, $by, $DIGEST);
+    my ($code, $body, $made) = ('ok');
+    # The client's loop.
+    while ($code eq 'ok' && $keys < 3000) {
+        ($code, $body) = $server->call('create_account_key', $by, '{"name":"n"}', $made = key_id(), $DIGEST);
+        $server->call('revoke_account_key', $by, $made) if $code eq 'ok';
+    }
+    is $code, 'too_many_actions';
+    like $body, qr/1000 actions within a day/;
+    my $rows = sub { return $owner->value("select count(*) from agent.audit_log where account_id = '$busy'") };
+    is $rows->(), 1000, 'its rows of the log';
+    cmp_ok $owner->value("select count(*) from agent.api_keys where account_id = '$busy'"), '<=', 500, 'and its keys are bounded';
+    is +($server->call('rotate_account_key', $by, $by, '{}', key_id(), $DIGEST))[0], 'too_many_actions', 'rotate_account_key';
+    is +($server->call('update_account', $by, '{"name":"Other"}'))[0], 'too_many_actions', 'update_account';
+    is +($server->call('begin_export', $by, AgentSQL::uuid()))[0], 'too_many_actions', 'begin_export';
+    is $rows->(), 1000;
+    must($server, 'update_account', $by, '{"name":"Busy"}');
+    must($operator, 'create_api_key', my $given = key_id(), $busy, $DIGEST, 'service', 'n', undef, undef, ['run'], undef);
+    must($server, 'revoke_account_key', $by, $given);
+    $server->query("set agent.now = '" . $owner->value("select clock_timestamp() + interval '25 h'") . q('));
+    is +($server->call('update_account', $by, '{"name":"Other"}'))[0], 'ok', 'a day later it may again';
+    $server->query('reset agent.now');
+    must($server, 'update_account', $by, '{"closed":true}');
 };
 
 subtest 'deployments: the first server that has one opens it' => sub {

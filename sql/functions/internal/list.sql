@@ -5,6 +5,7 @@
 \ir base/read_words.sql
 
 \ir accounts/add_api_key.sql
+\ir accounts/check_actions.sql
 \ir accounts/check_key_limit.sql
 \ir accounts/compose_export.sql
 \ir accounts/delete_revoked_keys.sql

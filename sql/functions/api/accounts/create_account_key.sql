@@ -2,7 +2,7 @@
 -- POST /v1/account/keys: creates an API key of the account of another one. p_key_id: of the request. p_request: the
 -- body. p_digest: as in agent.create_api_key.
 -- Returns: ok with the record of the new key; unknown_key: see agent.lock_actor; deployment_not_found; key_exists;
---          invalid_value with the reason.
+--          limit_exceeded; too_many_actions; invalid_value with the reason.
 -- Locks:   the account, then the new row.
 create or replace function agent.create_account_key(
     p_key_id text,

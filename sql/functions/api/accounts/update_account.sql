@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- PATCH /v1/account: renames or closes the account of an API key. p_key_id: of the request. p_request: the body.
--- Returns: ok with the record of the account; unknown_key: see agent.lock_actor; account_is_built_in; invalid_value.
+-- Returns: ok with the record of the account; unknown_key: see agent.lock_actor; account_is_built_in;
+--          too_many_actions; invalid_value.
 -- Locks:   the account.
 create or replace function agent.update_account(p_key_id text, p_request json, out code text, out body text)
 language plpgsql volatile security invoker
@@ -8,6 +9,7 @@ set search_path = ''
 as $function$
 declare
     v_account_id uuid;
+    v_actor      text := agent.render_key_actor(p_key_id);
     v_account    agent.accounts;
 begin
     select l.code, l.account_id into code, v_account_id
@@ -19,19 +21,27 @@ begin
         code := 'account_is_built_in';
         return;
     end if;
-    update agent.accounts a
-       set name = coalesce(p_request ->> 'name', a.name)
-     where a.account_id = v_account_id
-    returning a.* into v_account;
-    if p_request ->> 'name' is not null then
-        perform agent.record_audit(v_account_id, agent.render_key_actor(p_key_id), 'account.rename',
-                                   v_account_id::text, json_build_object('name', v_account.name));
+    select a.* into v_account
+      from agent.accounts a
+     where a.account_id = v_account_id;
+    if p_request ->> 'name' <> v_account.name then
+        body := agent.check_actions(v_account_id, v_actor);
+        if body is not null then
+            code := 'too_many_actions';
+            return;
+        end if;
+        update agent.accounts a
+           set name = p_request ->> 'name'
+         where a.account_id = v_account_id
+        returning a.* into v_account;
+        perform agent.record_audit(v_account_id, v_actor, 'account.rename', v_account_id::text,
+                                   json_build_object('name', v_account.name));
     end if;
     code := 'ok';
     body := agent.render_account(v_account);
     if (p_request ->> 'closed')::boolean then
         select e.code, e.body into code, body
-          from agent.end_account(v_account_id, agent.render_key_actor(p_key_id)) e;
+          from agent.end_account(v_account_id, v_actor) e;
     end if;
 exception
     when check_violation then

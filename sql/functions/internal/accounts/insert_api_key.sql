@@ -2,7 +2,7 @@
 -- Inserts an API key, and records it.
 -- Returns: ok with the record of the key; account_not_found, account_closed; key_exists for an id that is taken;
 --          limit_exceeded, the same for an operator: a key that takes the place of another one may exceed the limit
---          by one while both are valid; invalid_value with the comment on the check that failed.
+--          by one while both are valid; too_many_actions; invalid_value with the comment on the check that failed.
 -- Locks:   the account when it has a limit, else against its deletion; the new row.
 create or replace function agent.insert_api_key(
     p_key agent.api_keys,
@@ -26,6 +26,11 @@ begin
         code := 'account_not_found';
     end if;
     if code <> 'ok' then
+        return;
+    end if;
+    body := agent.check_actions(p_key.account_id, p_actor);
+    if body is not null then
+        code := 'too_many_actions';
         return;
     end if;
     body := agent.check_key_limit(p_key.account_id, case when p_action = 'key.rotate' then 1 else 0 end);

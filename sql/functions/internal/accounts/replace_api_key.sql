@@ -3,7 +3,7 @@
 -- lifetime. The old one is valid for p_overlap more, or until its own end when that is earlier. p_account_id: whose key
 -- it must be; null: anybody's. p_actor: who does it.
 -- Returns: ok with the record of the new key; key_not_found; key_revoked: the old one is not valid; account_closed;
---          key_exists for a new id that is taken; limit_exceeded; invalid_value with the reason.
+--          key_exists for a new id that is taken; limit_exceeded; too_many_actions; invalid_value with the reason.
 -- Locks:   the account, then the old key, then the new row.
 create or replace function agent.replace_api_key(
     p_account_id uuid,
