@@ -27,6 +27,8 @@ typedef struct agent_error_t {
     /* More members of the body, as JSON text that begins with a comma; "" until
      * some are set. */
     const char *members;
+    /* After so many seconds the client may repeat the request; 0: unknown. */
+    int retry_sec;
 } agent_error_t;
 
 /*

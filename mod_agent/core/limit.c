@@ -6,24 +6,31 @@
 
 #include <apr_strings.h>
 
-/* Of what an account has at most so many. */
+/* A limit: its word in httpd.conf, the things that it counts as the error names
+ * them, whether the schema enforces it, and whether the things end by
+ * themselves, so that a refused request can be repeated after a while. */
 typedef struct limit_row_t {
     const char *word;
     const char *things;
     bool is_stored;
+    bool is_passing;
 } limit_row_t;
 
 static const limit_row_t rows[AGENT_LIMIT_COUNT] = {
-    [AGENT_LIMIT_KEYS] = {"keys", "valid API keys", true},
-    [AGENT_LIMIT_QUEUED_RUNS] = {"queued_runs", "unfinished runs", true},
-    [AGENT_LIMIT_RUNNING_RUNS] = {"running_runs", "runs that execute", true},
+    [AGENT_LIMIT_KEYS] = {"keys", "valid API keys", true, false},
+    [AGENT_LIMIT_QUEUED_RUNS] = {"queued_runs", "unfinished runs", true, true},
+    [AGENT_LIMIT_RUNNING_RUNS] = {"running_runs", "runs that execute", true,
+                                  true},
     [AGENT_LIMIT_WAITING_REQUESTS] = {"waiting_requests", "requests that wait",
-                                      false},
-    [AGENT_LIMIT_STREAMS] = {"streams", "open streams", false},
-    [AGENT_LIMIT_DEPLOYMENTS] = {"deployments", "deployments", true},
-    [AGENT_LIMIT_THREADS] = {"threads", "threads", true},
-    [AGENT_LIMIT_WEBHOOKS] = {"webhooks", "webhooks to deliver", true},
-    [AGENT_LIMIT_STORED_BYTES] = {"stored_bytes", "stored bytes", true}};
+                                      false, true},
+    [AGENT_LIMIT_STREAMS] = {"streams", "open streams", false, true},
+    [AGENT_LIMIT_DEPLOYMENTS] = {"deployments", "deployments", true, false},
+    [AGENT_LIMIT_THREADS] = {"threads", "threads", true, false},
+    [AGENT_LIMIT_WEBHOOKS] = {"webhooks", "webhooks to deliver", true, true},
+    [AGENT_LIMIT_STORED_BYTES] = {"stored_bytes", "stored bytes", true, false}};
+
+/* Runs and requests of an account take longer than a second to end. */
+#define RETRY_SEC 5
 
 const char *agent_limit_word(agent_limit_name_t name)
 {
@@ -73,6 +80,8 @@ apr_status_t agent_limit_refuse(agent_error_t **err, agent_limit_name_t name,
     (*err)->members = apr_psprintf(
         pool, ",\"limit\":\"%s\",\"value\":%" APR_INT64_T_FMT, row->word,
         value);
+    /* A limit of 0 permits none, however long the client waits. */
+    (*err)->retry_sec = row->is_passing && value > 0 ? RETRY_SEC : 0;
     return APR_EGENERAL;
 }
 

@@ -37,7 +37,8 @@ const char *agent_limit_list_words(apr_pool_t *pool);
 bool agent_limit_find(agent_limit_name_t *out, const char *word);
 
 /* Sets LIMIT, for stored bytes STORED_BYTES, which names the limit, its value
- * and how it is raised; returns APR_EGENERAL. */
+ * and how it is raised, with a time to repeat the request where waiting helps;
+ * returns APR_EGENERAL. */
 apr_status_t agent_limit_refuse(agent_error_t **err, agent_limit_name_t name,
                                 apr_int64_t value, apr_pool_t *pool);
 

@@ -92,14 +92,14 @@ void agent_problem_challenge(request_rec *r)
                                NULL));
 }
 
-/* Runs and requests of an account take longer than a second to end. */
 static void set_headers(request_rec *r, const agent_error_t *err)
 {
     if (err->http == HTTP_UNAUTHORIZED) {
         agent_problem_challenge(r);
     }
-    else if (err->id == AGENT_E_LIMIT) {
-        apr_table_setn(r->err_headers_out, "Retry-After", "5");
+    else if (err->retry_sec > 0) {
+        apr_table_setn(r->err_headers_out, "Retry-After",
+                       apr_itoa(r->pool, err->retry_sec));
     }
     else if (err->http == HTTP_SERVICE_UNAVAILABLE) {
         apr_table_setn(r->err_headers_out, "Retry-After", "1");

@@ -57,6 +57,25 @@ static void the_error_of_stored_bytes_is_not_one_to_try_again(void **state)
                         ",\"limit\":\"stored_bytes\",\"value\":5");
 }
 
+static void a_request_may_be_repeated_where_waiting_helps(void **state)
+{
+    static const struct {
+        const char *text;
+        int retry_sec;
+    } cases[] = {{"queued_runs 3", 5}, {"webhooks 1", 5},
+                 {"streams 1", 5},     {"waiting_requests 1", 5},
+                 {"webhooks 0", 0},    {"queued_runs 0", 0},
+                 {"keys 2", 0},        {"threads 2", 0},
+                 {"deployments 2", 0}, {"stored_bytes 5", 0}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        agent_error_t *err = NULL;
+
+        agent_limit_refuse_text(&err, cases[i].text, *state);
+        assert_int_equal(err->retry_sec, cases[i].retry_sec);
+    }
+}
+
 static void a_text_without_a_limit_is_an_internal_error(void **state)
 {
     static const char *const texts[] = {NULL, "", "keys", "hats 1"};
@@ -77,6 +96,7 @@ int main(void)
         CHECK_TEST(an_unknown_word_names_none),
         CHECK_TEST(the_error_names_the_limit_and_how_it_is_raised),
         CHECK_TEST(the_error_of_stored_bytes_is_not_one_to_try_again),
+        CHECK_TEST(a_request_may_be_repeated_where_waiting_helps),
         CHECK_TEST(a_text_without_a_limit_is_an_internal_error)};
 
     return CHECK_RUN(tests);
