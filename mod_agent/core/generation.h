@@ -11,7 +11,7 @@
 
 typedef struct agent_generation_t {
     char id[AGENT_UUID_SIZE];
-    apr_time_t begun_at; /* of the monotonic clock, which the host has once */
+    apr_time_t begun_at; /* by the monotonic clock, the same in all processes */
 } agent_generation_t;
 
 /* Begins a generation now. */

@@ -8,6 +8,7 @@
 \ir accounts/check_actions.sql
 \ir accounts/check_key_limit.sql
 \ir accounts/compose_export.sql
+\ir accounts/compose_runs_source.sql
 \ir accounts/delete_revoked_keys.sql
 \ir accounts/end_account.sql
 \ir accounts/end_api_key.sql

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether the server p_generation_id, which was started at p_begun_at, may replace a limit that is stored. A limit from
--- a time after p_now, because the database's clock went back, may be of any age: each server replaces it, and the one
--- that was started last does so last. A server corrects its own time to the earliest one that it has told: its other
--- statements may have arrived late.
+-- Whether a server may replace a limit that is stored: if it was started (p_begun_at) after the server that stored the
+-- limit. A limit whose time is after p_now was stored before the database's clock went back. Nothing is known about its
+-- age, so any server replaces it; the next statements of all servers then restore the order. A server that finds its
+-- own limit (p_generation_id) with a later start than it says now corrects it: an earlier statement was delayed.
 -- Returns: true if it may.
 -- Locks:   none.
 create or replace function agent.is_older_limit(

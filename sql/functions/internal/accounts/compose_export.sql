@@ -38,30 +38,15 @@ begin
                  || E'\n' %s,
                  array[%s]
             from %s
-           where %s%s
            order by %s$$,
         case when p_name = 'runs' then 'case when t.run_id is not null then' end,
         p_name, v_row,
         case when p_name = 'runs' then 'end' end,
         v_texts,
-        -- The runs of a thread have an index, those of a deployment none: thread by thread, each in its order. By the
-        -- number too, PostgreSQL would read and sort the rest of the thread for each part.
-        case when p_name = 'runs' then format(
-            $$agent.threads h left join lateral (
-                  select r.* from agent.runs r
-                   where r.thread_id = h.thread_id
-                     and r.deployment_id = h.deployment_id
-                     and r.thread_seq > %s
-                   order by r.thread_seq) t on true$$,
-            case when p_after is null then '-1'
-                 else format('case when h.thread_id = %L then %L::bigint else -1 end', p_after[1], p_after[2]) end)
-             else format('agent.%I t', p_name) end,
-        case when p_name = 'runs' then 'h.deployment_id = $1'
-             when p_is_of_deployment then 't.deployment_id = $1'
-             else 't.account_id = $1' end,
-        case when p_after is null then ''
-             when p_name = 'runs' then format(' and h.thread_id >= %L', p_after[1])
-             else format(' and (%s) > (%s)', v_columns, v_after) end,
+        case when p_name = 'runs' then agent.compose_runs_source(p_after)
+             else format('agent.%I t where t.%I = $1%s', p_name,
+                         case when p_is_of_deployment then 'deployment_id' else 'account_id' end,
+                         case when p_after is not null then format(' and (%s) > (%s)', v_columns, v_after) end) end,
         case when p_name = 'runs' then 'h.thread_id' else v_columns end);
 end
 $function$;

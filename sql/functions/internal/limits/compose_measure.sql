@@ -36,20 +36,8 @@ declare
                            from unnest(p_keys) with ordinality k (key, pos));
 begin
     if p_name = 'runs' then
-        -- The runs of a thread have an index, those of a deployment none. A thread without further runs is a row.
-        v_from := format(
-            $$agent.threads h left join lateral (
-                  select r.* from agent.runs r
-                   where r.thread_id = h.thread_id
-                     and r.deployment_id = h.deployment_id
-                     and r.thread_seq > %s
-                   order by r.thread_seq) t on true
-               where h.deployment_id = $1%s$$,
-            case when p_after is null then '-1'
-                 else format('case when h.thread_id = %L then %L::bigint else -1 end', p_after[1], p_after[2]) end,
-            case when p_after is not null then format(' and h.thread_id >= %L', p_after[1]) end);
+        v_from := agent.compose_runs_source(p_after);
         v_bytes := format('case when t.run_id is null then 0 else %s end', v_bytes);
-        -- As in agent.compose_export: by the number too, each part would read and sort the rest of the thread.
         v_order := 'h.thread_id';
         v_key := 'h.thread_id::text, coalesce(t.thread_seq, 9223372036854775807)::text';
     elsif p_after is not null then

@@ -37,8 +37,7 @@ begin
             select e.run_id, e.thread_id
               from agent.fail_run(
                        p_worker_id, v_run.deployment_id, v_run.run_id, v_run.epoch, 'stored_bytes_exceeded',
-                       'The account has stored as many bytes as it may. The operator of the server raises this limit '
-                       'with AgentLimit stored_bytes.') e;
+                       'The account may not store more (AgentLimit stored_bytes).') e;
     end loop;
 end
 $function$;
