@@ -369,6 +369,32 @@ subtest 'runs that execute when the account reaches its limit of stored bytes en
 };
 
 subtest 'a piece of a measure is read in the order of an index, that of the runs of one thread too' => sub {
+subtest 'queued runs of an account that has stored as many bytes as it may wait until there is room' => sub {
+    my ($account, $shop) = account();
+    my ($stranger, $other_shop) = account();
+    my $claim = sub {
+        my (@with) = @_;
+        return scalar grep { defined $_->{run_id} } $shop->claim($worker, deployments => [ $shop->deployment, $other_shop->deployment ],
+            accounts => [ $account, $stranger ], limit => 10, @with);
+    };
+    limit($account, stored_bytes => 50_000);
+    is +($shop->api('put_item', $ITEM))[0], 'ok';
+    $_->stateless for $shop, $other_shop;
+    measure($account);
+    is $claim->(), 1, 'that of the other account is claimed';
+    is $session->value("select string_agg(state, ',') from agent.run_queue where deployment_id = '@{[ $shop->deployment ]}'"), 'ready';
+    $session->query("update agent.run_queue set max_shared = 1 where state = 'ready' and deployment_id = '@{[ $shop->deployment ]}'");
+    is $claim->(suspects => 10), 0, 'a suspect waits too';
+    is scalar(grep { defined } map { $_->{run_id} } $shop->claim($worker, deployments => [ $shop->deployment ], accounts => [$account], limit => 10,
+        suspects => 10)), 0, 'with one pool';
+    $session->query("update agent.run_queue set max_shared = null where state = 'ready'");
+    is +($shop->api('delete_item', '{"namespace":["n"],"key":"k"}'))[0], 'ok';
+    measure($account);
+    is $claim->(), 1, 'then there is room';
+    limit($account, stored_bytes => undef);
+    $_->finish_all($worker) for $shop, $other_shop;
+};
+
     my $id = AgentSQL::uuid();
     my @tables = $session->query('select name, keys from agent.list_exported_tables() where is_of_deployment');
     cmp_ok scalar @tables, '>', 5;

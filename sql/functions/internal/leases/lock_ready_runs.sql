@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Chooses the runs that a worker claims, and in addition the suspects. The parameters are those of agent.claim_runs.
 -- p_free: how many more runs the account of each pool may execute, as agent.find_free_runs returns it. Of suspects,
--- which have executed before, it holds back those of closed accounts only (-1).
+-- which have executed before, it holds back those of accounts that are closed (-1) or full (-2) only.
 -- Runs of closed accounts end (agent.end_closed_runs). Accounts take turns (agent.share_ready_runs). The shares are
 -- found without locks, so that a claim of many pools locks no more rows than it takes; a row that another claim holds
 -- is skipped for the next one of the graph.

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- How many more runs the accounts of pools may execute, for a claim. p_accounts: one element each per pool.
--- Returns: one element each per pool: null for an account without a limit, -1 for one that is closed or does not exist;
---          null: none has a limit, and all are open.
+-- Returns: one element each per pool: null for an account without a limit, -1 for one that is closed or does not exist,
+--          -2 for one that has stored as many bytes as it may: its runs would end in this error, so they wait until it
+--          has deleted something; null: no account is limited, and all are open.
 -- Locks:   the rows of new counts.
 create or replace function agent.find_free_runs(p_accounts uuid[]) returns bigint[]
 language plpgsql volatile security invoker
@@ -9,13 +10,16 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_is_limited boolean := exists (
-        select from agent.account_limits l where l.name = 'running_runs' and l.value is not null);
+    v_is_limited boolean;
+    v_is_stored  boolean;
     v_free       bigint[];
     v_uncounted  uuid[];
 begin
+    select exists (select from agent.account_limits l where l.name = 'running_runs' and l.value is not null),
+           exists (select from agent.account_limits l where l.name = 'stored_bytes' and l.value is not null)
+      into v_is_limited, v_is_stored;
     -- Most servers have no limits, and serve open accounts only.
-    if not v_is_limited and not exists (
+    if not v_is_limited and not v_is_stored and not exists (
             select
               from unnest(p_accounts) p (id)
              where not exists (select from agent.accounts a where a.account_id = p.id and a.closed_at is null))
@@ -26,6 +30,11 @@ begin
     loop
         with found as materialized (
             select g.id, g.pools, a.account_id is not null as is_open,
+                   v_is_stored and agent.find_limit(g.id, 'stored_bytes') <= coalesce((
+                       select m.bytes
+                         from agent.account_measures m
+                        where m.account_id = g.id
+                   ), 0) as is_full,
                    case when v_is_limited then agent.find_limit(g.id, 'running_runs') end as most,
                    case when v_is_limited then (
                        select sum(c.value)::bigint
@@ -42,6 +51,7 @@ begin
         )
         select array_agg(case
                    when not f.is_open then -1
+                   when f.is_full then -2
                    when f.most is not null then greatest(f.most - f.count, 0)
                end order by p.pool),
                array_agg(distinct f.id) filter (where f.is_open and f.most is not null and f.count is null)
@@ -51,7 +61,7 @@ begin
         exit when v_uncounted is null;
         perform agent.begin_counts(v_uncounted, 'running_runs');
     end loop;
-    return v_free;
+    return case when v_is_limited or array_remove(v_free, null) <> '{}' then v_free end;
 end
 $function$;
 
