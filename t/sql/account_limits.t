@@ -335,6 +335,7 @@ subtest 'an account that has stored as many bytes as its limit stores no more by
     is_deeply [ ($shop->try_stateless)[ 0, 1 ] ], \@full, 'create_stateless_run';
     is_deeply [ ($shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT }))[ 0, 1 ] ], \@full, 'create_stateless_runs';
     is +($shop->api('get_thread', $thread))[0], 'ok', 'what it has can be read';
+    is +($shop->api('update_thread', $thread, '{"ttl":60}'))[0], 'ok', 'a ttl alone makes it go';
     is +($shop->api('delete_item', '{"namespace":["n"],"key":"k"}'))[0], 'ok', 'and deleted';
     cmp_ok measure($account), '<', 10_000;
     is +($shop->try_run($thread))[0], 'ok', 'then there is room';
@@ -368,7 +369,6 @@ subtest 'runs that execute when the account reaches its limit of stored bytes en
     limit($account, stored_bytes => undef);
 };
 
-subtest 'a piece of a measure is read in the order of an index, that of the runs of one thread too' => sub {
 subtest 'queued runs of an account that has stored as many bytes as it may wait until there is room' => sub {
     my ($account, $shop) = account();
     my ($stranger, $other_shop) = account();
@@ -395,6 +395,7 @@ subtest 'queued runs of an account that has stored as many bytes as it may wait 
     $_->finish_all($worker) for $shop, $other_shop;
 };
 
+subtest 'a piece of a measure is read in the order of an index, that of the runs of one thread too' => sub {
     my $id = AgentSQL::uuid();
     my @tables = $session->query('select name, keys from agent.list_exported_tables() where is_of_deployment');
     cmp_ok scalar @tables, '>', 5;

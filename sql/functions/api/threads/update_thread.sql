@@ -4,7 +4,7 @@
 -- is kept until a client deletes it. A temporary thread has none.
 -- Returns: ok with the thread record and its cursor, as agent.get_thread; thread_not_found; invalid_value when the
 --          metadata would have more than 64 members of clients;
---          limit_exceeded.
+--          limit_exceeded, not for a ttl alone, by which a full account gets rid of data.
 -- Locks:   the thread, then its expiry.
 create or replace function agent.update_thread(
     p_deployment_id uuid,
@@ -25,7 +25,7 @@ declare
     -- A JSON null counts as absent.
     v_given jsonb := coalesce(nullif((p_request -> 'metadata')::jsonb, 'null'), '{}');
 begin
-    if exists (select from agent.account_limits) then
+    if v_given <> '{}' and exists (select from agent.account_limits) then
         body := agent.check_stored_bytes(p_deployment_id);
         if body is not null then
             code := 'limit_exceeded';
