@@ -203,6 +203,35 @@ subtest 'each end of a run is counted, whatever ends it' => sub {
     rest_is_right($account, 0, 'all');
 };
 
+subtest 'updates of states are bounded as unfinished runs are' => sub {
+    my ($account, $shop) = account();
+    $session->query("update agent.workers set deployment_ids = deployment_ids || '@{[ $shop->deployment ]}'::uuid, graph_ids = graph_ids || 'agent'::text
+        where worker_id = $worker");
+    my @threads = map { $shop->thread(metadata => { graph_id => 'agent' }) } 1 .. 3;
+    my $call = AgentSQL::uuid();
+    my $update = sub { return $shop->api('update_state', $_[0], $_[1] // AgentSQL::uuid(), 'u1', 10, '{"values":{}}') };
+    my $create = sub {
+        return $shop->api('create_thread_state', $_[0], AgentSQL::uuid(), 'u1', 'raise', 10, '{"metadata":{"graph_id":"agent"},"supersteps":[{"updates":[{}]}]}');
+    };
+    is +($update->($threads[0], $call))[0], 'ok';
+    limit([ $account, 'queued_runs', 2 ]);
+    is +($update->($threads[1]))[0], 'ok';
+    rest_is_right($account, 2, 'one of before the limit counts');
+    is_deeply [ ($update->($threads[2]))[ 0, 1 ] ], [ 'limit_exceeded', 'queued_runs 2' ], 'update_state';
+    my $new = AgentSQL::uuid();
+    is_deeply [ ($create->($new))[ 0, 1 ] ], [ 'limit_exceeded', 'queued_runs 2' ], 'create_thread_state';
+    is +($shop->api('get_thread', $new))[0], 'thread_not_found', 'which creates no thread';
+    is +($shop->try_run($threads[2]))[0], 'limit_exceeded', 'a run';
+    $shop->api('delete_thread', $threads[1]);
+    rest_is_right($account, 1, 'that of a deleted thread has ended');
+    is +($create->($new))[0], 'ok';
+    rest_is_right($account, 2, 'a thread with supersteps');
+    $shop->api('end_call', $threads[0], $call);
+    rest_is_right($account, 1, 'the request has waited for long enough');
+    $shop->api('delete_thread', $new);
+    rest_is_right($account, 0, 'all have ended');
+};
+
 subtest 'what is rolled back is not counted' => sub {
     my ($account, $shop) = account();
     limit([ $account, 'queued_runs', 10 ]);

@@ -39,6 +39,9 @@ begin
         body := format('Thread %s has no graph ID: supersteps need graph_id in its metadata.', p_thread_id);
     elsif not agent.is_graph_served(p_deployment_id, v_graph_id) then
         code := 'graph_not_found';
+    elsif exists (select from agent.account_limits) then
+        body := agent.check_limit(p_deployment_id, 'queued_runs', 1);
+        code := case when body is null then 'ok' else 'limit_exceeded' end;
     end if;
     if code <> 'ok' then
         delete from agent.thread_expiries e

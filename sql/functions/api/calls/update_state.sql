@@ -4,7 +4,7 @@
 -- Returns: ok, changed: the thread and the call, whose result agent.join_call returns; thread_not_found; thread_busy;
 --          no_graph when the thread never had one; graph_not_found when no supervisor executes it;
 --          checkpoint_not_found; limit_exceeded.
--- Locks:   the thread.
+-- Locks:   the rows of a new count, then the thread, the new rows, and one row of the count of an account with a limit.
 create or replace function agent.update_state(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -28,7 +28,8 @@ declare
     v_graph_id   text;
 begin
     if exists (select from agent.account_limits) then
-        body := agent.check_stored_bytes(p_deployment_id);
+        body := coalesce(
+            agent.check_stored_bytes(p_deployment_id), agent.check_limit(p_deployment_id, 'queued_runs', 1));
         if body is not null then
             code := 'limit_exceeded';
             return;

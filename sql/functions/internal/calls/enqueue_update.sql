@@ -3,7 +3,7 @@
 -- array of objects with updates. p_place: the checkpoint that the request names, or null. p_before: the status of the
 -- thread before it; null when the call creates the thread.
 -- Returns: nothing.
--- Locks:   the caller holds the thread.
+-- Locks:   the caller holds the thread; takes the new rows, and one of the count of an account with a limit.
 create or replace function agent.enqueue_update(
     p_thread agent.threads,
     p_call_id uuid,
@@ -44,6 +44,9 @@ begin
         p_thread.deployment_id, p_call_id, p_thread.thread_id, p_thread.run_seq, v_graph_id, 'ready',
         nextval('agent.run_ready_seq'), (v_now at time zone 'UTC')::date, p_thread.head_checkpoint_id,
         octet_length(p_supersteps::text) + octet_length(p_thread.metadata::text), 'update');
+    if exists (select from agent.account_counts) then
+        perform agent.change_count(p_thread.deployment_id, 'queued_runs', 1);
+    end if;
 end
 $function$;
 

@@ -19,7 +19,7 @@ begin
             agent.add_to_count(e.account_id, 'running_runs', -e.running)
        from (
             select d.account_id,
-                   count(*) filter (where r.op is null and not p_are_requeued) as ended,
+                   count(*) filter (where r.op is distinct from 'describe' and not p_are_requeued) as ended,
                    count(*) filter (where r.worker_id is not null) as running
               from unnest(p_rows) r
               join agent.deployments d on d.deployment_id = r.deployment_id
