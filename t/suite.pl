@@ -76,8 +76,21 @@ sub run_rounds {
     return if !@rounds;
     my @queue = map { my $round = $_;
         map { { %{$_}, name => $_->{name} . ($count > 1 ? " ($round)" : '') } } @tests } @rounds;
-    run_group(jobs => $jobs, tests => \@queue, slowest => 10);
+    my ($busy, $all) = processor_seconds();
+    run_group(jobs => $jobs, tests => \@queue, slowest => 25);
+    my ($busy_after, $all_after) = processor_seconds();
+    printf "\nThe machine's processors: busy for %d of %d s\n", $busy_after - $busy, $all_after - $all;
     return;
+}
+
+# Busy, and in all, since the machine's start. The harness counts less: the servers that
+# a test starts are not its children.
+sub processor_seconds {
+    my (undef, @ticks) = split ' ', slurp('/proc/stat');
+    my ($user, $nice, $system, $idle, $waiting, $irq, $softirq, $stolen) =
+        map { $_ / POSIX::sysconf(POSIX::_SC_CLK_TCK()) } @ticks[ 0 .. 7 ];
+    my $busy = $user + $nice + $system + $irq + $softirq + $stolen;
+    return ($busy, $busy + $idle + $waiting);
 }
 
 # Ends the tests and the pools, and waits until they have stopped their servers.
