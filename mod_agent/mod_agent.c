@@ -9,6 +9,7 @@
 
 #include "auth/admission.h"
 #include "auth/provider.h"
+#include "auth/region.h"
 #include "auth/require.h"
 #include "child.h"
 #include "config/capacity.h"
@@ -160,9 +161,10 @@ static int check_runner(const char *path, server_rec *server, apr_pool_t *ptemp)
 static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                         server_rec *server)
 {
-    const agent_server_config_t *config = agent_config_server(server);
+    agent_server_config_t *config = agent_config_server(server);
     const char *problem = agent_graph_assign(config, pconf);
 
+    agent_region_find_platform(config);
     if (problem == NULL) {
         problem = agent_directive_check_secrets(config, pconf);
     }
@@ -257,6 +259,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_child_init(start_child, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_stopping(stop_child, NULL, NULL, APR_HOOK_MIDDLE);
     agent_provider_register();
+    agent_region_register();
     agent_require_register(pool);
     agent_park_register(pool);
     agent_router_register(agent_apis);

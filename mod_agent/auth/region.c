@@ -6,9 +6,14 @@
 
 #include <apr_strings.h>
 #include <apr_uri.h>
+#include <http_request.h>
 
+#include "../config/location.h"
 #include "../config/region.h"
 #include "../core/api_key.h"
+#include "../http/body.h"
+#include "../http/problem.h"
+#include "../http/router.h"
 
 /* Keys of unknown regions are unknown keys. */
 static bool is_foreign(agent_api_key_t *key, const char *text,
@@ -113,4 +118,34 @@ apr_status_t agent_region_check_key(request_rec *r,
     set_headers(r, &key, home, (*err)->http);
     set_variable(r, key.region);
     return APR_EGENERAL;
+}
+
+/* Its handler decides by the route, since some have no data, and by the page
+ * that has sent the request. */
+static bool is_for_api(request_rec *r)
+{
+    return r->proxyreq == PROXYREQ_NONE
+        && agent_router_find(agent_config_handler(r)) != NULL;
+}
+
+/* Any handler, mod_proxy's for one, would read the body. Internal redirects
+ * have passed this hook before. */
+static int refuse_foreign(request_rec *r)
+{
+    const agent_server_config_t *config = agent_config_server(r->server);
+    agent_error_t *err = NULL;
+
+    if (!ap_is_initial_req(r) || !agent_region_is_guarded(config)
+        || (is_for_api(r) && !agent_body_exists(r))
+        || agent_region_check_key(r, config, &err) == APR_SUCCESS) {
+        return DECLINED;
+    }
+    agent_body_skip(r);
+    return agent_problem_refuse(r, NULL, err);
+}
+
+void agent_region_register(void)
+{
+    /* Once the locations are known, before any Require and AuthType. */
+    ap_hook_header_parser(refuse_foreign, NULL, NULL, APR_HOOK_REALLY_FIRST);
 }

@@ -10,6 +10,10 @@
  * of that: CustomLog skips it by env=!agent_wrong_region. */
 #define AGENT_WRONG_REGION_VARIABLE "agent_wrong_region"
 
+/* Registers the hook that refuses them on all paths of a server with regions;
+ * called with the module's hooks. */
+void agent_region_register(void);
+
 /*
  * Refuses a request with a key that, by its text, belongs to another region of
  * the service, in either header, whatever else they have: where no key is

@@ -23,6 +23,7 @@ typedef struct agent_server_config_t {
     const char *region;
     int wrong_region;
     apr_array_header_t *regions; /* of agent_region_t */
+    bool has_platform;           /* a location has its handler */
     const char *runner;
     const char *cgroup;
     int max_waiters; /* see capacity.h */

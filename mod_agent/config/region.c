@@ -8,6 +8,7 @@
 
 #include "../core/api_key.h"
 #include "../private.h"
+#include "conftree.h"
 #include "value.h"
 
 #define DEFAULT_REGION "local"
@@ -54,6 +55,18 @@ const char *agent_region_print_urls(const agent_region_t *region, bool with_web,
 int agent_region_wrong_status(const agent_server_config_t *config)
 {
     return config->wrong_region != -1 ? config->wrong_region : HTTP_FORBIDDEN;
+}
+
+void agent_region_find_platform(agent_server_config_t *config)
+{
+    config->has_platform = agent_conftree_has_word("SetHandler",
+                                                   AGENT_PLATFORM_HANDLER);
+}
+
+bool agent_region_is_guarded(const agent_server_config_t *config)
+{
+    return config->region != NULL || config->regions->nelts > 0
+        || config->has_platform;
 }
 
 /* ---- directives ---- */

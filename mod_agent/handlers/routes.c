@@ -2,6 +2,8 @@
 /* The routes of each handler name; router.h explains the names in braces. */
 #include "handlers.h"
 
+#include "../config/region.h"
+
 /* A route about the deployment's data; scope: that which a key must grant for
  * it, without AGENT_SCOPE_. It cannot be left out. */
 #define DATA(method, path, handle, scope)                                      \
@@ -124,7 +126,7 @@ static const agent_route_t platform_routes[] = {
 
 const agent_api_t agent_apis[] = {
     {.handler = "agent", .routes = server_routes, .needs_waiters = true},
-    {.handler = "agent-platform",
+    {.handler = AGENT_PLATFORM_HANDLER,
      .routes = platform_routes,
      .is_platform = true,
      .max_body = PLATFORM_BODY},

@@ -28,7 +28,7 @@ void agent_problem_log(const agent_call_t *call);
 
 /* The same for a hook before the handler: logs the error and returns its
  * status, with which httpd ends the request; server_error.h has the body. err
- * lives as long as r->pool. */
+ * lives as long as r->pool. child may be NULL for errors below 500. */
 int agent_problem_refuse(request_rec *r, const agent_child_t *child,
                          const agent_error_t *err);
 

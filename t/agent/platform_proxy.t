@@ -149,6 +149,20 @@ subtest 'proxied paths: AuthType AgentKey decides before the backend' => sub {
     ok is_proxied(ask('GET /repos', { 'x-api-key' => $key{read} })), 'keys: a valid one is let through';
 };
 
+subtest 'proxied paths: a key of another region is refused on each of them, before the body is read' => sub {
+    my $before = () = $backend->requests;
+    my $foreign = print_key('sk', random_digits(22), random_digits(43), 'mars');
+    for my $what ('POST /feedback', 'POST /runs', 'PUT /%61nything?x=1', 'PATCH /v1/accountant', 'OPTIONS /x', 'GET /anything') {
+        for my $headers ({ 'x-api-key' => $foreign }, { Authorization => "Bearer $foreign" }) {
+            my $answer = ask($what, { %{$headers}, $what =~ /\A[PO]/ ? ('Content-Length' => 1000) : () });
+            is "$answer->{status} $answer->{json}{code} $answer->{json}{home_region}", '403 wrong_region mars', "foreign: $what, @{[ keys %{$headers} ]}";
+            is lc $answer->{headers}{connection}, 'close', "foreign: $what, the connection is closed";
+        }
+    }
+    is scalar(() = $backend->requests), $before, 'foreign: the backend got none of them';
+    ok is_proxied(ask('POST /feedback', { 'x-api-key' => print_key('sk', random_digits(22), random_digits(43)) }, '{}')), 'foreign: one of this region is let through';
+};
+
 subtest 'proxied paths: while the backend is down they are 502 or 503 as JSON, and the platform is served' => sub {
     $backend->stop;
     my $answer = ask('POST /feedback', { 'x-api-key' => 'k' }, '{}');

@@ -69,7 +69,9 @@ my $server = new_server('AgentRegion eu', $URLS, 'LogLevel warn agent:debug',
     '<Location "/keys">', 'AgentPrefix /keys', "AgentDeployment shop account=$account", 'AuthType AgentKey', 'Require agent-account ' . $account, '</Location>',
     '<Location "/granted">', 'AgentPrefix /granted', "AgentDeployment shop account=$account", 'AuthType AgentKey', 'Require all granted', '</Location>',
     '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>',
-    '<Location "/files">', 'SetHandler None', 'AuthType AgentKey', 'Require agent-scope read', '</Location>');
+    '<Location "/files">', 'SetHandler None', 'AuthType AgentKey', 'Require agent-scope read', '</Location>',
+    '<Location "/open">', 'SetHandler None', '</Location>',
+    '<Location "/denied">', 'Require all denied', '</Location>');
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 
@@ -98,7 +100,7 @@ sub announce {
 }
 
 subtest 'wrong region: a key of another region is refused before the body is read' => sub {
-    for my $path (qw(/keys/threads /granted/threads /threads /platform/runs /keys/nothing /files/x)) {
+    for my $path (qw(/keys/threads /granted/threads /threads /platform/runs /keys/nothing /files/x /open/x /denied/threads)) {
         my $answer = announce($path, $foreign);
         is $answer->{status}, 403, "wrong region: $path";
         is_deeply $answer->{json}, { detail => 'This key belongs to region us.', code => 'wrong_region', home_region => 'us',
