@@ -4,6 +4,8 @@
 
 /* 200 characters; the constraints of PostgreSQL count those. */
 #define NAME_BYTES 800
+/* Of the name of a member that an error repeats. */
+#define KEY_BYTES 64
 /* Of an invitation, which is shorter. */
 #define INVITATION_BYTES 200
 /* Ten years. */
@@ -69,11 +71,39 @@ static const agent_check_t *const bodies[] = {sign_up_members, update_members,
                                               delete_members, key_members,
                                               rotation_members};
 
+/* A misspelt member, such as "scope", would be ignored: the key would have
+ * other scopes than its owner means. */
+static apr_status_t check_names(const agent_check_t *members, agent_raw_t body,
+                                const agent_json_path_t *path)
+{
+    const char *at = body.text;
+    agent_member_t member;
+
+    while (agent_member_next(&member, &at)) {
+        const agent_check_t *known = members;
+
+        while (known->key != NULL && !agent_member_is(&member, known->key)) {
+            known++;
+        }
+        if (known->key == NULL) {
+            return member.key_length <= KEY_BYTES
+                ? agent_schema_refuse(path,
+                                      agent_member_key(&member, path->pool),
+                                      "no member of this name")
+                : agent_check_refuse(path, "no member with such a long name");
+        }
+    }
+    return APR_SUCCESS;
+}
+
 apr_status_t agent_schema_account(const agent_fields_t **fields,
                                   agent_account_body_t kind, agent_raw_t body,
                                   agent_error_t **err, apr_pool_t *pool)
 {
     agent_json_path_t path = {.err = err, .pool = pool};
 
-    return agent_schema_check_body(fields, bodies[kind], body, &path);
+    return agent_schema_check_body(fields, bodies[kind], body, &path)
+            == APR_SUCCESS
+        ? check_names(bodies[kind], body, &path)
+        : APR_EGENERAL;
 }

@@ -137,6 +137,7 @@ subtest 'platform accounts: keys are created, listed, rotated, revoked' => sub {
     my %bad = (
         'no name'         => {},
         'another kind'    => { name => 'x', kind => 'root' },
+        'a misspelt member' => { name => 'x', scope => ['read'] },
         'another scope'   => { name => 'x', scopes => ['all'] },
         'no list'         => { name => 'x', scopes => 'read' },
         'no scope'        => { name => 'x', scopes => [] },

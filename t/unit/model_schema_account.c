@@ -71,12 +71,28 @@ static void times_are_seconds_up_to_ten_years(void **state)
         check(AGENT_ACCOUNT_ROTATION, "{\"overlap_sec\":0.5}", *state));
 }
 
+static void an_unknown_member_is_named(void **state)
+{
+    assert_string_equal(check(AGENT_ACCOUNT_KEY,
+                              "{\"name\":\"a\",\"scope\":[\"read\"]}", *state),
+                        "/scope: expected no member of this name.");
+    assert_string_equal(check(AGENT_ACCOUNT_UPDATE, "{\"Name\":null}", *state),
+                        "/Name: expected no member of this name.");
+    assert_non_null(
+        check(AGENT_ACCOUNT_SIGN_UP, "{\"name\":\"a\",\"x\":1}", *state));
+    assert_non_null(
+        check(AGENT_ACCOUNT_DELETE, "{\"confirm\":\"a\",\"x\":1}", *state));
+    assert_non_null(check(AGENT_ACCOUNT_ROTATION, "{\"overlap\":1}", *state));
+    assert_null(check(AGENT_ACCOUNT_UPDATE, "{\"\\u006eame\":\"a\"}", *state));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_sign_up_needs_a_name),
         CHECK_TEST(an_account_is_renamed_or_closed),
         CHECK_TEST(the_scopes_of_a_key_are_a_list),
+        CHECK_TEST(an_unknown_member_is_named),
         CHECK_TEST(times_are_seconds_up_to_ten_years)};
 
     return CHECK_RUN(tests);
