@@ -128,10 +128,11 @@ static apr_status_t check_request(agent_call_t *call, const char *account_id)
         : APR_EGENERAL;
 }
 
-/* Of the routes that need no key a sign-up has data. */
 static apr_status_t check_open(agent_call_t *call)
 {
-    return call->r->method_number == M_POST
+    const agent_route_t *route = call->match.route;
+
+    return route != NULL && route->is_regional
         ? agent_region_check_key(call->r, call->child->config, &call->err)
         : APR_SUCCESS;
 }

@@ -127,11 +127,20 @@ int agent_handle_account_update(agent_call_t *call)
     return agent_response_json(call, HTTP_OK, body);
 }
 
-/* The text that reads the record of a deletion; NULL: the request has none. */
+/* The text that reads the record of a deletion. A repeated header has two, with
+ * a comma, which is refused. */
 static apr_status_t read_token(const char **token, agent_call_t *call)
 {
-    return agent_request_identifier(token, call, "x-deletion-token",
-                                    AGENT_DELETION_TOKEN_MAX);
+    *token = apr_table_get(call->r->headers_in, "x-deletion-token");
+    return agent_account_check_token(*token, &call->err, call->pool);
+}
+
+/* The same; NULL: the client has chosen none. */
+static apr_status_t read_chosen_token(const char **token, agent_call_t *call)
+{
+    return apr_table_get(call->r->headers_in, "x-deletion-token") != NULL
+        ? read_token(token, call)
+        : APR_SUCCESS;
 }
 
 int agent_handle_account_delete(agent_call_t *call)
@@ -143,7 +152,7 @@ int agent_handle_account_delete(agent_call_t *call)
     agent_raw_t request;
     const char *body;
 
-    if (read_token(&deletion.token, call) != APR_SUCCESS
+    if (read_chosen_token(&deletion.token, call) != APR_SUCCESS
         || agent_request_small_body(&request, call) != APR_SUCCESS
         || agent_schema_account(&call->fields, AGENT_ACCOUNT_DELETE, request,
                                 &call->err, call->pool)
@@ -165,8 +174,7 @@ int agent_handle_deletion_get(agent_call_t *call)
     const char *body;
 
     if (read_token(&token, call) != APR_SUCCESS
-        || agent_account_get_deletion(&body, call->db,
-                                      token != NULL ? token : "", &call->err,
+        || agent_account_get_deletion(&body, call->db, token, &call->err,
                                       call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);

@@ -15,6 +15,12 @@
     {                                                                          \
         method, path, handle, false, AGENT_SCOPE_NONE                          \
     }
+/* A route about an account, which needs no key: it has none yet, or none any
+ * longer. */
+#define KEYLESS(method, path, handle)                                          \
+    {                                                                          \
+        method, path, handle, false, AGENT_SCOPE_NONE, true                    \
+    }
 
 /* A route about the account of the key that it needs. */
 #define ACCOUNT(method, path, handle, scope)                                   \
@@ -108,11 +114,11 @@ static const agent_route_t platform_routes[] = {
     OPEN("GET", "/info", agent_handle_platform_info),
     OPEN("GET", "/.well-known/agent-addresses", agent_handle_addresses),
     ACCOUNT("GET", "/auth", agent_handle_key_describe, ANY),
-    OPEN("POST", "/v1/accounts", agent_handle_sign_up),
+    KEYLESS("POST", "/v1/accounts", agent_handle_sign_up),
     ACCOUNT("GET", "/v1/account", agent_handle_account_get, READ),
     ACCOUNT("PATCH", "/v1/account", agent_handle_account_update, ADMIN),
     ACCOUNT("DELETE", "/v1/account", agent_handle_account_delete, ADMIN),
-    OPEN("GET", "/v1/account/deletion", agent_handle_deletion_get),
+    KEYLESS("GET", "/v1/account/deletion", agent_handle_deletion_get),
     ACCOUNT("GET", "/v1/account/export", agent_handle_account_export, ADMIN),
     ACCOUNT("GET", "/v1/account/keys", agent_handle_key_list, ADMIN),
     ACCOUNT("POST", "/v1/account/keys", agent_handle_key_create, ADMIN),

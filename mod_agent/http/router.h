@@ -19,6 +19,9 @@ struct agent_route_t {
     bool has_data;
     /* The one that a key must grant. */
     agent_scope_t scope;
+    /* Needs no key, but concerns the data of a customer: keys of other regions
+     * are refused. */
+    bool is_regional;
 };
 
 /* An API: the endpoints of the locations with one SetHandler. */

@@ -31,12 +31,17 @@ apr_status_t agent_account_update(const char **body, agent_db_pool_t *db,
 #define AGENT_DELETION_TOKEN_MIN 32
 #define AGENT_DELETION_TOKEN_MAX 128
 
+/* Checks a text that reads the record of a deletion; NULL: there is none.
+ * Error: INVALID. */
+apr_status_t agent_account_check_token(const char *token, agent_error_t **err,
+                                       apr_pool_t *pool);
+
 /* The request to delete the account of its key. */
 typedef struct agent_account_deletion_t {
     const char *key_id;
     const char *request;
-    /* The text that reads the record later, as the client has chosen it; NULL:
-     * a new one. */
+    /* The text that reads the record later, as the client has chosen it,
+     * checked; NULL: a new one. */
     const char *token;
     /* For how long logs and backups are kept; -1: not known. */
     int log_days;

@@ -30,6 +30,17 @@ static bool is_token(const char *text)
         && length <= AGENT_DELETION_TOKEN_MAX && strspn(text, chars) == length;
 }
 
+apr_status_t agent_account_check_token(const char *token, agent_error_t **err,
+                                       apr_pool_t *pool)
+{
+    return token != NULL && is_token(token)
+        ? APR_SUCCESS
+        : agent_error_setf(err, AGENT_E_INVALID, pool,
+                           "x-deletion-token: expected %d to %d letters, "
+                           "digits, _ and -.",
+                           AGENT_DELETION_TOKEN_MIN, AGENT_DELETION_TOKEN_MAX);
+}
+
 /* Repeatable: the id of the deletion is the same. */
 static const agent_statement_t delete_own_account = {
     .name = "agent_delete_own_account",
@@ -56,13 +67,6 @@ apr_status_t agent_account_delete(const char **body, agent_db_pool_t *db,
     apr_status_t rv;
 
     agent_uuid_v7(id);
-    if (deletion->token != NULL && !is_token(token)) {
-        return agent_error_setf(err, AGENT_E_INVALID, pool,
-                                "x-deletion-token: expected %d to %d letters, "
-                                "digits, _ and -.",
-                                AGENT_DELETION_TOKEN_MIN,
-                                AGENT_DELETION_TOKEN_MAX);
-    }
     if (!(deletion->token != NULL ? agent_invitation_digest(digest, token)
                                   : agent_deletion_token_make(text, digest))) {
         return refuse(err, pool);

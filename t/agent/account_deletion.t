@@ -64,7 +64,12 @@ subtest 'account deletion: keys and runs end at once, and the record can be read
     ok wait_for('the key to be refused', sub { ask($key, 'GET', "/threads/$thread")->{status} == 401 }), 'the key is not valid any longer';
     is ask(undef, 'GET', '/platform/v1/account/deletion', undef, 'x-deletion-token' => $token)->{json}{status}, 'deleting', 'the record';
     is ask(undef, 'GET', '/platform/v1/account/deletion', undef, 'x-deletion-token' => "${token}x")->{status}, 404, 'another text';
-    is ask(undef, 'GET', '/platform/v1/account/deletion')->{status}, 404, 'no text';
+    for my $wrong (undef, 'x' x 31, 'x' x 129, "$token, $token") {
+        my $refused = ask(undef, 'GET', '/platform/v1/account/deletion', undef, defined $wrong ? ('x-deletion-token' => $wrong) : ());
+        is "$refused->{status} $refused->{json}{detail}", '422 x-deletion-token: expected 32 to 128 letters, digits, _ and -.', $wrong // 'no text';
+    }
+    my $foreign = ask(print_key('sk', random_digits(22), random_digits(43), 'mars'), 'GET', '/platform/v1/account/deletion', undef, 'x-deletion-token' => $token);
+    is "$foreign->{status} $foreign->{json}{code}", '403 wrong_region', 'a key of another region is refused, though none is needed';
 };
 
 subtest 'account deletion: it goes on when its supervisor is killed' => sub {

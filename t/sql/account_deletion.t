@@ -8,6 +8,7 @@ use lib "$FindBin::Bin/lib";
 use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
+use AgentTest::Wait;
 
 my $db = AgentSQL->new('-v', "app_role=$AgentSQL::APP", '-v', "operator_role=$AgentSQL::OPERATOR");
 my $owner = $db->session;
@@ -109,6 +110,27 @@ subtest 'a request may be repeated with the text that its client chose, and the 
     is $code, 'ok';
     is_deeply [ $ask->($mine_key, $mine, $digest) ], [ 'ok', $body ], 'repeated';
     is +($ask->($mine_key, $mine, '\x' . 'db' x 32))[0], 'unknown_key', 'with another text';
+    $owner->query("delete from agent.account_deletions where account_id = '$mine'");
+};
+
+subtest 'requests of the same moment with the same text: the account of one is deleted, and its own get the record' => sub {
+    my ($mine, $mine_key) = account();
+    my ($second, $second_key) = account();
+    my @others = map { $db->session($AgentSQL::APP) } 1, 2;
+    my $call = sub {
+        return qq(select code || ' ' || body from agent.delete_own_account('$_[0]', '{"confirm":"$_[1]"}', '@{[ AgentSQL::uuid() ]}', '\\x@{[ 'de' x 32 ]}', null, null));
+    };
+    $session->query('begin');
+    my $first = $session->value($call->($mine_key, $mine));
+    my @waiting = map { $_->value('select pg_backend_pid()') } @others;
+    $others[0]->send($call->($mine_key, $mine));
+    $others[1]->send($call->($second_key, $second));
+    wait_for('both to wait', sub { $owner->value("select cardinality(pg_blocking_pids($waiting[0])) > 0 and cardinality(pg_blocking_pids($waiting[1])) > 0") eq 't' });
+    $session->query('commit');
+    like $first, qr/\Aok /;
+    is $others[0]->receive, $first, 'of the same account';
+    is $others[1]->receive, 'invalid_value x-deletion-token: expected a text that was not sent for another account.', 'of another one';
+    is $owner->value("select closed_at from agent.accounts where account_id = '$second'"), undef, 'which stays open';
     $owner->query("delete from agent.account_deletions where account_id = '$mine'");
 };
 

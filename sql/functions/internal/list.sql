@@ -186,6 +186,7 @@
 \ir deletion/discard_checkpoints.sql
 \ir deletion/discard_rows.sql
 \ir deletion/discard_run.sql
+\ir deletion/find_own_deletion.sql
 \ir deletion/fit_deletion.sql
 \ir deletion/prune_state.sql
 \ir deletion/release_items.sql

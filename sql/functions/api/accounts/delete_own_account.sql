@@ -23,27 +23,23 @@ as $function$
 declare
     v_row agent.account_deletions;
 begin
-    select 'ok', agent.render_deletion(d) into code, body
-      from agent.account_deletions d
-     where d.deletion_id = p_deletion_id
-        or (d.digest = p_digest
-            and d.account_id = (select k.account_id from agent.api_keys k where k.key_id = p_key_id));
-    if found then
+    select f.code, f.body into code, body
+      from agent.find_own_deletion(p_key_id, p_deletion_id, p_digest) f;
+    if code is not null then
         return;
     end if;
     select l.code, l.account_id into code, v_row.account_id
       from agent.lock_actor(p_key_id) l;
     if code <> 'ok' then
+        -- The request may have waited for one with the same text, which has closed the account.
+        select f.code, f.body into code, body
+          from agent.find_own_deletion(p_key_id, p_deletion_id, p_digest) f;
+        code := coalesce(code, 'unknown_key');
         return;
     end if;
     if (p_request ->> 'confirm' = v_row.account_id::text) is not true then
         code := 'invalid_value';
         body := 'confirm: expected the id of the account.';
-        return;
-    end if;
-    if exists (select from agent.account_deletions d where d.digest = p_digest) then
-        code := 'invalid_value';
-        body := 'x-deletion-token: expected a text that was not sent for another account.';
         return;
     end if;
     v_row.deletion_id := p_deletion_id;

@@ -2,7 +2,7 @@
 -- Closes an account, so that no key and no deployment of it is valid any longer, and has agent.sweep_accounts delete
 -- it. p_deletion: its ids, digest, actor, and the days of logs and backups.
 -- Returns: ok with the record of the deletion, that of an earlier one if there is one; account_not_found;
---          account_is_built_in; invalid_value: the account stays open.
+--          account_is_built_in; invalid_value: the caller must roll back, so that the account stays open.
 -- Locks:   the account, then the new row.
 create or replace function agent.begin_account_deletion(
     p_deletion agent.account_deletions,
@@ -28,13 +28,17 @@ begin
     v_row.deleted_rows := coalesce(v_row.deleted_rows, '{}');
     insert into agent.account_deletions
     select v_row.*
-        on conflict (account_id) do nothing;
+        on conflict do nothing;
     if found then
         perform agent.record_audit(v_row.account_id, v_row.actor, 'account.delete', v_row.deletion_id::text);
     end if;
     body := (select agent.render_deletion(d)
                from agent.account_deletions d
               where d.account_id = v_row.account_id);
+    if body is null then
+        code := 'invalid_value';
+        body := 'x-deletion-token: expected a text that was not sent for another account.';
+    end if;
 exception
     when check_violation then
         code := 'invalid_value';
