@@ -16,9 +16,6 @@
 #include "location.h"
 #include "value.h"
 
-/* Of one location: each header of a request is compared with all. */
-#define PATTERNS_MAX 64
-
 /* Up to ten years, as the API. */
 static const agent_duration_range_t ttl_range = {1, 5256000, "min", false,
                                                  true};
@@ -40,37 +37,6 @@ const char *agent_directive_store_ttl(cmd_parms *cmd, void *dir,
                                 &ttl_range);
 }
 
-/* Returns an error message if the last pattern, or one before it, can never
- * select a header. */
-static const char *check_patterns(const apr_array_header_t *patterns,
-                                  const char *arg, cmd_parms *cmd)
-{
-    const agent_header_pattern_t *all = (const agent_header_pattern_t *)
-                                            patterns->elts;
-    const agent_header_pattern_t *last = &all[patterns->nelts - 1];
-
-    if (last == all && last->is_excluded) {
-        return apr_psprintf(cmd->pool,
-                            "AgentConfigurableHeaders: expected a name before "
-                            "those that ! leaves out, got '%s' first",
-                            arg);
-    }
-    /* Bounded: PATTERNS_MAX, and the first message is returned. */
-    for (const agent_header_pattern_t *one = all; one < last; one++) {
-        const agent_header_pattern_t *lost = last->is_excluded ? one : last;
-        const agent_header_pattern_t *by = last->is_excluded ? last : one;
-
-        if (agent_header_is_hidden(lost, by)) {
-            return apr_psprintf(cmd->pool,
-                                "AgentConfigurableHeaders: expected names that "
-                                "! does not leave out again, got '%s' beside "
-                                "'!%s'",
-                                lost->name, by->name);
-        }
-    }
-    return NULL;
-}
-
 static void warn_of_credential(const char *arg, cmd_parms *cmd)
 {
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,
@@ -85,7 +51,7 @@ const char *agent_directive_headers(cmd_parms *cmd, void *dir, const char *arg)
 {
     agent_dir_config_t *config = dir;
     bool is_none = strcasecmp(arg, "none") == 0;
-    agent_header_pattern_t *pattern;
+    const char *problem;
 
     if (config->headers == NULL) {
         config->headers = apr_array_make(cmd->pool, 4,
@@ -100,21 +66,17 @@ const char *agent_directive_headers(cmd_parms *cmd, void *dir, const char *arg)
     if (is_none) {
         return NULL;
     }
-    pattern = config->headers->nelts < PATTERNS_MAX
-        ? apr_array_push(config->headers)
-        : NULL;
-    if (pattern == NULL || !agent_header_read_pattern(pattern, arg)) {
-        return apr_psprintf(cmd->pool,
-                            "AgentConfigurableHeaders: expected None, or at "
-                            "most %d names of headers, that may end with * and "
-                            "begin with !, but not identifiers of a run, "
-                            "got '%s'",
-                            PATTERNS_MAX, arg);
+    problem = agent_header_add_pattern(config->headers, arg, cmd->pool);
+    if (problem != NULL) {
+        return apr_pstrcat(cmd->pool, "AgentConfigurableHeaders: ", problem,
+                           NULL);
     }
-    if (agent_header_is_credential(pattern)) {
+    if (agent_header_is_credential(
+            &APR_ARRAY_IDX(config->headers, config->headers->nelts - 1,
+                           const agent_header_pattern_t))) {
         warn_of_credential(arg, cmd);
     }
-    return check_patterns(config->headers, arg, cmd);
+    return NULL;
 }
 
 static bool is_deployment_name(const char *text)

@@ -8,6 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include <apr_strings.h>
+
+/* Of one list: each header of a request is compared with all. */
+#define PATTERNS_MAX 64
 /* The longest name of a pattern, in bytes. */
 #define NAME_MAX_BYTES 128
 
@@ -65,6 +69,53 @@ bool agent_header_is_hidden(const agent_header_pattern_t *pattern,
         && (by->is_prefix
                 ? pattern->length >= by->length
                 : !pattern->is_prefix && pattern->length == by->length);
+}
+
+/* Returns an error message if the last pattern, or one before it, can never
+ * select a header. */
+static const char *check_last(const apr_array_header_t *patterns,
+                              const char *text, apr_pool_t *pool)
+{
+    const agent_header_pattern_t *all = (const agent_header_pattern_t *)
+                                            patterns->elts;
+    const agent_header_pattern_t *last = &all[patterns->nelts - 1];
+
+    if (last == all && last->is_excluded) {
+        return apr_psprintf(pool,
+                            "expected a name before those that ! leaves out, "
+                            "got '%s' first",
+                            text);
+    }
+    /* Bounded: PATTERNS_MAX, and the first message is returned. */
+    for (const agent_header_pattern_t *one = all; one < last; one++) {
+        const agent_header_pattern_t *lost = last->is_excluded ? one : last;
+        const agent_header_pattern_t *by = last->is_excluded ? last : one;
+
+        if (agent_header_is_hidden(lost, by)) {
+            return apr_psprintf(pool,
+                                "expected names that ! does not leave out "
+                                "again, got '%s' beside '!%s'",
+                                lost->name, by->name);
+        }
+    }
+    return NULL;
+}
+
+const char *agent_header_add_pattern(apr_array_header_t *patterns,
+                                     const char *text, apr_pool_t *pool)
+{
+    agent_header_pattern_t pattern;
+
+    if (patterns->nelts == PATTERNS_MAX || strcasecmp(text, "none") == 0
+        || !agent_header_read_pattern(&pattern, text)) {
+        return apr_psprintf(pool,
+                            "expected None, or at most %d names of headers, "
+                            "that may end with * and begin with !, but not "
+                            "identifiers of a run, got '%s'",
+                            PATTERNS_MAX, text);
+    }
+    APR_ARRAY_PUSH(patterns, agent_header_pattern_t) = pattern;
+    return check_last(patterns, text, pool);
 }
 
 static bool matches(const agent_header_pattern_t *pattern, const char *name)

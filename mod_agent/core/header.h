@@ -23,12 +23,20 @@ typedef struct agent_header_pattern_t {
  * selects. */
 bool agent_header_read_pattern(agent_header_pattern_t *out, const char *text);
 
-/* Whether it selects a header that carries credentials. */
-bool agent_header_is_credential(const agent_header_pattern_t *pattern);
+/*
+ * Reads the next pattern of a list, an array of agent_header_pattern_t, into
+ * it; text is borrowed. Returns NULL, or in pool what was expected and what was
+ * given: no pattern, `none`, too many, or one that has no effect in the list.
+ */
+const char *agent_header_add_pattern(apr_array_header_t *patterns,
+                                     const char *text, apr_pool_t *pool);
 
 /* Whether `by` excludes all that the pattern selects. */
 bool agent_header_is_hidden(const agent_header_pattern_t *pattern,
                             const agent_header_pattern_t *by);
+
+/* Whether it selects a header that carries credentials. */
+bool agent_header_is_credential(const agent_header_pattern_t *pattern);
 
 /*
  * Whether a name, in any case, matches one of the patterns, an array of

@@ -18,10 +18,9 @@
 
 /* The longest lifetime of AgentThreadTTL and AgentStoreTTL. */
 #define TTL_MINUTES_MAX 5256000
-/* Of a line with AgentWebhookOrigin. */
+/* Of the arguments of AgentWebhookOrigin. */
 #define LINE_BYTES_MAX 4096
-/* Of a list of headers; AgentConfigurableHeaders has as many of both. */
-#define PATTERNS_MAX 32
+#define DOMAINS        "webhooks.url.allowed_domains"
 
 /* A member of langgraph.json, and the directive that stands for it. */
 typedef struct member_t {
@@ -62,42 +61,50 @@ static void print_ports(const ctl_build_t *build)
     }
 }
 
-/* The library admits a domain on all ports, AgentWebhookOrigin on one. */
+/* Returns the arguments of a domain, which the library admits on all ports and
+ * AgentWebhookOrigin on one; "" after a warning, or where a line of that length
+ * has no room. */
+static const char *print_origin(const ctl_build_t *build, json_object *text,
+                                bool is_https, size_t length)
+{
+    const char *domain = apr_pstrcat(build->pool, "https://",
+                                     json_object_get_string(text), ":*", NULL);
+    agent_origin_pattern_t pattern;
+
+    if (!agent_origin_read_pattern(&pattern, domain)
+        || length + 2 * strlen(domain) > LINE_BYTES_MAX) {
+        ctl_warn("langgraph.json: " DOMAINS " is left out, expected at most %d "
+                 "bytes of names of hosts, *. before some, got %s",
+                 LINE_BYTES_MAX, agent_json_print(text, build->pool));
+        return "";
+    }
+    return is_https
+        ? apr_pstrcat(build->pool, " ", domain, NULL)
+        : apr_pstrcat(build->pool, " ", domain, " http", domain + 5, NULL);
+}
+
 static void print_webhook_origins(const ctl_build_t *build)
 {
-    static const char path[] = "webhooks.url.allowed_domains";
     bool is_https = json_object_get_boolean(
         ctl_manifest_get(build, "webhooks.url.require_https"));
-    json_object *list = ctl_manifest_get(build, path);
+    json_object *list = ctl_manifest_get(build, DOMAINS);
     size_t count = list != NULL ? json_object_array_length(list) : 0;
-    const char *line = "AgentWebhookOrigin";
+    const char *origins = "";
 
-    if (count == 0) {
-        if (is_https) {
-            ctl_print("%s https", line);
-        }
-        return;
-    }
+    /* Bounded: a file of 256 KB, and a line of LINE_BYTES_MAX. */
     for (size_t i = 0; i < count; i++) {
-        json_object *text = json_object_array_get_idx(list, i);
-        const char *domain = json_object_get_string(text);
-        agent_origin_pattern_t pattern;
-
-        /* Bounded: a file of 256 KB, and a line of LINE_BYTES_MAX. */
-        domain = apr_pstrcat(build->pool, "https://", domain, ":*", NULL);
-        if (!agent_origin_read_pattern(&pattern, domain)
-            || strlen(line) + 2 * strlen(domain) > LINE_BYTES_MAX) {
-            ctl_warn("langgraph.json: %s is left out, expected at most %d "
-                     "bytes of names of hosts, *. before some, got %s",
-                     path, LINE_BYTES_MAX, agent_json_print(text, build->pool));
-            return;
-        }
-        line = apr_pstrcat(build->pool, line, " ", domain, NULL);
-        if (!is_https) {
-            line = apr_pstrcat(build->pool, line, " http", domain + 5, NULL);
-        }
+        origins = apr_pstrcat(build->pool, origins,
+                              print_origin(build,
+                                           json_object_array_get_idx(list, i),
+                                           is_https, strlen(origins)),
+                              NULL);
     }
-    ctl_print("%s", line);
+    if (count == 0 && is_https) {
+        origins = " https";
+    }
+    if (*origins != '\0') {
+        ctl_print("AgentWebhookOrigin%s", origins);
+    }
 }
 
 /* The lifetime that a member in minutes stands for. */
@@ -139,50 +146,65 @@ static void print_thread_ttl(const ctl_build_t *build)
              path, agent_json_quote(strategy, build->pool));
 }
 
-/* Returns the line with the patterns of a list after mark; NULL after a
- * warning. */
-static const char *add_patterns(const ctl_build_t *build, const char *line,
-                                const char *path, const char *mark)
+/* A ! in the file does not exclude. */
+static const char *add_pattern(apr_array_header_t *patterns, const char *mark,
+                               const char *text, apr_pool_t *pool)
+{
+    return *text == '!'
+        ? "expected names without !"
+        : agent_header_add_pattern(patterns,
+                                   apr_pstrcat(pool, mark, text, NULL), pool);
+}
+
+/* Adds those of a list, after mark. False: a warning, as httpd would not start.
+ */
+static bool add_patterns(const ctl_build_t *build, const char *path,
+                         const char *mark, apr_array_header_t *patterns)
 {
     json_object *list = ctl_manifest_get(build, path);
     size_t count = list != NULL ? json_object_array_length(list) : 0;
 
     for (size_t i = 0; i < count; i++) {
         json_object *text = json_object_array_get_idx(list, i);
-        const char *word = apr_pstrcat(build->pool, mark,
-                                       json_object_get_string(text), NULL);
-        agent_header_pattern_t pattern;
+        const char *problem = add_pattern(
+            patterns, mark, json_object_get_string(text), build->pool);
 
-        /* Bounded: PATTERNS_MAX. */
-        if (i == PATTERNS_MAX || !agent_header_read_pattern(&pattern, word)) {
+        if (problem != NULL) {
             ctl_warn("langgraph.json: http.configurable_headers is left out: "
-                     "%s cannot be an argument of AgentConfigurableHeaders",
-                     agent_json_print(text, build->pool));
-            return NULL;
+                     "%s cannot be an argument of AgentConfigurableHeaders: %s",
+                     agent_json_print(text, build->pool), problem);
+            return false;
         }
-        line = apr_pstrcat(build->pool, line, " ", word, NULL);
     }
-    return line;
+    return true;
 }
 
 /* Without includes nothing is selected. */
 static void print_headers(const ctl_build_t *build)
 {
     static const char includes[] = "http.configurable_headers.includes";
+    static const char excludes[] = "http.configurable_headers.excludes";
     json_object *list = ctl_manifest_get(build, includes);
-    const char *line;
+    apr_array_header_t *patterns;
+    const char *line = "AgentConfigurableHeaders";
 
     if (list == NULL || json_object_array_length(list) == 0) {
         return;
     }
-    line = add_patterns(build, "AgentConfigurableHeaders", includes, "");
-    if (line != NULL) {
-        line = add_patterns(build, line, "http.configurable_headers.excludes",
-                            "!");
+    patterns = apr_array_make(build->pool, 8, sizeof(agent_header_pattern_t));
+    if (!add_patterns(build, includes, "", patterns)
+        || !add_patterns(build, excludes, "!", patterns)) {
+        return;
     }
-    if (line != NULL) {
-        ctl_print("%s", line);
+    /* Bounded: a list of patterns is short. */
+    for (int i = 0; i < patterns->nelts; i++) {
+        const agent_header_pattern_t *pattern = &APR_ARRAY_IDX(
+            patterns, i, const agent_header_pattern_t);
+
+        line = apr_pstrcat(build->pool, line, pattern->is_excluded ? " !" : " ",
+                           pattern->name, NULL);
     }
+    ctl_print("%s", line);
 }
 
 /* Paths below http.mount_prefix that a member closes. */

@@ -76,6 +76,10 @@ my @MEMBERS = (
     [ 'http.configurable_headers', {}, 'served' ],
     [ 'http.configurable_headers.includes', ['x-*-id'], 'warned', qr/"x-\*-id" cannot be an argument of AgentConfigurableHeaders/ ],
     [ 'http.configurable_headers.includes', ["x-a\nAgentPrefix /"], 'warned', qr/cannot be an argument of AgentConfigurableHeaders/ ],
+    (map { [ 'http.configurable_headers', $_, 'warned', qr/http\.configurable_headers is left out: "[^"]*" cannot be an argument of AgentConfigurableHeaders: expected / ] }
+        { includes => ['None'] }, { includes => [ 'x-a', '!x-b' ] }, { includes => ['x-a'], excludes => ['X-*'] }, { includes => [ map { "x-$_" } 1 .. 65 ] },
+        { includes => ['user_id'] }),
+    [ 'http.configurable_headers', { includes => [ map { "x-$_" } 1 .. 60 ], excludes => ['y-*'] }, 'served', qr/^AgentConfigurableHeaders x-1 .* x-60 !y-\*$/m ],
     [ 'http.configurable_headers.excludes', ['x-*'], 'served' ],
     [ 'http.configurable_headers.excludes', 'x-*', 'refused', qr/a list of texts as http\.configurable_headers\.excludes/ ],
     [ 'http.logging_headers', { excludes => ['*'] }, 'warned', qr/CustomLog/ ],
@@ -105,6 +109,9 @@ my @MEMBERS = (
     [ 'webhooks.url.allowed_domains', [], 'served' ],
     (map { [ 'webhooks.url.allowed_domains', ["$_"], 'warned', qr/allowed_domains is left out, expected at most 4096 bytes of names of hosts/ ] }
         'a.example/x', 'a b', '${HOME}', 'https://a.example', "a\nListen 1", 'a' x 3000),
+    [ 'webhooks.url.allowed_domains', [ 'a.example', 'b/x', 'c.example', 'd' x 3000 ], 'warned',
+        qr{^AgentWebhookOrigin https://a\.example:\* http://a\.example:\* https://c\.example:\* http://c\.example:\*$}m ],
+    [ 'webhooks.url.allowed_domains', [ 'a.example', 'b/x' ], 'warned', qr{allowed_domains is left out, .* got "b\\?/x"$}m ],
     [ 'webhooks.url.allowed_domains', 'a.example', 'refused', qr/a list of texts as webhooks\.url\.allowed_domains/ ],
     (map { [ "webhooks.url.$_", 'x', 'warned', qr/webhooks\.url\.$_ has no effect/ ] } qw(disable_loopback max_url_length)),
     [ 'webhooks.env_prefix', 'HOOK_', 'warned', qr/belongs to webhooks\.headers/ ],
