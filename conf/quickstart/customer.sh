@@ -24,11 +24,20 @@ CONF
 # The key file has the id of the account and its first key, which the server shows once.
 meet_customer() {
     local account
-    [ -e "$RUN_DIR/eu/demo.key" ] || talk sign_up
+    in_region eu customer_is_known || talk sign_up
     read -r account _ <"$RUN_DIR/eu/demo.key"
     in_region eu serve_customer "$account" ||
         die "The deployment of eu is not served; see $RUN_DIR/eu/logs/error_log"
     talk deployment
+}
+
+# Its account may have been closed, or its key revoked: another one signs up then.
+customer_is_known() {
+    local key
+    [ -e "$RUN_DIR/demo.key" ] || return 1
+    read -r _ key <"$RUN_DIR/demo.key"
+    [ "$(curl -s --max-time 60 -o "$RUN_DIR/logs/auth" -w '%{http_code}' \
+        -H "x-api-key: $key" "$(server_url)/auth")" != 401 ]
 }
 
 serve_customer() {
