@@ -138,8 +138,8 @@ const char *agent_directive_region_url(cmd_parms *cmd, void *dir, int argc,
     if (argc < 3 || argc > 4) {
         return apr_psprintf(cmd->pool,
                             "AgentRegionURL: expected the name of a region, "
-                            "the URLs of its web host and its API, and perhaps "
-                            "that of its beacon, got %d values",
+                            "the URLs of its web host and of its API host, and "
+                            "optionally that of its beacon host, got %d values",
                             argc);
     }
     region.name = argv[0];

@@ -27,6 +27,27 @@ static int refuse_superuser(const agent_db_t *db)
     return CTL_FAILED;
 }
 
+/* libpq gives no SQLSTATE of a connection that failed. */
+static bool is_of_role(const char *cause)
+{
+    return cause != NULL
+        && (strstr(cause, "authentication failed") != NULL
+            || (strstr(cause, "role ") != NULL
+                && strstr(cause, "does not exist") != NULL));
+}
+
+static int report_connection(const agent_error_t *error)
+{
+    ctl_error("%s (%s)", error->detail, error->cause);
+    if (is_of_role(error->cause)) {
+        ctl_error("expected a role of the database that this user may use: as "
+                  "a superuser of it, createuser NAME and grant agent_operator "
+                  "to NAME, where NAME is the user who executes agentctl, or "
+                  "that of --database \"user=NAME ...\"");
+    }
+    return CTL_FAILED;
+}
+
 static int report(const agent_error_t *error, const char *sqlstate)
 {
     if (strcmp(sqlstate, "42501") == 0) {
@@ -56,7 +77,7 @@ static int get_connection(agent_db_t **db, const ctl_arguments_t *arguments)
     if (agent_db_open(db, conninfo != NULL ? conninfo : "", "agentctl",
                       &settings, &err, arguments->pool)
         != APR_SUCCESS) {
-        return report(err, "");
+        return report_connection(err);
     }
     apr_pool_userdata_setn(*db, CONNECTION_KEY, NULL, arguments->pool);
     return refuse_superuser(*db);

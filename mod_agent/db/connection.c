@@ -9,6 +9,8 @@
 
 #include <apr_strings.h>
 
+#define LINE_BREAKS "\r\n"
+
 bool agent_db_alive(const agent_db_t *db)
 {
     return db->conn != NULL && !db->broken
@@ -34,10 +36,17 @@ const char *agent_db_message(const char *message, apr_pool_t *pool)
 {
     char *copy = apr_pstrdup(pool, message ? message : "");
 
-    for (char *p = copy + strlen(copy); p > copy && p[-1] == '\n'; p--) {
-        p[-1] = '\0';
+    char *last;
+    char *line = apr_strtok(copy, LINE_BREAKS, &last);
+    const char *joined = line != NULL ? line : "";
+
+    /* Bounded: libpq's messages have a few lines. */
+    while (line != NULL
+           && (line = apr_strtok(NULL, LINE_BREAKS, &last)) != NULL) {
+        line += strspn(line, " \t");
+        joined = apr_pstrcat(pool, joined, "; ", line, NULL);
     }
-    return copy;
+    return joined;
 }
 
 apr_status_t agent_db_set_lost(agent_db_t *db, agent_error_t **err,

@@ -46,7 +46,7 @@ struct agent_db_t {
 PGconn *agent_db_start_connection(const char *conninfo,
                                   const char *application_name);
 
-/* Returns libpq's message without trailing newlines, in pool. */
+/* Returns libpq's message in one line, with `; ` between its lines, in pool. */
 const char *agent_db_message(const char *message, apr_pool_t *pool);
 
 /* Marks the connection as lost. Returns the error UNAVAILABLE with libpq's

@@ -181,7 +181,10 @@ for my $command ([ 'account', 'create', 'x' ], [ 'account', 'list' ], [ 'key', '
     is +(run(undef, 'account', 'list'))[0], 0, 'without --database the environment names the database';
     ($status, undef, $errors) = run('host=/nowhere', 'account', 'list');
     is $status, 1, 'a database that cannot be reached is a failure';
-    like $errors, qr{\Aagentctl: .*/nowhere}, 'and the reason is given';
+    like $errors, qr{\Aagentctl: .*/nowhere.*: No such file or directory; Is the server running locally .*\n\z}, 'and the reason is given, in one line';
+    ($status, undef, $errors) = run($cluster->conninfo('stranger'), 'account', 'list');
+    is $status, 1, 'a role that does not exist is a failure';
+    like $errors, qr/stranger.*\nagentctl: expected a role of the database that this user may use: .*createuser NAME and grant agent_operator to NAME/, 'and the error says how to make one';
 }
 
 # ---- the region of the database ----
