@@ -110,8 +110,8 @@ static const char *set_cgroup(cmd_parms *cmd, void *dir, const char *arg)
     }
     if (arg[0] != '/') {
         return apr_psprintf(cmd->pool,
-                            "AgentRunnerCgroup: expected the path of a "
-                            "directory that begins with /, got '%s'",
+                            "AgentRunnerCgroup: expected the absolute path "
+                            "of a directory, got '%s'",
                             arg);
     }
     config->cgroup = arg;
@@ -279,6 +279,10 @@ const command_rec agent_directives[] = {
                       RSRC_CONF,
                       "REGION WEB API [BEACON]: the URLs of a region (default: "
                       "none)"),
+    AP_INIT_ITERATE("AgentEgressAddress", agent_directive_egress_address, NULL,
+                    RSRC_CONF,
+                    "addresses or blocks from which the service connects to "
+                    "others, as it publishes them (default: none)"),
     AP_INIT_TAKE1("AgentWrongRegion", agent_directive_wrong_region, NULL,
                   RSRC_CONF,
                   "status of a request with a key of another region: 403, 421 "

@@ -100,5 +100,7 @@ const char *agent_directive_webhook_origin(cmd_parms *cmd, void *dir,
 
 /* platform.c */
 const char *agent_directive_sign_up(cmd_parms *cmd, void *dir, const char *arg);
+const char *agent_directive_egress_address(cmd_parms *cmd, void *dir,
+                                           const char *arg);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /v1/accounts, /v1/account: sign-up, and what concerns the account of the
- * request's key. GET /.well-known/agent-addresses. */
+ * request's key. */
 #include "handlers.h"
 
 #include <apr_strings.h>
@@ -237,15 +237,4 @@ int agent_handle_audit_list(agent_call_t *call)
     }
     agent_response_set_next(call, page.next);
     return agent_response_json(call, HTTP_OK, page.body);
-}
-
-int agent_handle_addresses(agent_call_t *call)
-{
-    const char *body;
-
-    if (agent_account_addresses(&body, call->db, &call->err, call->pool)
-        != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    return agent_response_json(call, HTTP_OK, body);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /ok: health. GET /info: version, region and features. */
+/* GET /ok: health. GET /info: version, region and features.
+ * GET /.well-known/agent-addresses: addresses of the service. */
 #include "handlers.h"
 
 #include <apr_strings.h>
 
+#include "../config/platform.h"
 #include "../config/region.h"
 #include "../http/problem.h"
 #include "../http/request.h"
@@ -53,4 +55,17 @@ int agent_handle_platform_info(agent_call_t *call)
                      agent_region_print_urls(
                          agent_region_find(config, agent_region_own(config)),
                          true, call->pool));
+}
+
+/* A region's name needs no escapes. */
+int agent_handle_addresses(agent_call_t *call)
+{
+    const agent_server_config_t *config = call->child->config;
+
+    return agent_response_json(
+        call, HTTP_OK,
+        apr_pstrcat(call->pool, "{\"region\":\"", agent_region_own(config),
+                    "\",\"ingress\":[],\"egress\":[",
+                    agent_platform_print_egress(config, call->pool), "]}",
+                    NULL));
 }

@@ -246,14 +246,3 @@ apr_status_t agent_account_usage(agent_page_t *page, agent_db_pool_t *db,
     return agent_db_pool_call_extra(&page->body, &page->next, db, &get_usage,
                                     params, err, pool);
 }
-
-static const agent_statement_t get_addresses = {
-    .name = "agent_get_addresses",
-    .is_repeatable = true,
-    .sql = "select code, body from agent.get_addresses()"};
-
-apr_status_t agent_account_addresses(const char **body, agent_db_pool_t *db,
-                                     agent_error_t **err, apr_pool_t *pool)
-{
-    return agent_db_pool_call(body, db, &get_addresses, NULL, err, pool);
-}

@@ -140,8 +140,4 @@ apr_status_t agent_account_usage(agent_page_t *page, agent_db_pool_t *db,
                                  const agent_account_period_t *period,
                                  agent_error_t **err, apr_pool_t *pool);
 
-/* *body: the addresses of the service. */
-apr_status_t agent_account_addresses(const char **body, agent_db_pool_t *db,
-                                     agent_error_t **err, apr_pool_t *pool);
-
 #endif

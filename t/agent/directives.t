@@ -243,7 +243,7 @@ my @bad = (
         'from 1 to 64', q('65') ],
     [ graph('AgentModel demo') . "AgentRunnerFiles 63\n", 'AgentRunnerFiles', 'from 64 to 1048576', q('63') ],
     [ graph('AgentModel demo') . "AgentRunnerProcesses -1\n", 'AgentRunnerProcesses', 'from 0 to 1000000', q('-1') ],
-    [ graph('AgentModel demo') . "AgentRunnerCgroup agents\n", 'AgentRunnerCgroup', 'begins with /', q('agents') ],
+    [ graph('AgentModel demo') . "AgentRunnerCgroup agents\n", 'AgentRunnerCgroup', 'the absolute path of a directory', q('agents') ],
     [ graph('AgentModel demo') . "AgentRunnerCgroup $dir\n", 'AGT0446: AgentRunnerCgroup', 'file system of cgroup v2', "'$dir' (statfs)" ],
     [ graph('AgentModel demo') . "AgentRunnerCgroup $dir/none\n", 'AgentRunnerCgroup', 'file system of cgroup v2', "'$dir/none' (open)" ],
     [ host('AgentRunnerCgroup /sys/fs/cgroup'), 'AgentRunnerCgroup', 'cannot occur within', '' ],
@@ -284,7 +284,12 @@ my @bad = (
         [ 'eu ftp://a https://b', 'http:// or https://', q('ftp://a') ], [ 'eu https://a b', 'http:// or https://', q('b') ],
         map { [ "eu https://a 'https://$_'", 'URLs like https://eu.api.example.com', "'https://$_'" ] }
             '', '/', 'b/', 'b?c', 'b#c', 'u@b', 'b"c', 'b<c', 'b>c', 'b c', ':80', "b;c"),
-    (map { [ bare_host($_), (split)[0], 'cannot occur within', '' ] } 'AgentRegion eu', 'AgentRegionURL eu https://a https://b', 'AgentWrongRegion 403'),
+    (map { [ graph('AgentModel demo') . "AgentEgressAddress $_->[0]\n", 'AgentEgressAddress', $_->[1], $_->[2] ] }
+        [ 'eu.example.com', 'addresses like', q('eu.example.com') ], [ '198.51.100.256', 'addresses like', q('198.51.100.256') ], [ '010.1.1.1', 'addresses like', q('010.1.1.1') ],
+        [ '198.51.100.1/29', 'a block with no bits after its length', q('198.51.100.1/29') ], [ '[2001:db8::1]', 'without brackets', q('[2001:db8::1]') ],
+        [ '2001:db8::1 198.51.100.1 2001:DB8:0::1', 'at most 64 addresses, each once', q('2001:DB8:0::1') ],
+        [ join(' ', map { "198.51.100.$_" } 1 .. 65), 'at most 64 addresses, each once', q('198.51.100.65') ]),
+    (map { [ bare_host($_), (split)[0], 'cannot occur within', '' ] } 'AgentEgressAddress 198.51.100.1', 'AgentRegion eu', 'AgentRegionURL eu https://a https://b', 'AgentWrongRegion 403'),
     [ graph('AgentModel demo') . "AgentSignUp Yes\n", 'AgentSignUp', 'Off, On or Invitation', q('Yes') ],
     (map { [ graph('AgentModel demo') . "AgentTrustUserHeader $_\n", 'AgentTrustUserHeader', 'addresses or address blocks', "'$_'" ] }
         'proxy.example.com', '192.0.2.0/33', '2001:db8::/x', '192.0.2.256'),

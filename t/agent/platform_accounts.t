@@ -26,6 +26,8 @@ LoadModule authn_core_module "${MODULES}/mod_authn_core.so"
 LoadModule remoteip_module "${MODULES}/mod_remoteip.so"
 RemoteIPHeader X-Forwarded-For
 RemoteIPInternalProxy 127.0.0.1
+AgentEgressAddress 198.51.100.1 198.51.100.8/29
+AgentEgressAddress 2001:db8::1
 CONF
     location('/', 'SetHandler agent-platform', 'AgentSignUp On'),
     location('/invited', 'AgentSignUp Invitation'),
@@ -257,7 +259,8 @@ subtest 'platform accounts: Require and AuthType apply beside it' => sub {
 };
 
 subtest 'GET /.well-known/agent-addresses: without a key' => sub {
-    is_deeply ask('GET', '/.well-known/agent-addresses')->{json}, { region => 'local', ingress => [], egress => [] }, 'GET /.well-known/agent-addresses: its members';
+    my @egress = qw(198.51.100.1 198.51.100.8/29 2001:db8::1);
+    is_deeply ask('GET', '/.well-known/agent-addresses')->{json}, { region => 'local', ingress => [], egress => \@egress }, 'GET /.well-known/agent-addresses: its members';
 };
 
 subtest 'platform accounts: a database that is down is 503' => sub {

@@ -281,9 +281,5 @@ subtest 'an hour with many runs is divided, under one start' => sub {
     is $body->[0]{error}, 1, 'a deployment with few runs is complete up to that time';
 };
 
-subtest 'the addresses of the service name its region' => sub {
-    is_deeply +(call('get_addresses'))[1], { region => 'eu', ingress => [], egress => [] };
-};
-
 $_->close for $owner, $operator, $session;
 done_testing;

@@ -12,7 +12,6 @@
 \ir accounts/export_account.sql
 \ir accounts/find_api_key.sql
 \ir accounts/get_account.sql
-\ir accounts/get_addresses.sql
 \ir accounts/get_deletion.sql
 \ir accounts/get_usage.sql
 \ir accounts/list_account_keys.sql
