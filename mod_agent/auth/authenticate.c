@@ -309,7 +309,7 @@ apr_status_t agent_authenticate(const agent_identity_t **out,
 {
     attempt_t attempt = {.auth = auth,
                          .address = request->address,
-                         .begun_at = agent_clock_now(),
+                         .begun_at = agent_clock_boot_now(),
                          .err = err,
                          .pool = pool};
     agent_identity_t *identity = apr_palloc(pool, sizeof(*identity));

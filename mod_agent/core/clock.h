@@ -15,4 +15,8 @@
  * meaning. */
 apr_time_t agent_clock_now(void);
 
+/* The same of CLOCK_BOOTTIME, which goes on while the host is suspended: for
+ * ends that must not be put off by that, those of API keys. */
+apr_time_t agent_clock_boot_now(void);
+
 #endif

@@ -22,17 +22,19 @@
 #define INTERVAL apr_time_from_msec(1500)
 /* At least, between two statements. */
 #define PAUSE apr_time_from_msec(250)
-/* So many keys are checked together, the others as well when one is due: fewer
- * statements. Of more each is checked at its own time, so that keys that come
- * do not have all others checked with them. */
+/* Up to this many keys are all checked as soon as one is due, in one statement,
+ * since that makes fewer statements. With more keys each one is checked when it
+ * is due itself: otherwise every new key would have all others checked. */
 #define FEW 100
 
 struct agent_api_keys_t {
     agent_db_pool_t *db;
-    int interrupt_fd;
+    /* Of the thread that asks the database, and of that of expiries. */
+    int check_fd;
+    int expiry_fd;
     /* The members below are protected by the registry's mutex. */
     apr_hash_t *by_id; /* ID of the key -> one of its waiters */
-    /* Of the monotonic clock: when the first key is due, the database is not
+    /* Of agent_clock_boot_now(): when the first key is due, the database is not
      * asked before pause_until, and when the first key expires. */
     apr_time_t check_at;
     apr_time_t pause_until;
@@ -48,24 +50,29 @@ agent_api_keys_t *agent_api_keys_make(agent_db_pool_t *db, apr_pool_t *tables,
     keys->by_id = apr_hash_make(tables);
     keys->check_at = AGENT_CLOCK_NEVER;
     keys->expire_at = AGENT_CLOCK_NEVER;
-    keys->interrupt_fd = -1;
+    keys->check_fd = -1;
+    keys->expiry_fd = -1;
     return keys;
 }
 
 apr_status_t agent_api_keys_open(agent_api_keys_t *keys)
 {
-    keys->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return keys->interrupt_fd >= 0 ? APR_SUCCESS : apr_get_os_error();
+    keys->check_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    keys->expiry_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return keys->check_fd >= 0 && keys->expiry_fd >= 0 ? APR_SUCCESS
+                                                       : apr_get_os_error();
 }
 
 void agent_api_keys_close(const agent_api_keys_t *keys)
 {
-    close(keys->interrupt_fd);
+    close(keys->check_fd);
+    close(keys->expiry_fd);
 }
 
 void agent_api_keys_interrupt(const agent_api_keys_t *keys)
 {
-    (void)!eventfd_write(keys->interrupt_fd, 1);
+    (void)!eventfd_write(keys->check_fd, 1);
+    (void)!eventfd_write(keys->expiry_fd, 1);
 }
 
 /* ---- the waiters of each key ---- */
@@ -216,7 +223,7 @@ static apr_array_header_t *take_due_locked(agent_api_keys_t *keys,
 static void return_due_locked(agent_api_keys_t *keys,
                               const apr_array_header_t *ids)
 {
-    keys->check_at = agent_clock_now();
+    keys->check_at = agent_clock_boot_now();
     for (int i = 0; i < ids->nelts; i++) {
         agent_waiter_t *first = apr_hash_get(
             keys->by_id, APR_ARRAY_IDX(ids, i, const char *),
@@ -255,20 +262,17 @@ static void check_keys(agent_waiter_registry_t *registry,
     apr_thread_mutex_unlock(registry->mutex);
 }
 
-/* ---- the thread ---- */
+/* ---- the threads ---- */
 
-/* Ends the keys that have expired, and asks for those that are due. */
-static void do_due(agent_waiter_registry_t *registry)
+/* Asks for the keys that are due. */
+static void check_due(agent_waiter_registry_t *registry)
 {
     agent_api_keys_t *keys = registry->api_keys;
-    apr_time_t now = agent_clock_now();
+    apr_time_t now = agent_clock_boot_now();
     apr_pool_t *scratch = agent_allocator_make_pool(registry->allocator);
     apr_array_header_t *ids = NULL;
 
     apr_thread_mutex_lock(registry->mutex);
-    if (keys->expire_at <= now) {
-        end_expired_locked(keys, now);
-    }
     if (keys->check_at <= now && now >= keys->pause_until) {
         ids = take_due_locked(keys, now, scratch);
         keys->pause_until = now + PAUSE;
@@ -280,24 +284,39 @@ static void do_due(agent_waiter_registry_t *registry)
     apr_pool_destroy(scratch);
 }
 
-/* For poll(): rounded up; -1 = no limit. */
-static int compute_timeout_ms(agent_waiter_registry_t *registry)
+static void end_expired(agent_waiter_registry_t *registry)
 {
-    const agent_api_keys_t *keys = registry->api_keys;
-    apr_time_t due;
-    apr_interval_time_t left;
+    agent_api_keys_t *keys = registry->api_keys;
+    apr_time_t now = agent_clock_boot_now();
 
     apr_thread_mutex_lock(registry->mutex);
-    due = keys->check_at;
-    if (due < keys->pause_until) {
-        due = keys->pause_until;
+    if (keys->expire_at <= now) {
+        end_expired_locked(keys, now);
     }
-    take_earlier(&due, keys->expire_at);
     apr_thread_mutex_unlock(registry->mutex);
+}
+
+static apr_time_t check_time_locked(const agent_api_keys_t *keys)
+{
+    /* Without keys check_at is never. */
+    return keys->check_at > keys->pause_until ? keys->check_at
+                                              : keys->pause_until;
+}
+
+static apr_time_t expiry_time_locked(const agent_api_keys_t *keys)
+{
+    return keys->expire_at;
+}
+
+/* For poll(): rounded up; -1 = no limit. */
+static int compute_timeout_ms(apr_time_t due)
+{
+    apr_interval_time_t left;
+
     if (due == AGENT_CLOCK_NEVER) {
         return -1;
     }
-    left = (due - agent_clock_now() + 999) / 1000;
+    left = (due - agent_clock_boot_now() + 999) / 1000;
     if (left <= 0) {
         return 0;
     }
@@ -305,20 +324,43 @@ static int compute_timeout_ms(agent_waiter_registry_t *registry)
     return left < APR_INT32_MAX ? (int)left : APR_INT32_MAX;
 }
 
+/* Calls act each time that a time is due, until the registry ends. */
+static void run_at(agent_waiter_registry_t *registry, int interrupt_fd,
+                   void (*act)(agent_waiter_registry_t *registry),
+                   apr_time_t (*time_locked)(const agent_api_keys_t *keys))
+{
+    struct pollfd fds[] = {{.fd = registry->end_fds[0], .events = POLLIN},
+                           {.fd = interrupt_fd, .events = POLLIN}};
+
+    do {
+        apr_time_t due;
+        eventfd_t count;
+
+        act(registry);
+        apr_thread_mutex_lock(registry->mutex);
+        due = time_locked(registry->api_keys);
+        apr_thread_mutex_unlock(registry->mutex);
+        fds[0].revents = 0;
+        (void)!poll(fds, 2, compute_timeout_ms(due));
+        (void)!eventfd_read(interrupt_fd, &count);
+    } while (fds[0].revents == 0);
+}
+
 void *APR_THREAD_FUNC agent_api_keys_run(apr_thread_t *thread, void *data)
 {
     agent_waiter_registry_t *registry = data;
-    struct pollfd fds[] = {
-        {.fd = registry->end_fds[0], .events = POLLIN},
-        {.fd = registry->api_keys->interrupt_fd, .events = POLLIN}};
 
-    do {
-        eventfd_t count;
+    run_at(registry, registry->api_keys->check_fd, check_due,
+           check_time_locked);
+    return NULL;
+}
 
-        do_due(registry);
-        fds[0].revents = 0;
-        (void)!poll(fds, 2, compute_timeout_ms(registry));
-        (void)!eventfd_read(registry->api_keys->interrupt_fd, &count);
-    } while (fds[0].revents == 0);
+void *APR_THREAD_FUNC agent_api_keys_run_expiries(apr_thread_t *thread,
+                                                  void *data)
+{
+    agent_waiter_registry_t *registry = data;
+
+    run_at(registry, registry->api_keys->expiry_fd, end_expired,
+           expiry_time_locked);
     return NULL;
 }

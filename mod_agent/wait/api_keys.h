@@ -3,8 +3,9 @@
  * The API keys with which waiting requests were admitted. A thread asks the
  * database, in one statement for all whose last check is too old, which ones
  * are not valid any longer, and wakes their requests with
- * AGENT_REASON_KEY_ENDED. It waits for its next time only while a request with
- * a key waits.
+ * AGENT_REASON_KEY_ENDED. A statement may wait for the connection pool and the
+ * database for seconds: another thread ends the keys that expire. Both wait for
+ * their next time only while a request with a key waits.
  */
 #ifndef AGENT_WAIT_API_KEYS_H
 #define AGENT_WAIT_API_KEYS_H
@@ -22,17 +23,21 @@ agent_api_keys_t *agent_api_keys_make(agent_db_pool_t *db, apr_pool_t *tables,
 apr_status_t agent_api_keys_open(agent_api_keys_t *keys);
 void agent_api_keys_close(const agent_api_keys_t *keys);
 
-/* Adds a waiter, unless it has no key. True: the thread has to be interrupted,
- * since the key is due before its next time. The lock is held. */
+/* Adds a waiter, unless it has no key. True: the threads have to be
+ * interrupted, since the key is due before their next time. The lock is held.
+ */
 bool agent_api_keys_add_locked(agent_waiter_t *waiter);
 
 /* Removes a waiter, unless it is not there. The lock is held. */
 void agent_api_keys_remove_locked(agent_waiter_t *waiter);
 
-/* Makes the thread look for its next time again. */
+/* Makes the threads look for their next time again. */
 void agent_api_keys_interrupt(const agent_api_keys_t *keys);
 
-/* The thread; data: the registry. */
+/* The threads: the first one asks the database, the other one ends the keys
+ * that expire; data: the registry. */
 void *APR_THREAD_FUNC agent_api_keys_run(apr_thread_t *thread, void *data);
+void *APR_THREAD_FUNC agent_api_keys_run_expiries(apr_thread_t *thread,
+                                                  void *data);
 
 #endif

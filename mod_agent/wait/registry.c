@@ -28,6 +28,7 @@ static apr_status_t end_threads(void *data)
     agent_thread_join(registry->listen_thread);
     agent_thread_join(registry->watch_thread);
     agent_thread_join(registry->api_keys_thread);
+    agent_thread_join(registry->expiry_thread);
     close(registry->end_fds[0]);
     agent_api_keys_close(registry->api_keys);
     agent_watch_close(registry);
@@ -73,9 +74,14 @@ static apr_status_t start_threads(agent_waiter_registry_t *registry,
         rv = agent_thread_start(&registry->watch_thread, agent_watch_run,
                                 registry, pool);
     }
-    return rv == APR_SUCCESS ? agent_thread_start(
-               &registry->api_keys_thread, agent_api_keys_run, registry, pool)
-                             : rv;
+    if (rv == APR_SUCCESS) {
+        rv = agent_thread_start(&registry->api_keys_thread, agent_api_keys_run,
+                                registry, pool);
+    }
+    return rv == APR_SUCCESS
+        ? agent_thread_start(&registry->expiry_thread,
+                             agent_api_keys_run_expiries, registry, pool)
+        : rv;
 }
 
 apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The waiter registry of a child: which requests wait for which run or thread.
- * Three threads serve it. The listen thread receives notifications about runs;
+ * Four threads serve it. The listen thread receives notifications about runs;
  * the watch thread notices clients that disconnect and sends heartbeats; the
- * third one checks API keys (api_keys.h). They only wake waiters (waiter.h) and
- * never touch a connection.
+ * others check API keys and end those that expire (api_keys.h). They only wake
+ * waiters (waiter.h) and never touch a connection.
  */
 #ifndef AGENT_WAIT_REGISTRY_H
 #define AGENT_WAIT_REGISTRY_H

@@ -127,6 +127,7 @@ struct agent_waiter_registry_t {
     apr_thread_t *listen_thread;
     apr_thread_t *watch_thread;
     apr_thread_t *api_keys_thread;
+    apr_thread_t *expiry_thread;
     /* End of file at [0] ends the threads. */
     int end_fds[2];
     int epoll_fd;

@@ -25,7 +25,7 @@
 /* Threads read it. */
 static apr_time_t now = 1000000000;
 
-apr_time_t agent_clock_now(void)
+apr_time_t agent_clock_boot_now(void)
 {
     return __atomic_load_n(&now, __ATOMIC_SEQ_CST);
 }
@@ -188,13 +188,45 @@ static void the_expiry_of_a_key_stays_with_its_waiters(void **state)
     apr_pool_destroy(fixture.pool);
 }
 
+/* As it may for seconds, for the pool and for the database. */
+static void a_statement_that_waits_holds_up_no_expiry(void **state)
+{
+    const agent_waiter_limits_t limits = {
+        .blocked = 2,
+        .threads = {1, 3, 1, count_idle, NULL},
+        .heartbeat = apr_time_from_sec(3600)};
+    const agent_identity_t due = {.key_id = "due",
+                                  .checked_at = now - apr_time_from_sec(9),
+                                  .expires_at = AGENT_CLOCK_NEVER};
+    const agent_identity_t short_lived = {
+        .key_id = "short", .checked_at = now, .expires_at = now + 1000};
+    fixture_t fixture;
+    agent_waiter_t *waiters[2];
+
+    next_result = (agent_db_result_t){.rows = 0};
+    __atomic_store_n(&query_blocks, true, __ATOMIC_SEQ_CST);
+    queries = 0;
+    open_fixture_with(&fixture, &limits);
+    waiters[0] = register_with_key(&fixture, &due);
+    wait_for_query(1);
+    pass(1000);
+    waiters[1] = register_with_key(&fixture, &short_lived);
+    assert_int_equal(agent_waiter_block(waiters[1], 10000),
+                     AGENT_REASON_KEY_ENDED);
+    __atomic_store_n(&query_blocks, false, __ATOMIC_SEQ_CST);
+    agent_waiter_unregister(waiters[1]);
+    agent_waiter_unregister(waiters[0]);
+    apr_pool_destroy(fixture.pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(the_end_of_an_api_key_wakes_its_waiters),
         CHECK_TEST(keys_that_come_do_not_have_all_others_checked),
         CHECK_TEST(the_earliest_expiry_of_a_key_holds_without_a_database),
-        CHECK_TEST(the_expiry_of_a_key_stays_with_its_waiters)};
+        CHECK_TEST(the_expiry_of_a_key_stays_with_its_waiters),
+        CHECK_TEST(a_statement_that_waits_holds_up_no_expiry)};
 
     return CHECK_RUN(tests);
 }

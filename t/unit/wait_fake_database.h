@@ -3,6 +3,8 @@
 #ifndef WAIT_FAKE_DATABASE_H
 #define WAIT_FAKE_DATABASE_H
 
+#include <sched.h>
+
 #include "../../mod_agent/db/pool.h"
 
 /* Result of the next query: rows of run id, number, name, data. */
@@ -13,6 +15,8 @@ struct agent_db_result_t {
 
 static agent_db_result_t next_result;
 static bool query_fails;
+/* Atomic: queries wait until it is false. */
+static bool query_blocks;
 static int queries;
 /* The elements of the arrays that were parameters. */
 static int elements;
@@ -36,6 +40,9 @@ apr_status_t agent_db_pool_query(agent_db_result_t **result,
     *result = &next_result;
     elements += statement->params > 0 ? count_elements(params[0]) : 0;
     __atomic_add_fetch(&queries, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&query_blocks, __ATOMIC_SEQ_CST)) {
+        sched_yield();
+    }
     return query_fails
         ? agent_error_set(err, AGENT_E_UNAVAILABLE, NULL, NULL, pool)
         : APR_SUCCESS;
