@@ -13,7 +13,9 @@
 #include <mod_auth.h>
 
 #include "../core/deployment.h"
+#include "../http/body.h"
 #include "../http/problem.h"
+#include "../http/router.h"
 #include "../model/deployment.h"
 #include "binding.h"
 
@@ -111,6 +113,46 @@ static const char *parse_names(cmd_parms *cmd, const char *line,
 typedef authz_status (*match_word_t)(const agent_identity_t *identity,
                                      const char *word, request_rec *r);
 
+/* The account whose deployment the location serves. */
+static const char *account_of(request_rec *r)
+{
+    const char *account = agent_deployment_account(
+        agent_config_deployment(agent_config_dir(r)));
+
+    return account != NULL ? account : AGENT_ACCOUNT_ID;
+}
+
+/* Whether the location has a deployment of another account. Its handler refuses
+ * the key, whatever Require permits. */
+static bool is_of_another(const agent_identity_t *identity, request_rec *r)
+{
+    const agent_api_t *api = r->proxyreq == PROXYREQ_NONE
+        ? agent_router_find(agent_config_handler(r))
+        : NULL;
+
+    return api != NULL && !api->is_platform
+        && strcmp(identity->account_id, account_of(r)) != 0;
+}
+
+/* httpd answers 500 to each error of a Require; ../http/server_error.c sends
+ * this one. */
+static authz_status fail(request_rec *r, const agent_error_t *err)
+{
+    agent_body_skip(r);
+    agent_problem_refuse(r, own_child, err);
+    return AUTHZ_GENERAL_ERROR;
+}
+
+/* As the handler: the key is valid, so that 401 would mislead its owner, and
+ * the answer does not say whether the deployment is there. */
+static authz_status hide_deployment(request_rec *r)
+{
+    agent_error_t *err;
+
+    agent_error_set(&err, AGENT_E_DEPLOYMENT_NOT_FOUND, NULL, NULL, r->pool);
+    return fail(r, err);
+}
+
 static authz_status match_any(request_rec *r, const void *parsed,
                               match_word_t match)
 {
@@ -120,6 +162,9 @@ static authz_status match_any(request_rec *r, const void *parsed,
 
     if (identity == NULL) {
         return AUTHZ_DENIED_NO_USER;
+    }
+    if (is_of_another(identity, r)) {
+        return hide_deployment(r);
     }
     for (int i = 0; i < words->nelts && status == AUTHZ_DENIED; i++) {
         status = match(identity, APR_ARRAY_IDX(words, i, const char *), r);
@@ -156,28 +201,15 @@ static authz_status check_scopes(request_rec *r, const char *line,
     return match_any(r, parsed, match_scope);
 }
 
-/* httpd answers 500 to each error of a Require; ../http/server_error.c sends
- * this one. A deployment of an account that is not open is just another one. */
-static authz_status fail(request_rec *r, const agent_error_t *err)
-{
-    if (err->id == AGENT_E_DEPLOYMENT_NOT_FOUND) {
-        return AUTHZ_DENIED;
-    }
-    agent_problem_refuse(r, own_child, err);
-    return AUTHZ_GENERAL_ERROR;
-}
-
 /* Deployments of the account whose deployment the location serves: those of
  * other accounts are not opened, since that would create them. */
 static authz_status match_name(const agent_identity_t *identity,
                                const char *word, request_rec *r)
 {
-    const char *account = agent_deployment_account(
-        agent_config_deployment(agent_config_dir(r)));
+    const char *account = account_of(r);
     agent_error_t *err;
     const char *id;
 
-    account = account != NULL ? account : AGENT_ACCOUNT_ID;
     if (strcmp(identity->account_id, account) != 0) {
         return AUTHZ_DENIED;
     }
@@ -187,11 +219,13 @@ static authz_status match_name(const agent_identity_t *identity,
     if (own_child == NULL) {
         return AUTHZ_GENERAL_ERROR;
     }
-    if (agent_deployment_find(&id, own_child->deployments, own_child->db,
+    if (agent_deployment_open(&id, own_child->deployments, own_child->db,
                               agent_deployment_print(word, account, r->pool),
                               &err, r->pool)
         != APR_SUCCESS) {
-        return fail(r, err);
+        /* A deployment of an account that is not open is just another one. */
+        return err->id == AGENT_E_DEPLOYMENT_NOT_FOUND ? AUTHZ_DENIED
+                                                       : fail(r, err);
     }
     return grant(strcmp(identity->deployment_id, id) == 0);
 }

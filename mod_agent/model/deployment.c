@@ -74,7 +74,7 @@ static const char *add_id(agent_deployments_t *table, const char *name,
     return found;
 }
 
-apr_status_t agent_deployment_find(const char **id, agent_deployments_t *table,
+apr_status_t agent_deployment_open(const char **id, agent_deployments_t *table,
                                    agent_db_pool_t *db, const char *deployment,
                                    agent_error_t **err, apr_pool_t *pool)
 {
@@ -94,8 +94,8 @@ apr_status_t agent_deployment_find(const char **id, agent_deployments_t *table,
     return rv;
 }
 
-apr_status_t agent_deployment_check(agent_db_t *db, const char *deployment,
-                                    agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_deployment_open_on(agent_db_t *db, const char *deployment,
+                                      agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[2];
     const char *body;

@@ -32,6 +32,8 @@ CONF
     location('/granted', 'Require all granted'),
     location('/local', 'Require local'),
     location('/any', '<RequireAny>', 'Require local', "Require agent-account $shop", '</RequireAny>'),
+    location('/either', '<RequireAny>', "Require agent-account $shop", 'Require local', '</RequireAny>'),
+    location('/strict', 'AuthzSendForbiddenOnFailure Off', "Require agent-account $shop"),
     location('/untyped', 'AuthType None', 'Require all granted'),
     location('/desk', "AgentDeployment desk account=$shop"),
     location('/leaver', "AgentDeployment till account=$leaver", "Require agent-account $leaver"),
@@ -165,7 +167,7 @@ subtest 'keys: the use of a key is recorded, by the hour' => sub {
 # ---- whatever Require says ----
 
 subtest 'keys: a deployment of an account needs a key of it, whatever Require permits' => sub {
-    for my $path (qw(/granted /local /any)) {
+    for my $path (qw(/granted /local /any /either)) {
         is outcome($client->get("$path/threads/$UUID")), '401 unauthorized', "keys: $path without a key";
         is outcome($client->post("$path/nothing", {})), '401 unauthorized', "keys: $path without a key, an unknown path";
         is outcome($client->get("$path/ok")), '200 -', "keys: $path/ok needs none";
@@ -193,7 +195,7 @@ subtest 'keys: a key for one deployment opens no other' => sub {
     my $of_shop = create_key($shop, kind => 'deployment', deployment => 'shop');
     is outcome($client->get("/desks/threads/$UUID", undef, with($of_shop))), '403 forbidden', 'Require agent-deployment: another name';
     is try_key($key, '/desks'), $ADMITTED, 'Require agent-deployment: a key of all deployments';
-    is try_key($foreign, '/desks'), '403 forbidden', 'Require agent-deployment: a key of another account';
+    is try_key($foreign, '/desks'), '404 deployment_not_found', 'Require agent-deployment: a key of another account';
 };
 
 subtest 'Require agent-deployment: while the database cannot name the deployment, the answer is 503' => sub {
@@ -224,7 +226,11 @@ subtest 'Require agent-scope and agent-account deny other keys' => sub {
     my $runner = create_key($shop, scopes => [qw(read run)]);
     is try_key($runner, '/deployers'), '403 forbidden', 'Require agent-scope: a key without one of the scopes';
     is try_key(create_key($shop, scopes => [qw(read admin)]), '/deployers'), $ADMITTED, 'Require agent-scope: a key with one of them';
-    is try_key(create_key($BUILT_IN)), '403 forbidden', 'Require agent-account: a key of another account';
+    my $built_in = create_key($BUILT_IN);
+    is try_key($_->[0], $_->[1]), '404 deployment_not_found', "Require agent-account: a key of another account, $_->[1]" for [ $built_in, '' ], [ $foreign, '/strict' ];
+    is outcome($client->get('/files/x', undef, with($built_in))), '403 -', 'Require agent-account: a key of another account, where no deployment is served';
+    my $id = key_id($foreign);
+    unlike $server->error_log, qr/:error\].*user $id: authorization failure/, 'Require agent-account: httpd logs no error of it';
     is outcome($client->get("/deployers/threads/$UUID")), '401 unauthorized', 'Require agent-scope: without a key httpd asks for one';
 };
 
