@@ -3,7 +3,7 @@
 #
 #   my @routes = routes('server');     # or 'platform'
 #   $routes[0]{name}    'GET /threads/{thread_id}'
-#   $routes[0]{method}, {path}, {macro} (DATA, OPEN or ACCOUNT), {scope} ('read', undef for OPEN)
+#   $routes[0]{method}, {path}, {macro} (DATA, OPEN, ACCOUNT or KEYLESS), {scope} ('read', undef without a key)
 package AgentTest::Routes;
 use strict;
 use warnings;
