@@ -146,4 +146,19 @@ subtest 'limits: that of the host that started last holds, and its log says what
     $host->stop;
 };
 
+subtest 'limits: a host that connects again is as old as its start, by the clock of the database' => sub {
+    my $host = start_platform('AgentLimit keys 7');
+    wait_for('its limit', sub { stored('keys', $NIL) eq '7' });
+    my $between = sql('select clock_timestamp()');
+    my $at = sub { return sql("select configured_at $_[0] from agent.account_limits where name = 'keys' and account_id = '$NIL'") };
+    my $first = $at->('');
+    # As a database that was restored.
+    sql("delete from agent.account_limits where name = 'keys' and account_id = '$NIL'");
+    sql('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
+    wait_for('its limit again', sub { ask_for_key($host); ($at->('is not null') // '') eq 't' });
+    is $at->("< '$between'"), 't', 'its start was before the new connection';
+    is $at->("between '$first'::timestamptz - interval '2 seconds' and '$first'::timestamptz + interval '2 seconds'"), 't', 'it is that of the first one';
+    $host->stop;
+};
+
 done_testing;
