@@ -26,7 +26,10 @@ NAMES = ["thread_id", "run_id", "run_ids", "assistant_id", "graph_id", "thread_i
          "interrupt_before", "interrupt_after", "webhook", "feedback_keys", "after_seconds", "durability", "recursion_limit", "ttl", "strategy", "status",
          "limit", "offset", "before", "after", "sort_by", "sort_order", "select", "extract", "filter", "query", "namespace", "namespace_prefix", "prefix",
          "suffix", "key", "value", "max_depth", "index", "refresh_ttl", "name", "description", "version", "action", "wait", "xray", "recurse", "include",
-         "invitation", "kind", "user_id", "deployment", "scopes", "expires_in_sec", "overlap_sec", "closed", "unit", "start", "end", "subgraphs"]
+         "unit", "start", "end", "subgraphs"]
+# Of the bodies of platform hosts, which refuse all others.
+ACCOUNT_NAMES = ["name", "invitation", "kind", "user_id", "deployment", "scopes", "expires_in_sec", "overlap_sec", "closed", "confirm"]
+NAMES += ACCOUNT_NAMES
 WORDS = ["", "agent", "all", "interrupt", "rollback", "enqueue", "reject", "values", "updates", "messages-tuple", "debug", "custom", "delete", "keep",
          "keep_latest", "do_nothing", "raise", "create", "pending", "busy", "idle", "asc", "desc", "created_at", "true", "false", "null", "day", "hour",
          "admin", "read", "service", "personal", "deployment", "__start__", "__end__", "__input__", "__copy__", "1", "-1", "0", "1e400", "NaN",
@@ -43,11 +46,18 @@ members = st.dictionaries(st.sampled_from(NAMES), documents, max_size=6)
 seeds = st.sampled_from([{}, {"assistant_id": "agent"}, {"assistant_id": "agent", "input": {"messages": []}}, {"graph_id": "agent"}, {"values": {}},
                          {"namespace": ["a"], "key": "k", "value": {}}, {"name": "x"}, {"thread_ids": []}, {"checkpoint": {}}])
 objects = st.builds(lambda seed, more: {**more, **seed}, seeds, members)
-bodies = (objects | st.lists(objects, max_size=2) | documents).map(lambda value: json.dumps(value).encode()) | st.binary(max_size=40)
+account_objects = st.builds(lambda seed, more: {**more, **seed}, st.sampled_from([{}, {"name": "x"}, {"confirm": "x"}]),
+                            st.dictionaries(st.sampled_from(ACCOUNT_NAMES), documents, max_size=4))
+bodies = (objects | account_objects | st.lists(objects, max_size=2) | documents).map(lambda value: json.dumps(value).encode()) | st.binary(max_size=40)
 queries = st.lists(st.tuples(st.sampled_from(NAMES) | st.text(max_size=8), texts | numbers.map(str)), max_size=3).map(urllib.parse.urlencode) \
     | st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="#"), max_size=20)
-headers = st.dictionaries(st.sampled_from(["x-user-id", "Idempotency-Key", "Last-Event-ID", "Accept", "Content-Type", "Prefer", "Origin", "Cookie"]),
-                          st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"), max_size=20), max_size=2)
+header_texts = st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"), max_size=20)
+# Tokens have 32 to 128 characters.
+tokens = header_texts | st.text("abcXYZ019_-", min_size=30, max_size=130) | st.just("t" * 32)
+headers = st.builds(lambda more, token: {**more, **token},
+                    st.dictionaries(st.sampled_from(["x-user-id", "Idempotency-Key", "Last-Event-ID", "Accept", "Content-Type", "Prefer", "Origin", "Cookie"]),
+                                    header_texts, max_size=2),
+                    st.dictionaries(st.just("x-deletion-token"), tokens, max_size=1))
 segments = st.text(max_size=20).map(lambda text: urllib.parse.quote(text, safe=""))
 
 
