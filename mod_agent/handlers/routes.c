@@ -8,24 +8,24 @@
  * it, without AGENT_SCOPE_. It cannot be left out. */
 #define DATA(method, path, handle, scope)                                      \
     {                                                                          \
-        method, path, handle, true, AGENT_SCOPE_##scope                        \
+        method, path, handle, AGENT_SCOPE_##scope, true                        \
     }
 /* A route without data, which needs no key. */
 #define OPEN(method, path, handle)                                             \
     {                                                                          \
-        method, path, handle, false, AGENT_SCOPE_NONE                          \
+        method, path, handle, AGENT_SCOPE_NONE, false                          \
     }
 /* A route about an account, which needs no key: it has none yet, or none any
  * longer. */
 #define KEYLESS(method, path, handle)                                          \
     {                                                                          \
-        method, path, handle, false, AGENT_SCOPE_NONE, true                    \
+        method, path, handle, AGENT_SCOPE_NONE, false, true                    \
     }
 
 /* A route about the account of the key that it needs. */
 #define ACCOUNT(method, path, handle, scope)                                   \
     {                                                                          \
-        method, path, handle, false, AGENT_SCOPE_##scope                       \
+        method, path, handle, AGENT_SCOPE_##scope, false                       \
     }
 
 /* The deployment API of an agent server. */

@@ -15,10 +15,10 @@ struct agent_route_t {
      * and {key_id} any text. Each sets that member of the call. */
     const char *path;
     agent_handler_t handle;
-    /* It concerns the deployment's data: call->ref.deployment_id is set. */
-    bool has_data;
     /* The one that a key must grant. */
     agent_scope_t scope;
+    /* It concerns the deployment's data: call->ref.deployment_id is set. */
+    bool has_data;
     /* Needs no key, but concerns the data of a customer: keys of other regions
      * are refused. */
     bool is_regional;
