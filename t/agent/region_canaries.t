@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Two regions on one machine. Each field that a customer can write in `eu` gets a text of
 # its own; none of them occurs in `us`: in the files of its database, its logs, its folders,
-# the memory or core dumps of its processes, or the traffic of its sockets.
+# the memory or core dumps of its processes, or the traffic of its sockets. The fields are those of the tables of routes
+# and members and the columns of the schema: a new one is written to as well, or fails the test.
 use strict;
 use warnings;
 use AgentTest::ApiKey;
@@ -9,20 +10,26 @@ use AgentTest::Applications qw(python);
 use AgentTest::Client qw(parse_response read_to_end run_body);
 use AgentTest::Conf qw(demo_graph key_location platform_location);
 use AgentTest::Database;
-use AgentTest::Env qw(is_sanitized is_counted slurp write_file);
+use AgentTest::Env qw(is_sanitized is_counted root slurp write_file);
 use AgentTest::Postgres;
 use AgentTest::Process qw(descendants_of);
 use AgentTest::Receiver;
+use AgentTest::Routes;
 use AgentTest::Server;
 use AgentTest::Traffic;
 use AgentTest::Wait;
 use Cpanel::JSON::XS;
 use File::Find qw(find);
 use File::Temp qw(tempdir);
+use IO::Socket::INET;
 use Test::More;
 
 # The runner in Python has no such build, and the memory of a sanitizer is some terabytes.
 plan skip_all => 'the release build is examined' if is_sanitized() || is_counted();
+
+# Its packages need the network, which the namespace does not have.
+python();
+my $is_isolated = AgentTest::Traffic::isolate();
 
 # All texts have this beginning, which this process says to `eu` only.
 my $MARK = join '', 'canary', map { ('a' .. 'z')[ rand 26 ] } 1 .. 16;
@@ -121,6 +128,10 @@ sub live {
     ask($of, 'POST', "/threads/$thread/runs/wait", { assistant_id => 'agent', input => { messages => [ { role => 'user', content => 'use ' . $text->('unknown-tool') . ' {}' } ] } });
     my $later = made($of, 'POST', "/threads/$thread/runs", run_body('sleep 600000', assistant_id => 'agent'));
     ask($of, 'POST', "/threads/$thread/runs/$later->{run_id}/cancel?wait=true&reason=" . $text->('cancel-reason'));
+    my $fresh = made($of, 'POST', '/threads', {})->{thread_id};
+    my $resumed = made($of, 'POST', "/threads/$fresh/runs", { assistant_id => 'agent', command => { resume => $text->('resume') },
+        interrupt_before => [ $text->('interrupt-before') ], interrupt_after => [ $text->('interrupt-after') ], feedback_keys => [ $text->('feedback-key') ] });
+    ask($of, 'GET', "/threads/$fresh/runs/$resumed->{run_id}/join");
     # Requests that fail.
     ask($of, 'GET', '/threads/' . $text->('path'));
     ask($of, 'GET', "/threads/$thread/runs?limit=" . $text->('query'));
@@ -136,6 +147,45 @@ sub live {
     made($all, 'GET', '/platform/v1/account/export');
     made($all, 'POST', '/platform/v1/accounts', { name => $text->('sign-up') });
     return;
+}
+
+# The members of all bodies, read from the tables that check them.
+sub members {
+    my %keys = map { ($_ => 1) } map { slurp($_) =~ /\.key = "(\w+)"/g } glob root() . '/mod_agent/model/schema*.c';
+    keys %keys > 60 or die "the tables of members were not found\n";
+    return sort keys %keys;
+}
+
+# Each route of both APIs once more, with a text in each parameter of its path, in its query, in each header that is read
+# and in each member that any body has.
+sub visit_routes {
+    my ($of, $text) = @_;
+    for my $api (qw(server platform)) {
+        for my $route (routes($api)) {
+            my $name = lc "any-$route->{name}" =~ s/\W+/-/gr =~ s/-\z//r;
+            my $path = $route->{path} =~ s/\{(\w+)\}/$text->("$name-$1")/ger;
+            my $body = { map { ($_ => $text->("$name-body")) } members() };
+            ask($of, $route->{method}, ($api eq 'platform' ? '/platform' : '') . "$path?q=" . $text->("$name-query"), $route->{method} eq 'GET' ? undef : $body,
+                { map { ($_ => $text->("$name-header")) } qw(x-anything x-user-id x-deletion-token Idempotency-Key Last-Event-ID Prefer Origin) });
+        }
+    }
+    return;
+}
+
+# The columns of the schema that hold texts or JSON, and those of them that have the pattern: "threads.metadata".
+sub text_columns {
+    my ($of) = @_;
+    local $ENV{PGHOST} = $of->{postgres}->host;
+    my @columns = sql(q{select c.relname || '.' || a.attname || '.' || t.typname from pg_class c join pg_attribute a on a.attrelid = c.oid join pg_type t on t.oid = a.atttypid
+        where c.relnamespace = 'agent'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and a.attnum > 0 and not a.attisdropped
+          and t.typname in ('text', '_text', 'json', 'jsonb', 'bytea', 'varchar', 'name') order by 1});
+    my (@with, @without);
+    for (@columns) {
+        my ($table, $column, $type) = split /\./;
+        my $test = $type eq 'bytea' ? qq(position(convert_to('$MARK', 'UTF8') in "$column") > 0) : qq("$column"::text like '%$MARK%');
+        push @{ sql("select exists (select from agent.$table where $test)") eq 't' ? \@with : \@without }, "$table.$column";
+    }
+    return (\@with, \@without);
 }
 
 # ---- where a text can be ----
@@ -215,10 +265,14 @@ sub memory_with {
 
 # ---- the test ----
 
+my $rest = AgentTest::Traffic->new_without($region{eu}{server}{port}, $receiver->port);
 my %traffic = map { $_ => AgentTest::Traffic->new($region{$_}{server}{port}) } qw(us eu);
 # Both regions do the same work, so that the same code has run in both.
 live($region{us}, sub { return 'plain' });
 live($region{eu}, \&canary);
+my @kept = sort keys %planted;
+visit_routes($region{us}, sub { return 'plain' });
+visit_routes($region{eu}, \&canary);
 $receiver->wait_requests(2);
 my @us = processes_of($region{us});
 cmp_ok scalar(@us), '>', 10, 'canaries: the processes of us are found';
@@ -229,9 +283,34 @@ subtest 'canaries: eu has them where customers\' data belongs' => sub {
     cmp_ok scalar @{ $is_of{memory} }, '>', 2, 'canaries: the search finds them in the memory of processes of eu';
     my $rows = join '', map { slurp($_) } grep { m{/data/} } @{ $is_of{files} };
     # These are in no row: of requests that fail, and headers that nothing keeps.
-    my @not_stored = grep { $rows !~ /\Q$MARK-$_-end/ } sort keys %planted;
+    my @not_stored = grep { $rows !~ /\Q$MARK-$_-end/ } @kept;
     is join(' ', @not_stored), 'cookie key-id not-json path query referer search unknown-assistant user-agent wrong-key wrong-type',
         'canaries: each field was stored, but those of failed requests';
+};
+
+# Columns of texts or JSON in which no customer's own text need be: words, ids and digests of servers, names of graphs and what their code
+# says, what operators write, and tables whose rows go away. A new column fails the test until a request above writes a text into it, or it is
+# one of these.
+my %is_excepted = map { $_ => 1 } qw(
+    account_counts.name account_deletions.actor account_deletions.deleted_rows account_deletions.digest account_limits.name
+    account_measures.last_key accounts.home_region api_keys.digest api_keys.key_id api_keys.kind api_keys.scopes assistant_versions.graph_id
+    assistants.graph_id audit_log.action audit_log.actor audit_log.object calls.arguments calls.body calls.checkpoint_ns calls.code
+    calls.context calls.description_key calls.graph_id calls.op calls.thread_status checkpoint_blobs.type checkpoint_snapshots.checkpoint
+    checkpoint_snapshots.checkpoint_ns checkpoint_tasks.checkpoint_ns checkpoint_tasks.task_id checkpoint_writes.channel
+    checkpoint_writes.checkpoint_ns checkpoint_writes.task_id checkpoint_writes.task_path checkpoints.checkpoint_ns checkpoints.format
+    checkpoints.next checkpoints.tasks deployments.name graphs.description graphs.drawing graphs.error graphs.graph_id graphs.runtime
+    graphs.schemas inherited_items.checkpoint_ns invitations.created_by invitations.digest region.region run_events.event
+    run_queue.cancel_reason run_queue.graph_id runs.durability runs.feedback runs.graph_id runs.request_hash runs.start_map runs.stream_mode
+    schema_version.name thread_copies.checkpoint_ns thread_copies.config thread_copies.metadata thread_copies.snapshot_ns threads.config
+    usage_events.graph_id usage_events.status webhook_outbox.body webhook_outbox.last_error webhook_outbox.url workers.graph_ids
+    workers.host_boot_id workers.node_name workers.state write_sweeps.checkpoint_ns
+);
+subtest 'canaries: each column that a customer can write has one' => sub {
+    my ($with, $without) = text_columns($region{eu});
+    cmp_ok scalar @{$with}, '>', 20, 'canaries: columns with one';
+    is join(' ', grep { !$is_excepted{$_} } @{$without}), '', 'canaries: no column is without one, but the exceptions';
+    my %is_there = map { $_ => 1 } @{$with}, @{$without};
+    is join(' ', grep { !$is_there{$_} } sort keys %is_excepted), '', 'canaries: the exceptions are columns';
 };
 
 subtest 'canaries: us has none of them' => sub {
@@ -256,6 +335,16 @@ subtest 'canaries: no socket of us has carried them' => sub {
     like $traffic{eu}->received, qr/\Q$MARK/, 'canaries: the capture finds them at eu';
     like $traffic{us}->received, qr/plain/, 'canaries: the capture has the requests to us';
     unlike $traffic{us}->sent . $traffic{us}->received, qr/\Q$MARK/, 'canaries: none came to us, or left it';
+    SKIP: {
+        skip 'this user may make no network namespace', 3 if !$is_isolated;
+        my $probe = IO::Socket::INET->new(Proto => 'udp', PeerAddr => '127.0.0.1', PeerPort => 9) or die "socket: $!\n";
+        $probe->send('probe of the capture') for 1 .. 3;
+        wait_for('the probe', sub { $rest->sent =~ /probe of the capture/ });
+        $rest->stop;
+        pass 'canaries: the capture has all packets of the network namespace of both regions';
+        like $rest->sent, qr/plain/, 'canaries: those of us among them';
+        unlike $rest->sent, qr/\Q$MARK/, 'canaries: none has one, but those to eu and its webhooks';
+    }
 };
 
 # ---- sent to the wrong region ----
