@@ -43,10 +43,10 @@ declare
     v_assistant    agent.assistants;
     v_of_assistant jsonb;
     v_thread       agent.threads;
+    v_check        record;
     v_start        record;
     v_place        agent.start_place;
     v_preempted    record;
-    v_counts       boolean;
 begin
     if p_idempotency_key is not null then
         select s.code, s.body into code, body
@@ -77,9 +77,9 @@ begin
         return;
     end if;
 
-    select c.code, c.body, c.counts_thread into code, body, v_counts
-      from agent.check_new_run(v_assistant, v_thread.metadata, v_request) c;
-    if code is not null then
+    v_check := agent.check_new_run(v_assistant, v_thread.metadata, v_request);
+    if v_check.code is not null then
+        select v_check.code, v_check.body into code, body;
         return;
     end if;
 
@@ -95,7 +95,7 @@ begin
     end if;
 
     if v_thread.thread_id is null then
-        v_counts := agent.insert_thread(p_deployment_id, p_thread_id, p_ttl) and v_counts;
+        v_check.counts_thread := agent.insert_thread(p_deployment_id, p_thread_id, p_ttl) and v_check.counts_thread;
     end if;
 
     if p_strategy in ('interrupt', 'rollback') then
@@ -134,7 +134,7 @@ begin
     body := agent.enqueue_run(
         v_thread, v_assistant, p_run_id, p_strategy, coalesce(p_user_id, ''), p_idempotency_key,
         p_request_hash, p_feedback_url, v_place, v_request, p_headers);
-    if v_counts then
+    if v_check.counts_thread then
         perform agent.change_count(p_deployment_id, 'threads', 1);
     end if;
 end

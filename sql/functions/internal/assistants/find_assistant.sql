@@ -11,7 +11,7 @@ create or replace function agent.find_assistant(
     p_known_graph_ids text[]
 ) returns agent.assistants
 language plpgsql volatile security invoker
-set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
+-- No SET clause: it is called for each run, by functions that have them.
 as $function$
 declare
     v_assistant agent.assistants;

@@ -13,7 +13,7 @@ create or replace function agent.check_new_run(
     out counts_thread boolean
 )
 language plpgsql volatile security invoker
-set search_path = '' set jit = off
+-- No SET clause: it is called for each run, by functions that have them.
 as $function$
 begin
     body := agent.check_run_metadata(p_assistant, p_thread_metadata, p_request);

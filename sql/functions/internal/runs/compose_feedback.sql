@@ -4,7 +4,8 @@
 -- Returns: {key: address, ...}; null without an address or keys.
 -- Locks:   none.
 create or replace function agent.compose_feedback(p_url text, p_run_id uuid, p_keys json) returns json
-language plpgsql immutable parallel safe security invoker set search_path = ''
+language plpgsql immutable parallel safe security invoker
+-- No SET clause: it is called for each run, by functions that have them.
 as $function$
 begin
     if p_url is null or json_array_length(p_keys) is null then

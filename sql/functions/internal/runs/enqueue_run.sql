@@ -18,7 +18,7 @@ create or replace function agent.enqueue_run(
     p_headers jsonb
 ) returns json
 language plpgsql volatile security invoker
-set search_path = '' set jit = off set plan_cache_mode = force_generic_plan
+-- No SET clause: it is called for each run, by functions that have them.
 as $function$
 declare
     v_now    timestamptz := agent.now();
