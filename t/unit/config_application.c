@@ -262,7 +262,7 @@ static void a_file_system_without_blocks_may_have_the_file(void **state)
 
     make_folder(&folder);
     if (unshare(CLONE_NEWNS) != 0
-        || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0
+        || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0
         || mount("ramfs", folder.path, "ramfs", 0, NULL) != 0) {
         remove_folder(&folder);
         skip();
