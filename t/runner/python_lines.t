@@ -144,23 +144,30 @@ is_deeply [ map { /^nul: (.*)/ } @printed ],
 
 # Members of configurable that events do not have.
 $program = <<'END';
-import sys, time
+import enum, sys, time
 sys.path.insert(0, sys.argv[1])
 from python.metadata import Metadata
 
 config = {"configurable": {f"m{n}": "v" for n in range(100_000)}, "metadata": {}}
 metadata, event = Metadata(lambda: config), {"thread_id": "t", "m1": "v", "m99999": "v"}
 print(sorted(metadata.bounded(event)))
+
+class Long(str, enum.Enum):
+    TEXT = "x" * 20_000
+
+copied = {"long": Long.TEXT, "short": "v"}
+print(sorted(Metadata(lambda: {"configurable": copied, "metadata": {}}).bounded(copied)))
 before = time.process_time()
 for _ in range(500):
     metadata.bounded(event)
 print(time.process_time() - before)
 END
 open $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or die "python: $!\n";
-chomp(my ($kept, $seconds) = <$output>);
+chomp(my ($kept, $kept_of_enum, $seconds) = <$output>);
 close $output;
 is $kept, q(['m1', 'thread_id']), 'metadata: copied members beyond 16 KB are left out';
 cmp_ok $seconds // 1e9, '<', 0.5, 'metadata: an event costs no more for members of configurable that it does not have'
     or diag "$seconds s for 500 events";
+is $kept_of_enum, q(['short']), 'metadata: a member of an Enum of texts is as long as its value';
 
 done_testing;

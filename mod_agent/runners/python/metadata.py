@@ -21,6 +21,11 @@ def length_of(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
+def characters_of(value: Any) -> int:
+    """Of a text or a number; one that is a member of an Enum is its value in JSON, and another text for str()."""
+    return len(value) if isinstance(value, str) else length_of(value)
+
+
 class Metadata:
     """The metadata of the events and checkpoints of a run."""
 
@@ -43,7 +48,7 @@ class Metadata:
         copied = {name: value for name, value in configurable_of(config).items()
                   if isinstance(value, (str, int, float)) and not (name in given and given[name] == value)}
         # No character has more than 6 bytes in JSON.
-        if 6 * sum(len(name) + len(str(value)) + 1 for name, value in copied.items()) <= COPIED_BYTES_MAX:
+        if 6 * sum(len(name) + characters_of(value) + 1 for name, value in copied.items()) <= COPIED_BYTES_MAX:
             return {}
         lengths = {name: length_of(name) + length_of(value) for name, value in copied.items()}
         total, omitted = 0, {}
