@@ -170,4 +170,42 @@ cmp_ok $seconds // 1e9, '<', 0.5, 'metadata: an event costs no more for members 
     or diag "$seconds s for 500 events";
 is $kept_of_enum, q(['short']), 'metadata: a member of an Enum of texts is as long as its value';
 
+# The pipe to the supervisor: which lines are written together.
+$program = <<'END';
+import asyncio, os, sys, time
+sys.path.insert(0, sys.argv[1])
+from python import wire
+
+async def turns(pipe, count, seconds=0):
+    for number in range(count):
+        pipe.write(b"%d\n" % number)
+        time.sleep(seconds)
+        await asyncio.sleep(0)
+
+async def main():
+    written = []
+    wire.os.write = lambda fd, data: written.append(bytes(data)) or len(data)
+    pipe = wire.Wire(asyncio.get_running_loop(), None, None, None)
+    for most, seconds, has_haste in (60, 0, False), (0.002, 0.003, False), (60, 0, True):
+        written.clear()
+        wire.WAIT_SECONDS = most
+        await turns(pipe, 1)
+        if has_haste:
+            pipe.hasten()
+        await turns(pipe, 3, seconds)
+        # The loop waits.
+        await asyncio.sleep(0.01)
+        print(*(lines.decode().replace("\n", "") for lines in written))
+
+input_, output = os.pipe()
+os.dup2(input_, 3)
+os.dup2(output, 4)
+asyncio.run(main())
+END
+open $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or die "python: $!\n";
+chomp(@printed = <$output>);
+close $output;
+is_deeply \@printed, [ '0012', '00 1 2', '00 12' ],
+    'pipe: lines are written together while turns of the loop follow, for 2 ms, and at the end of a turn in haste';
+
 done_testing;

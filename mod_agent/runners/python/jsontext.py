@@ -30,6 +30,8 @@ from .text import clean_text, text_of
 
 # The protocol admits 128 levels of a line; a line has some of its own.
 LEVELS_MAX = 110
+# A text of fewer bytes cannot have more levels: each has two brackets.
+SHORT_BYTES = 2 * (LEVELS_MAX + 1)
 # Digits of an integer; the protocol admits 348.
 DIGITS_MAX = 300
 
@@ -101,8 +103,11 @@ def dumps(value: Any, lenient: bool = False) -> bytes:
         return orjson.dumps(clean_text(value))
     try:
         text = orjson.dumps(value, default=_lenient if lenient else _default)
-        if not _has_nul(text):
-            return _check_levels(_without_tiny(text))
+        # Most texts have neither of these, and are too short for so many levels.
+        if b"\\u0000" not in text or not _has_nul(text):
+            if b"e-3" in text:
+                text = _without_tiny(text)
+            return text if len(text) < SHORT_BYTES else _check_levels(text)
     except NotRenderedError:
         raise
     except (TypeError, ValueError) as error:

@@ -29,6 +29,8 @@ CHECKPOINTS_MAX = 65_536
 DELTA_CHANNELS_MAX = 64
 # The longest task_path; it contains the name of the node, and only orders writes.
 TASK_PATH_BYTES_MAX = 1024
+# The end of the path of the library's own task that takes the input.
+START = " __start__"
 
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -157,12 +159,15 @@ class Records:
                          writes: Sequence[tuple[int, str, Any]], serde: Any) -> None:
         check_namespace(ns)
         check_id(checkpoint_id)
-        texts = [jsontext.array([b"%d" % index, jsontext.dumps(channel), self._blobs.reference(value, serde)[0]])
+        texts = [jsontext.array([b"%d" % index, jsontext.dumps(channel), self._blobs.written(value, serde)])
                  for index, channel, value in writes]
         self._output.send("put_writes", [
             ("ns", jsontext.dumps(ns)), ("checkpoint_id", jsontext.dumps(checkpoint_id)),
             ("task_id", jsontext.dumps(task_id)), ("task_path", cut_text(task_path, TASK_PATH_BYTES_MAX)),
             ("writes", jsontext.array(texts))])
+        # A node that has ended is not executed again, even if the next one ends the process.
+        if not task_path.endswith(START):
+            self._output.hasten()
         await self._output.room()
 
     def _is_settled(self, ns: str, checkpoint_id: str) -> bool:

@@ -120,6 +120,9 @@ class Saver(BaseCheckpointSaver[str]):
         await self._find(config).put_writes(configurable.get("checkpoint_ns", ""), configurable["checkpoint_id"],
                                             task_id, task_path, numbered, self.serde)
 
+    # The library inspects it once in each run.
+    aput_writes.__signature__ = inspect.signature(aput_writes)  # type: ignore[attr-defined]
+
     def get_next_version(self, current: Any, channel: Any = None) -> str:
         """Greater than `current`; the random part tells two branches of a thread apart."""
         if current is None:

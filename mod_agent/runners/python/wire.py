@@ -2,8 +2,9 @@
 """The two pipes to the supervisor: lines in and out, and the answers to `ping`.
 
 A thread of its own reads descriptor 3, so that a node that blocks the loop does
-not look like a dead process. The lines of one turn of the loop are written
-together, since each write wakes the supervisor. Bytes that the pipe does not take
+not look like a dead process. Each write wakes the supervisor, so lines are written
+together: they wait as long as turns of the loop follow at once, for 2 ms at most, or
+until the end of the turn after `hasten()`. Bytes that the pipe does not take
 wait here and are written by the thread. The runs bound their number: each has at
 most 256 KiB without credit.
 """
@@ -23,6 +24,8 @@ from . import forked
 READ_SIZE = 1 << 18
 # Lines of this length together are written before the loop turns.
 TURN_BYTES = 1 << 16
+# Lines wait no longer for others, while the loop turns.
+WAIT_SECONDS = 0.002
 # The runs write no more while this much waits for the pipe.
 PENDING_BYTES_MAX = 1 << 20
 
@@ -41,9 +44,11 @@ class Wire:
         self._on_message = on_message
         self._on_end = on_end
         self._on_room = on_room
-        # Lines of this turn of the loop; on the loop only.
+        # Lines of this turn of the loop and those before it; when the first of them came. On the loop only.
         self._turn: list[bytes] = []
         self._turn_bytes = 0
+        self._turn_since = 0.0
+        self._is_turn_due = self._has_haste = False
         self._lock = threading.Lock()
         self._pending: deque[memoryview] = deque()
         self._pending_bytes = 0
@@ -69,16 +74,32 @@ class Wire:
         return self._pending_bytes > PENDING_BYTES_MAX
 
     def write(self, line: bytes) -> None:
-        """Writes a line, which ends with LF, at the end of this turn of the loop; on the loop."""
+        """Writes a line, which ends with LF, soon; on the loop."""
         if not self._turn:
-            self._loop.call_soon(self._write_turn)
+            self._turn_since = time.monotonic()
+        if not self._is_turn_due:
+            self._is_turn_due = True
+            self._loop.call_soon(self._end_turn)
         self._turn.append(line)
         self._turn_bytes += len(line)
         if self._turn_bytes > TURN_BYTES:
             self._write_turn()
 
+    def hasten(self) -> None:
+        """The lines that wait are written at the end of this turn."""
+        self._has_haste = True
+
+    def _end_turn(self) -> None:
+        is_idle = not getattr(self._loop, "_ready", ())
+        if self._turn and not (is_idle or self._has_haste or time.monotonic() - self._turn_since > WAIT_SECONDS):
+            self._loop.call_soon(self._end_turn)
+            return
+        self._is_turn_due = False
+        self._write_turn()
+
     def _write_turn(self) -> None:
         lines, self._turn, self._turn_bytes = self._turn, [], 0
+        self._has_haste = False
         if lines:
             self._write(lines[0] if len(lines) == 1 else b"".join(lines))
 
