@@ -11,6 +11,9 @@ async function write(state, config) {
     if (state.n === 13 || state.n === 14) {
         throw new TypeError('thirteen');
     }
+    if (state.n === 15) {
+        await new Promise((resolve) => setTimeout(resolve, 60_000));
+    }
     return { names: ['write'] };
 }
 

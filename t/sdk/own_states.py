@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The graph of own_states.t: a node writes a state of its thread itself, as code with a copy of the graph may."""
 
-from typing import Annotated, Any, TypedDict
+import asyncio
 import operator
+from typing import Annotated, Any, TypedDict
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
@@ -19,6 +20,8 @@ async def write(state: State, config: RunnableConfig) -> State:
     await graph.aupdate_state(own, {"names": ["own" if state.get("n") != 14 else "x" * (9 << 20)]}, as_node="write")
     if state.get("n") in (13, 14):
         raise ValueError("thirteen")
+    if state.get("n") == 15:
+        await asyncio.sleep(60)
     return {"names": ["write"]}
 
 

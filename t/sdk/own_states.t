@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 use AgentTest::Database qw(sql);
+use AgentTest::Wait;
 use FindBin;
 use lib $FindBin::Bin;
 use SdkTest;
@@ -17,6 +18,7 @@ for my $language (sort keys %file_of) {
 }
 my $sdk = SdkTest->serve(\%folder_of, [ map { "$_-own" } sort keys %file_of ]);
 my $client = $sdk->client;
+local @ENV{qw(PGHOST PGUSER PGDATABASE)} = ($sdk->{postgres}->host, qw(agent agent));
 
 # The states of a thread, the oldest first: [source, names, next].
 sub states_of {
@@ -56,12 +58,22 @@ for my $language (sort keys %file_of) {
         is_deeply $run->($thread, input => undef)->{names}, [ @{ $state->{values}{names} }, 'last' ],
             "$language, durability $durability: from which the next run goes on";
     }
+    for my $durability (qw(async sync exit)) {
+        $thread = $client->new_thread;
+        my $body = { assistant_id => "$language-own", input => { names => ['in'], n => 15 }, durability => $durability };
+        my $id = $client->post("/threads/$thread/runs", $body)->{json}{run_id};
+        wait_for('the state that the node writes', sub {
+            sql("select count(*) from agent.checkpoint_snapshots where thread_id = '$thread' and metadata->>'source' = 'update'") });
+        $client->post("/threads/$thread/runs/$id/cancel?wait=true");
+        is_deeply $client->get_state($thread)->{values}{names}, [ $durability eq 'exit' ? () : 'in', 'own' ],
+            "$language, durability $durability: what a node wrote before its run was cancelled is the state of the thread";
+        is $client->get("/threads/$thread/runs/$id")->{json}{status}, 'interrupted', "$language, durability $durability: the run was cancelled";
+    }
     $thread = $client->new_thread;
     is $run->($thread, input => { names => ['in'], n => 14 })->{__error__}{message}, 'thirteen',
         "$language: a node fails after it has written a state that no line can have: the error is that of the node";
     $client->delete("/threads/$thread");
 }
-local @ENV{qw(PGHOST PGUSER PGDATABASE)} = ($sdk->{postgres}->host, qw(agent agent));
 # The rule of these: each state that a library has put can be seen, so that none must be rendered later.
 is sql('select count(*) from agent.checkpoint_snapshots s where not exists (select from agent.checkpoints c '
     . "where (c.deployment_id, c.thread_id, c.checkpoint_id) = (s.deployment_id, s.thread_id, s.checkpoint_id))"), 0,

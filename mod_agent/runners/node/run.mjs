@@ -8,6 +8,9 @@ import { makeHandlers } from './pace.mjs';
 import { libraryModes, Stream } from './stream.mjs';
 import { strictness } from './strict.mjs';
 
+// Turns of the loop in which the library ends after an abort; it waits for nothing else.
+const SETTLE_TURNS = 10;
+
 export class Run extends Job {
     #control;
     #isStopped = false;
@@ -42,13 +45,22 @@ export class Run extends Job {
                 this.#stopBetweenSteps(chunk);
             }
         } catch (error) {
-            if (!this.signal.aborted) {
-                // The reason of the end remains that error.
-                await stream.fail().catch((caught) => log(stackOf(caught)));
-            }
+            await this.#settle();
+            // The reason of the end remains that error. A cancelled run may have ended by then.
+            await stream.fail().catch((caught) => this.output.isClosed || log(stackOf(caught)));
             throw error;
         }
         await stream.finish();
+    }
+
+    // An abort ends the stream before the library has: with durability `exit` it then puts its last
+    // checkpoint, which is older than what a node has put.
+    async #settle() {
+        if (this.signal.aborted && this.message.durability === 'exit') {
+            for (let turn = 0; turn < SETTLE_TURNS; turn += 1) {
+                await new Promise((resolve) => { setImmediate(resolve); });
+            }
+        }
     }
 
     // A library without RunControl is stopped after a checkpoint.

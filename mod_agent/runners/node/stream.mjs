@@ -283,7 +283,7 @@ export class Stream {
         await this.#sendUnshown();
     }
 
-    // Its end with an error: the library saves the step at whose end it fails, and does
+    // Its end with an error, or by a cancel: the library saves the step at whose end it fails, and does
     // not stream it.
     async fail() {
         await this.#sendHead();

@@ -19,6 +19,10 @@ from .stream import Stream, library_modes
 from .strict import strictness
 
 
+# For the states of a run that was cancelled; the supervisor waits for its end no longer than 10 s.
+CANCEL_SECONDS = 3
+
+
 class Drained(Exception):
     """The run stops after a checkpoint; another runner goes on."""
 
@@ -98,7 +102,7 @@ class Run(Job):
                     await self.output.room()
             except BaseException as error:  # pylint: disable=broad-except
                 if not is_parent_command(error):
-                    await self._show_failed(error)
+                    await self._show_failed()
                     raise
                 self._stream.send_values()
                 self._stream.send_command(error.args[0])
@@ -129,13 +133,12 @@ class Run(Job):
             self._complete()
         await self._show_unshown()
 
-    async def _show_failed(self, error: BaseException) -> None:
-        """What a node had put before the run failed is the thread's state too. The reason of the end remains that error."""
-        if self._status_of(error) == "error":
-            try:
-                await self._show_last()
-            except Exception as caught:  # pylint: disable=broad-except
-                log.write_traceback(caught)
+    async def _show_failed(self) -> None:
+        """What a node had put before the run failed or was cancelled is the thread's state too. The reason of the end remains that error."""
+        try:
+            await asyncio.wait_for(self._show_last(), CANCEL_SECONDS if self.is_cancelled else None)
+        except Exception as caught:  # pylint: disable=broad-except
+            log.write_traceback(caught)
 
     @staticmethod
     async def _state_of(graph: Any, config: dict[str, Any], checkpoint_id: str) -> dict[str, Any]:
