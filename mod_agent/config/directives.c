@@ -465,6 +465,9 @@ const command_rec agent_directives[] = {
                     RSRC_CONF | ACCESS_CONF,
                     "origins of web pages that may use the API, besides its "
                     "own (default: none)"),
+    AP_INIT_TAKE1("AgentAllowOriginMatch", agent_directive_origin_match, NULL,
+                  RSRC_CONF | ACCESS_CONF,
+                  "regular expression of more such origins (default: none)"),
     AP_INIT_ITERATE("AgentConfigurableHeaders", agent_directive_headers, NULL,
                     RSRC_CONF | ACCESS_CONF,
                     "request headers that runs get in config.configurable, or "

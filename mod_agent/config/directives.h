@@ -75,6 +75,8 @@ const char *agent_directive_thread_ttl(cmd_parms *cmd, void *dir,
                                        const char *arg);
 const char *agent_directive_store_ttl(cmd_parms *cmd, void *dir,
                                       const char *arg);
+const char *agent_directive_origin_match(cmd_parms *cmd, void *dir,
+                                         const char *arg);
 const char *agent_directive_headers(cmd_parms *cmd, void *dir, const char *arg);
 
 /* directives_limit.c: the limits of accounts. */

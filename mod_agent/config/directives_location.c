@@ -37,6 +37,29 @@ const char *agent_directive_store_ttl(cmd_parms *cmd, void *dir,
                                 &ttl_range);
 }
 
+const char *agent_directive_origin_match(cmd_parms *cmd, void *dir,
+                                         const char *arg)
+{
+    agent_dir_config_t *config = dir;
+    ap_regex_t *match;
+
+    config->origin_match = apr_array_make(cmd->pool, 1, sizeof(ap_regex_t *));
+    if (strcasecmp(arg, "none") == 0) {
+        return NULL;
+    }
+    match = ap_pregcomp(cmd->pool,
+                        apr_pstrcat(cmd->pool, "\\A(?:", arg, ")\\z", NULL),
+                        AP_REG_EXTENDED);
+    if (match == NULL) {
+        return apr_psprintf(cmd->pool,
+                            "AgentAllowOriginMatch: expected a regular "
+                            "expression or None, got '%s'",
+                            arg);
+    }
+    APR_ARRAY_PUSH(config->origin_match, ap_regex_t *) = match;
+    return NULL;
+}
+
 static void warn_of_credential(const char *arg, cmd_parms *cmd)
 {
     ap_log_error(APLOG_MARK, APLOG_WARNING, 0, cmd->server,

@@ -82,6 +82,7 @@ void *agent_config_merge_dir(apr_pool_t *pool, void *base_config,
     PICK(thread_ttl, -1);
     PICK(feedback_url, NULL);
     PICK(origins, NULL);
+    PICK(origin_match, NULL);
     PICK(headers, NULL);
     PICK(trusted, NULL);
     PICK(sign_up, 0);
@@ -165,6 +166,13 @@ const char *agent_config_feedback_url(const agent_dir_config_t *config)
 const apr_array_header_t *agent_config_origins(const agent_dir_config_t *config)
 {
     return apr_is_empty_array(config->origins) ? NULL : config->origins;
+}
+
+const ap_regex_t *agent_config_origin_match(const agent_dir_config_t *config)
+{
+    return apr_is_empty_array(config->origin_match)
+        ? NULL
+        : APR_ARRAY_IDX(config->origin_match, 0, const ap_regex_t *);
 }
 
 const apr_array_header_t *agent_config_headers(const agent_dir_config_t *config)

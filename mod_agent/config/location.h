@@ -21,10 +21,11 @@ typedef struct agent_dir_config_t {
     apr_interval_time_t thread_ttl; /* 0: none */
     /* NULL: inherited; empty: none. */
     const char *feedback_url;
-    apr_array_header_t *origins; /* of agent_origin_pattern_t */
-    apr_array_header_t *headers; /* of agent_header_pattern_t */
-    apr_array_header_t *trusted; /* of apr_ipsubnet_t * */
-    int sign_up;                 /* agent_sign_up_t */
+    apr_array_header_t *origins;      /* of agent_origin_pattern_t */
+    apr_array_header_t *origin_match; /* of ap_regex_t *; one or none */
+    apr_array_header_t *headers;      /* of agent_header_pattern_t */
+    apr_array_header_t *trusted;      /* of apr_ipsubnet_t * */
+    int sign_up;                      /* agent_sign_up_t */
 } agent_dir_config_t;
 
 /* For the module record: create a configuration with all values unset, and
@@ -63,6 +64,8 @@ apr_interval_time_t agent_config_store_ttl(const agent_dir_config_t *config);
 const char *agent_config_feedback_url(const agent_dir_config_t *config);
 /* Of agent_origin_pattern_t; NULL without AgentAllowOrigin. */
 const apr_array_header_t *agent_config_origins(const agent_dir_config_t *);
+/* Matches the whole of an origin; NULL without AgentAllowOriginMatch. */
+const ap_regex_t *agent_config_origin_match(const agent_dir_config_t *config);
 /* Of agent_header_pattern_t; NULL without AgentConfigurableHeaders. */
 const apr_array_header_t *agent_config_headers(const agent_dir_config_t *);
 /* Of apr_ipsubnet_t *; NULL without AgentTrustUserHeader. */

@@ -54,6 +54,7 @@ static const member_t members[] = {
     {"http.configurable_headers.excludes", TEXTS, "a list of texts"},
     {"http.cors", OBJECT, "an object"},
     {"http.cors.allow_origins", TEXTS, "a list of texts"},
+    {"http.cors.allow_origin_regex", TEXT, "a text"},
     {"http.cors.allow_methods", TEXTS, "a list of texts"},
     {"http.cors.allow_headers", TEXTS, "a list of texts"},
     {"http.cors.expose_headers", TEXTS, "a list of texts"},

@@ -7,6 +7,7 @@
 #include "cors.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include <apr_strings.h>
 
@@ -16,7 +17,8 @@
 #include "say.h"
 #include "word.h"
 
-#define AGE_MAX 86400
+#define AGE_MAX   86400
+#define MATCH_MAX 4096
 /* Whether the module has admitted the origin. */
 #define IS_ADMITTED "expr=-n resp('Access-Control-Allow-Origin')"
 
@@ -68,6 +70,25 @@ static void print_origins(const ctl_build_t *build)
     }
 }
 
+static void print_match(const ctl_build_t *build)
+{
+    static const char path[] = "http.cors.allow_origin_regex";
+    json_object *value = ctl_manifest_get(build, path);
+    const char *match = json_object_get_string(value);
+
+    if (match == NULL || *match == '\0') {
+        return;
+    }
+    if (!ctl_word_can_quote(match) || strlen(match) > MATCH_MAX
+        || strcasecmp(match, "none") == 0) {
+        ctl_warn("langgraph.json: %s is left out: %s cannot be an argument of "
+                 "AgentAllowOriginMatch",
+                 path, agent_json_print(value, build->pool));
+        return;
+    }
+    ctl_print("AgentAllowOriginMatch %s", ctl_word_quote(match, build->pool));
+}
+
 /* ---- lines of mod_headers ---- */
 
 typedef struct lines_t {
@@ -103,6 +124,16 @@ static void print_list(lines_t *lines, const list_t *row)
     }
 }
 
+/* Other expressions may admit all origins too: that cannot be known. */
+static bool has_any_match(const ctl_build_t *build)
+{
+    const char *match = json_object_get_string(
+        ctl_manifest_get(build, "http.cors.allow_origin_regex"));
+
+    return match != NULL
+        && (strcmp(match, ".*") == 0 || strcmp(match, ".+") == 0);
+}
+
 static void print_credentials(lines_t *lines)
 {
     static const char path[] = "http.cors.allow_credentials";
@@ -112,9 +143,9 @@ static void print_credentials(lines_t *lines)
     if (!json_object_get_boolean(ctl_manifest_get(lines->build, path))) {
         return;
     }
-    if (ctl_word_has(origins, "*")) {
-        ctl_warn("langgraph.json: %s is left out: with the origin * any page "
-                 "could act for its visitors",
+    if (ctl_word_has(origins, "*") || has_any_match(lines->build)) {
+        ctl_warn("langgraph.json: %s is left out: with the origin * or the "
+                 "expression .* any page could act for its visitors",
                  path);
         return;
     }
@@ -148,6 +179,7 @@ void ctl_cors_print(const ctl_build_t *build, const char *prefix)
     lines_t lines = {build, prefix, 0};
 
     print_origins(build);
+    print_match(build);
     for (const list_t *row = lists; row->path != NULL; row++) {
         print_list(&lines, row);
     }

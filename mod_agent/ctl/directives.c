@@ -232,39 +232,9 @@ static void print_closed(const ctl_build_t *build, const char *prefix)
     }
 }
 
-/* As an argument in quotes, where httpd takes all other bytes as they are. */
-static const char *quote(const char *text, apr_pool_t *pool)
-{
-    char *quoted = apr_palloc(pool, 2 * strlen(text) + 3);
-    char *end = quoted;
-
-    *end++ = '"';
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') {
-            *end++ = '\\';
-        }
-        *end++ = *text;
-    }
-    *end++ = '"';
-    *end = '\0';
-    return quoted;
-}
-
-/* httpd replaces ${NAME} in quotes too, and a line has no way to escape it. */
-static bool can_be_argument(const char *text)
-{
-    if (strstr(text, "${") != NULL) {
-        return false;
-    }
-    while (*text != '\0' && !apr_iscntrl(*text)) {
-        text++;
-    }
-    return *text == '\0';
-}
-
 bool ctl_directives_check(const ctl_build_t *build)
 {
-    if (can_be_argument(build->application.directory)) {
+    if (ctl_word_can_quote(build->application.directory)) {
         return true;
     }
     ctl_error("expected a directory whose path has no ${ and no control "
@@ -278,8 +248,9 @@ static void print_node(const ctl_build_t *build)
     if (!build->application.is_node || ctl_node_program_is_own(build)) {
         return;
     }
-    if (can_be_argument(build->node)) {
-        ctl_print("AgentNodeProgram %s", quote(build->node, build->pool));
+    if (ctl_word_can_quote(build->node)) {
+        ctl_print("AgentNodeProgram %s",
+                  ctl_word_quote(build->node, build->pool));
         return;
     }
     ctl_warn("AgentNodeProgram is left out: httpd.conf cannot name %s",
@@ -292,7 +263,7 @@ void ctl_directives_print(const ctl_build_t *build)
 
     ctl_step("For httpd.conf:");
     ctl_print("AgentApplication %s %s%s", build->application.name,
-              quote(build->application.directory, build->pool),
+              ctl_word_quote(build->application.directory, build->pool),
               build->application.ignores_auth ? " ignore-auth" : "");
     print_node(build);
     if (*prefix != '\0') {

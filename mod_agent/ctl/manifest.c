@@ -88,7 +88,7 @@ static const member_t members[] = {
     {"http.logging_headers", NONE, "log headers with CustomLog"},
     {"http.cors", PARENT, NULL},
     {"http.cors.allow_origins", SERVED, NULL},
-    {"http.cors.allow_origin_regex", NONE, "name the origins"},
+    {"http.cors.allow_origin_regex", SERVED, NULL},
     {"http.cors.allow_methods", SERVED, NULL},
     {"http.cors.allow_headers", SERVED, NULL},
     {"http.cors.allow_credentials", SERVED, NULL},

@@ -90,3 +90,33 @@ const char *ctl_word_escape(const char *word, apr_pool_t *pool)
     *end = '\0';
     return escaped;
 }
+
+/* httpd takes all other bytes as they are. */
+const char *ctl_word_quote(const char *text, apr_pool_t *pool)
+{
+    char *quoted = apr_palloc(pool, 2 * strlen(text) + 3);
+    char *end = quoted;
+
+    *end++ = '"';
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') {
+            *end++ = '\\';
+        }
+        *end++ = *text;
+    }
+    *end++ = '"';
+    *end = '\0';
+    return quoted;
+}
+
+/* httpd replaces ${NAME} in quotes too, and a line has no way to escape it. */
+bool ctl_word_can_quote(const char *text)
+{
+    if (strstr(text, "${") != NULL) {
+        return false;
+    }
+    while (*text != '\0' && !apr_iscntrl(*text)) {
+        text++;
+    }
+    return *text == '\0';
+}

@@ -26,4 +26,10 @@ bool ctl_word_has(json_object *list, const char *text);
 /* Returns a word as a regular expression, in pool. */
 const char *ctl_word_escape(const char *word, apr_pool_t *pool);
 
+/* Returns a text as an argument in quotes, in pool. */
+const char *ctl_word_quote(const char *text, apr_pool_t *pool);
+
+/* Whether a text can be one. */
+bool ctl_word_can_quote(const char *text);
+
 #endif

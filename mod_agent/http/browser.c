@@ -78,8 +78,15 @@ static bool is_own_origin(const request_rec *r, const char *text)
 static bool is_allowed_origin(const agent_dir_config_t *dir, const char *text)
 {
     const apr_array_header_t *patterns = agent_config_origins(dir);
+    const ap_regex_t *match = agent_config_origin_match(dir);
+    agent_origin_t origin;
 
-    return patterns != NULL && agent_origin_is_allowed(patterns, text);
+    if (patterns != NULL && agent_origin_is_allowed(patterns, text)) {
+        return true;
+    }
+    /* Not "null": sandboxed pages of any site send it. */
+    return match != NULL && agent_origin_read(&origin, text)
+        && ap_regexec(match, text, 0, NULL, 0) == 0;
 }
 
 /*
@@ -111,7 +118,8 @@ void agent_browser_set_cors(request_rec *r)
     const char *origin = get_header(r, "Origin");
     const char *vary = apr_table_get(r->err_headers_out, "Vary");
 
-    if (agent_config_origins(dir) == NULL) {
+    if (agent_config_origins(dir) == NULL
+        && agent_config_origin_match(dir) == NULL) {
         return;
     }
     if (vary == NULL || !ap_find_token(r->pool, vary, "Origin")) {

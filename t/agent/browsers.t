@@ -22,6 +22,7 @@ $listen_ipv6
 AllowEncodedSlashes Off
 <Location "/">
     AgentAllowOrigin https://app.example.com http://localhost:* https://*.pages.example
+    AgentAllowOriginMatch "https://pr-[0-9]+\\.example\\.com|.*/x"
 </Location>
 <Location "/everybody">
     AgentPrefix /everybody
@@ -30,6 +31,7 @@ AllowEncodedSlashes Off
 <Location "/nobody">
     AgentPrefix /nobody
     AgentAllowOrigin None
+    AgentAllowOriginMatch None
 </Location>
 <Location "/closed">
     AgentPrefix /closed
@@ -146,6 +148,7 @@ subtest 'origins: pages of the server and of AgentAllowOrigin are served' => sub
         { Origin => 'https://app.example.com', 'Sec-Fetch-Site' => 'cross-site' },
         { Origin => 'http://localhost:3000', 'Sec-Fetch-Site' => 'same-site' },
         { Origin => 'https://a.pages.example' },
+        { Origin => 'https://pr-17.example.com' },
         {},
     );
     for my $page (@pages) {
@@ -167,6 +170,15 @@ subtest 'origins: pages of the server and of AgentAllowOrigin are served' => sub
     is error_of(ask($client, 'POST /nobody/threads', { Origin => 'https://app.example.com',
         'Content-Type' => $JSON }, '{}')), '403 cross_site_request',
         "origins: AgentAllowOrigin None overrides the server's origins";
+    my %preflight = ('Access-Control-Request-Method' => 'POST');
+    is ask($client, 'OPTIONS /threads', { Origin => 'https://pr-17.example.com', %preflight })->{headers}{'access-control-allow-origin'},
+        'https://pr-17.example.com', 'origins: AgentAllowOriginMatch admits what it matches';
+    for my $origin ('https://pr-17.example.com.evil.example', 'https://a.pr-17.example.com', 'https://pr-17xexample.com', 'null/x') {
+        is ask($client, 'OPTIONS /threads', { Origin => $origin, %preflight })->{headers}{'access-control-allow-origin'}, undef,
+            "origins: it does not admit $origin";
+    }
+    is ask($client, 'OPTIONS /nobody/threads', { Origin => 'https://pr-17.example.com', %preflight })->{headers}{'access-control-allow-origin'},
+        undef, 'origins: AgentAllowOriginMatch None takes back that of the server';
 };
 
 subtest 'Content-Type: bodies of pages must be application/json' => sub {

@@ -169,6 +169,7 @@ my @good = (
     graph('AgentModel demo') . "AgentWebhookSecretFile $secret\n<VirtualHost *:1>\nAgentWebhookSecretFile $bare\n</VirtualHost>\n"
         . (join '', map { "<VirtualHost *:$_>\nAgentDeployment shop\nAgentWebhookSecretFile $secret\n</VirtualHost>\n" } 2, 3),
     (map { graph('AgentModel demo') . "$_\n" } 'AgentAllowOrigin *', 'AgentAllowOrigin None',
+        'AgentAllowOriginMatch None', 'AgentAllowOriginMatch "https://pr-[0-9]+\\.example\\.com"',
         'AgentWebhookDeny ::ffff:10.0.0.0/104 ::/0', 'AgentMaxBody 4M', 'AgentMaxBody 1k',
         'AgentMaxBody 7340032'),
     (map { graph('AgentModel demo') . "AgentRunnerMemory $_\n" } '0', '2G', '1048576K', '67108864'),
@@ -356,6 +357,8 @@ my @bad = (
     (map { [ graph('AgentModel demo') . "AgentAllowOrigin https://a.example $_\n",
         'AgentAllowOrigin', 'origins like', $_ ] }
         qw(null app.example.com https://*example.com https://app.example.com/ https://a:b ftp://x)),
+    (map { [ graph('AgentModel demo') . "AgentAllowOriginMatch $_\n", 'AgentAllowOriginMatch', 'a regular expression', "got '" ] }
+        'https://(', '[a'),
     (map { [ graph('AgentModel demo') . "AgentAllowOrigin $_\n", 'AgentAllowOrigin',
         '* or None alone', 'beside another origin' ] }
         'None https://a.example', 'https://a.example None', '* https://a.example', 'https://a.example *',
