@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of directives; checks and stores values of the server and of
- * locations. config.c has the defaults. */
+/* The directives, with checks of their values. config.c has the defaults. */
 #include "directives.h"
 
 #include <stdbool.h>
@@ -275,14 +274,13 @@ const command_rec agent_directives[] = {
                   "(default: the host name)"),
     AP_INIT_TAKE1("AgentRegion", agent_directive_region, NULL, RSRC_CONF,
                   "region of this server and of its database (default: local)"),
-    AP_INIT_TAKE_ARGV("AgentRegionURL", agent_directive_region_url, NULL,
-                      RSRC_CONF,
-                      "REGION WEB API [BEACON]: the URLs of a region (default: "
-                      "none)"),
+    AP_INIT_TAKE_ARGV(
+        "AgentRegionURL", agent_directive_region_url, NULL, RSRC_CONF,
+        "REGION WEB API [BEACON]: a region's URLs (default: none)"),
     AP_INIT_ITERATE("AgentEgressAddress", agent_directive_egress_address, NULL,
                     RSRC_CONF,
-                    "addresses or blocks from which the service connects to "
-                    "others, as it publishes them (default: none)"),
+                    "addresses or blocks that the service connects from "
+                    "(default: none)"),
     AP_INIT_TAKE1("AgentWrongRegion", agent_directive_wrong_region, NULL,
                   RSRC_CONF,
                   "status of a request with a key of another region: 403, 421 "

@@ -50,7 +50,8 @@ const char *agent_directive_origin_match(cmd_parms *cmd, void *dir,
     match = ap_pregcomp(cmd->pool,
                         apr_pstrcat(cmd->pool, "\\A(?:", arg, ")\\z", NULL),
                         AP_REG_EXTENDED);
-    if (match == NULL) {
+    /* Also alone: parentheses that close the group would match a part. */
+    if (match == NULL || ap_pregcomp(cmd->pool, arg, AP_REG_EXTENDED) == NULL) {
         return apr_psprintf(cmd->pool,
                             "AgentAllowOriginMatch: expected a regular "
                             "expression or None, got '%s'",

@@ -358,7 +358,7 @@ my @bad = (
         'AgentAllowOrigin', 'origins like', $_ ] }
         qw(null app.example.com https://*example.com https://app.example.com/ https://a:b ftp://x)),
     (map { [ graph('AgentModel demo') . "AgentAllowOriginMatch $_\n", 'AgentAllowOriginMatch', 'a regular expression', "got '" ] }
-        'https://(', '[a'),
+        'https://(', '[a', 'a)|(?:b'),
     (map { [ graph('AgentModel demo') . "AgentAllowOrigin $_\n", 'AgentAllowOrigin',
         '* or None alone', 'beside another origin' ] }
         'None https://a.example', 'https://a.example None', '* https://a.example', 'https://a.example *',
