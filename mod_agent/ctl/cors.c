@@ -124,14 +124,31 @@ static void print_list(lines_t *lines, const list_t *row)
     }
 }
 
-/* Other expressions may admit all origins too: that cannot be known. */
+/* Whether the expression, without anchors and groups, admits all origins. Others
+ * may do so too: that cannot be known. */
 static bool has_any_match(const ctl_build_t *build)
 {
+    static const char *const any[] = {".*", ".+", "https?://.*", "https?://.+"};
     const char *match = json_object_get_string(
         ctl_manifest_get(build, "http.cors.allow_origin_regex"));
+    char *bare = apr_pstrdup(build->pool, match != NULL ? match : "");
+    char *end = bare;
 
-    return match != NULL
-        && (strcmp(match, ".*") == 0 || strcmp(match, ".+") == 0);
+    for (const char *next = bare; *next != '\0'; next++) {
+        if (strncmp(next, "?:", 2) == 0) {
+            next++;
+        }
+        else if (strchr("^$()", *next) == NULL) {
+            *end++ = *next;
+        }
+    }
+    *end = '\0';
+    for (size_t i = 0; i < sizeof(any) / sizeof(*any); i++) {
+        if (strcmp(bare, any[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void print_credentials(lines_t *lines)

@@ -73,8 +73,8 @@ static const char *print_origin(const ctl_build_t *build, json_object *text,
 
     if (!agent_origin_read_pattern(&pattern, domain)
         || length + 2 * strlen(domain) > LINE_BYTES_MAX) {
-        ctl_warn("langgraph.json: " DOMAINS " is left out, expected at most %d "
-                 "bytes of names of hosts, *. before some, got %s",
+        ctl_warn("langgraph.json: one of " DOMAINS " is left out, expected at "
+                 "most %d bytes of names of hosts, *. before some, got %s",
                  LINE_BYTES_MAX, agent_json_print(text, build->pool));
         return "";
     }
@@ -104,6 +104,10 @@ static void print_webhook_origins(const ctl_build_t *build)
     }
     if (*origins != '\0') {
         ctl_print("AgentWebhookOrigin%s", origins);
+    }
+    else if (count > 0) {
+        /* Without the line all would be admitted. */
+        ctl_print("AgentWebhooks Off");
     }
 }
 

@@ -109,7 +109,8 @@ my @MEMBERS = (
         qr{^AgentWebhookOrigin https://a\.example:\* https://\*\.b\.example:\*$}m ],
     [ 'webhooks.url.allowed_domains', ['a.example'], 'served', qr{^AgentWebhookOrigin https://a\.example:\* http://a\.example:\*$}m ],
     [ 'webhooks.url.allowed_domains', [], 'served' ],
-    (map { [ 'webhooks.url.allowed_domains', ["$_"], 'warned', qr/allowed_domains is left out, expected at most 4096 bytes of names of hosts/ ] }
+    (map { [ 'webhooks.url.allowed_domains', ["$_"], 'warned', qr/allowed_domains is left out, expected at most 4096 bytes of names of hosts/ ],
+        [ 'webhooks.url.allowed_domains', ["$_"], 'warned', qr/^AgentWebhooks Off$/m ] }
         'a.example/x', 'a b', '${HOME}', 'https://a.example', "a\nListen 1", 'a' x 3000),
     [ 'webhooks.url.allowed_domains', [ 'a.example', 'b/x', 'c.example', 'd' x 3000 ], 'warned',
         qr{^AgentWebhookOrigin https://a\.example:\* http://a\.example:\* https://c\.example:\* http://c\.example:\*$}m ],

@@ -23,6 +23,14 @@ is $check->{status}, 0, 'check: the status is 0 when all graphs can be used';
 is $check->{graphs}{a}{description}, 'The text', 'check: the description is that of langgraph.json';
 like $check->{errors}, qr/^loading$/m, 'check: prints of the application go to standard error';
 
+# A state of 200 fields whose schema has some 400 kB: those of input and output are as long.
+my $wide = "import pydantic\n$graph" =~ s/MessagesState\)/State)/r =~ s/^graph = /State = pydantic.create_model('State', **{f'field_{n}_' + 'x' * 900: (int, 0) for n in range(200)})\ngraph = /mr;
+$check = check_folder('python', folder_of('python', { graphs => { a => './wide.py:graph' } }, 'wide.py' => $wide));
+is $check->{status}, 0, 'check: a graph with long schemas can be used';
+is_deeply [ sort grep { /schema/ } keys %{ $check->{graphs}{a}{schemas} } ], [qw(config_schema input_schema)],
+    'check: its report has those schemas that fit together';
+like $check->{errors}, qr/graph a: its output_schema is left out: \d+ bytes, more than \d+/, 'check: the log says which are left out';
+
 # The files below a folder that have the code of modules, with the names of these.
 sub compiled_in {
     my ($folder) = @_;

@@ -174,7 +174,7 @@ my ($question, $answer) = messages_of(@chat);
         is scalar @lines, 1, "update: $title is refused without a checkpoint or an event";
         is error_of($lines[0]), "error $error", "update: $title, the error";
     }
-    is error_of(call({}, op => $_)), 'error UnknownOperation', "update: the operation $_ is refused"
+    is error_of(call({}, op => $_)), 'error UnknownOperationError', "update: the operation $_ is refused"
         for qw(other authenticate authorize embed http);
     is error_of(call({}, graph_id => 'other')), 'error GraphNotFound', 'update: an unknown graph is refused';
 }

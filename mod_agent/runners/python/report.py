@@ -8,10 +8,10 @@ import warnings
 from typing import Any, Callable
 
 from . import VERSION, graphs, jsontext, log
-from .errors import RunnerError, describe_error
+from .errors import NotRenderedError, RunnerError, describe_error
 from .text import text_of
 
-# The protocol admits 1 MiB; a drawing or a schema that is larger is left out.
+# Limit of the schemas together, and of the drawing, of a report, which has at most 1 MiB.
 PART_BYTES_MAX = 500_000
 # Time limit of all factories together, some of which connect somewhere; the supervisor waits 30 s for `ready`.
 USE_SECONDS = 10
@@ -31,11 +31,39 @@ def _attempt(name: str, what: str, make: Callable[[], Any]) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            value = make()
-        return value if len(jsontext.dumps(value, lenient=True)) <= PART_BYTES_MAX else None
+            return make()
     except Exception as error:  # pylint: disable=broad-except
         log.write(f"graph {name} has no {what}: {type(error).__name__}: {text_of(error)}")
         return None
+
+
+def _size_of(name: str, what: str, value: Any, limit: int) -> int | None:
+    """The length of a part of a report; None if it is longer than the limit, or no JSON."""
+    try:
+        size = len(jsontext.dumps(value, lenient=True))
+    except NotRenderedError as error:
+        log.write(f"graph {name}: its {what} is left out: {text_of(error)}")
+        return None
+    if size <= limit:
+        return size
+    log.write(f"graph {name}: its {what} is left out: {size} bytes, more than {limit}")
+    return None
+
+
+def _reported_schemas(graph: Any, name: str) -> dict[str, Any]:
+    kept = {}
+    left = PART_BYTES_MAX
+    for key, value in schemas_of(graph, name).items():
+        size = _size_of(name, key, value, left)
+        if size is not None:
+            kept[key] = value
+            left -= size
+    return kept
+
+
+def _reported_drawing(graph: Any, name: str) -> Any:
+    drawing = _attempt(name, "drawing", lambda: drawing_of(graph.get_graph()))
+    return drawing if _size_of(name, "drawing", drawing, PART_BYTES_MAX) is not None else None
 
 
 def schemas_of(graph: Any, name: str) -> dict[str, Any]:
@@ -75,9 +103,9 @@ def drawing_of(drawn: Any) -> dict[str, Any]:
 async def describe_graph(graph: graphs.Graph, description: str | None) -> dict[str, Any]:
     try:
         async with graph.use(graphs.DESCRIBE, {"configurable": {}}) as used:
-            drawing = _attempt(graph.name, "drawing", lambda: drawing_of(used.get_graph()))
             subgraphs = _attempt(graph.name, "list of subgraphs", lambda: any(True for _ in used.get_subgraphs()))
-            return {"description": description, "schemas": schemas_of(used, graph.name), "drawing": drawing,
+            return {"description": description, "schemas": _reported_schemas(used, graph.name),
+                    "drawing": _reported_drawing(used, graph.name),
                     "factory": graph.is_factory, "has_subgraphs": subgraphs is not False}
     except (Exception, SystemExit) as error:  # pylint: disable=broad-except
         return _refusal(graph, error)

@@ -43,7 +43,7 @@ apr_status_t runner_describe_answer(runner_run_t *run,
     if (strcmp(op, "describe") == 0) {
         return describe(run, problem);
     }
-    return runner_problem_set(problem, run->pool, "UnknownOperation",
+    return runner_problem_set(problem, run->pool, "UnknownOperationError",
                               "Built-in graphs have the operations update "
                               "and describe.");
 }
