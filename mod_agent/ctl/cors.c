@@ -124,8 +124,8 @@ static void print_list(lines_t *lines, const list_t *row)
     }
 }
 
-/* Whether the expression, without anchors and groups, admits all origins. Others
- * may do so too: that cannot be known. */
+/* Whether the expression, without anchors and groups, admits all origins.
+ * Others may do so too: that cannot be known. */
 static bool has_any_match(const ctl_build_t *build)
 {
     static const char *const any[] = {".*", ".+", "https?://.*", "https?://.+"};

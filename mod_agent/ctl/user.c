@@ -60,8 +60,8 @@ static bool is_of_root(const struct stat *info)
     return info->st_uid == 0 && is_private(info);
 }
 
-/* Whether only root and the user replace what these two have in the directory.
- */
+/* Returns true if only root or the user can rename or replace entries of the
+ * directory that belong to these two. */
 static bool is_kept_by(int directory, uid_t user)
 {
     struct stat info;
@@ -90,8 +90,8 @@ static int walk(const char *path, uid_t user, apr_pool_t *pool)
     return fd;
 }
 
-/* Whether nobody but root and its owner has chosen the directory: who owns a
- * link, or a directory above it, could lead to another folder of the owner. */
+/* Returns true if only root and the directory's owner can have chosen it: the
+ * owner of a link, or of a directory above it, could lead to another folder. */
 static bool is_chosen_by_owner(const ctl_build_t *build,
                                const struct stat *info)
 {

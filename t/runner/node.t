@@ -118,8 +118,8 @@ my %long = (config => { configurable => { model => 'm' x 20_000, x => 'x' x 20_0
 @lines = $runner->run(graph_id => 'chat', input => { messages => [ { role => 'user', content => 'hi' } ] }, %long);
 my @repeated = metadata_of_events(@lines);
 is_deeply [ grep { $_->{model} } @repeated ], [], 'metadata: a long model of configurable is not repeated with each token';
-is_deeply [ grep { length $_->{mine} != 9000 || !$_->{thread_id} } @repeated ], [], 'metadata: those of the client and the ids are';
-is $repeated[0]{langgraph_node}, 'agent', 'metadata: so are those of the library';
+is_deeply [ grep { length $_->{mine} != 9000 || !$_->{thread_id} } @repeated ], [], 'metadata: the ids and the client\'s own members are repeated with each token';
+is $repeated[0]{langgraph_node}, 'agent', 'metadata: the library\'s members are repeated with each token';
 @lines = $runner->run(graph_id => 'chat', input => { messages => [ { role => 'user', content => 'hi' } ] }, stream_modes => ['messages-tuple'],
     config => { configurable => { model => 'm' x 6000, map { $_ => $_ x 20_000 } qw(x y z) } });
 is length +(metadata_of_events(@lines))[0]{model}, 6000, 'metadata: members that the library does not copy do not count';
@@ -208,7 +208,7 @@ $thread = new_uuid();
 is_deeply [ map { [ $_->{ns} =~ s/:[-\w]+//gr, $_->{next} ] } lines_of('checkpoint', @lines) ],
     [ [ '', ['middle'] ], [ 'middle', ['inner'] ], [ 'middle|inner', ['deep'] ] ], 'durability exit: subgraphs that stop have a checkpoint';
 is_deeply [ map { [ $_->{ns} =~ s/:[-\w]+//gr, $_->{task}{interrupts}[0]{value} ] } lines_of('task', @lines) ],
-    [ [ 'middle', 'deep?' ], [ 'middle|inner', 'deep?' ] ], 'durability exit: whose tasks have the interrupt';
+    [ [ 'middle', 'deep?' ], [ 'middle|inner', 'deep?' ] ], 'durability exit: the tasks of subgraphs that stop have the interrupt';
 for my $durability (qw(exit async)) {
     @lines = $runner->run(graph_id => 'nested', $runner->next_run($thread), durability => $durability);
     is_deeply [ sort map { $_->{ns} =~ s/:[-\w]+//gr } lines_of('task', @lines) ], [ '', 'middle', 'middle|inner' ],

@@ -53,8 +53,8 @@ in_all_versions(sub {
     my @repeated = metadata_of_events(@lines);
     is_deeply [ grep { $_->{model} || $_->{x} || $_->{size} } @repeated ], [],
         'metadata: long members of configurable and context are not repeated with each token';
-    is_deeply [ grep { length $_->{mine} != 9000 || !$_->{thread_id} } @repeated ], [], 'metadata: those of the client and the ids are';
-    is $repeated[0]{langgraph_node}, 'answer', 'metadata: so are those of the library';
+    is_deeply [ grep { length $_->{mine} != 9000 || !$_->{thread_id} } @repeated ], [], 'metadata: the ids and the client\'s own members are repeated with each token';
+    is $repeated[0]{langgraph_node}, 'answer', 'metadata: the library\'s members are repeated with each token';
     @lines = $runner->run(graph_id => 'chat', input => $human, stream_modes => ['messages-tuple'],
         config => { configurable => { model => 'm' x 6000, map { $_ => $_ x 5000 } qw(x y z) } });
     my ($few) = metadata_of_events(@lines);

@@ -89,7 +89,7 @@ in_all_versions(sub {
         my $first = start_crowd($runner, $pipe, 140, SHARE);
         is status($runner), 'success', 'another run is executed beside it';
         my $second = start_crowd($runner, $pipe, 140, (SHARE + 1) / 2);
-        is status($runner), 'success', 'and beside two of them';
+        is status($runner), 'success', 'another run is executed beside two of them';
         open my $opened, '+<', $pipe or die "$pipe: $!\n";
         my %left = map { $_->{run_id} => 1 } $first, $second;
         my @lines;
@@ -124,7 +124,7 @@ in_all_versions(sub {
         ok !pong($runner, 1)->{spent}, 'the process is not replaced for half of those that it can replace';
         lose($runner, $pipe, 1);
         $runner->wait_for_io while $runner->log_text !~ /should get no more runs/;
-        is pong($runner, 2)->{spent}, Cpanel::JSON::XS::true, 'more are: pong says so';
+        is pong($runner, 2)->{spent}, Cpanel::JSON::XS::true, 'pong says spent when more threads are lost';
         lose($runner, $pipe, SHARE, SHARE);
         is status($runner), 'success', 'runs are executed nevertheless';
         open my $opened, '+<', $pipe or die "$pipe: $!\n";
@@ -143,7 +143,7 @@ in_all_versions(sub {
         open my $opened, '+<', $pipe or die "$pipe: $!\n";
         syswrite $opened, 'x' x (2 * SHARE + 2);
         ok start_crowd($runner, make_pipe(), SHARE, SHARE), 'the threads are used again';
-        ok !pong($runner, 2)->{spent}, 'nor after they have returned';
+        ok !pong($runner, 2)->{spent}, 'pong does not say spent after the threads have returned';
         close $opened;
     };
 

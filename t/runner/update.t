@@ -183,7 +183,7 @@ my ($question, $answer) = messages_of(@chat);
     my @lines = call({ values => human('x' x 5_000_000) }, thread_id => $thread);
     @lines = call({ values => human('x' x 5_000_000) }, continue_from(@lines), thread_id => $thread) for 2 .. 7;
     is error_of($lines[-1]), 'error StateTooLargeError', 'update: a state beyond its limit is refused';
-    is scalar @lines, 1, 'update: and not saved';
+    is scalar @lines, 1, 'update: a state beyond its limit is not saved';
 }
 
 # --- Cancel, and runs at the same time ---------------------------------------

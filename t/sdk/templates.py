@@ -35,7 +35,7 @@ async def _(t, graph):
 @each("a graph that a function makes")
 async def _(t, graph):
     t.equal(await changed(graph("made"), config={"configurable": {"tenant": "ann"}}), "for ann", "by its configuration")
-    t.equal(await changed(graph("made")), "for all", "and without one")
+    t.equal(await changed(graph("made")), "for all", "without a configuration it has its default")
 
 
 @each("a graph of a context manager", languages=["python"])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages of the supervisor: hello, start, cancel, go, ping and drain. */
+/* The messages of the supervisor. */
 #ifndef AGENT_RUNNER_COMMAND_H
 #define AGENT_RUNNER_COMMAND_H
 

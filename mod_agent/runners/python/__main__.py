@@ -31,7 +31,7 @@ class Loader(importlib.machinery.SourceFileLoader):
 
 
 class Finder:
-    """Of the package's modules."""
+    """Finds the modules of this package."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> importlib.machinery.ModuleSpec | None:

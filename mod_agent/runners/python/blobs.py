@@ -70,7 +70,7 @@ class Blobs:
         return text, Reference(digests, True, change.snapshot), change
 
     def written(self, value: Any, serde: Any) -> bytes:
-        """As the text of reference(), of what a task wrote: nothing is compared with it."""
+        """Like the text of reference(), for what a task wrote, which is compared with nothing."""
         if not is_stored_by_element(value):
             return jsontext.plain(self._send_value(value, serde))
         return b'{"list":{"keep":0,"items":%b}}' % jsontext.array([jsontext.plain(self._send_value(item, serde)) for item in value])

@@ -34,7 +34,7 @@ class RunEndedError(Exception):
 
 
 class StrictResumeError(RuntimeError):
-    """The library would ignore an answer to nothing."""
+    """A command resumes a run that nothing has interrupted: the library would ignore it."""
 
 
 class UnknownOperationError(Exception):

@@ -65,11 +65,11 @@ class Worker:
 class Executor(ThreadPoolExecutor):
     """Gives each run a thread at once, and more in turns.
 
-    A run gets another thread only while more of the shared places are free than it has: a run that
+    A run gets another thread only while more of the shared threads are free than it has: a run that
     is alone takes half of them, and those after it always find some: a thread that it has cannot be
     taken back. Both callbacks are called on the loop: `on_spent` with true when the process should be
     replaced, and with false when it no longer need be; `on_stuck` when a run has got no thread for a
-    whole interval because lost ones have all places, or are the only threads that could be started.
+    whole interval because all threads that there may be, or that could be started, are lost.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, slots: int, on_spent: Callable[[bool], None], on_stuck: Callable[[], None]) -> None:
@@ -134,7 +134,7 @@ class Executor(ThreadPoolExecutor):
     # --- Places; on the loop ---------------------------------------------------
 
     def _add(self, owner: Owner, count: int) -> None:
-        """So many threads more."""
+        """Adds to the number of threads that execute functions of a run."""
         before, owner.busy = owner.busy, owner.busy + count
         if owner.has_ended:
             self._lost += count
@@ -220,7 +220,7 @@ class Executor(ThreadPoolExecutor):
         return will_be_free
 
     def _take_outcome(self, worker: Worker, item: Item) -> None:
-        """Of a function that has returned; a thread may say so twice."""
+        """Takes the outcome of a function that has returned; the thread may report it twice."""
         if worker.item is not item or item.outcome is None:
             return
         item.owner.returned += 1

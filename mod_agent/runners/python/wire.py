@@ -67,7 +67,7 @@ class Wire:
         threading.Thread(target=self._serve, name="agent-wire", daemon=True).start()
 
     def ask_replacement(self, is_spent: bool) -> None:
-        """With the next `pong`, and all after it. Until then it can be taken back."""
+        """Asks the supervisor for a new process, in the next `pong` and all later ones; False takes that back."""
         self._is_spent = is_spent
 
     def is_full(self) -> bool:

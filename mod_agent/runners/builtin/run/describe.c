@@ -15,7 +15,7 @@ static apr_status_t answer(runner_run_t *run, json_object *value)
     return APR_SUCCESS;
 }
 
-/* Whatever it is to contain: built-in graphs have no subgraphs. */
+/* Answers all kinds of the call alike: built-in graphs have no subgraphs. */
 static apr_status_t describe(runner_run_t *run, runner_problem_t **problem)
 {
     json_object *arguments = agent_json_get(run->start, "arguments");

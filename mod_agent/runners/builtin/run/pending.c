@@ -197,7 +197,7 @@ bool runner_pending_end_run(runner_pending_t *pending, const size_t *bytes)
     return true;
 }
 
-/* When the first of the growing runs may be replaced that may not yet. */
+/* When the next one of the growing runs becomes replaceable. */
 static apr_time_t get_growing_replaceable_at(const runner_pending_t *pending,
                                              apr_time_t now)
 {
