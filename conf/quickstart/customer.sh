@@ -31,13 +31,18 @@ meet_customer() {
     talk deployment
 }
 
+# with_key KEY ARGUMENT...: curl. Every user can read a program's arguments.
+with_key() {
+    printf 'x-api-key: %s\n' "$1" | curl -H @- "${@:2}"
+}
+
 # Its account may have been closed, or its key revoked: another one signs up then.
 customer_is_known() {
     local key
     [ -e "$RUN_DIR/demo.key" ] || return 1
     read -r _ key <"$RUN_DIR/demo.key"
-    [ "$(curl -s --max-time 60 -o "$RUN_DIR/logs/auth" -w '%{http_code}' \
-        -H "x-api-key: $key" "$(server_url)/auth")" != 401 ]
+    [ "$(with_key "$key" -s --max-time 60 -o "$RUN_DIR/logs/auth" -w '%{http_code}' \
+        "$(server_url)/auth")" != 401 ]
 }
 
 serve_customer() {
@@ -57,6 +62,6 @@ customer_is_served() {
     local key
     read -r _ key <"$RUN_DIR/demo.key"
     # With a drawing once a runner has reported it.
-    curl -fs --max-time 5 -H "x-api-key: $key" \
-        "$(server_url)/deployments/demo/assistants/agent/graph" | grep -q '"id"'
+    with_key "$key" -fs --max-time 5 "$(server_url)/deployments/demo/assistants/agent/graph" |
+        grep -q '"id"'
 }

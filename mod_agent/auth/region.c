@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 #include <apr_uri.h>
+#include <http_protocol.h>
 #include <http_request.h>
 
 #include "../config/location.h"
@@ -93,6 +94,13 @@ static int choose_status(const agent_server_config_t *config,
                                                              : status;
 }
 
+static bool find_any_key(agent_api_key_t *key, const request_rec *r,
+                         const agent_server_config_t *config)
+{
+    return find_key(key, r, "x-api-key", config)
+        || find_key(key, r, "Authorization", config);
+}
+
 apr_status_t agent_region_check_key(request_rec *r,
                                     const agent_server_config_t *config,
                                     agent_error_t **err)
@@ -100,8 +108,7 @@ apr_status_t agent_region_check_key(request_rec *r,
     const agent_region_t *home;
     agent_api_key_t key;
 
-    if (!find_key(&key, r, "x-api-key", config)
-        && !find_key(&key, r, "Authorization", config)) {
+    if (!find_any_key(&key, r, config)) {
         return APR_SUCCESS;
     }
     home = agent_region_find(config, key.region);
@@ -128,24 +135,59 @@ static bool is_for_api(request_rec *r)
         && agent_router_find(agent_config_handler(r)) != NULL;
 }
 
-/* Any handler, mod_proxy's for one, would read the body. Internal redirects
- * have passed this hook before. */
+static int refuse(request_rec *r, const agent_error_t *err)
+{
+    agent_body_skip(r);
+    return agent_problem_refuse(r, NULL, err);
+}
+
+/* Of such a path httpd logs the whole, with the client's address. */
+static bool is_invalid(const request_rec *r)
+{
+    char *path = apr_pstrdup(r->pool, r->parsed_uri.path);
+
+    return path != NULL && strcmp(path, "*") != 0
+        && !ap_normalize_path(path, AP_NORMALIZE_NOT_ABOVE_ROOT);
+}
+
+/* Requests that httpd refuses before the next hook are not logged either. */
+static int keep_from_log(request_rec *r)
+{
+    const agent_server_config_t *config = agent_config_server(r->server);
+    agent_error_t *err = NULL;
+    agent_api_key_t key;
+
+    if (!agent_region_is_guarded(config) || !find_any_key(&key, r, config)) {
+        return DECLINED;
+    }
+    set_variable(r, key.region);
+    return is_invalid(r)
+            && agent_region_check_key(r, config, &err) != APR_SUCCESS
+        ? refuse(r, err)
+        : DECLINED;
+}
+
+/* Any handler, mod_proxy's for one, would read the body; so would httpd after
+ * an answer of mod_rewrite or of its own, to a path that it cannot decode.
+ * Internal redirects have passed this hook before. */
 static int refuse_foreign(request_rec *r)
 {
     const agent_server_config_t *config = agent_config_server(r->server);
     agent_error_t *err = NULL;
 
-    if (!ap_is_initial_req(r) || !agent_region_is_guarded(config)
-        || (is_for_api(r) && !agent_body_exists(r))
-        || agent_region_check_key(r, config, &err) == APR_SUCCESS) {
-        return DECLINED;
-    }
-    agent_body_skip(r);
-    return agent_problem_refuse(r, NULL, err);
+    return !ap_is_initial_req(r) || !agent_region_is_guarded(config)
+            || (is_for_api(r) && !agent_body_exists(r))
+            || agent_region_check_key(r, config, &err) == APR_SUCCESS
+        ? DECLINED
+        : refuse(r, err);
 }
 
 void agent_region_register(void)
 {
-    /* Once the locations are known, before any Require and AuthType. */
+    ap_hook_post_read_request(keep_from_log, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    /* The locations are known, the path is not decoded yet. */
+    ap_hook_pre_translate_name(refuse_foreign, NULL, NULL,
+                               APR_HOOK_REALLY_FIRST);
+    /* Now it is known whether mod_proxy has taken it from an API. */
     ap_hook_header_parser(refuse_foreign, NULL, NULL, APR_HOOK_REALLY_FIRST);
 }

@@ -18,16 +18,17 @@ apr_status_t agent_thread_start(apr_thread_t **out, apr_thread_start_t run,
     return rv;
 }
 
-void agent_thread_hold_sigterm(sigset_t *before)
+void agent_thread_hold_signals(sigset_t *before)
 {
     sigset_t held;
 
     sigemptyset(&held);
     sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
-void agent_thread_release_sigterm(const sigset_t *before)
+void agent_thread_release_signals(const sigset_t *before)
 {
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }

@@ -12,10 +12,11 @@
 apr_status_t agent_thread_start(apr_thread_t **out, apr_thread_start_t run,
                                 void *data, apr_pool_t *pool);
 
-/* Delays SIGTERM to this thread until agent_thread_release_sigterm(before). A
- * child of the prefork MPM ends within its handler, whatever it is doing. */
-void agent_thread_hold_sigterm(sigset_t *before);
-void agent_thread_release_sigterm(const sigset_t *before);
+/* Delays the signals within whose handler a child of the prefork MPM ends,
+ * whatever it is doing: SIGTERM, and SIGHUP of a restart. They arrive at
+ * agent_thread_release_signals(before). */
+void agent_thread_hold_signals(sigset_t *before);
+void agent_thread_release_signals(const sigset_t *before);
 
 /* Waits for the end of the thread; no effect for NULL. */
 void agent_thread_join(apr_thread_t *thread);

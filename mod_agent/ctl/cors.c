@@ -124,31 +124,32 @@ static void print_list(lines_t *lines, const list_t *row)
     }
 }
 
-/* Whether the expression, without anchors and groups, admits all origins.
- * Others may do so too: that cannot be known. */
-static bool has_any_match(const ctl_build_t *build)
+/* Whether the expression ends with the name of a domain (\.example.com with or
+ * without a $), outside alternatives: only origins below it match. */
+static bool ends_with_domain(const char *match)
 {
-    static const char *const any[] = {".*", ".+", "https?://.*", "https?://.+"};
+    static const char name[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ-";
+    size_t end = strlen(match);
+    size_t start;
+
+    if (end > 0 && match[end - 1] == '$') {
+        end--;
+    }
+    start = end;
+    while (start > 0 && strchr(name, match[start - 1]) != NULL) {
+        start--;
+    }
+    return start < end && start >= 2 && match[start - 1] == '.'
+        && match[start - 2] == '\\' && strchr(match, '|') == NULL;
+}
+
+static bool admits_any(const ctl_build_t *build)
+{
     const char *match = json_object_get_string(
         ctl_manifest_get(build, "http.cors.allow_origin_regex"));
-    char *bare = apr_pstrdup(build->pool, match != NULL ? match : "");
-    char *end = bare;
 
-    for (const char *next = bare; *next != '\0'; next++) {
-        if (strncmp(next, "?:", 2) == 0) {
-            next++;
-        }
-        else if (strchr("^$()", *next) == NULL) {
-            *end++ = *next;
-        }
-    }
-    *end = '\0';
-    for (size_t i = 0; i < sizeof(any) / sizeof(*any); i++) {
-        if (strcmp(bare, any[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return match != NULL && *match != '\0' && !ends_with_domain(match);
 }
 
 static void print_credentials(lines_t *lines)
@@ -160,9 +161,10 @@ static void print_credentials(lines_t *lines)
     if (!json_object_get_boolean(ctl_manifest_get(lines->build, path))) {
         return;
     }
-    if (ctl_word_has(origins, "*") || has_any_match(lines->build)) {
-        ctl_warn("langgraph.json: %s is left out: with the origin * or the "
-                 "expression .* any page could act for its visitors",
+    if (ctl_word_has(origins, "*") || admits_any(lines->build)) {
+        ctl_warn("langgraph.json: %s is left out: with the origin *, or an "
+                 "expression that does not end with a domain (\\.example\\.com)"
+                 ", any page might act for its visitors",
                  path);
         return;
     }

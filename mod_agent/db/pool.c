@@ -321,9 +321,9 @@ static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
     }
 }
 
-/* Between open and close. SIGTERM waits: a child of the prefork MPM destroys
- * its pools within the handler, and the list of mod_dbd's connections then
- * aborts it if one is in use. */
+/* Between open and close. SIGTERM and SIGHUP wait: a child of the prefork MPM
+ * destroys its pools within the handler, and the list of mod_dbd's connections
+ * then aborts it if one is in use. */
 static apr_status_t query_slot(agent_db_result_t **result,
                                agent_db_pool_t *connections,
                                const agent_statement_t *statement,
@@ -364,10 +364,10 @@ static apr_status_t query_whole(agent_db_result_t **result,
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    agent_thread_hold_sigterm(&before);
+    agent_thread_hold_signals(&before);
     rv = query_slot(result, connections, statement, params, &reached, err,
                     pool);
-    agent_thread_release_sigterm(&before);
+    agent_thread_release_signals(&before);
     release_slot(connections, reached);
     return rv;
 }

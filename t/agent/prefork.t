@@ -41,19 +41,35 @@ my $stream = $client->begin('GET', run_path($run) . '/stream');
 read_until($_, qr/\r\n\r\n/) for @joins, $stream;
 is $client->get('/ok')->{status}, 200, 'prefork: other requests are answered while requests wait';
 
+# A request that is within a statement, and the lock that it waits for.
+sub begin_statement {
+    my $lock = hold_lock('lock table agent.threads');
+    my $read = $client->begin('GET', "/threads/$run->{thread_id}");
+    wait_for('the statement', sub {
+        sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%get_thread(%'") == 1
+    });
+    return ($read, $lock);
+}
+
 # One of the children is within a statement: it ends when it has the answer. Were
 # its connection of mod_dbd still in use, APR's resource list would abort it.
 my @children = httpd_children($server->httpd_pid);
-my $lock = hold_lock('lock table agent.threads');
-my $read = $client->begin('GET', "/threads/$run->{thread_id}");
-wait_for('the statement', sub {
-    sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%get_thread(%'") == 1
-});
+my ($read, $lock) = begin_statement();
 kill TERM => @children;
 close $lock;
 read_to_end($_) for @joins, $stream, $read;
 wait_for('the children to end', sub { !grep { is_alive($_) } @children });
 pass 'prefork: a child ends on SIGTERM while its request waits, or is within a statement';
+
+wait_for('new children', sub { eval { $client->get('/ok')->{status} == 200 } });
+@children = httpd_children($server->httpd_pid);
+($read, $lock) = begin_statement();
+kill HUP => $server->httpd_pid;
+wait_for('the restart', sub { grep { !is_alive($_) } @children });
+close $lock;
+read_to_end($read);
+wait_for('the children to end', sub { !grep { is_alive($_) } @children });
+pass 'prefork: a child that is within a statement ends on a restart';
 
 wait_for('new children', sub { eval { $client->get('/ok')->{status} == 200 } });
 $run = $client->start_run('sleep 600000');

@@ -70,7 +70,8 @@ my $server = new_server('AgentRegion eu', $URLS, 'LogLevel warn agent:debug',
     '<Location "/granted">', 'AgentPrefix /granted', "AgentDeployment shop account=$account", 'AuthType AgentKey', 'Require all granted', '</Location>',
     '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>',
     '<Location "/files">', 'SetHandler None', 'AuthType AgentKey', 'Require agent-scope read', '</Location>',
-    '<Location "/open">', 'SetHandler None', '</Location>',
+    '<Location "/open">', 'SetHandler None', '</Location>', 'LoadModule alias_module "${MODULES}/mod_alias.so"',
+    'Redirect /moved http://elsewhere.example/',
     '<Location "/denied">', 'Require all denied', '</Location>');
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
@@ -100,7 +101,8 @@ sub announce {
 }
 
 subtest 'wrong region: a key of another region is refused before the body is read' => sub {
-    for my $path (qw(/keys/threads /granted/threads /threads /platform/runs /keys/nothing /files/x /open/x /denied/threads)) {
+    for my $path (qw(/keys/threads /granted/threads /threads /platform/runs /keys/nothing /files/x /open/x /denied/threads
+        /threads/x%2fy /platform/v1/%2fx /x%00y /moved/x)) {
         my $answer = announce($path, $foreign);
         is $answer->{status}, 403, "wrong region: $path";
         is_deeply $answer->{json}, { detail => 'This key belongs to region us.', code => 'wrong_region', home_region => 'us',
@@ -147,6 +149,7 @@ subtest 'wrong region: no failure is counted' => sub {
 subtest 'wrong region: nothing of the request is logged but key ID and region' => sub {
     my $canary = 'canary-of-the-request';
     announce("/keys/threads/$canary?q=$canary", $foreign);
+    is $client->get("/../$canary", undef, with($foreign))->{status}, 403, 'wrong region: a path that httpd would refuse itself';
     $client->get('/threads/seen');
     my ($all, $access) = map { my $log = "$server->{dir}/logs/$_"; wait_for("a line of $log", sub { slurp($log) =~ m{/threads/seen} }); slurp($log) }
         qw(all_requests access_log);

@@ -89,7 +89,10 @@ my @MEMBERS = (
         'https://a.example/path', 'null', 'None', "https://a.example\nAgentPrefix /", '${HOME}'),
     [ 'http.cors.allow_origin_regex', 'https://.*\\.a\\.example', 'served', qr{^AgentAllowOriginMatch "https://\.\*\\\\\.a\\\\\.example"$}m ],
     (map { [ 'http.cors.allow_origin_regex', $_, 'warned', qr/cannot be an argument of AgentAllowOriginMatch/ ] } 'a${b}', "a\nb", 'none'),
-    [ 'http.cors', { allow_credentials => \1, allow_origin_regex => '.*' }, 'warned', qr/allow_credentials is left out/ ],
+    (map { [ 'http.cors', { allow_credentials => \1, allow_origin_regex => $_ }, 'warned', qr/allow_credentials is left out/ ] }
+        '.*', '^.*$', '(.*)', '.*?', 'https?://.*', 'https://.*|https://a\\.example', 'https://.*.example', 'https://a\\.(example)?'),
+    (map { [ 'http.cors', { allow_credentials => \1, allow_origin_regex => $_ }, 'served', qr/set Access-Control-Allow-Credentials true/ ] }
+        'https://.*\\.a\\.example', '^https://(a|b)\\.example$' =~ s/\(a\|b\)/[ab]/r),
     [ 'http.cors.allow_methods', [qw(GET POST)], 'served', qr{^<LocationMatch "\^\(/\|\$\)">\n    Header always edit Access-Control-Allow-Methods \^\.\*\$ "GET, POST"\n</LocationMatch>$}m ],
     [ 'http.cors.allow_headers', ['X-One'], 'served', qr/edit Access-Control-Allow-Headers \^\.\*\$ "Accept, Accept-Language, Content-Language, Content-Type, X-One"$/m ],
     [ 'http.cors.expose_headers', [qw(X-A X-B)], 'served', qr/edit Access-Control-Expose-Headers \$ ", X-A, X-B"$/m ],
@@ -97,7 +100,7 @@ my @MEMBERS = (
     [ 'http.cors.max_age', -1, 'warned', qr/http\.cors\.max_age is left out: expected from 0 to 86400 seconds, got -1/ ],
     [ 'http.cors.allow_credentials', \1, 'served', qr/set Access-Control-Allow-Credentials true "expr=-n resp\('Access-Control-Allow-Origin'\)"$/m ],
     [ 'http.cors.allow_credentials', \0, 'served' ],
-    [ 'http.cors', { allow_credentials => \1, allow_origins => ['*'] }, 'warned', qr/allow_credentials is left out: with the origin \* or the expression \.\* any page could act/ ],
+    [ 'http.cors', { allow_credentials => \1, allow_origins => ['*'] }, 'warned', qr/allow_credentials is left out: with the origin \*, or an expression .* any page might act/ ],
     (map { [ "http.cors.$_", ['*'], 'served' ] } qw(allow_methods allow_headers expose_headers)),
     (map { [ "http.cors.$_", ['a"b'], 'warned', qr/"a\\"b" cannot be an argument of Header/ ] } qw(allow_methods allow_headers expose_headers)),
     (map { [ "http.cors.$_", 'x', 'refused', qr/expected (?:a list of texts|true or false|a number) as http\.cors\.$_/ ] }

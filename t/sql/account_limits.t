@@ -387,6 +387,20 @@ subtest 'queued runs of an account that has stored as many bytes as it may wait 
     is $claim->(suspects => 10), 0, 'a suspect waits too';
     is scalar(grep { defined } map { $_->{run_id} } $shop->claim($worker, deployments => [ $shop->deployment ], accounts => [$account], limit => 10,
         suspects => 10)), 0, 'with one pool';
+    # Its graph is known, by a report that does not say all.
+    $session->query("update agent.workers set deployment_ids = deployment_ids || '@{[ $shop->deployment ]}'::uuid,
+        graph_ids = graph_ids || 'agent'::text where worker_id = $worker");
+    $session->query("update agent.graphs set factory = true where deployment_id = '@{[ $shop->deployment ]}'");
+    my $assistant = $session->value("select assistant_id from agent.assistants where deployment_id = '@{[ $shop->deployment ]}' limit 1");
+    # Calls with the same arguments would be one.
+    for my $pools ('two pools', 'one pool') {
+        my $what = $pools eq 'one pool' ? 'graph' : 'schemas';
+        is +($shop->api('describe_graph', $assistant, my $call = AgentSQL::uuid(), 10, qq({"what":"$what"})))[0], 'ok';
+        my @claimed = $pools eq 'one pool'
+            ? $shop->claim($worker, deployments => [ $shop->deployment ], accounts => [$account], limit => 10)
+            : $shop->claim($worker, deployments => [ $shop->deployment, $other_shop->deployment ], accounts => [ $account, $stranger ], limit => 10);
+        is join(',', grep { defined } map { $_->{run_id} } @claimed), $call, "$pools: a call that describes its graph is claimed";
+    }
     $session->query("update agent.run_queue set max_shared = null where state = 'ready'");
     is +($shop->api('delete_item', '{"namespace":["n"],"key":"k"}'))[0], 'ok';
     measure($account);

@@ -84,9 +84,9 @@ subtest 'an account whose keys have done 1,000 recorded actions within a day cre
     }
     is $code, 'too_many_actions';
     like $body, qr/1000 actions within a day/;
-    my $rows = sub { return $owner->value("select count(*) from agent.audit_log where account_id = '$busy'") };
-    is $rows->(), 1000, 'its rows of the log';
-    cmp_ok $owner->value("select count(*) from agent.api_keys where account_id = '$busy'"), '<=', 500, 'and its keys are bounded';
+    my $rows = sub { return $owner->value("select count(*) from agent.audit_log where account_id = '$busy' and actor like 'key %'") };
+    is $rows->(), 1000, 'the rows of its keys in the log';
+    cmp_ok $owner->value("select count(*) from agent.api_keys where account_id = '$busy'"), '<=', 501, 'and its keys are bounded: the first one, and one for two actions';
     is +($server->call('rotate_account_key', $by, $by, '{}', key_id(), $DIGEST))[0], 'too_many_actions', 'rotate_account_key';
     is +($server->call('update_account', $by, '{"name":"Other"}'))[0], 'too_many_actions', 'update_account';
     is +($server->call('begin_export', $by, AgentSQL::uuid()))[0], 'too_many_actions', 'begin_export';

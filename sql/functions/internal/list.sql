@@ -130,6 +130,7 @@
 \ir leases/end_closed_runs.sql
 \ir leases/fence_leases.sql
 \ir leases/lock_leases.sql
+\ir leases/lock_descriptions.sql
 \ir leases/lock_ready_runs.sql
 \ir leases/lock_threads.sql
 \ir leases/measure_state.sql

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Chooses the runs that a worker claims, and in addition the suspects. The parameters are those of agent.claim_runs.
 -- p_free: how many more runs the account of each pool may execute, as agent.find_free_runs returns it. Of suspects,
--- which have executed before, it holds back those of accounts that are closed (-1) or full (-2) only.
+-- which have executed before, it holds back those of accounts that are closed (-1) or full (-2) only. Of full accounts
+-- it chooses calls that describe graphs (agent.lock_descriptions).
 -- Runs of closed accounts end (agent.end_closed_runs). Accounts take turns (agent.share_ready_runs). The shares are
 -- found without locks, so that a claim of many pools locks no more rows than it takes; a row that another claim holds
 -- is skipped for the next one of the graph.
@@ -26,9 +27,13 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
     v_closed bigint[];
+    v_calls  tid[] := '{}';
 begin
     if -1 = any (p_free) then
         perform agent.end_closed_runs(p_deployment_ids, p_pools, p_free);
+    end if;
+    if -2 = any (p_free) then
+        v_calls := agent.lock_descriptions(p_deployment_ids, p_graph_ids, p_pools, p_limits, p_free);
     end if;
     -- Most claims are for one pool, which has all turns.
     if cardinality(p_limits) = 1 then
@@ -63,7 +68,8 @@ begin
                        for no key update skip locked
                    ) r
              order by r.ready_seq
-             limit greatest(least(p_suspects[1], p_limit, case when p_free[1] < 0 then 0 end), 0));
+             limit greatest(least(p_suspects[1], p_limit, case when p_free[1] < 0 then 0 end), 0))
+            || v_calls;
     end if;
     v_closed := array(
         select case when f.free < 0 then 0 end
@@ -100,7 +106,8 @@ begin
                  order by c.ready_seq
                  limit s.runs
                    for no key update skip locked
-               ) r);
+               ) r)
+        || v_calls;
 end
 $function$;
 
