@@ -53,6 +53,7 @@ apr_status_t agent_db_set_lost(agent_db_t *db, agent_error_t **err,
                                apr_pool_t *pool)
 {
     db->sqlstate[0] = '\0';
+    db->is_plan_stale = false;
     db->broken = true;
     return agent_error_set(err, AGENT_E_UNAVAILABLE, NULL,
                            agent_db_message(PQerrorMessage(db->conn), pool),

@@ -55,6 +55,15 @@ static bool is_self(const agent_worker_t *worker, const agent_dead_t *dead)
         && strcmp(dead->id, worker->id) == 0;
 }
 
+/* Whether it is this worker's own end, and the supervisor ends with it: until
+ * its time is over the statement is repeated; then other workers release what
+ * it has left. */
+static bool is_last(const agent_worker_t *worker)
+{
+    return worker->context->mode != AGENT_MODE_RUNNING
+        && is_self(worker, get_dead(worker, 0));
+}
+
 static apr_time_t due_dead(void *part)
 {
     const agent_worker_t *worker = part;
@@ -172,7 +181,7 @@ static void fail_dead(void *part, agent_failure_t failure)
     else if (worker->dead_limit.current > 1) {
         agent_limit_lower(&worker->dead_limit, worker->dead_limit.current);
     }
-    else {
+    else if (!is_last(worker)) {
         agent_report_write(worker->context, AGENT_LOG_ERR, "AGT0373", 0,
                            "a run of worker %s could not be released in "
                            "time: it ends in error",

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
+/* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
+/* OBJECTS: core/ db/query.c db/send.c db/connection.c db/array.c */
+/* The release of a worker's runs that fails again and again; see
+ * supervisor/statement/worker.h. */
+#include "check.h"
+
+#include <apr_strings.h>
+
+#include "../../mod_agent/supervisor/statement/worker.h"
+
+#define OWN_ID   "7"
+#define FAILURES 50
+
+typedef struct fixture_t {
+    agent_context_t context;
+    agent_supervisor_config_t config;
+    agent_worker_t worker;
+    agent_database_t bulk;
+    int reports;
+} fixture_t;
+
+static void count_report(void *baton, agent_log_level_t level, const char *id,
+                         apr_status_t rv, const char *text)
+{
+    ((fixture_t *)baton)->reports++;
+}
+
+static fixture_t *make_fixture(apr_pool_t *pool)
+{
+    fixture_t *f = apr_pcalloc(pool, sizeof(*f));
+
+    f->config.log = (agent_log_t){.write = count_report, .baton = f};
+    f->context.pool = pool;
+    f->context.config = &f->config;
+    f->context.now = apr_time_from_sec(1000);
+    f->worker.context = &f->context;
+    f->worker.bulk = &f->bulk;
+    f->worker.state = AGENT_WORKER_LIVE;
+    apr_cpystrn(f->worker.id, OWN_ID, sizeof(f->worker.id));
+    agent_worker_init(&f->worker);
+    return f;
+}
+
+static void fail_often(fixture_t *f)
+{
+    for (int i = 0; i < FAILURES && f->worker.dead->nelts > 0; i++) {
+        (agent_mark_dead_operation.fail)(&f->worker, AGENT_FAILURE_TIMEOUT);
+    }
+}
+
+static void the_end_of_the_supervisor_gives_up_no_run(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    f->context.mode = AGENT_MODE_STOPPING;
+    agent_worker_deregister(&f->worker);
+    fail_often(f);
+    assert_false(f->worker.is_failing_run);
+    assert_int_equal(f->worker.dead_limit.current, 1);
+    assert_int_equal(f->worker.dead->nelts, 1);
+    assert_int_equal(f->worker.state, AGENT_WORKER_DEREGISTERING);
+    assert_int_equal(f->reports, 0);
+}
+
+static void a_worker_that_registers_again_gives_up_a_run(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    f->context.mode = AGENT_MODE_RUNNING;
+    agent_worker_deregister(&f->worker);
+    fail_often(f);
+    assert_int_equal(f->worker.dead->nelts, 0);
+    assert_int_equal(f->worker.state, AGENT_WORKER_REGISTERING);
+    assert_true(f->reports > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(the_end_of_the_supervisor_gives_up_no_run),
+        CHECK_TEST(a_worker_that_registers_again_gives_up_a_run),
+    };
+
+    return CHECK_RUN(tests);
+}
