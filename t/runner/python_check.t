@@ -31,25 +31,6 @@ is_deeply [ sort grep { /schema/ } keys %{ $check->{graphs}{a}{schemas} } ], [qw
     'check: its report has those schemas that fit together';
 like $check->{errors}, qr/graph a: its output_schema is left out: \d+ bytes, more than \d+/, 'check: the log says which are left out';
 
-# The files below a folder that have the code of modules, with the names of these.
-sub compiled_in {
-    my ($folder) = @_;
-    return sort map { m{/(\w+)\.[\w-]+\.pyc\z} } split /\n/, qx(find '$folder' -name '*.pyc' 2>/dev/null);
-}
-
-is_deeply [ compiled_in("$good/.agent") ], [], 'check: without the folder of a build none of the code of the runner is kept';
-mkdir "$good/.agent" or die "mkdir: $!\n";
-for my $time ('first', 'next') {
-    is check_folder('python', $good)->{status}, 0, "check: the $time one that keeps code can use the graph";
-    my %kept = map { $_ => 1 } compiled_in("$good/.agent");
-    ok $kept{run} && $kept{graphs}, 'check: the code of the runner is kept in the folder of the build';
-    is_deeply [ compiled_in("$good/.agent/runner$good") ], [], 'check: that of the application is not';
-}
-my $file = (split /\n/, qx(find '$good/.agent' -name 'graphs.*.pyc'))[0];
-open my $broken, '>', $file or die "$file: $!\n";
-close $broken or die "$file: $!\n";
-is check_folder('python', $good)->{status}, 0, 'check: kept code that is damaged is replaced';
-
 $check = check_folder('python', folder_of('python', { graphs => { a => './output.py:graph', b => './bad.py:graph' } },
     'output.py' => "import threading\nthreading.Thread(target=threading.Event().wait).start()\n$graph",
     'bad.py' => "class Silent(Exception):\n    def __str__(self):\n        raise SystemExit\nraise Silent\n"));

@@ -4,7 +4,6 @@
 import argparse
 import asyncio
 import gc
-import importlib
 import os
 import signal
 import threading
@@ -45,8 +44,6 @@ def check() -> NoReturn:
 
     try:
         found = application.read_config(os.getcwd())
-        # Compiles what runs need for the first start.
-        importlib.import_module(".runner", __package__)
         _, _, reports = asyncio.new_event_loop().run_until_complete(load_graphs(found, refuse, refuse, Bridge()))
     except Exception as error:  # pylint: disable=broad-except
         log.write(application.reason_of(error))
