@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import functools
 from collections import deque
-from typing import Any
+from typing import Any, Callable
 
 from . import jsontext
 from .errors import RunEndedError, RunnerError, ValueTooLargeError
@@ -122,6 +122,10 @@ class Output:
         self._credit, self._wanted, self._sent = self._wanted, 0, 0
         self.pump()
 
+    def has_room(self) -> bool:
+        """Whether all lines are written."""
+        return self._room.is_set()
+
     async def room(self) -> None:
         """Waits until all lines are written."""
         while not self._room.is_set():
@@ -200,15 +204,17 @@ class Output:
         self._replies[self._next_id] = reply
         return self._next_id, reply
 
-    async def send_acknowledged(self, kind: str, members: list[tuple[str, bytes]]) -> None:
+    async def send_acknowledged(self, kind: str, members: list[tuple[str, bytes]], on_sent: Callable[[], None]) -> None:
         """Sends a record and waits until it is committed."""
         async with self._acks:
             if self._is_cancelled:
                 self.send(kind, members)
+                on_sent()
                 return
             number, reply = self._new_reply()
             self._unacknowledged.add(reply)
             self.send(kind, [*members, ("ack", b"%d" % number)])
+            on_sent()
             await reply
             self._unacknowledged.discard(reply)
 

@@ -139,16 +139,40 @@ class Records:
             members = [("ns", jsontext.dumps(ns)), ("checkpoint_id", jsontext.dumps(checkpoint_id)),
                        ("parent", jsontext.dumps(parent)), ("checkpoint", jsontext.dumps(checkpoint)),
                        ("metadata", jsontext.dumps(metadata, lenient=True)), ("channels", jsontext.members(texts))]
+        except BaseException:
+            self._fail_put(ns)
+            raise
+        await self._send_put(ns, checkpoint_id, members, channels)
+
+    async def _send_put(self, ns: str, checkpoint_id: str, members: list[tuple[str, bytes]], channels: Channels) -> None:
+        is_sent = False
+
+        def note_sent() -> None:
+            nonlocal is_sent
+            is_sent = True
+
+        try:
             if self.is_sync:
-                await self._output.send_acknowledged("put", members)
+                await self._output.send_acknowledged("put", members, note_sent)
             else:
                 self._output.send("put", members)
+                note_sent()
                 await self._output.room()
-            self._keep(ns, checkpoint_id, channels)
-        except BaseException:
-            self._failed.add(ns)
-            self._notify()
+        except BaseException as error:
+            # A node of a run that was cancelled waits no longer; the line is stored all the same, and must be shown.
+            if is_sent and isinstance(error, asyncio.CancelledError):
+                self._add_put(ns, checkpoint_id, channels)
+            else:
+                self._fail_put(ns)
             raise
+        self._add_put(ns, checkpoint_id, channels)
+
+    def _fail_put(self, ns: str) -> None:
+        self._failed.add(ns)
+        self._notify()
+
+    def _add_put(self, ns: str, checkpoint_id: str, channels: Channels) -> None:
+        self._keep(ns, checkpoint_id, channels)
         self._put.add((ns, checkpoint_id))
         self._has_put_any = True
         if ns == "":
@@ -181,11 +205,12 @@ class Records:
     def has_put(self, ns: str, checkpoint_id: str) -> bool:
         return (ns, checkpoint_id) in self._put
 
-    def take_unshown(self, until: str | None = None) -> list[str]:
-        """The root checkpoints that nobody has taken, in their order; only those before `until`, which is taken too."""
-        found = sorted(name for name in self._unshown if until is None or name < until)
-        self._unshown.difference_update(found, [until])
-        return found
+    def unshown(self, until: str | None = None) -> list[str]:
+        """The root checkpoints that were not shown, in their order; only those before `until`."""
+        return sorted(name for name in self._unshown if until is None or name < until)
+
+    def note_shown(self, checkpoint_id: str) -> None:
+        self._unshown.discard(checkpoint_id)
 
     def was_read(self, ns: str, checkpoint_id: str) -> bool:
         """Whether the run has read the checkpoint, which an earlier run put."""

@@ -19,8 +19,10 @@ from .stream import Stream, library_modes
 from .strict import strictness
 
 
-# For the states of a run that was cancelled; the supervisor waits for its end no longer than 10 s.
+# For the states of a run that was cancelled; the supervisor waits for its end no longer
+# than 10 s.
 CANCEL_SECONDS = 3
+TICK_SECONDS = 0.1
 
 
 class Drained(Exception):
@@ -97,16 +99,23 @@ class Run(Job):
         async with self._graph.use(graphs.RUN, config, context) as graph:
             self._read_state = functools.partial(self._state_of, graph, config)
             try:
-                async for ns, mode, data in self._chunks(graph, config, graphs.context_of(graph, context, config)):
-                    await self._take(ns, mode, data)
-                    await self.output.room()
-            except BaseException as error:  # pylint: disable=broad-except
-                if not is_parent_command(error):
-                    await self._show_failed()
-                    raise
-                self._stream.send_values()
-                self._stream.send_command(error.args[0])
-            await self._show_last()
+                await self._follow(self._chunks(graph, config, graphs.context_of(graph, context, config)))
+            except BaseException:
+                await self._fail()
+                raise
+
+    async def _follow(self, chunks: AsyncIterator[tuple[Any, str, Any]]) -> None:
+        """Takes what the library streams, up to its end."""
+        try:
+            async for ns, mode, data in chunks:
+                await self._take(ns, mode, data)
+                await self.output.room()
+        except BaseException as error:  # pylint: disable=broad-except
+            if not is_parent_command(error):
+                raise
+            self._stream.send_values()
+            self._stream.send_command(error.args[0])
+        await self._show_last()
 
     async def _is_addressed(self, head: str) -> bool:
         """Whether the library's config must name the checkpoint from which the run starts; raises ForeignStateError.
@@ -121,10 +130,19 @@ class Run(Job):
 
     async def _show_unshown(self, until: str | None = None) -> None:
         """Sends root checkpoints before `until` that the library does not stream: those that a node has put, as by
-        `graph.aupdate_state()`; in old versions also the one at which a breakpoint after a node stops."""
-        for checkpoint_id in self.records.take_unshown(until):
-            self._stream.send_values()
-            self.checkpoints.send(await self._read_state(checkpoint_id), "")
+        `graph.aupdate_state()`; in old versions also the one at which a breakpoint after a node stops. The caller
+        sends `until` itself."""
+        for checkpoint_id in self.records.unshown(until):
+            await self._show(checkpoint_id)
+        if until is not None:
+            self.records.note_shown(until)
+
+    async def _show(self, checkpoint_id: str) -> None:
+        self._stream.send_values()
+        state = await self._read_state(checkpoint_id)
+        # Not before: a cancel may come while it is read. One that no line can have is not tried again.
+        self.records.note_shown(checkpoint_id)
+        self.checkpoints.send(state, "")
 
     async def _show_last(self) -> None:
         """At the end of the library's stream. With durability `exit` what the run holds has its place among them."""
@@ -133,12 +151,23 @@ class Run(Job):
             self._complete()
         await self._show_unshown()
 
-    async def _show_failed(self) -> None:
-        """What a node had put before the run failed or was cancelled is the thread's state too. The reason of the end remains that error."""
-        try:
-            await asyncio.wait_for(self._show_last(), CANCEL_SECONDS if self.is_cancelled else None)
-        except Exception as caught:  # pylint: disable=broad-except
-            log.write_traceback(caught)
+    async def _fail(self) -> None:
+        """What was put before the run failed or was cancelled is the thread's state too. The reason of the end remains that error."""
+        await self._within(CANCEL_SECONDS, self._show_last())
+
+    async def _within(self, left: float, work: Awaitable[None]) -> None:
+        """Executes the work, in spite of a cancel, which limits its time."""
+        task, clock = asyncio.ensure_future(work), asyncio.get_running_loop().time
+        while not task.done() and left > 0:
+            begun, has_limit, has_room = clock(), self.is_cancelled, self.output.has_room()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([task], timeout=TICK_SECONDS if has_limit else None)
+            # The supervisor does not count the time in which lines wait for credit either.
+            if has_limit and has_room:
+                left -= clock() - begun
+        task.cancel()
+        if task.done() and not task.cancelled() and isinstance(error := task.exception(), Exception):
+            log.write_traceback(error)
 
     @staticmethod
     async def _state_of(graph: Any, config: dict[str, Any], checkpoint_id: str) -> dict[str, Any]:

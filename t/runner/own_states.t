@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+# The states of a run that was cancelled or has failed: each that was stored is shown, so
+# that the thread goes on from the last one; those that its nodes have written too.
+use strict;
+use warnings;
+use AgentTest::Applications qw(folder_of python runner_of);
+use AgentTest::Env qw(is_sanitized is_counted);
+use FindBin;
+use lib $FindBin::Bin;
+use ApplicationTest;
+use RunnerTest qw(start_line lines_of new_uuid);
+use Test::More;
+use Time::HiRes qw(sleep);
+
+plan skip_all => 'the runners of applications have no such build' if is_sanitized() || is_counted();
+
+my %file_of = (python => [ 'own.py', <<'PYTHON' ], javascript => [ 'own.mjs', <<'JAVASCRIPT' ]);
+import asyncio
+import operator
+from typing import Annotated, TypedDict
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_stream_writer
+from langgraph.graph import END, START, StateGraph
+
+class State(TypedDict, total=False):
+    names: Annotated[list, operator.add]
+    count: int
+    then: str
+
+async def write(state: State, config: RunnableConfig):
+    own = {"configurable": {name: config["configurable"][name] for name in ("thread_id", "__pregel_checkpointer")}}
+    for number in range(state.get("count", 0)):
+        await own_graph.aupdate_state(own, {"names": [number]}, as_node="write")
+    if state.get("then") == "fail":
+        raise ValueError("failed")
+    return {"names": ["end"]}
+
+async def tell(state: State):
+    writer = get_stream_writer()
+    for _ in range(60):
+        writer("x" * 10_000)
+    await asyncio.sleep(60)
+
+def make(**nodes):
+    builder = StateGraph(State)
+    for name, node in nodes.items():
+        builder.add_node(name, node)
+    names = [START, *nodes, END]
+    for pair in zip(names, names[1:]):
+        builder.add_edge(*pair)
+    return builder.compile()
+
+own_graph = make(write=write, last=lambda state: {"names": ["last"]})
+teller = make(first=lambda state: {"names": ["first"]}, tell=tell)
+PYTHON
+import { Annotation, END, START, StateGraph } from '@langchain/langgraph';
+
+const State = Annotation.Root({ count: Annotation(), then: Annotation(), names: Annotation({ reducer: (a, b) => a.concat(b), default: () => [] }) });
+
+async function write(state, { configurable: { thread_id, __pregel_checkpointer } }) {
+    for (let number = 0; number < state.count; number += 1) {
+        await own_graph.updateState({ configurable: { thread_id, __pregel_checkpointer } }, { names: [number] }, 'write');
+    }
+    if (state.then === 'fail') {
+        throw new TypeError('failed');
+    }
+    return { names: ['end'] };
+}
+
+async function tell(state, config) {
+    for (let number = 0; number < 60; number += 1) {
+        config.writer('x'.repeat(10_000));
+    }
+    await new Promise((resolve) => { setTimeout(resolve, 60_000); });
+    return {};
+}
+
+function make(nodes) {
+    const builder = new StateGraph(State);
+    const names = Object.keys(nodes);
+    names.forEach((name) => builder.addNode(name, nodes[name]));
+    [START, ...names].forEach((name, index) => builder.addEdge(name, names[index] ?? END));
+    return builder.compile();
+}
+
+export const own_graph = make({ write, last: async () => ({ names: ['last'] }) });
+export const teller = make({ first: async () => ({ names: ['first'] }), tell });
+JAVASCRIPT
+
+# A runner with the newest packages, or for 'python 1.0' with the oldest.
+sub runner_in {
+    my ($language, $version) = split / /, $_[0];
+    my ($interpreter, $program) = runner_of($language);
+    my ($file, $text) = @{ $file_of{$language} };
+    my %graphs = map { $_ => "./$file:$_" } qw(own_graph teller);
+    return ApplicationTest->new(command => [ $version ? python($version) : $interpreter, $program ], graphs => \%graphs,
+        directory => folder_of($language, { graphs => \%graphs }, $file => $text));
+}
+
+# Executes a run that is cancelled at a line for which `when` is true, and read and answered
+# a little later; then answers each request after `delay` seconds. Returns its lines.
+sub cancelled_run {
+    my ($runner, $fields, $when, $delay) = @_;
+    my $start = start_line(%{$fields});
+    $runner->send($start);
+    my (@lines, $is_cancelled);
+    until (@lines && $lines[-1]{type} eq 'end') {
+        push @lines, my $line = $runner->line;
+        if (!$is_cancelled && $when->($line, @lines)) {
+            $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => $start->{epoch} });
+            $is_cancelled = 1;
+            sleep 0.1;
+        }
+        $runner->give_credit($line) if $line->{type} eq 'want' && $runner->{is_withholding};
+        next if $line->{type} ne 'request';
+        sleep $delay // 0 if $is_cancelled;
+        $runner->send_raw($runner->answer($line));
+    }
+    ok $is_cancelled, 'the run is cancelled';
+    return @lines;
+}
+
+# Whether the line reads a state that a node has written.
+sub reads_own {
+    my ($line, @lines) = @_;
+    my %own = map { $_->{checkpoint_id} => 1 } grep { $_->{metadata}{source} eq 'update' } lines_of('put', @lines);
+    return $line->{type} eq 'request' && $line->{op} eq 'checkpoint.get' && $own{ $line->{args}{checkpoint_id} // '' };
+}
+
+# Tests that each state of the root graph that was put is shown, and that the last one is the thread's.
+sub all_are_shown {
+    my ($title, @lines) = @_;
+    my @put = sort map { $_->{checkpoint_id} } grep { ($_->{ns} // '') eq '' } lines_of('put', @lines);
+    my @shown = map { $_->{checkpoint_id} } grep { ($_->{ns} // '') eq '' } lines_of('checkpoint', @lines);
+    my %is_shown = map { $_ => 1 } @shown;
+    is scalar(grep { !$is_shown{$_} } @put), 0, "$title: each state that was stored is shown";
+    is $shown[-1], $put[-1], "$title: the last one is the state of the thread";
+    return;
+}
+
+for my $language ('python', 'python 1.0', 'javascript') {
+    for my $durability (qw(async sync exit)) {
+        my $runner = runner_in($language);
+        $runner->withhold_state;
+        my %fields = (graph_id => 'own_graph', durability => $durability, stream_modes => ['values']);
+        my $title = "$language, durability $durability";
+        my @lines = cancelled_run($runner, { %fields, input => { names => ['in'], count => 3 } }, \&reads_own);
+        is $lines[-1]{status}, 'interrupted', "$title: a run is cancelled while a state of its node is read";
+        all_are_shown("$title, cancel", @lines);
+
+        # With `exit` the library saves its step after those that its node has written, though it is older: t/sdk/own_states.t.
+        next if $durability eq 'exit';
+        @lines = cancelled_run($runner, { %fields, input => { names => ['in'], count => 3, then => 'fail' } }, \&reads_own);
+        is $lines[-1]{status}, $language =~ /python/ ? 'error' : 'interrupted',
+            "$title: a run that has failed is cancelled while a state of its node is read";
+        all_are_shown("$title, failure and cancel", @lines);
+    }
+
+    my $runner = runner_in($language);
+    $runner->withhold_acks;
+    $runner->withhold_state;
+    my @lines = cancelled_run($runner, { graph_id => 'own_graph', durability => 'sync', input => { names => ['in'], count => 1 } }, sub {
+        my ($line) = @_;
+        my $is_own = $line->{type} eq 'put' && $line->{metadata}{source} eq 'update';
+        $runner->acknowledge($line) if defined $line->{ack} && !$is_own;
+        return $is_own;
+    });
+    all_are_shown("$language, durability sync, without acknowledgement", @lines);
+}
+
+done_testing;
