@@ -158,9 +158,18 @@ for my $language ('python', 'python 1.0', 'javascript') {
     }
 
     my $runner = runner_in($language);
+    $runner->withhold_credit;
+    $runner->withhold_state;
+    my @lines = cancelled_run($runner, { graph_id => 'teller', durability => 'exit', stream_modes => ['custom'], input => { names => ['in'] } },
+        sub { $_[0]{type} eq 'want' });
+    is_deeply [ map { $_->{values}{names} } (lines_of('checkpoint', @lines))[-1] // () ], [ [qw(in first)] ],
+        "$language, durability exit: a run that is cancelled while it waits for credit has saved its last step";
+    all_are_shown("$language, durability exit, credit", @lines);
+
+    $runner = runner_in($language);
     $runner->withhold_acks;
     $runner->withhold_state;
-    my @lines = cancelled_run($runner, { graph_id => 'own_graph', durability => 'sync', input => { names => ['in'], count => 1 } }, sub {
+    @lines = cancelled_run($runner, { graph_id => 'own_graph', durability => 'sync', input => { names => ['in'], count => 1 } }, sub {
         my ($line) = @_;
         my $is_own = $line->{type} eq 'put' && $line->{metadata}{source} eq 'update';
         $runner->acknowledge($line) if defined $line->{ack} && !$is_own;

@@ -19,7 +19,7 @@ from .stream import Stream, library_modes
 from .strict import strictness
 
 
-# For the states of a run that was cancelled; the supervisor waits for its end no longer
+# For the end of the library and the states of a run that was cancelled; the supervisor waits for its end no longer
 # than 10 s.
 CANCEL_SECONDS = 3
 TICK_SECONDS = 0.1
@@ -98,10 +98,11 @@ class Run(Job):
         context = self.message.get("context") or None
         async with self._graph.use(graphs.RUN, config, context) as graph:
             self._read_state = functools.partial(self._state_of, graph, config)
+            chunks = self._chunks(graph, config, graphs.context_of(graph, context, config))
             try:
-                await self._follow(self._chunks(graph, config, graphs.context_of(graph, context, config)))
+                await self._follow(chunks)
             except BaseException:
-                await self._fail()
+                await self._fail(chunks)
                 raise
 
     async def _follow(self, chunks: AsyncIterator[tuple[Any, str, Any]]) -> None:
@@ -151,15 +152,19 @@ class Run(Job):
             self._complete()
         await self._show_unshown()
 
-    async def _fail(self) -> None:
+    async def _fail(self, chunks: AsyncIterator[tuple[Any, str, Any]]) -> None:
         """What was put before the run failed or was cancelled is the thread's state too. The reason of the end remains that error."""
-        await self._within(CANCEL_SECONDS, self._show_last())
+        left: float = CANCEL_SECONDS
+        # An error outside of the library has not ended it: with durability `exit` it then saves its last step.
+        if hasattr(chunks, "aclose"):
+            left = await self._within(left, chunks.aclose(), is_bounded=True)
+        await self._within(left if self.is_cancelled else CANCEL_SECONDS, self._show_last())
 
-    async def _within(self, left: float, work: Awaitable[None]) -> None:
-        """Executes the work, in spite of a cancel, which limits its time."""
+    async def _within(self, left: float, work: Awaitable[None], is_bounded: bool = False) -> float:
+        """Executes the work, in spite of a cancel, which limits its time as `is_bounded` does. Returns the time that is left."""
         task, clock = asyncio.ensure_future(work), asyncio.get_running_loop().time
         while not task.done() and left > 0:
-            begun, has_limit, has_room = clock(), self.is_cancelled, self.output.has_room()
+            begun, has_limit, has_room = clock(), is_bounded or self.is_cancelled, self.output.has_room()
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([task], timeout=TICK_SECONDS if has_limit else None)
             # The supervisor does not count the time in which lines wait for credit either.
@@ -168,6 +173,7 @@ class Run(Job):
         task.cancel()
         if task.done() and not task.cancelled() and isinstance(error := task.exception(), Exception):
             log.write_traceback(error)
+        return left
 
     @staticmethod
     async def _state_of(graph: Any, config: dict[str, Any], checkpoint_id: str) -> dict[str, Any]:
@@ -191,11 +197,12 @@ class Run(Job):
     async def _event_chunks(self, graph: Any, value: Any, config: dict[str, Any],
                       options: dict[str, Any]) -> AsyncIterator[tuple[Any, str, Any]]:
         """With the mode `events` the chunks of the other modes come inside the root graph's `on_chain_stream` events."""
-        async for event in graph.astream_events(value, config, version="v2", **options):
-            if event["event"] == "on_chain_stream" and str(event["run_id"]) == self.run_id:
-                yield event["data"]["chunk"]
-            else:
-                yield (), "events", event
+        async with contextlib.aclosing(graph.astream_events(value, config, version="v2", **options)) as events:
+            async for event in events:
+                if event["event"] == "on_chain_stream" and str(event["run_id"]) == self.run_id:
+                    yield event["data"]["chunk"]
+                else:
+                    yield (), "events", event
 
     # --- Items of the stream --------------------------------------------------
 
