@@ -176,6 +176,12 @@ for my $language ('python', 'python 1.0', 'javascript') {
         return $is_own;
     });
     all_are_shown("$language, durability sync, without acknowledgement", @lines);
+
+    $runner = runner_in($language);
+    $runner->withhold_state;
+    @lines = cancelled_run($runner, { graph_id => 'own_graph', input => { names => ['in'], count => 60 }, durability => 'exit' }, \&reads_own, 0.2);
+    my @put = sort map { $_->{checkpoint_id} } lines_of('put', @lines);
+    is +(lines_of('checkpoint', @lines))[-1]{checkpoint_id}, $put[-1], "$language: of more states than there is time for, the last one is shown";
 }
 
 done_testing;

@@ -10,6 +10,8 @@ import { Records } from './records.mjs';
 
 // After a cancel, for nodes that do not watch their signal.
 const CANCEL_MS = 3000;
+// Then, for the last one of the states of a cancelled run that are still being shown.
+const NEWEST_MS = 2000;
 // Of a context whose members are members of `configurable` too.
 const CONTEXT_MEMBERS_MAX = 256;
 // Members of `configurable` that the runner sets.
@@ -20,6 +22,12 @@ const RESERVED = /^__/;
 // from a context.
 const IDENTITY = /^langgraph_auth_/;
 
+function pause(milliseconds) {
+    return new Promise((resolve) => {
+        setTimeout(resolve, milliseconds).unref();
+    });
+}
+
 // A subclass has perform(), which may set `result`, members of the line `end`, and accessContext(),
 // the purpose that a factory gets.
 export class Job {
@@ -27,6 +35,10 @@ export class Job {
     #cancelled;
     abort = new AbortController();
     isCancelled = false;
+    // Whether a state is being shown that the library does not stream; after a cancel: whether only
+    // the last one still is.
+    isShowing = false;
+    isLate = false;
 
     // message: `start` or `call`; graph: its Graph; wire, limits: of the process.
     constructor(message, graph, wire, limits) {
@@ -77,9 +89,11 @@ export class Job {
     // The end of a cancelled run whose code goes on regardless.
     async #giveUp() {
         await this.#cancelled;
-        await new Promise((resolve) => {
-            setTimeout(resolve, CANCEL_MS).unref();
-        });
+        await pause(CANCEL_MS);
+        this.isLate = true;
+        if (this.isShowing) {
+            await pause(NEWEST_MS);
+        }
         return this.isCancelled ? { status: 'interrupted', error: null } : { status: 'drained', error: null };
     }
 

@@ -242,18 +242,24 @@ export class Stream {
     }
 
     // Sends the root checkpoints, only those before `until`, that the library does not stream: those
-    // that a node has put, as by `graph.updateState()`.
+    // that a node has put, as by `graph.updateState()`. When a cancelled run has no more time only
+    // the last one, from which the next run goes on.
     async #sendUnshown(until) {
-        for (const put of this.#run.records.takeUnshown(until)) {
-            await this.#sendPut(put);
+        const puts = this.#run.records.takeUnshown(until);
+        for (const put of puts) {
+            if (!this.#run.isLate || (until === undefined && put === puts.at(-1))) {
+                await this.#sendPut(put);
+            }
         }
     }
 
     // Sends a root checkpoint as the graph reads it.
     async #sendPut({ id, parent }) {
         this.#run.records.reuse();
+        this.#run.isShowing = true;
         const { values, next, tasks, metadata } = await this.#run.readState(id);
         await this.#checkpoints.send({ ns: '', id, parent, values, next, tasks, metadata });
+        this.#run.isShowing = false;
         this.#current.set('', { ns: '', id });
     }
 

@@ -19,9 +19,10 @@ from .stream import Stream, library_modes
 from .strict import strictness
 
 
-# For the end of the library and the states of a run that was cancelled; the supervisor waits for its end no longer
-# than 10 s.
+# For the end of the library and the states of a run that was cancelled, and then for the last one of these; the
+# supervisor waits for its end no longer than 10 s.
 CANCEL_SECONDS = 3
+NEWEST_SECONDS = 2
 TICK_SECONDS = 0.1
 
 
@@ -152,6 +153,11 @@ class Run(Job):
             self._complete()
         await self._show_unshown()
 
+    async def _show_newest(self) -> None:
+        self._complete()
+        for checkpoint_id in self.records.unshown()[-1:]:
+            await self._show(checkpoint_id)
+
     async def _fail(self, chunks: AsyncIterator[tuple[Any, str, Any]]) -> None:
         """What was put before the run failed or was cancelled is the thread's state too. The reason of the end remains that error."""
         left: float = CANCEL_SECONDS
@@ -159,6 +165,8 @@ class Run(Job):
         if hasattr(chunks, "aclose"):
             left = await self._within(left, chunks.aclose(), is_bounded=True)
         await self._within(left if self.is_cancelled else CANCEL_SECONDS, self._show_last())
+        # Of more states than there is time for the last one, from which the next run goes on.
+        await self._within(NEWEST_SECONDS, self._show_newest())
 
     async def _within(self, left: float, work: Awaitable[None], is_bounded: bool = False) -> float:
         """Executes the work, in spite of a cancel, which limits its time as `is_bounded` does. Returns the time that is left."""
