@@ -6,6 +6,7 @@
 
 #include <apr_strings.h>
 
+#include "../core/error.h"
 #include "../db/query.h"
 #include "say.h"
 
@@ -15,6 +16,10 @@ static const agent_db_settings_t settings = {
 
 #define CONNECTION_KEY "agentctl connection"
 
+/* Codes of refusals that the API does not have. */
+#define NOT_AN_OPERATOR   "not_an_operator"
+#define ROLE_NOT_ADMITTED "role_not_admitted"
+
 /* A superuser would execute the functions of the schema with all of his
  * rights, and the audit log would not have the name of a person. */
 static int refuse_superuser(const agent_db_t *db)
@@ -23,7 +28,8 @@ static int refuse_superuser(const agent_db_t *db)
         return CTL_DONE;
     }
     ctl_error("the database's role is a superuser: connect as a member of "
-              "agent_operator (grant agent_operator to ROLE)");
+              "agent_operator, to which `grant agent_operator to ROLE` adds it "
+              "(" NOT_AN_OPERATOR ")");
     return CTL_FAILED;
 }
 
@@ -36,29 +42,40 @@ static bool is_of_role(const char *cause)
                 && strstr(cause, "does not exist") != NULL));
 }
 
+/* The last line ends with the code. */
+static int report_failure(const agent_error_t *error)
+{
+    if (error->cause != NULL) {
+        ctl_error("%s (%s) (%s)", error->detail, error->cause,
+                  agent_error_code(error->id));
+    }
+    else {
+        ctl_error("%s (%s)", error->detail, agent_error_code(error->id));
+    }
+    return CTL_FAILED;
+}
+
 static int report_connection(const agent_error_t *error)
 {
-    ctl_error("%s (%s)", error->detail, error->cause);
-    if (is_of_role(error->cause)) {
-        ctl_error("expected a role of the database that this user may use: as "
-                  "a superuser of it, createuser NAME and grant agent_operator "
-                  "to NAME, where NAME is the user who executes agentctl, or "
-                  "that of --database \"user=NAME ...\"");
+    if (!is_of_role(error->cause)) {
+        return report_failure(error);
     }
+    ctl_error("%s (%s)", error->detail, error->cause);
+    ctl_error("expected a role of the database that this user may use: as "
+              "a superuser of it, createuser NAME and grant agent_operator "
+              "to NAME, where NAME is the user who executes agentctl, or "
+              "that of --database \"user=NAME ...\" (" ROLE_NOT_ADMITTED ")");
     return CTL_FAILED;
 }
 
 static int report(const agent_error_t *error, const char *sqlstate)
 {
-    if (strcmp(sqlstate, "42501") == 0) {
-        ctl_error("the database's role must be a member of agent_operator (%s)",
-                  error->cause);
+    if (strcmp(sqlstate, "42501") != 0) {
+        return report_failure(error);
     }
-    else {
-        ctl_error("%s (%s)", error->detail,
-                  error->cause != NULL ? error->cause
-                                       : agent_error_code(error->id));
-    }
+    ctl_error("the database's role must be a member of agent_operator (%s) "
+              "(" NOT_AN_OPERATOR ")",
+              error->cause);
     return CTL_FAILED;
 }
 

@@ -2,6 +2,7 @@
 /* `agentctl invite`; see invite.h. */
 #include "invite.h"
 
+#include "../core/error.h"
 #include "../core/new_key.h"
 #include "../core/uuid.h"
 #include "database.h"
@@ -60,7 +61,9 @@ int ctl_invite(const ctl_arguments_t *arguments)
     }
     agent_uuid_v7(id);
     if (!agent_invitation_make(text, digest)) {
-        ctl_error("no invitation can be made: random bytes or SHA-256 failed");
+        ctl_error("no invitation can be made: random bytes or SHA-256 failed "
+                  "(%s)",
+                  agent_error_code(AGENT_E_INTERNAL));
         return CTL_FAILED;
     }
     return ctl_database_call(&body, arguments, &create_invitation, params)

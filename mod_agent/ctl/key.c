@@ -12,6 +12,7 @@
 #include <apr_tables.h>
 
 #include "../core/api_key.h"
+#include "../core/error.h"
 #include "../core/json.h"
 #include "../core/new_key.h"
 #include "../core/uuid.h"
@@ -151,7 +152,8 @@ static int make_key(agent_new_key_t *new)
     if (agent_new_key_make(new)) {
         return CTL_DONE;
     }
-    ctl_error("no key can be made: random bytes or SHA-256 failed");
+    ctl_error("no key can be made: random bytes or SHA-256 failed (%s)",
+              agent_error_code(AGENT_E_INTERNAL));
     return CTL_FAILED;
 }
 
@@ -167,7 +169,8 @@ static bool write_key(char text[AGENT_API_KEY_SIZE], json_object *record,
                                 kind, new->id, new->secret)) {
         return true;
     }
-    ctl_error("the database sent something else than a key");
+    ctl_error("the database sent something else than a key (%s)",
+              agent_error_code(AGENT_E_INTERNAL));
     return false;
 }
 
@@ -192,7 +195,7 @@ static int print_key(const ctl_arguments_t *arguments, const char *body,
     }
     if (status != CTL_DONE) {
         ctl_error("the key exists and was not shown: revoke it with "
-                  "`agentctl key revoke %s`",
+                  "`agentctl key revoke %s` (key_not_shown)",
                   new->id_text);
     }
     explicit_bzero(text, sizeof(text));

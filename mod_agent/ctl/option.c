@@ -9,6 +9,8 @@
 #include <apr_strings.h>
 #include <apr_tables.h>
 
+#include "say.h"
+
 /* The name and the value of an option take that many columns. */
 #define NAME_COLUMNS 24
 
@@ -104,8 +106,10 @@ static int run_command(const ctl_command_t *command, int argc, char **argv,
     return command->run(&arguments);
 }
 
-/* The words of argv that are the name of the command; 0: they are not. */
-static int match_name(const ctl_command_t *command, int argc, char **argv)
+/* Returns how many words of argv the name of the command begins with;
+ * *is_whole: they are the whole name. */
+static int count_words(bool *is_whole, const ctl_command_t *command, int argc,
+                       char **argv)
 {
     const char *name = command->name;
     int words = 0;
@@ -115,12 +119,34 @@ static int match_name(const ctl_command_t *command, int argc, char **argv)
 
         if (strlen(argv[words]) != length
             || memcmp(argv[words], name, length) != 0) {
-            return 0;
+            break;
         }
         words++;
         name += length + (name[length] == ' ');
     }
-    return *name == '\0' ? words : 0;
+    *is_whole = *name == '\0';
+    return words;
+}
+
+/* Says which word is the first one that no command has at its place. */
+static void print_wrong_word(const ctl_command_t *commands, int argc,
+                             char **argv)
+{
+    int right = 0;
+    bool is_whole;
+
+    for (const ctl_command_t *c = commands; c->name != NULL; c++) {
+        int words = count_words(&is_whole, c, argc, argv);
+
+        right = words > right ? words : right;
+    }
+    if (right < argc) {
+        ctl_error("expected a command, got %s%s%s", right > 0 ? argv[0] : "",
+                  right > 0 ? " " : "", argv[right]);
+    }
+    else if (argc > 0) {
+        ctl_error("expected another word after %s", argv[argc - 1]);
+    }
 }
 
 int ctl_option_run(const ctl_command_t *commands, int argc, char **argv,
@@ -131,13 +157,15 @@ int ctl_option_run(const ctl_command_t *commands, int argc, char **argv,
         return CTL_DONE;
     }
     for (const ctl_command_t *c = commands; c->name != NULL; c++) {
-        int words = match_name(c, argc - 1, argv + 1);
+        bool is_whole;
+        int words = count_words(&is_whole, c, argc - 1, argv + 1);
 
-        if (words > 0) {
+        if (is_whole) {
             argv[words] = argv[0];
             return run_command(c, argc - words, argv + words, pool);
         }
     }
+    print_wrong_word(commands, argc - 1, argv + 1);
     print_commands(stderr, commands);
     return CTL_USAGE;
 }

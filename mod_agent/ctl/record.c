@@ -9,6 +9,7 @@
 #include <apr_strings.h>
 #include <apr_time.h>
 
+#include "../core/error.h"
 #include "../core/json.h"
 #include "say.h"
 
@@ -78,7 +79,8 @@ json_object *ctl_record_parse(const char *body, apr_pool_t *pool)
         : NULL;
 
     if (record == NULL) {
-        ctl_error("the database sent something else than a record");
+        ctl_error("the database sent something else than a record (%s)",
+                  agent_error_code(AGENT_E_INTERNAL));
     }
     return record;
 }
@@ -181,6 +183,6 @@ int ctl_record_flush(void)
     if (fflush(stdout) == 0 && !ferror(stdout)) {
         return CTL_DONE;
     }
-    ctl_error("standard output: %s", strerror(errno));
+    ctl_error("standard output: %s (output_failed)", strerror(errno));
     return CTL_FAILED;
 }

@@ -110,7 +110,7 @@ my %bad = (
     'a user of no personal key' => [ 2, qr/--user/, '--account', $account, '--name', 'x', '--user', 'ann' ],
     'a personal key without a user' => [ 2, qr/--user/, '--account', $account, '--name', 'x', '--kind', 'personal' ],
     'no deployment'          => [ 2, qr/--deployment/, '--account', $account, '--name', 'x', '--kind', 'deployment' ],
-    'another deployment'     => [ 1, qr/\(deployment_not_found\)/, '--account', $account, '--name', 'x', '--deployment', 'none' ],
+    'another deployment'     => [ 1, qr/\Aagentctl: The account has no deployment none\. .* \(deployment_not_found\)\n\z/, '--account', $account, '--name', 'x', '--deployment', 'none' ],
     'another scope'          => [ 1, qr/\Aagentctl: Expected one or more of read, .* \(invalid_value\)\n\z/, '--account', $account, '--name', 'x', '--scopes', 'all' ],
     'quotes in scopes'       => [ 1, qr/\(invalid_value\)/, '--account', $account, '--name', 'x', '--scopes', 'run","read' ],
     'an unknown account'     => [ 1, qr/\(account_not_found\)/, '--account', $NIL, '--name', 'x' ],
@@ -164,27 +164,31 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
 {
     my $errors = qx('$program' key create --database '$operator' --account $account --name full 2>&1 >/dev/full);
     is $? >> 8, 1, 'key create: a key that cannot be written is a failure';
-    like $errors, qr/agentctl key revoke [0-9A-Za-z]{22}/, 'key create: which key that is can be read';
+    like $errors, qr/agentctl key revoke [0-9A-Za-z]{22}` \(key_not_shown\)\n\z/, 'key create: which key that is can be read';
+    like qx('$program' account list --database '$operator' 2>&1 >/dev/full), qr/ \(output_failed\)\n\z/, 'account list: the code of output that cannot be written';
 }
 
 # ---- who may ----
 for my $command ([ 'account', 'create', 'x' ], [ 'account', 'list' ], [ 'key', 'revoke', $id ]) {
     my ($status, $output, $errors) = run($cluster->conninfo('agent'), @{$command});
     is "$status|$output", '1|', "@{$command}: the role of a server is refused";
-    like $errors, qr/must be a member of agent_operator \(42501: permission denied/, "@{$command}: and the reason is given";
+    like $errors, qr/must be a member of agent_operator \(42501: permission denied .*\(not_an_operator\)\n\z/, "@{$command}: and the reason is given";
 }
 {
     my ($status, undef, $errors) = run($cluster->conninfo('postgres'), 'account', 'list');
     is $status, 1, 'a superuser is refused';
-    like $errors, qr/is a superuser: connect as a member of agent_operator/, 'and the reason is given';
+    like $errors, qr/is a superuser: connect as a member of agent_operator.* \(not_an_operator\)\n\z/, 'and the reason is given';
     local $ENV{PGUSER} = 'operator';
     is +(run(undef, 'account', 'list'))[0], 0, 'without --database the environment names the database';
-    ($status, undef, $errors) = run('host=/nowhere', 'account', 'list');
-    is $status, 1, 'a database that cannot be reached is a failure';
-    like $errors, qr{\Aagentctl: .*/nowhere.*: No such file or directory; Is the server running locally .*\n\z}, 'and the reason is given, in one line';
+    for my $words ([ 'account', 'list' ], [ 'region', 'check', 'eu' ]) {
+        ($status, undef, $errors) = run('host=/nowhere', @{$words});
+        is $status, 1, "@{$words}: a database that cannot be reached is a failure";
+        like $errors, qr{\Aagentctl: .*/nowhere.*: No such file or directory; Is the server running locally .* \(database_unavailable\)\n\z},
+            "@{$words}: and the reason is given, in one line with its code";
+    }
     ($status, undef, $errors) = run($cluster->conninfo('stranger'), 'account', 'list');
     is $status, 1, 'a role that does not exist is a failure';
-    like $errors, qr/stranger.*\nagentctl: expected a role of the database that this user may use: .*createuser NAME and grant agent_operator to NAME/, 'and the error says how to make one';
+    like $errors, qr/stranger.*\nagentctl: expected a role of the database that this user may use: .*createuser NAME and grant agent_operator to NAME.* \(role_not_admitted\)\n\z/, 'and the error says how to make one';
 }
 
 # ---- the region of the database ----
@@ -204,6 +208,12 @@ for my $command (@commands) {
     is join(' ', sort($synopsis =~ /\bFl Fl ([a-z-]+)/g)), join(' ', sort @options), "$command: the manual page has its options";
     is join(' ', $synopsis =~ /^\.Ar (\S+)/mg), join(' ', $help =~ /^usage: agentctl $command \[OPTION\.\.\.\] (\S+)/mg), "$command: and its argument";
     is +(run(undef, split(/ /, $command), '--wrong'))[0], 2, "$command: an unknown option has status 2";
+}
+
+for my $wrong ([ 'foo', 'expected a command, got foo' ], [ 'key foo', 'expected a command, got key foo' ], [ 'key', 'expected another word after key' ]) {
+    my ($status, $output, $errors) = run(undef, split / /, $wrong->[0]);
+    is "$status|$output", '2|', "$wrong->[0]: it is not a command";
+    like $errors, qr/\Aagentctl: $wrong->[1]\nusage: agentctl build /, "$wrong->[0]: the first line says which word is wrong";
 }
 
 # The completions of bash after these words.

@@ -122,7 +122,8 @@ subtest 'an API key of a deployment is for one of its own account' => sub {
     my ($code, $body) = create($mine, key_id(), kind => 'deployment', deployment => 'shop');
     is $code, 'ok';
     is $body->{deployment_id}, $shop;
-    is +(create($other, key_id(), kind => 'deployment', deployment => 'shop'))[0], 'deployment_not_found';
+    is_deeply [ create($other, key_id(), kind => 'deployment', deployment => 'shop') ],
+        [ 'deployment_not_found', 'The account has no deployment shop. One exists once a server has served it.' ];
     is_deeply [ create($mine, key_id(), kind => 'deployment') ], [ 'invalid_value', 'Expected a deployment for a key of kind deployment.' ], 'it names one';
     is $owner->error("update agent.api_keys set account_id = '$other' where key_id = '$body->{key_id}'"), '23503';
 };

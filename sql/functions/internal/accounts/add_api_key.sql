@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Creates an API key from its columns. p_deployment: the name of the deployment that it is for; null: all of the
 -- account. p_lifetime: null: it does not expire. p_actor: who creates it.
--- Returns: as agent.insert_api_key; deployment_not_found.
+-- Returns: as agent.insert_api_key; deployment_not_found with its name.
 -- Locks:   the new row, and the account's and the deployment's against their deletion.
 create or replace function agent.add_api_key(
     p_key agent.api_keys,
@@ -26,6 +26,8 @@ begin
            and d.name = p_deployment;
         if not found then
             code := 'deployment_not_found';
+            body := 'The account has no deployment ' || p_deployment
+                || '. One exists once a server has served it.';
             return;
         end if;
     end if;
