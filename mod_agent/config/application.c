@@ -42,6 +42,10 @@ typedef struct reading_t {
 static const char *refuse(const reading_t *reading, const char *expected,
                           const char *got)
 {
+    if (reading->application->name == NULL) {
+        return apr_psprintf(reading->pool, FILE_NAME ": expected %s, got %s",
+                            expected, got);
+    }
     return apr_psprintf(reading->pool,
                         "AgentApplication %s: expected %s in %s/" FILE_NAME
                         ", got %s",
@@ -163,9 +167,11 @@ static const char *read_file(char **text, size_t *length,
     }
     return apr_psprintf(
         reading->pool,
-        "AgentApplication %s: expected a readable regular file "
+        "%s%s: expected a readable regular file "
         "of less than 256 KB, got '%s' (%s)",
-        reading->application->name, path,
+        reading->application->name != NULL ? "AgentApplication " : FILE_NAME,
+        reading->application->name != NULL ? reading->application->name : "",
+        path,
         number == EWOULDBLOCK
             ? "a process holds a lease on it"
             : apr_strerror(APR_FROM_OS_ERROR(number), reason, sizeof(reason)));

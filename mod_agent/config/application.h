@@ -13,6 +13,8 @@
 
 /* AgentApplication NAME DIRECTORY */
 typedef struct agent_application_t {
+    /* NULL: no directive names it yet, and error messages begin with the file.
+     */
     const char *name;
     /* Absolute, without a slash at its end. */
     const char *directory;

@@ -255,11 +255,21 @@ static bool check_version(const ctl_build_t *build, const char *name)
 static bool check_env(const ctl_build_t *build)
 {
     const char *file = ctl_manifest_text(build, "env");
+    const char *example;
+    const char *reason;
 
     if (file == NULL || access(file, R_OK) == 0) {
         return true;
     }
-    ctl_error(FILE_NAME ": env: %s: %s", file, strerror(errno));
+    reason = strerror(errno);
+    example = apr_pstrcat(build->pool, file, ".example", NULL);
+    if (access(example, R_OK) == 0) {
+        ctl_error(FILE_NAME ": env: %s: %s: copy %s to it, and set the values",
+                  file, reason, example);
+    }
+    else {
+        ctl_error(FILE_NAME ": env: %s: %s", file, reason);
+    }
     return false;
 }
 
@@ -293,8 +303,14 @@ static bool has_typescript(const apr_array_header_t *graphs)
 bool ctl_manifest_read(ctl_build_t *build)
 {
     apr_array_header_t *graphs;
-    const char *problem = agent_application_read(&build->application, &graphs,
-                                                 build->pool, build->pool);
+    const char *name = build->application.name;
+    const char *problem;
+
+    /* The reader of a message has no directive yet. */
+    build->application.name = NULL;
+    problem = agent_application_read(&build->application, &graphs, build->pool,
+                                     build->pool);
+    build->application.name = name;
 
     if (problem != NULL) {
         ctl_error("%s", problem);

@@ -175,6 +175,12 @@ SKIP: {
     like $missing->{output}, qr/pip_installer: uv is not in PATH: pip installs/, 'pip_installer: uv that is missing is a warning';
     like $missing->{said}, qr/-m pip install .* x$/m, 'pip_installer: pip installs then';
 }
+like build_with('python', { env => './my.env' }, 'my.env.example' => '')->{output},
+    qr{^agentctl: langgraph\.json: env: \./my\.env: No such file or directory: copy \./my\.env\.example to it, and set the values\n\z}m,
+    'env: the error names an example that is there';
+like build_with('python', { graphs => { bad => 'g.py' } })->{output},
+    qr/^agentctl: langgraph\.json: expected FILE:NAME as graphs\.bad, got "g\.py"\n\z/m,
+    'graphs: the error names the file and the member';
 my $source = build_with('python', { source => { kind => 'uv', root => './project' } });
 like $source->{output}, qr/^agentctl: langgraph\.json: expected uv in PATH and a uv\.lock, or a pyproject\.toml .* got \.\/project$/m,
     'source: a folder without a project is refused';

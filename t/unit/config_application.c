@@ -212,6 +212,24 @@ static void an_error_names_the_line_or_the_member(void **state)
     expect_refusals(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
+static void without_a_name_an_error_begins_with_the_file(void **state)
+{
+    folder_t folder;
+    const char *problem;
+
+    make_folder(&folder);
+    folder.application.name = NULL;
+    assert_string_equal(
+        read_text(&folder, "{\"graphs\":{\"a\":1}}"),
+        "langgraph.json: expected FILE:NAME as graphs.a, got int");
+    unlink(folder.file);
+    problem = read_folder(&folder);
+    assert_non_null(problem);
+    assert_ptr_equal(strstr(problem, "langgraph.json: expected a readable"),
+                     problem);
+    remove_folder(&folder);
+}
+
 static void auth_can_be_left_to_httpd(void **state)
 {
     folder_t folder;
@@ -330,6 +348,7 @@ int main(void)
         CHECK_TEST(the_language_follows_from_the_files),
         CHECK_TEST(an_error_names_the_line_or_the_member),
         CHECK_TEST(a_member_of_another_type_is_refused),
+        CHECK_TEST(without_a_name_an_error_begins_with_the_file),
         CHECK_TEST(auth_can_be_left_to_httpd),
         CHECK_TEST(only_a_regular_file_is_opened),
         CHECK_TEST(a_file_system_without_blocks_may_have_the_file),
