@@ -140,7 +140,7 @@ sub print_head {
 # An application stops, asks, and goes on.
 sub approval {
     print "$style{bold}A LangGraph application: the graph `$graph`$style{off}\n",
-        "It is in conf/quickstart/examples; httpd.conf has one line for it.\n";
+        "It is in conf/quickstart/examples; httpd.conf has one line for it: `shop` in Python, `shop-js` in TypeScript.\n";
 
     heading('A run calls a tool that asks a person before it orders.');
     my $id = request('POST', '/threads', '{}')->{json}{thread_id};
@@ -322,8 +322,8 @@ TEXT
     print "  The thread of the last start is still there:\n",
         "    curl $url/threads/$earlier/state\n" if $earlier;
     print <<"TEXT";
-  The account of region eu: its key is in $run_dir/eu/demo.key
-    curl $eu/v1/account -H "x-api-key: KEY"
+  The account of region eu: $run_dir/eu/demo.key has its id and its key
+    curl $eu/v1/account -H "x-api-key: \$(cut -d' ' -f2 $run_dir/eu/demo.key)"
   Its log:      $run_dir/logs/error_log, of eu $run_dir/eu/logs/error_log
   End it:       make -f Makefile.apxs stop
 TEXT
