@@ -22,6 +22,7 @@ sub conf_of {
     $text =~ s{/usr/lib/apache2/modules/}{\${MODULES}/}g;
     $text =~ s{/usr/local/share/mod_agent/conf/}{root() . '/conf/'}e;
     $text =~ s{\$\{APACHE_LOG_DIR\}/access\.log}{"\${DIR}/logs/access_log"};
+    $text =~ s{^ *SSL.*\n}{}mg;
     $text =~ s{\*:443}{*:\${PORT}}g;
     $text =~ s{^ *AgentApplication .*\n}{<AgentGraph agent>\nAgentModel demo\n</AgentGraph>\n}m;
     return $text;
