@@ -26,12 +26,15 @@ from langgraph.graph import END, START, StateGraph
 class State(TypedDict, total=False):
     names: Annotated[list, operator.add]
     count: int
+    # Written as one character.
+    text: Annotated[str, lambda _, written: written * 100_000]
+    is_long: bool
     then: str
 
 async def write(state: State, config: RunnableConfig):
     own = {"configurable": {name: config["configurable"][name] for name in ("thread_id", "__pregel_checkpointer")}}
     for number in range(state.get("count", 0)):
-        await own_graph.aupdate_state(own, {"names": [number]}, as_node="write")
+        await own_graph.aupdate_state(own, {"names": [number]} | ({"text": "x"} if state.get("is_long") else {}), as_node="write")
     if state.get("then") == "fail":
         raise ValueError("failed")
     return {"names": ["end"]}
@@ -56,11 +59,15 @@ teller = make(first=lambda state: {"names": ["first"]}, tell=tell)
 PYTHON
 import { Annotation, END, START, StateGraph } from '@langchain/langgraph';
 
-const State = Annotation.Root({ count: Annotation(), then: Annotation(), names: Annotation({ reducer: (a, b) => a.concat(b), default: () => [] }) });
+const names = Annotation({ reducer: (a, b) => a.concat(b), default: () => [] });
+// Written as one character.
+const text = Annotation({ reducer: (_, written) => written.repeat(100_000), default: () => '' });
+const State = Annotation.Root({ names, text, is_long: Annotation(), count: Annotation(), then: Annotation() });
 
 async function write(state, { configurable: { thread_id, __pregel_checkpointer } }) {
     for (let number = 0; number < state.count; number += 1) {
-        await own_graph.updateState({ configurable: { thread_id, __pregel_checkpointer } }, { names: [number] }, 'write');
+        const own = { names: [number], ...(state.is_long ? { text: 'x' } : {}) };
+        await own_graph.updateState({ configurable: { thread_id, __pregel_checkpointer } }, own, 'write');
     }
     if (state.then === 'fail') {
         throw new TypeError('failed');
@@ -167,21 +174,26 @@ for my $language ('python', 'python 1.0', 'javascript') {
     all_are_shown("$language, durability exit, credit", @lines);
 
     $runner = runner_in($language);
-    $runner->withhold_acks;
+    $runner->withhold_credit;
     $runner->withhold_state;
-    @lines = cancelled_run($runner, { graph_id => 'own_graph', durability => 'sync', input => { names => ['in'], count => 1 } }, sub {
-        my ($line) = @_;
-        my $is_own = $line->{type} eq 'put' && $line->{metadata}{source} eq 'update';
-        $runner->acknowledge($line) if defined $line->{ack} && !$is_own;
-        return $is_own;
-    });
-    all_are_shown("$language, durability sync, without acknowledgement", @lines);
+    @lines = cancelled_run($runner, { graph_id => 'own_graph', input => { names => ['in'], count => 1, is_long => \1 } },
+        sub { $_[0]{type} eq 'want' });
+    # In JavaScript the run ends before that put is made.
+    is scalar(grep { $_->{metadata}{source} eq 'update' } lines_of('put', @lines)), $language =~ /python/ ? 1 : 0,
+        "$language: a run is cancelled while a state of its node waits for credit";
+    all_are_shown("$language, own state, credit", @lines);
 
-    $runner = runner_in($language);
-    $runner->withhold_state;
-    @lines = cancelled_run($runner, { graph_id => 'own_graph', input => { names => ['in'], count => 60 }, durability => 'exit' }, \&reads_own, 0.2);
-    my @put = sort map { $_->{checkpoint_id} } lines_of('put', @lines);
-    is +(lines_of('checkpoint', @lines))[-1]{checkpoint_id}, $put[-1], "$language: of more states than there is time for, the last one is shown";
+    for ([ 'exit', {} ], [ 'async', { then => 'fail' } ]) {
+        my ($durability, $then) = @{$_};
+        $runner = runner_in($language);
+        $runner->withhold_state;
+        my $input = { names => ['in'], count => 60, %{$then} };
+        @lines = cancelled_run($runner, { graph_id => 'own_graph', input => $input, durability => $durability }, \&reads_own, 0.2);
+        my @put = sort map { $_->{checkpoint_id} } lines_of('put', @lines);
+        my @shown = map { $_->{checkpoint_id} } lines_of('checkpoint', @lines);
+        cmp_ok scalar @shown, '<', scalar @put, "$language, durability $durability: there is no time to show so many states after a cancel";
+        is $shown[-1], $put[-1], "$language, durability $durability: the last one is shown";
+    }
 }
 
 done_testing;
