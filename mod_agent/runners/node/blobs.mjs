@@ -15,6 +15,9 @@ const DIGESTS_MAX = 262144;
 const PARTS_MAX = 16;
 // Digests of a request, whose arguments have at most 4,096 bytes.
 const REQUEST_DIGESTS = 100;
+// The library's serializer returns this text, instead of throwing, for a value that it cannot encode:
+// one with a BigInt, with a cycle through a Map or a Set, or whose toJSON() throws.
+const UNENCODED = Buffer.from('"[unable to serialize, circular reference is too complex to analyze]"');
 
 export function digestOf(type, bytes) {
     const hex = createHash('sha256').update(`${type}\n`).update(bytes).digest('hex');
@@ -25,6 +28,11 @@ export function digestOf(type, bytes) {
 // A value that the library cannot serialize has the error of one that cannot be rendered.
 function refuse(error) {
     throw error instanceof TypeError ? new RunnerError('NotRenderedError', error.message) : error;
+}
+
+// Whether the bytes are those of a value that the serializer has given up. A text may be the same.
+function isUnencoded(value, bytes) {
+    return typeof value !== 'string' && bytes.length === UNENCODED.length && UNENCODED.equals(bytes);
 }
 
 // Whether a value is stored element by element.
@@ -83,6 +91,10 @@ export class Blobs {
         const bytes = typeof data === 'string' ? Buffer.from(data) : data;
         if (type === 'json' && bytes.length === 0) {
             throw new RunnerError('NotRenderedError', `JSON cannot hold a ${typeof value}`);
+        }
+        if (type === 'json' && isUnencoded(value, bytes)) {
+            throw new RunnerError('NotRenderedError',
+                'JSON cannot hold a value with a BigInt, a cycle through a Map or a Set, or a toJSON() that throws');
         }
         const digest = digestOf(type, bytes);
         if (!this.#digests.has(digest)) {
