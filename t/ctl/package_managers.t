@@ -83,6 +83,15 @@ for my $manager (
     is $built->{status}, 0, "$name: the application is built" or diag $built->{output};
     like $built->{output}, qr/ by \Q$lock\E$/m, "$name: by its lock file";
     like $built->{output}, qr/^graph g \(\S+\): true 6\.0\.0 $expected$/m, "$name: the graph finds the package";
+    if ($name eq 'pnpm') {
+        # Another pnpm, which no registry has, and another program.
+        for my $manager (qw(pnpm@9.999.999 yarn@4.5.0)) {
+            write_file("$folder/package.json", package_of('6.0.0') =~ s/\{/{"packageManager":"$manager",/r);
+            remove_tree("$folder/node_modules");
+            my $kept = run($folder, $path, "'$top/agentctl' build --runners '$top/runners' .");
+            is $kept->{status}, 0, "pnpm: with the packageManager $manager the pinned version installs" or diag $kept->{output};
+        }
+    }
     write_file("$folder/package.json", package_of('7.0.0'));
     my $changed = run($folder, $machine, "'$top/agentctl' build --runners '$top/runners' .");
     is $changed->{status}, 1, "$name: a package.json that the lock file does not have is an error" or diag $changed->{output};
