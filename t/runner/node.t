@@ -17,7 +17,7 @@ local $ENV{TMPDIR} = my $temporary = tempdir(CLEANUP => 1);
 my $runner = runner(
     records => RecordStore->new(parts => 2), broken => './broken.mjs:graph', absent => './graphs.mjs:absent',
     common => './common.cjs:graph', agent => './agent.mjs:agent', typed => './typed.ts:graph',
-    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat writer revives nested fans act loop factory messages));
+    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat writer revives nested fans act loop leaves factory messages));
 my $reports = $runner->{ready}{graphs};
 
 sub last_checkpoint {
@@ -185,6 +185,12 @@ isnt +(lines_of('put', @lines))[-1]{checkpoint}{channel_versions}{count}, $versi
 is last_checkpoint(@lines)->{values}{count}, 13, 'command: update and goto';
 @lines = $runner->run(graph_id => 'act', input => { answer => 'goto' });
 is_deeply [ map { $_->{name} } @{ last_checkpoint(@lines)->{values}{names} } ], [qw(goto other)], 'command: one that a node returns goes to its target';
+@lines = $runner->run(graph_id => 'leaves', input => { count => 1 }, stream_modes => ['values']);
+is_deeply [ events_of('command', @lines) ],
+    [ { graph => '__parent__', update => { count => 5 }, resume => undef, goto => [ 'second', { node => 'third', arg => { n => 1 } } ] } ],
+    'command: one to the parent of the root graph is an event';
+is_deeply [ $lines[-1]{status}, map { $_->{task}{error} } lines_of('task', @lines) ], [ 'success', undef ], 'command: the run ends with success, without an error of its task';
+is last_checkpoint(@lines)->{values}{count}, 1, 'command: the update is that of the caller';
 
 # --- subgraphs, branches ---------------------------------------------------------
 

@@ -10,7 +10,7 @@ use RunnerTest qw(start_line new_uuid lines_of events_of metadata_of_events);
 use Test::More;
 
 my $runner = runner(fixtures => 'node-1.0', common => './common.cjs:graph',
-    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat nested fans act loop));
+    map { $_ => "./graphs.mjs:$_" } qw(steps asks chat nested fans act loop leaves));
 
 sub last_checkpoint { return (grep { !length $_->{ns} } lines_of('checkpoint', @_))[-1] }
 
@@ -25,6 +25,13 @@ is_deeply [ map { $_->{checkpoint_id} } grep { $_->{event} eq 'values' } lines_o
     'version: values refer to the checkpoints';
 @lines = $runner->run(graph_id => 'steps', $runner->next_run($thread), input => { count => 4 });
 is last_checkpoint(@lines)->{values}{count}, 31, 'version: the next run continues the state';
+
+@lines = $runner->run(graph_id => 'leaves', input => { count => 1 }, stream_modes => ['values']);
+is_deeply [ events_of('command', @lines) ],
+    [ { graph => '__parent__', update => { count => 5 }, resume => undef, goto => [ 'second', { node => 'third', arg => { n => 1 } } ] } ],
+    'version: one to the parent of the root graph is an event';
+is_deeply [ $lines[-1]{status}, map { $_->{task}{error} } lines_of('task', @lines) ], [ 'success', undef ], 'version: the run ends with success, without an error of its task';
+is last_checkpoint(@lines)->{values}{count}, 1, 'version: the update is that of the caller';
 
 @lines = $runner->run(graph_id => 'chat', input => { messages => [ { role => 'user', content => 'hi' } ] },
     stream_modes => [qw(values messages messages-tuple)]);

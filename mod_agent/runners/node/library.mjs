@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { watchCommands } from './commands.mjs';
 import { RunnerError } from './errors.mjs';
 import { makeSaver } from './saver.mjs';
 import { makeStore } from './store.mjs';
@@ -48,6 +49,7 @@ function entryOf(description, condition) {
 // One build of the library, with a saver and a store of its classes. waits: whether it
 // awaits the put of each step with durability `sync`.
 function wrap(module, waits, version) {
+    watchCommands(module);
     return { ...module, saver: makeSaver(module), store: makeStore(module), waits, version };
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run of a graph, from `start` to `end`: its input and the library's stream.
+import { Commands } from './commands.mjs';
 import { isDrained, RunnerError, stackOf } from './errors.mjs';
 import { contextOf, RUN } from './graphs.mjs';
 import { Job } from './job.mjs';
@@ -14,6 +15,7 @@ const SETTLE_TURNS = 10;
 export class Run extends Job {
     #control;
     #isStopped = false;
+    commands = new Commands();
 
     accessContext() {
         return RUN;

@@ -84,8 +84,10 @@ export class Stream {
     #open = new Set();
     // With durability `exit`; else empty.
     #held = new Held();
+    // The data of the event `command`.
+    #command;
 
-    // run: output, records, checkpoints, message; configurable(), metadata(): of the library's
+    // run: output, records, checkpoints, commands, message; configurable(), metadata(): of the library's
     // configuration; readState(id): a state of the graph.
     constructor(run) {
         this.#run = run;
@@ -287,6 +289,9 @@ export class Stream {
         await this.#messages.endTask();
         await this.#sendHeld();
         await this.#sendUnshown();
+        if (this.#command) {
+            await this.#run.output.send('event', { event: 'command', data: render(this.#command) });
+        }
     }
 
     // Its end with an error, or by a cancel: the library saves the step at whose end it fails, and does
@@ -302,6 +307,12 @@ export class Stream {
 
     async #takeTask(namespace, payload) {
         const isEnd = 'result' in payload || 'error' in payload;
+        const command = isEnd && namespace.length === 0 ? this.#run.commands.of(payload.id) : undefined;
+        this.#command ??= command;
+        if (command && payload.error) {
+            // No error: the caller's graph goes on from there.
+            return this.#takeTask(namespace, { ...payload, error: null });
+        }
         if (isEnd) {
             this.#held.end(namespace, payload);
             const own = [...namespace, `${payload.name}:${payload.id}`];
@@ -310,7 +321,7 @@ export class Stream {
             this.#current.delete(own.join('|'));
             await this.#checkpoints.sendTask(this.#current.get(namespace.join('|')), payload);
         }
-        await this.emit('tasks', namespace, taskEvent(payload));
+        return this.emit('tasks', namespace, taskEvent(payload));
     }
 
     async #beginSubgraph(namespace) {
