@@ -257,7 +257,7 @@ sub shape_of {
     $body =~ s/ag1_\w+_[0-9A-Za-z_]+|"[0-9A-Za-z]{22}"/KEY/g;
     $body =~ s/\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)?/TIME/g;
     $body =~ s/"version" : \d+/VERSION/g;
-    $body =~ s/(?:label|space)-(?:till|desk|none)|"(?:till|desk|none)"/NAME/g;
+    $body =~ s/(?:label|space)-(?:till|desk|none)|(?<=no deployment )(?:till|desk|none)\b|"(?:till|desk|none)"/NAME/g;
     return outcome($answer) . " $body";
 }
 
