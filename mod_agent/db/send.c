@@ -5,6 +5,7 @@
 
 #include <apr_strings.h>
 
+#include "column.h"
 #include "connection.h"
 
 struct agent_db_result_t {
@@ -107,23 +108,30 @@ bool agent_db_is_stale(const agent_db_t *db)
             && (strcmp(db->sqlstate, "26000") == 0 || db->is_plan_stale));
 }
 
+static int send_prepared(agent_db_t *db, const agent_statement_t *statement,
+                         const agent_db_params_t *params)
+{
+    return PQsendQueryPrepared(db->conn, statement->name, statement->params,
+                               params->values, params->lengths, params->formats,
+                               0);
+}
+
 /* Sends the preparation of a statement and the statement, in one write. */
 static int send_with_preparation(agent_db_t *db,
                                  const agent_statement_t *statement,
-                                 const char *const *params)
+                                 const agent_db_params_t *params)
 {
     db->preparing = statement;
     return PQenterPipelineMode(db->conn)
         && PQsendPrepare(db->conn, statement->name, statement->sql,
                          statement->params, NULL)
-        && PQsendQueryPrepared(db->conn, statement->name, statement->params,
-                               params, NULL, NULL, 0)
-        && PQpipelineSync(db->conn);
+        && send_prepared(db, statement, params) && PQpipelineSync(db->conn);
 }
 
-apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
-                           const char *const *params, agent_error_t **err,
-                           apr_pool_t *pool)
+apr_status_t agent_db_send_params(agent_db_t *db,
+                                  const agent_statement_t *statement,
+                                  const agent_db_params_t *params,
+                                  agent_error_t **err, apr_pool_t *pool)
 {
     int sent;
 
@@ -131,16 +139,25 @@ apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
         && agent_db_is_prepared(db, statement);
     if (statement->name == NULL) {
         sent = PQsendQueryParams(db->conn, statement->sql, statement->params,
-                                 NULL, params, NULL, NULL, 0);
+                                 NULL, params->values, params->lengths,
+                                 params->formats, 0);
     }
     else if (db->was_prepared) {
-        sent = PQsendQueryPrepared(db->conn, statement->name, statement->params,
-                                   params, NULL, NULL, 0);
+        sent = send_prepared(db, statement, params);
     }
     else {
         sent = send_with_preparation(db, statement, params);
     }
     return agent_db_note_sent(db, sent, err, pool);
+}
+
+apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,
+                           const char *const *params, agent_error_t **err,
+                           apr_pool_t *pool)
+{
+    const agent_db_params_t texts = {.values = params};
+
+    return agent_db_send_params(db, statement, &texts, err, pool);
 }
 
 /* Keeps an error that follows rows, and the first of two errors: a terminated

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /*
- * A statement: the call of one SQL function, all parameters text. A static
+ * A statement: the call of one SQL function. A static
  * constant beside the function that sends it; connections that prepare it
  * identify it by its address. It names objects with their schema and casts
  * nothing, since the owner of the database may have set the search path.

@@ -61,6 +61,7 @@ sub pieces {
 }
 
 psql('-f', root() . '/sql/install.sql');
+psql('-f', root() . '/t/sql/lib/save_items.sql');
 psql('-f', "$FindBin::Bin/chats.sql");
 psql('-f', "$FindBin::Bin/records.sql") if $RECORDS;
 psql('-c', "select agent.save_graphs(bench.deployment(), '[{\"graph_id\":\"agent\",\"assistant_id\":\"fe096781-5601-53d2-b2f6-0d3403f7e9ca\"}]')");

@@ -101,7 +101,7 @@ begin
         v_batch := bench.batch(v_run, bench.head(p_thread), v_turn, true);
         commit;
         v_since := clock_timestamp();
-        perform agent.save_batch(p_worker, v_batch);
+        perform public.save_items(p_worker, v_batch);
         v_name := case when v_turn between 6 and 15 then 'tenth' when v_turn > p_turns - 10 then 'last' end;
         if v_name is not null then
             call bench.note(v_name, p_turns, v_since);
@@ -147,13 +147,13 @@ begin
     for v_round in 1 .. 5
     loop
         v_run := bench.start(p_worker, p_thread);
-        perform agent.save_batch(p_worker, bench.batch(v_run, bench.head(p_thread), p_turns + 1, false));
+        perform public.save_items(p_worker, bench.batch(v_run, bench.head(p_thread), p_turns + 1, false));
         perform agent.cancel_run(bench.deployment(), p_thread, v_run, 'rollback');
         v_batch := json_build_array(json_build_object(
             'type', 'end', 'status', 'success', 'd', bench.deployment(), 'r', v_run, 'e', 1));
         commit;
         v_since := clock_timestamp();
-        perform agent.save_batch(p_worker, v_batch);
+        perform public.save_items(p_worker, v_batch);
         call bench.note('rollback', p_turns, v_since);
         commit;
     end loop;

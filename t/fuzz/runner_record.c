@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
 /* OBJECTS: supervisor/runner/protocol_record.c supervisor/lease/batch.c */
-/* OBJECTS: supervisor/lease/lease.c core/ */
-/* Records of the graph library, a line each, and the batch of those accepted.
- */
+/* OBJECTS: supervisor/lease/lease.c supervisor/statement/save_params.c */
+/* OBJECTS: supervisor/runner/channel.c db/column.c core/ */
+/* Output of a run, a line each, above all records of the graph library, and the
+ * parameters of agent.save_batch for those accepted. */
 #include "fuzz.h"
 
 #include <string.h>
+
+#include <arpa/inet.h>
 
 #include "../../mod_agent/core/raw.h"
 #include "../../mod_agent/core/scan.h"
 #include "../../mod_agent/supervisor/lease/batch.h"
 #include "../../mod_agent/supervisor/runner/protocol.h"
+#include "../../mod_agent/supervisor/statement/save_params.h"
 
 static apr_size_t length_of(agent_raw_t line, const char *name,
                             apr_pool_t *pool)
@@ -53,18 +57,84 @@ static agent_lease_t *make_lease(agent_context_t *context)
     return agent_lease_add(table, &key, NULL);
 }
 
-/* The parameter of the statement is JSON, with our members last. */
-static void check_batch(const agent_batch_queue_t *queue, apr_pool_t *pool)
+static apr_uint32_t read_word(const char **at)
 {
-    const agent_batch_t *batch = APR_RING_FIRST(&queue->waiting);
-    const char *text = apr_pstrcat(pool, agent_buffer_text(&batch->text), "]",
-                                   NULL);
-    agent_scan_t scan = {.code = AGENT_SCAN_OK};
+    apr_uint32_t word;
 
-    must(agent_scan_json(&scan, text, strlen(text))
-         || scan.code == AGENT_SCAN_DUPLICATE
-         || scan.code == AGENT_SCAN_TOO_DEEP);
-    must(strstr(text, "\"e\":1,\"s\":null,\"f\":false}]") != NULL);
+    memcpy(&word, *at, sizeof(word));
+    *at += sizeof(word);
+    return ntohl(word);
+}
+
+/* Returns the number of elements of an array in binary format. */
+static apr_uint32_t count_elements(const char *bytes, int length)
+{
+    const char *at = bytes;
+    bool is_empty = read_word(&at) == 0;
+    apr_uint32_t count;
+
+    at = bytes + 12;
+    count = is_empty ? 0 : read_word(&at);
+    at += is_empty ? 0 : 4;
+    for (apr_uint32_t i = 0; i < count; i++) {
+        apr_uint32_t size = read_word(&at);
+
+        at += size != UINT32_MAX ? size : 0;
+        must(at <= bytes + length);
+    }
+    must(at == bytes + length);
+    return count;
+}
+
+/* Columns of one set have as many elements; messages are JSON, with our members
+ * last. */
+static void check_params(const agent_db_params_t *params)
+{
+    static const int ends[] = {10, 16, 24, 31};
+    int column = 1;
+
+    for (int set = 0; set < 4; set++) {
+        apr_uint32_t count = count_elements(params->values[column],
+                                            params->lengths[column]);
+
+        for (; column < ends[set]; column++) {
+            must(count_elements(params->values[column], params->lengths[column])
+                 == count);
+        }
+    }
+    for (; column < AGENT_SAVE_PARAMS; column++) {
+        const char *text = params->values[column];
+        agent_scan_t scan = {.code = AGENT_SCAN_OK};
+
+        must(text == NULL || agent_scan_json(&scan, text, strlen(text))
+             || scan.code == AGENT_SCAN_DUPLICATE
+             || scan.code == AGENT_SCAN_TOO_DEEP);
+        must(text == NULL || strstr(text, "\"e\":1}]") != NULL);
+    }
+}
+
+static void check_batch(agent_batch_queue_t *queue, apr_pool_t *pool)
+{
+    agent_db_params_t params;
+
+    agent_save_make_params(&params, "1", APR_RING_FIRST(&queue->waiting), pool);
+    check_params(&params);
+}
+
+static agent_item_kind_t kind_of(agent_line_type_t type)
+{
+    switch (type) {
+    case AGENT_LINE_EVENT:
+        return AGENT_ITEM_EVENT;
+    case AGENT_LINE_CHECKPOINT:
+        return AGENT_ITEM_CHECKPOINT;
+    case AGENT_LINE_TASK:
+        return AGENT_ITEM_TASK;
+    case AGENT_LINE_RECORD:
+        return AGENT_ITEM_RECORD;
+    default:
+        return AGENT_ITEM_END;
+    }
 }
 
 static void examine(const char *text, size_t length, apr_pool_t *pool)
@@ -85,11 +155,13 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
 
         memset(&line, 0, sizeof(line));
         if (agent_protocol_read(&line, copy, strlen(copy)) == NULL
-            && line.type == AGENT_LINE_RECORD) {
+            && line.type >= AGENT_LINE_EVENT) {
             must(line.ack >= -1);
-            check_record(copy, pool);
-            agent_batch_add(queue, lease, AGENT_ITEM_RECORD, copy, strlen(copy),
-                            line.ack);
+            if (line.type == AGENT_LINE_RECORD) {
+                check_record(copy, pool);
+            }
+            agent_batch_add(queue, lease, kind_of(line.type), copy,
+                            strlen(copy), -1);
             check_batch(queue, pool);
         }
         text = newline != NULL ? newline + 1 : end;

@@ -85,9 +85,9 @@ my %constructor = (
     run_end          => 'inline/runs/make_end',
     leased_run       => 'inline/leases/make_leased_run',
     batch_event      => 'inline/events/make_event',
-    batch_checkpoint => 'internal/leases/parse_batch',
-    batch_record     => 'internal/leases/parse_batch',
-    channel_content  => 'inline/values/split_values',
+    batch_checkpoint => 'internal/leases/collect_checkpoints',
+    batch_record     => 'internal/leases/parse_records',
+    channel_content  => 'internal/leases/collect_checkpoints',
 );
 for my $type (sort keys %constructor) {
     my @files = grep { slurp(root() . "/$_") =~ /::agent\.$type\b(?!\[)/ } source_files(qr{\Asql/functions/.*\.sql\z});

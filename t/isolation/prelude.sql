@@ -82,7 +82,7 @@ $$;
 create function public.save(variadic p_items json[]) returns text language sql as $$
     select string_agg(format('%s %s%s', right(s.run_id::text, 1), s.outcome,
                              case when s.finished then ' finished' end), ', ' order by s.run_id)
-      from public.worker w, agent.save_batch(w.worker_id, array_to_json(p_items)) s
+      from public.worker w, public.save_items(w.worker_id, array_to_json(p_items)) s
 $$;
 
 create function public.event(p_run integer) returns json language sql as $$

@@ -9,7 +9,6 @@ use lib "$FindBin::Bin/../lib";
 use Test::More;
 use AgentSQL;
 use AgentSQL::Play;
-use AgentTest::Cost;
 
 my $db = AgentSQL->new;
 my $play = AgentSQL::Play->new($db->session);
@@ -23,7 +22,7 @@ subtest 'events come back in order, after a cursor, as the exact text of the run
     my ($thread, $run) = @$claim{qw(thread_id run_id)};
     my $data = '{"b" : 1.10,  "a":[ ]}';
     my $item = qq({"d":"$AgentSQL::DEPLOYMENT","r":"$run","e":1,"s":%d,"type":"event","event":"%s","data":%s});
-    $session->query("select * from agent.save_batch($worker, '["
+    $session->query("select * from public.save_items($worker, '["
             . join(',', sprintf($item, 0, 'metadata', '{}'), sprintf($item, 1, 'custom', $data), sprintf($item, 2, 'custom', 'null'))
             . "]')");
     is_deeply [ $play->events($thread, $run) ], [ [ 0, 'metadata', '{}' ], [ 1, 'custom', $data ], [ 2, 'custom', 'null' ] ];
@@ -35,13 +34,15 @@ subtest 'events come back in order, after a cursor, as the exact text of the run
 
 subtest 'members of the runner cannot override those of the supervisor, which come last' => sub {
     my ($claim, $other) = map { leased($play->thread) } 1, 2;
-    my $hostile = qq("d":["x",{"r":1}],"r":"$other->{run_id}","e":7,"s":"many");
-    my $message = '"type":"event","event":"custom","data":{"d":1,"s":2,"r":[{"e":3}]}';
-    my $ours = qq("d":"$AgentSQL::DEPLOYMENT","r":"$claim->{run_id}","e":1,"s":0);
-    is_deeply [ $session->query("select * from agent.save_batch($worker, '[{$hostile,$message,$ours}]')") ],
-        [ [ $claim->{run_id}, 'saved', 'f', 'f' ] ];
-    is_deeply [ $play->events(@$claim{qw(thread_id run_id)}) ], [ [ 0, 'custom', '{"d":1,"s":2,"r":[{"e":3}]}' ] ];
-    is_deeply [ $play->events(@$other{qw(thread_id run_id)}) ], [];
+    my $id = AgentSQL::uuid();
+    my $hostile = qq("d":["x",{"r":1}],"r":"$other->{run_id}","e":7);
+    my $message = qq("type":"put_writes","ns":"","checkpoint_id":"$id","task_id":"t","task_path":"","writes":[]);
+    my $ours = qq("d":"$AgentSQL::DEPLOYMENT","r":"$claim->{run_id}","e":1);
+    my ($record) = $session->query("select (r).run_id, (r).epoch from unnest(agent.parse_records('[{$hostile,$message,$ours}]')) r");
+    is_deeply $record, [ $claim->{run_id}, 1 ];
+    my ($task) = $session->query("select (t).run_id, (t).epoch from unnest(agent.parse_task_reports(
+        '[{$hostile,\"type\":\"task\",\"checkpoint_id\":\"$id\",\"task\":{\"id\":\"t\"},$ours}]')) t");
+    is_deeply $task, [ $claim->{run_id}, 1 ];
     $play->save($worker, map { AgentSQL::Play::finish($_) } $claim, $other);
 };
 
@@ -55,7 +56,7 @@ subtest 'a batch tells whether a run that waited for one of its is ready' => sub
         }
         my $save = sub {
             my $items = AgentSQL::encode([ map { AgentSQL::Play::finish($_) } @_ ]);
-            return sort map { $_->[3] } $session->query("select * from agent.save_batch($worker, '$items')");
+            return sort map { $_->[3] } $session->query("select * from public.save_items($worker, '$items')");
         };
         is_deeply [ $save->($other) ], ['f'], 'nothing waits for the run';
         is_deeply [ $save->($claim) ], ['t'], 'the next run of the thread is ready';
@@ -63,17 +64,6 @@ subtest 'a batch tells whether a run that waited for one of its is ready' => sub
         is $last->{run_id}, $next, 'and is claimed';
         is_deeply [ $save->($last) ], ['f'], 'none is left';
     }
-};
-
-subtest 'an item of unknown type fails the batch' => sub {
-    my $claim = leased($play->thread);
-    my $good = AgentSQL::Play::event($claim, 0, 'custom', 1);
-    for my $bad ({ type => 'unknown' }, { type => undef }, { m => { type => 'event', event => 'custom', data => 1 } }) {
-        my $items = AgentSQL::encode([ $good, AgentSQL::Play::item($claim, s => 1, %$bad) ]);
-        is $session->error("select * from agent.save_batch($worker, '$items')"), 'MA002';
-    }
-    is_deeply [ $play->events(@$claim{qw(thread_id run_id)}) ], [], 'no item of the batch is stored';
-    $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
 subtest 'a values event shows the values of its checkpoint and does not store them again' => sub {
@@ -108,7 +98,7 @@ subtest 'an event contains the values of its checkpoint where its path leads' =>
             push @items, AgentSQL::encode($item) =~ s/\}\z/,"data":$data}/r;
         }
     }
-    is_deeply [ $session->query("select * from agent.save_batch($worker, " . AgentSQL::Session::literal('[' . join(',', @items) . ']') . ')') ],
+    is_deeply [ $session->query("select * from public.save_items($worker, " . AgentSQL::Session::literal('[' . join(',', @items) . ']') . ')') ],
         [ [ $claim->{run_id}, 'saved', 'f', 'f' ] ];
     my @want = map { my $whole = $_;
         map { [ $_->[0], $_->[3] =~ s/\{VALUES(,?)/$whole eq '{}' ? '{' : substr($whole, 0, -1) . $1/er =~ s/VALUES/$whole/r ] } @cases } $values, '{}';
@@ -131,7 +121,7 @@ subtest 'an event whose path leads to no member, or to two, ends its run' => sub
         my $claim = leased($play->thread);
         my $item = AgentSQL::encode(AgentSQL::Play::item($claim, s => 0, type => 'event', event => 'x', checkpoint_id => AgentSQL::uuid(), path => $path))
             =~ s/\}\z/,"data":$data}/r;
-        is $session->error("select * from agent.save_batch($worker, '[$item]')"), '22023', $data;
+        is $session->error("select * from public.save_items($worker, '[$item]')"), '22023', $data;
         $play->save($worker, AgentSQL::Play::finish($claim));
     }
 };
@@ -143,7 +133,7 @@ subtest 'values come back as the exact text of the runner, whatever their type' 
     my $id = AgentSQL::uuid();
     my $text = AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, id => $id, values => {}) ]);
     $text =~ s/"values":\{\}/"values":$values/;
-    $session->query("select * from agent.save_batch($worker, " . AgentSQL::Session::literal($text) . ')');
+    $session->query("select * from public.save_items($worker, " . AgentSQL::Session::literal($text) . ')');
     $play->save($worker, AgentSQL::Play::finish($claim));
     is +($play->join($claim->{thread_id}, $claim->{run_id}))[1], $values;
 };
@@ -177,23 +167,6 @@ subtest 'an array of small elements is stored in one row however many they are' 
         "select length(content) from agent.checkpoint_items where thread_id = '$claim->{thread_id}' order by 1") ],
         [ 64, 64, 64, map { length(AgentSQL::encode($values{$_})) - 2 } qw(mixed numbers) ];
     is_deeply AgentSQL::decode(($play->join($claim->{thread_id}, $claim->{run_id}))[1]), \%values, 'all values are read back unchanged';
-};
-
-# The shortest elements that are stored one by one cost most; shorter ones, one by
-# one, would cost thirty times as much.
-subtest 'the work of splitting values grows with their bytes, whatever their number' => sub {
-    my %work = ('one text' => ['x' x 4_000_000], 'elements of 64 bytes' => [ map { sprintf '%062d', $_ } 1 .. 62_000 ],
-        'elements of a byte' => [ (1) x 2_000_000 ]);
-    my $backend = $session->value('select pg_backend_pid()');
-    for my $what (sort keys %work) {
-        my $values = AgentSQL::Session::literal(AgentSQL::encode({ list => $work{$what} }));
-        my $split = "select sum(cardinality((c).content)) from agent.split_values($values) s cross join unnest(s.channels) c";
-        my $cpu = cpu_sec($backend);
-        $session->query($split) for 1 .. 3;
-        $cpu = cpu_sec($backend) - $cpu;
-        note "$what: $cpu s";
-        cmp_ok $cpu, '<', 0.5 + 12e6 * 1e-6, "$what: at most 1 us a byte";
-    }
 };
 
 subtest 'two threads with the same message do not share it' => sub {
@@ -322,7 +295,7 @@ subtest 'a value that does not fit its type fails the whole batch' => sub {
     my $good = AgentSQL::Play::event($claims[0], 0, 'custom', 1);
     my $bad = AgentSQL::Play::checkpoint($claims[1], id => 'no uuid');
     my $text = AgentSQL::Session::literal(AgentSQL::encode([ $good, $bad ]));
-    is $session->error("select * from agent.save_batch($worker, $text)"), '22P02';
+    is $session->error("select * from public.save_items($worker, $text)"), '22P02';
     is_deeply [ $play->events($claims[0]{thread_id}, $claims[0]{run_id}) ], [], 'no item of the batch is stored';
     is_deeply $play->save($worker, $good), { $claims[0]{run_id} => [ 'saved', 'f' ] }, 'run by run the good ones pass';
 };

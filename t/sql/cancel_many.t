@@ -122,7 +122,7 @@ subtest 'concurrent writers do not deadlock, and every run ends' => sub {
         by_ids => "perform agent.cancel_runs($deployment, t.id, array(select run_id from agent.runs r where r.thread_id = t.id
             order by random() limit 5), ('{interrupt,rollback}'::text[])[1 + random()]) from (select ($list)[1 + random() * 5] as id) t;",
         claim => "perform agent.claim_runs($worker, '{00000000-0000-0000-0000-000000000001}', '{agent}', '{0}', '{1}', '{3}', '{16}', 50, 1000000);",
-        finish => "perform agent.save_batch($worker, (select coalesce(json_agg(json_build_object('d', deployment_id, 'r', run_id, 'e', epoch,
+        finish => "perform public.save_items($worker, (select coalesce(json_agg(json_build_object('d', deployment_id, 'r', run_id, 'e', epoch,
             's', null, 'type', 'end', 'status', 'success')), '[]') from (select * from agent.run_queue
             where state = 'leased' order by random() limit 4) q));",
         release => "perform agent.release_runs($worker, (select coalesce(json_agg(json_build_object('d', deployment_id, 'r', run_id, 'e', epoch)), '[]')

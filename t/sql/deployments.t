@@ -131,7 +131,7 @@ subtest 'an id that another deployment uses is free' => sub {
     is $own->{deployment_id}, $guest->deployment;
     is AgentSQL::decode($own->{start})->{input}, undef;
     my $wrong = AgentSQL::encode([ AgentSQL::Play::put($own, channels => { x => $digest }) ]);
-    like $session->error("select * from agent.save_batch($worker, '$wrong')"), qr/\A22/, 'a value of another deployment cannot be named';
+    like $session->error("select * from public.save_items($worker, '$wrong')"), qr/\A22/, 'a value of another deployment cannot be named';
     $guest->save($worker, AgentSQL::Play::checkpoint($own, id => $checkpoint, messages => ['mine']),
         AgentSQL::Play::put($own, id => $checkpoint),
         AgentSQL::Play::finish($own));

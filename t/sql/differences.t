@@ -182,7 +182,7 @@ subtest 'checkpoints of a subgraph have their own parents, and do not move the h
     is checkpoints($thread), " $id,sub:1 $id,sub:1 $next", 'one id may stand in several namespaces';
     is_deeply $play->messages($thread), [1];
     my $wrong = AgentSQL::encode([ $step->({ parent => $next }, { messages => list(2) }) ]);
-    like $session->error("select * from agent.save_batch($worker, '$wrong')"), qr/\A22/, 'a parent of another namespace is not one';
+    like $session->error("select * from public.save_items($worker, '$wrong')"), qr/\A22/, 'a parent of another namespace is not one';
     is +($play->api('get_state', $thread, $next))[0], 'checkpoint_not_found';
     $play->save($worker, AgentSQL::Play::finish($claim));
     is $play->thread_status($thread), 'idle', 'the next node of a subgraph does not interrupt the thread';
@@ -224,7 +224,7 @@ subtest 'a value that looks like the notation is sent in $value and comes back a
         'a runner gets it in $value again';
     my $text = AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, values => {}) ]);
     $text =~ s/"values":\{\}/"values":{"a": \n{ \t"\\u0024value" :  [1,  2]} }/;
-    $session->query("select * from agent.save_batch($worker, " . AgentSQL::Session::literal($text) . ')');
+    $session->query("select * from public.save_items($worker, " . AgentSQL::Session::literal($text) . ')');
     is_deeply values_of($claim->{thread_id}, undef), { a => [ 1, 2 ] }, 'escapes and spaces make no difference';
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
@@ -247,16 +247,16 @@ subtest 'a difference from something that the parent does not have is refused, a
     for my $bad (@bad) {
         my ($parent, %values) = @$bad;
         my $items = AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, parent => $parent, values => \%values) ]);
-        like $session->error("select * from agent.save_batch($worker, '$items')"), qr/\A22/, AgentSQL::encode(\%values);
+        like $session->error("select * from public.save_items($worker, '$items')"), qr/\A22/, AgentSQL::encode(\%values);
     }
     my $id = AgentSQL::uuid();
     my $twice = AgentSQL::encode([ map { AgentSQL::Play::checkpoint($claim, id => $id, values => { n => $_ }) } 1, 2 ]);
-    like $session->error("select * from agent.save_batch($worker, '$twice')"), qr/\A22/, 'two checkpoints of one id';
+    like $session->error("select * from public.save_items($worker, '$twice')"), qr/\A22/, 'two checkpoints of one id';
     my ($most, $more) = map {
         AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, values => { map { ("c$_" => 1) } 1 .. $_ }) ])
     } 1024, 1025;
-    like $session->error("select * from agent.save_batch($worker, '$more')"), qr/\A22/, '1,025 channels';
-    is $session->error("begin; select * from agent.save_batch($worker, '$most'); rollback"), '', '1,024 channels are saved';
+    like $session->error("select * from public.save_items($worker, '$more')"), qr/\A22/, '1,025 channels';
+    is $session->error("begin; select * from public.save_items($worker, '$most'); rollback"), '', '1,024 channels are saved';
     is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 1;
     is items($thread), 1;
     $play->save($worker, AgentSQL::Play::finish($_)) for $claim, $other;
@@ -304,7 +304,7 @@ subtest 'a state of more than 34 MiB is refused' => sub {
     $parent = saved($claim, $parent, a => list(1, $text), b => $SAME);
     my $last = saved($claim, $parent, a => list(2, 'x' x 8_800_000), b => $SAME);
     my $items = AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, parent => $last, values => { a => list(3, 'x' x 200_000), b => $SAME }) ]);
-    is $session->error("select * from agent.save_batch($worker, '$items')"), '22023';
+    is $session->error("select * from public.save_items($worker, '$items')"), '22023';
     is $play->body('get_state', $claim->{thread_id}, undef)->{checkpoint_id}, $last, 'the last one that was saved is the state';
     $play->save($worker, AgentSQL::Play::finish($claim));
 };

@@ -311,7 +311,7 @@ subtest 'a batch waits for a concurrent release of its lease' => sub {
     my $event = AgentSQL::encode([ AgentSQL::Play::event($claim, 0, 'custom', 1) ]);
     $sessions[0]->query('begin');
     $sessions[0]->query("select * from agent.release_runs($worker, '$item', false, 'x', null)");
-    $sessions[1]->send("select outcome from agent.save_batch($worker, '$event')");
+    $sessions[1]->send("select outcome from public.save_items($worker, '$event')");
     $sessions[0]->query('commit');
     is $sessions[1]->receive, 'fenced', 'the lease is checked after the wait';
     $play->finish_all($worker);

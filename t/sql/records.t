@@ -22,7 +22,7 @@ my $SEED = srand($ENV{AGENT_SEED} // 11);
 sub refused {
     my (@items) = @_;
     my $text = AgentSQL::Session::literal(ref $items[0] ? AgentSQL::encode(\@items) : $items[0]);
-    return $session->error("select * from agent.save_batch($worker, $text)");
+    return $session->error("select * from public.save_items($worker, $text)");
 }
 subtest 'a snapshot stores what it adds to its parent, and is read whole' => sub {
     my $claim = leased();

@@ -457,7 +457,7 @@ subtest 'tasks with members that no task has, twice or by the thousand, show eac
     my ($claim, $id) = with_tasks($play->thread, 'a');
     my $many = join ',', map { qq("k$_":1) } 1 .. 20_000;
     $play->save($worker, { %{ AgentSQL::Play::task($claim, $id, { id => 'a' }) } });
-    $play->session->query("select * from agent.save_batch($worker, '[{\"type\":\"task\",\"d\":\"$claim->{deployment_id}\","
+    $play->session->query("select * from public.save_items($worker, '[{\"type\":\"task\",\"d\":\"$claim->{deployment_id}\","
         . "\"r\":\"$claim->{run_id}\",\"e\":$claim->{epoch},\"checkpoint_id\":\"$id\","
         . "\"task\":{\"id\":\"a\",$many,\"name\":\"forged\",\"error\":\"E\"}}]')");
     is_deeply tasks_of($claim, $id), [ { id => 'a', name => 'node', error => 'E', interrupts => [], result => undef } ];
@@ -465,7 +465,7 @@ subtest 'tasks with members that no task has, twice or by the thousand, show eac
 
 subtest 'reports about tasks of more than 16 MB are not shown beyond that' => sub {
     my ($claim, $id) = with_tasks($play->thread, 1 .. 5);
-    $play->session->query("select * from agent.save_batch($worker, (select json_agg(json_build_object('type', 'task',
+    $play->session->query("select * from public.save_items($worker, (select json_agg(json_build_object('type', 'task',
         'd', '$claim->{deployment_id}', 'r', '$claim->{run_id}', 'e', $claim->{epoch}, 'checkpoint_id', '$id',
         'task', json_build_object('id', n::text, 'error', repeat('x', 4000000)))) from generate_series(1, 5) n))");
     is_deeply [ map { length($_->{error} // '') } @{ tasks_of($claim, $id) } ], [ (4_000_000) x 3, 0, 0 ];

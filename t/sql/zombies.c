@@ -210,7 +210,7 @@ static void save_steps(worker_t *worker)
     memcpy(worker->batch + worker->used, "]", 2);
     result = query(
         worker->conn,
-        "select run_id, outcome, finished from agent.save_batch($1, $2)", 2,
+        "select run_id, outcome, finished from public.save_items($1, $2)", 2,
         params);
     for (int row = 0; row < PQntuples(result); row++) {
         for (int i = 0; i < worker->count; i++) {

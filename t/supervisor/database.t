@@ -161,9 +161,10 @@ my @stale = (
         return amend('notify_runs', 'text[]', 'p_ids text[]', 'void', 'perform agent.kept(p_ids);', 'deallocate all;')
     } ],
     [ 'a batch has removed the prepared statements of its session', qr/26000.*agent_notify_runs/, sub {
-        return amend('save_batch', 'bigint, json', 'p_worker_id bigint, p_items json',
-            'table (run_id uuid, outcome text, finished boolean, promoted boolean)',
-            'return query select * from agent.kept(p_worker_id, p_items);', 'deallocate all;')
+        my ($types, $params, $names) = map { sql("select $_ from pg_proc where proname = 'save_batch'") }
+            'oidvectortypes(proargtypes)', 'pg_get_function_arguments(oid)', "array_to_string(proargnames[1:pronargs], ', ')";
+        return amend('save_batch', $types, $params, 'table (run_id uuid, outcome text, finished boolean, promoted boolean)',
+            "return query select * from agent.kept($names);", 'deallocate all;')
     } ],
     [ 'a function returns another type than before', qr/0A000/, sub {
         sql('alter function agent.notify_runs(text[]) rename to kept');

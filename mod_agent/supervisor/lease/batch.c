@@ -217,12 +217,12 @@ static agent_batch_t *find_open(agent_batch_queue_t *queue,
     return is_lane ? open_lane(queue, run_id) : open_shared(queue);
 }
 
-static void open_item(agent_batch_t *batch, const agent_batch_run_t *run,
-                      apr_size_t line_bytes, apr_int64_t ack)
+/* The run's part of the batch, which begins with a copy of run. */
+static agent_batch_run_t *find_part(const agent_batch_t *batch,
+                                    const agent_batch_run_t *run)
 {
     agent_batch_run_t *known = apr_hash_get(batch->runs, run->key.run_id,
                                             sizeof(run->key.run_id));
-    agent_item_t *item = apr_array_push(batch->items);
 
     if (known == NULL) {
         known = apr_pmemdup(batch->pool, run, sizeof(*run));
@@ -231,24 +231,26 @@ static void open_item(agent_batch_t *batch, const agent_batch_run_t *run,
         apr_hash_set(batch->runs, known->key.run_id, sizeof(known->key.run_id),
                      known);
     }
-    known->line_bytes += line_bytes;
+    return known;
+}
+
+/* Adds an item of the run with that text; offset and run are set here. */
+static void append_item(agent_batch_queue_t *queue, agent_batch_t *batch,
+                        const agent_batch_run_t *run, const agent_item_t *from,
+                        const char *text)
+{
+    agent_batch_run_t *known = find_part(batch, run);
+    agent_item_t *item = apr_array_push(batch->items);
+
+    known->line_bytes += from->length + 1;
     known->last_seq = run->last_seq;
     known->last_record = run->last_record;
     known->has_end |= run->has_end;
-    agent_buffer_append(&batch->text,
-                        agent_buffer_length(&batch->text) > 0 ? "," : "[", 1);
+    *item = *from;
     item->run = known;
-    item->line_bytes = line_bytes;
-    item->ack = ack;
     item->offset = agent_buffer_length(&batch->text);
-}
-
-static void close_item(agent_batch_queue_t *queue, agent_batch_t *batch)
-{
-    agent_item_t *item = &APR_ARRAY_IDX(batch->items, batch->items->nelts - 1,
-                                        agent_item_t);
-
-    item->length = agent_buffer_length(&batch->text) - item->offset;
+    agent_buffer_append(&batch->text, text, from->length);
+    agent_buffer_append(&batch->text, "\n", 1);
     *find_sum(queue, batch) += item->length + 1;
 }
 
@@ -271,49 +273,24 @@ static apr_time_t due_of(const agent_batch_queue_t *queue,
     }
 }
 
-/*
- * Appends our members to those of the line. The database takes the last of
- * equal members, so a runner cannot set ours.
- */
-static void append_item(agent_batch_t *batch, const agent_lease_t *lease,
-                        agent_item_kind_t kind, const char *seq,
-                        const char *line, apr_size_t length)
-{
-    /* The line is an object with members, perhaps followed by white space. */
-    while (line[length - 1] != '}') {
-        length--;
-    }
-    agent_buffer_append(&batch->text, line, length - 1);
-    agent_buffer_print(
-        &batch->text,
-        ",\"d\":\"%s\",\"r\":\"%.36s\",\"e\":%d,\"s\":%s,\"f\":%s}",
-        lease->deployment_id, lease->key.run_id, (int)lease->key.epoch, seq,
-        kind == AGENT_ITEM_FAILURE ? "true" : "false");
-}
-
 void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
                      agent_item_kind_t kind, const char *line,
                      apr_size_t length, apr_int64_t ack)
 {
-    bool is_event = kind == AGENT_ITEM_EVENT || kind == AGENT_ITEM_METADATA;
     bool is_end = kind == AGENT_ITEM_END || kind == AGENT_ITEM_FAILURE;
     agent_batch_run_t run = {.key = lease->key, .has_end = is_end};
+    agent_item_t item = {.kind = kind, .ack = ack, .length = length};
     agent_batch_t *batch = find_open(queue, lease, length);
     apr_time_t due = due_of(queue, kind);
-    char seq[32] = "null";
 
+    memcpy(run.deployment_id, lease->deployment_id, sizeof(run.deployment_id));
     memcpy(run.thread_id, lease->thread_id, sizeof(run.thread_id));
-    lease->next_seq += is_event;
+    lease->next_seq += kind == AGENT_ITEM_EVENT || kind == AGENT_ITEM_METADATA;
     lease->records.sent += kind == AGENT_ITEM_RECORD;
-    run.last_seq = lease->next_seq - 1;
+    run.last_seq = item.seq = lease->next_seq - 1;
     run.last_record = lease->records.sent;
-    if (is_event || is_end) {
-        apr_snprintf(seq, sizeof(seq), "%" APR_INT64_T_FMT, run.last_seq);
-    }
     lease->credit.unsaved += length + 1;
-    open_item(batch, &run, length + 1, ack);
-    append_item(batch, lease, kind, seq, line, length);
-    close_item(queue, batch);
+    append_item(queue, batch, &run, &item, line);
     if (ack >= 0 || agent_buffer_length(&batch->text) >= ENOUGH_BYTES) {
         due = queue->context->now;
     }
@@ -359,7 +336,8 @@ static void split_batch(agent_batch_queue_t *queue, agent_batch_t *batch)
     const char *text = agent_buffer_text(&batch->text);
 
     for (int i = 0; i < batch->items->nelts; i++) {
-        agent_item_t *item = &APR_ARRAY_IDX(batch->items, i, agent_item_t);
+        const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
+                                                  agent_item_t);
         agent_batch_run_t *run = item->run;
 
         if (run->is_dead) {
@@ -368,10 +346,7 @@ static void split_batch(agent_batch_queue_t *queue, agent_batch_t *batch)
         if (run->part == NULL) {
             run->part = make_lane(queue, run->key.run_id, batch);
         }
-        open_item(run->part, run, item->line_bytes, item->ack);
-        agent_buffer_append(&run->part->text, text + item->offset,
-                            item->length);
-        close_item(queue, run->part);
+        append_item(queue, run->part, run, item, text + item->offset);
     }
     agent_batch_drop(queue, batch);
 }

@@ -44,6 +44,7 @@ typedef enum agent_item_kind_t {
 /* One run's part of a batch. */
 typedef struct agent_batch_run_t {
     agent_lease_key_t key;
+    char deployment_id[AGENT_UUID_SIZE];
     char thread_id[AGENT_UUID_SIZE];
     apr_int64_t last_seq;
     apr_int64_t last_record;
@@ -60,11 +61,12 @@ typedef struct agent_batch_run_t {
 
 typedef struct agent_item_t {
     agent_batch_run_t *run;
-    /* Bytes of the line as the runner sent it, newline included. */
-    apr_size_t line_bytes;
+    agent_item_kind_t kind;
+    /* EVENT, METADATA: its number within the run. */
+    apr_int64_t seq;
     /* The runner's number for the reply to it; -1: it wants none. */
     apr_int64_t ack;
-    /* In the batch's text. */
+    /* The line in the batch's text, without its newline. */
     apr_size_t offset;
     apr_size_t length;
 } agent_item_t;
@@ -72,7 +74,7 @@ typedef struct agent_item_t {
 typedef struct agent_batch_t {
     APR_RING_ENTRY(agent_batch_t) link;
     apr_pool_t *pool;
-    /* "[item,item": the parameter without its closing bracket. */
+    /* The lines as the runners sent them, each with a newline. */
     agent_buffer_t text;
     apr_array_header_t *items; /* of agent_item_t */
     apr_hash_t *runs;          /* run id (36 bytes) -> agent_batch_run_t */

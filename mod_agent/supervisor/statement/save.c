@@ -10,6 +10,7 @@
 
 #include "../run_end.h"
 #include "../runner/ack.h"
+#include "save_params.h"
 
 /* After this many failures of any kind the data is assumed to be the cause. */
 #define MAX_FAILURES 3
@@ -91,56 +92,28 @@ static apr_time_t due_lane(void *part)
                                                          : AGENT_CLOCK_NEVER;
 }
 
-/* The batch's text without the items that were dropped. */
-static const char *copy_live_items(const agent_batch_t *batch, apr_pool_t *pool)
-{
-    const char *text = agent_buffer_text(&batch->text);
-    agent_buffer_t live;
-
-    agent_buffer_init(&live, pool);
-    for (int i = 0; i < batch->items->nelts; i++) {
-        const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
-                                                  agent_item_t);
-
-        if (!item->run->is_dead) {
-            agent_buffer_append(&live,
-                                agent_buffer_length(&live) > 0 ? "," : "[", 1);
-            agent_buffer_append(&live, text + item->offset, item->length);
-        }
-    }
-    agent_buffer_append(&live, "]", 2);
-    return agent_buffer_text(&live);
-}
-
 static const agent_statement_t save_batch = {
     .name = "agent_save_batch",
-    .params = 2,
+    .params = AGENT_SAVE_PARAMS,
     .sql = "select run_id, outcome, promoted "
-           "from agent.save_batch($1, $2)"};
+           "from agent.save_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
+           "$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, "
+           "$24, $25, $26, $27, $28, $29, $30, $31, $32, $33)"};
 
 static apr_status_t send_any(const agent_worker_t *worker, agent_batch_t *batch,
                              agent_database_t *database, agent_error_t **err)
 {
     apr_pool_t *pool = database->scratch;
-    const char *params[2];
+    agent_db_params_t params;
 
     if (batch == NULL) {
         /* The function `due` has found one. */
         abort();
     }
-    params[0] = worker->id;
-    if (batch->has_dead) {
-        params[1] = copy_live_items(batch, pool);
-    }
-    else {
-        /* After the content, but not part of it: the batch may be sent again.
-         */
-        memcpy(agent_buffer_reserve(&batch->text, 2), "]", 2);
-        params[1] = agent_buffer_text(&batch->text);
-    }
+    agent_save_make_params(&params, worker->id, batch, pool);
     batch->is_sealed = true;
     batch->is_sent = true;
-    return agent_db_send(database->db, &save_batch, params, err, pool);
+    return agent_db_send_params(database->db, &save_batch, &params, err, pool);
 }
 
 static apr_status_t send_batch(void *part, agent_database_t *database,

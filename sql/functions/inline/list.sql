@@ -27,9 +27,7 @@
 \ir values/compose_values.sql
 \ir values/compose_bounded_values.sql
 \ir values/find_channels.sql
-\ir values/read_notation.sql
 \ir values/most_channels.sql
-\ir values/split_values.sql
 \ir values/stored_bytes.sql
 \ir values/value_bytes.sql
 \ir deletion/add_deleted_rows.sql

@@ -54,6 +54,7 @@
 \ir values/cut_row.sql
 \ir values/derive_channel.sql
 \ir values/fork_list.sql
+\ir values/is_notation.sql
 \ir values/insert_items.sql
 \ir values/measure_channels.sql
 
@@ -135,7 +136,9 @@
 \ir leases/lock_threads.sql
 \ir leases/measure_state.sql
 \ir leases/move_events_buckets.sql
-\ir leases/parse_batch.sql
+\ir leases/collect_checkpoints.sql
+\ir leases/parse_records.sql
+\ir leases/parse_task_reports.sql
 \ir leases/release_leased_runs.sql
 \ir leases/requeue_run.sql
 

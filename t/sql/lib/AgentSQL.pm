@@ -69,6 +69,8 @@ sub new {
     my $self = $class->new_empty;
     my ($status, $output) = $self->file('sql/install.sql', @arguments);
     die "install: $output" if $status != 0;
+    ($status, $output) = $self->file('t/sql/lib/save_items.sql', '-q');
+    die "save_items: $output" if $status != 0;
     return $self;
 }
 

@@ -76,7 +76,7 @@ begin
                 select i.content
                   from agent.read_items(
                            p_deployment_id, p_thread_id, v_channel.list_ids, v_channel.ends, 0) i));
-            if (select n.is_notation from agent.read_notation(v_value::json) n) then
+            if agent.is_notation(v_value::json) then
                 v_value := '{"$value":' || v_value || '}';
             end if;
             body := v_before || to_json(v_channel.name)::text || ':' || v_value;

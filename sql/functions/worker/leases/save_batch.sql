@@ -1,17 +1,56 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Saves, in one transaction, events, checkpoints, records of the graphs' libraries, reports about tasks and ends of the
--- runs of a worker.
+-- runs of a worker. Each kind is a set of arrays of equal length, one element per row; p_event_runs and
+-- p_checkpoint_runs have the position of the row's run among the runs, p_channel_checkpoints that of the checkpoint.
 -- Items of a run whose lease the worker no longer holds are skipped. After an unclear commit the whole batch
 -- can be repeated: each row has a key. A value that does not fit its type (class 22) fails the whole batch,
 -- which is then saved run by run.
--- p_items in order of arrival, each the runner's message followed by the supervisor's members, which override
--- equal ones: {..., "d": deployment_id, "r": run_id, "e": epoch, "s": seq or null, "f": whether the
--- worker made the item, an end, itself}.
+-- Runs: p_locks_thread: it has more than events and reports about tasks; p_last_event_seqs: null without an event;
+--       p_statuses: null when it goes on; p_is_failure: the worker made the end itself; p_results: of calls that change
+--       nothing.
+-- Events: p_event_data: JSON text; with p_event_checkpoint_ids the values of that checkpoint are shown at the path
+--       p_event_paths in it, null for the values alone.
+-- Checkpoints and their channels: as in agent.collect_checkpoints.
+-- p_records, p_task_reports: null for none, else arrays of the runner's messages, each followed by {"d": deployment_id,
+-- "r": run_id, "e": epoch}, which override equal members.
 -- Returns: one row per run of the batch: saved or fenced; finished: whether the run is final; promoted: whether a run
 --          that waited for any of the batch is ready now, the same in each row.
--- Locks:   the threads of runs with more than events, then the queue rows, then the records.
-create or replace function agent.save_batch(p_worker_id bigint, p_items json)
-returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
+-- Locks:   the threads of runs with p_locks_thread, then the queue rows, then the records.
+create or replace function agent.save_batch(
+    p_worker_id bigint,
+    p_deployment_ids uuid[],
+    p_run_ids uuid[],
+    p_epochs integer[],
+    p_locks_thread boolean[],
+    p_last_event_seqs bigint[],
+    p_statuses text[],
+    p_errors json[],
+    p_is_failure boolean[],
+    p_results json[],
+    p_event_runs integer[],
+    p_event_seqs bigint[],
+    p_event_names text[],
+    p_event_data text[],
+    p_event_checkpoint_ids uuid[],
+    p_event_paths json[],
+    p_checkpoint_runs integer[],
+    p_namespaces text[],
+    p_checkpoint_ids uuid[],
+    p_parents uuid[],
+    p_next json[],
+    p_tasks json[],
+    p_metadata json[],
+    p_formats text[],
+    p_channel_checkpoints integer[],
+    p_channel_names text[],
+    p_channel_kinds text[],
+    p_channel_keeps integer[],
+    p_channel_lengths integer[],
+    p_channel_bytes bigint[],
+    p_channel_contents text[],
+    p_records json,
+    p_task_reports json
+) returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
@@ -20,19 +59,32 @@ as $function$
 declare
     v_runs        agent.leased_run[];
     v_events      agent.batch_event[];
-    v_checkpoints agent.batch_checkpoint[];
-    v_records     agent.batch_record[];
-    v_tasks       agent.batch_task[];
     v_leases      agent.run_queue[];
     v_only_events boolean;
     v_promoted    boolean := false;
 begin
-    select x.runs, x.events, x.checkpoints, x.records, x.tasks
-      into v_runs, v_events, v_checkpoints, v_records, v_tasks
-      from agent.parse_batch(p_items) x;
+    v_runs := (
+        select array_agg(agent.make_leased_run(
+                   k.deployment_id, k.run_id, k.epoch, k.locks_thread, k.status, k.error, k.seq, k.is_failure,
+                   k.result))
+          from unnest(
+                   p_deployment_ids, p_run_ids, p_epochs, p_locks_thread, p_last_event_seqs, p_statuses, p_errors,
+                   p_is_failure, p_results)
+               as k (deployment_id, run_id, epoch, locks_thread, seq, status, error, is_failure, result));
+    v_events := (
+        select array_agg(agent.make_event(
+                   p_deployment_ids[i.run], p_run_ids[i.run], p_epochs[i.run], i.seq, i.event,
+                   case
+                       when i.checkpoint_id is null then i.data
+                       when i.path is not null then agent.place_values(
+                           i.data::json, array(select json_array_elements_text(i.path)))
+                   end,
+                   i.checkpoint_id))
+          from unnest(
+                   p_event_runs, p_event_seqs, p_event_names, p_event_data, p_event_checkpoint_ids, p_event_paths)
+               as i (run, seq, event, data, checkpoint_id, path));
 
-    v_only_events := not exists (
-        select from unnest(v_runs) k where k.locks_thread);
+    v_only_events := not true = any (p_locks_thread);
     if not v_only_events then
         perform agent.lock_threads(p_worker_id, v_runs);
     end if;
@@ -41,8 +93,8 @@ begin
     if v_leases is not null and v_events is not null then
         perform agent.save_events(v_leases, v_events);
     end if;
-    if v_leases is not null and v_tasks is not null then
-        perform agent.save_tasks(v_leases, v_tasks);
+    if v_leases is not null and p_task_reports is not null then
+        perform agent.save_tasks(v_leases, agent.parse_task_reports(p_task_reports));
     end if;
 
     -- The usual batch: no run ended, all leases are held.
@@ -53,11 +105,14 @@ begin
         return;
     end if;
 
-    if v_records is not null then
-        perform agent.save_records(p_worker_id, v_records);
+    if p_records is not null then
+        perform agent.save_records(p_worker_id, agent.parse_records(p_records));
     end if;
-    if v_checkpoints is not null then
-        perform agent.save_checkpoints(p_worker_id, v_checkpoints);
+    if p_checkpoint_ids <> '{}' then
+        perform agent.save_checkpoints(p_worker_id, agent.collect_checkpoints(
+            p_deployment_ids, p_run_ids, p_epochs, p_checkpoint_runs, p_namespaces, p_checkpoint_ids, p_parents,
+            p_next, p_tasks, p_metadata, p_formats, p_channel_checkpoints, p_channel_names, p_channel_kinds,
+            p_channel_keeps, p_channel_lengths, p_channel_bytes, p_channel_contents));
     end if;
     if not v_only_events then
         v_promoted := agent.apply_ends(p_worker_id, v_runs);
@@ -102,5 +157,8 @@ begin
 end
 $function$;
 
-comment on function agent.save_batch(bigint, json) is
+comment on function agent.save_batch(
+    bigint, uuid[], uuid[], integer[], boolean[], bigint[], text[], json[], boolean[], json[], integer[], bigint[],
+    text[], text[], uuid[], json[], integer[], text[], uuid[], uuid[], json[], json[], json[], text[], integer[],
+    text[], text[], integer[], integer[], bigint[], text[], json, json) is
     'Saves events, checkpoints, tasks and ends of a worker''s runs.';

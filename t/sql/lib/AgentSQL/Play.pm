@@ -223,7 +223,7 @@ sub save {
     my ($self, $worker, @items) = @_;
     my $text = AgentSQL::Session::literal(AgentSQL::encode(\@items));
     return { map { $_->[0] => [ $_->[1], $_->[2] ] }
-            $self->{session}->query("select * from agent.save_batch($worker, $text)") };
+            $self->{session}->query("select * from public.save_items($worker, $text)") };
 }
 
 # {run_id => outcome} of release_runs.

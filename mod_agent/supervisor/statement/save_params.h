@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parameters of agent.save_batch. */
+#ifndef AGENT_SUPERVISOR_SAVE_PARAMS_H
+#define AGENT_SUPERVISOR_SAVE_PARAMS_H
+
+#include "../../db/column.h"
+#include "../lease/batch.h"
+
+#define AGENT_SAVE_PARAMS 33
+
+/* Makes the parameters from the lines of a batch, but of runs that are dead, in
+ * pool: about the size of the lines. */
+void agent_save_make_params(agent_db_params_t *params, const char *worker_id,
+                            const agent_batch_t *batch, apr_pool_t *pool);
+
+#endif

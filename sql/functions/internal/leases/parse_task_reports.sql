@@ -1,0 +1,20 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Parses the reports about tasks of a batch: messages of type task, as in agent.save_batch.
+-- Returns: the reports, in order.
+-- Locks:   none.
+create or replace function agent.parse_task_reports(p_task_reports json) returns agent.batch_task[]
+language plpgsql stable security invoker
+set search_path = '' set plan_cache_mode = force_generic_plan
+as $function$
+begin
+    return (
+        select array_agg(row(
+                   i.d, i.r, i.e, coalesce(i.ns, ''), i.checkpoint_id, i.task ->> 'id',
+                   agent.pick_members(
+                       i.task, array['error', 'interrupts', 'result', 'checkpoint', 'state'])::text)::agent.batch_task)
+          from json_to_recordset(p_task_reports) as i (
+                   d uuid, r uuid, e integer, ns text, checkpoint_id uuid, task json));
+end
+$function$;
+
+comment on function agent.parse_task_reports(json) is 'Parses the reports about tasks of a batch.';

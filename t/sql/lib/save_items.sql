@@ -1,0 +1,116 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A batch of agent.save_batch as the tests write it: one JSON array of a runner's messages, each with "d": deployment_id,
+-- "r": run_id, "e": epoch and, if it is an event, "s": its number. mod_agent/supervisor/statement/save_params.c makes
+-- the same arrays of them.
+
+-- The values of a checkpoint as channels.
+create function public.split_values(p_values json)
+returns table (name text, kind text, keep integer, length integer, bytes bigint, content text[])
+language sql immutable as $function$
+    select v.key, n.kind, (v.value #>> '{$list,keep}')::integer,
+           case when n.kind in ('array', 'list') then json_array_length(n.value) end,
+           (select coalesce(sum(octet_length(x) + 1), 0) from unnest(t.content) x), t.content
+      from json_each(p_values) v
+     cross join lateral (
+            select case
+                       when json_typeof(v.value) = 'object' and (select count(*) from json_object_keys(v.value)) = 1
+                       then (select k from json_object_keys(v.value) k)
+                   end as only) o
+     cross join lateral (
+            select case
+                       when json_typeof(v.value) = 'array' then 'array'
+                       when o.only = '$list' then case
+                           when json_typeof(v.value #> '{$list,items}') = 'array' then 'list' end
+                       when o.only = '$same' then case when v.value ->> '$same' = 'true' then 'same' end
+                       else 'value'
+                   end as kind,
+                   case o.only
+                       when '$list' then v.value -> '$list' -> 'items'
+                       when '$value' then v.value -> '$value'
+                       else v.value
+                   end as value) n
+     cross join lateral (
+            select case
+                       when n.kind = 'value' then array[n.value::text]
+                       when n.kind is null or n.kind = 'same' then '{}'
+                       when octet_length(n.value::text) >= 64 * json_array_length(n.value)
+                       then array(select x::text from json_array_elements(n.value) x)
+                       else array[substr(n.value::text, 2, length(n.value::text) - 2)]
+                   end as content) t
+$function$;
+
+create function public.save_items(p_worker bigint, p_items json)
+returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
+language sql volatile as $function$
+    with item as materialized (
+        select *
+          from rows from (
+                   json_to_recordset(p_items) as (
+                       d uuid, r uuid, e integer, s bigint, f boolean, type text, event text, data json, ns text,
+                       checkpoint_id uuid, path json, parent uuid, "values" json, next json, tasks json,
+                       metadata json, format text, status text, error json, value json),
+                   json_array_elements(p_items))
+               with ordinality as i (
+                   d, r, e, s, f, type, event, data, ns, checkpoint_id, path, parent, "values", next, tasks, metadata,
+                   format, status, error, value, message, n)
+    ),
+    run as materialized (
+        select row_number() over (order by min(i.n))::integer as k, i.d, i.r, i.e,
+               bool_or(i.type not in ('event', 'task')) as locks_thread,
+               max(i.s) filter (where i.type = 'event') as seq,
+               max(i.status) filter (where i.type = 'end') as status,
+               max(i.error::text) filter (where i.type = 'end')::json as error,
+               coalesce(bool_or(i.f) filter (where i.type = 'end'), false) as is_failure,
+               max(i.value::text) filter (where i.type = 'end')::json as result
+          from item i
+         group by i.d, i.r, i.e
+    ),
+    event as materialized (
+        select i.*, k.k from item i join run k on k.r = i.r and k.e = i.e and k.d is not distinct from i.d
+         where i.type = 'event'
+    ),
+    checkpoint as materialized (
+        select i.*, k.k, row_number() over (order by i.n)::integer as c
+          from item i join run k on k.r = i.r and k.e = i.e and k.d is not distinct from i.d
+         where i.type = 'checkpoint'
+    ),
+    channel as materialized (
+        select c.c, v.*, row_number() over () as n
+          from (select * from checkpoint order by c) c
+         cross join lateral public.split_values(coalesce(c."values", '{}')) v
+    )
+    select s.*
+      from (select array_agg(k.d order by k.k) d, array_agg(k.r order by k.k) r, array_agg(k.e order by k.k) e,
+                   array_agg(k.locks_thread order by k.k) locks_thread, array_agg(k.seq order by k.k) seq,
+                   array_agg(k.status order by k.k) status, array_agg(k.error order by k.k) error,
+                   array_agg(k.is_failure order by k.k) is_failure, array_agg(k.result order by k.k) result
+              from run k) k
+     cross join (
+            select array_agg(i.k order by i.n) k, array_agg(i.s order by i.n) s, array_agg(i.event order by i.n) event,
+                   array_agg(coalesce(i.data::text, 'null') order by i.n) as data,
+                   array_agg(i.checkpoint_id order by i.n) checkpoint_id, array_agg(i.path order by i.n) path
+              from event i) i
+     cross join (
+            select array_agg(c.k order by c.c) k, array_agg(coalesce(c.ns, '') order by c.c) ns,
+                   array_agg(c.checkpoint_id order by c.c) id, array_agg(c.parent order by c.c) parent,
+                   array_agg(coalesce(c.next, '[]') order by c.c) next,
+                   array_agg(coalesce(c.tasks, '[]') order by c.c) tasks,
+                   array_agg(coalesce(c.metadata, '{}') order by c.c) metadata, array_agg(c.format order by c.c) format
+              from checkpoint c) c
+     cross join (
+            select array_agg(h.c order by h.n) c, array_agg(h.name order by h.n) as name,
+                   array_agg(h.kind order by h.n) kind, array_agg(h.keep order by h.n) keep,
+                   array_agg(h.length order by h.n) length, array_agg(h.bytes order by h.n) bytes,
+                   array_agg(h.content::text order by h.n) content
+              from channel h) h
+     cross join lateral agent.save_batch(
+            p_worker, k.d, k.r, k.e, k.locks_thread, k.seq, k.status, k.error, k.is_failure, k.result,
+            coalesce(i.k, '{}'), coalesce(i.s, '{}'), coalesce(i.event, '{}'), coalesce(i.data, '{}'),
+            coalesce(i.checkpoint_id, '{}'), coalesce(i.path, '{}'),
+            coalesce(c.k, '{}'), coalesce(c.ns, '{}'), coalesce(c.id, '{}'), coalesce(c.parent, '{}'),
+            coalesce(c.next, '{}'), coalesce(c.tasks, '{}'), coalesce(c.metadata, '{}'), coalesce(c.format, '{}'),
+            coalesce(h.c, '{}'), coalesce(h.name, '{}'), coalesce(h.kind, '{}'), coalesce(h.keep, '{}'),
+            coalesce(h.length, '{}'), coalesce(h.bytes, '{}'), coalesce(h.content, '{}'),
+            (select json_agg(x.message order by x.n) from item x where x.type in ('put', 'put_writes', 'blob')),
+            (select json_agg(x.message order by x.n) from item x where x.type = 'task')) s
+$function$;
