@@ -8,8 +8,7 @@ create or replace function agent.insert_checkpoints(
     p_items agent.stored_items[]
 ) returns void
 language plpgsql volatile security invoker
-set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
-set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+-- No SET clause: agent.save_batch has them.
 as $function$
 declare
     v_now   timestamptz := agent.now();

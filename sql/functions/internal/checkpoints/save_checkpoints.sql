@@ -12,8 +12,7 @@ create or replace function agent.save_checkpoints(
     p_checkpoints agent.batch_checkpoint[]
 ) returns void
 language plpgsql volatile security invoker
-set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
-set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+-- No SET clause: agent.save_batch has them.
 as $function$
 declare
     c_state_bytes constant bigint := 35651584;

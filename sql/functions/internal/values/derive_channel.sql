@@ -18,8 +18,7 @@ create or replace function agent.derive_channel(
     out added agent.stored_items
 )
 language plpgsql volatile security invoker
-set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
-set plan_cache_mode = force_generic_plan
+-- No SET clause: it is called for each channel, by functions that have them.
 as $function$
 declare
     c_short   constant integer := 128;

@@ -4,7 +4,7 @@
 -- Locks:   the caller holds the threads.
 create or replace function agent.insert_items(p_items agent.stored_items[]) returns void
 language plpgsql volatile security invoker
-set search_path = '' set plan_cache_mode = force_generic_plan
+-- No SET clause: it is called for each batch, by functions that have them.
 as $function$
 begin
     insert into agent.checkpoint_items (

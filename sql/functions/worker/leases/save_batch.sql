@@ -52,8 +52,8 @@ create or replace function agent.save_batch(
     p_task_reports json
 ) returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
 language plpgsql volatile security invoker
-set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off
-set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 #variable_conflict use_column
 declare
