@@ -45,6 +45,11 @@ static void count_result(void *part, const agent_db_result_t *result)
     f->results++;
 }
 
+static void ignore_connection(void *part, bool is_first,
+                              const agent_database_facts_t *facts)
+{
+}
+
 static const agent_operation_t operation = {
     .name = "test", .receive = count_result, .fail = count_loss};
 
@@ -87,16 +92,28 @@ void PQfinish(PGconn *conn)
 {
 }
 
-/* Receives the result of a statement that was sent with its preparation. */
-static void receive_pipeline(fixture_t *f, bool can_exit)
+/* A result of an operation, or with NULL that of a new session. */
+static void receive(fixture_t *f, const agent_operation_t *sent, bool can_exit)
 {
+    f->db = (agent_db_t){0};
+    f->database.db = &f->db;
+    f->database.state = AGENT_DATABASE_BUSY;
+    f->database.watch.fd = STDIN_FILENO;
     f->db.conn = (PGconn *)&fake_connection;
     f->db.partial = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
-    f->database.operation = &operation;
+    f->database.operation = sent;
     f->database.part = f;
     can_exit_pipeline = can_exit;
     f->database.watch.handler(f->database.watch.part, NULL);
-    assert_int_equal(f->results, 1);
+}
+
+/* Receives the result of a statement that was sent with its preparation. */
+static void receive_pipeline(fixture_t *f, bool can_exit)
+{
+    int results = f->results;
+
+    receive(f, &operation, can_exit);
+    assert_int_equal(f->results, results + 1);
     assert_int_equal(f->losses, 0);
 }
 
@@ -105,7 +122,7 @@ static void receive_pipeline(fixture_t *f, bool can_exit)
 static fixture_t *make_fixture(apr_pool_t *pool)
 {
     fixture_t *f = apr_pcalloc(pool, sizeof(*f));
-    agent_database_settings_t settings = {0};
+    agent_database_settings_t settings = {.on_connected = ignore_connection};
 
     f->context.pool = pool;
     f->context.now = NOW;
@@ -163,6 +180,43 @@ static void one_whose_pipeline_does_not_end_is_made_again(void **state)
     assert_true(f->database.connect_at == NOW);
 }
 
+/* Each would be a new process of the server, 100 times a second. */
+static void further_ones_are_made_again_after_longer_pauses(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+    apr_interval_time_t pause = 0;
+
+    for (int i = 0; i < 10; i++) {
+        receive_pipeline(f, false);
+        assert_true(f->database.connect_at >= NOW + pause * 4 / 5);
+        assert_true(f->database.connect_at <= NOW + pause * 6 / 5);
+        pause = i == 0 ? apr_time_from_msec(100) : 2 * pause;
+        pause = pause < apr_time_from_sec(1) ? pause : apr_time_from_sec(1);
+    }
+}
+
+static void one_that_outlives_a_statement_ends_the_pauses(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    receive_pipeline(f, false);
+    receive_pipeline(f, true);
+    receive_pipeline(f, false);
+    assert_true(f->database.connect_at == NOW);
+}
+
+/* The session of each connection begins with success. */
+static void one_that_was_only_made_does_not_end_them(void **state)
+{
+    fixture_t *f = make_fixture(*state);
+
+    receive_pipeline(f, false);
+    receive(f, NULL, true);
+    assert_int_equal(f->database.state, AGENT_DATABASE_IDLE);
+    receive_pipeline(f, false);
+    assert_true(f->database.connect_at > NOW);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +224,9 @@ int main(void)
         CHECK_TEST(one_that_was_being_made_is_made_again_after_a_pause),
         CHECK_TEST(a_connection_is_idle_after_its_pipeline),
         CHECK_TEST(one_whose_pipeline_does_not_end_is_made_again),
+        CHECK_TEST(further_ones_are_made_again_after_longer_pauses),
+        CHECK_TEST(one_that_outlives_a_statement_ends_the_pauses),
+        CHECK_TEST(one_that_was_only_made_does_not_end_them),
     };
 
     return CHECK_RUN(tests);

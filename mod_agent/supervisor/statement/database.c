@@ -13,6 +13,8 @@
 #define CONNECT_TIMEOUT apr_time_from_sec(5)
 #define FIRST_BACKOFF   apr_time_from_msec(100)
 #define LONGEST_BACKOFF apr_time_from_sec(5)
+/* After connections that were made and then lost. */
+#define LONGEST_PAUSE apr_time_from_sec(1)
 
 void agent_database_add(agent_database_t *database,
                         const agent_operation_t *operation, void *part)
@@ -144,12 +146,25 @@ static void begin_session(agent_database_t *database)
 
 /* ---- statements ---- */
 
+/* At once after the first loss; after further ones in a row, of which each
+ * would cost the server a new process, later and later. */
+static apr_time_t reconnect_at(agent_database_t *database)
+{
+    int losses = database->losses++;
+
+    return losses == 0
+        ? database->context->now
+        : agent_database_after(
+            database->context,
+            agent_backoff_delay(losses - 1, FIRST_BACKOFF, LONGEST_PAUSE));
+}
+
 static void lose_connection(agent_database_t *database, agent_failure_t failure,
                             const char *reason)
 {
     agent_report_repeat(database->context, AGENT_LOG_WARNING, "AGT0311", 0,
                         "connection to the database lost: %s", reason);
-    database->connect_at = database->context->now;
+    database->connect_at = reconnect_at(database);
     agent_database_close(database, failure);
 }
 
@@ -191,12 +206,18 @@ static void take_result(agent_database_t *database,
 }
 
 /* The connection may be lost after a result that is complete: the operation has
- * it, and the next statement would hang. */
+ * it, and the next statement would hang. One that outlives a statement ends a
+ * row of losses; the statement that begins its session does not count. */
 static void replace_lost(agent_database_t *database)
 {
-    if (database->state == AGENT_DATABASE_IDLE
-        && !agent_db_alive(database->db)) {
+    if (database->state != AGENT_DATABASE_IDLE) {
+        return;
+    }
+    if (!agent_db_alive(database->db)) {
         lose_connection(database, AGENT_FAILURE_LOST, "its state is unknown");
+    }
+    else if (database->operation != NULL) {
+        database->losses = 0;
     }
 }
 

@@ -92,6 +92,8 @@ struct agent_database_t {
     /* While down: when to connect. */
     apr_time_t connect_at;
     int failed_connects;
+    /* Connections lost since the last statement that one outlived. */
+    int losses;
     bool was_connected;
 };
 
