@@ -98,6 +98,37 @@ for my $type (sort keys %constructor) {
 my @claimable = grep { slurp(root() . "/$_") =~ /\bnot_before is null\b/ } source_files(qr{\Asql/functions/.*\.sql\z});
 is "@claimable", 'sql/functions/inline/leases/is_claimable.sql', 'one function says which runs may be claimed';
 
+# Functions of internal/ without SET clauses have those of what calls them, at any depth.
+my @INHERITED = qw(search_path jit enable_seqscan plan_cache_mode);
+my (%sets, %callers, @inherits);
+for my $file (source_files(qr{\A$FUNCTIONS/\w+/\w+/\w+\.sql\z})) {
+    my ($audience, $name) = $file =~ m{\A$FUNCTIONS/(\w+)/\w+/(\w+)\.sql\z};
+    my $text = slurp(root() . "/$file");
+    push @inherits, $name if $audience eq 'internal' && $text =~ /^-- No SET clause: /m;
+    my ($head, $body) = $text =~ s/^--.*\n//mgr =~ /\A(.*?)^as (.*)\z/ms;
+    $sets{$name} = { map { $_ => 1 } $head =~ /\bset (\w+) =/g };
+    my %called_here = map { $_ => 1 } $body =~ /\bagent\.(\w+)\(/g;
+    push @{ $callers{$_} }, $name for grep { $_ ne $name } keys %called_here;
+}
+# Their triggers, views and defaults set nothing.
+for my $file (source_files(qr{\Asql/(?!functions/).*\.sql\z})) {
+    push @{ $callers{$_} }, $file for slurp(root() . "/$file") =~ /\bagent\.(\w+)\(/g;
+}
+
+# The chains of callers that end without having set all of them.
+sub chains_without {
+    my ($chain, @missing) = @_;
+    my ($caller) = $chain =~ /\A(\S+)/;
+    my @left = grep { !$sets{$caller}{$_} } @missing;
+    my @above = grep { $chain !~ /(?<!\S)\Q$_\E(?!\S)/ } @{ $callers{$caller} // [] };
+    return if !@left;
+    return "$chain: @left" if $public{$caller} || !@above;
+    return map { chains_without("$_ > $chain", @left) } @above;
+}
+cmp_ok scalar @inherits, '>', 2, 'functions of internal/ leave out SET clauses';
+is join("\n", map { chains_without($_, @INHERITED) } @inherits), '',
+    'a function of internal/ without SET clauses is called by functions that have them';
+
 my @numbers;
 for my $file (source_files(qr{\A(?:sql|t/isolation)/.*\.(?:sql|spec)\z})) {
     push @numbers, map { "$file:$_->[0]" }
