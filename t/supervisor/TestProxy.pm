@@ -33,12 +33,13 @@ sub new {
 
 sub conninfo { return "host=$_[0]{dir} user=agent dbname=agent connect_timeout=30" }
 
-# lose('request' | 'result', NAME, sub { causes the call }): loses that part of
-# the next call of agent.NAME, and returns then.
+# lose('request' | 'result', NAME, sub { causes the call } [, text]): loses that part of
+# the next call of agent.NAME, and returns then. With a text: the next result that has it,
+# since a worker also claims when there is nothing for it yet.
 sub lose {
-    my ($self, $part, $name, $cause) = @_;
+    my ($self, $part, $name, $cause, $text) = @_;
     open my $out, '>', "$self->{dir}/lose.new" or croak "$self->{dir}: $!";
-    print {$out} "$part $name";
+    print {$out} "$part $name\0", $text // '';
     close $out or croak "$self->{dir}: $!";
     rename "$self->{dir}/lose.new", "$self->{dir}/lose" or croak "$self->{dir}: $!";
     $cause->();
@@ -61,12 +62,12 @@ sub forward {
             }
             my $peer = $peer{$socket} or next;
             my $got = sysread $socket, my $bytes, 65536;
-            my $cut = $is_lost{$socket};
+            my $cut = $is_lost{$socket} && index($bytes, (wanted($lose))[1]) >= 0;
             # The text of a statement, or the name of a prepared one.
             if ($got && $is_client{$socket} && $bytes =~ /agent\.(\w+)\(|\0agent_(\w+)\0/) {
                 my $function = $1 // $2;
-                $is_lost{$peer} = 1 if wanted($lose) eq "result $function";
-                $cut = 1 if wanted($lose) eq "request $function";
+                $is_lost{$peer} = 1 if (wanted($lose))[0] eq "result $function";
+                $cut = 1 if (wanted($lose))[0] eq "request $function";
             }
             if (!$got || $cut) {
                 unlink $lose if $cut;
@@ -82,10 +83,11 @@ sub forward {
     return;
 }
 
+# (part and name, text); of what was lost already: neither.
 sub wanted {
     my ($file) = @_;
-    open my $in, '<', $file or return '';
-    return scalar <$in> // '';
+    open my $in, '<', $file or return ('', 'nothing');
+    return split /\0/, scalar <$in>, 2;
 }
 
 sub syswrite_all {

@@ -356,7 +356,8 @@ for my $part (qw(request result)) {
         my $receiver = AgentTest::Receiver->new;
         my $sv = start_sender($pg, {}, conninfo => $proxy->conninfo);
         my $run;
-        $proxy->lose($part, 'claim_webhooks', sub { $run = hooked_run($sv, $receiver->url) });
+        $proxy->lose($part, 'claim_webhooks', sub { $run = hooked_run($sv, $receiver->url) },
+            $part eq 'result' ? $receiver->url : ());
         # The claim was committed, unknown to the worker: due again after the lease.
         sql("update agent.webhook_outbox set due_at = now() where run_id = '$run'")
             if $part eq 'result';
