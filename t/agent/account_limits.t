@@ -73,9 +73,9 @@ subtest 'limits: with a higher one it is served, and those that exist stay' => s
 my $server = new_server("AgentLimit deployments none\nAgentLimit threads 2\nAgentLimit webhooks 0");
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
-wait_for('the limits', sub { sql(q{select count(*) from agent.account_limits where name in ('threads', 'webhooks')}) == 2 });
+wait_for('the limits', sub { poll(q{select count(*) from agent.account_limits where name in ('threads', 'webhooks')}) == 2 });
 sql('update agent.thread_expiries set expires_at = now()');
-wait_for('the threads of other tests to be deleted', sub { sql('select count(*) from agent.threads') == 1 });
+wait_for('the threads of other tests to be deleted', sub { poll('select count(*) from agent.threads') == 1 });
 
 subtest 'limits: one thread more than the limit is 429, and a deletion makes room' => sub {
     my @full = (429, 'limit_exceeded', 'threads', 2, undef);
@@ -112,13 +112,13 @@ subtest 'limits: beyond the limit of stored bytes requests that store are 413, a
     my $full = new_server("AgentLimit threads none\nAgentLimit webhooks none\nAgentLimit stored_bytes 50K");
     $full->start;
     my $of = AgentTest::Client->new(url => $full->url);
-    wait_for('the limit', sub { sql(q{select count(*) from agent.account_limits where name = 'stored_bytes'}) == 1 });
+    wait_for('the limit', sub { poll(q{select count(*) from agent.account_limits where name = 'stored_bytes'}) == 1 });
     my $thread = $of->new_thread;
     my $run = $of->post("/threads/$thread/runs", run_body('sleep 600000'))->{json}{run_id};
     my $item = { namespace => ['n'], key => 'k', value => { text => join '', map { chr 97 + rand 26 } 1 .. 100_000 } };
     is $of->request('PUT', '/store/items', $item)->{status}, 204;
     sql('update agent.account_measures set due_at = now()');
-    wait_for('a measure', sub { sql('select coalesce(max(bytes), 0) from agent.account_measures') > 51_200 });
+    wait_for('a measure', sub { poll('select coalesce(max(bytes), 0) from agent.account_measures') > 51_200 });
     my $refused = $of->request('PUT', '/store/items', $item);
     is_deeply refusal($refused), [ 413, 'stored_bytes_exceeded', 'stored_bytes', 51_200, undef ];
     is $refused->{json}{detail},
@@ -132,7 +132,7 @@ subtest 'limits: beyond the limit of stored bytes requests that store are 413, a
     wait_for('the runner to be asked to stop it', sub { $full->error_log =~ /AGT0343: run $run/ });
     is $of->delete('/store/items', { namespace => ['n'], key => 'k' })->{status}, 204;
     sql('update agent.account_measures set due_at = now()');
-    wait_for('a measure', sub { sql('select bytes from agent.account_measures') < 51_200 });
+    wait_for('a measure', sub { poll('select bytes from agent.account_measures') < 51_200 });
     is $of->post('/runs/wait', run_body('hello'))->{status}, 200, 'when it has deleted something there is room';
     $full->stop;
 };

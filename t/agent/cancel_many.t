@@ -22,7 +22,7 @@ sub busy_thread {
     my $thread = $client->new_thread;
     my @runs = map { $client->create_run($thread, 'sleep 60000', multitask_strategy => 'enqueue') } 1 .. 3;
     wait_for('the first run to execute', sub {
-        sql("select state = 'leased' from agent.run_queue where run_id = '$runs[0]{run_id}'") eq 't' });
+        poll("select state = 'leased' from agent.run_queue where run_id = '$runs[0]{run_id}'") eq 't' });
     return ($thread, @runs);
 }
 

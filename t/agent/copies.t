@@ -107,7 +107,7 @@ sub held_copy {
         commit; begin; select pg_advisory_xact_lock(16)");
     my $connection = $client->begin('POST', "/threads/$long/copy");
     my $copy = wait_for('the second piece', sub {
-        sql("select c.thread_id from agent.thread_copies c
+        poll("select c.thread_id from agent.thread_copies c
             where exists (select from pg_locks where locktype = 'advisory' and not granted)") });
     return ($connection, $gate, $copy);
 }

@@ -36,7 +36,7 @@ sub hold_deletions {
 }
 
 sub wait_held {
-    wait_for('a second piece', sub { sql("select count(*) from pg_locks where locktype = 'advisory' and not granted") });
+    wait_for('a second piece', sub { poll("select count(*) from pg_locks where locktype = 'advisory' and not granted") });
     return;
 }
 
@@ -60,7 +60,7 @@ subtest 'delete thread: many deletions that take long hold a part of the threads
     my @connections = map { $client->begin('DELETE', "/threads/$_") } @threads;
     wait_held();
     wait_for('all first pieces', sub {
-        sql('select count(*) from agent.threads where state_deletions > 0') == @threads });
+        poll('select count(*) from agent.threads where state_deletions > 0') == @threads });
     is $client->get('/info')->{status}, 200, 'delete thread: other requests are served';
     let_go($lock);
     is $client->finish($_)->{status}, 204 for @connections;
@@ -144,7 +144,7 @@ sub hold_ways {
         commit; begin; select pg_advisory_xact_lock(17)");
 }
 
-sub wait_second_piece { wait_for('a second piece', sub { sql('select is_called from agent.held') eq 't' }); return }
+sub wait_second_piece { wait_for('a second piece', sub { poll('select is_called from agent.held') eq 't' }); return }
 
 # When no call executes: one between the two functions would find neither.
 sub restore_ways {
@@ -166,7 +166,7 @@ subtest 'delete run: one with many checkpoints exists until the state before it 
     is $client->finish($connection)->{status}, 204;
     is $client->get("/threads/$thread/runs/$run")->{status}, 404;
     is head_of($thread), $head, 'delete run: then the state is the one before it';
-    ok wait_for('the server to delete its checkpoints', sub { sql("select count(*) from agent.checkpoints where run_id = '$run'") == 0 });
+    ok wait_for('the server to delete its checkpoints', sub { poll("select count(*) from agent.checkpoints where run_id = '$run'") == 0 });
     restore_ways();
 };
 

@@ -14,7 +14,7 @@ use Test::More;
 
 my ($server, $client) = AgentTest::Server->start_with_client('AgentRunner "' . root() . '/t/supervisor/call_runner.pl"',
     'AgentCallTimeout 60s', 'AgentDrainTimeout 0');
-wait_for('the runner to report', sub { sql("select count(*) from agent.graphs where graph_id = 'agent'") });
+wait_for('the runner to report', sub { poll("select count(*) from agent.graphs where graph_id = 'agent'") });
 
 # The id of an assistant whose runner does that.
 sub assistant {
@@ -78,7 +78,7 @@ subtest 'descriptions: a graph that fails, and a runner that does not answer' =>
     is_deeply [ map { length($client->finish($_)->{json} // '') } @half_closed ], [ (8_200_000) x 6 ],
         'descriptions: clients that close their sending side before their turn receive one that is there';
     my @sockets = map { $client->begin('GET', '/assistants/' . assistant('silent') . '/subgraphs') } 1, 2;
-    wait_for('the runner to have them', sub { sql("select count(*) from agent.run_queue where op = 'describe' and state = 'leased'") == 2 });
+    wait_for('the runner to have them', sub { poll("select count(*) from agent.run_queue where op = 'describe' and state = 'leased'") == 2 });
     $server->graceful;
     is_deeply [ map { $client->finish($_)->{json}{code} } @sockets ], [ ('shutting_down') x 2 ],
         'descriptions: a server that stops ends them';

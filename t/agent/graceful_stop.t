@@ -54,7 +54,7 @@ subtest 'graceful stop: a run ends before httpd does' => sub {
     my $next = $client->create_run($run->{thread_id}, 'after it', multitask_strategy => 'enqueue');
     my @all = graceful_stop($server);
     wait_for('the worker to be draining', sub {
-        sql("select count(*) from agent.workers where state = 'draining'") == 1;
+        poll("select count(*) from agent.workers where state = 'draining'") == 1;
     });
     $gate->open;
     like read_to_end($join), qr/"messages".*\r\n0\r\n\r\n\z/s,

@@ -75,7 +75,7 @@ subtest 'hosts: a run is executed by either host, once, and can be joined throug
 
 subtest 'hosts: a cancel through one stops a run that the other executes' => sub {
     my @runs = map { $a->start_run('sleep 600000') } 1 .. 2;
-    wait_for('both to execute', sub { sql("select count(*) from agent.run_queue where state = 'leased'") == 2 });
+    wait_for('both to execute', sub { poll("select count(*) from agent.run_queue where state = 'leased'") == 2 });
     is $b->post(run_path($_) . '/cancel?wait=true')->{status}, 204, 'hosts: the cancel is done' for @runs;
     is $a->get_run($_)->{status}, 'interrupted', 'hosts: the run is interrupted' for @runs;
 };

@@ -33,7 +33,7 @@ AgentLimit streams 1
 CONF
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
-wait_for('the limits to be stored', sub { sql('select count(*) from agent.account_limits') == 4 });
+wait_for('the limits to be stored', sub { poll('select count(*) from agent.account_limits') == 4 });
 
 sub refusal {
     my ($response) = @_;
@@ -61,9 +61,9 @@ subtest 'limits: one run more than the limit is 429 with the limit, and changes 
     $gate->open;
     $gate->wait_calls(1);
     $gate->open;
-    wait_for('the runs to end', sub { sql('select count(*) from agent.run_queue') == 0 });
+    wait_for('the runs to end', sub { poll('select count(*) from agent.run_queue') == 0 });
     is $client->post("/threads/$thread/runs", run_body('hello', assistant_id => 'gated'))->{status}, 200, 'when they have ended, there is room';
-    wait_for('the run to end', sub { sql('select count(*) from agent.run_queue') == 0 });
+    wait_for('the run to end', sub { poll('select count(*) from agent.run_queue') == 0 });
 };
 
 subtest 'limits: one stream more than the limit is refused, and a request to wait' => sub {

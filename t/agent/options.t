@@ -69,7 +69,7 @@ subtest 'on_completion: the thread of a stateless run is kept or deleted' => sub
         and e.expires_at between r.finished_at + interval '2 minutes' and now() + interval '2 minutes'"), 6,
         'on_completion: with "delete", the thread expires two minutes after its run';
     sql("update agent.thread_expiries set expires_at = now() where thread_id in ($list)");
-    wait_for('the threads to be deleted', sub { sql("select count(*) from agent.threads where thread_id in ($list)") == 0 });
+    wait_for('the threads to be deleted', sub { poll("select count(*) from agent.threads where thread_id in ($list)") == 0 });
     pass 'on_completion: an expired thread is deleted';
     is_deeply [ map { $client->get("/threads/$_")->{status} } @{ $threads{keep} } ], [ (200) x 3 ],
         'on_completion: with "keep", the thread still exists';

@@ -281,7 +281,7 @@ for my $parking (qw(On Off)) {
         my $lock = hold_lock('lock table agent.runs');
         my $stream = $client->begin('GET', run_path($run) . '/stream?cancel_on_disconnect=1');
         wait_for('the query of the stream', sub {
-            sql(q{select count(*) from pg_stat_activity
+            poll(q{select count(*) from pg_stat_activity
                 where wait_event_type = 'Lock' and query like '%read_events%'});
         });
         # A reset: the next write to it fails at once.

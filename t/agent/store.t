@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 use AgentTest::Client;
-use AgentTest::Database qw(sql);
+use AgentTest::Database qw(poll sql);
 use AgentTest::Wait;
 use Cpanel::JSON::XS;
 use Test::More;
@@ -62,7 +62,7 @@ subtest 'an item expires' => sub {
     is get('brief', 'k')->{json}{key}, 'k', 'ttl: the item is there before';
     wait_for('the item to expire', sub { $client->get('/store/items?namespace=brief&key=k&refresh_ttl=false')->{body} eq 'null' });
     wait_for('the supervisor to delete it', sub {
-        sql("select count(*) from agent.store_items where namespace = '{brief}'") eq '0';
+        poll("select count(*) from agent.store_items where namespace = '{brief}'") eq '0';
     });
     pass 'ttl: an expired item is deleted';
 };

@@ -84,14 +84,14 @@ subtest 'supersteps: a thread whose runner is lost, or whose server stops, is no
     my $id = '01890000-0000-7000-8000-0000000000ab';
     kill STOP => $runner;
     my $socket = $client->begin('POST', '/threads', { thread_id => $id, metadata => { graph_id => 'agent' }, supersteps => \@chat });
-    wait_for('the call to be claimed', sub { sql("select count(*) from agent.run_queue where thread_id = '$id' and state = 'leased'") });
+    wait_for('the call to be claimed', sub { poll("select count(*) from agent.run_queue where thread_id = '$id' and state = 'leased'") });
     kill KILL => $runner;
     is $client->finish($socket)->{status}, 200, 'supersteps: a call whose runner was lost before it began is executed by the next one';
     ($runner) = runner_pids($server->httpd_pid);
     kill STOP => $runner;
     $id =~ s/ab\z/ac/;
     $socket = $client->begin('POST', '/threads', { thread_id => $id, metadata => { graph_id => 'agent' }, supersteps => \@chat });
-    wait_for('the call', sub { sql("select count(*) from agent.run_queue where thread_id = '$id'") });
+    wait_for('the call', sub { poll("select count(*) from agent.run_queue where thread_id = '$id'") });
     $server->graceful;
     is $client->finish($socket)->{json}{code}, 'shutting_down', 'supersteps: a server that stops ends the call';
     is sql("select count(*) from agent.threads where thread_id = '$id'"), 0, 'supersteps: the thread is not created';

@@ -197,7 +197,7 @@ subtest 'state: an update whose runner is killed is applied once, by the next on
     my $thread = chat();
     kill STOP => $runner;
     my $socket = $client->begin('POST', path($thread), { values => messages('Once') });
-    wait_for('the call to be claimed', sub { sql("select count(*) from agent.run_queue where thread_id = '$thread' and state = 'leased'") });
+    wait_for('the call to be claimed', sub { poll("select count(*) from agent.run_queue where thread_id = '$thread' and state = 'leased'") });
     kill KILL => $runner;
     is $client->finish($socket)->{status}, 200, 'an update whose runner is killed is answered 200';
     is scalar(grep { $_ eq 'Once' } @{ contents($thread) }), 1, 'the update is applied once';

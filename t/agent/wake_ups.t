@@ -151,7 +151,7 @@ subtest 'wake-ups: a thread that continues a request counts as busy' => sub {
     read_until($socket, qr/100 Continue\r\n\r\n/);
     syswrite $socket, '{}';
     wait_for('the request to wait for the lock', sub {
-        sql(q{select count(*) from pg_stat_activity where wait_event_type = 'Lock'});
+        poll(q{select count(*) from pg_stat_activity where wait_event_type = 'Lock'});
     });
     # Including the thread of this request.
     like $client->get('/server-status?auto')->{body}, qr/^BusyWorkers: 2$/m,

@@ -33,8 +33,8 @@ my $client = AgentTest::Client->new(url => $server->url);
 sub wait_delivered {
     my ($run) = @_;
     return wait_for('the delivery', sub {
-        sql("select count(*) from agent.runs where run_id = '$run->{run_id}' and finished_at is null") == 0
-            && sql("select count(*) from agent.webhook_outbox where run_id = '$run->{run_id}'") == 0;
+        poll("select count(*) from agent.runs where run_id = '$run->{run_id}' and finished_at is null") == 0
+            && poll("select count(*) from agent.webhook_outbox where run_id = '$run->{run_id}'") == 0;
     });
 }
 

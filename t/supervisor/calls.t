@@ -18,7 +18,7 @@ sub start_supervisor {
     my (%with) = @_;
     my $sv = TestSupervisor->start($pg, runner => scripted_runner('call_runner.pl'), timing_ms => fast_timing(), %with);
     $sv->wait_ready;
-    wait_for('the graph to be reported', sub { sql("select count(*) from agent.graphs where graph_id = 'agent'") });
+    wait_for('the graph to be reported', sub { poll("select count(*) from agent.graphs where graph_id = 'agent'") });
     return $sv;
 }
 

@@ -39,7 +39,7 @@ subtest 'a cancel takes effect although its datagram is lost' => sub {
 subtest 'cancel: the action rollback deletes the run' => sub {
     my $run = $sv->start_run({ do => 'hang' });
     is cancel_run($run, 'rollback'), 'ok', 'the rollback is accepted';
-    wait_for('the run to be gone', sub { sql("select count(*) from agent.runs where run_id = '$run'") == 0 });
+    wait_for('the run to be gone', sub { poll("select count(*) from agent.runs where run_id = '$run'") == 0 });
     pass 'the run is deleted';
 };
 

@@ -95,7 +95,7 @@ subtest 'small runs do not wait for requests of 20,000 messages' => sub {
         runner => build_dir() . '/agent-runner',
         graphs => { agent => { kind => 'builtin', model => { provider => 'demo' } } });
     $sv->wait_ready;
-    wait_for('a checkpoint of a large run', sub { sql('select count(*) from agent.checkpoints where run_id in (' . quoted(@large) . ')') });
+    wait_for('a checkpoint of a large run', sub { poll('select count(*) from agent.checkpoints where run_id in (' . quoted(@large) . ')') });
     my @small = create_each(5, { messages => [ { role => 'user', content => 'a' } ] });
     $sv->wake;
     wait_all_final('success', @small, @large);
@@ -108,7 +108,7 @@ subtest 'cancel: all runs can be cancelled while large runs are claimed' => sub 
     my @large = create_large_runs(8, 700, { do => 'hang' });
     my $sv = TestSupervisor->start($pg, lease_sec => 20, timing_ms => fast_timing());
     $sv->wait_ready;
-    wait_for('the first run to be claimed', sub { sql("select count(*) from agent.run_queue where state = 'leased'") });
+    wait_for('the first run to be claimed', sub { poll("select count(*) from agent.run_queue where state = 'leased'") });
     # The lock_timeout of httpd's connections.
     my $cost = cost_of([ $sv->pid ], sub {
         is sql("set lock_timeout = '2s'; select code from agent.cancel_runs_by_status("

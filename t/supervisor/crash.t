@@ -28,7 +28,7 @@ subtest 'kill -9 of a runner: other runners execute its runs' => sub {
     cmp_ok scalar @lost, '<', 4, 'each runner executes some of the runs';
     kill KILL => $victim;
     wait_for('its runs to be ready again', sub {
-        sql("select count(*) from agent.run_queue where state = 'ready' or epoch > 1") == @lost;
+        poll("select count(*) from agent.run_queue where state = 'ready' or epoch > 1") == @lost;
     });
     wait_events('the lost runs to begin again', 4, @lost);
     open_gate($gate);

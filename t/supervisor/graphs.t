@@ -88,7 +88,7 @@ subtest 'a runner gets runs of the graphs that it reported only' => sub {
     $sv->wait_runners(2);
     my @rare = create_each(4, { do => 'gate', path => $gate }, graph => 'rare');
     my $held = 'select count(*) from agent.run_queue where graph_id = \'rare\' and state = \'leased\'';
-    wait_for('two of them to execute', sub { sql($held) == 2 });
+    wait_for('two of them to execute', sub { poll($held) == 2 });
     my @agents = create_each(6, { do => 'noop' });
     wait_all_final('success', @agents);
     is sql($held), 2, 'the slots of the other runner stay free for other graphs';
@@ -170,7 +170,7 @@ for my $what (sort keys %hostile) {
 
 subtest 'reports of 7 MB are stored in parts' => sub {
     my $sv = supervisor('l', { map { ("large$_" => { pad => 250_000 }) } 1 .. 30 });
-    wait_for('all to be stored', sub { sql("select count(*) from agent.graphs where graph_id like 'large%'") == 30 });
+    wait_for('all to be stored', sub { poll("select count(*) from agent.graphs where graph_id like 'large%'") == 30 });
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

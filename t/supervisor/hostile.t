@@ -95,7 +95,7 @@ subtest 'a run that always kills its runner costs the runs beside it no attempt'
     like $sv->log_text, qr/AGT0374: runner \d+ ended with 21 runs: they are tried again, at most 6 together/,
         'the runs are tried in smaller groups before';
     wait_for('the others to run again', sub {
-        sql("select count(*) from agent.run_queue where state = 'leased' and attempts = 1") == @others;
+        poll("select count(*) from agent.run_queue where state = 'leased' and attempts = 1") == @others;
     });
     my $new = create_run({ do => 'report' });
     $sv->wake;
@@ -124,7 +124,7 @@ subtest 'suspects: at most 16 are claimed, a runner for each' => sub {
     wait_all_final('success', @runs);
     pass 'ordinary runs execute beside suspects';
     my $held = "select count(*) from agent.run_queue where graph_id = 'many' and state = 'leased'";
-    wait_for('16 suspects to execute', sub { sql($held) == 16 && !grep { events_of($_) < 2 } @first });
+    wait_for('16 suspects to execute', sub { poll($held) == 16 && !grep { events_of($_) < 2 } @first });
     wait_status(create_run({ do => 'noop' }, graph => 'many'), 'success') for 1 .. 3;
     is sql($held), 16, 'the other suspects wait in the queue';
     open_gate($gate);

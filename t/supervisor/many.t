@@ -15,7 +15,7 @@ my $pg = start_cluster();
 
 sub wait_empty {
     my ($seconds) = @_;
-    return wait_for('all runs to end', sub { sql('select count(*) from agent.run_queue') == 0 }, $seconds);
+    return wait_for('all runs to end', sub { poll('select count(*) from agent.run_queue') == 0 }, $seconds);
 }
 
 subtest 'many supervisors: each run is executed once' => sub {
@@ -25,13 +25,13 @@ subtest 'many supervisors: each run is executed once' => sub {
     my $gate = make_gate();
     my $held = create_runs(200, { do => 'gate', path => $gate });
     $_->wake for @all;
-    wait_for('all slots to be taken', sub { sql('select count(distinct run_id) from agent.run_events where seq = 1') == $held });
+    wait_for('all slots to be taken', sub { poll('select count(distinct run_id) from agent.run_events where seq = 1') == $held });
     is sql('select count(distinct worker_id) from agent.run_queue'), 10, 'many supervisors: each of the ten executes runs';
     open_gate($gate);
     create_runs(1000, { do => 'step' }) for 1 .. 2;
     $_->wake for @all;
     # One supervisor is killed while runs execute.
-    wait_for('some runs to end', sub { sql('select count(*) from agent.usage_events') > 300 });
+    wait_for('some runs to end', sub { poll('select count(*) from agent.usage_events') > 300 });
     $all[0]->stop('KILL');
     $all[0]->launch;
     $all[0]{ended} = 0;

@@ -22,7 +22,7 @@ sub supervisor {
     sql('delete from agent.run_queue');
     my $graphs = { agent => { key => 'of-default' }, only => {}, 'desk/agent' => { key => 'of-desk' } };
     my $sv = TestSupervisor->start($pg, node => 'pools', graphs => $graphs, timing_ms => fast_timing(), %config);
-    wait_for('the graphs to be known', sub { sql('select count(*) from agent.graphs') == 3 });
+    wait_for('the graphs to be known', sub { poll('select count(*) from agent.graphs') == 3 });
     $sv->wait_runners(2);
     return $sv;
 }
@@ -47,7 +47,7 @@ subtest 'a deployment whose slots are all taken delays no other one' => sub {
     my $leased = "select count(*) from agent.run_queue where state = 'leased'";
     my @busy = create_each(60, { do => 'gate', path => $gate });
     $sv->wake;
-    wait_for('its slots to be taken', sub { sql($leased) == 2 });
+    wait_for('its slots to be taken', sub { poll($leased) == 2 });
     my @desk = create_each(4, { do => 'gate', path => $own }, @DESK);
     $sv->wake;
     wait_events('the runs of the other one to begin', 2, @desk[0 .. 2]);
@@ -67,7 +67,7 @@ subtest 'the death of a runner affects no run of another deployment' => sub {
     my $desk = $sv->start_run({ do => 'hang' }, @DESK);
     isnt data_of($desk)->{pid}, data_of($default)->{pid}, 'two processes execute the runs';
     kill KILL => data_of($default)->{pid};
-    wait_for('the run to be executed again', sub { 2 == sql("select epoch from agent.run_queue where run_id = '$default'") });
+    wait_for('the run to be executed again', sub { 2 == poll("select epoch from agent.run_queue where run_id = '$default'") });
     $sv->wait_runners(3);
     wait_events('the second attempt to begin', 4, $default);
     is sql("select epoch || ' ' || state from agent.run_queue where run_id = '$desk'"), '1 leased', 'the run of the other one goes on';
@@ -176,7 +176,7 @@ subtest 'deployments may have different programs' => sub {
     $sv->wake;
     wait_all_final('success', $scripted, $builtin);
     my $language = "select runtime ->> 'language' from agent.graphs where deployment_id = '$DESK[1]'";
-    wait_for('the report of the built-in program', sub { sql($language) eq 'C' });
+    wait_for('the report of the built-in program', sub { poll($language) eq 'C' });
     pass 'the built-in program executed the run of one';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
@@ -217,14 +217,14 @@ sub wake_often {
     my $claims = sql('select count(*) from agent.claims');
     $sv->wake("R$DESK[1]") for 1 .. $count;
     $sv->signal('CONT');
-    wait_for('claims', sub { sql('select count(*) from agent.claims') > $claims + 1 });
+    wait_for('claims', sub { poll('select count(*) from agent.claims') > $claims + 1 });
     return;
 }
 
 subtest 'a wake-up of a deployment makes a claim for its runs only' => sub {
     record_claims();
     my $sv = supervisor();
-    wait_for('a claim for its runs', sub { $sv->wake("R$DESK[1]"); sql($FOR_DESK) > 0 });
+    wait_for('a claim for its runs', sub { $sv->wake("R$DESK[1]"); poll($FOR_DESK) > 0 });
     wait_all_final('success', create_run({ do => 'noop' }), create_run({ do => 'noop' }, @DESK));
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };

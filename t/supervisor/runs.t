@@ -73,16 +73,16 @@ subtest 'a runner executes 500 runs at once' => sub {
     is create_runs(500, { do => 'gate', path => $gate }), 500, '500 runs are created';
     $sv->wake;
     wait_for('all to run', sub {
-        sql("select count(*) from agent.run_events where event = 'custom' and data like '%pid%'") >= 501;
+        poll("select count(*) from agent.run_events where event = 'custom' and data like '%pid%'") >= 501;
     });
     is sql("select count(*) from agent.run_queue where state = 'leased'"), 500, 'all runs execute at the same time';
     open_gate($gate);
-    wait_for('all to end', sub { sql('select count(*) from agent.run_queue') == 0 });
+    wait_for('all to end', sub { poll('select count(*) from agent.run_queue') == 0 });
     is sql("select count(*) from agent.runs where status <> 'success'"), 0, 'all runs succeed';
     is sql('select max(attempts) from agent.usage_events'), 1, 'each run ends at its first attempt';
     for my $function (qw(claim_runs save_batch)) {
         my $calls = "select coalesce(sum(calls), 0) from pg_stat_user_functions where funcname = '$function'";
-        wait_for("statistics of $function", sub { sql($calls) > 0 });
+        wait_for("statistics of $function", sub { poll($calls) > 0 });
         cmp_ok sql($calls), '<', 250, "$function has several runs a call";
     }
 };
@@ -95,7 +95,7 @@ subtest 'the end of a run causes a claim only when it has left a next run ready'
         $sv->wake;
         wait_status($run, 'success');
     }
-    wait_for('statistics of claim_runs', sub { sql($calls) >= $before + 60 });
+    wait_for('statistics of claim_runs', sub { poll($calls) >= $before + 60 });
     cmp_ok sql($calls) - $before, '<', 110, 'a run takes one claim';
 };
 
@@ -153,7 +153,7 @@ subtest 'notifications: every run that ends is notified, and its thread' => sub 
     my $last = sql("select string_agg(run_id::text, ' ') from ("
         . 'select run_id from agent.runs order by created_at desc limit 300) r');
     $sv->wake;
-    wait_for('all to end', sub { sql('select count(*) from agent.run_queue') == 0 });
+    wait_for('all to end', sub { poll('select count(*) from agent.run_queue') == 0 });
     wait_for('notification of each run', sub {
         my $payload = listen_once($listener);
         !grep { index($payload, $_) < 0 } split ' ', $last;
@@ -187,7 +187,7 @@ subtest 'expired threads are deleted and notified' => sub {
             select '$TestSupervisor::DEPLOYMENT', t, true, now(), now() from unnest('{@{[ join ',', @threads ]}}'::uuid[]) t;
          insert into agent.thread_expiries select deployment_id, thread_id, now() from agent.threads where temporary");
     my $other = TestSupervisor->start($pg);
-    wait_for('all threads to be deleted', sub { sql('select count(*) from agent.threads where temporary') == 0 });
+    wait_for('all threads to be deleted', sub { poll('select count(*) from agent.threads where temporary') == 0 });
     wait_for('notification of each thread', sub {
         my $payload = listen_once($listener);
         !grep { index($payload, $_) < 0 } @threads;

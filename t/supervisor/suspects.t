@@ -153,8 +153,8 @@ subtest 'at most AgentRunners runners are drained at the same time' => sub {
     }
     $sv->wait_runners(4);
     cmp_ok scalar(my @pids = $sv->runner_pids), '<=', 2, 'there are no more runners after the last round';
-    wait_for('the first run to continue on another runner', sub { sql("select epoch from agent.run_queue where run_id = '$long[0]'") > 1 });
-    wait_for('all runs to be leased', sub { sql("select count(*) from agent.run_queue where graph_id = 'left' and state = 'leased'") == 3 });
+    wait_for('the first run to continue on another runner', sub { poll("select epoch from agent.run_queue where run_id = '$long[0]'") > 1 });
+    wait_for('all runs to be leased', sub { poll("select count(*) from agent.run_queue where graph_id = 'left' and state = 'leased'") == 3 });
     wait_for('all runs to wait for the gate', sub { !grep { (events_of($_))[-1][0] ne 'custom' } @long });
     open_gate($gate);
     wait_all_final('success', @long);

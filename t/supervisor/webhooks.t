@@ -211,7 +211,7 @@ behaviour 'a worker that is declared dead during a claim of webhooks claims them
     release_lock($lock);
     add_delivery($receiver->url);
     wait_for('the delivery', sub { $receiver->requests });
-    wait_for('the outcome to be saved', sub { sql('select count(*) from agent.webhook_outbox') == 0 });
+    wait_for('the outcome to be saved', sub { poll('select count(*) from agent.webhook_outbox') == 0 });
     pass 'the webhook is delivered though no run ends';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
@@ -272,7 +272,7 @@ behaviour 'receivers that never answer leave slots for other receivers' => sub {
         . "now() - interval '1 hour', now() from generate_series(1, 100)") for @hanging;
     $sv->wake('C');
     my $held = 'select count(*) from agent.webhook_outbox where worker_id is not null';
-    wait_for('them to hold most slots', sub { sql($held) > 40 });
+    wait_for('them to hold most slots', sub { poll($held) > 40 });
     wait_delivered(hooked_run($sv, $good->url)) for 1 .. 20;
     cmp_ok sql($held), '<', 64, 'receivers that never answer do not hold all slots';
     is $sv->stop, 0, 'the supervisor exits with status 0';
@@ -294,7 +294,7 @@ for my $case ([ 'many webhooks', 'count(*)', 48, count => 100 ],
         add_delivery($_->url, deployment => $guest, %add) for @hanging;
         $sv->wake('C');
         my $held = "select $sum from agent.webhook_outbox where worker_id is not null";
-        wait_for('them to hold all they can get', sub { sql($held) >= $part });
+        wait_for('them to hold all they can get', sub { poll($held) >= $part });
         wait_delivered(hooked_run($sv, $good->url)) for 1 .. 20;
         cmp_ok sql("$held and deployment_id = '$guest'"), '<', $part + ($add{bytes} // 1),
             'a deployment leaves the other what is guaranteed to it';
@@ -313,7 +313,7 @@ behaviour 'webhooks of runs that are cancelled or rolled back are delivered at o
         wait_for('the delivery', sub { grep { $_->{headers}{'webhook-id'} eq $run } $receiver->requests });
         pass "the webhook of a run is delivered after $action";
     }
-    wait_for('both outcomes to be saved', sub { sql('select count(*) from agent.webhook_outbox') == 0 });
+    wait_for('both outcomes to be saved', sub { poll('select count(*) from agent.webhook_outbox') == 0 });
     $sv->stop;
 };
 
@@ -342,8 +342,8 @@ behaviour 'two supervisors deliver each of many webhooks once' => sub {
     my @runs = create_each(150, { do => 'noop' }, webhook => $receiver->url);
     $_->wake for @svs;
     wait_for('all to be delivered', sub {
-        sql("select count(*) from agent.runs where finished_at is null") == 0
-            && sql('select count(*) from agent.webhook_outbox') == 0;
+        poll("select count(*) from agent.runs where finished_at is null") == 0
+            && poll('select count(*) from agent.webhook_outbox') == 0;
     });
     my @got = map { $_->{headers}{'webhook-id'} } $receiver->requests;
     is_deeply [ sort @got ], [ sort @runs ], 'each webhook arrives once';
