@@ -16,7 +16,8 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
-use AgentTest::Env qw(root variant build_dir slurp);
+use AgentTest::Database qw(psql);
+use AgentTest::Env qw(root variant build_dir httpd modules_dir slurp);
 use AgentTest::Harness qw(run_group command_for add_to_tally read_tally);
 use AgentTest::Node qw(use_node);
 use AgentTest::Postgres;
@@ -56,6 +57,9 @@ delete @ENV{ grep { /\A(?:ANTHROPIC|OPENAI)_/ } keys %ENV };
 $SIG{$_} = \&end_early for qw(INT TERM HUP);
 $| = 1;
 use_node();
+# Found here once, for all tests: they are kept in the environment. A group that does not
+# need them runs where there are none.
+eval { httpd(); modules_dir(); psql(); 1 } or print "Tests with httpd cannot run: $@";
 
 # Clusters and servers that the tests share while they run, by variant.
 my (%cluster, %pool);

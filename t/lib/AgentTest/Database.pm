@@ -13,12 +13,10 @@ use AgentTest::Wait;
 our @EXPORT = qw(sql poll literal hold_lock start_listener listen_once);
 our @EXPORT_OK = qw(psql);
 
-my $psql;
-
 # The program itself: Debian's psql in the search path is a Perl script that chooses
 # a version, and takes four times the processor time of a short query.
 sub psql {
-    return $psql //= do {
+    return $ENV{AGENT_TEST_PSQL} //= do {
         chomp(my $folder = qx(pg_config --bindir));
         $folder && -x "$folder/psql" ? "$folder/psql" : 'psql';
     };

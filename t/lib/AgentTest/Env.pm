@@ -24,17 +24,16 @@ sub is_root      { return $> == 0 }
 # The user of httpd's children if their parent is root.
 sub server_user { return is_root() ? 'www-data' : scalar getpwuid $> }
 
-my %apxs;
-
+# Kept in the environment: forks and the tests of a suite do not start apxs, a Perl
+# script that starts a dozen others, again.
 sub apxs {
     my ($name) = @_;
-    $apxs{$name} //= do {
+    return $ENV{"AGENT_TEST_APXS_$name"} //= do {
         my $value = qx(\$(command -v apxs || command -v apxs2) -q $name);
         die "apxs does not know $name\n" if $?;
         chomp $value;
         $value;
     };
-    return $apxs{$name};
 }
 
 sub httpd       { return apxs('SBINDIR') . '/' . apxs('PROGNAME') }

@@ -37,7 +37,8 @@ sub is_alive {
 
 sub children_of {
     my ($pid) = @_;
-    return grep { is_alive($_) && stat_of($_)->{parent} == $pid }
+    # The parent first: most are not its children, and conditions repeat this.
+    return grep { stat_of($_)->{parent} == $pid && is_alive($_) }
         map { m{(\d+)} } glob '/proc/[0-9]*';
 }
 
@@ -70,13 +71,12 @@ sub runner_pids {
 sub descendants_of {
     my ($pid) = @_;
     my %children;
-    push @{ $children{ stat_of($_)->{parent} } }, $_
-        for grep { is_alive($_) } map { m{(\d+)} } glob '/proc/[0-9]*';
+    push @{ $children{ stat_of($_)->{parent} } }, $_ for map { m{(\d+)} } glob '/proc/[0-9]*';
     my @found = @{ delete $children{$pid} // [] };
     for (my $i = 0; $i < @found; $i++) {
         push @found, @{ delete $children{ $found[$i] } // [] };
     }
-    return @found;
+    return grep { is_alive($_) } @found;
 }
 
 # The number of open descriptors of the processes.

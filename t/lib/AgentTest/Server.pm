@@ -17,7 +17,7 @@ use strict;
 use warnings;
 use AgentTest::Conf qw(write_conf);
 use AgentTest::Client;
-use AgentTest::Env qw(httpd free_port root build_dir is_sanitized slurp);
+use AgentTest::Env qw(httpd free_port root build_dir is_sanitized slurp variant);
 use AgentTest::Postgres;
 use AgentTest::Process qw(descendants_of is_alive);
 use AgentTest::Wait;
@@ -32,7 +32,16 @@ use Test::Builder;
 # sanitizer into httpd only. Sanitizers write to AGENT_TEST_LOGS.
 sub program {
     return httpd() if !is_sanitized();
+    $ENV{AGENT_TEST_HTTPD} = httpd();
+    $ENV{AGENT_TEST_RUNTIME} //= runtime();
     return root() . '/t/lib/httpd-sanitized.sh';
+}
+
+sub runtime {
+    my $name = variant() eq 'tsan' ? 'libtsan.so' : 'libasan.so';
+    chomp(my $path = qx(gcc -print-file-name=$name));
+    die "gcc has no $name\n" if $path eq $name || !$path;
+    return $path;
 }
 
 sub new {
