@@ -7,7 +7,6 @@ use warnings;
 use AgentTest::Client qw(parse_response read_all read_events run_path unchunk);
 use AgentTest::Cost;
 use AgentTest::Database qw(sql);
-use AgentTest::Env qw(is_sanitized);
 use AgentTest::Process qw(httpd_children);
 use AgentTest::Server;
 use AgentTest::Wait;
@@ -74,11 +73,6 @@ my $last = $shown[-1]{id};
 my $filtered = parse_response((read_all(ask("$path?stream_mode=updates")))[0]);
 is_deeply [ grep { !/\A(?:metadata|updates)\z/ } map { $_->{event} } read_events($filtered->{body}) ], [],
     'large events: modes that a client does not request are left out';
-
-# AddressSanitizer keeps 256 MB of freed memory before it uses any of it again.
-if (is_sanitized()) {
-    read_all(map { ask($path, after => $last - 1) } 1 .. $READERS) for 1 .. 4;
-}
 
 subtest "large events: $READERS clients that read at once" => sub {
     my @answers;

@@ -6,7 +6,6 @@ use warnings;
 use AgentTest::Client qw(read_all run_path);
 use AgentTest::Cost;
 use AgentTest::Database qw(sql);
-use AgentTest::Env qw(is_sanitized);
 use AgentTest::Process qw(httpd_children);
 use AgentTest::Server;
 use Cpanel::JSON::XS;
@@ -46,14 +45,6 @@ sub ask {
     return $client->begin('GET', $path{$what}, undef, receive_bytes => $receive_bytes);
 }
 
-# AddressSanitizer keeps 256 MB of freed memory before it uses any of it again:
-# until then a child grows by all that it sends, whatever it holds at a time.
-sub fill_quarantine {
-    return if !is_sanitized();
-    read_all(map { ask('state') } 1 .. $READERS) for 1 .. 4;
-    return;
-}
-
 sub is_complete {
     my ($head, $body) = split /\r\n\r\n/, $_[0], 2;
     my ($length) = ($head // '') =~ /^Content-Length: (\d+)/mi;
@@ -70,7 +61,6 @@ sub messages {
 
 start();
 my $thread = make_state();
-fill_quarantine();
 for my $what (sort keys %path) {
     subtest "large states: $READERS clients that read a $what at once" => sub {
         my @answers;
