@@ -15,6 +15,7 @@ use AgentTest::Postgres;
 use AgentTest::Server;
 use AgentTest::Wait;
 use File::Copy qw(copy);
+use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 use IO::Handle;
 use POSIX ();
@@ -59,9 +60,22 @@ my $EXAMPLES = root() . '/conf/quickstart/examples';
 # The folder of an example, with its packages: 'python' or 'javascript'.
 sub application {
     my ($language) = @_;
-    my $folder = $language eq 'python' ? python_packages('application', "$HERE/../runner/fixtures/python.txt") : node_application();
+    my $folder = $language eq 'python' ? python_application() : node_application();
     command('cp', '-R', "$EXAMPLES/$language/.", $folder);
     return $folder;
+}
+
+# The packages of the runner's tests, where `agentctl build` installs them.
+sub python_application {
+    my $list = root() . '/t/runner/fixtures/python.txt';
+    return install_once("$INSTALLED/application-python", [ $list, __FILE__ ], sub {
+        # It sets this variable for the runners of its tests.
+        local $ENV{PYTHONPYCACHEPREFIX} = '';
+        require AgentTest::Applications;
+        my ($venv) = AgentTest::Applications::python() =~ m{\A(.*)/bin/python\z};
+        make_path("$_[0]/$BUILT");
+        symlink $venv, "$_[0]/$BUILT/venv" or die "symlink: $!\n";
+    });
 }
 
 # A folder with the packages of a list where `agentctl build` installs them.
