@@ -5,7 +5,7 @@ package TestSupervisor;
 use strict;
 use warnings;
 use AgentTest::Database;
-use AgentTest::Env qw(root variant build_dir is_root is_sanitized is_counted server_user slurp);
+use AgentTest::Env qw(root variant build_dir is_root is_sanitized is_counted server_user slurp write_file);
 use AgentTest::Postgres;
 use AgentTest::Process qw(children_of descendants_of);
 use AgentTest::Wait;
@@ -51,20 +51,26 @@ sub has_failed {
 
 sub program { return build_dir() . "/supervisor/$_[0]" }
 
-# Builds programs of this folder that are not up to date.
+# Builds programs of this folder that are not up to date: once in a suite, because make
+# reads the beginnings of all C programs of the tests.
 sub build {
     my @programs = map { ".build/" . variant() . "/supervisor/$_" } @_;
-    # The tests may have been started by make: this is not a sub-make of it.
-    local @ENV{qw(MAKEFLAGS MAKELEVEL)};
-    my @command = ('make', '-s', '-f', 'Makefile.apxs', 'VARIANT=' . variant(), @programs);
     chdir root() or croak root() . ": $!";
     # Several test files may run at the same time, but only one make.
     make_path(build_dir());
-    open my $lock, '>>', build_dir() . '/supervisor.lock' or croak "supervisor.lock: $!";
+    my $file = build_dir() . '/supervisor.lock';
+    open my $lock, '>>', $file or croak "$file: $!";
     flock $lock, LOCK_EX or croak "flock: $!";
+    my $suite = $ENV{AGENT_TEST_TALLY} // '';
+    my %built = map { $_ => 1 } grep { length $suite && /\A\Q$suite\E / } split /\n/, slurp($file);
+    my @missing = grep { !$built{"$suite $_"} } @programs or return;
+    # The tests may have been started by make: this is not a sub-make of it.
+    local @ENV{qw(MAKEFLAGS MAKELEVEL)};
+    my @command = ('make', '-s', '-f', 'Makefile.apxs', 'VARIANT=' . variant(), @missing);
     open my $make, '-|', "@command 2>&1" or croak "make: $!";
     my $output = join '', <$make>;
     close $make or croak "@command failed:\n$output";
+    write_file($file, map { "$_\n" } keys %built, map { "$suite $_" } @missing);
     return;
 }
 
