@@ -9,6 +9,8 @@
 # A group is a folder of t/. Its prefix names the build that it runs against, for
 # files AGENT_TEST_VARIANT does. memcheck-unit: the release build under valgrind.
 # --load: the second half of the rounds runs beside that many busy loops.
+# --account: lists the processor time of each group and file, with the servers that
+# they start, where a cgroup can be made; not that of the servers that files share.
 # The files of all groups are one queue. AGENT_TEST_JOBS of them run at the same
 # time, by default two more than there are processors, since most of them wait for
 # half of their time or more.
@@ -16,6 +18,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
+use AgentTest::Cgroup;
 use AgentTest::Database qw(psql);
 use AgentTest::Env qw(root variant build_dir httpd modules_dir slurp);
 use AgentTest::Harness qw(run_group command_for add_to_tally read_tally);
@@ -46,8 +49,8 @@ my $LONG = join '|', qw(lint/(?:clang_tidy|gcc_analyzer)
 
 chdir root() or die root() . ": $!\n";
 my ($count, $load) = (1, 0);
-GetOptions('count=i' => \$count, 'load=i' => \$load) && @ARGV
-    or die "usage: t/suite.pl [--count=N] [--load=N] GROUP|FILE...; t/README.md lists the groups\n";
+GetOptions('count=i' => \$count, 'load=i' => \$load, account => \my $is_accounted) && @ARGV
+    or die "usage: t/suite.pl [--count=N] [--load=N] [--account] GROUP|FILE...; t/README.md lists the groups\n";
 chomp(my $processors = qx(nproc));
 my $jobs = $ENV{AGENT_TEST_JOBS} || $processors + 2;
 open STDIN, '<', '/dev/null' or die "/dev/null: $!\n";
@@ -81,7 +84,8 @@ sub run_rounds {
     my @queue = map { my $round = $_;
         map { { %{$_}, name => $_->{name} . ($count > 1 ? " ($round)" : '') } } @tests } @rounds;
     my ($busy, $all) = processor_seconds();
-    run_group(jobs => $jobs, tests => \@queue, slowest => 25);
+    my $cgroup = $is_accounted ? AgentTest::Cgroup->new || die AgentTest::Cgroup::why_not(), "\n" : undef;
+    run_group(jobs => $jobs, tests => \@queue, slowest => 25, cgroup => $cgroup);
     my ($busy_after, $all_after) = processor_seconds();
     printf "\nThe machine's processors: busy for %d of %d s\n", $busy_after - $busy, $all_after - $all;
     return;

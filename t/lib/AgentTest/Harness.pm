@@ -6,17 +6,19 @@
 package AgentTest::Harness;
 use strict;
 use warnings;
-use AgentTest::Env qw(root);
+use AgentTest::Env qw(root slurp);
 use Exporter 'import';
 use TAP::Harness;
 
 our @EXPORT_OK = qw(run_group command_for print_failed add_to_tally read_tally);
 
-# run_group(tests => [...], jobs => 1, slowest => how many to list): true if all
-# passed
+# run_group(tests => [...], jobs => 1, slowest => how many to list, cgroup => an
+# AgentTest::Cgroup, in which each test has one of its own): true if all passed
 sub run_group {
     my (%args) = @_;
     my @tests = map { ref ? $_ : { name => $_, command => command_for($_) } } @{ $args{tests} };
+    my %cgroup = $args{cgroup} ? cgroups_of($args{cgroup}, @tests) : ();
+    @tests = map { { %{$_}, command => [ root() . '/t/lib/in-cgroup', $cgroup{ $_->{name} }, @{ $_->{command} } ] } } @tests if %cgroup;
     my %command = map { $_->{name} => $_->{command} } @tests;
     my $harness = TAP::Harness->new({
         verbosity => $args{verbose} ? 1 : 0,
@@ -30,6 +32,7 @@ sub run_group {
     $harness->callback(made_parser => \&show_failures) if !$args{verbose};
     my $result = $harness->runtests(map { $_->{name} } @tests);
     print_slowest($result, $args{slowest}) if $args{slowest};
+    print_processor_seconds(%cgroup) if %cgroup;
     my $failed = count_failures($result);
     if (!$result->total) {
         print "No test ran.\n";
@@ -92,6 +95,30 @@ sub print_slowest {
     my @names = sort { $seconds{$b} <=> $seconds{$a} } keys %seconds;
     splice @names, $count if @names > $count;
     print "\nSlowest:\n", map { sprintf "%6.1f s  %s\n", $seconds{$_}, $_ } @names;
+    return;
+}
+
+# Name of a test => a new folder of its cgroup.
+sub cgroups_of {
+    my ($cgroup, @tests) = @_;
+    my %folders = map { $tests[$_]{name} => $cgroup->dir . "/$_" } 0 .. $#tests;
+    mkdir $_ or die "$_: $!\n" for values %folders;
+    return %folders;
+}
+
+# Of each group and each test, with the servers that it has started.
+sub print_processor_seconds {
+    my (%folders) = @_;
+    my (%seconds, %of_group);
+    for my $name (keys %folders) {
+        my ($microseconds) = slurp("$folders{$name}/cpu.stat") =~ /^usage_usec (\d+)/m;
+        $seconds{$name} = ($microseconds // 0) / 1e6;
+        $of_group{ $name =~ s{t/(\w+)/.*}{$1}r } += $seconds{$name};
+    }
+    for my $list (\%of_group, \%seconds) {
+        print "\nProcessor time:\n", map { sprintf "%7.1f s  %s\n", $list->{$_}, $_ }
+            sort { $list->{$b} <=> $list->{$a} } keys %{$list};
+    }
     return;
 }
 
