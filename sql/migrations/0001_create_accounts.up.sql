@@ -122,6 +122,7 @@ create table agent.account_measures (
     measured_at       timestamptz,
     began_at          timestamptz,
     sum_bytes         bigint       not null default 0,
+    copied_bytes      bigint       not null default 0,
     at_deployment_id  uuid,
     table_number      integer,
     last_key          text[],
@@ -139,6 +140,7 @@ comment on column agent.account_measures.measured_at is
     'When the account had its last turn: in the future after the database''s clock went back.';
 comment on column agent.account_measures.began_at is 'When the measure that is under way began.';
 comment on column agent.account_measures.sum_bytes is 'What it has found.';
+comment on column agent.account_measures.copied_bytes is 'What copies of threads have stored since it began.';
 comment on column agent.account_measures.at_deployment_id is 'The deployment that it reads.';
 comment on column agent.account_measures.table_number is 'The table that it reads (agent.list_exported_tables).';
 comment on column agent.account_measures.last_key is

@@ -26,6 +26,7 @@
 \ir accounts/replace_api_key.sql
 \ir accounts/sum_usage.sql
 
+\ir limits/add_stored_bytes.sql
 \ir limits/add_to_count.sql
 \ir limits/begin_counts.sql
 \ir limits/change_count.sql
@@ -162,14 +163,17 @@
 \ir webhooks/release_webhooks.sql
 \ir webhooks/webhook_turns.sql
 
+\ir copies/begin_copy.sql
 \ir copies/copy_blobs.sql
 \ir copies/copy_checkpoints.sql
 \ir copies/copy_history.sql
 \ir copies/copy_items.sql
+\ir copies/copy_piece.sql
 \ir copies/copy_ranges.sql
 \ir copies/copy_snapshots.sql
 \ir copies/find_next_namespace.sql
 \ir copies/finish_copy.sql
+\ir copies/give_up_copy.sql
 
 \ir deletion/attach_children.sql
 \ir deletion/begin_account_deletion.sql

@@ -6,11 +6,13 @@
 -- p_copy_id: the id of the copy. p_continued: not the first call.
 -- Returns: ok, body: more when something is left, else null; waiting: nothing was copied; a piece of the rows
 --          that a deleted run has left was deleted instead, since they would end the copy: call again with the same
---          arguments; source_not_found; limit_exceeded, at the first call;
+--          arguments; source_not_found; limit_exceeded: at the first call, or when the
+--          account has stored as many bytes as it may since: it is given up, as after thread_changed;
 --          thread_changed when a run or the thread was deleted during the copy, or it was not continued for two
 --          minutes: it can begin again, with another id.
--- Locks:   the thread while something is left of a deleted run; the row of the copy in agent.thread_copies; with the
---          last piece one row of the count of an account with a limit.
+-- Locks:   the thread while something is left of a deleted run; the row of the copy in agent.thread_copies; for an
+--          account with limits, at its begin and when it is given up one row of its count of threads, and last its
+--          measure.
 create or replace function agent.copy_thread(
     p_deployment_id uuid,
     p_thread_id uuid,
@@ -25,12 +27,13 @@ set plan_cache_mode = force_generic_plan
 as $function$
 declare
     -- As agent.copy_checkpoints and agent.copy_items count them: about 60 ms of work.
-    c_bytes constant bigint := 4000000;
-    v_now   timestamptz := agent.now();
-    v_left  bigint := c_bytes;
-    v_copy  agent.thread_copies;
-    v_swept uuid;
-    v_ttl   interval;
+    c_bytes  constant bigint := 4000000;
+    v_now    timestamptz := agent.now();
+    v_copy   agent.thread_copies;
+    v_counts boolean;
+    v_piece  record;
+    v_swept  uuid;
+    v_ttl    interval;
 begin
     if p_continued then
         update agent.thread_copies c
@@ -61,42 +64,28 @@ begin
         if exists (select from agent.account_limits) then
             body := coalesce(
                 agent.check_stored_bytes(p_deployment_id), agent.check_limit(p_deployment_id, 'threads', 1));
-            if body is not null then
-                code := 'limit_exceeded';
-                return;
-            end if;
         end if;
-        insert into agent.thread_copies as c (
-            deployment_id, thread_id, source_id, source_created_at, state_deletions, assistant_id, metadata, config,
-            head_checkpoint_id, head_run_id, head_has_next, checkpoint_ns, next_checkpoint_id, snapshot_ns,
-            next_snapshot_id, run_seq, started_at, expires_at)
-        select t.deployment_id, p_copy_id, t.thread_id, t.created_at, t.state_deletions, t.assistant_id, t.metadata,
-               t.config, t.head_checkpoint_id, t.head_run_id, t.head_has_next, '', t.head_checkpoint_id, '',
-               agent.find_snapshot(p_deployment_id, p_thread_id, t.head_checkpoint_id, v_now), t.run_seq, v_now,
-               v_now + interval '2 minutes'
-          from agent.threads t
-         where t.deployment_id = p_deployment_id
-           and t.thread_id = p_thread_id
-           and not t.is_deleted
-        returning c.* into v_copy;
+        if body is not null then
+            code := 'limit_exceeded';
+            return;
+        end if;
+        v_copy := agent.begin_copy(p_deployment_id, p_thread_id, p_copy_id, v_now);
     end if;
     if v_copy.thread_id is null then
         code := case when p_continued then 'thread_changed' else 'source_not_found' end;
         return;
     end if;
 
-    if v_copy.checkpoint_ns is not null then
-        v_left := agent.copy_history(v_copy, false, v_left);
+    v_counts := exists (select from agent.account_limits);
+    if v_counts and p_continued then
+        body := agent.check_stored_bytes(p_deployment_id);
+        if body is not null then
+            perform agent.give_up_copy(v_copy);
+            code := 'limit_exceeded';
+            return;
+        end if;
     end if;
-    if v_left > 0 and v_copy.snapshot_ns is not null then
-        v_left := agent.copy_history(v_copy, true, v_left);
-    end if;
-    if v_left > 0 then
-        v_left := agent.copy_items(v_copy, v_left);
-    end if;
-    if v_left > 0 then
-        v_left := agent.copy_blobs(v_copy, v_left);
-    end if;
+    v_piece := agent.copy_piece(v_copy, c_bytes);
 
     -- Checked last: a deletion that is not visible here was committed after everything above was read.
     select t.ttl into v_ttl
@@ -105,22 +94,20 @@ begin
        and t.thread_id = p_thread_id
        and t.created_at = v_copy.source_created_at
        and t.state_deletions = v_copy.state_deletions;
-    if not found or v_left is null then
-        update agent.thread_copies c
-           set expires_at = v_now
-         where c.deployment_id = p_deployment_id
-           and c.thread_id = p_copy_id;
+    if not found or v_piece.left_bytes is null then
+        perform agent.give_up_copy(v_copy);
         code := 'thread_changed';
-        return;
-    end if;
-    if v_left <= 0 then
+    else
         code := 'ok';
-        body := 'more';
-        return;
+        if v_piece.left_bytes <= 0 then
+            body := 'more';
+        else
+            perform agent.finish_copy(v_copy, v_ttl, v_now);
+        end if;
     end if;
-
-    perform agent.finish_copy(v_copy, v_ttl, v_now);
-    code := 'ok';
+    if v_counts then
+        perform agent.add_stored_bytes(p_deployment_id, v_piece.stored_bytes);
+    end if;
 end
 $function$;
 

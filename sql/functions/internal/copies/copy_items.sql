@@ -1,26 +1,32 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copies the elements in agent.copy_lists, up to p_bytes: each row counts as its stored size plus 1,000 bytes, and
 -- a digest 1,000 bytes more: its use is noted in agent.copy_blobs.
--- Returns: the unused part of p_bytes; 0 or less when something may be left.
+-- Returns: left_bytes: the unused part of p_bytes; 0 or less when something may be left. stored_bytes: what the new
+--          rows take, without indexes.
 -- Locks:   the caller holds the row of the copy.
-create or replace function agent.copy_items(p_copy agent.thread_copies, p_bytes bigint) returns bigint
+create or replace function agent.copy_items(
+    p_copy agent.thread_copies,
+    p_bytes bigint,
+    out left_bytes bigint,
+    out stored_bytes bigint
+)
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_left bigint := p_bytes;
     v_row  record;
     v_last record;
 begin
+    left_bytes := p_bytes;
+    stored_bytes := 0;
     for v_row in
-        select l.list_id, i.position, i.bytes
+        select l.list_id, i.position, i.stored, i.stored + 1000 + i.uses * 1000 as bytes
           from agent.copy_lists l
          cross join lateral (
-                select x.position,
-                       1000 + pg_column_size(x.content)
-                       + case when x.is_digests then 1000 * x.elements else 0 end as bytes
+                select x.position, pg_column_size(x.content) as stored,
+                       case when x.is_digests then x.elements else 0 end as uses
                   from agent.checkpoint_items x
                  where x.deployment_id = p_copy.deployment_id
                    and x.thread_id = p_copy.source_id
@@ -33,15 +39,16 @@ begin
            and l.thread_id = p_copy.thread_id
          order by l.deployment_id, l.thread_id, l.list_id
     loop
-        exit when v_left <= 0;
-        v_left := v_left - v_row.bytes;
+        exit when left_bytes <= 0;
+        left_bytes := left_bytes - v_row.bytes;
+        stored_bytes := stored_bytes + v_row.stored;
         v_last := v_row;
     end loop;
     if v_last is null then
         delete from agent.copy_lists l
          where l.deployment_id = p_copy.deployment_id
            and l.thread_id = p_copy.thread_id;
-        return v_left;
+        return;
     end if;
 
     with copied as (
@@ -77,13 +84,12 @@ begin
     delete from agent.copy_lists l
      where l.deployment_id = p_copy.deployment_id
        and l.thread_id = p_copy.thread_id
-       and (l.list_id < v_last.list_id or v_left > 0);
+       and (l.list_id < v_last.list_id or left_bytes > 0);
     update agent.copy_lists l
        set first = v_last.position + 1
      where l.deployment_id = p_copy.deployment_id
        and l.thread_id = p_copy.thread_id
        and l.list_id = v_last.list_id;
-    return v_left;
 end
 $function$;
 

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Creates the thread of a copy of which nothing is left to copy. p_ttl: that of the thread that was copied.
+-- Creates the thread of a copy of which nothing is left to copy; it counts as a thread already (agent.begin_copy).
+-- p_ttl: that of the thread that was copied.
 -- Returns: nothing.
--- Locks:   one row of the count of an account with a limit, then the new rows; the caller holds the row of the copy.
+-- Locks:   the new rows; the caller holds the row of the copy.
 create or replace function agent.finish_copy(
     p_copy agent.thread_copies,
     p_ttl interval,
@@ -12,9 +13,6 @@ set search_path = '' set jit = off set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
 as $function$
 begin
-    if exists (select from agent.account_counts) then
-        perform agent.change_count(p_copy.deployment_id, 'threads', 1);
-    end if;
     insert into agent.threads (
         deployment_id, thread_id, status, run_seq, assistant_id, metadata, config, head_checkpoint_id, head_run_id,
         head_has_next, created_at, updated_at, state_updated_at, ttl)

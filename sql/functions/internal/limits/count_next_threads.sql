@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Counts the next threads of an account, in the order of deployments and threads: p_most at most. p_deployment_id,
+-- Counts the next threads of an account, and the copies that will be threads unless they were given up
+-- (agent.give_up_copy), in the order of deployments and threads: p_most at most. p_deployment_id,
 -- p_thread_id: the thread to begin with, which may have been deleted; null: the first one.
 -- Returns: how many; the next thread after them, null when there is none.
 -- Locks:   none.
@@ -33,11 +34,25 @@ begin
         select count(*), (max(x.thread_id::text) filter (where x.number > p_most - value))::uuid
           into v_found, at_thread_id
           from (
-                select t.thread_id, row_number() over (order by t.thread_id) as number
-                  from agent.threads t
-                 where t.deployment_id = at_deployment_id
-                   and t.thread_id >= v_from
-                 order by t.thread_id
+                select u.thread_id, row_number() over (order by u.thread_id) as number
+                  from (
+                        -- Each has its limit, so that none is read beyond what is counted here.
+                        (select t.thread_id
+                           from agent.threads t
+                          where t.deployment_id = at_deployment_id
+                            and t.thread_id >= v_from
+                          order by t.thread_id
+                          limit p_most - value + 1)
+                        union all
+                        (select c.thread_id
+                           from agent.thread_copies c
+                          where c.deployment_id = at_deployment_id
+                            and c.thread_id >= v_from
+                            and c.expires_at > '-infinity'
+                          order by c.thread_id
+                          limit p_most - value + 1)
+                       ) u
+                 order by u.thread_id
                  limit p_most - value + 1
                ) x;
         value := least(value + v_found, p_most);

@@ -2,7 +2,7 @@
 -- Deletes up to agent.deletion_bytes() of one abandoned copy of a thread, chosen at random from ten. Such a copy was
 -- never visible.
 -- Returns: number of copies examined, 0 or 1: call again while it is 1.
--- Locks:   ten rows in agent.thread_copies, skipping locked ones.
+-- Locks:   ten rows in agent.thread_copies, skipping locked ones; one row of the count of an account with a limit.
 create or replace function agent.sweep_copies() returns integer
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -11,6 +11,7 @@ as $function$
 declare
     v_deployment_id uuid;
     v_thread_id     uuid;
+    v_is_counted    boolean;
 begin
     select d.deployment_id, d.thread_id into v_deployment_id, v_thread_id
       from (
@@ -29,7 +30,12 @@ begin
     if agent.delete_state(v_deployment_id, v_thread_id, agent.deletion_bytes()) > 0 then
         delete from agent.thread_copies c
          where c.deployment_id = v_deployment_id
-           and c.thread_id = v_thread_id;
+           and c.thread_id = v_thread_id
+        returning c.expires_at > '-infinity' into v_is_counted;
+        -- One that was given up no longer counts (agent.give_up_copy).
+        if v_is_counted and exists (select from agent.account_counts) then
+            perform agent.change_count(v_deployment_id, 'threads', -1);
+        end if;
     end if;
     return 1;
 end

@@ -50,6 +50,7 @@ begin
                    measured_at = v_now,
                    began_at = v_row.began_at,
                    sum_bytes = v_row.sum_bytes,
+                   copied_bytes = v_row.copied_bytes,
                    at_deployment_id = v_row.at_deployment_id,
                    table_number = v_row.table_number,
                    last_key = v_row.last_key

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+# Limits of accounts and copies of threads: what is under way counts as a thread, and its bytes as they are copied.
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use AgentSQL;
+use AgentSQL::Play;
+
+my $db = AgentSQL->new('-v', "operator_role=$AgentSQL::OPERATOR");
+my $session = $db->session;
+my $operator = $db->session($AgentSQL::OPERATOR);
+
+# The limits of an account; undef removes one.
+sub limit {
+    my ($account, %limits) = @_;
+    my $limits = AgentSQL::encode([ map { { account_id => $account, name => $_, value => $limits{$_} } } sort keys %limits ]);
+    $session->query('select * from agent.set_limits(' . AgentSQL::Session::literal($limits) . ', \'' . AgentSQL::uuid() . '\', 0)');
+    return;
+}
+
+# An account with a deployment: (id, its client).
+sub account {
+    my $account = AgentSQL::uuid();
+    $operator->call('create_account', $account, 'Shop');
+    my $id = $session->value("select agent.open_deployment('shop', '$account')");
+    $session->query("select agent.save_graphs('$id', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
+    return ($account, AgentSQL::Play->new($session, deployment => $id));
+}
+
+# A thread with these many checkpoints, each with a value of 4 kB that does not compress.
+sub thread_of {
+    my ($client, $checkpoints) = @_;
+    my $in = $client->thread;
+    my $id = sub { "md5('$in' || $_[0])::uuid" };
+    $session->query("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, channels,
+            next, tasks, metadata, state_bytes, created_at)
+        select '@{[ $client->deployment ]}', '$in', '', @{[ $id->('n') ]}, case when n > 1 then @{[ $id->('(n - 1)') ]} end,
+            array[row('text', null, 4100, null, null, null, to_json(t.text)::text)::agent.channel_value], '[]', '[]', '{}', 4100, now()
+          from generate_series(1, $checkpoints) n
+         cross join lateral (select string_agg(md5(n::text || i), '') as text from generate_series(1, 128) i) t");
+    $session->query("update agent.threads set head_checkpoint_id = @{[ $id->($checkpoints) ]} where thread_id = '$in'");
+    return $in;
+}
+
+# One piece: (code, body).
+sub piece {
+    my ($client, $in, $copy, $continued) = @_;
+    return [ ($client->api('copy_thread', $in, $copy, $continued ? 'true' : 'false'))[ 0, 1 ] ];
+}
+
+# The count of threads, as it is kept and as it is counted anew.
+sub threads_are {
+    my ($account, $count, $title) = @_;
+    is $session->value("select sum(value) from agent.account_counts where account_id = '$account' and name = 'threads'"), $count, "kept: $title";
+    is $session->value("select value from agent.count_next_threads('$account', null, null, 1000000)"), $count, "counted anew: $title";
+    return;
+}
+
+sub sweep {
+    1 while $session->value('select agent.sweep_copies()');
+    return;
+}
+
+sub measured {
+    my ($account) = @_;
+    return $session->value("select bytes from agent.account_measures where account_id = '$account'");
+}
+
+sub measure {
+    my ($account) = @_;
+    $session->query("update agent.account_measures set due_at = now() where account_id = '$account'");
+    1 while $session->value('select agent.measure_accounts()');
+    return measured($account);
+}
+
+my $MORE = [ 'ok', 'more' ];
+my $FULL = [ 'limit_exceeded', 'threads 3' ];
+
+subtest 'a copy counts as a thread from its first piece on: no more of them begin than the limit permits' => sub {
+    my ($account, $shop) = account();
+    limit($account, threads => 3);
+    my $in = thread_of($shop, 2000);
+    my ($first, $second, $third) = map { AgentSQL::uuid() } 1 .. 3;
+    is_deeply piece($shop, $in, $_), $MORE for $first, $second;
+    threads_are($account, 3, 'the thread and two copies');
+    is_deeply piece($shop, $in, $third), $FULL, 'a third one';
+    is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'limit_exceeded', 'or a thread';
+    threads_are($account, 3, 'what is refused does not count');
+    is_deeply piece($shop, $in, $first, 1), $MORE, 'one that has begun goes on at the limit';
+    while (piece($shop, $in, $first, 1)->[1] eq 'more') { }
+    is +($shop->api('get_thread', $first))[0], 'ok';
+    threads_are($account, 3, 'one that has ended counts once');
+
+    $session->query("update agent.thread_copies set expires_at = agent.now() where thread_id = '$second'");
+    threads_are($account, 3, 'one that is abandoned, until it is deleted');
+    sweep();
+    threads_are($account, 2, 'no longer');
+    is_deeply piece($shop, $in, $third), $MORE, 'so that there is room';
+    sweep();
+    threads_are($account, 3, 'one that goes on is not swept');
+    limit($account, threads => undef);
+};
+
+subtest 'a copy that is given up leaves its place to the one that begins in its stead, and counts once' => sub {
+    my ($account, $shop) = account();
+    limit($account, threads => 2);
+    my $in = thread_of($shop, 2000);
+    my ($first, $second) = map { AgentSQL::uuid() } 1 .. 2;
+    is_deeply piece($shop, $in, $first), $MORE;
+    $session->query("update agent.threads set state_deletions = state_deletions + 1 where thread_id = '$in'");
+    is piece($shop, $in, $first, 1)->[0], 'thread_changed', 'a part of the thread was deleted';
+    threads_are($account, 1, 'it no longer counts');
+    is piece($shop, $in, $first, 1)->[0], 'thread_changed';
+    is_deeply piece($shop, $in, $second), $MORE;
+    threads_are($account, 2, 'the next one does');
+    sweep();
+    threads_are($account, 2, 'its sweep changes nothing');
+    is $session->value("select count(*) from agent.checkpoints where thread_id = '$first'"), 0, 'and leaves nothing';
+    limit($account, threads => undef);
+};
+
+subtest 'the first count of an account has the copies that are under way' => sub {
+    my ($account, $shop) = account();
+    my $in = thread_of($shop, 2000);
+    my $copy = AgentSQL::uuid();
+    is_deeply piece($shop, $in, $copy), $MORE;
+    limit($account, threads => 2);
+    is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'limit_exceeded';
+    threads_are($account, 2, 'the thread and its copy');
+    limit($account, threads => undef);
+    while (piece($shop, $in, $copy, 1)->[1] eq 'more') { }
+    is +($shop->api('get_thread', $copy))[0], 'ok', 'a copy outlives the limit under which it began';
+};
+
+subtest 'copies that are under way together store hardly more than the limit, whatever was measured before' => sub {
+    my ($account, $shop) = account();
+    my $in = thread_of($shop, 1500);
+    limit($account, stored_bytes => 1_000_000_000);
+    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok', 'the account is measured from here on';
+    my $of_one = measure($account);
+    cmp_ok $of_one, '>', 6_000_000;
+    my $most = 4 * $of_one;
+    limit($account, stored_bytes => $most);
+    my @copies = map { AgentSQL::uuid() } 1 .. 10;
+    my %result = map { $_ => piece($shop, $in, $_) } @copies;
+    while (my @left = grep { $result{$_}[1] eq 'more' } @copies) {
+        $result{$_} = piece($shop, $in, $_, 1) for @left;
+    }
+    my @done = grep { $result{$_}[0] eq 'ok' } @copies;
+    my @refused = grep { $result{$_}[0] eq 'limit_exceeded' } @copies;
+    is @done + @refused, 10, 'copies: ' . @done . ', refused: ' . @refused;
+    is_deeply $result{$_}, [ 'limit_exceeded', "stored_bytes $most" ], 'refused during the copy' for @refused;
+    is +($shop->api('get_thread', $_))[0], 'thread_not_found', 'and does not exist' for @refused;
+    my $kept = measured($account);
+    my $stored = measure($account);
+    cmp_ok $stored, '<', $most + 4_000_000, "together they have stored $stored bytes, the limit is $most";
+    cmp_ok abs($kept - $stored), '<', 0.1 * $stored, "which was known before the next measure: $kept";
+    sweep();
+    my $after = measure($account);
+    cmp_ok $after, '<', $stored, 'what the refused ones have copied is deleted';
+    is measure($account), $after, 'bytes of copies count once';
+    limit($account, stored_bytes => undef);
+};
+
+subtest 'bytes that are copied during a measure are in its result' => sub {
+    my ($account, $shop) = account();
+    my $in = thread_of($shop, 300);
+    limit($account, stored_bytes => 1_000_000_000);
+    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    my $before = measure($account);
+    # At the last table: what the copy writes into earlier ones is not found.
+    $session->query("update agent.account_measures set began_at = now(), sum_bytes = $before, copied_bytes = 0, at_deployment_id = '@{[ $shop->deployment ]}',
+        table_number = (select max(number) from agent.list_exported_tables()), last_key = null, due_at = now() where account_id = '$account'");
+    is piece($shop, $in, AgentSQL::uuid())->[0], 'ok';
+    1 while $session->value('select agent.measure_accounts()');
+    cmp_ok measured($account), '>', 1.9 * $before;
+    my $measured = measured($account);
+    cmp_ok abs(measure($account) - $measured), '<', 0.1 * $measured, 'as the next one finds';
+    limit($account, stored_bytes => undef);
+};
+
+done_testing;
