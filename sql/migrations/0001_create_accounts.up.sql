@@ -90,21 +90,22 @@ comment on column agent.account_limits.configured_at is
 create table agent.account_counts (
     account_id        uuid         not null,
     name              text         not null,
-    shard             smallint     not null,
+    shard             integer      not null,
     value             bigint       not null,
     counted_at        timestamptz  not null,
     sum_value         bigint       not null default 0,
     at_deployment_id  uuid,
     at_thread_id      uuid,
     constraint account_counts_pkey primary key (account_id, name, shard),
-    constraint account_counts_shard_check check (shard between -1 and 15)
+    constraint account_counts_shard_check check (shard >= -1)
 ) with (fillfactor = 50);
 comment on table agent.account_counts is
     'Counts of what accounts with a limit have: the sum of the rows of an account and name, of which a transaction '
     'changes one that no other one holds. Counted anew each minute (agent.count_accounts).';
 comment on column agent.account_counts.account_id is 'The account.';
 comment on column agent.account_counts.name is 'What is counted, as in agent.account_limits.';
-comment on column agent.account_counts.shard is 'Number of the row, from 0; -1: the correction of the last count.';
+comment on column agent.account_counts.shard is
+    'Number of the row, from 0 to 15; -1: the correction of the last count; others: 16 and the number of a backend.';
 comment on column agent.account_counts.value is 'Its part of the count; may be negative.';
 comment on column agent.account_counts.counted_at is
     'In row -1: when the account was last counted; a minute before its last turn while a count of it is under way.';

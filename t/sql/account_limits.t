@@ -275,6 +275,32 @@ subtest 'an account that cannot be counted does not hold up the others' => sub {
     }
 };
 
+subtest 'an account whose running runs cannot be counted does not hold up the others' => sub {
+    my ($broken, $shop) = account();
+    my ($sound, $other_shop) = account();
+    limit($_, running_runs => 100) for $broken, $sound;
+    $_->stateless for $shop, $other_shop;
+    $shop->claim($worker, deployments => [ $shop->deployment, $other_shop->deployment ], accounts => [ $broken, $sound ], limit => 10);
+    my $of = sub { return $session->value("select sum(value) from agent.account_counts where account_id = '$_[0]' and name = 'running_runs'") };
+    1 while $session->value('select agent.count_accounts()');
+    is $of->($_), 1 for $broken, $sound;
+    $session->query("update agent.account_counts set value = value + 5 where name = 'running_runs' and shard = 0");
+    make_due($broken, $sound);
+    while_failing('compare_counts', "'$broken' = any (p_account_ids)", sub {
+        cmp_ok $session->value('select agent.count_accounts()'), '>=', 1;
+        1 while $session->value('select agent.count_accounts()');
+        is $of->($broken), 6, 'its count stays';
+        is $of->($sound), 1, 'that of the other one is corrected';
+        is $session->value("select count(*) from agent.account_counts where counted_at < agent.now() - interval '1 minute' and shard = -1
+            and account_id = '$broken'"), 0, 'it is tried again a minute later';
+    });
+    make_due($broken);
+    1 while $session->value('select agent.count_accounts()');
+    is $of->($broken), 1, 'and counted then';
+    $_->finish_all($worker) for $shop, $other_shop;
+    limit($_, running_runs => undef) for $broken, $sound;
+};
+
 subtest 'runs with a webhook are refused while the account has as many deliveries as its limit' => sub {
     my ($account, $shop) = account();
     my ($stranger, $other_shop) = account();

@@ -43,6 +43,7 @@
 \ir limits/end_counts.sql
 \ir limits/find_free_runs.sql
 \ir limits/find_limit.sql
+\ir limits/fold_counts.sql
 \ir limits/measure_account.sql
 \ir limits/measure_rows.sql
 \ir limits/read_count.sql

@@ -2,9 +2,10 @@
 -- Counts what accounts have for the first time, those that are open and not counted yet: a closed account, which may
 -- have been deleted, gets no rows. The counts miss transactions that have not committed and did not see them, and what
 -- is beyond 20,000, so that a request does not wait for long: agent.count_accounts corrects them, and begins within
--- 10 s.
+-- 10 s. An account that another transaction holds, which may begin its count, is left to it, so that
+-- neither waits (agent.add_to_count).
 -- Returns: nothing.
--- Locks:   the new rows.
+-- Locks:   the accounts, skipping locked ones, and the new rows.
 create or replace function agent.begin_counts(p_account_ids uuid[], p_name text) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set plan_cache_mode = force_generic_plan
@@ -12,14 +13,16 @@ as $function$
 declare
     c_most     constant integer := 20000;
     v_accounts constant uuid[] := array(
-        select distinct a.account_id
-          from unnest(p_account_ids) p (id)
-          join agent.accounts a on a.account_id = p.id and a.closed_at is null
-         where not exists (
+        select a.account_id
+          from agent.accounts a
+         where a.account_id = any (p_account_ids)
+           and a.closed_at is null
+           and not exists (
                 select from agent.account_counts c
-                 where c.account_id = p.id
+                 where c.account_id = a.account_id
                    and c.name = p_name)
-         order by a.account_id);
+         order by a.account_id
+           for no key update skip locked);
 begin
     insert into agent.account_counts as c (
         account_id, name, shard, value, counted_at, sum_value, at_deployment_id, at_thread_id)

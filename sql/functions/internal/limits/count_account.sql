@@ -5,7 +5,7 @@
 -- the difference is wrong by what was created and deleted among the threads that had been counted before, at most.
 -- p_now: the time of the call. An account whose count goes on has the next turn after those that wait for theirs.
 -- Returns: nothing.
--- Locks:   none; the caller holds the row of the count that has the correction.
+-- Locks:   those of agent.fold_counts; the caller holds the row of the count that has the correction.
 create or replace function agent.count_account(
     p_account_id uuid,
     p_name text,
@@ -22,6 +22,7 @@ declare
     v_piece   record;
     v_is_done boolean;
 begin
+    perform agent.fold_counts(array[p_account_id], p_name);
     select c.* into strict v_row
       from agent.account_counts c
      where c.account_id = p_account_id

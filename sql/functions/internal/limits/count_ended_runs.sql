@@ -2,7 +2,7 @@
 -- Takes runs and calls that have left the queue, or are to be ready again (p_are_requeued), from the counts of their
 -- accounts. p_rows: their queue rows as they were before.
 -- Returns: nothing.
--- Locks:   one row of each count, in the order of the accounts.
+-- Locks:   one row of each count.
 create or replace function agent.count_ended_runs(
     p_rows agent.run_queue[],
     p_are_requeued boolean default false
@@ -24,7 +24,6 @@ begin
               from unnest(p_rows) r
               join agent.deployments d on d.deployment_id = r.deployment_id
              group by d.account_id
-             order by d.account_id
            ) e;
 end
 $function$;

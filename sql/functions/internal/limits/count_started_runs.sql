@@ -2,7 +2,7 @@
 -- Counts runs and calls that a claim leases, if the running ones of their accounts are counted. p_rows: the row ids
 -- of their queue rows.
 -- Returns: nothing.
--- Locks:   the caller holds the queue rows; takes one row of each count, in the order of the accounts.
+-- Locks:   the caller holds the queue rows; takes one row of each count.
 create or replace function agent.count_started_runs(p_rows tid[]) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -16,7 +16,6 @@ begin
               join agent.deployments d on d.deployment_id = q.deployment_id
              where q.ctid = any (p_rows)
              group by d.account_id
-             order by d.account_id
            ) s;
 end
 $function$;

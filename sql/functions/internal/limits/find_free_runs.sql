@@ -26,8 +26,8 @@ begin
     then
         return null;
     end if;
-    -- Twice at most: once more after new counts. Each account is looked up once, however many pools it has.
-    loop
+    -- Once more after new counts. Each account is looked up once, however many pools it has.
+    for v_attempt in 1..2 loop
         with found as materialized (
             select g.id, g.pools, a.account_id is not null as is_open,
                    v_is_stored and agent.find_limit(g.id, 'stored_bytes') <= coalesce((
@@ -52,13 +52,13 @@ begin
         select array_agg(case
                    when not f.is_open then -1
                    when f.is_full then -2
-                   when f.most is not null then greatest(f.most - f.count, 0)
+                   when f.most is not null then greatest(f.most - coalesce(f.count, 0), 0)
                end order by p.pool),
                array_agg(distinct f.id) filter (where f.is_open and f.most is not null and f.count is null)
           into v_free, v_uncounted
           from found f
          cross join lateral unnest(f.pools) p (pool);
-        exit when v_uncounted is null;
+        exit when v_uncounted is null or v_attempt = 2;
         perform agent.begin_counts(v_uncounted, 'running_runs');
     end loop;
     return case when v_is_limited or array_remove(v_free, null) <> '{}' then v_free end;

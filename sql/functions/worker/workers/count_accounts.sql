@@ -3,9 +3,9 @@
 -- count is a minute in the future, since the database's clock went back: agent.count_account. One that fails is counted
 -- again after a minute, as if it had been counted.
 -- Bounded: 100 accounts, and no further one after 50 ms. One has a piece of 20,000 threads, or all of its unfinished
--- runs or webhooks. The leased runs of 100 accounts are counted together.
+-- runs or webhooks. The leased runs of 100 accounts are counted together, unless that fails.
 -- Returns: the number of accounts that had a turn: call again while it is not 0.
--- Locks:   the row of each count that has the correction; skips locked ones.
+-- Locks:   the row of each count that has the correction, and those of agent.fold_counts; skips locked ones.
 create or replace function agent.count_accounts() returns integer
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -49,14 +49,20 @@ begin
          limit 100
            for no key update skip locked);
     if v_name = 'running_runs' then
-        update agent.account_counts c
-           set value = c.value + m.value - m.stored,
-               counted_at = v_now
-          from agent.compare_counts(v_accounts, v_name) m
-         where c.account_id = m.account_id
-           and c.name = v_name
-           and c.shard = -1;
-        return cardinality(v_accounts);
+        begin
+            perform agent.fold_counts(v_accounts, v_name);
+            update agent.account_counts c
+               set value = c.value + m.value - m.stored,
+                   counted_at = v_now
+              from agent.compare_counts(v_accounts, v_name) m
+             where c.account_id = m.account_id
+               and c.name = v_name
+               and c.shard = -1;
+            return cardinality(v_accounts);
+        exception when others or query_canceled then
+            raise warning 'agent: the count of % of accounts failed: %', v_name, sqlerrm;
+            -- Below, each for itself, so that one of them does not hold up the others.
+        end;
     end if;
     foreach v_account in array v_accounts
     loop
