@@ -299,6 +299,7 @@ int ctl_key_list(const ctl_arguments_t *arguments)
         {"EXPIRES", 20, ctl_record_time, "expires_at"},
         {"USED", 20, ctl_record_time, "last_used_at"},
         {"SCOPES", 21, ctl_record_text, "scopes"},
+        {"DEPLOYMENT", 10, ctl_record_text, "deployment"},
         {"NAME", 0, ctl_record_text, "name"},
         {NULL, 0, NULL, NULL}};
     char account[AGENT_UUID_SIZE];

@@ -126,8 +126,9 @@ for my $title (sort keys %bad) {
 # ---- existing keys ----
 is_deeply [ sort map { $_->{name} } records('key', 'list', $account) ], [qw(ci laptop web)], 'key list --json: the keys of an account';
 ok !(grep { exists $_->{key} || exists $_->{digest} } records('key', 'list', $account)), 'key list: no key is shown again';
-like output_of('key', 'list', $account), qr/\AKEY ID +KIND +STATE +EXPIRES +USED +SCOPES +NAME\n.*^$id  service     valid    -  +-  +read,run  +web$/ms,
+like output_of('key', 'list', $account), qr/\AKEY ID +KIND +STATE +EXPIRES +USED +SCOPES +DEPLOYMENT +NAME\n.*^$id  service     valid    -  +-  +read,run  +-  +web$/ms,
     'key list: a line has the columns of a key';
+like output_of('key', 'list', $account), qr/^$bound->{key_id}  deployment .*  $bound->{deployment}  +ci$/m, 'key list: the name of the deployment of a key';
 is output_of('key', 'revoke', $id), '', 'key revoke: it prints nothing';
 like output_of('key', 'list', $account), qr/^$id  service     revoked/m, 'key list: a key that is revoked';
 is output_of('key', 'revoke', $bound->{key}), '', 'key revoke: it takes the whole key';

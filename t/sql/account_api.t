@@ -54,7 +54,7 @@ subtest 'a sign-up creates an account with a key of all scopes' => sub {
     my ($code, $body) = call('sign_up', '{"name":"Caf\u00e9"}', undef, $account, $key, $DIGEST);
     is $code, 'ok';
     is_deeply { %{$body}, created_at => undef, account => { %{ $body->{account} }, created_at => undef } },
-        { key_id => $key, region => 'eu', account_id => $account, kind => 'service', name => 'first key', user_id => undef, deployment_id => undef,
+        { key_id => $key, region => 'eu', account_id => $account, kind => 'service', name => 'first key', user_id => undef, deployment_id => undef, deployment => undef,
           scopes => [qw(read run deploy admin)], created_at => undef, expires_at => undef, revoked_at => undef, last_used_at => undef,
           account => { account_id => $account, name => "Caf\x{e9}", home_region => 'eu', created_at => undef, closed_at => undef } };
     is_deeply audit($account), [ "sign-up account.create $account", "sign-up key.create $key" ];

@@ -108,7 +108,7 @@ subtest 'a new API key has what it was created with, and its record no digest' =
     my ($code, $body) = create($account, $id, kind => 'personal', name => 'laptop', user => 'ann', scopes => [ 'run', 'read' ], lifetime => '1 day');
     is $code, 'ok';
     my ($created, $expires) = delete @{$body}{qw(created_at expires_at)};
-    is_deeply $body, { key_id => $id, region => 'eu', account_id => $account, kind => 'personal', name => 'laptop', user_id => 'ann', deployment_id => undef,
+    is_deeply $body, { key_id => $id, region => 'eu', account_id => $account, kind => 'personal', name => 'laptop', user_id => 'ann', deployment_id => undef, deployment => undef,
         scopes => [ 'run', 'read' ], revoked_at => undef, last_used_at => undef };
     is $owner->value("select '$expires'::timestamptz - '$created'::timestamptz"), '1 day';
     is $owner->value("select digest from agent.api_keys where key_id = '$id'"), '\x' . 'ab' x 32;

@@ -28,7 +28,9 @@ declare
     v_row     text := case p_name
                           when 'accounts' then 'agent.render_account(t)'
                           -- Without its digest.
-                          when 'api_keys' then 'agent.render_api_key(t, (select r.region from agent.region r))'
+                          when 'api_keys' then $$agent.render_api_key(
+                                   t, (select r.region from agent.region r),
+                                   (select d.name from agent.deployments d where d.deployment_id = t.deployment_id))$$
                           else 'pg_catalog.row_to_json(t)'
                       end;
 begin

@@ -35,7 +35,9 @@ begin
         end if;
     end if;
     code := 'ok';
-    body := agent.render_api_key(v_key, (select r.region from agent.region r));
+    body := agent.render_api_key(
+        v_key, (select r.region from agent.region r),
+        (select d.name from agent.deployments d where d.deployment_id = v_key.deployment_id));
 end
 $function$;
 

@@ -46,7 +46,8 @@ begin
         return;
     end if;
     perform agent.record_audit(p_key.account_id, p_actor, p_action, p_key.key_id, p_detail);
-    body := agent.render_api_key(p_key, v_region);
+    body := agent.render_api_key(
+        p_key, v_region, (select d.name from agent.deployments d where d.deployment_id = p_key.deployment_id));
 exception
     when check_violation then
         code := 'invalid_value';

@@ -16,7 +16,9 @@ language plpgsql stable security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $function$
 begin
-    select coalesce(json_agg(agent.render_api_key(k, p_region) order by k.key_id), '[]'),
+    select coalesce(json_agg(agent.render_api_key(
+               k, p_region, (select d.name from agent.deployments d where d.deployment_id = k.deployment_id))
+               order by k.key_id), '[]'),
            case when count(*) = least(p_limit, 1000) then max(k.key_id) end
       into body, next
       from (
