@@ -195,8 +195,7 @@ apr_status_t agent_admission_renew(agent_call_t *call)
     const agent_identity_t *identity = call->identity;
 
     if (identity == NULL
-        || agent_clock_boot_now()
-            < identity->checked_at + AGENT_KEY_CACHE_TIME) {
+        || agent_clock_boot_now() < agent_key_cache_until(identity)) {
         return APR_SUCCESS;
     }
     if (agent_provider_identify(call->r, &call->err) != APR_SUCCESS) {

@@ -137,14 +137,6 @@ static apr_time_t read_expiry(agent_raw_t expires_in_ms, apr_time_t begun_at)
         : AGENT_CLOCK_NEVER;
 }
 
-/* Until when the cache may have the key. */
-static apr_time_t choose_until(const agent_identity_t *identity)
-{
-    apr_time_t until = identity->checked_at + AGENT_KEY_CACHE_TIME;
-
-    return identity->expires_at < until ? identity->expires_at : until;
-}
-
 /* False: the record does not have the members of agent.find_api_key(). */
 static bool read_record(record_t *out, const attempt_t *attempt,
                         const char *body)
@@ -266,7 +258,7 @@ static apr_status_t ask_database(agent_identity_t *out,
         record_use(attempt);
     }
     agent_key_cache_add(attempt->auth->cache, digest, &record.identity,
-                        choose_until(&record.identity));
+                        agent_key_cache_until(&record.identity));
     *out = record.identity;
     return APR_SUCCESS;
 }

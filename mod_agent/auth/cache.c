@@ -29,6 +29,13 @@ struct agent_key_cache_t {
     apr_pool_t *pool;
 };
 
+apr_time_t agent_key_cache_until(const agent_identity_t *identity)
+{
+    apr_time_t until = identity->checked_at + AGENT_KEY_CACHE_TIME;
+
+    return identity->expires_at < until ? identity->expires_at : until;
+}
+
 apr_status_t agent_key_cache_create(agent_key_cache_t **out, int size,
                                     apr_pool_t *pool)
 {

@@ -23,6 +23,10 @@
 
 typedef struct agent_key_cache_t agent_key_cache_t;
 
+/* Returns the time until which an identity is good without the database: that
+ * of the cache, or its expiry if that is earlier. */
+apr_time_t agent_key_cache_until(const agent_identity_t *identity);
+
 /* Creates an empty cache of at most size keys, in pool. */
 apr_status_t agent_key_cache_create(agent_key_cache_t **out, int size,
                                     apr_pool_t *pool);

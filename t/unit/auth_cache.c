@@ -111,9 +111,23 @@ static void a_key_with_a_user_that_is_too_long_is_not_kept(void **state)
     assert_true(has(cache, 1, 0, *state));
 }
 
+static void an_identity_is_good_until_its_expiry_or_the_time_of_the_cache(
+    void **state)
+{
+    agent_identity_t identity = {.checked_at = 1000};
+
+    identity.expires_at = 1000 + AGENT_KEY_CACHE_TIME + 1;
+    assert_int_equal(agent_key_cache_until(&identity),
+                     1000 + AGENT_KEY_CACHE_TIME);
+    identity.expires_at = 1001;
+    assert_int_equal(agent_key_cache_until(&identity), 1001);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CHECK_TEST(
+            an_identity_is_good_until_its_expiry_or_the_time_of_the_cache),
         CHECK_TEST(a_key_is_found_until_its_time),
         CHECK_TEST(the_identity_that_is_found_is_a_copy),
         CHECK_TEST(the_oldest_key_makes_room_for_a_new_one),
