@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <apr_strings.h>
+#include <http_core.h>
 #include <http_request.h>
 #include <mod_auth.h>
 
@@ -135,10 +136,12 @@ static bool is_of_another(const agent_identity_t *identity, request_rec *r)
 }
 
 /* httpd answers 500 to each error of a Require; ../http/server_error.c sends
- * this one. */
+ * this one. An `ErrorDocument 500` would take its place, as if there were a
+ * fault. */
 static authz_status fail(request_rec *r, const agent_error_t *err)
 {
     agent_body_skip(r);
+    ap_custom_response(r, HTTP_INTERNAL_SERVER_ERROR, "");
     agent_problem_refuse(r, own_child, err);
     return AUTHZ_GENERAL_ERROR;
 }

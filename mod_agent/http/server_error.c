@@ -187,27 +187,30 @@ static apr_status_t replace_content(ap_filter_t *f, apr_bucket_brigade *brigade)
     return ap_pass_brigade(f->next, brigade);
 }
 
-/* mod_authz_core answers 500 when a Require has failed, whatever the error. */
-static void restore_status(request_rec *r)
+/* mod_authz_core answers 500 when a Require has failed, whatever the error.
+ * Returns whether it has: no ErrorDocument is sent then, as with an error of
+ * the handler. */
+static bool restore_status(request_rec *r)
 {
     const agent_error_t *err = agent_problem_of(r);
 
-    if (err != NULL && r->status == HTTP_INTERNAL_SERVER_ERROR) {
-        r->status = err->http;
+    if (err == NULL || r->status != HTTP_INTERNAL_SERVER_ERROR) {
+        return false;
     }
+    r->status = err->http;
+    return true;
 }
 
 static void take_error(request_rec *r)
 {
-    bool is_error;
+    bool has_failed = restore_status(r);
+    bool is_error = r->status >= HTTP_BAD_REQUEST || find_refusal(r) != NULL;
 
-    restore_status(r);
-    is_error = r->status >= HTTP_BAD_REQUEST || find_refusal(r) != NULL;
     if (!is_error || !is_for_api(r)) {
         return;
     }
     agent_browser_set_cors(r);
-    if (!has_document(r)) {
+    if (has_failed || !has_document(r)) {
         ap_add_output_filter_handle(error_filter, NULL, r, r->connection);
     }
 }

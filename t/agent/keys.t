@@ -43,6 +43,9 @@ CONF
     location('/deployers', 'Require agent-scope deploy admin'),
     location('/desks', 'Require agent-deployment desk'),
     location('/stalls', 'Require agent-deployment stall'),
+    location('/text', 'Require agent-scope read', 'ErrorDocument 500 "A fault."'),
+    location('/page', "Require agent-account $shop", 'ErrorDocument 500 /ok'),
+    location('/both', 'Require agent-scope read', 'ErrorDocument 500 "A fault."', 'ErrorDocument 404 "Not here."'),
     location('/files', 'SetHandler None'));
 $server->start;
 
@@ -147,6 +150,17 @@ subtest 'keys: a revocation takes effect within 2 s, an expiry at once' => sub {
         'keys: it stays refused when the clock goes back';
 };
 
+subtest 'keys: one that expires while the body of its request arrives is refused' => sub {
+    my $expiring = create_key($shop, lifetime => '1500 ms');
+    my ($id) = key_id($expiring);
+    my $socket = $client->connection;
+    print {$socket} "POST /granted/threads HTTP/1.1\r\nHost: localhost\r\nx-api-key: $expiring\r\nContent-Type: application/json\r\nContent-Length: 2\r\n"
+        . "Connection: close\r\n\r\n{";
+    wait_for('the key to expire', sub { poll("select expires_at < clock_timestamp() from agent.api_keys where key_id = '$id'") eq 't' });
+    print {$socket} '}';
+    is outcome(parse_response(read_to_end($socket))), '401 unknown_key', 'keys: as at any other time after its expiry';
+};
+
 subtest 'keys: those of a closed account are refused within 2 s' => sub {
     my $last = create_key($leaver);
     is try_key($last, '/leaver'), $ADMITTED, 'keys: the account is open';
@@ -183,6 +197,17 @@ subtest 'keys: a deployment of another account, and one that does not exist, ans
     is outcome($theirs), '404 deployment_not_found', 'keys: that of another account';
     is $none->{body}, $theirs->{body}, 'keys: one that does not exist';
     is sql("select count(*) from agent.deployments where account_id in ('$other', '$UUID')"), '0', 'keys: neither was created';
+};
+
+subtest 'keys: an ErrorDocument of httpd does not take the place of this answer' => sub {
+    my $plain = $client->get("/granted/threads/$UUID", undef, with($foreign));
+    for my $path (qw(/text /page /both)) {
+        my $answer = $client->get("$path/threads/$UUID", undef, with($foreign));
+        is outcome($answer), '404 deployment_not_found', "keys: $path";
+        is $answer->{body}, $plain->{body}, "keys: $path, the body";
+        is $answer->{headers}{'content-type'}, $plain->{headers}{'content-type'}, "keys: $path, its type";
+        is try_key($key, $path), $ADMITTED, "keys: $path with a key of the account";
+    }
 };
 
 subtest 'keys: a key for one deployment opens no other' => sub {
