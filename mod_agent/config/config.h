@@ -22,9 +22,12 @@ typedef struct agent_server_config_t {
     /* See region.h. */
     const char *region;
     int wrong_region;
-    apr_array_header_t *regions;          /* of agent_region_t */
-    bool has_platform;                    /* a location has its handler */
-    apr_array_header_t *egress_addresses; /* of const char *, see platform.h */
+    apr_array_header_t *regions; /* of agent_region_t */
+    bool has_platform;           /* a location has its handler */
+    /* Of agent_public_address_t, see address.h. */
+    apr_array_header_t *ingress_addresses;
+    apr_array_header_t *egress_addresses;
+    int address_serial;
     const char *runner;
     const char *cgroup;
     int max_waiters; /* see capacity.h */

@@ -9,9 +9,9 @@
 
 #include <apr_strings.h>
 
-#include "../core/origin.h"
 #include "../core/word.h"
 #include "../private.h"
+#include "address.h"
 #include "config.h"
 #include "location.h"
 #include "region.h"
@@ -180,49 +180,6 @@ static const char *set_call_timeout(cmd_parms *cmd, void *dir, const char *arg)
     return agent_value_duration(&config->call_timeout, cmd, arg, &range);
 }
 
-/* `*` and None must stand alone: beside other origins one of them would have no
- * effect. */
-static bool is_mixture(const apr_array_header_t *origins, const char *arg)
-{
-    bool is_none = strcasecmp(arg, "none") == 0;
-
-    if (origins == NULL) {
-        return false;
-    }
-    if (apr_is_empty_array(origins)) {
-        return !is_none;
-    }
-    return is_none || strcmp(arg, "*") == 0
-        || APR_ARRAY_IDX(origins, 0, agent_origin_pattern_t).is_any;
-}
-
-static const char *allow_origin(cmd_parms *cmd, void *dir, const char *arg)
-{
-    agent_dir_config_t *config = dir;
-
-    if (is_mixture(config->origins, arg)) {
-        return apr_psprintf(cmd->pool,
-                            "AgentAllowOrigin: expected * or None alone, got "
-                            "'%s' beside another origin",
-                            arg);
-    }
-    if (config->origins == NULL) {
-        config->origins = apr_array_make(cmd->pool, 2,
-                                         sizeof(agent_origin_pattern_t));
-    }
-    if (strcasecmp(arg, "none") == 0) {
-        return NULL;
-    }
-    if (!agent_origin_read_pattern(apr_array_push(config->origins), arg)) {
-        return apr_psprintf(cmd->pool,
-                            "AgentAllowOrigin: expected origins like "
-                            "https://app.example.com, http://localhost:* or "
-                            "https://*.example.com, or * or None, got '%s'",
-                            arg);
-    }
-    return NULL;
-}
-
 #define NUMBER(field, low, high)                                               \
     {                                                                          \
         offsetof(agent_server_config_t, field), low, high                      \
@@ -235,6 +192,7 @@ static const char *allow_origin(cmd_parms *cmd, void *dir, const char *arg)
         }                                                                      \
     }
 
+static const number_t address_serial = NUMBER(address_serial, 0, APR_INT32_MAX);
 static const number_t max_waiters = NUMBER(max_waiters, 1, AGENT_MAX_WAITERS);
 static const number_t waiters_per_address = NUMBER(waiters_per_address, 0,
                                                    AGENT_MAX_WAITERS);
@@ -277,10 +235,17 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE_ARGV(
         "AgentRegionURL", agent_directive_region_url, NULL, RSRC_CONF,
         "REGION WEB API [BEACON]: a region's URLs (default: none)"),
-    AP_INIT_ITERATE("AgentEgressAddress", agent_directive_egress_address, NULL,
-                    RSRC_CONF,
-                    "addresses or blocks that the service connects from "
-                    "(default: none)"),
+    AP_INIT_RAW_ARGS("AgentIngressAddress", agent_directive_addresses,
+                     DATA(agent_address_ingress), RSRC_CONF,
+                     "addresses or blocks that clients connect to, and "
+                     "until=DATE (default: none)"),
+    AP_INIT_RAW_ARGS("AgentEgressAddress", agent_directive_addresses,
+                     DATA(agent_address_egress), RSRC_CONF,
+                     "addresses or blocks that the service connects from, and "
+                     "until=DATE (default: none)"),
+    AP_INIT_TAKE1("AgentAddressSerial", set_number, DATA(address_serial),
+                  RSRC_CONF,
+                  "number of the edition of these addresses (default: 0)"),
     AP_INIT_TAKE1("AgentWrongRegion", agent_directive_wrong_region, NULL,
                   RSRC_CONF,
                   "status of a request with a key of another region: 403, 421 "
@@ -459,7 +424,7 @@ const command_rec agent_directives[] = {
     AP_INIT_TAKE1("AgentMaxBody", set_max_body, NULL, RSRC_CONF | ACCESS_CONF,
                   "size limit of a request body in bytes, or with K, M or G "
                   "(default: 4M)"),
-    AP_INIT_ITERATE("AgentAllowOrigin", allow_origin, NULL,
+    AP_INIT_ITERATE("AgentAllowOrigin", agent_directive_origin, NULL,
                     RSRC_CONF | ACCESS_CONF,
                     "origins of web pages that may use the API, besides its "
                     "own (default: none)"),

@@ -75,6 +75,7 @@ const char *agent_directive_thread_ttl(cmd_parms *cmd, void *dir,
                                        const char *arg);
 const char *agent_directive_store_ttl(cmd_parms *cmd, void *dir,
                                       const char *arg);
+const char *agent_directive_origin(cmd_parms *cmd, void *dir, const char *arg);
 const char *agent_directive_origin_match(cmd_parms *cmd, void *dir,
                                          const char *arg);
 const char *agent_directive_headers(cmd_parms *cmd, void *dir, const char *arg);
@@ -102,7 +103,9 @@ const char *agent_directive_webhook_origin(cmd_parms *cmd, void *dir,
 
 /* platform.c */
 const char *agent_directive_sign_up(cmd_parms *cmd, void *dir, const char *arg);
-const char *agent_directive_egress_address(cmd_parms *cmd, void *dir,
-                                           const char *arg);
+
+/* address.c: cmd->info is the list */
+const char *agent_directive_addresses(cmd_parms *cmd, void *dir,
+                                      const char *line);
 
 #endif

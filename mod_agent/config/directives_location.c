@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Directives of locations: whose deployment they serve, how long threads and
- * items are kept, and the headers that runs get. */
+ * items are kept, which origins may use the API, and the headers that runs get.
+ */
 #include "directives.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #include "../core/deployment.h"
 #include "../core/header.h"
+#include "../core/origin.h"
 #include "../private.h"
 #include "effect.h"
 #include "location.h"
@@ -35,6 +37,49 @@ const char *agent_directive_store_ttl(cmd_parms *cmd, void *dir,
 
     return agent_value_duration(&config->runner.store_ttl, cmd, arg,
                                 &ttl_range);
+}
+
+/* `*` and None must stand alone: beside other origins one of them would have no
+ * effect. */
+static bool is_mixture(const apr_array_header_t *origins, const char *arg)
+{
+    bool is_none = strcasecmp(arg, "none") == 0;
+
+    if (origins == NULL) {
+        return false;
+    }
+    if (apr_is_empty_array(origins)) {
+        return !is_none;
+    }
+    return is_none || strcmp(arg, "*") == 0
+        || APR_ARRAY_IDX(origins, 0, agent_origin_pattern_t).is_any;
+}
+
+const char *agent_directive_origin(cmd_parms *cmd, void *dir, const char *arg)
+{
+    agent_dir_config_t *config = dir;
+
+    if (is_mixture(config->origins, arg)) {
+        return apr_psprintf(cmd->pool,
+                            "AgentAllowOrigin: expected * or None alone, got "
+                            "'%s' beside another origin",
+                            arg);
+    }
+    if (config->origins == NULL) {
+        config->origins = apr_array_make(cmd->pool, 2,
+                                         sizeof(agent_origin_pattern_t));
+    }
+    if (strcasecmp(arg, "none") == 0) {
+        return NULL;
+    }
+    if (!agent_origin_read_pattern(apr_array_push(config->origins), arg)) {
+        return apr_psprintf(cmd->pool,
+                            "AgentAllowOrigin: expected origins like "
+                            "https://app.example.com, http://localhost:* or "
+                            "https://*.example.com, or * or None, got '%s'",
+                            arg);
+    }
+    return NULL;
 }
 
 const char *agent_directive_origin_match(cmd_parms *cmd, void *dir,

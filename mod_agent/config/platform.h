@@ -17,9 +17,4 @@ typedef enum agent_sign_up_t {
 /* AgentSignUp; never AGENT_SIGN_UP_UNSET. */
 agent_sign_up_t agent_config_sign_up(const agent_dir_config_t *config);
 
-/* Returns the addresses of AgentEgressAddress as the elements of a JSON array,
- * in pool. */
-const char *agent_platform_print_egress(const agent_server_config_t *config,
-                                        apr_pool_t *pool);
-
 #endif

@@ -5,7 +5,7 @@
 
 #include <apr_strings.h>
 
-#include "../config/platform.h"
+#include "../config/address.h"
 #include "../config/region.h"
 #include "../http/problem.h"
 #include "../http/request.h"
@@ -64,8 +64,14 @@ int agent_handle_addresses(agent_call_t *call)
 
     return agent_response_json(
         call, HTTP_OK,
-        apr_pstrcat(call->pool, "{\"region\":\"", agent_region_own(config),
-                    "\",\"ingress\":[],\"egress\":[",
-                    agent_platform_print_egress(config, call->pool), "]}",
-                    NULL));
+        apr_pstrcat(
+            call->pool, "{\"region\":\"", agent_region_own(config),
+            "\",\"serial\":",
+            apr_itoa(call->pool, agent_address_serial(config)),
+            ",\"ingress\":[",
+            agent_address_print(config, &agent_address_ingress, call->pool),
+            "],\"egress\":[",
+            agent_address_print(config, &agent_address_egress, call->pool),
+            "],\"not_after\":{", agent_address_print_ends(config, call->pool),
+            "}}", NULL));
 }
