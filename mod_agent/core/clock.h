@@ -4,6 +4,7 @@
 #ifndef AGENT_CORE_CLOCK_H
 #define AGENT_CORE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <apr_time.h>
@@ -18,5 +19,15 @@ apr_time_t agent_clock_now(void);
 /* The same of CLOCK_BOOTTIME, which goes on while the host is suspended: for
  * ends that must not be put off by that, those of API keys. */
 apr_time_t agent_clock_boot_now(void);
+
+/* Returns a descriptor that can be read from the time of
+ * agent_clock_timer_set() on, also after a suspension of the host, which stops
+ * the time-out of poll(); the caller closes it. -1: the kernel has no such
+ * timer. */
+int agent_clock_timer_open(void);
+
+/* due: of agent_clock_boot_now(); AGENT_CLOCK_NEVER: never. The descriptor can
+ * no longer be read before. Returns false if the timer cannot be set. */
+bool agent_clock_timer_set(int fd, apr_time_t due);
 
 #endif

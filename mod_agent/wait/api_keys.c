@@ -27,11 +27,18 @@
  * is due itself: otherwise every new key would have all others checked. */
 #define FEW 100
 
+/* The descriptors that wake a thread. */
+typedef struct alarm_t {
+    int interrupt_fd;
+    /* -1: the kernel has no such timer. */
+    int timer_fd;
+} alarm_t;
+
 struct agent_api_keys_t {
     agent_db_pool_t *db;
     /* Of the thread that asks the database, and of that of expiries. */
-    int check_fd;
-    int expiry_fd;
+    alarm_t check;
+    alarm_t expiry;
     /* The members below are protected by the registry's mutex. */
     apr_hash_t *by_id; /* ID of the key -> one of its waiters */
     /* Of agent_clock_boot_now(): when the first key is due, the database is not
@@ -50,29 +57,41 @@ agent_api_keys_t *agent_api_keys_make(agent_db_pool_t *db, apr_pool_t *tables,
     keys->by_id = apr_hash_make(tables);
     keys->check_at = AGENT_CLOCK_NEVER;
     keys->expire_at = AGENT_CLOCK_NEVER;
-    keys->check_fd = -1;
-    keys->expiry_fd = -1;
+    keys->check = (alarm_t){-1, -1};
+    keys->expiry = (alarm_t){-1, -1};
     return keys;
+}
+
+static bool open_alarm(alarm_t *alarm)
+{
+    alarm->timer_fd = agent_clock_timer_open();
+    alarm->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return alarm->interrupt_fd >= 0;
 }
 
 apr_status_t agent_api_keys_open(agent_api_keys_t *keys)
 {
-    keys->check_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    keys->expiry_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return keys->check_fd >= 0 && keys->expiry_fd >= 0 ? APR_SUCCESS
-                                                       : apr_get_os_error();
+    return open_alarm(&keys->check) && open_alarm(&keys->expiry)
+        ? APR_SUCCESS
+        : apr_get_os_error();
+}
+
+static void close_alarm(const alarm_t *alarm)
+{
+    close(alarm->interrupt_fd);
+    close(alarm->timer_fd);
 }
 
 void agent_api_keys_close(const agent_api_keys_t *keys)
 {
-    close(keys->check_fd);
-    close(keys->expiry_fd);
+    close_alarm(&keys->check);
+    close_alarm(&keys->expiry);
 }
 
 void agent_api_keys_interrupt(const agent_api_keys_t *keys)
 {
-    (void)!eventfd_write(keys->check_fd, 1);
-    (void)!eventfd_write(keys->expiry_fd, 1);
+    (void)!eventfd_write(keys->check.interrupt_fd, 1);
+    (void)!eventfd_write(keys->expiry.interrupt_fd, 1);
 }
 
 /* ---- the waiters of each key ---- */
@@ -308,12 +327,14 @@ static apr_time_t expiry_time_locked(const agent_api_keys_t *keys)
     return keys->expire_at;
 }
 
-/* For poll(): rounded up; -1 = no limit. */
-static int compute_timeout_ms(apr_time_t due)
+/* For poll(), whose time stands still while the host is suspended: rounded up;
+ * -1 = no limit, since the timer ends the wait. */
+static int compute_timeout_ms(const alarm_t *alarm, apr_time_t due)
 {
     apr_interval_time_t left;
 
-    if (due == AGENT_CLOCK_NEVER) {
+    if (agent_clock_timer_set(alarm->timer_fd, due)
+        || due == AGENT_CLOCK_NEVER) {
         return -1;
     }
     left = (due - agent_clock_boot_now() + 999) / 1000;
@@ -325,12 +346,13 @@ static int compute_timeout_ms(apr_time_t due)
 }
 
 /* Calls act each time that a time is due, until the registry ends. */
-static void run_at(agent_waiter_registry_t *registry, int interrupt_fd,
+static void run_at(agent_waiter_registry_t *registry, const alarm_t *alarm,
                    void (*act)(agent_waiter_registry_t *registry),
                    apr_time_t (*time_locked)(const agent_api_keys_t *keys))
 {
     struct pollfd fds[] = {{.fd = registry->end_fds[0], .events = POLLIN},
-                           {.fd = interrupt_fd, .events = POLLIN}};
+                           {.fd = alarm->interrupt_fd, .events = POLLIN},
+                           {.fd = alarm->timer_fd, .events = POLLIN}};
 
     do {
         apr_time_t due;
@@ -341,8 +363,8 @@ static void run_at(agent_waiter_registry_t *registry, int interrupt_fd,
         due = time_locked(registry->api_keys);
         apr_thread_mutex_unlock(registry->mutex);
         fds[0].revents = 0;
-        (void)!poll(fds, 2, compute_timeout_ms(due));
-        (void)!eventfd_read(interrupt_fd, &count);
+        (void)!poll(fds, 3, compute_timeout_ms(alarm, due));
+        (void)!eventfd_read(alarm->interrupt_fd, &count);
     } while (fds[0].revents == 0);
 }
 
@@ -350,8 +372,7 @@ void *APR_THREAD_FUNC agent_api_keys_run(apr_thread_t *thread, void *data)
 {
     agent_waiter_registry_t *registry = data;
 
-    run_at(registry, registry->api_keys->check_fd, check_due,
-           check_time_locked);
+    run_at(registry, &registry->api_keys->check, check_due, check_time_locked);
     return NULL;
 }
 
@@ -360,7 +381,7 @@ void *APR_THREAD_FUNC agent_api_keys_run_expiries(apr_thread_t *thread,
 {
     agent_waiter_registry_t *registry = data;
 
-    run_at(registry, registry->api_keys->expiry_fd, end_expired,
+    run_at(registry, &registry->api_keys->expiry, end_expired,
            expiry_time_locked);
     return NULL;
 }

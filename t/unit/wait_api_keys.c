@@ -20,6 +20,8 @@
 /* The end of API keys, with a fake database and a clock that the test sets. */
 #include "wait_fixture.h"
 
+#include <sys/eventfd.h>
+
 #include "../../mod_agent/core/clock.h"
 
 /* Threads read it. */
@@ -30,9 +32,56 @@ apr_time_t agent_clock_boot_now(void)
     return __atomic_load_n(&now, __ATOMIC_SEQ_CST);
 }
 
+/* The two timers of the registry that was made last: descriptors, -1 without
+ * such timers, and times. */
+#define TIMERS 2
+
+static bool has_timers = true;
+static int next_timer;
+static apr_time_t timer_times[TIMERS];
+static int timer_fds[TIMERS] = {-1, -1};
+
+int agent_clock_timer_open(void)
+{
+    next_timer = (next_timer + 1) % TIMERS;
+    timer_times[next_timer] = AGENT_CLOCK_NEVER;
+    timer_fds[next_timer] = has_timers ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)
+                                       : -1;
+    return timer_fds[next_timer];
+}
+
+static void fire_due(int timer)
+{
+    if (__atomic_load_n(&timer_times[timer], __ATOMIC_SEQ_CST)
+        <= agent_clock_boot_now()) {
+        (void)!eventfd_write(timer_fds[timer], 1);
+    }
+}
+
+bool agent_clock_timer_set(int fd, apr_time_t due)
+{
+    eventfd_t count;
+
+    for (int i = 0; i < TIMERS && fd >= 0; i++) {
+        if (timer_fds[i] == fd) {
+            (void)!eventfd_read(fd, &count);
+            __atomic_store_n(&timer_times[i], due, __ATOMIC_SEQ_CST);
+            fire_due(i);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As the suspension of the host does: no time-out of poll() becomes shorter. */
 static void pass(apr_interval_time_t time)
 {
     __atomic_add_fetch(&now, time, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < TIMERS; i++) {
+        if (timer_fds[i] >= 0) {
+            fire_due(i);
+        }
+    }
 }
 
 static void wait_for_query(int number)
@@ -219,6 +268,60 @@ static void a_statement_that_waits_holds_up_no_expiry(void **state)
     apr_pool_destroy(fixture.pool);
 }
 
+static void a_key_that_expires_in_a_suspension_ends_when_the_host_goes_on(
+    void **state)
+{
+    const agent_waiter_limits_t limits = {
+        .blocked = 2,
+        .threads = {1, 3, 1, count_idle, NULL},
+        .heartbeat = apr_time_from_sec(3600)};
+    const agent_identity_t expiring = {.key_id = "expiring",
+                                       .checked_at = now,
+                                       .expires_at = now
+                                           + apr_time_from_sec(3600)};
+    const agent_identity_t ended = {.key_id = "ended",
+                                    .checked_at = now + apr_time_from_sec(3600),
+                                    .expires_at = AGENT_CLOCK_NEVER};
+    fixture_t fixture;
+    agent_waiter_t *waiters[2];
+
+    next_result = (agent_db_result_t){.rows = 1, .cells = {{"ended"}}};
+    open_fixture_with(&fixture, &limits);
+    waiters[0] = register_with_key(&fixture, &expiring);
+    waiters[1] = register_with_key(&fixture, &ended);
+    assert_int_equal(agent_waiter_block(waiters[0], 50), AGENT_REASON_NONE);
+    pass(apr_time_from_sec(3602));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(agent_waiter_block(waiters[i], 10000),
+                         AGENT_REASON_KEY_ENDED);
+        agent_waiter_unregister(waiters[i]);
+    }
+    apr_pool_destroy(fixture.pool);
+}
+
+static void a_kernel_without_such_a_timer_waits_by_the_time_out_of_poll(
+    void **state)
+{
+    const agent_waiter_limits_t limits = {
+        .blocked = 1,
+        .threads = {1, 3, 1, count_idle, NULL},
+        .heartbeat = apr_time_from_sec(3600)};
+    const agent_identity_t identity = {
+        .key_id = "key", .checked_at = now, .expires_at = now + 100000};
+    fixture_t fixture;
+    agent_waiter_t *waiter;
+
+    has_timers = false;
+    open_fixture_with(&fixture, &limits);
+    waiter = register_with_key(&fixture, &identity);
+    assert_int_equal(agent_waiter_block(waiter, 20), AGENT_REASON_NONE);
+    pass(100000);
+    assert_int_equal(agent_waiter_block(waiter, 10000), AGENT_REASON_KEY_ENDED);
+    agent_waiter_unregister(waiter);
+    apr_pool_destroy(fixture.pool);
+    has_timers = true;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,7 +329,11 @@ int main(void)
         CHECK_TEST(keys_that_come_do_not_have_all_others_checked),
         CHECK_TEST(the_earliest_expiry_of_a_key_holds_without_a_database),
         CHECK_TEST(the_expiry_of_a_key_stays_with_its_waiters),
-        CHECK_TEST(a_statement_that_waits_holds_up_no_expiry)};
+        CHECK_TEST(a_statement_that_waits_holds_up_no_expiry),
+        CHECK_TEST(
+            a_key_that_expires_in_a_suspension_ends_when_the_host_goes_on),
+        CHECK_TEST(
+            a_kernel_without_such_a_timer_waits_by_the_time_out_of_poll)};
 
     return CHECK_RUN(tests);
 }
