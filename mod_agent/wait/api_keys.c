@@ -16,6 +16,7 @@
 #include "../core/clock.h"
 #include "../db/pool.h"
 #include "dispatch.h"
+#include "lock.h"
 
 /* From the check of a key, by a request or by this thread, to the next one:
  * below the 2 s within which a revocation takes effect. */
@@ -265,7 +266,7 @@ static void check_keys(agent_waiter_registry_t *registry,
     apr_status_t rv = agent_db_pool_query(
         &result, keys->db, &read_ended_keys_statement, params, &err, scratch);
 
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     /* The pool has waited for a connection. */
     if (rv != APR_SUCCESS && err->id == AGENT_E_POOL_EXHAUSTED) {
         return_due_locked(keys, ids);
@@ -278,7 +279,7 @@ static void check_keys(agent_waiter_registry_t *registry,
             end_key_locked(keys, first);
         }
     }
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
 }
 
 /* ---- the threads ---- */
@@ -291,12 +292,12 @@ static void check_due(agent_waiter_registry_t *registry)
     apr_pool_t *scratch = agent_allocator_make_pool(registry->allocator);
     apr_array_header_t *ids = NULL;
 
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     if (keys->check_at <= now && now >= keys->pause_until) {
         ids = take_due_locked(keys, now, scratch);
         keys->pause_until = now + PAUSE;
     }
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
     if (ids != NULL && ids->nelts > 0) {
         check_keys(registry, ids, scratch);
     }
@@ -308,11 +309,11 @@ static void end_expired(agent_waiter_registry_t *registry)
     agent_api_keys_t *keys = registry->api_keys;
     apr_time_t now = agent_clock_boot_now();
 
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     if (keys->expire_at <= now) {
         end_expired_locked(keys, now);
     }
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
 }
 
 static apr_time_t check_time_locked(const agent_api_keys_t *keys)
@@ -359,9 +360,9 @@ static void run_at(agent_waiter_registry_t *registry, const alarm_t *alarm,
         eventfd_t count;
 
         act(registry);
-        apr_thread_mutex_lock(registry->mutex);
+        agent_registry_lock(registry);
         due = time_locked(registry->api_keys);
-        apr_thread_mutex_unlock(registry->mutex);
+        agent_registry_unlock(registry);
         fds[0].revents = 0;
         (void)!poll(fds, 3, compute_timeout_ms(alarm, due));
         (void)!eventfd_read(alarm->interrupt_fd, &count);

@@ -10,6 +10,7 @@
 #include "../core/id_list.h"
 #include "../db/listen.h"
 #include "dispatch.h"
+#include "lock.h"
 #include "updates.h"
 #include "watch.h"
 
@@ -38,10 +39,10 @@ static void on_connected(void *baton)
 {
     agent_waiter_registry_t *registry = baton;
 
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     registry->is_listening = true;
     agent_dispatch_wake_all_locked(registry, AGENT_REASON_QUERY);
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
 }
 
 static void on_lost(void *baton, const char *cause)
@@ -50,10 +51,10 @@ static void on_lost(void *baton, const char *cause)
     apr_time_t now = apr_time_now();
     char text[512];
 
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     registry->is_listening = false;
     registry->timer.poll_at = now;
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
     agent_watch_interrupt(registry);
     if (agent_throttle_pass(&registry->loss_throttle, now, NULL)) {
         apr_snprintf(text, sizeof(text),

@@ -10,6 +10,7 @@
 #include "api_keys.h"
 #include "dispatch_queue.h"
 #include "listen.h"
+#include "lock.h"
 #include "state.h"
 #include "table.h"
 #include "timer.h"
@@ -45,6 +46,7 @@ static agent_waiter_registry_t *make_registry(
     registry->log = *log;
     registry->timer.heartbeat = limits->heartbeat;
     registry->timer.is_ending = limits->is_ending;
+    registry->holds_signals = limits->is_ending != NULL;
     registry->timer.grace = limits->grace;
     registry->dispatch.threads = limits->threads;
     agent_dispatch_queue_init(&registry->dispatch, tables);
@@ -117,9 +119,9 @@ apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,
 void agent_waiter_registry_stop(agent_waiter_registry_t *registry,
                                 apr_interval_time_t grace)
 {
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     agent_timer_stop_locked(registry, grace);
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
     agent_watch_interrupt(registry);
 }
 

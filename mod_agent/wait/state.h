@@ -3,6 +3,7 @@
 #ifndef AGENT_WAIT_STATE_H
 #define AGENT_WAIT_STATE_H
 
+#include <signal.h>
 #include <stdint.h>
 
 #include <apr_allocator.h>
@@ -133,15 +134,16 @@ struct agent_waiter_registry_t {
     int epoll_fd;
     /* Interrupts epoll_wait() when something is due earlier. */
     int interrupt_fd;
+    bool holds_signals; /* with the prefork MPM; see lock.h */
     apr_thread_mutex_t *mutex;
     /* Under mutex: */
+    sigset_t signals_before;
     agent_waiter_table_t table;
     agent_dispatch_t dispatch;
     agent_updates_t updates;
     agent_timer_t timer;
     struct agent_api_keys_t *api_keys;
-    /* The LISTEN connection is up. */
-    bool is_listening;
+    bool is_listening; /* the LISTEN connection is up */
     agent_throttle_t loss_throttle;
 };
 

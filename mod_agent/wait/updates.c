@@ -9,6 +9,7 @@
 
 #include "../core/allocator.h"
 #include "dispatch.h"
+#include "lock.h"
 #include "table.h"
 
 /* Events of one run in one query; a waiter queries the rest for itself. */
@@ -94,7 +95,7 @@ void agent_updates_notify(agent_waiter_registry_t *registry, const char *key,
 {
     agent_waiter_t *waiter;
 
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     waiter = agent_waiter_table_find_locked(&registry->table, key, length);
     for (; waiter != NULL; waiter = waiter->next) {
         bool waits_for_end = waiter->last_event == AGENT_UPDATES_END_ONLY;
@@ -107,7 +108,7 @@ void agent_updates_notify(agent_waiter_registry_t *registry, const char *key,
             add_locked(registry->updates.wanted, waiter);
         }
     }
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
 }
 
 /* The waiter queries for itself, and may subscribe again after that. */
@@ -237,14 +238,14 @@ static void query_and_deliver(agent_waiter_registry_t *registry)
     agent_db_result_t *result = NULL;
     apr_status_t rv = read_updates(&result, registry->updates.db, set);
 
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     if (rv != APR_SUCCESS) {
         unsubscribe_all_locked(registry, set);
     }
     for (int row = 0; rv == APR_SUCCESS && row < agent_db_rows(result); row++) {
         deliver_row_locked(registry, result, row);
     }
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
     apr_pool_clear(set->pool);
     set->runs = apr_hash_make(set->pool);
 }
@@ -255,11 +256,11 @@ static bool swap_sets(agent_waiter_registry_t *registry)
     agent_updates_t *updates = &registry->updates;
     update_set_t *set;
 
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     set = updates->wanted;
     updates->wanted = updates->queried;
     updates->queried = set;
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
     return apr_hash_count(set->runs) > 0;
 }
 

@@ -11,6 +11,7 @@
 #include "../core/limit.h"
 #include "api_keys.h"
 #include "dispatch.h"
+#include "lock.h"
 #include "state.h"
 #include "table.h"
 #include "updates.h"
@@ -61,12 +62,12 @@ agent_wake_reason_t agent_waiter_take_reason(agent_waiter_t *waiter)
     agent_wake_reason_t reason;
     eventfd_t count;
 
-    apr_thread_mutex_lock(waiter->registry->mutex);
+    agent_registry_lock(waiter->registry);
     reason = take_locked(waiter);
     if (waiter->reasons == 0) {
         (void)!eventfd_read(waiter->wake_fd, &count);
     }
-    apr_thread_mutex_unlock(waiter->registry->mutex);
+    agent_registry_unlock(waiter->registry);
     return reason;
 }
 
@@ -74,9 +75,9 @@ bool agent_waiter_keep_thread(agent_waiter_t *waiter)
 {
     bool keeps;
 
-    apr_thread_mutex_lock(waiter->registry->mutex);
+    agent_registry_lock(waiter->registry);
     keeps = agent_dispatch_keep_thread_locked(waiter);
-    apr_thread_mutex_unlock(waiter->registry->mutex);
+    agent_registry_unlock(waiter->registry);
     return keeps;
 }
 
@@ -87,7 +88,7 @@ agent_wake_reason_t agent_waiter_take_or_idle(agent_waiter_t *waiter,
     agent_wake_reason_t reason = AGENT_REASON_NONE;
     eventfd_t count;
 
-    apr_thread_mutex_lock(waiter->registry->mutex);
+    agent_registry_lock(waiter->registry);
     (void)!eventfd_read(waiter->wake_fd, &count);
     if (has_more) {
         waiter->reasons |= 1U << AGENT_REASON_QUERY;
@@ -99,7 +100,7 @@ agent_wake_reason_t agent_waiter_take_or_idle(agent_waiter_t *waiter,
     if (waiter->is_dispatched || !agent_dispatch_idle_locked(waiter)) {
         reason = take_locked(waiter);
     }
-    apr_thread_mutex_unlock(waiter->registry->mutex);
+    agent_registry_unlock(waiter->registry);
     return reason;
 }
 
@@ -125,20 +126,20 @@ void agent_waiter_end_turn(agent_waiter_t *waiter)
         waiter->turn_updates = NULL;
     }
     if (waiter->is_dispatched) {
-        apr_thread_mutex_lock(waiter->registry->mutex);
+        agent_registry_lock(waiter->registry);
         agent_dispatch_end_turn_locked(waiter);
-        apr_thread_mutex_unlock(waiter->registry->mutex);
+        agent_registry_unlock(waiter->registry);
     }
 }
 
 void agent_waiter_subscribe(agent_waiter_t *waiter, apr_int64_t after)
 {
-    apr_thread_mutex_lock(waiter->registry->mutex);
+    agent_registry_lock(waiter->registry);
     if (waiter->last_event < after) {
         waiter->last_event = after;
         agent_updates_drop_locked(waiter);
     }
-    apr_thread_mutex_unlock(waiter->registry->mutex);
+    agent_registry_unlock(waiter->registry);
 }
 
 void agent_waiter_subscribe_end(agent_waiter_t *waiter)
@@ -153,9 +154,9 @@ int agent_waiter_descriptor(const agent_waiter_t *waiter)
 
 void agent_waiter_forget_descriptor(agent_waiter_t *waiter)
 {
-    apr_thread_mutex_lock(waiter->registry->mutex);
+    agent_registry_lock(waiter->registry);
     waiter->wake_fd = -1;
-    apr_thread_mutex_unlock(waiter->registry->mutex);
+    agent_registry_unlock(waiter->registry);
 }
 
 /* ---- registration ---- */
@@ -198,9 +199,9 @@ apr_status_t agent_waiter_check(agent_waiter_registry_t *registry,
     agent_error_id_t refusal = AGENT_E_OVERLOADED;
     bool accepted;
 
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     accepted = accepts_locked(&refusal, registry, params);
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
     return accepted ? APR_SUCCESS : refuse(refusal, params, err, pool);
 }
 
@@ -233,12 +234,12 @@ void agent_waiter_unregister(agent_waiter_t *waiter)
     agent_waiter_registry_t *registry = waiter->registry;
     bool was_registered;
 
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     was_registered = waiter->is_registered;
     if (was_registered) {
         remove_locked(registry, waiter);
     }
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
     if (was_registered && waiter->params.client_fd >= 0) {
         agent_watch_remove(registry, waiter);
     }
@@ -263,7 +264,7 @@ static bool try_add(agent_error_id_t *refusal,
     bool is_due_first;
     bool is_key_first = false;
 
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     is_due_first = registry->table.count == 0;
     accepted = accepts_locked(refusal, registry, &waiter->params);
     if (accepted) {
@@ -271,7 +272,7 @@ static bool try_add(agent_error_id_t *refusal,
         is_due_first |= APR_RING_FIRST(&registry->table.by_timeout) == waiter;
         is_key_first = agent_api_keys_add_locked(waiter);
     }
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
     if (is_key_first) {
         agent_api_keys_interrupt(registry->api_keys);
     }

@@ -9,6 +9,7 @@
 
 #include "dispatch.h"
 #include "epoll.h"
+#include "lock.h"
 #include "table.h"
 #include "timer.h"
 
@@ -78,9 +79,9 @@ static int compute_timeout_ms(agent_waiter_registry_t *registry)
     apr_time_t due;
     apr_interval_time_t left;
 
-    apr_thread_mutex_lock(registry->mutex);
+    agent_registry_lock(registry);
     due = agent_timer_due_locked(registry);
-    apr_thread_mutex_unlock(registry->mutex);
+    agent_registry_unlock(registry);
     if (due == 0) {
         return -1;
     }
@@ -138,12 +139,12 @@ void *APR_THREAD_FUNC agent_watch_run(apr_thread_t *thread, void *data)
         int count = epoll_wait(registry->epoll_fd, events, EVENTS,
                                compute_timeout_ms(registry));
 
-        apr_thread_mutex_lock(registry->mutex);
+        agent_registry_lock(registry);
         for (int i = 0; i < count; i++) {
             continues = handle_event_locked(registry, &events[i]) && continues;
         }
         agent_timer_run_locked(registry, apr_time_now());
-        apr_thread_mutex_unlock(registry->mutex);
+        agent_registry_unlock(registry);
     }
     return NULL;
 }
