@@ -1,77 +1,165 @@
 # SPDX-License-Identifier: Apache-2.0
-# "Running a platform" of the README: its two examples of httpd.conf, in a region, up to a customer's first run.
+# "Running a platform" of the README, as far as one machine can: its examples of httpd.conf with TLS and a certificate of
+# the test, and its commands, from the schema up to a customer's first request; then the locations of "Keys".
 use strict;
 use warnings;
-use AgentTest::Client qw(parse_response read_to_end run_body);
-use AgentTest::Database;
-use AgentTest::Env qw(root slurp);
+use AgentTest::Client qw(run_body);
+use AgentTest::Database qw(psql sql);
+use AgentTest::Env qw(build_dir root slurp write_file);
 use AgentTest::Postgres;
 use AgentTest::Server;
 use AgentTest::Wait;
 use Cpanel::JSON::XS;
-use Digest::SHA qw(sha256_hex);
+use File::Basename qw(dirname);
+use File::Temp qw(tempdir);
 use Test::More;
 
-my ($section) = slurp(root() . '/README.md') =~ /^## Running a platform\n(.*?)^## /ms;
-my ($platform, $deployment) = $section =~ /^ *```apache\n(.*?)^ *```$/msg;
+# Of Debian's package apache2, for a2enmod and others; the modules are files.
+my %DEBIAN = (a2disconf => { map { $_ => 1 } qw(other-vhosts-access-log) }, a2dissite => { map { $_ => 1 } qw(000-default) });
+my @HOSTS  = qw(eu.api.example.com shop.eu.example.com shop.example.com);
 
-# The README's lines, with the files and the port of the test.
+my $readme = slurp(root() . '/README.md');
+my %blocks;    # section -> language -> its blocks, without their indentation
+for my $section ('Running a platform', 'Keys') {
+    my ($text) = $readme =~ /^## $section\n(.*?)^## /ms or die "README: no section $section\n";
+    while ($text =~ /^( *)```(\w+)\n(.*?)^ *```$/msg) {
+        my ($indent, $language, $block) = ($1, $2, $3);
+        push @{ $blocks{$section}{$language} }, $block =~ s/^$indent//mgr;
+    }
+}
+my ($platform, $deployment) = @{ $blocks{'Running a platform'}{apache} };
+my ($schema, $debian, $customer, $first_request) = @{ $blocks{'Running a platform'}{sh} };
+
+# ---- the machine ----
+
+my $dir = tempdir(CLEANUP => 1);
+chmod 0755, $dir or die "$dir: $!\n";
+my $names = join ',', map { "DNS:$_" } @HOSTS;
+my $made = qx(openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=readme -addext subjectAltName=$names -keyout $dir/key -out $dir/cert 2>&1);
+is $?, 0, 'platform: a certificate for all hosts' or diag $made;
+chmod 0644, "$dir/key" or die "$dir/key: $!\n";
+
+my $postgres = AgentTest::Postgres->new(schema => 0);
+local @ENV{qw(PGHOST PGUSER PGDATABASE)} = ($postgres->host, 'postgres', 'postgres');
+# The files and the port of the test.
 sub conf_of {
     my ($text) = @_;
     $text =~ s{/usr/lib/apache2/modules/mod_ratelimit_regional\.so}{"\${BUILD_DIR}/mod_ratelimit_regional.so"};
     $text =~ s{/usr/lib/apache2/modules/}{\${MODULES}/}g;
     $text =~ s{/usr/local/share/mod_agent/conf/}{root() . '/conf/'}e;
     $text =~ s{\$\{APACHE_LOG_DIR\}/access\.log}{"\${DIR}/logs/access_log"};
-    $text =~ s{^ *SSL.*\n}{}mg;
+    $text =~ s{/etc/ssl/certs/\S+}{$dir/cert}g;
+    $text =~ s{/etc/ssl/private/\S+}{$dir/key}g;
     $text =~ s{\*:443}{*:\${PORT}}g;
     $text =~ s{^ *AgentApplication .*\n}{<AgentGraph agent>\nAgentModel demo\n</AgentGraph>\n}m;
     return $text;
 }
 
-my $postgres = AgentTest::Postgres->new;
-local $ENV{PGHOST} = $postgres->host;
-sql("set session_replication_role = replica; update agent.region set region = 'eu'; update agent.accounts set home_region = 'eu'");
-
 sub start {
     my (@parts) = @_;
     my $server = AgentTest::Server->new(database => $postgres->conninfo,
-        config => qq(AgentRunner "\${BUILD_DIR}/agent-runner"\n) . join "\n", map { conf_of($_) } @parts);
+        config => qq(AgentRunner "\${BUILD_DIR}/agent-runner"\nLoadModule ssl_module "\${MODULES}/mod_ssl.so"\n) . join "\n", map { conf_of($_) } @parts);
     $server->start;
-    return ($server, AgentTest::Client->new(url => $server->url));
+    my ($port) = $server->url =~ /:(\d+)/;
+    # The programs of the README: curl finds the hosts here and trusts their certificate.
+    program('curl', qq(exec /usr/bin/curl --cacert $dir/cert --connect-to ::127.0.0.1:$port "\$@"));
+    return $server;
 }
 
+sub program {
+    my ($name, $line) = @_;
+    write_file("$dir/bin/$name", "#!/bin/sh\n$line\n");
+    return chmod 0755, "$dir/bin/$name";
+}
+
+mkdir "$dir/bin" or die "$dir/bin: $!\n";
+program('sudo', q([ "$1" = -u ] && shift 2; exec "$@"));
+program('psql', 'exec ' . psql() . ' "$@"');
+program('agentctl', 'exec ' . build_dir() . '/agentctl "$@"');
+
+# The output of lines of the README.
+sub shell {
+    my ($lines, %variables) = @_;
+    local @ENV{ 'PATH', keys %variables } = ("$dir/bin:$ENV{PATH}", values %variables);
+    write_file("$dir/lines", "set -e\n$lines");
+    my $output = qx(sh $dir/lines 2>$dir/errors);
+    is $?, 0, 'platform: ' . ($lines =~ /^(.{1,60})/)[0] or diag slurp("$dir/errors"), $output;
+    return $output;
+}
+
+# (status, body)
 sub ask {
-    my ($client, $method, $host, $path, $body, %headers) = @_;
-    my $text = defined $body ? encode_json($body) : '';
-    my $socket = $client->connection;
-    syswrite $socket, join("\r\n", "$method $path HTTP/1.1", "Host: $host", 'Connection: close', 'Content-Type: application/json',
-        'Content-Length: ' . length $text, (map { "$_: $headers{$_}" } keys %headers), '', $text);
-    return parse_response(read_to_end($socket));
+    my ($url, @words) = @_;
+    local $ENV{PATH} = "$dir/bin:$ENV{PATH}";
+    open my $answer, '-|', 'curl', '-s', '-w', "\n%{http_code}", @words, $url or die "curl: $!\n";
+    my $text = join '', <$answer>;
+    close $answer or return ('failed', '');
+    my ($body, $status) = $text =~ /\A(.*)\n(\d+)\z/s;
+    return ($status, $body);
 }
 
-my ($server, $client) = start($platform);
-my $host = 'eu.api.example.com';
-is ask($client, 'GET', $host, '/info')->{json}{region}, 'eu', 'platform: /info names the region';
-is ask($client, 'GET', $host, '/auth')->{status}, 401, 'platform: anybody may ask, and needs a key';
-my $text = 'inv1_' . 'a' x 43;
-sql("insert into agent.invitations (invitation_id, digest, created_by, created_at, expires_at)
-    values (gen_random_uuid(), decode('@{[ sha256_hex($text) ]}', 'hex'), 'x', now(), now() + interval '1 day')");
-my $created = ask($client, 'POST', $host, '/v1/accounts', { name => 'Shop', invitation => $text });
-is $created->{status}, 200, 'platform: an invitation creates an account' or diag $created->{body};
-my $key = $created->{json}{key};
-my ($account) = $created->{body} =~ /"account_id" *: *"([0-9a-f-]{36})"/;
+# ---- its steps ----
+
+$schema =~ s{/usr/local/share/mod_agent/}{root() . '/'}e;
+$schema =~ s{app_role=www-data}{app_role=agent};
+sql($_) for 'create role agent login', 'create database agent';
+shell($schema);
+local $ENV{PGDATABASE} = 'agent';
+is sql('select region from agent.region'), 'eu', 'platform: the schema is installed for the region';
+sql($_) for 'create role operator login', 'grant agent_operator to operator';
+
+my @commands = $debian =~ /^sudo (a2\w+ [\w-]+)/mg;
+cmp_ok scalar @commands, '>=', 3, 'platform: commands of Debian';
+my $modules = dirname(qx(apxs -q LIBEXECDIR) =~ s/\s+\z//r . '/x');
+for ($readme =~ /\bsudo (a2(?:enmod|disconf|dissite) [\w-]+)/g) {
+    my ($command, $name) = split;
+    ok $command eq 'a2enmod' ? -e "$modules/mod_$name.so" : $DEBIAN{$command}{$name}, "platform: $_ names something of Debian";
+}
+
+my $server = start($platform);
+my ($status, $body) = ask('https://eu.api.example.com/info');
+is "$status " . decode_json($body)->{region}, '200 eu', 'platform: /info names the region';
+is +(ask('https://eu.api.example.com/ok'))[0], 200, 'platform: /ok needs no key';
+is +(ask('https://eu.api.example.com/auth'))[0], 401, 'platform: anybody may ask, and needs a key';
+my %operator = (PGUSER => 'operator');
+my ($check) = $readme =~ /`(agentctl region check eu)`/;
+shell($check, %operator);
+my $created = decode_json(shell($customer, %operator));
+like $created->{key}, qr/\Aag1_eu_sk_/, 'platform: an invitation creates an account, with its first key';
+my $account = $created->{account_id} // $created->{account}{account_id};
 undef $server;
 
-$deployment =~ s/\bID\b/$account/g;
-($server, $client) = start($platform, $deployment);
-my $shop = 'shop.eu.example.com';
-is ask($client, 'POST', $shop, '/threads', {})->{status}, 401, 'deployment: it is closed without a key';
-my $answer;
+$server = start($platform, $deployment =~ s/\bID\b/$account/gr);
+my $shop = 'https://shop.eu.example.com';
+my @json = ('-H', 'Content-Type: application/json');
+is +(ask("$shop/threads", @json, '-d', '{}'))[0], 401, 'deployment: it is closed without a key';
+my ($request) = $first_request =~ /^(curl .*)/m;
 wait_for('the graph', sub {
-    $answer = ask($client, 'POST', $shop, '/runs/wait', run_body('hello'), 'x-api-key' => $key);
-    return $answer->{status} != 404;
+    return (ask("$shop/runs/wait", @json, '-H', "x-api-key: $created->{key}", '-d', encode_json(run_body('hello'))))[0] == 200;
 });
-is $answer->{status}, 200, 'deployment: the key of the customer creates a run';
-like $answer->{body}, qr/You said \\"hello\\"/, 'deployment: it is executed';
+is decode_json(shell($request, key => $created->{key}))->[0]{graph_id}, 'agent', 'deployment: the key of the customer shows its graphs';
+my ($answer, $text) = ask("$shop/runs/wait", @json, '-H', "x-api-key: $created->{key}", '-d', encode_json(run_body('hello')));
+is $answer, 200, 'deployment: it creates a run';
+like $text, qr/You said \\"hello\\"/, 'deployment: which is executed';
+undef $server;
+
+# ---- the locations of "Keys" ----
+
+my ($keyed, $reports) = @{ $blocks{Keys}{apache} };
+$keyed =~ s/\bID\b/$account/g;
+$keyed =~ s{(AgentDeployment .*\n)}{$1<Location "/">\nSetHandler agent\n</Location>\n};
+$keyed =~ s{(</VirtualHost>)}{$reports$1};
+mkdir "$dir/reports" or die "$dir/reports: $!\n";
+write_file("$dir/reports/index.html", 'a report');
+$keyed = "<IfModule !alias_module>\nLoadModule alias_module \"\${MODULES}/mod_alias.so\"\n</IfModule>\n$keyed";
+$keyed =~ s{(</VirtualHost>)}{Alias /reports $dir/reports\n<Location "/reports">\nSetHandler None\n</Location>\n$1};
+$server = start(($platform =~ /(.*?)^# No line/ms)[0], $keyed);
+$shop = 'https://shop.example.com';
+my @key = ('-H', "x-api-key: $created->{key}");
+is +(ask("$shop/ok"))[0], 200, 'keys: /ok of a deployment without a key, for health checks';
+is +(ask("$shop/threads/01900000-0000-7000-8000-000000000000"))[0], 401, 'keys: all else needs one';
+is +(ask("$shop/threads/01900000-0000-7000-8000-000000000000", @key))[0], 404, 'keys: with a key of the account';
+is +(ask("$shop/reports/index.html"))[0], 401, 'keys: another service asks for a key';
+is_deeply [ ask("$shop/reports/index.html", @key) ], [ 200, 'a report' ], 'keys: and admits one that may read';
 
 done_testing;
