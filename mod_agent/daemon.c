@@ -22,6 +22,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -316,12 +317,54 @@ static void fill_keys(agent_webhook_config_t *webhooks,
     webhooks->key_count = count;
 }
 
+/* Two hosts of a deployment may both have it. */
+static bool has_header(const agent_webhook_config_t *webhooks,
+                       const agent_webhook_header_text_t *header)
+{
+    for (int i = 0; i < webhooks->header_count; i++) {
+        const agent_webhook_header_text_t *other = &webhooks->headers[i];
+
+        if (strcasecmp(other->name, header->name) == 0
+            && (other->deployment == NULL || header->deployment == NULL
+                    ? other->deployment == header->deployment
+                    : strcmp(other->deployment, header->deployment) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void fill_headers(agent_webhook_config_t *webhooks,
+                         const agent_server_config_t *config, apr_pool_t *pool)
+{
+    int count = config->webhook_headers->nelts;
+    agent_webhook_header_text_t *headers = apr_palloc(
+        pool, (apr_size_t)count * sizeof(*headers));
+
+    webhooks->headers = headers;
+    webhooks->header_count = 0;
+    for (int i = 0; i < count; i++) {
+        const agent_webhook_header_t *header = &APR_ARRAY_IDX(
+            config->webhook_headers, i, const agent_webhook_header_t);
+        const agent_webhook_header_text_t text = {
+            header->server->is_virtual
+                ? agent_config_host_deployment(header->server)
+                : NULL,
+            header->name, header->value};
+
+        if (!has_header(webhooks, &text)) {
+            headers[webhooks->header_count++] = text;
+        }
+    }
+}
+
 static void fill_webhooks(agent_webhook_config_t *webhooks,
                           const agent_server_config_t *config, apr_pool_t *pool)
 {
     webhooks->egress = agent_config_webhook_egress(config);
     webhooks->is_on = webhooks->egress != NULL;
     fill_keys(webhooks, config, pool);
+    fill_headers(webhooks, config, pool);
     webhooks->timeout = agent_config_webhook_timeout(config);
     webhooks->user_agent = "mod_agent/" AGENT_VERSION;
 }

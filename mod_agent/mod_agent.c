@@ -166,7 +166,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 
     agent_region_find_platform(config);
     if (problem == NULL) {
-        problem = agent_directive_check_secrets(config, pconf);
+        problem = agent_directive_check_webhooks(config, pconf);
     }
     if (problem == NULL) {
         problem = agent_runner_settings_check(config, pconf);

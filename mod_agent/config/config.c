@@ -43,6 +43,8 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
     config->webhook_egress = agent_egress_make(pool);
     config->webhook_secrets = apr_array_make(pool, 1,
                                              sizeof(agent_webhook_secret_t));
+    config->webhook_headers = apr_array_make(pool, 1,
+                                             sizeof(agent_webhook_header_t));
     config->limits = apr_array_make(pool, 2, sizeof(agent_account_limit_t));
     agent_generation_begin(&config->generation);
     config->host_directives = apr_array_make(pool, 4,
@@ -59,6 +61,7 @@ void *agent_config_merge_server(apr_pool_t *pool, void *base, void *add)
 
     apr_array_cat(main_server->graphs, host->graphs);
     apr_array_cat(main_server->webhook_secrets, host->webhook_secrets);
+    apr_array_cat(main_server->webhook_headers, host->webhook_headers);
     apr_array_cat(main_server->host_directives, host->host_directives);
     return base;
 }

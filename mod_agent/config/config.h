@@ -47,6 +47,8 @@ typedef struct agent_server_config_t {
     agent_egress_t *webhook_egress;
     /* Secrets of all hosts: agent_webhook_secret_t. */
     apr_array_header_t *webhook_secrets;
+    /* Headers of all hosts: agent_webhook_header_t. */
+    apr_array_header_t *webhook_headers;
     apr_array_header_t *limits; /* of agent_account_limit_t, see limit.h */
     agent_generation_t generation;
     /* Directives of all hosts: agent_host_directive_t, see effect.h. */
@@ -62,6 +64,14 @@ typedef struct agent_webhook_secret_t {
     apr_size_t length;
 } agent_webhook_secret_t;
 
+/* AgentWebhookHeader of a host, as agent_webhook_secret_t. */
+typedef struct agent_webhook_header_t {
+    const server_rec *server;
+    const char *name;
+    /* May be a secret: never logged. */
+    const char *value;
+} agent_webhook_header_t;
+
 /* For the module record: create configurations with all values unset, and merge
  * them; in pool. */
 void *agent_config_create_server(apr_pool_t *pool, server_rec *server);
@@ -70,7 +80,8 @@ void *agent_config_merge_server(apr_pool_t *pool, void *base, void *add);
 /* Returns the main server's configuration, borrowed until the next restart. */
 agent_server_config_t *agent_config_server(const server_rec *server);
 
-/* Overwrites the keys of models and webhooks, in httpd's children. */
+/* Overwrites the keys of models and webhooks, in httpd's children. Headers of
+ * webhooks are in httpd's own copy of the configuration, too. */
 void agent_config_forget_keys(agent_server_config_t *config);
 
 /* The following functions return a value or its default. Texts are borrowed

@@ -371,20 +371,20 @@ const command_rec agent_directives[] = {
                  "whether waiting requests release their thread, where the "
                  "MPM allows it (default: On)"),
     AP_INIT_FLAG("AgentWebhooks", set_flag, DATA(webhooks), RSRC_CONF,
-                 "whether runs may name a webhook, and whether this server "
-                 "delivers them (default: On)"),
+                 "whether webhooks are accepted and delivered (default: On)"),
     AP_INIT_TAKE1("AgentWebhookSecretFile", agent_directive_webhook_secret,
                   NULL, RSRC_CONF,
                   "file with the secret that signs webhooks "
                   "(default: no signature)"),
+    AP_INIT_TAKE2("AgentWebhookHeader", agent_directive_webhook_header, NULL,
+                  RSRC_CONF, "header of deliveries (default: none)"),
     AP_INIT_ITERATE("AgentWebhookAllow", agent_directive_webhook_allow, NULL,
                     RSRC_CONF,
                     "address blocks or hosts that webhooks may call, besides "
                     "public addresses (default: none)"),
     AP_INIT_ITERATE("AgentWebhookDeny", agent_directive_webhook_deny, NULL,
                     RSRC_CONF,
-                    "addresses and address blocks that webhooks never call "
-                    "(default: none)"),
+                    "address blocks that webhooks never call (default: none)"),
     AP_INIT_ITERATE("AgentWebhookPorts", agent_directive_webhook_ports, NULL,
                     RSRC_CONF,
                     "ports that webhooks may call (default: 80 443)"),

@@ -88,10 +88,12 @@ const char *agent_directive_limit(cmd_parms *cmd, void *dir, const char *name,
  * own. */
 const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
                                            const char *arg);
-/* Returns an error message, in pool, when a deployment has two secrets. For the
- * whole configuration. */
-const char *agent_directive_check_secrets(const agent_server_config_t *config,
-                                          apr_pool_t *pool);
+const char *agent_directive_webhook_header(cmd_parms *cmd, void *dir,
+                                           const char *name, const char *value);
+/* Returns an error message, in pool, when a deployment has two secrets, or two
+ * values of a header. For the whole configuration. */
+const char *agent_directive_check_webhooks(const agent_server_config_t *config,
+                                           apr_pool_t *pool);
 const char *agent_directive_webhook_allow(cmd_parms *cmd, void *dir,
                                           const char *arg);
 const char *agent_directive_webhook_deny(cmd_parms *cmd, void *dir,

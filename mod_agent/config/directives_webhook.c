@@ -8,10 +8,12 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 #include <apr_encode.h>
 #include <apr_strings.h>
 
+#include "../core/header.h"
 #include "../private.h"
 
 #define MAX_SECRET_FILE 4096
@@ -19,6 +21,9 @@
 #define SECRET_PREFIX "whsec_"
 #define SECRET_LEAST  24
 #define SECRET_MOST   64
+
+/* Of all hosts: each is compared with all others at the start. */
+#define HEADERS_MAX 256
 
 /* The secret of the host in which the directive is, which may have it twice. */
 static agent_webhook_secret_t *get_secret(agent_server_config_t *config,
@@ -83,12 +88,44 @@ const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
     return NULL;
 }
 
-/* The name of the deployment that a secret is for; "" for all without one. */
-static const char *name_deployment(const agent_webhook_secret_t *secret)
+const char *agent_directive_webhook_header(cmd_parms *cmd, void *dir,
+                                           const char *name, const char *value)
 {
-    return secret->server->is_virtual
-        ? agent_config_host_deployment(secret->server)
-        : "";
+    agent_server_config_t *config = agent_config_server(cmd->server);
+    const char *problem = ap_check_cmd_context(cmd, NOT_IN_DIR_CONTEXT);
+    agent_webhook_header_t *header;
+
+    if (problem != NULL) {
+        return problem;
+    }
+    if (!agent_header_is_addable(name)) {
+        return apr_psprintf(cmd->pool,
+                            "AgentWebhookHeader: expected the name of a "
+                            "header that deliveries do not have, of at most "
+                            "%d letters, digits, - and _, got '%s'",
+                            AGENT_HEADER_NAME_MAX, name);
+    }
+    /* ${ is left of a variable that httpd does not know. */
+    if (!agent_header_is_value(value) || strstr(value, "${") != NULL) {
+        /* It may be a secret: it is not repeated. */
+        return apr_psprintf(cmd->pool,
+                            "AgentWebhookHeader: expected 1 to %d bytes of one "
+                            "line, whose variables httpd knows, as the value "
+                            "of '%s'",
+                            AGENT_HEADER_VALUE_MAX, name);
+    }
+    header = apr_array_push(config->webhook_headers);
+    header->server = cmd->server;
+    header->name = name;
+    header->value = value;
+    return NULL;
+}
+
+/* The name of the deployment that a host's secret and headers are for; "" for
+ * all without one. */
+static const char *name_deployment(const server_rec *server)
+{
+    return server->is_virtual ? agent_config_host_deployment(server) : "";
 }
 
 static bool is_same(const agent_webhook_secret_t *a,
@@ -97,32 +134,67 @@ static bool is_same(const agent_webhook_secret_t *a,
     return a->length == b->length && memcmp(a->key, b->key, a->length) == 0;
 }
 
-static const char *print_differing(const agent_webhook_secret_t *secret,
-                                   apr_pool_t *pool)
-{
-    return apr_psprintf(pool,
-                        "AgentWebhookSecretFile: expected the same secret in "
-                        "all hosts of the deployment '%s', got two",
-                        name_deployment(secret));
-}
-
-const char *agent_directive_check_secrets(const agent_server_config_t *config,
-                                          apr_pool_t *pool)
+static const char *check_secrets(const agent_server_config_t *config,
+                                 apr_pool_t *pool)
 {
     const agent_webhook_secret_t *secrets = (const agent_webhook_secret_t *)
                                                 config->webhook_secrets->elts;
 
     for (int i = 0; i < config->webhook_secrets->nelts; i++) {
+        const char *name = name_deployment(secrets[i].server);
+
         for (int k = 0; k < i; k++) {
-            if (strcmp(name_deployment(&secrets[i]),
-                       name_deployment(&secrets[k]))
-                    == 0
+            if (strcmp(name, name_deployment(secrets[k].server)) == 0
                 && !is_same(&secrets[i], &secrets[k])) {
-                return print_differing(&secrets[i], pool);
+                /* Bounded: it returns with the first message. */
+                return apr_psprintf(pool,
+                                    "AgentWebhookSecretFile: expected the same "
+                                    "secret in all hosts of the deployment "
+                                    "'%s', got two",
+                                    name);
             }
         }
     }
     return NULL;
+}
+
+static const char *check_headers(const agent_server_config_t *config,
+                                 apr_pool_t *pool)
+{
+    const agent_webhook_header_t *headers = (const agent_webhook_header_t *)
+                                                config->webhook_headers->elts;
+
+    if (config->webhook_headers->nelts > HEADERS_MAX) {
+        return apr_psprintf(pool,
+                            "AgentWebhookHeader: expected at most %d in all "
+                            "hosts, got %d",
+                            HEADERS_MAX, config->webhook_headers->nelts);
+    }
+    for (int i = 0; i < config->webhook_headers->nelts; i++) {
+        const char *name = name_deployment(headers[i].server);
+
+        for (int k = 0; k < i; k++) {
+            if (strcasecmp(headers[i].name, headers[k].name) == 0
+                && strcmp(name, name_deployment(headers[k].server)) == 0
+                && strcmp(headers[i].value, headers[k].value) != 0) {
+                /* Bounded: it returns with the first message. */
+                return apr_psprintf(pool,
+                                    "AgentWebhookHeader: expected one value of "
+                                    "'%s' in all hosts of the deployment '%s', "
+                                    "got two",
+                                    headers[i].name, name);
+            }
+        }
+    }
+    return NULL;
+}
+
+const char *agent_directive_check_webhooks(const agent_server_config_t *config,
+                                           apr_pool_t *pool)
+{
+    const char *problem = check_secrets(config, pool);
+
+    return problem != NULL ? problem : check_headers(config, pool);
 }
 
 const char *agent_directive_webhook_allow(cmd_parms *cmd, void *dir,

@@ -67,6 +67,8 @@ static const member_t members[] = {
     {"http.disable_meta", FLAG, "true or false"},
     {"http.disable_webhooks", FLAG, "true or false"},
     {"webhooks", OBJECT, "an object"},
+    {"webhooks.env_prefix", TEXT, "a text"},
+    {"webhooks.headers", OBJECT, "an object"},
     {"webhooks.url", OBJECT, "an object"},
     {"webhooks.url.allowed_ports", LIST, "a list"},
     {"webhooks.url.allowed_domains", TEXTS, "a list of texts"},

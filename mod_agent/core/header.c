@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Patterns of names of request headers; see header.h. A header comes from
- * anybody: it must never become an identifier or a user of a run.
+ * Patterns of names of request headers, and headers of webhooks; see header.h.
+ * A header of a request comes from anybody: it must never become an identifier
+ * or a user of a run.
  */
 #include "header.h"
 
 #include <string.h>
 #include <strings.h>
 
+#include <apr_lib.h>
 #include <apr_strings.h>
 
 /* Of one list: each header of a request is compared with all. */
@@ -142,4 +144,38 @@ bool agent_header_is_selected(const apr_array_header_t *patterns,
         }
     }
     return is_selected && !is_reserved(name);
+}
+
+bool agent_header_is_addable(const char *name)
+{
+    static const char *const own[] = {"connection",
+                                      "content-encoding",
+                                      "content-length",
+                                      "content-type",
+                                      "expect",
+                                      "host",
+                                      "keep-alive",
+                                      "proxy-connection",
+                                      "te",
+                                      "trailer",
+                                      "transfer-encoding",
+                                      "upgrade",
+                                      NULL};
+    size_t length = strspn(name,
+                           "abcdefghijklmnopqrstuvwxyz"
+                           "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_");
+
+    return length > 0 && length <= AGENT_HEADER_NAME_MAX && name[length] == '\0'
+        && !is_one_of(name, own) && strncasecmp(name, "webhook-", 8) != 0;
+}
+
+bool agent_header_is_value(const char *text)
+{
+    const char *end = text;
+
+    while (*end != '\0' && !apr_iscntrl(*end)) {
+        end++;
+    }
+    return *end == '\0' && end > text && end - text <= AGENT_HEADER_VALUE_MAX
+        && *text != ' ' && end[-1] != ' ';
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns of names of request headers, which select those that graphs get. */
+/* Patterns of names of request headers, which select those that graphs get, and
+ * the headers that the configuration may add to webhooks. */
 #ifndef AGENT_CORE_HEADER_H
 #define AGENT_CORE_HEADER_H
 
@@ -7,6 +8,10 @@
 #include <stddef.h>
 
 #include <apr_tables.h>
+
+/* The longest name and value of a header of webhooks, in bytes. */
+#define AGENT_HEADER_NAME_MAX  128
+#define AGENT_HEADER_VALUE_MAX 4096
 
 /* A pattern of the configuration. */
 typedef struct agent_header_pattern_t {
@@ -46,5 +51,13 @@ bool agent_header_is_credential(const agent_header_pattern_t *pattern);
  */
 bool agent_header_is_selected(const apr_array_header_t *patterns,
                               const char *name);
+
+/* Whether it can be the name of a header that is added to webhooks: none that
+ * a delivery has itself, or that is about its connection. */
+bool agent_header_is_addable(const char *name);
+
+/* Whether it can be the value of such a header: one line, without blanks around
+ * it. */
+bool agent_header_is_value(const char *text);
 
 #endif

@@ -9,18 +9,15 @@
 
 #include "../core/header.h"
 #include "../core/json.h"
-#include "../core/origin.h"
 #include "cors.h"
 #include "manifest.h"
 #include "node_program.h"
 #include "say.h"
+#include "webhook.h"
 #include "word.h"
 
 /* The longest lifetime of AgentThreadTTL and AgentStoreTTL. */
 #define TTL_MINUTES_MAX 5256000
-/* Of the arguments of AgentWebhookOrigin. */
-#define LINE_BYTES_MAX 4096
-#define DOMAINS        "webhooks.url.allowed_domains"
 
 /* A member of langgraph.json, and the directive that stands for it. */
 typedef struct member_t {
@@ -46,69 +43,6 @@ static const char *get_prefix(const ctl_build_t *build)
     }
     prefix = ctl_word_join(build, value, path, "AgentPrefix", " ");
     return prefix != NULL ? prefix : "";
-}
-
-static void print_ports(const ctl_build_t *build)
-{
-    static const char path[] = "webhooks.url.allowed_ports";
-    json_object *value = ctl_manifest_get(build, path);
-    const char *ports = value != NULL
-        ? ctl_word_join(build, value, path, "AgentWebhookPorts", " ")
-        : NULL;
-
-    if (ports != NULL && *ports != '\0') {
-        ctl_print("AgentWebhookPorts %s", ports);
-    }
-}
-
-/* Returns the arguments of a domain, which the library admits on all ports and
- * AgentWebhookOrigin on one; "" after a warning, or where a line of that length
- * has no room. */
-static const char *print_origin(const ctl_build_t *build, json_object *text,
-                                bool is_https, size_t length)
-{
-    const char *domain = apr_pstrcat(build->pool, "https://",
-                                     json_object_get_string(text), ":*", NULL);
-    agent_origin_pattern_t pattern;
-
-    if (!agent_origin_read_pattern(&pattern, domain)
-        || length + 2 * strlen(domain) > LINE_BYTES_MAX) {
-        ctl_warn("langgraph.json: one of " DOMAINS " is left out, expected at "
-                 "most %d bytes of names of hosts, *. before some, got %s",
-                 LINE_BYTES_MAX, agent_json_print(text, build->pool));
-        return "";
-    }
-    return is_https
-        ? apr_pstrcat(build->pool, " ", domain, NULL)
-        : apr_pstrcat(build->pool, " ", domain, " http", domain + 5, NULL);
-}
-
-static void print_webhook_origins(const ctl_build_t *build)
-{
-    bool is_https = json_object_get_boolean(
-        ctl_manifest_get(build, "webhooks.url.require_https"));
-    json_object *list = ctl_manifest_get(build, DOMAINS);
-    size_t count = list != NULL ? json_object_array_length(list) : 0;
-    const char *origins = "";
-
-    /* Bounded: a file of 256 KB, and a line of LINE_BYTES_MAX. */
-    for (size_t i = 0; i < count; i++) {
-        origins = apr_pstrcat(build->pool, origins,
-                              print_origin(build,
-                                           json_object_array_get_idx(list, i),
-                                           is_https, strlen(origins)),
-                              NULL);
-    }
-    if (count == 0 && is_https) {
-        origins = " https";
-    }
-    if (*origins != '\0') {
-        ctl_print("AgentWebhookOrigin%s", origins);
-    }
-    else if (count > 0) {
-        /* Without the line all would be admitted. */
-        ctl_print("AgentWebhooks Off");
-    }
 }
 
 /* The lifetime that a member in minutes stands for. */
@@ -274,8 +208,7 @@ void ctl_directives_print(const ctl_build_t *build)
         ctl_print("AgentPrefix %s", prefix);
     }
     ctl_cors_print(build, prefix);
-    print_ports(build);
-    print_webhook_origins(build);
+    ctl_webhook_print(build);
     print_thread_ttl(build);
     print_ttl(build, "store.ttl.default_ttl", "AgentStoreTTL");
     print_headers(build);

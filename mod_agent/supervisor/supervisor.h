@@ -14,10 +14,10 @@
 
 #include <apr_time.h>
 
-#include "../core/egress.h"
 #include "../core/generation.h"
 #include "../core/log.h"
 #include "pool_config.h"
+#include "webhook_config.h"
 
 /* Seconds of a worker's lease in the database. */
 #define AGENT_SUPERVISOR_LEASE_SEC 20
@@ -51,28 +51,6 @@ typedef struct agent_supervisor_timing_t {
     /* Until credit that a run does not use lapses (10 s). */
     apr_interval_time_t credit;
 } agent_supervisor_timing_t;
-
-/* A key that signs deliveries. */
-typedef struct agent_webhook_key_t {
-    /* The name of its deployment; NULL: all that have no key of their own. */
-    const char *deployment;
-    const unsigned char *bytes;
-    apr_size_t length;
-} agent_webhook_key_t;
-
-/* Delivery of webhooks; zeroed: none. */
-typedef struct agent_webhook_config_t {
-    bool is_on;
-    /* Permitted addresses. */
-    const agent_egress_t *egress;
-    /* Deliveries of a deployment without a key are not signed. */
-    const agent_webhook_key_t *keys;
-    int key_count;
-    /* Longest attempt; 0: 10 s. */
-    apr_interval_time_t timeout;
-    /* NULL: mod_agent. */
-    const char *user_agent;
-} agent_webhook_config_t;
 
 typedef struct agent_supervisor_config_t {
     /* libpq's connection string. */

@@ -25,6 +25,8 @@ my $server = AgentTest::Server->new(config => <<"CONF");
 AgentRunner "\${BUILD_DIR}/agent-runner"
 AgentMaxWaitersPerAddress 0
 AgentWebhookSecretFile "$dir/shop"
+AgentWebhookHeader X-Team all
+AgentWebhookHeader X-Place here
 AgentWebhookAllow 127.0.0.1
 AgentWebhookPorts 1024-65535
 AgentDeployment shop
@@ -46,6 +48,7 @@ Listen 127.0.0.1:$port
 <VirtualHost 127.0.0.1:$port>
     AgentDeployment desk
     AgentWebhookSecretFile "$dir/desk"
+    AgentWebhookHeader X-Team desk
     <AgentGraph agent>
         AgentModel demo
         AgentTool calculator builtin
@@ -362,6 +365,8 @@ subtest 'deployments: a webhook has the run, the values and the signature of its
         is $headers{'webhook-signature'}, 'v1,' . encode_base64(hmac_sha256(
             "$headers{'webhook-id'}.$headers{'webhook-timestamp'}.$request->{body}", $secret{$name}), ''),
             'deployments: a webhook is signed with the secret of its deployment, or with that of the server';
+        is_deeply [ @headers{qw(x-team x-place)} ], $name eq 'desk' ? [ 'desk', undef ] : [qw(all here)],
+            'deployments: a webhook has the headers of its deployment, or those of the server';
     }
 };
 

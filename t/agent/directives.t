@@ -164,7 +164,10 @@ my @good = (
         'AgentWebhookDeny 192.0.2.7 10.9.0.0/16 fd00::/16',
         'AgentAllowOrigin https://app.example.com http://localhost:*',
         'AgentAllowOrigin https://*.example.com:* tauri://localhost',
-        'AgentWebhookPorts 80 8000-8999', 'AgentWebhookPorts 1-65535', 'AgentWebhookOrigin https http://*.example.com:*', ''),
+        'AgentWebhookPorts 80 8000-8999', 'AgentWebhookPorts 1-65535', 'AgentWebhookOrigin https http://*.example.com:*',
+        'Define TOKEN secret', 'AgentWebhookHeader Authorization "Bearer ${TOKEN}"', 'AgentWebhookHeader X-A a', ''),
+    graph('AgentModel demo') . "AgentWebhookHeader A b\n<VirtualHost *:1>\nAgentWebhookHeader a c\n</VirtualHost>\n"
+        . (join '', map { "<VirtualHost *:$_>\nAgentDeployment shop\nAgentWebhookHeader a d\n</VirtualHost>\n" } 2, 3),
     graph('AgentModel demo') . "AgentWebhookSecretFile $bare\n",
     graph('AgentModel demo') . "AgentWebhookSecretFile $secret\n<VirtualHost *:1>\nAgentWebhookSecretFile $bare\n</VirtualHost>\n"
         . (join '', map { "<VirtualHost *:$_>\nAgentDeployment shop\nAgentWebhookSecretFile $secret\n</VirtualHost>\n" } 2, 3),
@@ -383,6 +386,11 @@ my @bad = (
     [ graph('AgentModel demo') . (join '', map { "<VirtualHost *:1>\nAgentDeployment shop\nAgentWebhookSecretFile $_\n</VirtualHost>\n" }
             $secret, $bare),
         'AgentWebhookSecretFile', 'the same secret in all hosts', q('shop') ],
+    (map { [ graph('AgentModel demo') . "AgentWebhookHeader $_->[0] $_->[1]\n", 'AgentWebhookHeader', $_->[2], "'$_->[0]'" ] }
+        [ 'Host', 'a', 'a header that deliveries do not have' ], [ 'webhook-id', 'a', 'a header that deliveries do not have' ],
+        [ 'a:', 'b', 'a header that deliveries do not have' ], [ 'a', '" b"', 'bytes of one line' ], [ 'a', '${NO_SUCH_VARIABLE}', 'variables httpd knows' ]),
+    [ graph('AgentModel demo') . (join '', map { "<VirtualHost *:1>\nAgentDeployment shop\nAgentWebhookHeader $_\n</VirtualHost>\n" } 'a b', 'A c'),
+        'AgentWebhookHeader', 'one value', q('shop') ],
     [ graph('AgentModel demo')
             . "<VirtualHost *:1>\nAgentWebhookAllow 10.0.0.1\n</VirtualHost>\n",
         'AgentWebhookAllow', 'cannot occur within', '' ],

@@ -173,6 +173,52 @@ static void whole_names_of_credentials_are_known(void **state)
     }
 }
 
+static void webhooks_get_no_header_of_a_delivery(void **state)
+{
+    static const char *const names[] = {"Authorization", "x-Tenant", "X_1",
+                                        "User-Agent", "content-types"};
+    static const char *const others[] = {"",
+                                         "a b",
+                                         "a:",
+                                         "x\r\ny",
+                                         "Host",
+                                         "content-LENGTH",
+                                         "Transfer-Encoding",
+                                         "webhook-id",
+                                         "Webhook-Signature",
+                                         "expect"};
+    char text[AGENT_HEADER_NAME_MAX + 2];
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        assert_true(agent_header_is_addable(names[i]));
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        assert_false(agent_header_is_addable(others[i]));
+    }
+    memset(text, 'a', sizeof(text));
+    text[AGENT_HEADER_NAME_MAX + 1] = '\0';
+    assert_false(agent_header_is_addable(text));
+    text[AGENT_HEADER_NAME_MAX] = '\0';
+    assert_true(agent_header_is_addable(text));
+}
+
+static void a_value_of_a_header_is_one_line(void **state)
+{
+    static const char *const others[] = {"",    " a",       "a ",   " ",
+                                         "a\n", "a\r\nb:c", "a\tb", "\x7f"};
+    char text[AGENT_HEADER_VALUE_MAX + 2];
+
+    assert_true(agent_header_is_value("Bearer a b"));
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        assert_false(agent_header_is_value(others[i]));
+    }
+    memset(text, 'a', sizeof(text));
+    text[AGENT_HEADER_VALUE_MAX + 1] = '\0';
+    assert_false(agent_header_is_value(text));
+    text[AGENT_HEADER_VALUE_MAX] = '\0';
+    assert_true(agent_header_is_value(text));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,7 +226,9 @@ int main(void)
         CHECK_TEST(a_pattern_selects_nothing_else),
         CHECK_TEST(other_texts_are_no_patterns),
         CHECK_TEST(a_pattern_is_hidden_by_one_that_excludes_all_of_it),
-        CHECK_TEST(whole_names_of_credentials_are_known)};
+        CHECK_TEST(whole_names_of_credentials_are_known),
+        CHECK_TEST(webhooks_get_no_header_of_a_delivery),
+        CHECK_TEST(a_value_of_a_header_is_one_line)};
 
     return CHECK_RUN(tests);
 }

@@ -36,6 +36,9 @@ typedef struct agent_delivery_t {
     int attempt;
     /* Its deployment's; NULL: it is not signed. */
     const agent_webhook_key_t *key;
+    /* The deployment whose headers it gets; NULL: those of all that have none.
+     */
+    const char *deployment;
     const char *url;
     agent_egress_target_t target;
     const char *body;

@@ -123,6 +123,29 @@ static void add_header(agent_delivery_t *delivery, const char *name,
     }
 }
 
+static bool is_deployment(const char *one, const char *other)
+{
+    return one == NULL || other == NULL ? one == other
+                                        : strcmp(one, other) == 0;
+}
+
+/* Those of AgentWebhookHeader. */
+static void add_configured(agent_delivery_t *delivery)
+{
+    const agent_webhook_config_t *config = &delivery->table->context->config
+                                                ->webhooks;
+
+    for (int i = 0; i < config->header_count; i++) {
+        const agent_webhook_header_text_t *header = &config->headers[i];
+
+        if (is_deployment(header->deployment, delivery->deployment)) {
+            /* Bounded: those of the configuration, once a delivery. */
+            add_header(delivery, header->name,
+                       apr_pstrcat(delivery->pool, " ", header->value, NULL));
+        }
+    }
+}
+
 static void set_headers(agent_delivery_t *delivery)
 {
     apr_pool_t *pool = delivery->pool;
@@ -135,6 +158,7 @@ static void set_headers(agent_delivery_t *delivery)
      * waits for the response. */
     add_header(delivery, "Expect", "");
     add_header(delivery, "Content-Type", " application/json");
+    add_configured(delivery);
     add_header(delivery, "webhook-id",
                apr_pstrcat(pool, " ", delivery->run_id, NULL));
     add_header(delivery, "webhook-timestamp",

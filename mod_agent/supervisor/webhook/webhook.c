@@ -114,6 +114,21 @@ static const agent_webhook_key_t *find_key(const agent_webhook_config_t *config,
     return found;
 }
 
+/* The deployment whose headers it gets: its own if it has some; NULL: those
+ * for all others. Borrowed from the configuration. */
+static const char *name_headers(const agent_webhook_config_t *config,
+                                const char *name)
+{
+    for (int i = 0; name != NULL && i < config->header_count; i++) {
+        const char *deployment = config->headers[i].deployment;
+
+        if (deployment != NULL && strcmp(deployment, name) == 0) {
+            return deployment;
+        }
+    }
+    return NULL;
+}
+
 static agent_delivery_t *read_delivery(agent_delivery_table_t *table,
                                        const agent_db_result_t *result, int row)
 {
@@ -133,6 +148,8 @@ static agent_delivery_t *read_delivery(agent_delivery_table_t *table,
         agent_db_value(result, row, COL_ATTEMPT));
     delivery->key = find_key(&table->context->config->webhooks,
                              agent_db_value(result, row, COL_NAME));
+    delivery->deployment = name_headers(&table->context->config->webhooks,
+                                        agent_db_value(result, row, COL_NAME));
     delivery->url = apr_pstrdup(pool, agent_db_value(result, row, COL_URL));
     delivery->body = apr_pstrdup(pool, agent_db_value(result, row, COL_BODY));
     delivery->length = strlen(delivery->body);

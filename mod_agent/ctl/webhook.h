@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lines for httpd.conf that webhooks of langgraph.json stands for. */
+#ifndef AGENT_CTL_WEBHOOK_H
+#define AGENT_CTL_WEBHOOK_H
+
+#include "build.h"
+
+/* Prints them, and warnings about what cannot be such a line. */
+void ctl_webhook_print(const ctl_build_t *build);
+
+#endif
