@@ -21,6 +21,7 @@ build|libjson-c-dev|pkg-config --exists json-c
 build|libpq-dev|pkg-config --exists libpq
 build|libcurl4-openssl-dev|pkg-config --exists libcurl
 build|libssl-dev|pkg-config --exists libcrypto
+build|libpcre2-dev|pkg-config --exists libpcre2-8
 run|apache2-bin|httpd_is_there
 run|libaprutil1-dbd-pgsql|file_is_there '/usr/lib/*/apr-util-1/apr_dbd_pgsql*.so'
 run|postgresql|postgres_is_there

@@ -9,6 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
 #include <apr_strings.h>
 
 #include "../core/json.h"
@@ -70,20 +73,59 @@ static void print_origins(const ctl_build_t *build)
     }
 }
 
+/* Returns why an expression is none, in pool; NULL: it is one, by the library
+ * of httpd's expressions, with the options of ap_pregcomp(). */
+static const char *check_expression(const char *match, apr_pool_t *pool)
+{
+    PCRE2_UCHAR reason[256] = "";
+    PCRE2_SIZE place;
+    int error;
+    pcre2_code *code = pcre2_compile((PCRE2_SPTR)match, PCRE2_ZERO_TERMINATED,
+                                     PCRE2_DUPNAMES | PCRE2_DOTALL
+                                         | PCRE2_DOLLAR_ENDONLY,
+                                     &error, &place, NULL);
+
+    if (code != NULL) {
+        pcre2_code_free(code);
+        return NULL;
+    }
+    pcre2_get_error_message(error, reason, sizeof(reason));
+    return apr_psprintf(pool, ": %s, at its byte %" APR_SIZE_T_FMT,
+                        (const char *)reason, (apr_size_t)place);
+}
+
+/* Returns why it cannot be the argument, "" or after a colon; NULL: it can. */
+static const char *check_match(const char *match, apr_pool_t *pool)
+{
+    const char *reason;
+
+    if (!ctl_word_can_quote(match) || strlen(match) > MATCH_MAX
+        || strcasecmp(match, "none") == 0) {
+        return "";
+    }
+    reason = check_expression(match, pool);
+    /* As httpd uses it: (?#, \Q or (?x) # may reach beyond its end. */
+    return reason != NULL
+        ? reason
+        : check_expression(apr_pstrcat(pool, "\\A(?:", match, ")\\z", NULL),
+                           pool);
+}
+
 static void print_match(const ctl_build_t *build)
 {
     static const char path[] = "http.cors.allow_origin_regex";
     json_object *value = ctl_manifest_get(build, path);
     const char *match = json_object_get_string(value);
+    const char *reason;
 
     if (match == NULL || *match == '\0') {
         return;
     }
-    if (!ctl_word_can_quote(match) || strlen(match) > MATCH_MAX
-        || strcasecmp(match, "none") == 0) {
+    reason = check_match(match, build->pool);
+    if (reason != NULL) {
         ctl_warn("langgraph.json: %s is left out: %s cannot be an argument of "
-                 "AgentAllowOriginMatch",
-                 path, agent_json_print(value, build->pool));
+                 "AgentAllowOriginMatch%s",
+                 path, agent_json_print(value, build->pool), reason);
         return;
     }
     ctl_print("AgentAllowOriginMatch %s", ctl_word_quote(match, build->pool));

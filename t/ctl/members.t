@@ -88,7 +88,11 @@ my @MEMBERS = (
     (map { [ 'http.cors.allow_origins', [$_], 'warned', qr/cannot be an argument of AgentAllowOrigin/ ] }
         'https://a.example/path', 'null', 'None', "https://a.example\nAgentPrefix /", '${HOME}'),
     [ 'http.cors.allow_origin_regex', 'https://.*\\.a\\.example', 'served', qr{^AgentAllowOriginMatch "https://\.\*\\\\\.a\\\\\.example"$}m ],
-    (map { [ 'http.cors.allow_origin_regex', $_, 'warned', qr/cannot be an argument of AgentAllowOriginMatch/ ] } 'a${b}', "a\nb", 'none'),
+    (map { [ 'http.cors.allow_origin_regex', $_, 'warned', qr/cannot be an argument of AgentAllowOriginMatch$/m ] } 'a${b}', "a\nb", 'none'),
+    (map { [ 'http.cors.allow_origin_regex', $_->[0], 'warned', qr/cannot be an argument of AgentAllowOriginMatch: [^:]*(?:$_->[1])[^:]*, at its byte (?:$_->[2])$/m ] }
+        [ 'https://(', 'missing closing parenthesis', 9 ], [ 'https://[a', 'missing terminating \\]', 10 ], [ 'a)|(?:b', 'unmatched closing parenthesis', 1 ],
+        [ '*.example.com', 'quantifier', 0 ], [ 'a\\u0062', '\\\\u', 3 ], [ '(?a)b', 'unrecognized character', 2 ], [ 'a\\Q', 'missing', '\\d+' ]),
+    [ 'http.cors.allow_origin_regex', '(?P<a>x)(?P=a)\\Z', 'served', qr/^AgentAllowOriginMatch "\(\?P<a>x\)\(\?P=a\)\\\\Z"$/m ],
     (map { [ 'http.cors', { allow_credentials => \1, allow_origin_regex => $_ }, 'warned', qr/allow_credentials is left out/ ] }
         '.*', '^.*$', '(.*)', '.*?', 'https?://.*', 'https://.*|https://a\\.example', 'https://.*.example', 'https://a\\.(example)?'),
     (map { [ 'http.cors', { allow_credentials => \1, allow_origin_regex => $_ }, 'served', qr/set Access-Control-Allow-Credentials true/ ] }
