@@ -166,15 +166,18 @@ sub executable {
 
 my $demo = "<AgentGraph counter>\nAgentModel demo\n</AgentGraph>";
 application('odd', "{\n\"graphs\": [\n}");
+application('twice', qq({"graphs": {"a": "a.py:g",\n"b": "b.py:g",\n"a": "c.py:g"}}));
 refused('a missing directory', qr{line \d+ of .*AgentApplication x: expected a directory, got '$dir/none' \(No such file}s,
     $BASE, "AgentApplication x $dir/none");
 refused('a file in place of a directory', qr{expected a directory, got '$node' \(not a directory\)}, $BASE, "AgentApplication x $node");
 refused('a directory without langgraph.json', qr{expected a readable regular file .* got '$dir/empty/langgraph\.json' \(No such file},
     $BASE, "AgentApplication x $dir/empty");
 refused('a langgraph.json that is not JSON', qr{expected JSON in $dir/odd/langgraph\.json, got line 3, column \d+: it is not JSON}, $BASE, "AgentApplication x $dir/odd");
+refused('a langgraph.json with two graphs of a name', qr{expected JSON in $dir/twice/langgraph\.json, got line 3, /graphs/a: it is a duplicate key},
+    $BASE, "AgentApplication x $dir/twice");
 refused('a name with a slash', qr{AgentApplication: expected a name of letters.*got 'a/b'}, $BASE, "AgentApplication a/b $tools");
 refused('an unknown third argument', qr{AgentApplication x: expected ignore-auth or nothing.*got 'now'}, $BASE, "AgentApplication x $tools now");
-refused('a graph of two applications', qr{AgentApplication: expected each name once in a deployment, got 'counter' of 'default' at \S+:\d+ and at},
+refused('a graph of two applications', qr{AgentApplication: expected each name once in a deployment, got 'counter' of 'default' at \S+:(\d+) and at \S+:(?!\1:)\d+: rename one},
     $BASE, "AgentApplication x $tools", "AgentApplication y $shop", "AgentNodeProgram $node");
 refused('a graph that is built-in too', qr{AgentApplication: expected each name once .*'counter'}, $BASE, $demo, "AgentApplication x $tools");
 refused('a name of two applications', qr{expected each name of an application once in a deployment, got 'x'},

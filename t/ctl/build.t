@@ -234,4 +234,8 @@ for my $arguments ('', 'make .', 'build', 'build . .', 'build --wrong .') {
 like qx('$program' --help), qr/\Ausage: /, 'usage: --help prints how to use it';
 like qx('$program' build '$top/nothing' 2>&1), qr/nothing: No such file/, 'usage: a folder that is not there is named';
 
+my $twice = build_python(application('{"graphs": {"a": "./a.py:g", "b": "./b.py:g", "a": "./c.py:g"}}'));
+is $twice->{status}, 2, 'graphs: two of one name are refused';
+like $twice->{output}, qr{^agentctl: .*/graphs/a: it is a duplicate key}m, 'graphs: the error names the graph';
+
 done_testing;
