@@ -140,14 +140,14 @@ static void while_growth_is_limited_runs_begin_nodes_one_after_the_other(
     size_t first = 0;
     size_t second = 0;
 
-    assert_true(runner_pending_may_step(&pending, &second, NOW));
+    assert_true(runner_pending_begin_step(&pending, &second, NOW));
     pending.limits_growth = true;
-    assert_true(runner_pending_may_step(&pending, &first, NOW));
-    assert_false(runner_pending_may_step(&pending, &second, NOW));
-    assert_true(runner_pending_may_step(&pending, &first, NOW));
+    assert_true(runner_pending_begin_step(&pending, &first, NOW));
+    assert_false(runner_pending_begin_step(&pending, &second, NOW));
+    assert_true(runner_pending_begin_step(&pending, &first, NOW));
     assert_false(runner_pending_end_run(&pending, &second));
     assert_true(runner_pending_end_run(&pending, &first));
-    assert_true(runner_pending_may_step(&pending, &second, NOW));
+    assert_true(runner_pending_begin_step(&pending, &second, NOW));
 }
 
 static void a_second_run_begins_nodes_while_there_is_memory_for_two(
@@ -159,16 +159,16 @@ static void a_second_run_begins_nodes_while_there_is_memory_for_two(
     size_t third = 0;
 
     set_room(&pending, 2);
-    assert_true(runner_pending_may_step(&pending, &first, NOW));
-    assert_true(runner_pending_may_step(&pending, &second, NOW));
-    assert_false(runner_pending_may_step(&pending, &third, NOW));
+    assert_true(runner_pending_begin_step(&pending, &first, NOW));
+    assert_true(runner_pending_begin_step(&pending, &second, NOW));
+    assert_false(runner_pending_begin_step(&pending, &third, NOW));
     assert_false(set_room(&pending, 1));
-    assert_false(runner_pending_may_step(&pending, &second, NOW));
+    assert_false(runner_pending_begin_step(&pending, &second, NOW));
     assert_true(set_room(&pending, 2));
     assert_false(set_room(&pending, 2));
-    assert_true(runner_pending_may_step(&pending, &second, NOW));
+    assert_true(runner_pending_begin_step(&pending, &second, NOW));
     assert_true(runner_pending_end_run(&pending, &second));
-    assert_true(runner_pending_may_step(&pending, &third, NOW));
+    assert_true(runner_pending_begin_step(&pending, &third, NOW));
 }
 
 static void a_growing_run_without_progress_is_replaced(void **state)
@@ -180,18 +180,18 @@ static void a_growing_run_without_progress_is_replaced(void **state)
     size_t third = 0;
 
     set_room(&pending, 2);
-    assert_true(runner_pending_may_step(&pending, &first, NOW + 2));
-    assert_true(runner_pending_may_step(&pending, &second, NOW));
+    assert_true(runner_pending_begin_step(&pending, &first, NOW + 2));
+    assert_true(runner_pending_begin_step(&pending, &second, NOW));
     assert_int_equal(runner_pending_wake_at(&pending, NOW), AGENT_CLOCK_NEVER);
-    assert_false(runner_pending_may_step(&pending, &third, NOW));
+    assert_false(runner_pending_begin_step(&pending, &third, NOW));
     assert_int_equal(runner_pending_wake_at(&pending, NOW), later);
     runner_pending_set(&pending, &second, 1, NOW + 1);
     assert_int_equal(runner_pending_wake_at(&pending, NOW), later + 1);
-    assert_false(runner_pending_may_step(&pending, &third, later));
-    assert_true(runner_pending_may_step(&pending, &third, later + 1));
-    assert_false(runner_pending_may_step(&pending, &second, later + 1));
-    assert_true(runner_pending_may_step(&pending, &second, later + 2));
-    assert_false(runner_pending_may_step(&pending, &first, later + 2));
+    assert_false(runner_pending_begin_step(&pending, &third, later));
+    assert_true(runner_pending_begin_step(&pending, &third, later + 1));
+    assert_false(runner_pending_begin_step(&pending, &second, later + 1));
+    assert_true(runner_pending_begin_step(&pending, &second, later + 2));
+    assert_false(runner_pending_begin_step(&pending, &first, later + 2));
 }
 
 static void a_run_that_grows_slowly_is_replaced_after_its_turn(void **state)
@@ -202,20 +202,20 @@ static void a_run_that_grows_slowly_is_replaced_after_its_turn(void **state)
     size_t other = 0;
 
     set_room(&pending, 2);
-    assert_true(runner_pending_may_step(&pending, &slow[0], NOW));
-    assert_true(runner_pending_may_step(&pending, &slow[1], NOW + 1));
+    assert_true(runner_pending_begin_step(&pending, &slow[0], NOW));
+    assert_true(runner_pending_begin_step(&pending, &slow[1], NOW + 1));
     for (apr_time_t now = NOW; now < over; now += RUNNER_PENDING_IDLE / 2) {
-        assert_false(runner_pending_may_step(&pending, &other, now));
+        assert_false(runner_pending_begin_step(&pending, &other, now));
         runner_pending_set(&pending, &slow[0], slow[0] + 1, now);
         runner_pending_set(&pending, &slow[1], slow[1] + 1, now);
     }
     assert_int_equal(runner_pending_wake_at(&pending, over - 1), over);
-    assert_false(runner_pending_may_step(&pending, &other, over - 1));
-    assert_true(runner_pending_may_step(&pending, &slow[0], over));
-    assert_true(runner_pending_may_step(&pending, &other, over));
-    assert_false(runner_pending_may_step(&pending, &slow[0], over));
-    assert_true(runner_pending_may_step(&pending, &slow[0], over + 1));
-    assert_false(runner_pending_may_step(&pending, &slow[1], over + 1));
+    assert_false(runner_pending_begin_step(&pending, &other, over - 1));
+    assert_true(runner_pending_begin_step(&pending, &slow[0], over));
+    assert_true(runner_pending_begin_step(&pending, &other, over));
+    assert_false(runner_pending_begin_step(&pending, &slow[0], over));
+    assert_true(runner_pending_begin_step(&pending, &slow[0], over + 1));
+    assert_false(runner_pending_begin_step(&pending, &slow[1], over + 1));
 }
 
 static void with_memory_for_one_node_the_first_run_is_replaced(void **state)
@@ -227,14 +227,14 @@ static void with_memory_for_one_node_the_first_run_is_replaced(void **state)
     size_t third = 0;
 
     set_room(&pending, 2);
-    assert_true(runner_pending_may_step(&pending, &silent, NOW));
-    assert_true(runner_pending_may_step(&pending, &second, NOW));
+    assert_true(runner_pending_begin_step(&pending, &silent, NOW));
+    assert_true(runner_pending_begin_step(&pending, &second, NOW));
     set_room(&pending, 1);
-    assert_true(runner_pending_may_step(&pending, &second, later));
-    assert_false(runner_pending_may_step(&pending, &third, later));
+    assert_true(runner_pending_begin_step(&pending, &second, later));
+    assert_false(runner_pending_begin_step(&pending, &third, later));
     assert_true(runner_pending_end_run(&pending, &second));
     assert_false(runner_pending_end_run(&pending, &silent));
-    assert_true(runner_pending_may_step(&pending, &third, later));
+    assert_true(runner_pending_begin_step(&pending, &third, later));
 }
 
 static void without_memory_a_silent_run_stays(void **state)
@@ -245,11 +245,11 @@ static void without_memory_a_silent_run_stays(void **state)
     size_t second = 0;
 
     set_room(&pending, 0);
-    assert_true(runner_pending_may_step(&pending, &silent, NOW));
-    assert_false(runner_pending_may_step(&pending, &second, later));
+    assert_true(runner_pending_begin_step(&pending, &silent, NOW));
+    assert_false(runner_pending_begin_step(&pending, &second, later));
     assert_int_equal(runner_pending_wake_at(&pending, NOW), AGENT_CLOCK_NEVER);
     assert_true(set_room(&pending, 1));
-    assert_true(runner_pending_may_step(&pending, &second, later));
+    assert_true(runner_pending_begin_step(&pending, &second, later));
 }
 
 static void while_growth_is_limited_growing_runs_receive_large_texts(
@@ -262,7 +262,7 @@ static void while_growth_is_limited_growing_runs_receive_large_texts(
     size_t small = 0;
 
     set_room(&pending, 1);
-    assert_true(runner_pending_may_step(&pending, &growing, NOW));
+    assert_true(runner_pending_begin_step(&pending, &growing, NOW));
     runner_pending_set(&pending, &other, RUNNER_PENDING_SMALL + 1, NOW);
     runner_pending_set(&pending, &growing, RUNNER_PENDING_SMALL + 1, NOW);
     runner_pending_set(&pending, &small, RUNNER_PENDING_SMALL, NOW);
@@ -303,13 +303,35 @@ static void once_growth_is_not_limited_any_run_may_begin_nodes(void **state)
     size_t second = 0;
 
     set_room(&pending, 0);
-    assert_true(runner_pending_may_step(&pending, &first, NOW));
-    assert_false(runner_pending_may_step(&pending, &second, NOW));
+    assert_true(runner_pending_begin_step(&pending, &first, NOW));
+    assert_false(runner_pending_begin_step(&pending, &second, NOW));
     assert_true(runner_pending_set_memory(&pending, 0, MEMORY));
-    assert_true(runner_pending_may_step(&pending, &second, NOW));
+    assert_true(runner_pending_begin_step(&pending, &second, NOW));
     set_room(&pending, 0);
-    assert_true(runner_pending_may_step(&pending, &second, NOW));
-    assert_false(runner_pending_may_step(&pending, &first, NOW));
+    assert_true(runner_pending_begin_step(&pending, &second, NOW));
+    assert_false(runner_pending_begin_step(&pending, &first, NOW));
+}
+
+static void asking_whether_a_node_may_begin_changes_nothing(void **state)
+{
+    runner_pending_t pending = {.bytes_max = RUNNER_PENDING_SMALL};
+    runner_pending_t before;
+    size_t runs[3] = {0, 0, 0};
+
+    assert_true(runner_pending_may_step(&pending, &runs[0], NOW));
+    for (int nodes = 4; nodes >= 0; nodes--) {
+        set_room(&pending, nodes);
+        for (int i = 0; i < 12; i++) {
+            const size_t *run = &runs[i % 3];
+            bool may_step;
+
+            before = pending;
+            may_step = runner_pending_may_step(&pending, run, NOW + i);
+            assert_memory_equal(&pending, &before, sizeof(pending));
+            assert_int_equal(runner_pending_begin_step(&pending, run, NOW + i),
+                             may_step);
+        }
+    }
 }
 
 int main(void)
@@ -332,6 +354,7 @@ int main(void)
         CHECK_TEST(while_growth_is_limited_growing_runs_receive_large_texts),
         CHECK_TEST(limits_follow_the_memory_of_all_runs),
         CHECK_TEST(once_growth_is_not_limited_any_run_may_begin_nodes),
+        CHECK_TEST(asking_whether_a_node_may_begin_changes_nothing),
     };
 
     return CHECK_RUN(tests);

@@ -18,6 +18,7 @@
 #include "runners/builtin/run/load_turn.h"
 #include "runners/builtin/run/part.h"
 #include "runners/builtin/run/run.h"
+#include "runners/builtin/run/turn.h"
 
 /* The longest wait for the supervisor, a transfer or a run. */
 #define WAIT_LONGEST_MS 60000
@@ -182,8 +183,7 @@ static void read_lines(runner_t *runner)
 static bool advance_run(runner_t *runner, runner_run_t *run, apr_time_t now)
 {
     while (run->phase != RUNNER_PHASE_OVER && run->wake_at <= now
-           && !runner_wire_is_full(&runner->wire)
-           && !runner_run_is_blocked(run)) {
+           && !runner_wire_is_full(&runner->wire) && runner_turn_begin(run)) {
         runner_run_advance(run);
     }
     runner_output_request(&run->output);
@@ -203,12 +203,12 @@ static apr_time_t advance_runs(runner_t *runner)
     for (int left = runner->used; left > 0; left--) {
         runner_run_t *next = APR_RING_NEXT(run, link);
         bool may_continue = run == heavy || !runner_runs_is_heavy(run, now);
-        bool was_blocked = runner_run_is_blocked(run);
+        bool was_blocked = runner_turn_is_blocked(run);
 
         if (may_continue && !advance_run(runner, run, now)) {
             remove_run(runner, run);
         }
-        else if (!runner_run_is_blocked(run)) {
+        else if (!runner_turn_is_blocked(run)) {
             first = run->wake_at < first ? run->wake_at : first;
         }
         else if (!was_blocked) {

@@ -44,38 +44,49 @@ static bool may_replace_growing(const runner_pending_t *pending,
     return growing->has_room && now >= get_growing_end(growing);
 }
 
-static runner_growing_t *begin_growing(runner_pending_t *pending,
-                                       const size_t *bytes, apr_time_t now)
+/* The place that the run may have among those that grow: its own, or one that
+ * it may take; NULL: none. */
+static const runner_growing_t *find_place(const runner_pending_t *pending,
+                                          const size_t *bytes, apr_time_t now)
 {
-    runner_growing_t *before = find_growing(pending, bytes);
+    const runner_growing_t *place = NULL;
 
     for (int i = 0; i < RUNNER_PENDING_GROWING; i++) {
-        runner_growing_t *growing = &pending->growing[i];
+        const runner_growing_t *growing = &pending->growing[i];
 
-        if (may_replace_growing(pending, growing, now)) {
-            if (before != NULL) {
-                before->bytes = NULL;
-            }
-            growing->bytes = bytes;
-            growing->began_at = now;
-            growing->grown_at = now;
+        if (growing->bytes == bytes
+            && (is_first(pending, growing) || growing->has_room)) {
             return growing;
         }
+        if (place == NULL && may_replace_growing(pending, growing, now)) {
+            place = growing;
+        }
     }
-    pending->is_growth_refused = true;
-    return NULL;
+    return place;
 }
 
 /* A run that may grow, perhaps in the place of another; else NULL. */
 static runner_growing_t *admit_growing(runner_pending_t *pending,
                                        const size_t *bytes, apr_time_t now)
 {
-    runner_growing_t *growing = find_growing(pending, bytes);
+    runner_growing_t *before = find_growing(pending, bytes);
+    const runner_growing_t *place = find_place(pending, bytes, now);
+    runner_growing_t *growing;
 
-    if (growing != NULL && (is_first(pending, growing) || growing->has_room)) {
-        return growing;
+    if (place == NULL) {
+        pending->is_growth_refused = true;
+        return NULL;
     }
-    return begin_growing(pending, bytes, now);
+    growing = &pending->growing[place - pending->growing];
+    if (growing != before) {
+        if (before != NULL) {
+            before->bytes = NULL;
+        }
+        growing->bytes = bytes;
+        growing->began_at = now;
+        growing->grown_at = now;
+    }
+    return growing;
 }
 
 static void set_receiver(runner_pending_t *pending, const size_t *bytes,
@@ -135,8 +146,14 @@ bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
     return pending->receiver != bytes;
 }
 
-bool runner_pending_may_step(runner_pending_t *pending, const size_t *bytes,
-                             apr_time_t now)
+bool runner_pending_may_step(const runner_pending_t *pending,
+                             const size_t *bytes, apr_time_t now)
+{
+    return !pending->limits_growth || find_place(pending, bytes, now) != NULL;
+}
+
+bool runner_pending_begin_step(runner_pending_t *pending, const size_t *bytes,
+                               apr_time_t now)
 {
     runner_growing_t *growing;
 

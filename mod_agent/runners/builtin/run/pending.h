@@ -83,12 +83,16 @@ void runner_pending_set(runner_pending_t *pending, size_t *bytes, size_t value,
 bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
                               apr_time_t now);
 
-/* Whether a run with a large state may begin a node; may make it one of those
- * that grow. It stays one until runner_pending_end_run(), or until another run
+/* Whether a run with a large state may begin a node now. */
+bool runner_pending_may_step(const runner_pending_t *pending,
+                             const size_t *bytes, apr_time_t now);
+
+/* The same for one that is about to: makes it one of those that grow. It stays
+ * one until runner_pending_end_run(), or until another run
  * replaces it because it has neither received anything nor begun a node for a
  * second, or because its turn is over. */
-bool runner_pending_may_step(runner_pending_t *pending, const size_t *bytes,
-                             apr_time_t now);
+bool runner_pending_begin_step(runner_pending_t *pending, const size_t *bytes,
+                               apr_time_t now);
 
 /*
  * Sets the limits from the bytes that all runs take and the most that they may

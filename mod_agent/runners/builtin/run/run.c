@@ -18,6 +18,7 @@
 #include "runners/builtin/base/log.h"
 #include "runners/builtin/base/value.h"
 #include "stream.h"
+#include "turn.h"
 #include "update.h"
 #include "weight.h"
 
@@ -123,22 +124,6 @@ static void wake_run(void *baton)
     wait_for(baton, 0);
 }
 
-/* A node adds to the state. A run with a small state never waits. */
-static bool waits_for_memory(const runner_run_t *run)
-{
-    return run->phase == RUNNER_PHASE_NEXT && run->next != RUNNER_NODE_NONE
-        && !run->is_stopping && run->weight > RUNNER_WEIGHT_SMALL
-        && !runner_pending_may_step(run->pending, &run->pending_size,
-                                    agent_clock_now());
-}
-
-bool runner_run_is_blocked(const runner_run_t *run)
-{
-    return runner_output_is_blocked(&run->output,
-                                    run->text_size + run->pending_size)
-        || waits_for_memory(run);
-}
-
 static bool is_paused(void *baton)
 {
     runner_run_t *run = baton;
@@ -152,7 +137,7 @@ static bool is_full(void *baton)
 {
     const runner_run_t *run = baton;
 
-    return runner_wire_is_full(run->output.wire) || runner_run_is_blocked(run)
+    return runner_wire_is_full(run->output.wire) || runner_turn_is_blocked(run)
         || is_paused(baton);
 }
 

@@ -11,10 +11,6 @@
 /* Executes the next step if it is due; sets wake_at. */
 void runner_run_advance(runner_run_t *run);
 
-/* Whether the run must wait for credit, for the backlogs of other runs, or for
- * memory. */
-bool runner_run_is_blocked(const runner_run_t *run);
-
 /* Stops the run at its next checkpoint, at once if it has none of its own yet
  * or no node executes: it ends with status drained. */
 void runner_run_stop(runner_run_t *run);
