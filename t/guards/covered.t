@@ -34,7 +34,7 @@ sub is_linked {
 
 my (%sources, %scripts);
 push @{ $sources{ s{/[^/]+\z}{}r } }, s{.*/}{}r for source_files(qr{\Amod_\w+/.*\.c\z});
-push @{ $scripts{ s{/[^/]+\z}{}r } }, s{.*/}{}r for source_files(qr{\Amod_\w+/.*\.mjs\z});
+push @{ $scripts{ s{/[^/]+\z}{}r } }, s{.*/}{}r for source_files(qr{\Amod_\w+/.*\.(?:mjs|py)\z});
 
 for my $folder (sort keys %sources, keys %scripts) {
     my (%is_tested, @unlinked);
@@ -48,6 +48,12 @@ for my $folder (sort keys %sources, keys %scripts) {
     is join(' ', grep { !$is_tested{$_} } @{ $sources{$folder} || [] }, @{ $scripts{$folder} || [] }), '',
         "$folder: its README names an existing test for every source";
     is join(' ', @unlinked), '', "$folder: C tests link with a source of the row that names them";
+}
+
+# The runners of applications have counterparts, in one table.
+my %counterparts = map { $_ => 1 } slurp(root() . '/mod_agent/runners/README.md') =~ /`(\w+\.(?:py|mjs))`/g;
+for my $folder (qw(mod_agent/runners/node mod_agent/runners/python)) {
+    is join(' ', grep { !$counterparts{$_} } @{ $scripts{$folder} }), '', "$folder: the table of ../README.md has every source";
 }
 
 my %floors = map { $_ => 1 } slurp(root() . '/t/coverage.pl') =~ m{^    '(mod_[\w/]+)' +=> \d+,$}gm;

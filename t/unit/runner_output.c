@@ -143,6 +143,19 @@ static void a_grant_sends_the_requested_and_the_short_lines_after_them(
     assert_int_equal(fixture->output.requested, 0);
 }
 
+static void a_grant_without_a_request_changes_nothing(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    fixture->output.sent = RUNNER_CREDIT_MAX - 9;
+    runner_output_grant(&fixture->output);
+    assert_int_equal(fixture->output.sent, RUNNER_CREDIT_MAX - 9);
+    add_line(fixture, 'a', 10);
+    runner_output_grant(&fixture->output);
+    assert_true(runner_output_has_backlog(&fixture->output));
+    assert_int_equal(runner_wire_unsent(&fixture->wire), 0);
+}
+
 static void large_runs_are_blocked_while_all_backlogs_are_full(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
@@ -210,6 +223,7 @@ int main(void)
         CHECK_TEST(a_request_is_for_several_short_lines),
         CHECK_TEST(an_empty_backlog_requests_nothing),
         CHECK_TEST(a_grant_sends_the_requested_and_the_short_lines_after_them),
+        CHECK_TEST(a_grant_without_a_request_changes_nothing),
         CHECK_TEST(large_runs_are_blocked_while_all_backlogs_are_full),
         CHECK_TEST(
             a_cancel_keeps_requested_lines_and_those_that_are_not_optional),

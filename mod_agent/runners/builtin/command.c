@@ -190,8 +190,7 @@ static void take_go(runner_t *runner, json_object *message)
     runner_run_t *run = runner_runs_find(
         &runner->runs, agent_json_string(message, "run_id", ""));
 
-    if (run != NULL && run->output.requested > 0
-        && run->epoch == agent_json_integer(message, "epoch", -1)) {
+    if (run != NULL && run->epoch == agent_json_integer(message, "epoch", -1)) {
         runner_output_grant(&run->output);
     }
 }

@@ -137,6 +137,10 @@ void runner_output_grant(runner_output_t *output)
     size_t count = 0;
     size_t end = 0;
 
+    /* It would be credit for what was sent before. */
+    if (output->requested == 0) {
+        return;
+    }
     while (count < count_lines(output)
            && is_granted(output, end, get_line(output, count)->length)) {
         end += get_line(output, count++)->length;

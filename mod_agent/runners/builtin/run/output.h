@@ -71,7 +71,7 @@ bool runner_output_is_blocked(const runner_output_t *output, size_t text_size);
 void runner_output_request(runner_output_t *output);
 
 /* Takes `go`: puts the requested lines on the wire, and the short lines after
- * them that need no further credit. A `go` must be due. */
+ * them that need no further credit. Nothing, if no `go` is due. */
 void runner_output_grant(runner_output_t *output);
 
 #endif

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the runner for JavaScript alone, which no application can look at: prints TAP for
+// parts.t.
+import assert from 'node:assert';
+import { keepCached, takeCached } from '../../mod_agent/runners/node/cache.mjs';
+import { Checkpoints } from '../../mod_agent/runners/node/checkpoints.mjs';
+import { Held } from '../../mod_agent/runners/node/held.mjs';
+import { Messages } from '../../mod_agent/runners/node/messages.mjs';
+import { Output } from '../../mod_agent/runners/node/output.mjs';
+import { keepNewest, Recent } from '../../mod_agent/runners/node/recent.mjs';
+
+const MIB = 1024 * 1024;
+let count = 0;
+
+function equal(found, expected, title) {
+    count += 1;
+    try {
+        assert.deepStrictEqual(found, expected);
+        console.log(`ok ${count} - javascript: ${title}`);
+    } catch {
+        console.log(`not ok ${count} - javascript: ${title}`);
+        console.log(`# got ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`);
+    }
+}
+
+function testCache() {
+    const values = (name) => new Map([[name, name]]);
+    const has = (name) => takeCached(name).has(name);
+    keepCached('a', values('a'), 3 * MIB);
+    keepCached('b', values('b'), 3 * MIB);
+    keepCached('a', values('a'), 3 * MIB);
+    keepCached('c', values('c'), 3 * MIB);
+    equal(['a', 'b', 'c'].map(has), [true, false, true], 'cache: beyond the limit the thread that was kept longest ago is dropped');
+    equal(has('a'), false, 'cache: values are taken once');
+    keepCached('a', values('a'), 4 * MIB);
+    keepCached('b', values('b'), 4 * MIB);
+    equal(['a', 'b'].map(has), [true, true], 'cache: threads are kept up to the limit');
+    keepCached('a', values('a'), MIB);
+    keepCached('a', values('a'), 4 * MIB + 1);
+    equal(has('a'), false, 'cache: a thread of more than half of it is not kept');
+    keepCached('a', new Map(), 0);
+    for (let number = 0; number < 3; number += 1) {
+        keepCached(`n${number}`, values(`n${number}`), 3 * MIB);
+        takeCached(`n${number}`);
+    }
+    keepCached('b', values('b'), 4 * MIB);
+    keepCached('c', values('c'), 4 * MIB);
+    equal(['b', 'c'].map(has), [true, true], 'cache: what was taken leaves room');
+}
+
+function testHeld() {
+    const held = new Held();
+    const task = (name, more = {}) => ({ name, id: '1', ...more });
+    ['one:1', 'two:1', 'three:1'].forEach((ns) => held.show([ns], ns, `of ${ns}`));
+    held.show(['one:1'], 'one:1', 'newer');
+    held.end(['one:1'], task('inner'));
+    held.end([], task('two'));
+    held.end([], task('three', { interrupts: [{}] }));
+    equal(held.take().map(({ ns, payload, ends }) => [ns, payload, ends.length]), [['one:1', 'newer', 1], ['three:1', 'of three:1', 0]],
+        'held: of a subgraph that keeps no state nothing is held when its task has ended');
+    equal(held.take(), [], 'held: the others are taken once');
+}
+
+async function testMessages() {
+    const sent = [];
+    const take = () => sent.splice(0).map(([name]) => name);
+    const messages = new Messages(async (...event) => sent.push(event));
+    const chunk = (number, text) => ({ id: `m${number}`, text, getType: () => 'ai',
+        concat(other) { return chunk(number, text + other.text); }, toDict() { return { type: 'ai', data: { content: text } }; } });
+    await messages.take(chunk(0, 'x'.repeat(40_000)), {});
+    take();
+    await messages.take(chunk(0, 'y'), {});
+    equal(take(), [], 'messages: a chunk by which a message hardly grows is not shown yet');
+    for (let number = 1; number < 256; number += 1) {
+        await messages.take(chunk(number, 'x'), {});
+    }
+    take();
+    await messages.take(chunk(0, 'z'), {});
+    equal(take(), [], 'messages: as many as there may be are open');
+    await messages.take(chunk(256, 'x'), {});
+    equal(sent.at(-1)[1][0].text.slice(-3), 'xyz', 'messages: beyond that the rest of the oldest is shown');
+    equal(take(), ['messages/metadata', 'messages/partial', 'messages/partial'], 'messages: after the new one');
+    await messages.take(chunk(1, 'x'), {});
+    equal(take(), ['messages/partial'], 'messages: the next one is still open');
+    await messages.take(chunk(0, 'x'), {});
+    equal(take()[0], 'messages/metadata', 'messages: the oldest is forgotten');
+}
+
+class Wire {
+    #lines = [];
+
+    write(line) {
+        this.#lines.push(JSON.parse(line));
+    }
+
+    post() {}
+
+    take() {
+        return this.#lines.splice(0).map((line) => line.event ?? line.type);
+    }
+}
+
+function makeOutput(wire) {
+    return new Output(wire, { run_id: 'r', epoch: 1 }, { line: 8 * MIB, blob_part: 4 * MIB });
+}
+
+// The lines up to the end, with all the credit that they need.
+function takeRest(wire, output) {
+    const found = [];
+    for (let taken = wire.take(); ; taken = wire.take()) {
+        found.push(...taken.filter((name) => name !== 'want'));
+        if (!taken.includes('want')) {
+            return found;
+        }
+        output.takeGo();
+    }
+}
+
+async function testOutput() {
+    const wire = new Wire();
+    const output = makeOutput(wire);
+    const send = (event, size = 1, more = {}) => output.send('event', { event, data: 'x'.repeat(size), ...more });
+    const sent = [send('long', 300000), send('custom'), send('error'), send('values', 1, { checkpoint_id: 'c' }), send('values'),
+        send('updates'), output.send('checkpoint', {})];
+    equal(wire.take(), ['want'], 'output: a long line waits for credit, and all after it');
+    output.cancel();
+    await Promise.all([sent[1], sent[4], sent[5]]);
+    send('custom');
+    wire.write('{"type":"want"}');
+    const rest = takeRest(wire, output);
+    await Promise.all(sent);
+    equal(rest, ['long', 'error', 'values', 'checkpoint'],
+        'output: a cancel drops events, except the one with requested credit, error, and values of a checkpoint');
+
+    const other = makeOutput(wire);
+    for (let number = 0; number < 7; number += 1) {
+        other.send('event', { event: `e${number}`, data: 'x'.repeat(60000) });
+    }
+    equal(wire.take(), ['e0', 'e1', 'e2', 'e3', 'want'], 'output: lines have free credit at first');
+    other.cancel();
+    other.takeGo();
+    equal(wire.take(), ['e4'], 'output: a line whose credit was requested is kept by a cancel');
+}
+
+async function testCheckpoints() {
+    for (const most of [256, 257]) {
+        const lines = [];
+        const checkpoints = new Checkpoints({ send: async (type, members) => lines.push(members) });
+        const value = { count: 1 };
+        for (let number = 0; number < most; number += 1) {
+            checkpoints.capture(`n${number}`, `c${number}`, null, { value });
+            value.count = number === 0 ? 2 : value.count;
+        }
+        await checkpoints.send({ ns: 'n0', id: 'c0', parent: null, values: { value }, next: [], tasks: [], metadata: {} });
+        equal(lines[0].values, { value: { count: most === 256 ? 1 : 2 } },
+            `checkpoints: of ${most} that are put the first is sent as it ${most === 256 ? 'was' : 'is'}`);
+    }
+}
+
+function testRecent() {
+    const last = new Map();
+    keepNewest(last, '', 0);
+    for (let number = 0; number < 255; number += 1) {
+        keepNewest(last, `n${number}`, number);
+    }
+    keepNewest(last, 'n0', 0);
+    equal(last.size, 256, 'recent: as many namespaces as there may be are kept');
+    keepNewest(last, 'one more', 0);
+    equal([last.size, ...['', 'n0', 'n1'].map((ns) => last.has(ns))], [256, true, true, false],
+        "recent: then the one that was stored longest ago is dropped, never the root's");
+    const recent = new Recent(2);
+    [...'abcd'].forEach((text) => recent.add(text));
+    equal([...'acd'].map((text) => recent.has(text)), [false, true, true], 'recent: of many strings the last ones are known');
+}
+
+testCache();
+testHeld();
+await testMessages();
+await testOutput();
+await testCheckpoints();
+testRecent();
+console.log(`1..${count}`);

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of the Python runner alone, which no application can look at: prints TAP for parts.t."""
+
+import asyncio
+import importlib
+import json
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mod_agent/runners"))
+
+# pylint: disable=wrong-import-position
+from langchain_core.messages import AIMessageChunk  # noqa: E402
+from python import cache, checkpoints, graphs, held, messages, output, recent  # noqa: E402
+
+count = 0
+
+
+def equal(found, expected, title):
+    global count  # pylint: disable=global-statement
+    count += 1
+    print(f"{'ok' if found == expected else 'not ok'} {count} - python: {title}")
+    if found != expected:
+        print(f"# got {found!r}, expected {expected!r}")
+
+
+def test_cache():
+    values = cache.Cache(limit=4000)
+    for name in "abcd":
+        values.add(name, ("msgpack", b"x" * 800))
+    equal([name for name in "abcd" if values.get(name)], list("abcd"), "cache: values are kept up to the limit")
+    values.get("a")
+    values.add("e", ("msgpack", b"x" * 800))
+    equal([name for name in "abcde" if values.get(name)], list("acde"), "cache: beyond it the one that was used longest ago is dropped")
+    values.add("f", ("msgpack", b"x" * 1001))
+    equal(values.get("f"), None, "cache: a value of more than a quarter of it is not kept")
+    values.add("e", ("msgpack", b"y" * 800))
+    equal(values.get("e"), ("msgpack", b"x" * 800), "cache: a value that is there stays")
+    for number in range(100):
+        values.add(f"empty {number}", ("msgpack", b""))
+    equal(sum(values.get(f"empty {number}") is not None for number in range(100)), 20, "cache: small values count too")
+
+
+def payload(checkpoint_id, **values):
+    return {"config": {"configurable": {"checkpoint_id": checkpoint_id}}, "values": values, "next": [], "tasks": []}
+
+
+def test_held():
+    kept = held.Held()
+    for ns in ("", "a", "b"):
+        kept.show(ns, payload(f"of {ns}"))
+    kept.show("a", payload("newer"))
+    kept.drop("b")
+    kept.drop("unknown")
+    equal((kept.last_id("a"), kept.last_id("b")), ("newer", None), "held: a graph that goes on from a saved checkpoint has none")
+    equal((kept.end("a", "one"), kept.end("b", "two")), (True, False), "held: nor ends of tasks")
+    equal([(ns, shown["config"]["configurable"]["checkpoint_id"], ends) for ns, shown, ends in kept.take()],
+          [("", "of ", []), ("a", "newer", ["one"])], "held: of the others the last one of each is taken")
+    equal(kept.take(), [], "held: once")
+
+
+def chunk(number, text):
+    return AIMessageChunk(content=text, id=f"m{number}")
+
+
+def names(events):
+    return [name for name, _ in events]
+
+
+def test_messages():
+    open_ones = messages.Messages()
+    list(open_ones.take(chunk(0, "x" * 40_000), {}, ""))
+    equal(names(open_ones.take(chunk(0, "y"), {}, "")), [], "messages: a chunk by which a message hardly grows is not shown yet")
+    for number in range(1, messages.OPEN_MAX):
+        list(open_ones.take(chunk(number, "x"), {}, ""))
+    equal(names(open_ones.take(chunk(0, "z"), {}, "")), [], "messages: as many as there may be are open")
+    last = list(open_ones.take(chunk(messages.OPEN_MAX, "x"), {}, ""))
+    equal(names(last), ["messages/metadata", "messages/partial", "messages/partial"], "messages: beyond that the rest of the oldest is shown")
+    equal(last[-1][1][0].content[-3:], "xyz", "messages: it is the whole message")
+    equal(names(open_ones.take(chunk(1, "x"), {}, "")), ["messages/partial"], "messages: the next one is still open")
+    equal(names(open_ones.take(chunk(0, "x"), {}, ""))[:1], ["messages/metadata"], "messages: the oldest is forgotten")
+
+
+def test_graphs():
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "counted.py")
+        file.write_text("import sys\nsys.parts_count = getattr(sys, 'parts_count', 0) + 1\none = object()\ntwo = one\n", "utf-8")
+        one, two = (graphs.import_attribute(f"./counted.py:{name}", folder) for name in ("one", "two"))
+        equal((one is two, sys.parts_count), (True, 1), "graphs: two graphs of a file have one module")
+
+
+class Sent:
+    """In place of the wire, and of the output of a run."""
+
+    def __init__(self):
+        self.lines = []
+        self.is_stuck = False
+
+    def write(self, line):
+        self.lines.append(json.loads(line))
+
+    def is_full(self):
+        return self.is_stuck
+
+    def send(self, kind, members):
+        self.lines.append({"type": kind, **{name: json.loads(text) for name, text in members}})
+
+    def take(self):
+        """The kind of each line, which it forgets."""
+        taken, self.lines = [line.get("event", line["type"]) for line in self.lines], []
+        return taken
+
+
+def event(to, name, size=1, **more):
+    to.send("event", [("event", json.dumps(name).encode()), *((key, json.dumps(value).encode()) for key, value in more.items()),
+                      ("data", json.dumps("x" * size).encode())])
+
+
+def run_to_end(wire, one):
+    found = []
+    while "want" in (taken := wire.take()):
+        found += taken
+        one.take_go()
+    return [name for name in found + taken if name != "want"]
+
+
+async def test_output():
+    wire = Sent()
+    one = output.Output(wire, "r", 1, 8 << 20)
+    event(one, "long", 300_000)
+    for name, more in [("custom", {}), ("error", {}), ("values", {"checkpoint_id": "c"}), ("values", {}), ("updates", {})]:
+        event(one, name, **more)
+    one.send("checkpoint", [])
+    acknowledged = asyncio.ensure_future(one.send_acknowledged("put", [], lambda: None))
+    await asyncio.sleep(0)
+    equal(wire.take(), ["want"], "output: a long line waits for credit, and all after it")
+    wire.lines.append({"type": "want"})
+    one.cancel()
+    await asyncio.wait_for(acknowledged, 10)
+    equal(run_to_end(wire, one), ["long", "error", "values", "checkpoint", "put"],
+          "output: a cancel drops events, except the one with requested credit, error, and values of a checkpoint")
+
+    wire, one = Sent(), None
+    one = output.Output(wire, "r", 1, 8 << 20)
+    for number in range(7):
+        event(one, f"e{number}", 60_000)
+    equal(wire.take(), ["e0", "e1", "e2", "e3", "want"], "output: lines have free credit at first")
+    one.cancel()
+    wire.is_stuck = True
+    one.take_go()
+    one.cancel()
+    equal(wire.take(), [], "output: a full pipe takes no line")
+    wire.is_stuck = False
+    one.pump()
+    equal(wire.take(), ["e4"], "output: a line that has credit is kept by a cancel before it is written")
+
+
+def test_checkpoints():
+    for most in (checkpoints.CAPTURED_MAX, checkpoints.CAPTURED_MAX + 1):
+        sent = Sent()
+        shown = checkpoints.Checkpoints(sent, None, {})
+        value = {"count": 1}
+        for number in range(most):
+            shown.capture(f"n{number}", f"c{number}", None, {"value": value}, {"value": None})
+            value["count"] = 2 if number == 0 else value["count"]
+        shown.send(payload("c0", value=value), "n0")
+        equal(sent.lines[0]["values"], {"value": {"count": 1 if most == checkpoints.CAPTURED_MAX else 2}},
+              f"checkpoints: of {most} that are put the first is sent as {'it was' if most == checkpoints.CAPTURED_MAX else 'it is'}")
+    big = {"text": "x" * (checkpoints.CAPTURED_BYTES_MAX // 2)}
+    sent, value = Sent(), {"count": 1}
+    shown = checkpoints.Checkpoints(sent, None, {})
+    shown.capture("n", "c", None, {"value": value}, {"value": None})
+    value["count"] = 2
+    for number in range(2):
+        shown.capture(f"b{number}", "c", None, {"value": big}, {"value": None})
+    shown.send(payload("c", value=value), "n")
+    equal(sent.lines[0]["values"], {"value": {"count": 2}}, "checkpoints: they have a limit in bytes too")
+
+
+def test_recent():
+    last = {}
+    recent.keep_newest(last, "", 0)
+    for number in range(recent.NAMESPACES_MAX - 1):
+        recent.keep_newest(last, f"n{number}", number)
+    recent.keep_newest(last, "n0", 0)
+    equal(len(last), recent.NAMESPACES_MAX, "recent: as many namespaces as there may be are kept")
+    recent.keep_newest(last, "one more", 0)
+    equal((len(last), "" in last, "n0" in last, "n1" in last), (recent.NAMESPACES_MAX, True, True, False),
+          "recent: then the one that was stored longest ago is dropped, never the root's")
+    recent.keep_newest(last, "task:1", 1)
+    recent.keep_newest(last, "", 1)
+    equal(("task:1" in last, "n2" in last or "n3" in last), (False, True), "recent: a checkpoint of the root ends those of its tasks")
+    found = recent.Recent(2)
+    found.update("abcd")
+    equal(["a" in found, "c" in found, "d" in found], [False, True, True], "recent: of many items the last ones are known")
+
+
+importlib.invalidate_caches()
+test_cache()
+test_held()
+test_messages()
+test_graphs()
+asyncio.run(test_output())
+test_checkpoints()
+test_recent()
+print(f"1..{count}")
