@@ -85,10 +85,31 @@ sub job {
 
 # A run whose second node waits until it is released: the step before is saved.
 sub waiting_job {
-    my ($language, $do) = @_;
-    my $run = job($language, $do);
-    wait_for('its second node', sub { executed($run) eq 'first second' && "@{ $client->get_state($run->{thread_id})->{next} }" eq 'second' });
+    my ($language, $do, %more) = @_;
+    my $run = job($language, $do, %more);
+    wait_for('its second node', sub { executed($run) eq 'first second' && "@{ $run->{at}->get_state($run->{thread_id})->{next} }" eq 'second' });
     return $run;
+}
+
+# A run in each language that waits beside others, and may be executed again when its
+# process is lost.
+sub bystanders {
+    my (%more) = @_;
+    my %runs = map { $_ => waiting_job($_, 'wait', %more) } @LANGUAGES;
+    sql("update agent.run_queue set max_attempts = 5 where run_id = '$_->{run_id}'") for values %runs;
+    return \%runs;
+}
+
+sub check_bystanders {
+    my ($runs, $what) = @_;
+    for my $language (@LANGUAGES) {
+        release($runs->{$language});
+        my $result = result_of($runs->{$language});
+        is $result->{status}, 'success', "$language: a run beside one that $what goes on" or diag $result->{error};
+        is_deeply $result->{values}{done}, [qw(first second)], "$language: its state is complete";
+        like executed($runs->{$language}), qr/\Afirst second( second)*\z/, "$language: its node that has finished is not repeated";
+    }
+    return;
 }
 
 sub release {
@@ -109,10 +130,16 @@ sub result_of {
     return { status => $run->{at}->get_run($run)->{status}, error => $error ? "$error->{error}: $error->{message}" : '', values => $values };
 }
 
-# Of one run in each language at once.
+# Of one run in each language at once. Beside those that end their process another one
+# waits; beside those that end alone %beside does. Where runs may not wait another one is
+# executed at the same time.
 sub test_fault {
     my ($what, $do, $status, $error, %more) = @_;
+    my $waiting = delete $more{ends_process} ? bystanders() : undef;
     my %runs = map { $_ => job($_, $do, %more) } grep { ref $error ne 'HASH' || $error->{$_} } @LANGUAGES;
+    if ($more{at}) {
+        is result_of(job($_, 'nothing', %more))->{status}, 'success', "$_: a run beside one that $what goes on" for sort keys %runs;
+    }
     for my $language (sort keys %runs) {
         my $run = $runs{$language};
         my $result = result_of($run);
@@ -123,6 +150,7 @@ sub test_fault {
         my $logged = qr/run $run->{run_id} (?:released: error|ended in error|\(attempt 1\) exceeded its time limit)/;
         wait_for('the log', sub { $server->error_log =~ $logged }) if $status ne 'success';
     }
+    check_bystanders($waiting, $what) if $waiting;
     return;
 }
 
@@ -149,11 +177,12 @@ my $ENDED = qr/\Apoison: .* the runner process ended unexpectedly/;
 # The limit of its data segment, or that of its resident memory, whichever it reaches first. In
 # Python the process may live a little longer, and the next run ends it.
 my $memory = qr/\AMemoryError|\Apoison: .* the runner (?:took more memory than it may|process ended unexpectedly)/;
-test_fault('allocates without end', 'allocate', 'error', $memory);
-test_fault('ends its process', 'leave', 'error', $memory);
-test_fault('ends its process', 'leave', 'error', $ENDED);
-test_fault('kills its process', 'crash', 'error', $ENDED);
-test_fault('closes the pipe', 'close the pipe', 'error', $ENDED);
+test_fault('allocates without end', 'allocate', 'error', $memory, ends_process => 1);
+test_fault('ends its process', 'leave', 'error', $memory, ends_process => 1);
+test_fault('ends its process', 'leave', 'error', $ENDED, ends_process => 1);
+test_fault('kills its process', 'crash', 'error', $ENDED, ends_process => 1);
+test_fault('closes the pipe', 'close the pipe', 'error', $ENDED, ends_process => 1);
+test_fault('closes both pipes', 'close both pipes', 'error', $ENDED, ends_process => 1);
 for my $how ('exit status 3', 'signal 11') {
     like $server->error_log, qr/AGT0331: runner \d+ ended \($how\) with 1 runs/, "the log says how a process ended: $how";
 }
@@ -176,7 +205,9 @@ test_fault('returns what JSON cannot hold', 'return an object', 'error', qr/\ANo
 test_fault('sends an event longer than a line', 'send a large event', 'error', qr/\AValueTooLargeError/, %custom);
 test_fault('has a subgraph with a name of 2,100 bytes', 'nothing', 'error', qr/\ANotRenderedError/, graph => 'too_long', %custom);
 test_fault('has a graph that cannot be imported', 'nothing', 'error', qr/nothing/, graph => 'absent');
-test_fault('prints without end', 'print', 'success');
+my $length = length $server->error_log;
+test_fault('prints a gigabyte', 'print', 'success');
+cmp_ok length($server->error_log) - $length, '<', 2**24, 'of 2 GB that runs print the log has the beginning';
 test_fault('catches signals', 'catch signals', 'success');
 for my $language (@LANGUAGES) {
     is_deeply result_of(job($language, 'fork'))->{values}{done}, [7], "$language: a child that a run forks has no pipe to the server";
@@ -190,10 +221,10 @@ for my $language (@LANGUAGES) {
     is result_of($beside{$language})->{status}, 'success', "$language: a run beside all these goes on";
     is executed($beside{$language}), 'first second first first', "$language: it was executed once";
 }
-cmp_ok length $server->error_log, '<', 2**26, 'of 512 MB that runs print the log has the beginning';
 
 # --- Runs that do not end -------------------------------------------------------
 
+my $beside_blocks = bystanders(at => $strict);
 my %blocks = map { $_ => job($_, 'block', at => $strict) } @LANGUAGES;
 test_fault('loops for ever', 'loop', 'timeout', undef, at => $limited);
 test_fault('loops for ever in a thread', 'block a thread', 'timeout', { python => qr// }, at => $limited);
@@ -203,6 +234,7 @@ for my $language (@LANGUAGES) {
     like $result->{error}, qr/busy with one run for too long/, "$language: its error says why";
     is result_of(job($language, 'nothing', at => $_))->{status}, 'success', "$language: afterwards others are executed" for $client, $strict;
 }
+check_bystanders($beside_blocks, 'blocks its process');
 like $server->error_log, qr/AGT0366: runner \d+ has executed no other run for \d+ s: it is killed/, 'the log says which process was blocked';
 undef $server;
 done_testing;

@@ -30,6 +30,27 @@ function fork() {
     return spawnSync(process.execPath, ['-e', script], { stdio: 'inherit' }).status;
 }
 
+// Ends the process, or what it needs.
+function end(how) {
+    switch (how) {
+    case 'crash':
+        process.kill(process.pid, 'SIGSEGV');
+        break;
+    case 'leave':
+        process.reallyExit(3);
+        break;
+    case 'exit':
+        process.exit(3);
+        break;
+    case 'close both pipes':
+        closeSync(3);
+        closeSync(4);
+        break;
+    default:
+        closeSync(4);
+    }
+}
+
 async function first(state) {
     count(state, 'first');
     return { done: ['first'] };
@@ -56,16 +77,11 @@ async function second(state) {
         }
         break;
     case 'crash':
-        process.kill(process.pid, 'SIGSEGV');
-        break;
     case 'leave':
-        process.reallyExit(3);
-        break;
     case 'exit':
-        process.exit(3);
-        break;
     case 'close the pipe':
-        closeSync(4);
+    case 'close both pipes':
+        end(state.do);
         break;
     case 'block':
         for (;;);
@@ -77,8 +93,9 @@ async function second(state) {
         allocate();
         break;
     case 'print':
-        for (let i = 0; i < 256; i += 1) {
+        for (let i = 0; i < 512; i += 1) {
             console.log('x'.repeat(2 ** 20));
+            console.error('y'.repeat(2 ** 20));
             await setImmediate();
         }
         break;

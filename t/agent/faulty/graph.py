@@ -74,6 +74,8 @@ async def second(state: Job) -> Any:
         sys.exit("the node leaves")
     if do == "close the pipe":
         os.close(4)
+    if do == "close both pipes":
+        os.closerange(3, 5)
     if do == "block":
         spin()
     if do == "block a thread":
@@ -86,8 +88,9 @@ async def second(state: Job) -> Any:
         while True:
             blocks.append(bytearray(b"x") * 2**24)
     if do == "print":
-        for _ in range(256):
+        for _ in range(512):
             print("x" * 2**20)
+            print("y" * 2**20, file=sys.stderr)
             await asyncio.sleep(0)
     if do == "fork":
         return {"done": [fork()]}
