@@ -9,7 +9,7 @@ package SdkTest;
 use strict;
 use warnings;
 use AgentTest::Client;
-use AgentTest::Env qw(is_root root write_file);
+use AgentTest::Env qw(build_dir is_root root slurp write_file);
 use AgentTest::Packages qw(install_once install_npm make_venv);
 use AgentTest::Postgres;
 use AgentTest::Server;
@@ -134,6 +134,54 @@ sub library {
     return ($folder, $packages);
 }
 
+# --- agentctl build -----------------------------------------------------------
+
+# The packages of the lists of wheels for pip.
+sub wheels {
+    my @lists = ("$HERE/../runner/fixtures/python.txt", "$HERE/build-system.txt");
+    return install_once("$INSTALLED/wheels", \@lists, sub {
+        command(python(), qw(-m pip download --quiet --disable-pip-version-check --no-deps --require-hashes
+            --only-binary :all: --dest), $_[0], map { ('-r', $_) } @lists);
+    });
+}
+
+# Those of the example and the runner, in a cache of npm.
+sub npm_cache {
+    my @sources = ("$EXAMPLES/javascript", root() . '/mod_agent/runners/node');
+    return install_once("$INSTALLED/npm-cache", [ map { "$_/package-lock.json" } @sources ], sub {
+        for my $source (@sources) {
+            my $folder = tempdir(CLEANUP => 1);
+            command('cp', "$source/package.json", "$source/package-lock.json", $folder);
+            command('npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefix', $folder, '--cache', "$_[0]/cache");
+        }
+    });
+}
+
+# A new folder with agentctl, the runners, and the packages, fetched from the registries
+# once. (folder, undef), or (undef, why) if no registry answers.
+sub workshop {
+    my @packages = eval { (wheels(), npm_cache() . '/cache') };
+    return (undef, 'no registry of packages answers: ' . substr $@ =~ s/\s+/ /gr, 0, 300) if !@packages;
+    my $top = tempdir('/tmp/agent-test-built.XXXXXX', CLEANUP => 1);
+    chmod 0755, $top;
+    # The user who builds may not be able to enter the checkout.
+    command('cp', '-R', @packages, build_dir() . '/agentctl', build_dir() . '/runners', $top);
+    return ($top, undef);
+}
+
+# Builds the folder $language of a workshop as the user who owns it: (status, output).
+sub build {
+    my ($top, $language) = @_;
+    my $user = is_root() ? 'nobody' : getpwuid $>;
+    command('chown', '-R', $user, "$top/cache", "$top/$language") if is_root();
+    local @ENV{qw(PIP_NO_INDEX PIP_FIND_LINKS PIP_NO_CACHE_DIR npm_config_cache npm_config_offline)} = (1, "$top/wheels", 1, "$top/cache", 'true');
+    local $ENV{PATH} = (node() =~ s{/[^/]+\z}{}r) . ':/usr/bin:/bin';
+    my $mask = umask 0022;
+    my $output = qx('$top/agentctl' build --runners '$top/runners' '$top/$language' 2>&1);
+    umask $mask;
+    return ($?, $output);
+}
+
 # The path of Node: that of its own, not a link to a version manager.
 sub node { return command('node', '-p', 'process.execPath') =~ s/\s+\z//r }
 
@@ -188,10 +236,16 @@ sub serve {
     my ($class, $applications, $graphs, %args) = @_;
     my $self = $class->new(%args, config => join '', (map { "AgentApplication $_ $applications->{$_}\n" } sort keys %{$applications}),
         'AgentNodeProgram "' . node() . "\"\n", $args{config} // '');
-    for my $graph (@{$graphs}) {
+    $self->wait_reports(@{$graphs});
+    return $self;
+}
+
+sub wait_reports {
+    my ($self, @graphs) = @_;
+    for my $graph (@graphs) {
         wait_for("the report of $graph", sub { @{ $self->client->get("/assistants/$graph/graph")->{json}{nodes} // [] } });
     }
-    return $self;
+    return;
 }
 
 sub url    { return $_[0]{server}->url }

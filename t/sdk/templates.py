@@ -32,6 +32,22 @@ async def _(t, graph):
     t.equal(sorted(item["value"]["content"] for item in found["items"]), ["cups", "tea"], "clients see what it remembers")
 
 
+@each("a ReAct agent")
+async def _(t, graph):
+    async def answers(text, **options):
+        return (await client.runs.wait(None, graph("react"), input=say(text), **options))["messages"]
+
+    messages = await answers("tea")
+    t.equal([message["type"] for message in messages], ["human", "ai", "tool", "ai"], "its model calls a tool, and answers")
+    t.ok(messages[-1]["content"].startswith("scripted: You are a helpful assistant. {"), "with the prompt of the template")
+    t.ok('"query": "tea"' in messages[-1]["content"] or '"query":"tea"' in messages[-1]["content"], "and the result of the tool")
+    prompt = "systemPromptTemplate" if graph("react").startswith("javascript") else "system_prompt"
+    for key in ("context", "config"):
+        chosen = {"model": "demo/other", prompt: "Be short. {system_time}"}
+        last = (await answers("tea", **{key: chosen if key == "context" else {"configurable": chosen}}))[-1]["content"]
+        t.ok(last.startswith("other: Be short. {"), f"its model and prompt are those of the {key}")
+
+
 @each("a graph that a function makes")
 async def _(t, graph):
     t.equal(await changed(graph("made"), config={"configurable": {"tenant": "ann"}}), "for ann", "by its configuration")
