@@ -20,10 +20,14 @@ export class Metadata {
 
     // configurable, metadata: of the library's configuration, as the run gives them.
     constructor(configurable, metadata) {
-        const members = Object.entries(configurable)
+        const copied = Object.entries(configurable)
             .filter(([name, value]) => COPIED_TYPES.includes(typeof value)
-                && !(Object.hasOwn(metadata, name) && metadata[name] === value))
-            .map(([name, value]) => [name, value, lengthOf(name) + lengthOf(value)])
+                && !(Object.hasOwn(metadata, name) && metadata[name] === value));
+        // No character has more than 6 bytes in JSON.
+        if (6 * copied.reduce((sum, [name, value]) => sum + name.length + String(value).length + 1, 0) <= COPIED_BYTES_MAX) {
+            return;
+        }
+        const members = copied.map(([name, value]) => [name, value, lengthOf(name) + lengthOf(value)])
             .sort(([left, , leftLength], [right, , rightLength]) =>
                 NEEDED.includes(right) - NEEDED.includes(left) || leftLength - rightLength);
         let total = 0;

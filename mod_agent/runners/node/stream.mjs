@@ -128,10 +128,14 @@ export class Stream {
         }
     }
 
+    #isRequested(mode, namespace) {
+        return this.#modes.has(mode) && (namespace.length === 0 || this.#subgraphs);
+    }
+
     // Sends an event if clients requested it.
     async emit(mode, namespace, data, reference) {
         const [requested] = mode.split('/');
-        if (!this.#modes.has(requested) || (namespace.length > 0 && !this.#subgraphs)) {
+        if (!this.#isRequested(requested, namespace)) {
             return;
         }
         await this.#run.output.send('event', {
@@ -172,6 +176,9 @@ export class Stream {
         }
         if (namespace.length === 0 && this.#values) {
             await this.#sendValues(payload.values);
+        }
+        if (!this.#isRequested('checkpoints', namespace)) {
+            return;
         }
         const data = checkpointEvent(payload);
         await (this.#isReferable(namespace, id, payload.values, payload.values)
@@ -321,7 +328,7 @@ export class Stream {
             this.#current.delete(own.join('|'));
             await this.#checkpoints.sendTask(this.#current.get(namespace.join('|')), payload);
         }
-        return this.emit('tasks', namespace, taskEvent(payload));
+        return this.#isRequested('tasks', namespace) ? this.emit('tasks', namespace, taskEvent(payload)) : undefined;
     }
 
     async #beginSubgraph(namespace) {
