@@ -233,6 +233,21 @@ $runner->give_credit($lines[-1]);
 @lines = $runner->lines_of_run($start->{run_id});
 is $lines[-1]{status}, 'interrupted', 'credit: a cancelled run ends after it has its credit';
 cmp_ok scalar(events_of('custom', @lines)), '<', 200, 'credit: a cancelled run leaves out events';
+$start = start_line(graph_id => 'act', input => { answer => 'large' }, stream_modes => [qw(values updates)]);
+$runner->send($start);
+my $pings = 0;
+@lines = $runner->lines_until(sub {
+    if ($_[0]{type} eq 'want') {
+        # The line is longer than the pipe: one thread writes its beginning, another the rest.
+        $runner->give_credit($_[0]);
+        $runner->send({ type => 'ping', id => 100 + $pings++ }) for 1 .. 50;
+    }
+    return $_[0]{type} eq 'end';
+});
+is $lines[-1]{status}, 'success', 'ping: a long line is whole';
+push @lines, $runner->expect_type('pong') while lines_of('pong', @lines) < $pings;
+is_deeply [ map { $_->{id} } lines_of('pong', @lines) ], [ map { 100 + $_ } 0 .. $pings - 1 ], 'ping: each is answered beside long lines'
+    or diag $pings;
 
 # --- Records -------------------------------------------------------------------------
 
@@ -323,8 +338,32 @@ is_deeply [ map { /"(four|five|six|eight|nine)"/ ? $1 : 'other' } grep { !/x{9}|
     'cancel: checkpoints, `error` and `values` of a checkpoint are sent, other events that wait are not';
 close $cancelled or diag "node ended with $?";
 
-# Parts of a value, of `hello.limits`.
+# Lines are written at once when code of the application may follow a checkpoint.
 my $folder = NodeApplication::program() =~ s/main\.mjs\z//r;
+my $follows = <<"END";
+import { mayExecute } from '${folder}pace.mjs';
+const triggers = { __start__: ['__start__'], 'branch:to:a': ['a'] };
+const root = { configurable: { checkpoint_ns: '' } };
+const tell = (values, from = triggers, config = root) => console.log(mayExecute(from, config, { channel_values: values }));
+tell({ messages: [1], __start__: {} });
+tell({ messages: [1] });
+tell({});
+tell({ 'branch:to:a': null });
+tell({ __pregel_tasks: [1] });
+tell({ __pregel_tasks: [] });
+tell({ messages: [1], 'branch:to:b': 1 });
+tell({ __start__: {} }, { __start__: ['own'] });
+tell({ messages: [1] }, null);
+tell({ messages: [1] }, {});
+tell({ messages: [1] }, triggers, { configurable: { checkpoint_ns: 'a:1' } });
+END
+open my $followed, '-|', 'node', '--input-type=module', '-e', $follows or die "node: $!\n";
+chomp(my @follows = <$followed>);
+close $followed or diag "node ended with $?";
+is "@follows", 'false false false true true false false true true true true',
+    'lines: they are written at once if a channel with a value starts a node, and where that is not known';
+
+# Parts of a value, of `hello.limits`.
 my $parts = <<"END";
 import { Blobs } from '${folder}blobs.mjs';
 import { Output } from '${folder}output.mjs';

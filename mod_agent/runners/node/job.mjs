@@ -6,6 +6,7 @@ import { restoreDirectory } from './directory.mjs';
 import { describeError, RunnerError, stackOf } from './errors.mjs';
 import { currentRun, log } from './log.mjs';
 import { Output } from './output.mjs';
+import { mayExecute, turn } from './pace.mjs';
 import { Records } from './records.mjs';
 
 // After a cancel, for nodes that do not watch their signal.
@@ -143,6 +144,12 @@ export class Job {
         };
         this.records = new Records(
             this.output, library.saver.serde, this.message, this.message.durability === 'sync', onPut);
+        this.records.afterPut = async (...put) => {
+            await turn();
+            if (mayExecute(graph.triggerToNodes, ...put)) {
+                this.output.post();
+            }
+        };
         this.fork = await this.records.findStart() ?? this.#named();
     }
 

@@ -7,6 +7,8 @@
 
 // Milliseconds that runs may execute without a turn of the loop.
 const SLICE_MS = 5;
+// The library's own node, which takes the input.
+const START = '__start__';
 
 let turnedAt = 0;
 
@@ -18,6 +20,15 @@ export async function turn() {
         });
         turnedAt = performance.now();
     }
+}
+
+// Whether code of the application may execute after a checkpoint: if a channel has a value and starts
+// a node, or the channel of tasks has some. Of a subgraph its caller goes on.
+// triggers: channel -> the nodes of the root graph that it starts.
+export function mayExecute(triggers, config, { channel_values: values }) {
+    const names = Object.keys(values ?? {});
+    return Object.keys(triggers ?? {}).length === 0 || Boolean(config.configurable?.checkpoint_ns)
+        || values?.__pregel_tasks?.length > 0 || names.some((name) => Object.hasOwn(triggers, name) && triggers[name].some((node) => node !== START));
 }
 
 // The handlers of a run of a library that does not wait.

@@ -6,7 +6,6 @@ import { takeCached } from './cache.mjs';
 import { checkFormat } from './checkpoints.mjs';
 import { RunnerError } from './errors.mjs';
 import { render } from './jsontext.mjs';
-import { turn } from './pace.mjs';
 import { keepNewest, Recent } from './recent.mjs';
 import { addWrite, byTask, difference, isEqual, join, parsed } from './references.mjs';
 import { cleanText, cutText } from './text.mjs';
@@ -58,6 +57,8 @@ export class Records {
     // The root checkpoint from which the run started, once it was read: {id, values,
     // isComplete: it has no pending writes of a command}.
     loaded;
+    // Called before the library goes on: afterPut(config, checkpoint).
+    afterPut = () => {};
     // ns -> {id, parent, step} of the checkpoint that was put last: of the root graph, and
     // with durability `exit`, which puts few, of each namespace.
     #lastPuts = new Map();
@@ -114,8 +115,7 @@ export class Records {
             this.#failPuts(config.configurable?.checkpoint_ns ?? '');
             throw error;
         }
-        await turn();
-        this.#output.post();
+        await this.afterPut(config, checkpoint);
         return result;
     }
 

@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines between the main thread and the supervisor, over wire_thread.mjs, and
-// the bound of the bytes that wait to be written.
+// Lines between the main thread and the supervisor: read by wire_thread.mjs, written here, or by
+// that thread while the pipe does not take them. And the bound of the bytes that wait to be written.
+import { writeSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { exitProcess } from './exit.mjs';
+import { FREE, PARTLY, WRITING } from './pipe.mjs';
 
 // Unwritten bytes beyond which runs wait.
 const PENDING_BYTES_MAX = 1024 * 1024;
+// Lines wait no longer for others, while the loop turns.
+const WAIT_MS = 5;
 
 export class Wire {
     #worker;
-    #shared = new Int32Array(new SharedArrayBuffer(12));
+    #shared = new Int32Array(new SharedArrayBuffer(16));
     #waiting = [];
     #flushed;
-    // Lines that are handed to the thread when the loop turns.
+    // Lines that are written after a turn of the loop that has added none, their number before it, and
+    // when the first of them came.
     #batch = [];
+    #before = 0;
+    #since = 0;
+    #isDue = false;
 
     // take(line): each line of the supervisor, as text. end(): the input is over.
     constructor({ take, end }) {
@@ -54,16 +62,59 @@ export class Wire {
         const left = Atomics.add(this.#shared, 0, length) + length;
         this.#batch.push(text);
         if (this.#batch.length === 1) {
-            setImmediate(() => this.post());
+            this.#before = 0;
+            this.#since = performance.now();
+        }
+        if (!this.#isDue) {
+            this.#isDue = true;
+            setImmediate(() => this.#endTurn());
         }
         return left > PENDING_BYTES_MAX ? this.room() : undefined;
     }
 
-    // Hands the lines to the thread now: before code that may not let the loop turn.
-    post() {
-        if (this.#batch.length > 0) {
-            this.#worker.postMessage(this.#batch.splice(0).join(''));
+    // Each write wakes the supervisor, so lines are written together.
+    #endTurn() {
+        if (this.#batch.length > this.#before && performance.now() - this.#since < WAIT_MS) {
+            this.#before = this.#batch.length;
+            setImmediate(() => this.#endTurn());
+        } else {
+            this.#isDue = false;
+            this.post();
         }
+    }
+
+    // Writes the lines now: before code that may not let the loop turn.
+    post() {
+        if (this.#batch.length === 0) {
+            return;
+        }
+        const bytes = Buffer.from(this.#batch.splice(0).join(''), 'utf8');
+        const written = this.#writeSome(bytes);
+        if (written < bytes.length) {
+            this.#worker.postMessage(bytes.subarray(written));
+        }
+        if (written > 0) {
+            Atomics.sub(this.#shared, 0, written);
+            this.#resume();
+        }
+    }
+
+    // Writes what the pipe takes at once; returns its bytes. Only while the thread has nothing to write: its
+    // `pong` must not come between the parts of a line.
+    #writeSome(bytes) {
+        if (Atomics.compareExchange(this.#shared, 3, FREE, WRITING) !== FREE) {
+            return 0;
+        }
+        let written = 0;
+        if (Atomics.load(this.#shared, 0) === bytes.length) {
+            try {
+                written = writeSync(4, bytes);
+            } catch {
+                // It is full; or gone, which the thread finds too.
+            }
+        }
+        Atomics.store(this.#shared, 3, written > 0 && written < bytes.length ? PARTLY : FREE);
+        return written;
     }
 
     // Names the graphs that are being imported, for the log if one blocks this thread.
@@ -76,11 +127,15 @@ export class Wire {
         return new Promise((resolve) => {
             this.#waiting.push(resolve);
             Atomics.store(this.#shared, 1, 1);
-            if (Atomics.load(this.#shared, 0) < PENDING_BYTES_MAX
-                && Atomics.compareExchange(this.#shared, 1, 1, 0) === 1) {
-                this.#waiting.splice(0).forEach((done) => done());
-            }
+            this.#resume();
         });
+    }
+
+    #resume() {
+        if (Atomics.load(this.#shared, 0) < PENDING_BYTES_MAX
+            && Atomics.compareExchange(this.#shared, 1, 1, 0) === 1) {
+            this.#waiting.splice(0).forEach((done) => done());
+        }
     }
 
     // Resolves when all lines are written; no more may be sent.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that owns the two pipes: descriptor 3 is read, 4 is written. It
-// answers `ping` itself, so that a node that blocks the main thread does not
+// The thread that reads descriptor 3, and writes to 4 what the pipe has not taken from the main
+// thread. It answers `ping` itself, so that a node that blocks the main thread does not
 // look like a dead process, and reports how long that thread has been blocked.
 //
-// From the main thread: a line to write (text), null to write all and end, or
+// From the main thread: bytes to write, null to write all and end, or
 // { importing: [names] }. To it: the lines of the supervisor (text) and { control: word }.
 import { writeSync } from 'node:fs';
 import net from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
+import { FREE, PARTLY, WRITING } from './pipe.mjs';
 
 // Milliseconds between two probes of the main thread.
 const PROBE_MS = 500;
@@ -18,8 +19,8 @@ const BLOCKED_MS = 5000;
 // The main thread is notified when the unwritten bytes fall below this.
 const RESUME_BYTES = 256 * 1024;
 
-// [0]: bytes handed to this thread and not written yet; [1]: 1 while the main
-// thread waits for them; [2]: the number of probes that it has answered.
+// [0]: bytes that are not written yet, of both threads; [1]: 1 while the main thread waits for
+// them; [2]: the number of probes that it has answered; [3]: who writes (wire.mjs).
 const shared = new Int32Array(workerData.shared);
 const input = new net.Socket({ fd: 3, readable: true, writable: false });
 const output = new net.Socket({ fd: 4, readable: false, writable: true });
@@ -28,6 +29,7 @@ let pieces = [];
 let probes = 0;
 let probedAt = 0;
 let importing = [];
+let pongs = [];
 
 function probe() {
     if (Atomics.load(shared, 2) === probes) {
@@ -64,6 +66,22 @@ function isPing(line) {
     return message.type === 'ping' ? message : undefined;
 }
 
+// They wait while the main thread writes, and for the rest of its line.
+function writePongs() {
+    if (pongs.length === 0) {
+        return;
+    }
+    if (Atomics.compareExchange(shared, 3, FREE, WRITING) !== FREE) {
+        setImmediate(writePongs);
+        return;
+    }
+    const bytes = Buffer.concat(pongs);
+    pongs = [];
+    Atomics.add(shared, 0, bytes.length);
+    write(bytes);
+    Atomics.store(shared, 3, FREE);
+}
+
 function takeLine(line) {
     let ping;
     try {
@@ -72,7 +90,8 @@ function takeLine(line) {
         // The main thread reports the line.
     }
     if (ping) {
-        output.write(`${JSON.stringify({ type: 'pong', id: ping.id, busy_ms: busyMs() })}\n`);
+        pongs.push(Buffer.from(`${JSON.stringify({ type: 'pong', id: ping.id, busy_ms: busyMs() })}\n`));
+        writePongs();
     } else {
         parentPort.postMessage(line);
     }
@@ -108,17 +127,21 @@ function written(length) {
     }
 }
 
+function write(bytes) {
+    output.write(bytes, () => written(bytes.length));
+}
+
 parentPort.on('message', (message) => {
     if (message === null) {
         output.end(() => parentPort.postMessage({ control: 'flushed' }));
         return;
     }
-    if (typeof message === 'object') {
+    if (!(message instanceof Uint8Array)) {
         ({ importing } = message);
         return;
     }
-    const bytes = Buffer.from(message, 'utf8');
-    output.write(bytes, () => written(bytes.length));
+    write(message);
+    Atomics.compareExchange(shared, 3, PARTLY, FREE);
 });
 
 setInterval(() => {
