@@ -185,7 +185,7 @@ async def turns(pipe, count, seconds=0):
 async def main():
     written = []
     wire.os.write = lambda fd, data: written.append(bytes(data)) or len(data)
-    pipe = wire.Wire(asyncio.get_running_loop(), None, None, None)
+    pipe = wire.Wire(loop, turns_of_loop, None, None, None)
     for most, seconds, has_haste in (60, 0, False), (0.002, 0.003, False), (60, 0, True):
         written.clear()
         wire.WAIT_SECONDS = most
@@ -200,12 +200,14 @@ async def main():
 input_, output = os.pipe()
 os.dup2(input_, 3)
 os.dup2(output, 4)
-asyncio.run(main())
+turns_of_loop = wire.Turns()
+loop = asyncio.SelectorEventLoop(turns_of_loop)
+loop.run_until_complete(main())
 END
 open $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or die "python: $!\n";
 chomp(@printed = <$output>);
 close $output;
 is_deeply \@printed, [ '0012', '00 1 2', '00 12' ],
-    'pipe: lines are written together while turns of the loop follow, for 2 ms, and at the end of a turn in haste';
+    'pipe: lines are written together while turns of the loop follow, for some ms, and at the end of a turn in haste';
 
 done_testing;

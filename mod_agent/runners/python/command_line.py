@@ -56,15 +56,17 @@ def check() -> NoReturn:
 
 def serve(slots: int) -> NoReturn:
     from .runner import Runner
+    from .wire import Turns
 
     threading.stack_size(THREAD_STACK_BYTES)
     # Before the application's code, which may choose its own.
     gc.set_threshold(YOUNG_OBJECTS)
     log.install()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    loop = asyncio.new_event_loop()
+    turns = Turns()
+    loop = asyncio.SelectorEventLoop(turns)
     asyncio.set_event_loop(loop)
-    Runner(loop, slots).start()
+    Runner(loop, turns, slots).start()
     while True:
         try:
             loop.run_forever()

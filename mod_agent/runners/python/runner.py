@@ -18,7 +18,7 @@ from .load import load_graphs
 from .output import Output
 from .records import Records
 from .run import Run
-from .wire import Wire
+from .wire import Turns, Wire
 
 
 # The version of PROTOCOL.md.
@@ -28,10 +28,10 @@ STUCK = 3
 
 
 class Runner:
-    def __init__(self, loop: asyncio.AbstractEventLoop, slots: int) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, turns: Turns, slots: int) -> None:
         self._loop = loop
         self._slots = slots
-        self._wire = Wire(loop, self._take, self._input_ended, self._pump)
+        self._wire = Wire(loop, turns, self._take, self._input_ended, self._pump)
         self._runs: dict[str, Job] = {}
         self._graphs: dict[str, graphs.Graph] = {}
         self._errors: dict[str, RunnerError] = {}

@@ -3,7 +3,7 @@
 
 A thread of its own reads descriptor 3, so that a node that blocks the loop does
 not look like a dead process. Each write wakes the supervisor, so lines are written
-together: they wait as long as turns of the loop follow at once, for 2 ms at most, or
+together: they wait as long as turns of the loop follow at once, for 5 ms at most, or
 until the end of the turn after `hasten()`. Bytes that the pipe does not take
 wait here and are written by the thread. The runs bound their number: each has at
 most 256 KiB without credit.
@@ -14,6 +14,7 @@ import errno
 import json
 import os
 import select
+import selectors
 import threading
 import time
 from collections import deque
@@ -25,9 +26,23 @@ READ_SIZE = 1 << 18
 # Lines of this length together are written before the loop turns.
 TURN_BYTES = 1 << 16
 # Lines wait no longer for others, while the loop turns.
-WAIT_SECONDS = 0.002
+WAIT_SECONDS = 0.005
 # The runs write no more while this much waits for the pipe.
 PENDING_BYTES_MAX = 1 << 20
+
+
+class Turns(selectors.DefaultSelector):
+    """The selector of the loop, which asks it for events at the end of each turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Called at the end of a turn while lines wait, with whether the loop has nothing else to execute at once.
+        self.on_end: Callable[[bool], None] | None = None
+
+    def select(self, timeout: float | None = None) -> Any:
+        if self.on_end is not None:
+            self.on_end(timeout is None or timeout > 0)
+        return super().select(timeout)
 
 
 class Wire:
@@ -38,9 +53,11 @@ class Wire:
     loop when the pipe has taken what waited.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_message: Callable[[dict[str, Any]], None],
+    def __init__(self, loop: asyncio.AbstractEventLoop, turns: Turns, on_message: Callable[[dict[str, Any]], None],
                  on_end: Callable[[str | None], None], on_room: Callable[[], None]) -> None:
+        """turns: the selector of the loop."""
         self._loop = loop
+        self._turns = turns
         self._on_message = on_message
         self._on_end = on_end
         self._on_room = on_room
@@ -48,7 +65,7 @@ class Wire:
         self._turn: list[bytes] = []
         self._turn_bytes = 0
         self._turn_since = 0.0
-        self._is_turn_due = self._has_haste = False
+        self._has_haste = False
         self._lock = threading.Lock()
         self._pending: deque[memoryview] = deque()
         self._pending_bytes = 0
@@ -77,9 +94,7 @@ class Wire:
         """Writes a line, which ends with LF, soon; on the loop."""
         if not self._turn:
             self._turn_since = time.monotonic()
-        if not self._is_turn_due:
-            self._is_turn_due = True
-            self._loop.call_soon(self._end_turn)
+            self._turns.on_end = self._end_turn
         self._turn.append(line)
         self._turn_bytes += len(line)
         if self._turn_bytes > TURN_BYTES:
@@ -89,17 +104,13 @@ class Wire:
         """The lines that wait are written at the end of this turn."""
         self._has_haste = True
 
-    def _end_turn(self) -> None:
-        is_idle = not getattr(self._loop, "_ready", ())
-        if self._turn and not (is_idle or self._has_haste or time.monotonic() - self._turn_since > WAIT_SECONDS):
-            self._loop.call_soon(self._end_turn)
-            return
-        self._is_turn_due = False
-        self._write_turn()
+    def _end_turn(self, is_idle: bool) -> None:
+        if is_idle or self._has_haste or time.monotonic() - self._turn_since > WAIT_SECONDS:
+            self._write_turn()
 
     def _write_turn(self) -> None:
         lines, self._turn, self._turn_bytes = self._turn, [], 0
-        self._has_haste = False
+        self._has_haste, self._turns.on_end = False, None
         if lines:
             self._write(lines[0] if len(lines) == 1 else b"".join(lines))
 
@@ -155,6 +166,7 @@ class Wire:
                 os.close(fd)
             except OSError:
                 pass
+        self._turns.on_end = None
         # A child that returns to the loop would go on with all runs beside its parent.
         for handle in getattr(self._loop, "_ready", ()):
             handle.cancel()
