@@ -170,6 +170,50 @@ cmp_ok $seconds // 1e9, '<', 0.5, 'metadata: an event costs no more for members 
     or diag "$seconds s for 500 events";
 is $kept_of_enum, q(['short']), 'metadata: a member of an Enum of texts is as long as its value';
 
+# The lines of a node are written before another one executes; where none does, they wait for those that follow.
+$program = <<'END';
+import asyncio, sys
+sys.path.insert(0, sys.argv[1])
+from python import blobs
+from python.cache import Cache
+from python.records import Records
+
+class Output:
+    def __init__(self): self.is_hasty = False
+    def send(self, *line): pass
+    def hasten(self): self.is_hasty = True
+    async def room(self): pass
+
+class Plain:
+    def dumps_typed(self, value): return "plain", repr(value).encode()
+
+async def is_hasty(tasks, writes, following=(), may_wait=True):
+    output = Output()
+    of_run = Records(output, blobs.Blobs(output, 1 << 20, Cache()), None, True)
+    of_run.begin_step([{"id": task} for task in tasks], may_wait)
+    for task, index in writes:
+        await of_run.put_writes("", "0" * 8 + "-0000" * 3 + "-" + "0" * 12, task, "~__pregel_pull, " + task, [(index, "a", 1)], Plain())
+    was_hasty = output.is_hasty
+    of_run.begin_step([{"id": task} for task in following], may_wait)
+    return was_hasty, output.is_hasty
+
+async def main():
+    print("end", *await is_hasty(["a"], [("a", 0)]))
+    print("next", *await is_hasty(["a"], [("a", 0)], ["b"]))
+    print("input", *await is_hasty(["__start__"], [("__start__", 0)], ["b"]))
+    print("beside", *await is_hasty(["a", "b"], [("a", 0)]))
+    print("inside", *await is_hasty(["a"], [("inner", 0)]))
+    print("error", *await is_hasty(["a"], [("a", -1)]))
+    print("factory", *await is_hasty(["a"], [("a", 0)], may_wait=False))
+
+asyncio.run(main())
+END
+open $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or die "python: $!\n";
+chomp(@printed = <$output>);
+close $output;
+is_deeply \@printed, [ 'end False False', 'next False True', 'input False False', map { "$_ True True" } qw(beside inside error factory) ],
+    'what a node wrote: it is written at once if other code may execute before the next checkpoint, and then before the next node';
+
 # The pipe to the supervisor: which lines are written together.
 $program = <<'END';
 import asyncio, os, sys, time

@@ -98,6 +98,9 @@ class Records:
         # The stream comes to them soon after.
         self._put: Recent[tuple[str, str]] = Recent(CHECKPOINTS_MAX)
         self._has_put_any = False
+        # The only task of the root graph's step, if no other code executes until the next checkpoint; whether it has written.
+        self._lone_task: str | None = None
+        self._has_written = False
         # Checkpoints of the root graph that were put and not shown yet; the graph's own code may have put them.
         self._unshown: set[str] = set()
         self._read: Recent[tuple[str, str]] = Recent(CHECKPOINTS_MAX)
@@ -191,8 +194,18 @@ class Records:
             ("writes", jsontext.array(texts))])
         # A node that has ended is not executed again, even if the next one ends the process.
         if not task_path.endswith(START):
-            self._output.hasten()
+            if task_id == self._lone_task and all(index >= 0 for index, _, _ in writes):
+                self._has_written = True
+            else:
+                self._output.hasten()
         await self._output.room()
+
+    def begin_step(self, tasks: Sequence[Mapping[str, Any]], may_wait: bool) -> None:
+        """The root graph's checkpoint is sent, and its tasks follow. may_wait: no other code follows the last of them."""
+        if self._has_written and tasks:
+            self._output.hasten()
+        self._has_written = False
+        self._lone_task = tasks[0]["id"] if may_wait and len(tasks) == 1 else None
 
     def _is_settled(self, ns: str, checkpoint_id: str) -> bool:
         return ns in self._failed or (ns, checkpoint_id) in self._put

@@ -243,6 +243,8 @@ class Run(Job):
                     await self._show_unshown(checkpoint_id)
                 self.checkpoints.send(payload, name)
                 is_sent = True
+                if not ns:
+                    self.records.begin_step(payload["tasks"], not self._graph.is_factory)
         self._stream.take_checkpoint(ns, payload, is_sent and not ns)
         if self._is_stopping and self._control is None and is_sent and not ns and payload["next"]:
             raise Drained
