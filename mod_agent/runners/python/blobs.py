@@ -64,7 +64,7 @@ class Blobs:
             return jsontext.plain(digest), Reference([digest], False, None), None
         change = change_of(value, before.snapshot if before is not None else None)
         keep = change.keep
-        fresh = [self._send_value(item, serde) for item in value[keep:]]
+        fresh = [self._find_sent(item) or self._send_new(item, serde, saved) for item, saved in change.snapshot.elements(keep)]
         digests = before.digests[:keep] + fresh if before is not None and keep else fresh
         text = b'{"list":{"keep":%d,"items":%b}}' % (keep, jsontext.array(map(jsontext.plain, fresh)))
         return text, Reference(digests, True, change.snapshot), change
@@ -76,10 +76,14 @@ class Blobs:
         return b'{"list":{"keep":0,"items":%b}}' % jsontext.array([jsontext.plain(self._send_value(item, serde)) for item in value])
 
     def _send_value(self, value: Any, serde: Any) -> str:
+        return self._find_sent(value) or self._send_new(value, serde, objects_of(value))
+
+    def _find_sent(self, value: Any) -> str | None:
         found = self._memo.get(id(value))
-        if found is not None and is_unchanged(value, found[0]):
-            return found[1]
-        saved = objects_of(value)
+        return found[1] if found is not None and is_unchanged(value, found[0]) else None
+
+    def _send_new(self, value: Any, serde: Any, saved: Objects) -> str:
+        """saved: the objects of the value, as it is now."""
         try:
             encoded = serde.dumps_typed(value)
         except TypeError as error:

@@ -17,6 +17,7 @@ from .unchanged import Change, Snapshot, change_of
 
 # The format of a checkpoint's records: those of the library for Python.
 FORMAT = "python"
+FORMAT_TEXT = jsontext.dumps(FORMAT)
 # The name under which a state without names is shown.
 ROOT = "__root__"
 # Prefixes of the library's own channels, which a state does not show.
@@ -162,7 +163,7 @@ class Checkpoints:
             *namespace_member(ns), ("checkpoint_id", jsontext.dumps(checkpoint_id)), ("parent", jsontext.dumps(parent)),
             ("values", jsontext.members(texts)), ("next", jsontext.dumps(list(payload["next"]))),
             ("tasks", jsontext.dumps([task_line(task) for task in payload["tasks"]], lenient=True)),
-            ("metadata", jsontext.dumps(metadata, lenient=True)), ("format", jsontext.dumps(FORMAT))])
+            ("metadata", jsontext.dumps(metadata, lenient=True)), ("format", FORMAT_TEXT)])
         self._ids[ns] = checkpoint_id
         keep_newest(self._last, ns, (checkpoint_id, snapshot))
         if not ns:

@@ -226,6 +226,7 @@ def array(items: Iterable[bytes]) -> bytes:
     return b"[" + b",".join(items) + b"]"
 
 
+@functools.lru_cache(maxsize=256)
 def name_of(name: str, limit: int) -> bytes:
     """The text of an event's name or a namespace, for which the protocol has rules; raises NotRenderedError."""
     if _NOT_IN_NAMES.search(name) or name != name.strip(" ") or len(name.encode()) > limit:

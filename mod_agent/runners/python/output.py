@@ -39,6 +39,8 @@ class Output:
         self._wire = wire
         self._line_max = line_max
         self._tail = jsontext.dumps({"run_id": run_id, "epoch": epoch})[1:-1]
+        # The start of a line of each type.
+        self._heads: dict[str, bytes] = {}
         # (line, is_free): requests need no credit.
         self._queue: deque[tuple[bytes, bool]] = deque()
         self._sent = 0
@@ -58,7 +60,10 @@ class Output:
 
     def line(self, kind: str, members: list[tuple[str, bytes]]) -> bytes:
         """Raises ValueTooLargeError, before it copies the members."""
-        pieces = [b'{"type":"%s",%s' % (kind.encode(), self._tail)]
+        head = self._heads.get(kind)
+        if head is None:
+            head = self._heads[kind] = b'{"type":"%s",%s' % (kind.encode(), self._tail)
+        pieces = [head]
         for name, text in members:
             pieces += (member_start(name), text)
         pieces.append(b"}\n")
@@ -79,6 +84,12 @@ class Output:
     def _put(self, line: bytes, is_free: bool) -> None:
         if self._end is not None:
             raise RunEndedError("the run has ended")
+        # Most lines have credit; the rest is pump()'s.
+        if not self._queue and not self._wanted and (is_free or self._has_free(len(line))) and not self._wire.is_full():
+            if not is_free:
+                self._credit, self._sent = 0, self._sent + len(line)
+            self._wire.write(line)
+            return
         self._queue.append((line, is_free))
         self.pump()
 
@@ -97,14 +108,18 @@ class Output:
             if self._end is not None and not self._end.done():
                 self._end.set_result(None)
 
+    def _has_free(self, length: int) -> bool:
+        """Whether a line needs no credit, and none is left."""
+        return self._credit < length <= LONG_LINE and self._sent + length <= FREE_BYTES
+
     def _take_credit(self, length: int) -> bool:
         if self._credit >= length:
             self._credit -= length
-        elif length > LONG_LINE or self._sent + length > FREE_BYTES:
+        elif self._has_free(length):
+            self._credit = 0
+        else:
             self._want()
             return False
-        else:
-            self._credit = 0
         self._sent += length
         return True
 

@@ -111,7 +111,8 @@ class Run(Job):
         try:
             async for ns, mode, data in chunks:
                 await self._take(ns, mode, data)
-                await self.output.room()
+                if not self.output.has_room():
+                    await self.output.room()
         except BaseException as error:  # pylint: disable=broad-except
             if not is_parent_command(error):
                 raise

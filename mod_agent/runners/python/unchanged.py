@@ -12,7 +12,7 @@ import enum
 import functools
 import operator
 import types
-from typing import Any, NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 # All objects in a value, itself first; the containers among them; the number of members of each container.
 # None: the value cannot be compared, and always counts as changed.
@@ -109,6 +109,11 @@ class Snapshot:
     def is_unchanged(self, value: Any) -> bool:
         """Of a value other than a list."""
         return value is self.value and is_unchanged(value, self._objects[0])
+
+    def elements(self, start: int) -> Iterator[tuple[Any, Objects]]:
+        """Of a list the elements from `start` on, each with its objects."""
+        for item, saved in zip(self.value[start:], self._objects[start:]):
+            yield item, objects_of(item) if saved is _LEAF else saved
 
     def common(self, value: list[Any]) -> int:
         """The length of the common prefix of both lists."""
