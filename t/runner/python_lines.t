@@ -254,4 +254,52 @@ close $output;
 is_deeply \@printed, [ '0012', '00 1 2', '00 12' ],
     'pipe: lines are written together while turns of the loop follow, for some ms, and at the end of a turn in haste';
 
+# The pipe from the supervisor, while code blocks the loop.
+$program = <<'END';
+import asyncio, json, os, sys, threading, time
+sys.path.insert(0, sys.argv[1])
+from python import wire
+
+taken, pongs = [], []
+
+def send(*messages):
+    os.write(supervisor_in, b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+
+def next_pong():
+    pongs.append(json.loads(os.read(supervisor_out, 4096)))
+
+async def main():
+    wire.Wire(loop, turns_of_loop, lambda message: taken.append(message["type"]), print, None).start()
+    send({"type": "ping", "id": 1}, {"type": "a"})
+    await asyncio.sleep(0.05)
+    next_pong()
+    send({"type": "b"}, {"type": "ping", "id": 2})
+    # The loop does not turn before the answer.
+    next_pong()
+    send({"type": "c"}, {"type": "ping", "id": 3})
+    next_pong()
+    send({"type": "d"})
+    print(*taken)
+    await asyncio.sleep(0.05)
+    print(*taken)
+    print(*(pong["id"] for pong in pongs), pongs[0]["busy_ms"] < 500, pongs[1]["busy_ms"] >= 500)
+
+input_, supervisor_in = os.pipe()
+supervisor_out, output = os.pipe()
+for number, fd in (103, input_), (104, output), (105, supervisor_in), (106, supervisor_out):
+    os.dup2(fd, number)
+supervisor_in, supervisor_out = 105, 106
+os.dup2(103, 3)
+os.dup2(104, 4)
+turns_of_loop = wire.Turns()
+loop = asyncio.SelectorEventLoop(turns_of_loop)
+loop.run_until_complete(main())
+sys.stdout.flush()
+os._exit(0)
+END
+open $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or die "python: $!\n";
+chomp(@printed = <$output>);
+close $output;
+is_deeply \@printed, [ 'a', 'a b c d', '1 2 3 True True' ], 'pipe: ping is answered while code blocks the loop; it takes all messages in their order';
+
 done_testing;

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two pipes to the supervisor: lines in and out, and the answers to `ping`.
 
-A thread of its own reads descriptor 3, so that a node that blocks the loop does
-not look like a dead process. Each write wakes the supervisor, so lines are written
+The loop reads descriptor 3: a thread that each message wakes would cost time. While a node
+blocks the loop, a thread of its own reads, so that this process does not look like a dead
+one. Each write wakes the supervisor, so lines are written
 together: they wait as long as turns of the loop follow at once, for 5 ms at most, or
 until the end of the turn after `hasten()`. Bytes that the pipe does not take
 wait here and are written by the thread. The runs bound their number: each has at
@@ -27,6 +28,9 @@ READ_SIZE = 1 << 18
 TURN_BYTES = 1 << 16
 # Lines wait no longer for others, while the loop turns.
 WAIT_SECONDS = 0.005
+# The thread reads while the loop has not turned for so long, and looks so often.
+BLOCKED_SECONDS = 0.5
+LOOK_MS = 250
 # The runs write no more while this much waits for the pipe.
 PENDING_BYTES_MAX = 1 << 20
 
@@ -38,17 +42,28 @@ class Turns(selectors.DefaultSelector):
         super().__init__()
         # Called at the end of a turn while lines wait, with whether the loop has nothing else to execute at once.
         self.on_end: Callable[[bool], None] | None = None
+        # When the turn began; None: the loop waits for events.
+        self._since: float | None = time.monotonic()
 
     def select(self, timeout: float | None = None) -> Any:
         if self.on_end is not None:
             self.on_end(timeout is None or timeout > 0)
-        return super().select(timeout)
+        self._since = None
+        try:
+            return super().select(timeout)
+        finally:
+            self._since = time.monotonic()
+
+    def seconds(self) -> float:
+        """How long the turn has lasted so far; in any thread."""
+        since = self._since
+        return 0 if since is None else time.monotonic() - since
 
 
 class Wire:
     """Owns descriptors 3 and 4, which no child process inherits.
 
-    `on_message` is called on the loop with each message but `ping`; `on_end` in
+    `on_message` is called on the loop with each message but `ping`, in their order; `on_end` in
     any thread at the end of the input or at the first error, and does not return; `on_room` on the
     loop when the pipe has taken what waited.
     """
@@ -70,10 +85,12 @@ class Wire:
         self._pending: deque[memoryview] = deque()
         self._pending_bytes = 0
         self._was_full = False
-        self._is_watching = False
+        self._is_watching = self._reads_input = False
         self._wake_out, self._wake_in = os.pipe()
-        # When the oldest call was passed that the loop has not executed yet; None: there is none.
-        self._owed_since: float | None = None
+        # Of what either thread has read: the start of a line, and messages that the loop has not taken.
+        self._input = threading.Lock()
+        self._buffer = bytearray()
+        self._messages: deque[dict[str, Any]] = deque()
         self._is_spent = self._has_asked = False
         for fd in (3, 4, self._wake_in, self._wake_out):
             os.set_inheritable(fd, False)
@@ -81,6 +98,7 @@ class Wire:
         os.register_at_fork(after_in_child=self._close_in_child)
 
     def start(self) -> None:
+        self._loop.add_reader(3, self._read_on_loop)
         threading.Thread(target=self._serve, name="agent-wire", daemon=True).start()
 
     def ask_replacement(self, is_spent: bool) -> None:
@@ -173,28 +191,97 @@ class Wire:
         self._loop.call_soon(os._exit, forked.STATUS)
         forked.end_with_function()
 
-    # --- The thread ----------------------------------------------------------
+    # --- Input -----------------------------------------------------------------
+
+    def _read_on_loop(self) -> None:
+        try:
+            if not self._read():
+                self._on_end(None)
+        except Exception as error:  # pylint: disable=broad-except
+            self._on_end(f"{type(error).__name__}: {error}")
+        self._pass_messages()
+
+    def _read(self) -> bool:
+        """Reads what is there; false at the end of the input."""
+        with self._input:
+            try:
+                data = os.read(3, READ_SIZE)
+            except BlockingIOError:
+                # The other thread has read it.
+                return True
+            buffer = self._buffer
+            start = len(buffer)
+            buffer += data
+            begin = 0
+            while (end := buffer.find(b"\n", max(begin, start))) >= 0:
+                self._take(bytes(buffer[begin:end]))
+                begin = end + 1
+            del buffer[:begin]
+            return bool(data)
+
+    def _take(self, line: bytes) -> None:
+        message = json.loads(line)
+        if message["type"] == "ping":
+            self._answer_ping(message["id"])
+        else:
+            self._messages.append(message)
+
+    def _pass_messages(self) -> None:
+        try:
+            while self._messages:
+                self._on_message(self._messages.popleft())
+        finally:
+            if self._messages:
+                self._loop.call_soon(self._pass_messages)
+
+    def _answer_ping(self, number: int) -> None:
+        self._has_asked = self._has_asked or self._is_spent
+        spent = b',"spent":true' if self._has_asked else b""
+        line = b'{"type":"pong","id":%d,"busy_ms":%d%b}\n' % (number, int(self._turns.seconds() * 1000), spent)
+        with self._lock:
+            # After a line that is partly written, before all others.
+            rest = memoryview(line) if self._pending else self._write_some(memoryview(line))
+            if rest:
+                self._pending.insert(min(1, len(self._pending)), rest)
+                self._pending_bytes += len(rest)
+        if rest:
+            self._wake()
+
+    # --- The thread ------------------------------------------------------------
 
     def _serve(self) -> None:
         try:
-            self._on_end(self._read_lines())
+            self._on_end(self._watch())
         except Exception as error:  # pylint: disable=broad-except
             self._on_end(f"{type(error).__name__}: {error}")
 
-    def _read_lines(self) -> str | None:
+    def _watch(self) -> str | None:
         poll = select.poll()
         poll.register(self._wake_out, select.POLLIN)
-        poll.register(3, select.POLLIN)
-        buffer = bytearray()
         while True:
             self._watch_output(poll)
-            for fd, _ in poll.poll():
+            is_blocked = self._watch_input(poll)
+            for fd, _ in poll.poll(LOOK_MS):
                 if fd == self._wake_out:
                     os.read(self._wake_out, 4096)
                 elif fd == 4:
                     self._write_more()
-                elif not self._read(buffer):
+                elif not self._read():
                     return None
+            if is_blocked and self._messages:
+                self._loop.call_soon_threadsafe(self._pass_messages)
+
+    def _watch_input(self, poll: select.poll) -> bool:
+        """Whether the loop is blocked."""
+        # Closed by a graph, it would be watched in vain.
+        os.fstat(3)
+        is_blocked = self._turns.seconds() > BLOCKED_SECONDS
+        if is_blocked:
+            poll.register(3, select.POLLIN)
+        elif self._reads_input:
+            poll.unregister(3)
+        self._reads_input = is_blocked
+        return is_blocked
 
     def _watch_output(self, poll: select.poll) -> None:
         # Only while output waits: poll() reports POLLERR for any mask, and would return at once again and again.
@@ -211,45 +298,4 @@ class Wire:
             has_room = self._was_full and not self.is_full()
             self._was_full = self._was_full and not has_room
         if has_room:
-            self._pass_to_loop(self._on_room)
-
-    def _read(self, buffer: bytearray) -> bool:
-        data = os.read(3, READ_SIZE)
-        start = len(buffer)
-        buffer += data
-        begin = 0
-        while (end := buffer.find(b"\n", max(begin, start))) >= 0:
-            self._take(bytes(buffer[begin:end]))
-            begin = end + 1
-        del buffer[:begin]
-        return bool(data)
-
-    def _take(self, line: bytes) -> None:
-        message = json.loads(line)
-        if message["type"] == "ping":
-            self._answer_ping(message["id"])
-        else:
-            self._pass_to_loop(self._on_message, message)
-
-    def _answer_ping(self, number: int) -> None:
-        owed = self._owed_since
-        busy = 0 if owed is None else int((time.monotonic() - owed) * 1000)
-        self._has_asked = self._has_asked or self._is_spent
-        spent = b',"spent":true' if self._has_asked else b""
-        line = b'{"type":"pong","id":%d,"busy_ms":%d%b}\n' % (number, busy, spent)
-        with self._lock:
-            # After a line that is partly written, before all others.
-            rest = memoryview(line) if self._pending else self._write_some(memoryview(line))
-            if rest:
-                self._pending.insert(min(1, len(self._pending)), rest)
-                self._pending_bytes += len(rest)
-        self._pass_to_loop(lambda: None)
-
-    def _pass_to_loop(self, call: Callable[..., None], *arguments: Any) -> None:
-        if self._owed_since is None:
-            self._owed_since = time.monotonic()
-        self._loop.call_soon_threadsafe(self._on_loop, call, arguments)
-
-    def _on_loop(self, call: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-        self._owed_since = None
-        call(*arguments)
+            self._loop.call_soon_threadsafe(self._on_room)
