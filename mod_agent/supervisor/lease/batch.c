@@ -268,6 +268,9 @@ static apr_time_t due_of(const agent_batch_queue_t *queue,
     case AGENT_ITEM_TASK:
     case AGENT_ITEM_RECORD:
         return next > soon ? next : soon;
+    case AGENT_ITEM_CHECKPOINT:
+        /* A short run has ended by then: one commit instead of two. */
+        return soon;
     default:
         return queue->context->now;
     }
