@@ -382,50 +382,54 @@ subtest 'many runs with large replies at once' => sub {
     }
 };
 
-# Executes 40 runs in a runner of 420 MB, with small ones after the first four.
+my $MANY = 15;
+
+# Executes that many runs in a runner of 420 MB, with small ones after the first four.
 sub is_bounded_together {
-    my ($title, $most, %fields) = @_;
-    return subtest $title => sub {
+    my ($count, $title, $most, %fields) = @_;
+    return subtest "$count runs: $title" => sub {
         my $runner = limited_runner('-d 420000');
-        my %large = map { line_of(%fields) } 1 .. 40;
+        my %large = map { line_of(%fields) } 1 .. $count;
         my %small = map { line_of(input => human($_)) } 'Hello', 'use clock {}', 'custom {"done": 1}';
+        my $all = $count + keys %small;
         my @lines = values %large;
         splice @lines, 4, 0, values %small;
         my $ends = {};
         my $cost = eval {
-            cost_of([ $runner->pid ], sub { $ends = $runner->ends_of(join('', @lines), 43) });
+            cost_of([ $runner->pid ], sub { $ends = $runner->ends_of(join('', @lines), $all) });
         } // do { diag $@; { peak_bytes => 1e12, cpu_sec => 1e6 } };
-        is scalar(grep { $_->{status} eq 'success' } values %{$ends}), 43,
-            '40 runs and three small ones end with success';
-        is scalar(grep { ($ends->{$_}{number} // 43) < 43 } keys %small), 3, 'no small run ends last';
-        cmp_ok $cost->{peak_bytes}, '<', $most * MB, "40 runs and three small ones take less than $most MB";
-        cmp_ok $cost->{cpu_sec}, '<', 40, '40 runs take less than 40 s of processor time';
+        is scalar(grep { $_->{status} eq 'success' } values %{$ends}), $all,
+            "$count runs and three small ones end with success";
+        is scalar(grep { ($ends->{$_}{number} // $all) < $all } keys %small), 3, 'no small run ends last';
+        cmp_ok $cost->{peak_bytes}, '<', $most * MB, "$count runs and three small ones take less than $most MB";
+        cmp_ok $cost->{cpu_sec}, '<', $count, "$count runs take less than $count s of processor time";
         note sprintf 'peak %.0f MB, processor %.1f s', $cost->{peak_bytes} / MB, $cost->{cpu_sec};
     };
 }
 
 SKIP: {
     skip 'a sanitizer takes more than any limit', 1 if is_sanitized();
+    # A run takes some 60 MB as a tree: ten exceed each bound.
     my $nested = '{"a":[' . join(',', ('{}') x 75_000) . ']}';
     my %together = (stream_modes => [qw(updates custom)]);
-    is_bounded_together('40 runs: the demo model calls a tool with 75,000 objects', 100, %together,
+    is_bounded_together($MANY, 'the demo model calls a tool with 75,000 objects', 100, %together,
         input => human("use clock $nested"));
-    is_bounded_together('40 runs: the demo model sends an event of 75,000 objects', 100, %together,
+    is_bounded_together($MANY, 'the demo model sends an event of 75,000 objects', 100, %together,
         input => human("custom $nested"));
-    is_bounded_together("40 runs: a client's call in OpenAI's form has 75,000 objects", 100, %together,
+    is_bounded_together($MANY, "a client's call in OpenAI's form has 75,000 objects", 100, %together,
         input => { messages => [ { role => 'ai', content => '', tool_calls => [ { function => {
             name => 'clock', arguments => $nested } } ] }, { role => 'user', content => 'Hi' } ] });
-    is_bounded_together("40 runs: additional_kwargs has 75,000 objects", 320, %together, input =>
+    is_bounded_together($MANY, "additional_kwargs has 75,000 objects", 320, %together, input =>
         \qq({"messages":[{"role":"user","content":"Hi","additional_kwargs":$nested}]}));
-    is_bounded_together('40 runs: a tool sends an event and a result of 75,000 objects', 100, %together,
+    is_bounded_together($MANY, 'a tool sends an event and a result of 75,000 objects', 100, %together,
         graph_id => 'lines', input => human('use lines {}'));
     for my $vendor (qw(openai anthropic)) {
-        is_bounded_together("40 runs: $vendor streams arguments of 75,000 objects", 100, %together,
+        is_bounded_together($MANY, "$vendor streams arguments of 75,000 objects", 100, %together,
             graph_id => "$vendor args", input => human('Hi'));
-        is_bounded_together("40 runs: $vendor sends arguments of 75,000 objects in one event", 250, %together,
+        is_bounded_together($MANY, "$vendor sends arguments of 75,000 objects in one event", 250, %together,
             graph_id => "$vendor whole", input => human('Hi'));
     }
-    is_bounded_together('40 runs: the demo model repeats 200,000 words of a tool', 250,
+    is_bounded_together(40, 'the demo model repeats 200,000 words of a tool', 250,
         graph_id => 'prose', input => human('use prose {}'), stream_modes => []);
 }
 
