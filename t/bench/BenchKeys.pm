@@ -58,7 +58,7 @@ sub compare {
         with    => { wrk => [ @options, '-H', "x-api-key: $key", $work->{server}->url . "/keyed$path" ] },
     );
     my (%rates, @ratios, @more);
-    run_wrk({ %{$work}, round_sec => 1 }, $case{$_}) for sort keys %case;
+    run_wrk({ %{$work}, round_sec => 1 }, $case{$_}) for $work->{warm_up_sec} ? sort keys %case : ();
     for (1 .. $work->{rounds}) {
         my %round = map { $_ => run_wrk($work, $case{$_}) } sort keys %case;
         push @{ $rates{$_} }, $round{$_}{rate} for keys %round;

@@ -37,8 +37,10 @@ sub measure_rates {
 sub measure {
     my ($work, $case) = @_;
     my @rounds;
-    run_wrk({ %{$work}, round_sec => 1 }, $case);
-    run_pgbench({ %{$work}, round_sec => 1 }, $case);
+    if ($work->{warm_up_sec}) {
+        run_wrk({ %{$work}, round_sec => 1 }, $case);
+        run_pgbench({ %{$work}, round_sec => 1 }, $case);
+    }
     for (1 .. $work->{rounds}) {
         my $http = run_wrk($work, $case);
         my $base = run_pgbench($work, $case);

@@ -53,7 +53,7 @@ my %PLANS = (
     smoke => {
         rounds => 1, round_sec => 1,
         latency_runs => 20, first_runs => { ours => 5, peer => 1 },
-        warm_up_sec => 1, throughput_sec => 1, throughput_threads => 10_000,
+        warm_up_sec => 0, throughput_sec => 1, throughput_threads => 5_000,
         waiters => 100, wakes => 10, waiting_rounds => 1, waiting_sec => 1,
         # Too few for 100 waiters and 10 more: fewer have to be parked.
         waiting_files => 1_100,
