@@ -45,7 +45,7 @@ static void check_deployments(agent_db_t *db,
         if (agent_account_limit_get(config, AGENT_LIMIT_DEPLOYMENTS,
                                     agent_deployment_account(deployment))
                 >= 0
-            && agent_deployment_open_on(db, deployment, &err, pool)
+            && agent_deployment_declare_on(db, deployment, &err, pool)
                 != APR_SUCCESS
             && err->id == AGENT_E_LIMIT) {
             ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,

@@ -14,7 +14,7 @@ use warnings;
 use JSON::PP;
 
 my ($url, $run_dir, $model, $part, $graph) = @ARGV;
-my %PARTS = (conversation => \&conversation, sign_up => \&sign_up, deployment => \&use_deployment,
+my %PARTS = (conversation => \&conversation, sign_up => \&sign_up, deployment => \&declare_deployment,
     approval => \&approval, next => \&print_what_next);
 die "usage: talk.pl URL RUN_DIR MODEL conversation|sign_up|deployment|approval GRAPH|next\n" if !$PARTS{ $part // '' };
 
@@ -102,7 +102,7 @@ sub sign_up {
 }
 
 # run.sh has given the deployment to the account.
-sub use_deployment {
+sub declare_deployment {
     my ($kept) = read_lines("$run_dir/eu/demo.key");
     my ($account, $key) = split / /, $kept;
     my @key = ('-H', "x-api-key: $key");

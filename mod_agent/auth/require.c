@@ -222,9 +222,9 @@ static authz_status match_name(const agent_identity_t *identity,
     if (own_child == NULL) {
         return AUTHZ_GENERAL_ERROR;
     }
-    if (agent_deployment_open(&id, own_child->deployments, own_child->db,
-                              agent_deployment_print(word, account, r->pool),
-                              &err, r->pool)
+    if (agent_deployment_declare(&id, own_child->deployments, own_child->db,
+                                 agent_deployment_print(word, account, r->pool),
+                                 &err, r->pool)
         != APR_SUCCESS) {
         /* A deployment of an account that is not open is just another one. */
         return err->id == AGENT_E_DEPLOYMENT_NOT_FOUND ? AUTHZ_DENIED

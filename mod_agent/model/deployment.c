@@ -16,11 +16,11 @@ struct agent_deployments_t {
     apr_pool_t *pool;
 };
 
-static const agent_statement_t use_deployment = {
-    .name = "agent_use_deployment",
+static const agent_statement_t declare_deployment = {
+    .name = "agent_declare_deployment",
     .params = 2,
     .is_repeatable = true,
-    .sql = "select code, body from agent.use_deployment($1, $2)"};
+    .sql = "select code, body from agent.declare_deployment($1, $2)"};
 
 static void fill_params(const char *params[2], const char *deployment,
                         apr_pool_t *pool)
@@ -74,9 +74,11 @@ static const char *add_id(agent_deployments_t *table, const char *name,
     return found;
 }
 
-apr_status_t agent_deployment_open(const char **id, agent_deployments_t *table,
-                                   agent_db_pool_t *db, const char *deployment,
-                                   agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_deployment_declare(const char **id,
+                                      agent_deployments_t *table,
+                                      agent_db_pool_t *db,
+                                      const char *deployment,
+                                      agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[2];
     const char *body;
@@ -87,15 +89,15 @@ apr_status_t agent_deployment_open(const char **id, agent_deployments_t *table,
         return APR_SUCCESS;
     }
     fill_params(params, deployment, pool);
-    rv = agent_db_pool_call(&body, db, &use_deployment, params, err, pool);
+    rv = agent_db_pool_call(&body, db, &declare_deployment, params, err, pool);
     if (rv == APR_SUCCESS) {
         *id = add_id(table, deployment, body);
     }
     return rv;
 }
 
-apr_status_t agent_deployment_open_on(agent_db_t *db, const char *deployment,
-                                      agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_deployment_declare_on(agent_db_t *db, const char *deployment,
+                                         agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[2];
     const char *body;
@@ -103,7 +105,7 @@ apr_status_t agent_deployment_open_on(agent_db_t *db, const char *deployment,
     apr_status_t rv;
 
     fill_params(params, deployment, pool);
-    rv = agent_db_query(&result, db, &use_deployment, params, err, pool);
+    rv = agent_db_query(&result, db, &declare_deployment, params, err, pool);
     return rv == APR_SUCCESS ? agent_db_read_code(&body, result, err, pool)
                              : rv;
 }

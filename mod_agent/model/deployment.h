@@ -21,14 +21,16 @@ apr_status_t agent_deployments_create(agent_deployments_t **out,
  * when it would be one more than the account may have; and those of
  * agent_db_pool_query().
  */
-apr_status_t agent_deployment_open(const char **id, agent_deployments_t *table,
-                                   agent_db_pool_t *db, const char *deployment,
-                                   agent_error_t **err, apr_pool_t *pool);
+apr_status_t agent_deployment_declare(const char **id,
+                                      agent_deployments_t *table,
+                                      agent_db_pool_t *db,
+                                      const char *deployment,
+                                      agent_error_t **err, apr_pool_t *pool);
 
 /* The same on a connection and without a table, before there are children: only
  * whether the deployment can be served. Errors: those
  * above, and those of agent_db_query(). */
-apr_status_t agent_deployment_open_on(agent_db_t *db, const char *deployment,
-                                      agent_error_t **err, apr_pool_t *pool);
+apr_status_t agent_deployment_declare_on(agent_db_t *db, const char *deployment,
+                                         agent_error_t **err, apr_pool_t *pool);
 
 #endif

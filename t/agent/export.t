@@ -26,7 +26,7 @@ my $ITEMS = 3000;
 
 sub create_items {
     my ($owner) = @_;
-    my $shop = sql("select agent.open_deployment('shop', '$owner')");
+    my $shop = sql("select agent.ensure_deployment('shop', '$owner')");
     # 30 MB, which do not compress.
     sql("insert into agent.store_items (deployment_id, namespace, key, value, value_bytes, created_at, updated_at)
         select '$shop', '{a}', 'k' || n, to_jsonb((select string_agg(md5(random()::text), '') from generate_series(1, 320 + 0 * n))), 10240, now(), now()

@@ -38,7 +38,7 @@ my $key = create_key($mine);
 my $served = sub { return $client->get("/threads/$UUID", undef, { 'x-api-key' => $key })->{json}{code} eq 'thread_not_found' };
 ok $served->(), 'forged keys: a valid key is admitted before';
 
-sql("select agent.open_deployment('desk', '$mine')");
+sql("select agent.ensure_deployment('desk', '$mine')");
 my ($id, $secret) = map { key_id($key, $_) } 3, 4;
 my %real = (revoked => create_key($mine), expired => create_key($mine, lifetime => '1 ms'), closed => create_key($closed),
     theirs => create_key($theirs), desk => create_key($mine, kind => 'deployment', deployment => 'desk'));

@@ -225,7 +225,7 @@ subtest 'keys: a key for one deployment opens no other' => sub {
 
 subtest 'Require agent-deployment: while the database cannot name the deployment, the answer is 503' => sub {
     my $of_desk = create_key($shop, kind => 'deployment', deployment => 'desk');
-    my ($text) = sql(q{select encode(convert_to(pg_get_functiondef('agent.open_deployment'::regproc), 'UTF8'), 'hex')});
+    my ($text) = sql(q{select encode(convert_to(pg_get_functiondef('agent.ensure_deployment'::regproc), 'UTF8'), 'hex')});
     my $function = pack 'H*', $text;
     my $broken = $function =~ s/^begin$/begin raise exception using errcode = '57P03';/mr;
     isnt $broken, $function, 'Require agent-deployment: the function fails';

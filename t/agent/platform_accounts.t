@@ -179,7 +179,7 @@ subtest 'platform accounts: what is not theirs and what is not there answers the
 };
 
 subtest 'platform accounts: usage' => sub {
-    my $shop = sql("select agent.open_deployment('shop', '$account')");
+    my $shop = sql("select agent.ensure_deployment('shop', '$account')");
     sql("insert into agent.usage_events (deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, created_at, started_at, finished_at)
         select '$shop', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'agent', 'success', 1, 1, t, t, t from (values (timestamptz '2030-06-01T12:00:00Z')) v (t)");
     my $period = 'start=2030-06-01T00:00:00Z&end=2030-06-03T00:00:00Z';
@@ -205,7 +205,7 @@ subtest 'platform accounts: the audit log' => sub {
 };
 
 subtest 'platform accounts: each route needs a key with its scope' => sub {
-    sql("select agent.open_deployment('shop', '$account')");
+    sql("select agent.ensure_deployment('shop', '$account')");
     my %with = map { $_ => create_key($account, scopes => [$_]) } qw(read run deploy admin);
     my $bound = create_key($account, deployment => 'shop');
     for my $route (grep { $_->{macro} eq 'ACCOUNT' } routes('platform')) {

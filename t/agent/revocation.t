@@ -168,7 +168,7 @@ subtest 'revocation: the end of an account ends them' => sub {
 };
 
 subtest 'revocation: it ends exports' => sub {
-    my $deployment = sql("select agent.open_deployment('shop', '$shop')");
+    my $deployment = sql("select agent.ensure_deployment('shop', '$shop')");
     # 30 MB, which do not compress.
     sql("insert into agent.store_items (deployment_id, namespace, key, value, value_bytes, created_at, updated_at)
         select '$deployment', '{a}', 'k' || n, to_jsonb((select string_agg(md5(random()::text), '') from generate_series(1, 320 + 0 * n))), 10240, now(), now()

@@ -125,7 +125,7 @@ sub fill_queue {
     $server->sql(<<"SQL" =~ s/\s+/ /gr);
 select count(*)
   from generate_series(0, $batches - 1) b
- cross join lateral agent.open_deployment('large-' || case b % 2 when 0 then b / 2 % $plan->{shares_pools}
+ cross join lateral agent.ensure_deployment('large-' || case b % 2 when 0 then b / 2 % $plan->{shares_pools}
         else $plan->{shares_pools} + b / 2 % $others end + 1, '$LARGE') d
  cross join lateral agent.create_stateless_runs(
         d, array(select gen_random_uuid() from generate_series(1, $BATCH) where b >= 0),

@@ -99,7 +99,7 @@ my ($personal) = records('key', 'create', '--account', $account, '--name', 'lapt
 like $personal->{key}, qr/\Aag1_local_pt_$personal->{key_id}_/, 'key create --json: the key is a member of its record';
 is_deeply [ @{$personal}{qw(kind user_id)}, @{ $personal->{scopes} } ], [qw(personal ann deploy read)], 'key create: a personal key of a user';
 is sql("select expires_at - created_at from agent.api_keys where key_id = '$personal->{key_id}'"), '90 days', 'key create: an end';
-sql("select agent.open_deployment('demo', '$account')");
+sql("select agent.ensure_deployment('demo', '$account')");
 my ($bound) = records('key', 'create', '--account', $account, '--name', 'ci', '--kind', 'deployment', '--deployment', 'demo');
 is sql("select name from agent.deployments where deployment_id = '$bound->{deployment_id}'"), 'demo', 'key create: a key of a deployment';
 like $bound->{key}, qr/\Aag1_local_dk_/, 'key create: and its text says so';

@@ -96,7 +96,7 @@ subtest 'two sign-ups with one invitation at the same time: one account' => sub 
 
 subtest 'a key says whose it is' => sub {
     my ($account, $key) = account();
-    $owner->query("select agent.open_deployment('shop', '$account')");
+    $owner->query("select agent.ensure_deployment('shop', '$account')");
     my $bound = key($key, kind => 'deployment', deployment => 'shop', scopes => ['run']);
     is_deeply +(call('describe_api_key', $bound))[1], { account_id => $account, account_name => 'Shop', region => 'eu', key_id => $bound, key_name => 'n',
         kind => 'deployment', user_id => undef, scopes => ['run'], deployment => 'shop', expires_at => undef };
@@ -133,7 +133,7 @@ subtest 'a new key has what the request says' => sub {
 
 subtest 'a key that is not valid, is for a deployment or does not grant admin changes nothing' => sub {
     my ($account, $key) = account();
-    $owner->query("select agent.open_deployment('shop', '$account')");
+    $owner->query("select agent.ensure_deployment('shop', '$account')");
     my %actor = (
         'unknown'          => 'x' x 22,
         'no admin'         => key($key, scopes => [qw(read run deploy)]),
@@ -219,8 +219,8 @@ sub used {
 subtest 'usage is summed by the hour and the day in which runs ended' => sub {
     my ($account) = account();
     my ($other) = account();
-    my ($shop, $desk) = map { $owner->value("select agent.open_deployment('$_', '$account')") } 'shop', 'desk';
-    my $foreign = $owner->value("select agent.open_deployment('shop', '$other')");
+    my ($shop, $desk) = map { $owner->value("select agent.ensure_deployment('$_', '$account')") } 'shop', 'desk';
+    my $foreign = $owner->value("select agent.ensure_deployment('shop', '$other')");
     used($shop, '2030-06-01T00:00:00Z', 'success');
     used($desk, '2030-06-01T01:30:00Z', 'error');
     used($shop, '2030-06-02T00:00:00Z', 'timeout');
@@ -248,7 +248,7 @@ subtest 'usage is summed by the hour and the day in which runs ended' => sub {
 
 subtest 'a page of usage ends early when it has examined many runs' => sub {
     my ($account) = account();
-    my $shop = $owner->value("select agent.open_deployment('shop', '$account')");
+    my $shop = $owner->value("select agent.ensure_deployment('shop', '$account')");
     $owner->query("insert into agent.usage_events (deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, created_at, started_at, finished_at)
         select '$shop', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'agent', 'success', 1, 1, t, t, t
           from generate_series(1, 300000) n, lateral (select timestamptz '2030-06-01T00:00:00Z' + n * interval '0.5 s') x (t)");
@@ -262,7 +262,7 @@ subtest 'a page of usage ends early when it has examined many runs' => sub {
 
 subtest 'an hour with many runs is divided, under one start' => sub {
     my ($account) = account();
-    my $shop = $owner->value("select agent.open_deployment('shop', '$account')");
+    my $shop = $owner->value("select agent.ensure_deployment('shop', '$account')");
     # The last 1,000 end at one moment.
     $owner->query("insert into agent.usage_events (deployment_id, run_id, thread_id, assistant_id, graph_id, status, attempts, epoch, created_at, started_at, finished_at)
         select '$shop', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'agent', 'success', 1, 1, t, t, t
@@ -275,7 +275,7 @@ subtest 'an hour with many runs is divided, under one start' => sub {
         $starts{ $_->{start} }++ for @{$body};
     }
     is_deeply [ $runs, $pages, \%starts ], [ 300000, 2, { '2030-06-01T00:00:00.000000+00:00' => 2, '2030-06-01T01:00:00.000000+00:00' => 1 } ];
-    my $other = $owner->value("select agent.open_deployment('desk', '$account')");
+    my $other = $owner->value("select agent.ensure_deployment('desk', '$account')");
     used($other, '2030-06-01T00:00:00Z', 'error');
     (undef, my $body) = call('get_usage', $account, 'hour', '2030-06-01T00:00:00Z', '2030-06-01T01:00:00Z', undef);
     is $body->[0]{error}, 1, 'a deployment with few runs is complete up to that time';

@@ -42,7 +42,7 @@ sub account {
     my $account = AgentSQL::uuid();
     my $key = substr($account =~ tr/-//dr, 0, 22);
     is +($session->call('sign_up', '{"name":"Shop"}', undef, $account, $key, '\x' . 'ab' x 32))[0], 'ok';
-    fill($owner->value("select agent.open_deployment('$_', '$account')")) for 'desk', 'shop';
+    fill($owner->value("select agent.ensure_deployment('$_', '$account')")) for 'desk', 'shop';
     return ($account, $key);
 }
 
@@ -92,7 +92,7 @@ subtest 'it closes the account at once' => sub {
     my $record = AgentSQL::decode($body);
     is_deeply [ $code, @{$record}{qw(account_id status finished_at backups_expire_at requested_by)} ], [ 'ok', $account, 'deleting', undef, undef, "key $key" ];
     is +($session->call('find_api_key', $key))[0], 'unknown_key';
-    is $owner->value("select agent.open_deployment('shop', '$account')"), undef;
+    is $owner->value("select agent.ensure_deployment('shop', '$account')"), undef;
     is_deeply [ request($key, $account) ], [ 'ok', $body ], 'a request whose result was lost may be repeated';
     is_deeply [ request($key, $account, AgentSQL::uuid()) ], [ 'ok', $body ], 'also by the client, if it chose the text';
     is_deeply +(map { AgentSQL::decode($_)->{deletion_id} } ($session->call('get_deletion', $DIGEST))[1]), $id, 'its record can be read without a key';
@@ -137,7 +137,7 @@ subtest 'requests of the same moment with the same text: the account of one is d
 subtest 'how long logs and backups are kept is checked for customers and operators' => sub {
     my ($mine, $mine_key) = account();
     my @wrong = ('invalid_value', 'Logs and backups are kept from 0 to 36500 days.');
-    my $play = AgentSQL::Play->new($session, deployment => $session->value("select agent.open_deployment('kept', '$mine')"));
+    my $play = AgentSQL::Play->new($session, deployment => $session->value("select agent.ensure_deployment('kept', '$mine')"));
     $play->stateless;
     is_deeply [ $session->call('delete_own_account', $mine_key, AgentSQL::encode({ confirm => $mine }), AgentSQL::uuid(), '\x' . 'dc' x 32, -1, undef) ], \@wrong;
     is $owner->value("select count(*) from agent.run_queue where deployment_id = '" . $play->deployment . "'"), 1, 'a refusal ends no run';
@@ -248,7 +248,7 @@ subtest 'a thread that another transaction holds is deleted later' => sub {
 subtest 'a statement deletes at most 4 MB, whatever came before, and one row' => sub {
     my $mine = AgentSQL::uuid();
     $operator->call('create_account', $mine, 'Large');
-    my $deployment = $owner->value("select agent.open_deployment('large', '$mine')");
+    my $deployment = $owner->value("select agent.ensure_deployment('large', '$mine')");
     $owner->query('alter table agent.store_items alter value set storage external');
     $owner->query('alter table agent.run_events alter data set storage external');
     # Small ones first, so that a statement deletes many.

@@ -32,7 +32,7 @@ sub account {
 
 sub deployment {
     my ($account, $name) = @_;
-    my $id = $session->value("select agent.open_deployment('$name', '$account')");
+    my $id = $session->value("select agent.ensure_deployment('$name', '$account')");
     $session->query("select agent.save_graphs('$id', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
     return AgentSQL::Outbox->new($session, deployment => $id);
 }

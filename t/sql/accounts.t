@@ -93,14 +93,14 @@ subtest 'a closed account stays closed, and the built-in one stays open' => sub 
 
 subtest 'a closed or unknown account has no deployments' => sub {
     my $id = account();
-    my $shop = $owner->value("select agent.open_deployment('shop', '$id')");
+    my $shop = $owner->value("select agent.ensure_deployment('shop', '$id')");
     isnt $shop, '';
-    is $owner->value("select agent.open_deployment('shop', '$id')"), $shop;
-    isnt $owner->value("select agent.open_deployment('shop')"), $shop, 'the same name of another account is another deployment';
+    is $owner->value("select agent.ensure_deployment('shop', '$id')"), $shop;
+    isnt $owner->value("select agent.ensure_deployment('shop')"), $shop, 'the same name of another account is another deployment';
     is code('close_account', $id), 'ok';
-    is $owner->value("select agent.open_deployment('shop', '$id') is null"), 't';
-    is $owner->value("select agent.open_deployment('new', '$id') is null"), 't';
-    is $owner->value("select agent.open_deployment('shop', gen_random_uuid()) is null"), 't';
+    is $owner->value("select agent.ensure_deployment('shop', '$id') is null"), 't';
+    is $owner->value("select agent.ensure_deployment('new', '$id') is null"), 't';
+    is $owner->value("select agent.ensure_deployment('shop', gen_random_uuid()) is null"), 't';
 };
 
 subtest 'a new API key has what it was created with, and its record no digest' => sub {
@@ -118,7 +118,7 @@ subtest 'a new API key has what it was created with, and its record no digest' =
 
 subtest 'an API key of a deployment is for one of its own account' => sub {
     my ($mine, $other) = (account(), account());
-    my $shop = $owner->value("select agent.open_deployment('shop', '$mine')");
+    my $shop = $owner->value("select agent.ensure_deployment('shop', '$mine')");
     my ($code, $body) = create($mine, key_id(), kind => 'deployment', deployment => 'shop');
     is $code, 'ok';
     is $body->{deployment_id}, $shop;

@@ -101,17 +101,17 @@ subtest 'an account whose keys have done 1,000 recorded actions within a day cre
 };
 
 subtest 'deployments: the first server that has one opens it' => sub {
-    my ($id) = map { $server->value("select agent.open_deployment('shop', '$account')") } 1, 2;
+    my ($id) = map { $server->value("select agent.ensure_deployment('shop', '$account')") } 1, 2;
     is_deeply recorded($account), [ [ 'system', 'deployment.open', $id, { name => 'shop' } ] ], 'once';
     my $other = AgentSQL::uuid();
     must($operator, 'create_account', $other, 'Other');
     recorded($other);
-    my $moved = $server->value("select agent.open_deployment('shop', '$other')");
+    my $moved = $server->value("select agent.ensure_deployment('shop', '$other')");
     isnt $moved, $id, 'that of another account is another one';
     is_deeply recorded($other), [ [ 'system', 'deployment.open', $moved, { name => 'shop' } ] ], 'which is in the log of that account';
     is_deeply recorded($account), [], 'and not in that of the first one';
     $server->query('begin');
-    $server->value("select agent.open_deployment('undone', '$account')");
+    $server->value("select agent.ensure_deployment('undone', '$account')");
     $server->query('rollback');
     is_deeply recorded($account), [], 'a transaction that fails records nothing';
 };

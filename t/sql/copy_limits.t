@@ -25,7 +25,7 @@ sub limit {
 sub account {
     my $account = AgentSQL::uuid();
     $operator->call('create_account', $account, 'Shop');
-    my $id = $session->value("select agent.open_deployment('shop', '$account')");
+    my $id = $session->value("select agent.ensure_deployment('shop', '$account')");
     $session->query("select agent.save_graphs('$id', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
     return ($account, AgentSQL::Play->new($session, deployment => $id));
 }

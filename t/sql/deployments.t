@@ -179,22 +179,22 @@ subtest 'a lease named with another deployment is fenced' => sub {
 
 is snapshot(), $before, 'the data of the other deployment is unchanged';
 
-subtest 'open_deployment: the same name has the same id' => sub {
-    my $id = $session->value("select agent.open_deployment('shop')");
-    is $session->value("select agent.open_deployment('shop')"), $id, 'a second call returns it';
-    isnt $session->value("select agent.open_deployment('desk')"), $id, 'another name has another id';
-    is $session->value("select agent.open_deployment('default')"), $AgentSQL::DEPLOYMENT, 'default is built in';
+subtest 'ensure_deployment: the same name has the same id' => sub {
+    my $id = $session->value("select agent.ensure_deployment('shop')");
+    is $session->value("select agent.ensure_deployment('shop')"), $id, 'a second call returns it';
+    isnt $session->value("select agent.ensure_deployment('desk')"), $id, 'another name has another id';
+    is $session->value("select agent.ensure_deployment('default')"), $AgentSQL::DEPLOYMENT, 'default is built in';
     is $session->value("select count(*) from agent.deployments where name = 'shop'"), 1;
     $session->query('delete from agent.deployments where name = \'shop\'');
-    is $session->value("select agent.open_deployment('shop')"), $id, 'a database without it derives the same id';
-    is $session->error("select agent.open_deployment('Shop')"), '23514', 'another spelling is refused';
+    is $session->value("select agent.ensure_deployment('shop')"), $id, 'a database without it derives the same id';
+    is $session->error("select agent.ensure_deployment('Shop')"), '23514', 'another spelling is refused';
 };
 
-subtest 'open_deployment: two servers may create one at the same time' => sub {
+subtest 'ensure_deployment: two servers may create one at the same time' => sub {
     my $other = $db->session;
     $session->query('begin');
-    my $id = $session->value("select agent.open_deployment('both')");
-    $other->send("select agent.open_deployment('both')");
+    my $id = $session->value("select agent.ensure_deployment('both')");
+    $other->send("select agent.ensure_deployment('both')");
     $session->query('commit');
     is $other->receive, $id;
     $other->close;
@@ -205,8 +205,8 @@ subtest 'a deployment of an account is named with the account' => sub {
     $session->query("insert into agent.accounts (account_id, name, home_region) select '$account', 'Acme', region from agent.region");
     my $list = join ',', 'shop', "shop\@$account", 'shop@' . AgentSQL::uuid();
     my @ids = map { $_->[1] } $session->query("select * from agent.register_worker('accounts', 'boot', 1, 1, 10, 20, '{$list}', '{a,b,c}')");
-    is $ids[0], $session->value("select agent.open_deployment('shop')"), 'register_worker: a name alone is of the built-in account';
-    is $ids[1], $session->value("select agent.open_deployment('shop', '$account')"), 'register_worker: NAME@ACCOUNT is that of the account';
+    is $ids[0], $session->value("select agent.ensure_deployment('shop')"), 'register_worker: a name alone is of the built-in account';
+    is $ids[1], $session->value("select agent.ensure_deployment('shop', '$account')"), 'register_worker: NAME@ACCOUNT is that of the account';
     isnt $ids[1], $ids[0], 'the accounts have one each';
     is $ids[2], '00000000-0000-0000-0000-000000000000', 'register_worker: of an account that does not exist it is the nil UUID';
     my $theirs = AgentSQL::Play->new($session, deployment => $ids[1]);
@@ -218,7 +218,7 @@ subtest 'a deployment of an account is named with the account' => sub {
 };
 
 subtest 'claim_runs: deployments take turns' => sub {
-    my @ids = map { $session->value("select agent.open_deployment('$_')") } qw(long short);
+    my @ids = map { $session->value("select agent.ensure_deployment('$_')") } qw(long short);
     my ($long, $short) = map { AgentSQL::Play->new($session, deployment => $_) } @ids;
     $long->run($long->thread) for 1 .. 5;
     $short->run($short->thread) for 1 .. 2;
@@ -230,7 +230,7 @@ subtest 'claim_runs: deployments take turns' => sub {
 };
 
 subtest 'claim_runs: a pool gets runs for its own free slots only' => sub {
-    my @ids = map { $session->value("select agent.open_deployment('$_')") } qw(long short);
+    my @ids = map { $session->value("select agent.ensure_deployment('$_')") } qw(long short);
     my ($long, $short) = map { AgentSQL::Play->new($session, deployment => $_) } @ids;
     $long->run($long->thread) for 1 .. 5;
     $short->run($short->thread) for 1 .. 2;

@@ -19,7 +19,7 @@ sub account {
     my ($code) = $session->call('sign_up', '{"name":"Shop"}', undef, $account, substr($account =~ tr/-//dr, 0, 22), '\x' . 'ab' x 32);
     is $code, 'ok';
     for my $name ('shop', 'desk') {
-        my $deployment = $owner->value("select agent.open_deployment('$name', '$account')");
+        my $deployment = $owner->value("select agent.ensure_deployment('$name', '$account')");
         my $play = AgentSQL::Play->new($session, deployment => $deployment);
         my $worker = $play->worker;
         my $thread = $play->thread(metadata => { a => 'b' });
@@ -95,7 +95,7 @@ subtest 'the parts of an export are those rows in the same order' => sub {
 };
 
 subtest 'an export visits at most 50 tables in a part' => sub {
-    $owner->query("select agent.open_deployment('d' || n, '$account') from generate_series(1, 20) n");
+    $owner->query("select agent.ensure_deployment('d' || n, '$account') from generate_series(1, 20) n");
     my ($all, $count) = export($account, 1_000_000);
     is $count, int((4 + 22 * 14) / 50) + 1;
     is @{$all}, @{$lines} + 2 * 20, 'the deployments, and who opened them';
@@ -104,7 +104,7 @@ subtest 'an export visits at most 50 tables in a part' => sub {
 subtest 'a part examines at most 1,000 rows, with threads that have no run' => sub {
     my $empty = AgentSQL::uuid();
     $owner->call('create_account', $empty, 'Threads');
-    my $deployment = $owner->value("select agent.open_deployment('many', '$empty')");
+    my $deployment = $owner->value("select agent.ensure_deployment('many', '$empty')");
     $owner->query("insert into agent.threads (deployment_id, thread_id, created_at, updated_at)
         select '$deployment', md5(n::text)::uuid, now(), now() from generate_series(1, 2500) n");
     my ($all, $count) = export($empty, 1_000_000_000);
@@ -115,7 +115,7 @@ subtest 'a part examines at most 1,000 rows, with threads that have no run' => s
 subtest 'a part reads the rows that it returns, however long the rest of a table is' => sub {
     my $large = AgentSQL::uuid();
     $owner->call('create_account', $large, 'Long thread');
-    my $deployment = $owner->value("select agent.open_deployment('long', '$large')");
+    my $deployment = $owner->value("select agent.ensure_deployment('long', '$large')");
     my ($n, $thread) = (5000, AgentSQL::uuid());
     $owner->query("insert into agent.threads (deployment_id, thread_id, created_at, updated_at) values ('$deployment', '$thread', now(), now())");
     $owner->query("insert into agent.runs (deployment_id, run_id, thread_id, thread_seq, assistant_id, graph_id, multitask_strategy, metadata, config,

@@ -40,7 +40,7 @@ sub count_accounts { return $session->value('select agent.count_accounts()') }
 sub account {
     my $id = AgentSQL::uuid();
     $operator->call('create_account', $id, 'Shop');
-    my $deployment = $session->value("select agent.open_deployment('shop', '$id')");
+    my $deployment = $session->value("select agent.ensure_deployment('shop', '$id')");
     $session->query("select agent.save_graphs('$deployment', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
     return ($id, AgentSQL::Play->new($session, deployment => $deployment));
 }
@@ -129,8 +129,8 @@ subtest 'the limit of all accounts holds for each without its own, a limit of 0 
 
 subtest 'an account gets no more deployments than its limit, and keeps those that it has' => sub {
     my ($account) = account();
-    my $open = sub { return $session->value("select agent.open_deployment('$_[0]', '$account')") };
-    my $use = sub { return $session->call('use_deployment', $_[0], $_[1] // $account) };
+    my $open = sub { return $session->value("select agent.ensure_deployment('$_[0]', '$account')") };
+    my $use = sub { return $session->call('declare_deployment', $_[0], $_[1] // $account) };
     limit([ $account, 'deployments', 2 ]);
     my $desk = $open->('desk');
     ok $desk;
@@ -151,8 +151,8 @@ subtest 'concurrent creations of deployments do not exceed the limit' => sub {
     my ($account) = account();
     limit([ $account, 'deployments', 2 ]);
     $_->query('begin') for $session, $other;
-    ok $session->value("select agent.open_deployment('desk', '$account')");
-    $other->send("select coalesce(agent.open_deployment('till', '$account')::text, 'none')");
+    ok $session->value("select agent.ensure_deployment('desk', '$account')");
+    $other->send("select coalesce(agent.ensure_deployment('till', '$account')::text, 'none')");
     $session->query('commit');
     is $other->receive, 'none';
     $other->query('rollback');
@@ -162,7 +162,7 @@ subtest 'concurrent creations of deployments do not exceed the limit' => sub {
 subtest 'an account has no more unfinished runs than its limit, in all of its deployments' => sub {
     my ($account, $shop) = account();
     my ($stranger, $other_shop) = account();
-    my $second = AgentSQL::Play->new($session, deployment => $session->value("select agent.open_deployment('second', '$account')"));
+    my $second = AgentSQL::Play->new($session, deployment => $session->value("select agent.ensure_deployment('second', '$account')"));
     my $thread = $shop->thread;
     $shop->run($thread);
     limit([ $account, 'queued_runs', 4 ]);
@@ -438,7 +438,7 @@ sub shares {
 # Another deployment of the account.
 sub deployment {
     my ($account, $name) = @_;
-    return AgentSQL::Play->new($session, deployment => $session->value("select agent.open_deployment('$name', '$account')"));
+    return AgentSQL::Play->new($session, deployment => $session->value("select agent.ensure_deployment('$name', '$account')"));
 }
 
 sub running_is {

@@ -16,7 +16,7 @@ use TestSupervisor;
 my $cgroup = AgentTest::Cgroup->new or plan skip_all => AgentTest::Cgroup::why_not();
 my $dir = $cgroup->dir;
 my $pg = start_cluster();
-my @DESK = (deployment => sql("select agent.open_deployment('desk')"));
+my @DESK = (deployment => sql("select agent.ensure_deployment('desk')"));
 
 sub supervisor {
     my (%config) = @_;

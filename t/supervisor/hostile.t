@@ -180,7 +180,7 @@ subtest 'a run that exceeds its time limit ends with status timeout' => sub {
     $slow->wait_ready;
     my $gate = make_gate();
     my $other = $slow->start_run({ do => 'gate', path => $gate }, graph => 'slow');
-    my $brief = sql("select agent.open_deployment('brief')");
+    my $brief = sql("select agent.ensure_deployment('brief')");
     my $hang = create_run({ do => 'hang' }, graph => 'slow', deployment => $brief);
     my $stuck = create_run({ do => 'stuck' }, graph => 'slow', deployment => $brief);
     $slow->wake;

@@ -24,7 +24,7 @@ use constant TIMES => $ENV{AGENT_TEST_LONG} ? 2 : 1;
 use constant STEP => $ENV{AGENT_TEST_LONG} ? 1 : 61;
 
 my $pg = start_cluster();
-my %ids = map { ("h$_" => sql("select agent.open_deployment('h$_')")) } 1 .. POOLS;
+my %ids = map { ("h$_" => sql("select agent.ensure_deployment('h$_')")) } 1 .. POOLS;
 my @names = sort keys %ids;
 my $dir = tempdir('/tmp/agent-test-lines.XXXXXX', CLEANUP => 1);
 chmod 0755, $dir or die "$dir: $!";

@@ -14,7 +14,7 @@ use Test::More;
 use TestSupervisor;
 
 my $pg = start_cluster();
-my @DESK = (deployment => sql("select agent.open_deployment('desk')"));
+my @DESK = (deployment => sql("select agent.ensure_deployment('desk')"));
 
 sub supervisor {
     my (%config) = @_;

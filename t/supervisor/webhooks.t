@@ -288,7 +288,7 @@ for my $case ([ 'many webhooks', 'count(*)', 48, count => 100 ],
     behaviour "$what of a deployment whose receivers never answer do not delay those of another" => sub {
         my @hanging = map { AgentTest::Receiver->new({ hang => 1 }) } 1 .. 10;
         my $good = AgentTest::Receiver->new;
-        my $guest = sql("select agent.open_deployment('guest')");
+        my $guest = sql("select agent.ensure_deployment('guest')");
         # No attempt ends within this test.
         my $sv = start_sender($pg, { timeout_ms => 300_000 }, graphs => { map { $_ => { kind => 'builtin' } } @graphs });
         add_delivery($_->url, deployment => $guest, %add) for @hanging;

@@ -22,7 +22,7 @@
 \ir accounts/sign_up.sql
 \ir accounts/update_account.sql
 \ir accounts/use_api_key.sql
-\ir accounts/use_deployment.sql
+\ir accounts/declare_deployment.sql
 
 \ir assistants/count_assistants.sql
 \ir assistants/create_assistant.sql

@@ -18,7 +18,7 @@
 \ir accounts/list_exported_tables.sql
 \ir accounts/lock_actor.sql
 \ir accounts/lock_key_account.sql
-\ir accounts/open_deployment.sql
+\ir accounts/ensure_deployment.sql
 \ir accounts/read_api_keys.sql
 \ir accounts/record_audit.sql
 \ir accounts/record_limit_change.sql

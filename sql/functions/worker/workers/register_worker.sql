@@ -24,7 +24,7 @@ declare
     v_now            timestamptz := agent.now();
     v_deployment_ids uuid[] := array(
         select coalesce(
-                   agent.open_deployment(
+                   agent.ensure_deployment(
                        split_part(d.text, '@', 1),
                        coalesce(nullif(split_part(d.text, '@', 2), ''), '00000000-0000-0000-0000-00000000000a')::uuid),
                    c_none)

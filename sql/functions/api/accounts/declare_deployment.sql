@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The deployment that a host of httpd.conf serves, as agent.open_deployment, and why it does not.
+-- The deployment that a host of httpd.conf serves, as agent.ensure_deployment, and why it does not.
 -- Returns: ok with its deployment_id; deployment_not_found when the account does not exist or is closed;
 --          limit_exceeded when the deployment is new and the account has as many as it may.
--- Locks:   as agent.open_deployment.
-create or replace function agent.use_deployment(
+-- Locks:   as agent.ensure_deployment.
+create or replace function agent.declare_deployment(
     p_name text,
     p_account_id uuid,
     out code text,
@@ -13,7 +13,7 @@ language plpgsql volatile security invoker
 set search_path = ''
 as $function$
 begin
-    body := agent.open_deployment(p_name, p_account_id);
+    body := agent.ensure_deployment(p_name, p_account_id);
     if body is not null then
         code := 'ok';
         return;
@@ -27,4 +27,4 @@ begin
 end
 $function$;
 
-comment on function agent.use_deployment(text, uuid) is 'The deployment that a host of httpd.conf serves.';
+comment on function agent.declare_deployment(text, uuid) is 'The deployment that a host of httpd.conf serves.';

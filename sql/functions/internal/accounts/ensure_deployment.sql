@@ -6,7 +6,7 @@
 -- Returns: its deployment_id; null when the account does not exist or is closed, or has as many deployments as it may.
 -- Locks:   the new row, and the account's against its deletion; an account with a limit; waits for another server that
 --          creates it at the same time.
-create or replace function agent.open_deployment(
+create or replace function agent.ensure_deployment(
     p_name text,
     p_account_id uuid default '00000000-0000-0000-0000-00000000000a'
 ) returns uuid
@@ -66,5 +66,5 @@ begin
 end
 $function$;
 
-comment on function agent.open_deployment(text, uuid) is
+comment on function agent.ensure_deployment(text, uuid) is
     'The deployment of a name under an account, created when it is missing.';
