@@ -2,7 +2,8 @@
 /* OBJECTS: supervisor/runner/protocol.c supervisor/runner/protocol_fields.c */
 /* OBJECTS: supervisor/runner/protocol_record.c supervisor/lease/batch.c */
 /* OBJECTS: supervisor/lease/lease.c supervisor/statement/save_params.c */
-/* OBJECTS: supervisor/runner/channel.c db/column.c core/ */
+/* OBJECTS: supervisor/statement/save_channel.c supervisor/runner/channel.c */
+/* OBJECTS: db/column.c core/ */
 /* Output of a run, a line each, above all records of the graph library, and the
  * parameters of agent.save_batch for those accepted. */
 #include "fuzz.h"

@@ -5,49 +5,13 @@
  * passed on as they are. The server parses nothing but the JSON that it stores
  * as such.
  */
-#include "save_params.h"
+#include "save_private.h"
 
 #include <string.h>
 
-#include "../runner/channel.h"
 #include "../runner/protocol_private.h"
 
-/* In the order of the function's parameters, after the worker. */
-enum {
-    RUN_DEPLOYMENT,
-    RUN_ID,
-    RUN_EPOCH,
-    RUN_LOCKS_THREAD,
-    RUN_LAST_EVENT,
-    RUN_STATUS,
-    RUN_ERROR,
-    RUN_IS_FAILURE,
-    RUN_RESULT,
-    EVENT_RUN,
-    EVENT_SEQ,
-    EVENT_NAME,
-    EVENT_DATA,
-    EVENT_CHECKPOINT,
-    EVENT_PATH,
-    CHECKPOINT_RUN,
-    CHECKPOINT_NS,
-    CHECKPOINT_ID,
-    CHECKPOINT_PARENT,
-    CHECKPOINT_NEXT,
-    CHECKPOINT_TASKS,
-    CHECKPOINT_METADATA,
-    CHECKPOINT_FORMAT,
-    CHANNEL_CHECKPOINT,
-    CHANNEL_NAME,
-    CHANNEL_KIND,
-    CHANNEL_KEEP,
-    CHANNEL_LENGTH,
-    CHANNEL_BYTES,
-    CHANNEL_CONTENT,
-    COLUMNS
-};
-
-static const agent_db_type_t types[COLUMNS] = {
+static const agent_db_type_t types[SAVE_COLUMNS] = {
     [RUN_DEPLOYMENT] = AGENT_DB_UUID,
     [RUN_ID] = AGENT_DB_UUID,
     [RUN_EPOCH] = AGENT_DB_INTEGER,
@@ -93,22 +57,15 @@ typedef struct save_run_t {
     agent_protocol_text_t result;
 } save_run_t;
 
-typedef struct save_params_t {
-    apr_pool_t *pool;
-    agent_db_column_t columns[COLUMNS];
-    apr_array_header_t *runs; /* of save_run_t * */
-    apr_hash_t *by_id;        /* run id (36 bytes) -> save_run_t */
-    int checkpoints;
-    /* JSON arrays, without their closing brackets. */
-    agent_buffer_t records;
-    agent_buffer_t task_reports;
-    /* The literal of an array that is being made. */
-    agent_buffer_t literal;
-} save_params_t;
-
-static agent_db_column_t *column_of(save_params_t *params, int column)
+static void add_number(save_params_t *params, save_column_t column,
+                       apr_int64_t number)
 {
-    return &params->columns[column];
+    agent_db_column_number(&params->columns[column], number);
+}
+
+static void add_null(save_params_t *params, save_column_t column)
+{
+    agent_db_column_null(&params->columns[column]);
 }
 
 static bool is_given(const agent_protocol_text_t *value)
@@ -117,45 +74,40 @@ static bool is_given(const agent_protocol_text_t *value)
 }
 
 /* JSON text; null for an absent member and for JSON's null. */
-static void add_json(save_params_t *params, int column,
+static void add_json(save_params_t *params, save_column_t column,
                      const agent_protocol_text_t *value)
 {
     if (is_given(value)) {
-        agent_db_column_text(column_of(params, column), value->at,
+        agent_db_column_text(&params->columns[column], value->at,
                              value->length);
     }
     else {
-        agent_db_column_null(column_of(params, column));
+        add_null(params, column);
     }
 }
 
 /* The content of a string without escapes; null if it is absent or null. */
-static void add_word(save_params_t *params, int column,
+static void add_word(save_params_t *params, save_column_t column,
                      const agent_protocol_text_t *value)
 {
     if (is_given(value)) {
-        agent_db_column_text(column_of(params, column), value->at + 1,
+        agent_db_column_text(&params->columns[column], value->at + 1,
                              value->length - 2);
     }
     else {
-        agent_db_column_null(column_of(params, column));
+        add_null(params, column);
     }
 }
 
-static void add_uuid(save_params_t *params, int column,
+static void add_uuid(save_params_t *params, save_column_t column,
                      const agent_protocol_text_t *value)
 {
     if (is_given(value)) {
-        agent_db_column_uuid(column_of(params, column), value->at + 1);
+        agent_db_column_uuid(&params->columns[column], value->at + 1);
     }
     else {
-        agent_db_column_null(column_of(params, column));
+        add_null(params, column);
     }
-}
-
-static void add_number(save_params_t *params, int column, apr_int64_t number)
-{
-    agent_db_column_number(column_of(params, column), number);
 }
 
 static void add_event(save_params_t *params, const save_run_t *run,
@@ -168,129 +120,14 @@ static void add_event(save_params_t *params, const save_run_t *run,
     add_number(params, EVENT_SEQ, item->seq);
     add_word(params, EVENT_NAME, &fields->value[FIELD_EVENT]);
     if (data->at != NULL) {
-        agent_db_column_text(column_of(params, EVENT_DATA), data->at,
+        agent_db_column_text(&params->columns[EVENT_DATA], data->at,
                              data->length);
     }
     else {
-        agent_db_column_null(column_of(params, EVENT_DATA));
+        add_null(params, EVENT_DATA);
     }
     add_uuid(params, EVENT_CHECKPOINT, &fields->value[FIELD_CHECKPOINT_ID]);
     add_json(params, EVENT_PATH, &fields->value[FIELD_PATH]);
-}
-
-/* Appends an element to the literal, whose first byte is its brace. */
-static void add_element(agent_buffer_t *literal, const char *text,
-                        apr_size_t length)
-{
-    char *start = agent_buffer_reserve(literal, 2 * length + 3);
-    char *out = start;
-
-    if (agent_buffer_length(literal) > 1) {
-        *out++ = ',';
-    }
-    *out++ = '"';
-    for (apr_size_t i = 0; i < length; i++) {
-        if (text[i] == '"' || text[i] == '\\') {
-            *out++ = '\\';
-        }
-        *out++ = text[i];
-    }
-    *out++ = '"';
-    agent_buffer_commit(literal, (apr_size_t)(out - start));
-}
-
-static int count_elements(agent_raw_t list)
-{
-    agent_raw_t element;
-    const char *at = list.text;
-    int count = 0;
-
-    while (agent_element_next(&element, &at)) {
-        count++;
-    }
-    return count;
-}
-
-/*
- * The elements of a list become texts of their own when they average at least
- * 64 bytes, about what a row costs; else one text has all of them. Returns the
- * bytes of the texts, each with one for what separates it from the next.
- */
-static apr_int64_t add_elements(agent_buffer_t *literal, agent_raw_t list,
-                                int count)
-{
-    agent_raw_t element;
-    const char *at = list.text;
-    apr_int64_t bytes = 0;
-
-    if (list.length < (apr_size_t)64 * (apr_size_t)count) {
-        add_element(literal, list.text + 1, list.length - 2);
-        return (apr_int64_t)list.length - 1;
-    }
-    while (agent_element_next(&element, &at)) {
-        add_element(literal, element.text, element.length);
-        bytes += (apr_int64_t)element.length + 1;
-    }
-    return bytes;
-}
-
-static void add_content(save_params_t *params, const agent_channel_t *channel)
-{
-    bool is_list = channel->kind == AGENT_CHANNEL_ARRAY
-        || channel->kind == AGENT_CHANNEL_LIST;
-    apr_int64_t bytes = 0;
-
-    agent_buffer_clear(&params->literal);
-    agent_buffer_append(&params->literal, "{", 1);
-    if (is_list) {
-        int count = count_elements(channel->content);
-
-        add_number(params, CHANNEL_LENGTH, count);
-        bytes = add_elements(&params->literal, channel->content, count);
-    }
-    else {
-        agent_db_column_null(column_of(params, CHANNEL_LENGTH));
-        if (channel->kind == AGENT_CHANNEL_VALUE) {
-            add_element(&params->literal, channel->content.text,
-                        channel->content.length);
-            bytes = (apr_int64_t)channel->content.length + 1;
-        }
-    }
-    agent_buffer_append(&params->literal, "}", 1);
-    add_number(params, CHANNEL_BYTES, bytes);
-    agent_db_column_text(column_of(params, CHANNEL_CONTENT),
-                         agent_buffer_text(&params->literal),
-                         agent_buffer_length(&params->literal));
-}
-
-static void add_channel(save_params_t *params, const agent_channel_t *channel)
-{
-    static const char *const kinds[] = {
-        [AGENT_CHANNEL_VALUE] = "value",
-        [AGENT_CHANNEL_ARRAY] = "array",
-        [AGENT_CHANNEL_LIST] = "list",
-        [AGENT_CHANNEL_SAME] = "same",
-    };
-    const char *name = agent_member_key(&channel->member, params->pool);
-    const char *kind = kinds[channel->kind];
-
-    add_number(params, CHANNEL_CHECKPOINT, params->checkpoints);
-    agent_db_column_text(column_of(params, CHANNEL_NAME), name, strlen(name));
-    if (kind != NULL) {
-        agent_db_column_text(column_of(params, CHANNEL_KIND), kind,
-                             strlen(kind));
-    }
-    else {
-        /* The database refuses it, and the run ends in error. */
-        agent_db_column_null(column_of(params, CHANNEL_KIND));
-    }
-    if (channel->kind == AGENT_CHANNEL_LIST) {
-        add_number(params, CHANNEL_KEEP, channel->keep);
-    }
-    else {
-        agent_db_column_null(column_of(params, CHANNEL_KEEP));
-    }
-    add_content(params, channel);
 }
 
 static void add_checkpoint(save_params_t *params, const save_run_t *run,
@@ -306,7 +143,7 @@ static void add_checkpoint(save_params_t *params, const save_run_t *run,
         add_word(params, CHECKPOINT_NS, ns);
     }
     else {
-        agent_db_column_text(column_of(params, CHECKPOINT_NS), "", 0);
+        agent_db_column_text(&params->columns[CHECKPOINT_NS], "", 0);
     }
     add_uuid(params, CHECKPOINT_ID, &fields->value[FIELD_CHECKPOINT_ID]);
     add_uuid(params, CHECKPOINT_PARENT, &fields->value[FIELD_PARENT]);
@@ -315,7 +152,7 @@ static void add_checkpoint(save_params_t *params, const save_run_t *run,
     add_json(params, CHECKPOINT_METADATA, &fields->value[FIELD_METADATA]);
     add_word(params, CHECKPOINT_FORMAT, &fields->value[FIELD_FORMAT]);
     while (agent_channel_next(&channel, &at)) {
-        add_channel(params, &channel);
+        agent_save_add_channel(params, &channel);
     }
 }
 
@@ -395,20 +232,20 @@ static void add_run(save_params_t *params, const save_run_t *run)
 {
     const agent_batch_run_t *of = run->run;
 
-    agent_db_column_uuid(column_of(params, RUN_DEPLOYMENT), of->deployment_id);
-    agent_db_column_uuid(column_of(params, RUN_ID), of->key.run_id);
+    agent_db_column_uuid(&params->columns[RUN_DEPLOYMENT], of->deployment_id);
+    agent_db_column_uuid(&params->columns[RUN_ID], of->key.run_id);
     add_number(params, RUN_EPOCH, of->key.epoch);
-    agent_db_column_boolean(column_of(params, RUN_LOCKS_THREAD),
+    agent_db_column_boolean(&params->columns[RUN_LOCKS_THREAD],
                             run->locks_thread);
     if (run->has_event) {
         add_number(params, RUN_LAST_EVENT, of->last_seq);
     }
     else {
-        agent_db_column_null(column_of(params, RUN_LAST_EVENT));
+        add_null(params, RUN_LAST_EVENT);
     }
     add_word(params, RUN_STATUS, &run->status);
     add_json(params, RUN_ERROR, &run->error);
-    agent_db_column_boolean(column_of(params, RUN_IS_FAILURE), run->is_failure);
+    agent_db_column_boolean(&params->columns[RUN_IS_FAILURE], run->is_failure);
     add_json(params, RUN_RESULT, &run->result);
 }
 
@@ -433,13 +270,13 @@ static void end_params(agent_db_params_t *out, const char *worker_id,
                                AGENT_SAVE_PARAMS * sizeof(*formats));
 
     values[0] = worker_id;
-    for (int i = 0; i < COLUMNS; i++) {
+    for (int i = 0; i < SAVE_COLUMNS; i++) {
         values[i + 1] = agent_db_column_end(&params->columns[i],
                                             &lengths[i + 1]);
         formats[i + 1] = 1;
     }
-    values[COLUMNS + 1] = end_messages(&params->records);
-    values[COLUMNS + 2] = end_messages(&params->task_reports);
+    values[SAVE_COLUMNS + 1] = end_messages(&params->records);
+    values[SAVE_COLUMNS + 2] = end_messages(&params->task_reports);
     *out = (agent_db_params_t){values, lengths, formats};
 }
 
@@ -451,7 +288,7 @@ void agent_save_make_params(agent_db_params_t *params, const char *worker_id,
     made->pool = pool;
     made->runs = apr_array_make(pool, 16, sizeof(save_run_t *));
     made->by_id = apr_hash_make(pool);
-    for (int i = 0; i < COLUMNS; i++) {
+    for (int i = 0; i < SAVE_COLUMNS; i++) {
         agent_db_column_init(&made->columns[i], types[i], pool);
     }
     agent_buffer_init(&made->records, pool);
