@@ -27,14 +27,15 @@ class State(TypedDict, total=False):
     names: Annotated[list, operator.add]
     count: int
     # Written as one character.
-    text: Annotated[str, lambda _, written: written * 100_000]
+    text: Annotated[str, lambda _, written: written * (9_000_000 if written == "y" else 100_000)]
+    longest: int
     is_long: bool
     then: str
 
 async def write(state: State, config: RunnableConfig):
     own = {"configurable": {name: config["configurable"][name] for name in ("thread_id", "__pregel_checkpointer")}}
     for number in range(state.get("count", 0)):
-        await own_graph.aupdate_state(own, {"names": [number]} | ({"text": "x"} if state.get("is_long") else {}), as_node="write")
+        await own_graph.aupdate_state(own, {"names": [number]} | ({"text": "y" if number == state.get("longest") else "x"} if state.get("is_long") else {}), as_node="write")
     if state.get("then") == "fail":
         raise ValueError("failed")
     return {"names": ["end"]}
@@ -61,12 +62,12 @@ import { Annotation, END, START, StateGraph } from '@langchain/langgraph';
 
 const names = Annotation({ reducer: (a, b) => a.concat(b), default: () => [] });
 // Written as one character.
-const text = Annotation({ reducer: (_, written) => written.repeat(100_000), default: () => '' });
-const State = Annotation.Root({ names, text, is_long: Annotation(), count: Annotation(), then: Annotation() });
+const text = Annotation({ reducer: (_, written) => written.repeat(written === 'y' ? 9_000_000 : 100_000), default: () => '' });
+const State = Annotation.Root({ names, text, is_long: Annotation(), longest: Annotation(), count: Annotation(), then: Annotation() });
 
 async function write(state, { configurable: { thread_id, __pregel_checkpointer } }) {
     for (let number = 0; number < state.count; number += 1) {
-        const own = { names: [number], ...(state.is_long ? { text: 'x' } : {}) };
+        const own = { names: [number], ...(state.is_long ? { text: number === state.longest ? 'y' : 'x' } : {}) };
         await own_graph.updateState({ configurable: { thread_id, __pregel_checkpointer } }, own, 'write');
     }
     if (state.then === 'fail') {
@@ -159,8 +160,8 @@ for my $language ('python', 'python 1.0', 'javascript') {
         # With `exit` the library saves its step after those that its node has written, though it is older: t/sdk/own_states.t.
         next if $durability eq 'exit';
         @lines = cancelled_run($runner, { %fields, input => { names => ['in'], count => 3, then => 'fail' } }, \&reads_own);
-        is $lines[-1]{status}, $language =~ /python/ ? 'error' : 'interrupted',
-            "$title: a run that has failed is cancelled while a state of its node is read";
+        is $lines[-1]{status}, 'error', "$title: a run that has failed ends with error, if it is cancelled while a state of its node is read";
+        like $lines[-1]{error}{message}, qr/\Afailed\z/, "$title: its error is that of the node";
         all_are_shown("$title, failure and cancel", @lines);
     }
 
@@ -183,6 +184,13 @@ for my $language ('python', 'python 1.0', 'javascript') {
         "$language: a run is cancelled while a state of its node waits for credit";
     all_are_shown("$language, own state, credit", @lines);
 
+    # A state that no line can have, between two of others.
+    $runner = runner_in($language);
+    @lines = $runner->run(graph_id => 'own_graph', input => { names => ['in'], count => 4, is_long => \1, longest => 2 });
+    is "$lines[-1]{status} $lines[-1]{error}{error}", 'error ValueTooLargeError', "$language: a state of its node is too large to be shown";
+    is_deeply [ map { scalar @{ $_->{values}{names} } } grep { $_->{metadata}{source} eq 'update' } lines_of('checkpoint', @lines) ], [ 2, 3, 5 ],
+        "$language: those before and after it are shown";
+
     for ([ 'exit', {} ], [ 'async', { then => 'fail' } ]) {
         my ($durability, $then) = @{$_};
         $runner = runner_in($language);
@@ -193,6 +201,7 @@ for my $language ('python', 'python 1.0', 'javascript') {
         my @shown = map { $_->{checkpoint_id} } lines_of('checkpoint', @lines);
         cmp_ok scalar @shown, '<', scalar @put, "$language, durability $durability: there is no time to show so many states after a cancel";
         is $shown[-1], $put[-1], "$language, durability $durability: the last one is shown";
+        is $lines[-1]{status}, $then->{then} ? 'error' : 'interrupted', "$language, durability $durability: its end has the reason that came first";
     }
 }
 

@@ -40,6 +40,9 @@ export class Job {
     // the last one still is.
     isShowing = false;
     isLate = false;
+    // The error with which it failed before anything had stopped it.
+    #failure;
+    #isReported = false;
 
     // message: `start` or `call`; graph: its Graph; wire, limits: of the process.
     constructor(message, graph, wire, limits) {
@@ -95,6 +98,9 @@ export class Job {
         if (this.isShowing) {
             await pause(NEWEST_MS);
         }
+        if (this.#failure) {
+            return this.#report(this.#failure);
+        }
         return this.isCancelled ? { status: 'interrupted', error: null } : { status: 'drained', error: null };
     }
 
@@ -108,15 +114,29 @@ export class Job {
     }
 
     async #fail(error) {
-        if (this.isCancelled) {
+        if (!this.#failure && this.isCancelled) {
             return { status: 'interrupted', error: null };
         }
-        if (this.wasDrained(error)) {
+        if (!this.#failure && this.wasDrained(error)) {
             return { status: 'drained', error: null };
         }
+        return this.#report(this.#failure ?? error);
+    }
+
+    // For a job that does more after its error: a later cancel is not the reason of its end.
+    noteFailure(error) {
+        if (!this.signal.aborted && !this.wasDrained(error)) {
+            this.#failure = error;
+        }
+    }
+
+    async #report(error) {
         const described = describeError(error);
-        log(stackOf(error));
-        await this.sendError(described);
+        if (!this.#isReported) {
+            this.#isReported = true;
+            log(stackOf(error));
+            await this.sendError(described);
+        }
         return { status: 'error', error: described };
     }
 

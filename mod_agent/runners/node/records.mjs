@@ -188,13 +188,13 @@ export class Records {
         return this.#unshown.has(id);
     }
 
-    // {id, parent} of the root checkpoints that nobody has taken, in their order; only those before
-    // `until`, which is taken too.
-    takeUnshown(until) {
-        const ids = [...this.#unshown.keys()].filter((id) => until === undefined || id < until).sort();
-        const found = ids.map((id) => this.#unshown.get(id));
-        [...ids, until].forEach((id) => this.#unshown.delete(id));
-        return found;
+    // {id, parent} of the root checkpoints before `until` that were put and not shown, in order.
+    unshown(until) {
+        return [...this.#unshown.keys()].filter((id) => until === undefined || id < until).sort().map((id) => this.#unshown.get(id));
+    }
+
+    noteShown(id) {
+        this.#unshown.delete(id);
     }
 
     // Whether what the library shows is a checkpoint that was read. With durability `exit`

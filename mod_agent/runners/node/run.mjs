@@ -46,13 +46,14 @@ export class Run extends Job {
                 await stream.take(chunk);
                 this.#stopBetweenSteps(chunk);
             }
+            await stream.finish();
         } catch (error) {
+            this.noteFailure(error);
             await this.#settle();
             // The reason of the end remains that error. A cancelled run may have ended by then.
             await stream.fail().catch((caught) => this.output.isClosed || log(stackOf(caught)));
             throw error;
         }
-        await stream.finish();
     }
 
     // An abort ends the stream before the library has: with durability `exit` it then puts its last

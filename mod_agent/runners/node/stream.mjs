@@ -252,13 +252,16 @@ export class Stream {
 
     // Sends the root checkpoints, only those before `until`, that the library does not stream: those
     // that a node has put, as by `graph.updateState()`. When a cancelled run has no more time only
-    // the last one, from which the next run goes on.
+    // the last one, from which the next run goes on. The caller sends `until` itself.
     async #sendUnshown(until) {
-        const puts = this.#run.records.takeUnshown(until);
+        const puts = this.#run.records.unshown(until);
         for (const put of puts) {
             if (!this.#run.isLate || (until === undefined && put === puts.at(-1))) {
                 await this.#sendPut(put);
             }
+        }
+        if (until !== undefined) {
+            this.#run.records.noteShown(until);
         }
     }
 
@@ -267,6 +270,8 @@ export class Stream {
         this.#run.records.reuse();
         this.#run.isShowing = true;
         const { values, next, tasks, metadata } = await this.#run.readState(id);
+        // Not before: it may fail. One that no line can have is not tried again.
+        this.#run.records.noteShown(id);
         await this.#checkpoints.send({ ns: '', id, parent, values, next, tasks, metadata });
         this.#run.isShowing = false;
         this.#current.set('', { ns: '', id });
