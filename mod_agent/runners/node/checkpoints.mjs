@@ -196,8 +196,10 @@ export class Checkpoints {
                 parents: render(metadata.parents ?? {}) },
             format: FORMAT,
         };
+        // Throws for a line that is too long: then nothing can differ from this checkpoint.
+        const sent = this.#output.send('checkpoint', members);
         keepNewest(this.#last, ns, { id, values: snapshots });
-        await this.#output.send('checkpoint', members);
+        await sent;
     }
 
     // Reports the end of a task, for a checkpoint that the server has.
