@@ -79,7 +79,7 @@ async def _(t, graph):
             "a subgraph goes on in its parent")
 
 
-@each("a command to the caller", languages=["python"])
+@each("a command to the caller")
 async def _(t, graph):
     thread_id = await new_thread(client)
     parts = await stream(graph("leave"), thread_id, input={"notes": []}, stream_mode=["updates", "values"])

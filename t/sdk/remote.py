@@ -85,7 +85,7 @@ async def _(t, graph):
     t.equal(sorted((await remote.aget_graph()).nodes), ["__end__", "__start__", "one", "three", "two"], "its drawing")
 
 
-@each("RemoteGraph: commands", languages=["python"])
+@each("RemoteGraph: commands")
 async def _(t, graph):
     _, remote, config = parent_of(graph("leave"))
     error = await t.raises(ParentCommand, remote.ainvoke({"notes": []}, config), "a command to the parent is the caller's")
