@@ -86,8 +86,8 @@ subtest 'no runner is read while 32 MB of short lines wait for the database' => 
     my $sv = TestSupervisor->start($pg, lease_sec => 240, timing_ms => patient_timing());
     $sv->wait_ready;
     my $gate = make_gate();
-    # 480 KB of each run, less than the 512 KB of one run that hold its runner.
-    my @runs = $sv->start_runs(80, { do => 'gate', path => $gate, count => 2000 });
+    # 450 KB of each run, less than the 512 KB of one run that hold its runner.
+    my @runs = $sv->start_runs(80, { do => 'gate', path => $gate, count => 4000 });
     my $before = resident_bytes($sv->pid);
     my $cost = cost_of([ $sv->pid ], sub {
         my $lock = hold_output($gate, @runs);
@@ -97,7 +97,7 @@ subtest 'no runner is read while 32 MB of short lines wait for the database' => 
     });
     cmp_ok(($before + $cost->{peak_bytes}) / $MB, '<', 192 * memory_scale(), 'the supervisor has only a part of the output in memory');
     is sql('select count(*) from agent.run_events where run_id in (' . quoted(@runs) . ") and event = 'custom'"),
-        @runs * 2001, 'all events are saved at the end';
+        @runs * 4001, 'all events are saved at the end';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
