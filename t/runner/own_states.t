@@ -136,6 +136,22 @@ sub reads_own {
     return $line->{type} eq 'request' && $line->{op} eq 'checkpoint.get' && $own{ $line->{args}{checkpoint_id} // '' };
 }
 
+# Executes a run; the first state of its node that it reads is refused each time. Returns its lines.
+sub failed_read {
+    my ($runner, $fields) = @_;
+    $runner->send(start_line(%{$fields}));
+    my (@lines, $id);
+    until (@lines && $lines[-1]{type} eq 'end') {
+        push @lines, my $line = $runner->line;
+        next if $line->{type} ne 'request';
+        $id //= $line->{args}{checkpoint_id} if reads_own($line, @lines);
+        my $is_refused = ($line->{args}{checkpoint_id} // '') eq ($id // 'none');
+        $runner->send_raw($is_refused ? $runner->reply_to($line, $line->{id}, { ok => \0, error => { code => 'internal', message => 'no such state' } })
+            : $runner->answer($line));
+    }
+    return @lines;
+}
+
 # Tests that each state of the root graph that was put is shown, and that the last one is the thread's.
 sub all_are_shown {
     my ($title, @lines) = @_;
@@ -168,7 +184,8 @@ for my $language ('python', 'python 1.0', 'javascript') {
     my $runner = runner_in($language);
     $runner->withhold_credit;
     $runner->withhold_state;
-    my @lines = cancelled_run($runner, { graph_id => 'teller', durability => 'exit', stream_modes => ['custom'], input => { names => ['in'] } },
+    my (@lines, @put);
+    @lines = cancelled_run($runner, { graph_id => 'teller', durability => 'exit', stream_modes => ['custom'], input => { names => ['in'] } },
         sub { $_[0]{type} eq 'want' });
     is_deeply [ map { $_->{values}{names} } (lines_of('checkpoint', @lines))[-1] // () ], [ [qw(in first)] ],
         "$language, durability exit: a run that is cancelled while it waits for credit has saved its last step";
@@ -191,13 +208,21 @@ for my $language ('python', 'python 1.0', 'javascript') {
     is_deeply [ map { scalar @{ $_->{values}{names} } } grep { $_->{metadata}{source} eq 'update' } lines_of('checkpoint', @lines) ], [ 2, 3, 5 ],
         "$language: those before and after it are shown";
 
+    # A state that the server does not return.
+    $runner = runner_in($language);
+    $runner->withhold_state;
+    @lines = failed_read($runner, { graph_id => 'own_graph', input => { names => ['in'], count => 3 } });
+    is "$lines[-1]{status} $lines[-1]{error}{message}", 'error no such state', "$language: a state of its node cannot be read";
+    @put = sort map { $_->{checkpoint_id} } lines_of('put', @lines);
+    is +(lines_of('checkpoint', @lines))[-1]{checkpoint_id}, $put[-1], "$language: the last state is shown all the same";
+
     for ([ 'exit', {} ], [ 'async', { then => 'fail' } ]) {
         my ($durability, $then) = @{$_};
         $runner = runner_in($language);
         $runner->withhold_state;
         my $input = { names => ['in'], count => 60, %{$then} };
         @lines = cancelled_run($runner, { graph_id => 'own_graph', input => $input, durability => $durability }, \&reads_own, 0.2);
-        my @put = sort map { $_->{checkpoint_id} } lines_of('put', @lines);
+        @put = sort map { $_->{checkpoint_id} } lines_of('put', @lines);
         my @shown = map { $_->{checkpoint_id} } lines_of('checkpoint', @lines);
         cmp_ok scalar @shown, '<', scalar @put, "$language, durability $durability: there is no time to show so many states after a cancel";
         is $shown[-1], $put[-1], "$language, durability $durability: the last one is shown";

@@ -126,7 +126,7 @@ export class Job {
     // For a job that does more after its error: a later cancel is not the reason of its end.
     noteFailure(error) {
         if (!this.signal.aborted && !this.wasDrained(error)) {
-            this.#failure = error;
+            this.#failure ??= error;
         }
     }
 

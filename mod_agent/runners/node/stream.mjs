@@ -88,7 +88,7 @@ export class Stream {
     #command;
 
     // run: output, records, checkpoints, commands, message; configurable(), metadata(): of the library's
-    // configuration; readState(id): a state of the graph.
+    // configuration; readState(id): a state of the graph; noteFailure(error): the reason of its end.
     constructor(run) {
         this.#run = run;
         this.#modes = new Set(run.message.stream_modes);
@@ -253,15 +253,24 @@ export class Stream {
     // Sends the root checkpoints, only those before `until`, that the library does not stream: those
     // that a node has put, as by `graph.updateState()`. When a cancelled run has no more time only
     // the last one, from which the next run goes on. The caller sends `until` itself.
+    // Each is tried once: one that was left out may not follow a later one, which is the thread's state.
     async #sendUnshown(until) {
         const puts = this.#run.records.unshown(until);
+        const errors = [];
         for (const put of puts) {
+            this.#run.records.noteShown(put.id);
             if (!this.#run.isLate || (until === undefined && put === puts.at(-1))) {
-                await this.#sendPut(put);
+                await this.#sendPut(put).catch((error) => {
+                    this.#run.noteFailure(error);
+                    errors.push(error);
+                });
             }
         }
         if (until !== undefined) {
             this.#run.records.noteShown(until);
+        }
+        if (errors.length > 0) {
+            throw errors[0];
         }
     }
 
@@ -270,8 +279,6 @@ export class Stream {
         this.#run.records.reuse();
         this.#run.isShowing = true;
         const { values, next, tasks, metadata } = await this.#run.readState(id);
-        // Not before: it may fail. One that no line can have is not tried again.
-        this.#run.records.noteShown(id);
         await this.#checkpoints.send({ ns: '', id, parent, values, next, tasks, metadata });
         this.#run.isShowing = false;
         this.#current.set('', { ns: '', id });
