@@ -182,6 +182,7 @@ test_fault('ends its process', 'leave', 'error', $memory, ends_process => 1);
 test_fault('ends its process', 'leave', 'error', $ENDED, ends_process => 1);
 test_fault('kills its process', 'crash', 'error', $ENDED, ends_process => 1);
 test_fault('closes the pipe', 'close the pipe', 'error', $ENDED, ends_process => 1);
+test_fault('closes the input and waits', 'close the input', 'error', $ENDED, ends_process => 1);
 test_fault('closes both pipes', 'close both pipes', 'error', $ENDED, ends_process => 1);
 for my $how ('exit status 3', 'signal 11') {
     like $server->error_log, qr/AGT0331: runner \d+ ended \($how\) with 1 runs/, "the log says how a process ended: $how";

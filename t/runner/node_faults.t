@@ -412,6 +412,12 @@ $runner = runner(act => './graphs.mjs:act');
 $runner->send(start_line(graph_id => 'act', input => { answer => 'kill' }));
 is $runner->finish >> 8, 3, 'exit: code outside of runs can end the process';
 like $runner->log_text, qr/^the application ended the process with status 3$/m, 'exit: the end of the process by the application is logged';
+for my $name ('close 3', 'close 4', 'replace 3') {
+    $runner = runner(act => './graphs.mjs:act');
+    $runner->send(start_line(graph_id => 'act', input => { answer => $name }));
+    is $runner->finish >> 8, 2, "pipes: a node that does `$name` ends the process";
+    like $runner->log_text, qr/^descriptor ${\ substr $name, -1} is closed: the process ends$/m, "pipes: the log says so after `$name`";
+}
 $runner = runner(steps => './graphs.mjs:steps', arguments => [ '--slots', '1' ]);
 is $runner->{ready}{slots}, 1, 'slots: --slots sets their number';
 $runner = runner(act => './graphs.mjs:act', arguments => [ '--slots', '1' ]);

@@ -239,6 +239,12 @@ in_all_versions(sub {
     is $runner->finish >> 8, 2, 'closed pipe: the process ends';
     like $runner->log_text, qr/agent runner: descriptor 4 is closed/, 'closed pipe: the log says why';
 }
+for my $do ('closed input', 'replaced input') {
+    my $runner = PythonRunner->new(graphs => ['faulty']);
+    $runner->send($runner->start_of('faulty', input => { do => $do }));
+    is $runner->finish >> 8, 2, "$do: the process ends";
+    like $runner->log_text, qr/agent runner: descriptor 3 is closed/, "$do: the log says why";
+}
 {
     my $runner = PythonRunner->new(graphs => ['counter'], slots => 3);
     is $runner->{ready}{slots}, 3, '--slots: the number of runs at a time';

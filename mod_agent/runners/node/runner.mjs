@@ -25,7 +25,7 @@ export class Runner {
     constructor(directory, slots) {
         this.#directory = directory;
         this.#slots = slots;
-        this.#wire = new Wire({ take: (line) => this.#take(line), end: () => exitProcess(0) });
+        this.#wire = new Wire({ take: (line) => this.#take(line), end: exitProcess });
     }
 
     // A line that is not a message of the protocol ends the process.

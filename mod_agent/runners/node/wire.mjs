@@ -23,7 +23,8 @@ export class Wire {
     #since = 0;
     #isDue = false;
 
-    // take(line): each line of the supervisor, as text. end(): the input is over.
+    // take(line): each line of the supervisor, as text. end(status): the input is over, or a pipe
+    // was closed here.
     constructor({ take, end }) {
         this.#worker = new Worker(new URL('./wire_thread.mjs', import.meta.url), {
             workerData: { shared: this.#shared.buffer },
@@ -51,7 +52,7 @@ export class Wire {
         } else if (message.control === 'flushed') {
             this.#flushed();
         } else {
-            end();
+            end(message.status);
         }
     }
 

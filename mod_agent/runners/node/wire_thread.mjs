@@ -4,14 +4,17 @@
 // look like a dead process, and reports how long that thread has been blocked.
 //
 // From the main thread: bytes to write, null to write all and end, or
-// { importing: [names] }. To it: the lines of the supervisor (text) and { control: word }.
-import { writeSync } from 'node:fs';
+// { importing: [names] }. To it: the lines of the supervisor (text) and { control: word }, of the
+// end with the status of the process.
+import { fstatSync, writeSync } from 'node:fs';
 import net from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import { FREE, PARTLY, WRITING } from './pipe.mjs';
 
 // Milliseconds between two probes of the main thread.
 const PROBE_MS = 500;
+// Of a process whose pipe was closed by a graph.
+const CLOSED_STATUS = 2;
 // After the end of the input, for a main thread that does not answer.
 const EXIT_MS = 2000;
 // An import that blocks the main thread for so long is logged: only the supervisor can end it.
@@ -30,6 +33,19 @@ let probes = 0;
 let probedAt = 0;
 let importing = [];
 let pongs = [];
+// The descriptors may be closed by this thread from now on.
+let isEnding = false;
+
+// Which pipe it is; undefined for a descriptor that is closed.
+function pipeOf(fd) {
+    try {
+        return fstatSync(fd).ino;
+    } catch {
+        return undefined;
+    }
+}
+
+const pipes = [3, 4].map((fd) => ({ fd, ino: pipeOf(fd) }));
 
 function probe() {
     if (Atomics.load(shared, 2) === probes) {
@@ -44,16 +60,20 @@ function busyMs() {
     return Atomics.load(shared, 2) === probes ? 0 : Math.round(performance.now() - probedAt);
 }
 
+function writeLog(line) {
+    try {
+        writeSync(2, `${line}\n`);
+    } catch {
+        // The log is full or gone.
+    }
+}
+
 function logBlockedImport() {
     if (importing.length === 0 || busyMs() < BLOCKED_MS) {
         return;
     }
-    try {
-        writeSync(2, `an import has blocked the process for ${Math.round(busyMs() / 1000)} s, of the graph `
-            + `${importing.toReversed().join(' or ')}\n`);
-    } catch {
-        // The log is full or gone.
-    }
+    writeLog(`an import has blocked the process for ${Math.round(busyMs() / 1000)} s, of the graph `
+        + `${importing.toReversed().join(' or ')}`);
     importing = [];
 }
 
@@ -110,15 +130,40 @@ input.on('data', (chunk) => {
     }
 });
 
-// Nothing reads the output of this process now.
-function exitSoon() {
-    parentPort.postMessage({ control: 'end' });
+// No other message comes, or nothing reads the output of this process now.
+function exitSoon(status) {
+    isEnding = true;
+    parentPort.postMessage({ control: 'end', status });
     setTimeout(() => process.kill(process.pid, 'SIGKILL'), EXIT_MS);
 }
 
-input.on('end', exitSoon);
-input.on('error', exitSoon);
-output.on('error', exitSoon);
+function exitForClosed(fd) {
+    if (!isEnding) {
+        writeLog(`descriptor ${fd} is closed: the process ends`);
+    }
+    exitSoon(CLOSED_STATUS);
+}
+
+// A descriptor that a graph has closed: no event tells of it while the thread waits for one of that
+// pipe. Its number may be that of another file by now.
+function findClosed() {
+    const closed = isEnding ? undefined : pipes.find(({ fd, ino }) => pipeOf(fd) !== ino);
+    if (closed) {
+        exitForClosed(closed.fd);
+    }
+}
+
+function endWith(error, fd) {
+    if (error.code === 'EBADF') {
+        exitForClosed(fd);
+    } else {
+        exitSoon(0);
+    }
+}
+
+input.on('end', () => exitSoon(0));
+input.on('error', (error) => endWith(error, 3));
+output.on('error', (error) => endWith(error, 4));
 
 function written(length) {
     const left = Atomics.sub(shared, 0, length) - length;
@@ -133,6 +178,7 @@ function write(bytes) {
 
 parentPort.on('message', (message) => {
     if (message === null) {
+        isEnding = true;
         output.end(() => parentPort.postMessage({ control: 'flushed' }));
         return;
     }
@@ -146,5 +192,6 @@ parentPort.on('message', (message) => {
 
 setInterval(() => {
     logBlockedImport();
+    findClosed();
     probe();
 }, PROBE_MS);

@@ -92,6 +92,7 @@ class Wire:
         self._buffer = bytearray()
         self._messages: deque[dict[str, Any]] = deque()
         self._is_spent = self._has_asked = False
+        self._pipes = {fd: os.fstat(fd).st_ino for fd in (3, 4)}
         for fd in (3, 4, self._wake_in, self._wake_out):
             os.set_inheritable(fd, False)
             os.set_blocking(fd, False)
@@ -259,6 +260,8 @@ class Wire:
         poll = select.poll()
         poll.register(self._wake_out, select.POLLIN)
         while True:
+            if (closed := self._find_closed()) is not None:
+                return f"descriptor {closed} is closed"
             self._watch_output(poll)
             is_blocked = self._watch_input(poll)
             for fd, _ in poll.poll(LOOK_MS):
@@ -271,10 +274,18 @@ class Wire:
             if is_blocked and self._messages:
                 self._loop.call_soon_threadsafe(self._pass_messages)
 
+    def _find_closed(self) -> int | None:
+        """A pipe that a graph has closed, and would be watched in vain. Its number may be that of another file by now."""
+        for fd, inode in self._pipes.items():
+            try:
+                if os.fstat(fd).st_ino != inode:
+                    return fd
+            except OSError:
+                return fd
+        return None
+
     def _watch_input(self, poll: select.poll) -> bool:
         """Whether the loop is blocked."""
-        # Closed by a graph, it would be watched in vain.
-        os.fstat(3)
         is_blocked = self._turns.seconds() > BLOCKED_SECONDS
         if is_blocked:
             poll.register(3, select.POLLIN)

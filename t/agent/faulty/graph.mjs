@@ -83,6 +83,10 @@ async function second(state) {
     case 'close both pipes':
         end(state.do);
         break;
+    case 'close the input':
+        closeSync(3);
+        await new Promise(() => {});
+        break;
     case 'block':
         for (;;);
     case 'loop':

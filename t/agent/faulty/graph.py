@@ -74,6 +74,9 @@ async def second(state: Job) -> Any:
         sys.exit("the node leaves")
     if do == "close the pipe":
         os.close(4)
+    if do == "close the input":
+        os.close(3)
+        await asyncio.Event().wait()
     if do == "close both pipes":
         os.closerange(3, 5)
     if do == "block":
