@@ -131,7 +131,7 @@ class Records:
             texts = []
             changes: dict[str, Change | None] = {}
             for name in names:
-                if name in values:
+                if name in values:  # None too: any value in `branch:to:NODE` makes the library start that node.
                     text, channels[name], changes[name] = self._blobs.reference(values[name], serde, channels.get(name))
                 else:
                     channels.pop(name, None)
