@@ -79,6 +79,10 @@ void agent_db_column_uuid(agent_db_column_t *column, const char *text)
     unsigned char bytes[16];
     const char *at = text;
 
+    if (*text == '\0') {
+        agent_db_column_null(column);
+        return;
+    }
     for (apr_size_t i = 0; i < sizeof(bytes); i++) {
         at += *at == '-';
         bytes[i] = (unsigned char)(digit_of(at[0]) << 4 | digit_of(at[1]));

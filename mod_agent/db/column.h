@@ -34,7 +34,8 @@ void agent_db_column_init(agent_db_column_t *column, agent_db_type_t type,
                           apr_pool_t *pool);
 
 /* Append an element: SQL null; a text in UTF-8, or JSON text (TEXT, JSON); a
- * number (BIGINT, INTEGER); a UUID as 36 characters in lower case (UUID). */
+ * number (BIGINT, INTEGER); a UUID as 36 characters in lower case (UUID), which
+ * must be one, or "" for SQL null. */
 void agent_db_column_null(agent_db_column_t *column);
 void agent_db_column_text(agent_db_column_t *column, const char *text,
                           apr_size_t length);

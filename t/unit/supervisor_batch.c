@@ -201,6 +201,22 @@ static void records_are_numbered_and_those_with_an_ack_due_now(void **state)
                         "{\"x\":1}\n{\"x\":1}\n{\"x\":1}\n");
 }
 
+static void a_checkpoint_waits_2_ms_and_an_end_does_not(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_runs_t *runs = fixture->runs;
+    const agent_batch_t *batch;
+
+    runs->context->now = apr_time_from_sec(1);
+    runs->batches.sent_at = runs->context->now;
+    add(fixture, 0, 100);
+    batch = APR_RING_FIRST(&runs->batches.waiting);
+    assert_int_equal(batch->due_at, runs->context->now + apr_time_from_msec(2));
+    agent_batch_add(&runs->batches, fixture->leases[0], AGENT_ITEM_END,
+                    "{\"x\":1}", 7, -1);
+    assert_int_equal(batch->due_at, runs->context->now);
+}
+
 static void a_request_for_records_makes_them_due_now(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
@@ -244,6 +260,7 @@ int main(void)
         CHECK_TEST(output_in_flight_is_not_dropped),
         CHECK_TEST(dropped_batches_are_not_counted),
         CHECK_TEST(records_are_numbered_and_those_with_an_ack_due_now),
+        CHECK_TEST(a_checkpoint_waits_2_ms_and_an_end_does_not),
         CHECK_TEST(a_request_for_records_makes_them_due_now),
         CHECK_TEST(a_split_keeps_the_replies_that_records_get),
     };

@@ -357,6 +357,43 @@ static void channels_name_their_checkpoint(void **state)
     assert_string_equal(show(&params, NAMES, pool), "a; b; c");
 }
 
+/* The database refuses the checkpoint by their number. */
+static void of_too_many_channels_1_025_are_passed_on(void **state)
+{
+    apr_pool_t *pool = *state;
+    fixture_t *fixture = begin(pool);
+    char *values = apr_palloc(pool, 32 * 1100);
+    char *out = values;
+    agent_db_params_t params;
+    const char *names;
+    int count = 1;
+
+    for (int i = 0; i < 1100; i++) {
+        out += apr_snprintf(out, 32, "%s\"c%d\":1", i > 0 ? "," : "{", i);
+    }
+    memcpy(out, "}", 2);
+    add(fixture, 0, AGENT_ITEM_CHECKPOINT,
+        apr_pstrcat(pool, "{\"checkpoint_id\":\"" ID "\",\"values\":", values,
+                    "}", NULL));
+    params = make(fixture);
+    names = show(&params, NAMES, pool);
+    for (const char *at = names; *at != '\0'; at++) {
+        count += *at == ';';
+    }
+    assert_int_equal(count, 1025);
+}
+
+static void a_run_without_a_deployment_has_null(void **state)
+{
+    apr_pool_t *pool = *state;
+    fixture_t *fixture = make_fixture(pool);
+    agent_db_params_t params;
+
+    add(fixture, 0, AGENT_ITEM_EVENT, EVENT("\"data\":1"));
+    params = make(fixture);
+    assert_string_equal(show(&params, IDS - 1, pool), "null");
+}
+
 static void records_and_task_reports_end_with_our_members(void **state)
 {
     apr_pool_t *pool = *state;
@@ -410,6 +447,8 @@ int main(void)
         CHECK_TEST(wrong_notation_has_no_kind),
         CHECK_TEST(elements_of_64_bytes_are_texts_of_their_own),
         CHECK_TEST(channels_name_their_checkpoint),
+        CHECK_TEST(of_too_many_channels_1_025_are_passed_on),
+        CHECK_TEST(a_run_without_a_deployment_has_null),
         CHECK_TEST(records_and_task_reports_end_with_our_members),
         CHECK_TEST(dropped_runs_are_left_out),
     };

@@ -11,6 +11,9 @@
 
 #include "../runner/protocol_private.h"
 
+/* agent.most_channels() and one more: the database refuses the checkpoint. */
+#define MOST_CHANNELS 1025
+
 static const agent_db_type_t types[SAVE_COLUMNS] = {
     [RUN_DEPLOYMENT] = AGENT_DB_UUID,
     [RUN_ID] = AGENT_DB_UUID,
@@ -68,6 +71,7 @@ static void add_null(save_params_t *params, save_column_t column)
     agent_db_column_null(&params->columns[column]);
 }
 
+/* Whether the member is there and not JSON's null. */
 static bool is_given(const agent_protocol_text_t *value)
 {
     return value->at != NULL && *value->at != 'n';
@@ -151,7 +155,8 @@ static void add_checkpoint(save_params_t *params, const save_run_t *run,
     add_json(params, CHECKPOINT_TASKS, &fields->value[FIELD_TASKS]);
     add_json(params, CHECKPOINT_METADATA, &fields->value[FIELD_METADATA]);
     add_word(params, CHECKPOINT_FORMAT, &fields->value[FIELD_FORMAT]);
-    while (agent_channel_next(&channel, &at)) {
+    for (int i = 0; i < MOST_CHANNELS && agent_channel_next(&channel, &at);
+         i++) {
         agent_save_add_channel(params, &channel);
     }
 }

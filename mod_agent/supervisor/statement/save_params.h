@@ -9,7 +9,7 @@
 #define AGENT_SAVE_PARAMS 33
 
 /* Makes the parameters from the lines of a batch, but of runs that are dead, in
- * pool: about the size of the lines. */
+ * pool: at most twice the size of the lines, and 100 bytes for each channel. */
 void agent_save_make_params(agent_db_params_t *params, const char *worker_id,
                             const agent_batch_t *batch, apr_pool_t *pool);
 

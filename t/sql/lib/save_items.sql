@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A batch of agent.save_batch as the tests write it: one JSON array of a runner's messages, each with "d": deployment_id,
--- "r": run_id, "e": epoch and, if it is an event, "s": its number. mod_agent/supervisor/statement/save_params.c makes
--- the same arrays of them.
+-- "r": run_id, "e": epoch and, if it is an event, "s": its number. The supervisor makes the same arrays of valid lines:
+-- mod_agent/supervisor/statement/save_params.c, t/unit/supervisor_save_params.c.
 
 -- The values of a checkpoint as channels.
 create function public.split_values(p_values json)
 returns table (name text, kind text, keep integer, length integer, bytes bigint, content text[])
 language sql immutable as $function$
-    select v.key, n.kind, (v.value #>> '{$list,keep}')::integer,
+    select v.key, n.kind, case when n.kind = 'list' then (v.value #>> '{$list,keep}')::integer end,
            case when n.kind in ('array', 'list') then json_array_length(n.value) end,
            (select coalesce(sum(octet_length(x) + 1), 0) from unnest(t.content) x), t.content
       from json_each(p_values) v
@@ -20,8 +20,10 @@ language sql immutable as $function$
             select case
                        when json_typeof(v.value) = 'array' then 'array'
                        when o.only = '$list' then case
-                           when json_typeof(v.value #> '{$list,items}') = 'array' then 'list' end
-                       when o.only = '$same' then case when v.value ->> '$same' = 'true' then 'same' end
+                           when json_typeof(v.value #> '{$list,items}') = 'array'
+                                and (v.value #> '{$list,keep}')::text ~ '^[0-9]{1,9}$'
+                           then 'list' end
+                       when o.only = '$same' then case when (v.value -> '$same')::text = 'true' then 'same' end
                        else 'value'
                    end as kind,
                    case o.only

@@ -10,6 +10,9 @@ use AgentSQL;
 
 sub new {
     my ($class, $session, %options) = @_;
+    # The database of a server has no function for tests.
+    $session->query("\\i $AgentSQL::ROOT/t/sql/lib/save_items.sql\nselect 1")
+        if $session->value("select to_regproc('public.save_items') is null") eq 't';
     return bless { session => $session, deployment => $AgentSQL::DEPLOYMENT, %options }, $class;
 }
 
