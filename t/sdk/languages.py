@@ -28,6 +28,11 @@ async def notes(graph, thread_id=None, **options):
     return values.get("notes", values)
 
 
+def goto_of(graph, node):
+    """The `goto` of a command to a node, as the language's library keeps it."""
+    return [node] if graph.startswith("javascript-") else node
+
+
 def modes(parts):
     """The modes of the events of the graph, and those of its subgraphs."""
     names = [part.event.partition("|") for part in parts]
