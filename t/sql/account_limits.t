@@ -491,12 +491,20 @@ SQL
     limit($account, stored_bytes => undef);
 };
 
+# On a busy machine a call may not get through the accounts of earlier tests in its 50 ms.
+sub measure_only {
+    my (@accounts) = @_;
+    $session->query("delete from agent.account_measures where account_id <> all ('{@{[ join ',', @accounts ]}}')");
+    return;
+}
+
 subtest 'accounts that are due take turns, so that a large one does not hold up the others' => sub {
     my ($large, $shop) = account();
     my ($small, $other_shop) = account();
     limit($_, stored_bytes => 1_000_000_000) for $large, $small;
     $_->thread for $shop, $other_shop;
     insert_threads($shop, 100_000);
+    measure_only($large, $small);
     $session->query("update agent.account_measures set due_at = now() - case account_id when '$large' then interval '2 s' else interval '1 s' end");
     my ($calls, $after) = (0);
     while ($session->value('select agent.measure_accounts()')) {
@@ -514,6 +522,7 @@ subtest 'the next measure follows a minute after the last one, or after ten time
     my ($account, $shop) = account();
     limit($account, stored_bytes => 1_000_000_000);
     $shop->thread;
+    measure_only($account);
     my $due_sec = sub { return int $session->value("select extract(epoch from due_at - agent.now()) from agent.account_measures where account_id = '$account'") };
     $session->query("set agent.now = '2027-06-01T12:00:00Z'");
     $session->query("update agent.account_measures set due_at = agent.now() where account_id = '$account'");
@@ -531,6 +540,7 @@ subtest 'an account that was measured in the future, since the clock went back, 
     my ($account, $shop) = account();
     limit($account, stored_bytes => 1_000_000_000);
     $shop->thread;
+    measure_only($account);
     $session->query("set agent.now = '2027-06-01T14:00:00Z'");
     1 while $session->value('select agent.measure_accounts()');
     $session->query("set agent.now = '2027-06-01T12:00:00Z'");
