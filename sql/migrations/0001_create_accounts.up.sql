@@ -105,10 +105,12 @@ comment on table agent.account_counts is
 comment on column agent.account_counts.account_id is 'The account.';
 comment on column agent.account_counts.name is 'What is counted, as in agent.account_limits.';
 comment on column agent.account_counts.shard is
-    'Number of the row, from 0 to 15; -1: the correction of the last count; others: 16 and the number of a backend.';
+    'Number of the row, from 0 to 15; -1: the correction of the last count; others: 16 and the number of a backend, '
+    'and a multiple of 4194304 for each further row of it.';
 comment on column agent.account_counts.value is 'Its part of the count; may be negative.';
 comment on column agent.account_counts.counted_at is
-    'In row -1: when the account was last counted; a minute before its last turn while a count of it is under way.';
+    'In row -1: when the account was last counted; a minute before its last turn while a count of it is under way; '
+    'infinity: the count has ended.';
 comment on column agent.account_counts.sum_value is 'In row -1: the threads that a count under way has found.';
 comment on column agent.account_counts.at_deployment_id is 'In row -1: the deployment that it reads next; null: none.';
 comment on column agent.account_counts.at_thread_id is 'In row -1: the thread that it reads next.';

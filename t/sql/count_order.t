@@ -50,6 +50,14 @@ sub counts_are {
     return;
 }
 
+# Each count, or those of an account, has its turns.
+sub age {
+    my ($account) = @_;
+    $session->query("update agent.account_counts set counted_at = '-infinity' where shard = -1" . ($account ? " and account_id = '$account'" : ''));
+    1 while $session->value('select agent.count_accounts()');
+    return;
+}
+
 sub begin {
     my ($in) = @_;
     $in->query($_) for "set lock_timeout = '10s'", 'begin';
@@ -133,22 +141,158 @@ subtest 'a count that another transaction begins is left to it' => sub {
     limit($account, undef);
 };
 
-subtest 'a limit that is removed while writers change several counts: they end, and no count is left' => sub {
+subtest 'a row of a backend that is being taken away holds up nobody' => sub {
     my ($account, $id, $shop) = account();
-    $shop->stateless;
-    my $in = $db->session;
-    begin($in);
+    $shop->thread;
+    my ($holder, $in, $folder) = map { $db->session } 1 .. 3;
+    my $client = AgentSQL::Play->new($in, deployment => $id);
+    my $hold = sub {
+        begin($holder);
+        $holder->query("select from agent.account_counts where account_id = '$account' and shard between 0 and 15 for update");
+    };
+    $hold->();
+    $client->thread;
+    $holder->query('commit');
+    $session->query("update agent.account_counts set counted_at = '-infinity' where account_id = '$account' and shard = -1");
+    begin($folder);
+    1 while $folder->value('select agent.count_accounts()');
+    $hold->();
+    $in->query("set lock_timeout = '5s'");
+    is eval { ($client->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0] } // $@, 'ok', 'a writer has another row' for 1 .. 2;
+    $_->query('commit') for $folder, $holder;
+    counts_are($account, threads => 4);
+    age($account);
+    is $session->value("select count(*) from agent.account_counts where account_id = '$account' and shard > 15"), 0, 'and none stays';
+    counts_are($account, threads => 4);
+    limit($account, undef);
+};
+
+subtest 'a limit that is removed while writers change counts: nobody waits, and no count is left' => sub {
+    my ($account, $id, $shop) = account();
+    my ($other, undef, $other_shop) = account();
+    $_->stateless for $shop, $other_shop;
+    my ($in, $holder, $own) = map { $db->session } 1 .. 3;
+    begin($_) for $in, $holder, $own;
     my $client = AgentSQL::Play->new($in, deployment => $id);
     is +($client->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'ok';
-    my $remover = $db->session;
-    my $limits = AgentSQL::encode([ map { { account_id => $account, name => $_, value => undef } } @NAMES ]);
-    $remover->send('select * from agent.set_limits(' . AgentSQL::Session::literal($limits) . ", '" . AgentSQL::uuid() . "', 0)");
-    wait_for('the removal to wait', sub { $session->value("select count(*) from pg_locks where not granted and relation = 'agent.account_counts'::regclass") });
-    is +($client->try_stateless)[0], 'ok', 'another count, while the removal waits';
-    $in->query('commit');
-    $remover->receive;
+    # All of its rows are held, so that one more writer makes its own.
+    $holder->query("select from agent.account_counts where account_id = '$account' and name = 'threads' and shard between 0 and 15
+        for update skip locked");
+    is +(AgentSQL::Play->new($own, deployment => $id)->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'ok', 'with a row of its own';
+    $session->query("set lock_timeout = '5s'");
+    limit($account, undef);
+    age($account);
+    is +($client->try_stateless)[0], 'ok', 'a writer of another count goes on';
+    is +($other_shop->try_stateless)[0], 'ok', 'and one of another account';
+    cmp_ok $session->value("select count(*) from agent.account_counts where account_id = '$account'"), '>', 0, 'what writers hold is left';
+    is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'ok', 'and one of this count';
+    $_->query('commit') for $own, $in, $holder;
+    1 while $session->value('select agent.count_accounts()');
+    is $session->value("select count(*) from agent.account_counts where account_id = '$account'"), 0, 'until they end';
+    is $session->value("select count(distinct name) from agent.account_counts where account_id = '$other'"), 2, 'the other account has its counts';
+    limit($other, undef);
+    $session->query('reset lock_timeout');
+    $_->finish_all($worker) for $shop, $other_shop;
+};
+
+subtest 'a limit that is set again while its count ends' => sub {
+    my ($account, $id, $shop) = account();
+    $shop->thread for 1 .. 3;
+    my $holder = $db->session;
+    begin($holder);
+    $holder->query("select from agent.account_counts where account_id = '$account' and name = 'threads' and shard = 5 for update");
+    limit($account, undef);
+    age($account);
+    limit($account, 4);
+    is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'ok', 'the fourth one';
+    is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'limit_exceeded';
+    $holder->query('commit');
+    1 while $session->value('select agent.count_accounts()');
+    is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'limit_exceeded', 'with a new count';
+    counts_are($account, threads => 4);
+    limit($account, undef);
+};
+
+subtest 'a removal beside many counts is short, and they end in pieces' => sub {
+    my ($account) = account();
+    age();
+    $session->query("insert into agent.account_counts (account_id, name, shard, value, counted_at)
+        select md5(g::text)::uuid, n, s, 0, '-infinity'
+          from generate_series(1, 300) g, unnest('{@{[ join ',', @NAMES ]}}'::text[]) n, generate_series(-1, 15) s");
+    limit($account, undef);
+    is $session->value('select count(*) from agent.account_counts'), 300 * 4 * 17, 'the removal itself reads none';
+    my ($most, $before) = (0, 300 * 4 * 17);
+    while ($session->value('select agent.count_accounts()')) {
+        my $left = $session->value('select count(*) from agent.account_counts');
+        $most = $before - $left if $before - $left > $most;
+        $before = $left;
+    }
+    is $before, 0, 'nothing is counted';
+    is $most, 100 * 17, 'at most 100 of them in a call';
+};
+
+subtest 'deletions of counts beside writers' => sub {
+    my ($account, $id, $shop) = account();
+    $shop->stateless;
+    my ($deleter, $in, $holder) = map { $db->session } 1 .. 3;
+    my $client = AgentSQL::Play->new($in, deployment => $id);
+    my $delete = sub { return $_[0]->value("select bool_and(agent.delete_count('$account', n)) from unnest('{@{[ join ',', @NAMES ]}}'::text[]) n") };
+    begin($deleter);
+    is $delete->($deleter), 't';
+    $in->query("set lock_timeout = '5s'");
+    is +($client->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'ok', 'a writer beside a deletion';
+    $deleter->query('commit');
+    is $session->value("select count(*) from agent.account_counts where account_id = '$account'"), 0, 'leaves no row';
+    $shop->stateless;
+    begin($_) for $in, $holder;
+    $holder->query("select from agent.account_counts where account_id = '$account' and shard between 0 and 15 for update");
+    is +($client->try_stateless)[0], 'ok', 'a writer that inserts rows';
+    $session->query("set lock_timeout = '5s'");
+    is $delete->($session), 'f', 'holds the counts';
+    $_->query('commit') for $in, $holder;
+    is $delete->($session), 't', 'until it ends';
     is $session->value("select count(*) from agent.account_counts where account_id = '$account'"), 0;
+    limit($account, undef);
     $shop->finish_all($worker);
+    $session->query('reset lock_timeout');
+};
+
+subtest 'a limit holds while the account is held' => sub {
+    my ($account, $id, $shop) = account();
+    my $holder = $db->session;
+    limit($account, undef);
+    age($account);
+    $shop->thread for 1 .. 5;
+    $shop->stateless;
+    $shop->claim($worker, deployments => [$id], accounts => [$account], limit => 1);
+    limit($account, 2);
+    begin($holder);
+    $holder->query("select from agent.accounts where account_id = '$account' for no key update");
+    is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'limit_exceeded', 'threads';
+    $session->query("update agent.account_limits set value = 100 where account_id = '$account' and name = 'threads'");
+    is +($shop->try_stateless)[0], 'ok', 'the second run';
+    is +($shop->try_stateless)[0], 'limit_exceeded', 'the third one';
+    is $session->value("select agent.find_free_runs(array['$account'::uuid])"), '{1}', 'one of them is running';
+    $holder->query('commit');
+    is $session->value("select count(*) from agent.account_counts where account_id = '$account'"), 0;
+    limit($account, undef);
+    $shop->finish_all($worker);
+};
+
+subtest 'an end of runs holds no row of a count that it does not change' => sub {
+    my ($account, $id, $shop) = account();
+    $shop->stateless;
+    $session->query("select agent.begin_counts(array['$account'::uuid], 'running_runs')");
+    my $in = $db->session;
+    begin($in);
+    $in->query("select agent.count_ended_runs(array(select q from agent.run_queue q where q.deployment_id = '$id'))");
+    for my $name (qw(queued_runs running_runs)) {
+        is $session->value("select count(*) from (select from agent.account_counts where account_id = '$account' and name = '$name'
+            for update skip locked) x"), $name eq 'queued_runs' ? 16 : 17, $name;
+    }
+    $in->query('rollback');
+    $shop->finish_all($worker);
+    limit($account, undef);
 };
 
 done_testing;

@@ -40,6 +40,7 @@
 \ir limits/count_next_threads.sql
 \ir limits/count_started_runs.sql
 \ir limits/count_used.sql
+\ir limits/delete_count.sql
 \ir limits/end_counts.sql
 \ir limits/find_free_runs.sql
 \ir limits/find_limit.sql

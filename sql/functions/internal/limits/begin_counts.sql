@@ -3,7 +3,7 @@
 -- have been deleted, gets no rows. The counts miss transactions that have not committed and did not see them, and what
 -- is beyond 20,000, so that a request does not wait for long: agent.count_accounts corrects them, and begins within
 -- 10 s. An account that another transaction holds, which may begin its count, is left to it, so that
--- neither waits (agent.add_to_count).
+-- neither waits (agent.add_to_count): its callers then count for themselves. So is a count that is being deleted.
 -- Returns: nothing.
 -- Locks:   the accounts, skipping locked ones, and the new rows.
 create or replace function agent.begin_counts(p_account_ids uuid[], p_name text) returns void

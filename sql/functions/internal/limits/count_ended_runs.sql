@@ -15,8 +15,7 @@ begin
     if not exists (select from agent.account_counts) then
         return;
     end if;
-    perform agent.add_to_count(e.account_id, 'queued_runs', -e.ended),
-            agent.add_to_count(e.account_id, 'running_runs', -e.running)
+    perform agent.add_to_count(e.account_id, c.name, -c.value)
        from (
             select d.account_id,
                    count(*) filter (where r.op is distinct from 'describe' and not p_are_requeued) as ended,
@@ -24,7 +23,10 @@ begin
               from unnest(p_rows) r
               join agent.deployments d on d.deployment_id = r.deployment_id
              group by d.account_id
-           ) e;
+           ) e
+      cross join lateral (values ('queued_runs', e.ended), ('running_runs', e.running)) c (name, value)
+      -- Of no change no row is held.
+      where c.value <> 0;
 end
 $function$;
 

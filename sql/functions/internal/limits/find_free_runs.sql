@@ -36,12 +36,16 @@ begin
                         where m.account_id = g.id
                    ), 0) as is_full,
                    case when v_is_limited then agent.find_limit(g.id, 'running_runs') end as most,
-                   case when v_is_limited then (
+                   case when v_is_limited then coalesce((
                        select sum(c.value)::bigint
                          from agent.account_counts c
                         where c.account_id = g.id
                           and c.name = 'running_runs'
-                   ) end as count
+                       having max(c.counted_at) < 'infinity'
+                   ), case when v_attempt = 2 then (
+                       -- Another transaction holds the account (agent.read_count), or it has no leased run.
+                       select u.value from agent.count_used(array[g.id], 'running_runs', null) u
+                   ) end) end as count
               from (
                     select p.id, array_agg(p.pool) as pools
                       from unnest(p_accounts) with ordinality p (id, pool)

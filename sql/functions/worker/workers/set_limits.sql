@@ -2,12 +2,11 @@
 -- Stores limits of accounts, which all servers of a database have in common; the others stay. A limit is that of the
 -- server that was started last of those that name it, whenever they connect. A server tells how long ago it was
 -- started: the times are those of the database's clock, and a wrong clock of a host changes nothing. Does nothing in a
--- database that accepts no writes.
+-- database that accepts no writes. The count of what no longer has a limit ends within a minute (agent.count_accounts).
 -- p_limits: an array of objects: account_id (null: each account without a limit of its own), name, value (null: none).
 -- p_generation_id: the start of the server, or its restart; p_age_ms: how long ago that was.
 -- Returns: a line for each limit that was another one before.
--- Locks:   the limits (share row exclusive: readers go on), then the counts that no longer have one; none when nothing
---          changes.
+-- Locks:   the limits (share row exclusive: readers go on); none when nothing changes.
 create or replace function agent.set_limits(p_limits json, p_generation_id uuid, p_age_ms bigint)
 returns table (replaced text)
 language plpgsql volatile security invoker
@@ -15,10 +14,9 @@ set search_path = '' set jit = off
 as $function$
 #variable_conflict use_column
 declare
-    c_nil        constant uuid := '00000000-0000-0000-0000-000000000000';
-    v_now        timestamptz := agent.now();
-    v_begun_at   timestamptz := v_now - p_age_ms * interval '1 millisecond';
-    v_is_removal boolean;
+    c_nil      constant uuid := '00000000-0000-0000-0000-000000000000';
+    v_now      timestamptz := agent.now();
+    v_begun_at timestamptz := v_now - p_age_ms * interval '1 millisecond';
 begin
     if current_setting('transaction_read_only')::boolean
        or not exists (
@@ -31,13 +29,6 @@ begin
     end if;
     -- Of two servers at once the second reports what the first one stored.
     lock table agent.account_limits in share row exclusive mode;
-    v_is_removal := exists (
-        select
-          from json_to_recordset(p_limits) as p (account_id uuid, name text, value bigint)
-          join agent.account_limits l on l.account_id = coalesce(p.account_id, c_nil) and l.name = p.name
-         where p.value is null
-           and l.value is not null
-           and agent.is_older_limit(l, p_generation_id, v_begun_at, v_now));
     return query
         with old as materialized (
             select l.* from agent.account_limits l
@@ -60,10 +51,6 @@ begin
           join old o on o.account_id = s.account_id and o.name = s.name
          where o.value is distinct from s.value
          order by s.account_id, s.name;
-    -- It reads all counts.
-    if v_is_removal then
-        perform agent.end_counts();
-    end if;
 end
 $function$;
 
