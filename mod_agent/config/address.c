@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <apr_lib.h>
 #include <apr_strings.h>
 
 #include "../core/address.h"
@@ -48,12 +49,19 @@ static bool is_named(const apr_array_header_t *addresses,
 /* "2026-12-31", a day that the calendar has. */
 static bool is_date(const char *text)
 {
+    static const char form[] = "dddd-dd-dd";
     struct tm date = {.tm_isdst = -1};
     struct tm given;
     const char *end;
 
-    if (strlen(text) != sizeof("2026-12-31") - 1) {
+    /* strptime takes blanks and signs before numbers. */
+    if (strlen(text) != sizeof(form) - 1) {
         return false;
+    }
+    for (size_t i = 0; i < sizeof(form) - 1; i++) {
+        if (form[i] == 'd' ? !apr_isdigit(text[i]) : text[i] != form[i]) {
+            return false;
+        }
     }
     end = strptime(text, "%Y-%m-%d", &date);
     if (end == NULL || *end != '\0') {
@@ -152,13 +160,17 @@ const char *agent_address_print(const agent_server_config_t *config,
     return text;
 }
 
-static const char *print_ends(const char *text, const apr_array_header_t *list,
-                              apr_pool_t *pool)
+const char *agent_address_print_ends(const agent_server_config_t *config,
+                                     const agent_address_list_t *list,
+                                     apr_pool_t *pool)
 {
+    const apr_array_header_t *addresses = list_of(config, list);
+    const char *text = "";
+
     /* Bounded: ADDRESSES_MAX. */
-    for (int i = 0; i < list->nelts; i++) {
+    for (int i = 0; i < addresses->nelts; i++) {
         const agent_public_address_t *address = &APR_ARRAY_IDX(
-            list, i, agent_public_address_t);
+            addresses, i, agent_public_address_t);
 
         if (address->until != NULL) {
             text = apr_pstrcat(pool, text, *text != '\0' ? ",\"" : "\"",
@@ -167,13 +179,6 @@ static const char *print_ends(const char *text, const apr_array_header_t *list,
         }
     }
     return text;
-}
-
-const char *agent_address_print_ends(const agent_server_config_t *config,
-                                     apr_pool_t *pool)
-{
-    return print_ends(print_ends("", config->ingress_addresses, pool),
-                      config->egress_addresses, pool);
 }
 
 int agent_address_serial(const agent_server_config_t *config)

@@ -28,9 +28,10 @@ const char *agent_address_print(const agent_server_config_t *config,
                                 const agent_address_list_t *list,
                                 apr_pool_t *pool);
 
-/* Returns the last days of the addresses that have one, as the members of a
- * JSON object, in pool. */
+/* Returns the last days of the addresses of a list that have one, as the
+ * members of a JSON object, in pool. */
 const char *agent_address_print_ends(const agent_server_config_t *config,
+                                     const agent_address_list_t *list,
                                      apr_pool_t *pool);
 
 /* AgentAddressSerial. */

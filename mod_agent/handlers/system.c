@@ -72,6 +72,10 @@ int agent_handle_addresses(agent_call_t *call)
             agent_address_print(config, &agent_address_ingress, call->pool),
             "],\"egress\":[",
             agent_address_print(config, &agent_address_egress, call->pool),
-            "],\"not_after\":{", agent_address_print_ends(config, call->pool),
-            "}}", NULL));
+            "],\"not_after\":{\"ingress\":{",
+            agent_address_print_ends(config, &agent_address_ingress,
+                                     call->pool),
+            "},\"egress\":{",
+            agent_address_print_ends(config, &agent_address_egress, call->pool),
+            "}}}", NULL));
 }

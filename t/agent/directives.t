@@ -294,6 +294,7 @@ my @bad = (
         [ '2001:db8::1 198.51.100.1 2001:DB8:0::1', 'at most 64 addresses, each once', q('2001:DB8:0::1') ],
         [ join(' ', map { "198.51.100.$_" } 1 .. 65), 'at most 64 addresses, each once', q('198.51.100.65') ],
         [ 'until=2027-01-31', 'at least one address', 'none' ], [ 'until=2027-01-31 198.51.100.1', 'addresses like', q('until=2027-01-31') ],
+        (map { [ "198.51.100.1 \"until=$_\"", 'until=YYYY-MM-DD', "'until=$_'" ] } '2027- 1-31', '2027-01- 1', ' 027-01-31'),
         map { [ "198.51.100.1 until=$_", 'until=YYYY-MM-DD', "'until=$_'" ] } '', qw(2027-1-31 2027-02-29 2027-04-31 2027-13-01 27-01-31 2027-01-31x 2027-01-311 tomorrow)),
     [ graph('AgentModel demo') . "AgentIngressAddress a\n", 'AgentIngressAddress', 'addresses like', q('a') ],
     [ graph('AgentModel demo') . "AgentAddressSerial -1\n", 'AgentAddressSerial', '0 to 2147483647', q('-1') ],

@@ -27,7 +27,7 @@ LoadModule remoteip_module "${MODULES}/mod_remoteip.so"
 RemoteIPHeader X-Forwarded-For
 RemoteIPInternalProxy 127.0.0.1
 AgentEgressAddress 198.51.100.1 198.51.100.8/29
-AgentEgressAddress 2001:db8::1 2001:db8::2 until=2028-02-29
+AgentEgressAddress 2001:db8::1 2001:db8::2 203.0.113.9 until=2028-02-29
 AgentIngressAddress 203.0.113.10
 AgentIngressAddress 203.0.113.9 until=2027-01-31
 AgentAddressSerial 2026112901
@@ -263,8 +263,8 @@ subtest 'platform accounts: Require and AuthType apply beside it' => sub {
 
 subtest 'GET /.well-known/agent-addresses: without a key' => sub {
     is_deeply ask('GET', '/.well-known/agent-addresses')->{json}, { region => 'local', serial => 2026112901,
-        ingress => [qw(203.0.113.10 203.0.113.9)], egress => [qw(198.51.100.1 198.51.100.8/29 2001:db8::1 2001:db8::2)],
-        not_after => { '203.0.113.9' => '2027-01-31', '2001:db8::1' => '2028-02-29', '2001:db8::2' => '2028-02-29' } },
+        ingress => [qw(203.0.113.10 203.0.113.9)], egress => [qw(198.51.100.1 198.51.100.8/29 2001:db8::1 2001:db8::2 203.0.113.9)],
+        not_after => { ingress => { '203.0.113.9' => '2027-01-31' }, egress => { map { $_ => '2028-02-29' } qw(2001:db8::1 2001:db8::2 203.0.113.9) } } },
         'GET /.well-known/agent-addresses: its members';
 };
 
