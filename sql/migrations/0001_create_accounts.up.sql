@@ -143,7 +143,7 @@ comment on column agent.account_measures.measured_at is
     'When the account had its last turn: in the future after the database''s clock went back.';
 comment on column agent.account_measures.began_at is 'When the measure that is under way began.';
 comment on column agent.account_measures.sum_bytes is 'What it has found.';
-comment on column agent.account_measures.copied_bytes is 'What copies of threads have stored since it began.';
+comment on column agent.account_measures.copied_bytes is 'What copies of threads have stored where it had passed.';
 comment on column agent.account_measures.at_deployment_id is 'The deployment that it reads.';
 comment on column agent.account_measures.table_number is 'The table that it reads (agent.list_exported_tables).';
 comment on column agent.account_measures.last_key is

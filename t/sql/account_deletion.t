@@ -245,6 +245,31 @@ subtest 'a thread that another transaction holds is deleted later' => sub {
     $late->close;
 };
 
+subtest 'a count of which a writer holds a row is deleted later' => sub {
+    my ($held) = account();
+    my ($late, $writer) = map { $db->session($AgentSQL::APP) } 1 .. 2;
+    $owner->query("insert into agent.account_counts (account_id, name, shard, value, counted_at)
+        select '$held', n, s, 0, '-infinity' from unnest('{threads,webhooks}'::text[]) n, generate_series(-1, 17) s");
+    is +($operator->call('delete_account', $held, AgentSQL::uuid(), undef, undef))[0], 'ok';
+    $writer->query('begin');
+    $writer->query("select from agent.account_counts where account_id = '$held' and shard = 7 and name = 'threads' for update");
+    $late->query("set lock_timeout = '5s'");
+    my $now = $owner->value('select clock_timestamp()');
+    my $sweep = sub {
+        $late->query("set agent.now = '" . $owner->value("select timestamptz '$now' + interval '$_[0]'") . q('));
+        for (1 .. 200) { last if !$late->value('select agent.sweep_accounts()') }
+    };
+    $sweep->($_) for '1 minute', '2 minutes';
+    is $owner->value("select string_agg(name || ' ' || shard, ',' order by shard) from agent.account_counts where account_id = '$held'"),
+        'threads -1,threads 7', 'the others are deleted';
+    isnt deletion($held)->{status}, 'deleted';
+    $writer->query('commit');
+    $sweep->($_) for '3 minutes', '2 hours';
+    is deletion($held)->{status}, 'deleted';
+    is $owner->value("select count(*) from agent.account_counts where account_id = '$held'"), 0;
+    $_->close for $late, $writer;
+};
+
 subtest 'a statement deletes at most 4 MB, whatever came before, and one row' => sub {
     my $mine = AgentSQL::uuid();
     $operator->call('create_account', $mine, 'Large');

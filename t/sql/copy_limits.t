@@ -182,4 +182,57 @@ subtest 'bytes that are copied during a measure are in its result' => sub {
     limit($account, stored_bytes => undef);
 };
 
+subtest 'bytes that are copied before a measure comes to them count once' => sub {
+    my ($account, $shop) = account();
+    my $in = thread_of($shop, 1500);
+    limit($account, stored_bytes => 1_000_000_000);
+    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    my $of_one = measure($account);
+    my %places = (
+        'that has only begun' => [ 'null', 'null', 'null', 0 ],
+        'in an earlier table' => [ "'@{[ $shop->deployment ]}'", 10, 'null', 0 ],
+        'at an earlier thread' => [ "'@{[ $shop->deployment ]}'", 11, q('{00000000-0000-0000-0000-000000000000,"",00000000-0000-0000-0000-000000000000}'), 0 ],
+        'at a later thread' => [ "'@{[ $shop->deployment ]}'", 11, q('{ffffffff-ffff-ffff-ffff-ffffffffffff,"",00000000-0000-0000-0000-000000000000}'), 1 ],
+        'in a later table' => [ "'@{[ $shop->deployment ]}'", 12, 'null', 1 ],
+        'in a later deployment' => [ "'ffffffff-ffff-ffff-ffff-ffffffffffff'", 11, 'null', 1 ],
+    );
+    for my $place (sort keys %places) {
+        my ($deployment, $table, $key, $is_passed) = @{ $places{$place} };
+        $session->query("update agent.account_measures set began_at = now(), sum_bytes = 0, copied_bytes = 0, at_deployment_id = $deployment,
+            table_number = $table, last_key = $key where account_id = '$account'");
+        my $copy = AgentSQL::uuid();
+        my $piece = piece($shop, $in, $copy);
+        $piece = piece($shop, $in, $copy, 1) while ($piece->[1] // '') eq 'more';
+        is $piece->[0], 'ok';
+        my $copied = $session->value("select copied_bytes from agent.account_measures where account_id = '$account'");
+        cmp_ok abs($copied - $is_passed * $of_one), '<', 0.1 * $of_one, "beside a measure $place: $copied";
+        if ($place eq 'that has only begun') {
+            $session->query("update agent.account_measures set due_at = now() where account_id = '$account'");
+            1 while $session->value('select agent.measure_accounts()');
+            my $measured = measured($account);
+            cmp_ok abs(measure($account) - $measured), '<', 0.1 * $of_one, 'its result is what the next one finds';
+        }
+    }
+    limit($account, stored_bytes => undef);
+};
+
+subtest 'bytes of copies that were given up leave the measure with them' => sub {
+    my ($account, $shop) = account();
+    my $in = thread_of($shop, 1500);
+    limit($account, stored_bytes => 1_000_000_000);
+    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    my $before = measure($account);
+    for my $attempt (1 .. 3) {
+        my $copy = AgentSQL::uuid();
+        is piece($shop, $in, $copy)->[1], 'more';
+        cmp_ok measured($account), '>', 1.2 * $before, 'they count';
+        $session->query("update agent.threads set state_deletions = state_deletions + 1 where thread_id = '$in'");
+        is piece($shop, $in, $copy, 1)->[0], 'thread_changed';
+        1 while $session->value('select agent.sweep_copies()');
+        is measured($account), $before, 'until they are deleted';
+    }
+    cmp_ok abs(measure($account) - $before), '<', 0.01 * $before, 'as the next measure finds';
+    limit($account, stored_bytes => undef);
+};
+
 done_testing;

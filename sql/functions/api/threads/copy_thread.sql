@@ -106,7 +106,7 @@ begin
         end if;
     end if;
     if v_counts then
-        perform agent.add_stored_bytes(p_deployment_id, v_piece.stored_bytes);
+        perform agent.add_stored_bytes(v_copy, v_piece.stored_bytes);
     end if;
 end
 $function$;

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deletes up to agent.deletion_bytes() of one abandoned copy of a thread, chosen at random from ten. Such a copy was
--- never visible.
+-- never visible. With the last piece its bytes leave the measure of the account.
 -- Returns: number of copies examined, 0 or 1: call again while it is 1.
--- Locks:   ten rows in agent.thread_copies, skipping locked ones; one row of the count of an account with a limit.
+-- Locks:   ten rows in agent.thread_copies, skipping locked ones; one row of the count of an account with a limit, then
+--          the row of its measure.
 create or replace function agent.sweep_copies() returns integer
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -11,7 +12,7 @@ as $function$
 declare
     v_deployment_id uuid;
     v_thread_id     uuid;
-    v_is_counted    boolean;
+    v_copy          agent.thread_copies;
 begin
     select d.deployment_id, d.thread_id into v_deployment_id, v_thread_id
       from (
@@ -31,10 +32,16 @@ begin
         delete from agent.thread_copies c
          where c.deployment_id = v_deployment_id
            and c.thread_id = v_thread_id
-        returning c.expires_at > '-infinity' into v_is_counted;
+        returning c.* into v_copy;
         -- One that was given up no longer counts (agent.give_up_copy).
-        if v_is_counted and exists (select from agent.account_counts) then
+        if v_copy.expires_at > '-infinity' and exists (select from agent.account_counts) then
             perform agent.change_count(v_deployment_id, 'threads', -1);
+        end if;
+        if exists (select from agent.account_measures) then
+            perform agent.add_stored_bytes(v_copy, array(
+                select -b.bytes
+                  from unnest(v_copy.stored_bytes) with ordinality b (bytes, number)
+                 order by b.number));
         end if;
     end if;
     return 1;
