@@ -154,7 +154,7 @@ sub life {
     $measure->('save_batch of a long chat', sub {
         $play->save($worker,
             AgentSQL::Play::checkpoint($long, id => $first, parent => $head->[0] || undef,
-                values => { messages => { '$list' => { keep => $head->[1], items => [ $added[0] ] } } }),
+                values => { messages => { '$list' => { keep => 0 + $head->[1], items => [ $added[0] ] } } }),
             AgentSQL::Play::checkpoint($long, id => $second, parent => $first,
                 values => { messages => { '$list' => { keep => $head->[1] + 1, items => [ $added[1] ] } } }));
     });
