@@ -6,7 +6,7 @@
 -- Locks:   the rows of the count, skipping locked ones.
 create or replace function agent.delete_count(p_account_id uuid, p_name text) returns boolean
 language plpgsql volatile security invoker
-set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
+set search_path = pg_catalog, pg_temp set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
 as $function$
 begin
