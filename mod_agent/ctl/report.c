@@ -17,36 +17,23 @@
 /* Time for all imports. */
 #define CHECK_SEC 300
 
-/* The modules that the runner compiles; see its compile.mjs. */
-#define COMPILED AGENT_APPLICATION_FOLDER "/compiled"
-
-/* For lists of arguments: a string that macros join looks there like two. */
-static const char compiled[] = COMPILED;
-
 /* Of one schema in the summary; the names are the application's. */
 #define SUMMARY_NAMES 12
 #define SUMMARY_BYTES 40
 
-/* Cuts the ends of lines off the text. Libraries may write to standard output
- * too: the report is the last line. */
-static const char *find_last_line(char *text)
+/* The report is the last line: libraries may write to standard output too. */
+static json_object *parse_report(char *text, apr_pool_t *pool)
 {
     size_t length = strlen(text);
-    const char *end;
+    json_object *report = NULL;
+    agent_error_t *err;
+    const char *line;
 
     while (length > 0 && text[length - 1] == '\n') {
         text[--length] = '\0';
     }
-    end = strrchr(text, '\n');
-    return end != NULL ? end + 1 : text;
-}
-
-static json_object *parse_report(char *text, apr_pool_t *pool)
-{
-    json_object *report = NULL;
-    agent_error_t *err;
-    const char *line = find_last_line(text);
-
+    line = strrchr(text, '\n');
+    line = line != NULL ? line + 1 : text;
     if (agent_json_parse(&report, line, strlen(line), &err, pool)
         != APR_SUCCESS) {
         return NULL;
@@ -184,33 +171,6 @@ bool ctl_report_has_runner(const ctl_build_t *build)
     return false;
 }
 
-static void forget_compiled(void)
-{
-    static const char *const argv[] = {"rm", "-rf", compiled, NULL};
-
-    ctl_command_run(argv);
-}
-
-/* Has the runner compile TypeScript, which it would do at each start. The
- * result is kept only if its graphs have the same report: without it they are
- * served all the same. */
-static void compile(const ctl_build_t *build, const char *report)
-{
-    const char *const argv[] = {build->node, get_runner(build), "--compile",
-                                NULL};
-    const char *text;
-    char *output;
-    int status;
-
-    ctl_step("Compiling TypeScript in " COMPILED);
-    status = ctl_command_read(&output, argv, CHECK_SEC, false, build->pool);
-    text = status == 0 ? find_last_line(output) : "";
-    if (strcmp(text, report) != 0) {
-        forget_compiled();
-        ctl_warn("TypeScript is compiled at each start: that takes a second");
-    }
-}
-
 bool ctl_report_graphs(const ctl_build_t *build)
 {
     const char *const argv[] = {build->application.is_node ? build->node
@@ -222,10 +182,6 @@ bool ctl_report_graphs(const ctl_build_t *build)
     int status;
 
     ctl_step("Importing the graphs");
-    if (build->has_typescript) {
-        /* Of the last build: the report is that of the sources. */
-        forget_compiled();
-    }
     status = ctl_command_read(&text, argv, CHECK_SEC, false, build->pool);
     graphs = status >= 0 ? parse_report(text, build->pool) : NULL;
     if (!json_object_is_type(graphs, json_type_object)) {
@@ -236,9 +192,6 @@ bool ctl_report_graphs(const ctl_build_t *build)
     json_object_object_foreach(graphs, name, report)
     {
         done = print_graph(build, name, report) && done;
-    }
-    if (done && build->has_typescript) {
-        compile(build, find_last_line(text));
     }
     return done;
 }

@@ -81,7 +81,6 @@ case "$*" in
 "-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
 "-m pip "*) test ! -e no_packages ;;
 *" --check") cat report; exit "$(cat status)" ;;
-*" --compile") test ! -e no_compiler && mkdir -p .agent/compiled && cat "$(test -e compiled_report && echo compiled_report || echo report)" ;;
 esac
 SH
 # The npm beside it does nothing else.

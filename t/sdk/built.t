@@ -29,7 +29,6 @@ for my $language (sort keys %graph_of) {
     like $output, qr/^AgentApplication \S+ "?$top\/$language"?$/m, "$language: it prints the line for httpd.conf";
     $conf .= join '', $output =~ /^(Agent\w+ .*\n)/mg;
 }
-ok -e "$top/javascript/.agent/compiled/index.json", 'javascript: its TypeScript is compiled';
 my $sdk = SdkTest->new(config => $conf);
 for my $language (sort keys %graph_of) {
     my $said = qx($^X '$examples/../talk.pl' @{[ $sdk->url ]} '$top' demo approval $graph_of{$language} 2>&1);

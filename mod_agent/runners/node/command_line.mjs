@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line. Without --check the process speaks the protocol on descriptors 3
-// and 4; with it, it imports all graphs and prints their reports as one line of JSON. With
-// --compile it compiles TypeScript before it does so.
+// and 4; with it, it imports all graphs and prints their reports as one line of JSON.
 import { parseArgs } from 'node:util';
 import { pathOf, readConfig, setEnv } from './application.mjs';
 import { watchDirectory } from './directory.mjs';
 import { stackOf } from './errors.mjs';
 import { guardExit, exitProcess } from './exit.mjs';
-import { split } from './graphs.mjs';
 import { loadGraphs } from './load.mjs';
 import { installLog, log, logErrors } from './log.mjs';
 import { Runner } from './runner.mjs';
@@ -16,12 +14,9 @@ const SLOTS = 100;
 // Exit status with --check.
 const SOME_GRAPHS_FAIL = 1;
 const NO_CONFIG = 2;
-// That with --compile, if nothing was compiled.
-const NOT_COMPILED = 3;
 
 const { values: options } = parseArgs({
-    options: { slots: { type: 'string', default: String(SLOTS) }, check: { type: 'boolean', default: false },
-        compile: { type: 'boolean', default: false } },
+    options: { slots: { type: 'string', default: String(SLOTS) }, check: { type: 'boolean', default: false } },
 });
 const directory = process.cwd();
 
@@ -37,28 +32,12 @@ function prepare() {
     }
 }
 
-// False: the application is left as it is.
-async function compile(definitions) {
-    const { compileGraphs } = await import('./compile.mjs');
-    try {
-        await compileGraphs(directory, Object.values(definitions).map(({ path }) => split(path)[0]));
-        return true;
-    } catch (error) {
-        log(`TypeScript is not compiled ahead: ${error.message}`);
-        return false;
-    }
-}
-
 async function check(config) {
     const print = process.stdout.write.bind(process.stdout);
     // Output of the application is not the report.
     process.stdout.write = process.stderr.write.bind(process.stderr);
     const definitions = Object.fromEntries(Object.entries(config.graphs).map(
         ([name, graph]) => [name, { path: pathOf(graph), description: graph?.description ?? null }]));
-    if (options.compile && !await compile(definitions)) {
-        exitProcess(NOT_COMPILED);
-        return;
-    }
     const { reports, runtime } = await loadGraphs(directory, definitions);
     const hasFailed = Object.values(reports).some((report) => report.error);
     print(`${JSON.stringify({ type: 'ready', graphs: reports, runtime })}\n`,
@@ -71,7 +50,7 @@ const config = prepare();
 if (!config) {
     exitProcess(NO_CONFIG);
 }
-if (options.check || options.compile) {
+if (options.check) {
     await check(config).catch((error) => {
         log(stackOf(error));
         exitProcess(NO_CONFIG);

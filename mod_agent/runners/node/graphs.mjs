@@ -17,51 +17,49 @@ const TYPESCRIPT = /\.(?:[mc]?ts|tsx|jsx)$/;
 // The preparation for TypeScript, once for all graphs.
 let typeScript;
 
-// The package.json of tsx: of the copy that `agentctl build` has installed for the
-// application, else the runner's own, else the application's. Undefined: there is none.
-export function findTsx(directory) {
-    const here = path.dirname(fileURLToPath(import.meta.url));
-    for (const folder of [path.join(directory, BUILD_FOLDER, 'tsx'), here, directory]) {
-        try {
-            return createRequire(path.join(folder, 'package.json')).resolve('tsx/package.json');
-        } catch {
-            // The next one may have it.
-        }
+// Registers the tsx that modules of the folder resolve; false if they resolve none.
+async function registerTsx(folder) {
+    const require = createRequire(path.join(folder, 'package.json'));
+    let description;
+    try {
+        description = require.resolve('tsx/package.json');
+    } catch {
+        return false;
     }
-    return undefined;
-}
-
-async function registerTsx(description) {
-    const require = createRequire(description);
     const { exports } = require(description);
     const entry = exports['./esm/api'].import?.default ?? exports['./esm/api'].import ?? exports['./esm/api'];
     require('tsx/cjs/api').register();
     (await import(pathToFileURL(path.join(path.dirname(description), entry)).href)).register();
+    return true;
 }
 
-// Loads tsx, which lets this process import TypeScript. Without one, Node may be able to
-// (from 22.18 on).
+// Loads tsx, which lets this process import TypeScript: the copy that `agentctl build`
+// has installed for the application, else the runner's own, else the application's.
+// Without one, Node may be able to (from 22.18 on).
 async function prepareTypeScript(directory) {
     // It keeps compiled code in a folder of /tmp with a known name, which another user could have made.
     process.env.TSX_DISABLE_CACHE = '1';
-    const description = findTsx(directory);
-    if (description) {
-        await registerTsx(description);
-    } else if (!process.features.typescript) {
+    const here = path.dirname(fileURLToPath(import.meta.url));
+    for (const folder of [path.join(directory, BUILD_FOLDER, 'tsx'), here, directory]) {
+        if (await registerTsx(folder)) {
+            return;
+        }
+    }
+    if (!process.features.typescript) {
         throw new RunnerError('ModuleNotFoundError',
             `a graph in TypeScript needs tsx: run agentctl build, or add tsx to the application`);
     }
 }
 
 // "file:export" -> [file, export].
-export function split(spec) {
+function split(spec) {
     const colon = spec.lastIndexOf(':');
     return colon > 0 ? [spec.slice(0, colon), spec.slice(colon + 1)] : [spec, 'default'];
 }
 
-async function importExport(directory, spec, compiled) {
+async function importExport(directory, spec) {
     const [file, name] = split(spec);
-    const full = compiled.get(file) ?? path.resolve(directory, file);
+    const full = path.resolve(directory, file);
     if (!existsSync(full)) {
         throw new RunnerError('ModuleNotFoundError', `there is no file ${file}`);
     }
@@ -137,12 +135,11 @@ export class Graph {
         return graph;
     }
 
-    // Imports the graph. compiled: the modules of files that are compiled. An error is kept
-    // for its runs.
-    async load(directory, library, compiled = new Map()) {
+    // Imports the graph. An error is kept for its runs.
+    async load(directory, library) {
         this.#library = library;
         try {
-            const exported = await importExport(directory, this.definition.path, compiled);
+            const exported = await importExport(directory, this.definition.path);
             if (typeof exported !== 'function' || isCompiled(exported)) {
                 this.#graph = await this.#equip(await exported);
             }

@@ -3,9 +3,8 @@
 // import or factory never ends is reported with an error and does not delay the others.
 // Limits count the time in which the process is idle and half of its processor time, not
 // the time in which other processes run: so a slow machine causes no timeouts.
-import { findCompiled } from './compiled.mjs';
 import { whileImporting } from './exit.mjs';
-import { Graph, split } from './graphs.mjs';
+import { Graph } from './graphs.mjs';
 import { Library } from './library.mjs';
 import { describeGraph, runtime } from './report.mjs';
 
@@ -74,13 +73,12 @@ export class Clock {
 // importing(names): called when the set of graphs that are being imported changes.
 export async function loadGraphs(directory, definitions, importing = () => {}) {
     const library = new Library(directory);
-    const compiled = findCompiled(directory, Object.values(definitions).map(({ path }) => split(path)[0]));
     const clock = new Clock();
     const graphs = new Map();
     const reports = new Map();
     const current = new Set();
     const open = async (graph) => {
-        await graph.load(directory, library, compiled);
+        await graph.load(directory, library);
         return describeGraph(graph);
     };
     const report = async (graph) => {
@@ -103,7 +101,5 @@ export async function loadGraphs(directory, definitions, importing = () => {}) {
         await Promise.all(ends);
     });
     clock.stop();
-    // In the order of the file, not in that of the imports' ends.
-    const ordered = [...graphs.keys()].map((name) => [name, reports.get(name)]);
-    return { graphs, reports: Object.fromEntries(ordered), runtime: runtime(library) };
+    return { graphs, reports: Object.fromEntries(reports), runtime: runtime(library) };
 }
