@@ -137,7 +137,7 @@ is_deeply [ $report->{graphs}{good}{error}, $report->{graphs}{imports}{error}{er
 my $module = $program{javascript}[1] =~ s/main\.mjs\z/load.mjs/r;
 my $script = <<"END";
 import { Clock } from '$module';
-const spent = { idle: 0, cpu: 0 };
+const spent = { idle: 0, cpu: 0, reads: 0 };
 const clock = new Clock(() => ({ ...spent }));
 const never = new Promise(() => {});
 const isOpen = async (promise) => await Promise.race([promise, new Promise((resolve) => setImmediate(resolve, 'open'))]) === 'open';
@@ -153,10 +153,20 @@ console.log(await isOpen(limit));
 spent.cpu += 20;
 clock.tick();
 console.log(await isOpen(limit));
-console.log(await clock.within(Promise.resolve('in time'), 'idle', 0));
+console.log(await clock.within(Promise.resolve('in time'), 'still', 0));
+// A thread that compiles, a read of the disk, and neither.
+const still = clock.within(never, 'still', 40);
+for (const [cpu, reads] of [[25, 0], [0, 8], [1, 0]]) {
+    spent.idle += 50;
+    spent.cpu += cpu;
+    spent.reads += reads;
+    clock.tick();
+    console.log(await isOpen(still));
+}
 clock.stop();
 END
 open my $node, '-|', 'node', '--input-type=module', '-e', $script or die "node: $!\n";
-is join('', <$node>), "true\ntrue\nfalse\nin time\n", 'javascript: limits of imports count idle and processor time of the process, not that of others';
+is join('', <$node>), "true\ntrue\nfalse\nin time\ntrue\ntrue\nfalse\n",
+    'javascript: limits of imports count idle and processor time of the process, not that of others, and imports that work are not overtaken';
 close $node or diag "node ended with $?";
 done_testing;
