@@ -90,7 +90,7 @@ $$;
 create procedure bench.chat(p_worker bigint, p_thread uuid, p_turns integer) language plpgsql as $$
 declare
     v_run   uuid;
-    v_batch json;
+    v_batch public.batch;
     v_since timestamptz;
     v_name  text;
 begin
@@ -98,10 +98,10 @@ begin
     for v_turn in 1 .. p_turns
     loop
         v_run := bench.start(p_worker, p_thread);
-        v_batch := bench.batch(v_run, bench.head(p_thread), v_turn, true);
+        v_batch := public.make_batch(bench.batch(v_run, bench.head(p_thread), v_turn, true));
         commit;
         v_since := clock_timestamp();
-        perform public.save_items(p_worker, v_batch);
+        perform public.save_columns(p_worker, v_batch);
         v_name := case when v_turn between 6 and 15 then 'tenth' when v_turn > p_turns - 10 then 'last' end;
         if v_name is not null then
             call bench.note(v_name, p_turns, v_since);
@@ -141,7 +141,7 @@ $$;
 create procedure bench.undo(p_worker bigint, p_thread uuid, p_turns integer) language plpgsql as $$
 declare
     v_run   uuid;
-    v_batch json;
+    v_batch public.batch;
     v_since timestamptz;
 begin
     for v_round in 1 .. 5
@@ -149,11 +149,11 @@ begin
         v_run := bench.start(p_worker, p_thread);
         perform public.save_items(p_worker, bench.batch(v_run, bench.head(p_thread), p_turns + 1, false));
         perform agent.cancel_run(bench.deployment(), p_thread, v_run, 'rollback');
-        v_batch := json_build_array(json_build_object(
-            'type', 'end', 'status', 'success', 'd', bench.deployment(), 'r', v_run, 'e', 1));
+        v_batch := public.make_batch(json_build_array(json_build_object(
+            'type', 'end', 'status', 'success', 'd', bench.deployment(), 'r', v_run, 'e', 1)));
         commit;
         v_since := clock_timestamp();
-        perform public.save_items(p_worker, v_batch);
+        perform public.save_columns(p_worker, v_batch);
         call bench.note('rollback', p_turns, v_since);
         commit;
     end loop;

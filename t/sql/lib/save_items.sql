@@ -41,8 +41,16 @@ language sql immutable as $function$
                    end as content) t
 $function$;
 
-create function public.save_items(p_worker bigint, p_items json)
-returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
+-- The parameters of agent.save_batch after the first, in its order.
+create type public.batch as (
+    d uuid[], r uuid[], e integer[], locks_thread boolean[], seq bigint[], status text[], error json[], is_failure boolean[],
+    result json[], event_run integer[], event_seq bigint[], event text[], data text[], event_checkpoint_id uuid[],
+    path json[], checkpoint_run integer[], ns text[], checkpoint_id uuid[], parent uuid[], next json[], tasks json[],
+    metadata json[], format text[], channel_checkpoint integer[], channel_name text[], kind text[], keep integer[],
+    length integer[], bytes bigint[], content text[], records json, reports json
+);
+
+create function public.make_batch(p_items json) returns public.batch
 language sql volatile as $function$
     with item as materialized (
         select *
@@ -81,7 +89,15 @@ language sql volatile as $function$
           from (select * from checkpoint order by c) c
          cross join lateral public.split_values(coalesce(c."values", '{}')) v
     )
-    select s.*
+    select (k.d, k.r, k.e, k.locks_thread, k.seq, k.status, k.error, k.is_failure, k.result,
+            coalesce(i.k, '{}'), coalesce(i.s, '{}'), coalesce(i.event, '{}'), coalesce(i.data, '{}'),
+            coalesce(i.checkpoint_id, '{}'), coalesce(i.path, '{}'),
+            coalesce(c.k, '{}'), coalesce(c.ns, '{}'), coalesce(c.id, '{}'), coalesce(c.parent, '{}'),
+            coalesce(c.next, '{}'), coalesce(c.tasks, '{}'), coalesce(c.metadata, '{}'), coalesce(c.format, '{}'),
+            coalesce(h.c, '{}'), coalesce(h.name, '{}'), coalesce(h.kind, '{}'), coalesce(h.keep, '{}'),
+            coalesce(h.length, '{}'), coalesce(h.bytes, '{}'), coalesce(h.content, '{}'),
+            (select json_agg(x.message order by x.n) from item x where x.type in ('put', 'put_writes', 'blob')),
+            (select json_agg(x.message order by x.n) from item x where x.type = 'task'))::public.batch
       from (select array_agg(k.d order by k.k) d, array_agg(k.r order by k.k) r, array_agg(k.e order by k.k) e,
                    array_agg(k.locks_thread order by k.k) locks_thread, array_agg(k.seq order by k.k) seq,
                    array_agg(k.status order by k.k) status, array_agg(k.error order by k.k) error,
@@ -105,14 +121,22 @@ language sql volatile as $function$
                    array_agg(h.length order by h.n) length, array_agg(h.bytes order by h.n) bytes,
                    array_agg(h.content::text order by h.n) content
               from channel h) h
-     cross join lateral agent.save_batch(
-            p_worker, k.d, k.r, k.e, k.locks_thread, k.seq, k.status, k.error, k.is_failure, k.result,
-            coalesce(i.k, '{}'), coalesce(i.s, '{}'), coalesce(i.event, '{}'), coalesce(i.data, '{}'),
-            coalesce(i.checkpoint_id, '{}'), coalesce(i.path, '{}'),
-            coalesce(c.k, '{}'), coalesce(c.ns, '{}'), coalesce(c.id, '{}'), coalesce(c.parent, '{}'),
-            coalesce(c.next, '{}'), coalesce(c.tasks, '{}'), coalesce(c.metadata, '{}'), coalesce(c.format, '{}'),
-            coalesce(h.c, '{}'), coalesce(h.name, '{}'), coalesce(h.kind, '{}'), coalesce(h.keep, '{}'),
-            coalesce(h.length, '{}'), coalesce(h.bytes, '{}'), coalesce(h.content, '{}'),
-            (select json_agg(x.message order by x.n) from item x where x.type in ('put', 'put_writes', 'blob')),
-            (select json_agg(x.message order by x.n) from item x where x.type = 'task')) s
+$function$;
+
+create function public.save_columns(p_worker bigint, p public.batch)
+returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
+language sql volatile as $function$
+    select *
+      from agent.save_batch(
+            p_worker,
+            p.d, p.r, p.e, p.locks_thread, p.seq, p.status, p.error, p.is_failure, p.result, p.event_run, p.event_seq,
+            p.event, p.data, p.event_checkpoint_id, p.path, p.checkpoint_run, p.ns, p.checkpoint_id, p.parent, p.next,
+            p.tasks, p.metadata, p.format, p.channel_checkpoint, p.channel_name, p.kind, p.keep, p.length, p.bytes,
+            p.content, p.records, p.reports)
+$function$;
+
+create function public.save_items(p_worker bigint, p_items json)
+returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
+language sql volatile as $function$
+    select s.* from public.make_batch(p_items) b cross join lateral public.save_columns(p_worker, b) s
 $function$;
