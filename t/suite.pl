@@ -73,7 +73,7 @@ run_rounds(1 .. $quiet_rounds);
 my @loops = map { start_loop() } 1 .. $load;
 run_rounds($quiet_rounds + 1 .. $count);
 kill KILL => @loops;
-$_->stop for values %pool;
+AgentTest::ServerPool::stop(values %pool);
 my ($passed, $failed, @diagnostics) = read_tally();
 print "\n", @diagnostics, "\n$passed passed, $failed failed\n";
 exit($failed ? 1 : 0);

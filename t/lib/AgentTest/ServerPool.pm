@@ -21,10 +21,10 @@ my @NAMES = qw(PGHOST PGUSER PGDATABASE PERL5LIB AGENT_TEST_DATABASE AGENT_TEST_
 sub new {
     my ($class, $size) = @_;
     my $dir = tempdir('/tmp/agent-test-pool.XXXXXX', CLEANUP => 0);
-    my $self = bless { dir => $dir, pid => $$, pipes => [] }, $class;
+    my $self = bless { dir => $dir, pid => $$, servers => [] }, $class;
     for my $slot (map { "$dir/$_" } 1 .. $size) {
         make_path($slot);
-        push @{ $self->{pipes} }, start($slot);
+        push @{ $self->{servers} }, start($slot);
     }
     return $self;
 }
@@ -34,8 +34,10 @@ sub dir { return $_[0]{dir} }
 # The server runs until its standard input ends.
 sub start {
     my ($slot) = @_;
-    my $pid = open(my $pipe, '|-') // die "fork: $!\n";
-    return $pipe if $pid;
+    pipe my $input, my $pipe or die "pipe: $!\n";
+    my $pid = fork // die "fork: $!\n";
+    return { pid => $pid, pipe => $pipe } if $pid;
+    open STDIN, '<&', $input or die "STDIN: $!\n";
     open STDOUT, '>', "$slot/output" or die "$slot/output: $!\n";
     open STDERR, '>&', \*STDOUT or die "STDOUT: $!\n";
     $ENV{AGENT_TEST_SLOT} = $slot;
@@ -68,10 +70,13 @@ sub take {
     return ($slot, $lock);
 }
 
-# Stops the servers, each of which reports crashes to the tally.
+# Stops the servers of pools, all at the same time: each takes seconds in which it
+# waits. It reports crashes to the tally.
 sub stop {
-    my ($self) = @_;
-    close $_ for splice @{ $self->{pipes} };
+    my (@pools) = @_;
+    my @servers = map { splice @{ $_->{servers} } } @pools;
+    close $_->{pipe} for @servers;
+    waitpid $_->{pid}, 0 for @servers;
     return;
 }
 
