@@ -123,37 +123,85 @@ static const char *account_of(request_rec *r)
     return account != NULL ? account : AGENT_ACCOUNT_ID;
 }
 
-/* Whether the location has a deployment of another account. Its handler refuses
- * the key, whatever Require permits. */
-static bool is_of_another(const agent_identity_t *identity, request_rec *r)
-{
-    const agent_api_t *api = r->proxyreq == PROXYREQ_NONE
-        ? agent_router_find(agent_config_handler(r))
-        : NULL;
-
-    return api != NULL && !api->is_platform
-        && strcmp(identity->account_id, account_of(r)) != 0;
-}
-
-/* httpd answers 500 to each error of a Require; ../http/server_error.c sends
- * this one. An `ErrorDocument 500` would take its place, as if there were a
- * fault. */
-static authz_status fail(request_rec *r, const agent_error_t *err)
+/* Its error is sent with its own status, see ../http/server_error.c: httpd
+ * answers 500 to each error of a Require. An `ErrorDocument 500` would take its
+ * place, as if there were a fault. */
+static int refuse(request_rec *r, const agent_error_t *err)
 {
     agent_body_skip(r);
     ap_custom_response(r, HTTP_INTERNAL_SERVER_ERROR, "");
     agent_problem_refuse(r, own_child, err);
+    return HTTP_INTERNAL_SERVER_ERROR;
+}
+
+static authz_status fail(request_rec *r, const agent_error_t *err)
+{
+    refuse(r, err);
     return AUTHZ_GENERAL_ERROR;
 }
 
-/* As the handler: the key is valid, so that 401 would mislead its owner, and
- * the answer does not say whether the deployment is there. */
-static authz_status hide_deployment(request_rec *r)
+int agent_require_hide_deployment(request_rec *r)
 {
     agent_error_t *err;
 
     agent_error_set(&err, AGENT_E_DEPLOYMENT_NOT_FOUND, NULL, NULL, r->pool);
-    return fail(r, err);
+    return refuse(r, err);
+}
+
+static authz_status hide_deployment(request_rec *r)
+{
+    agent_require_hide_deployment(r);
+    return AUTHZ_GENERAL_ERROR;
+}
+
+/* *out: whether the key is for this deployment of its account, or for all.
+ * deployment: as a text. */
+static apr_status_t find_deployment(bool *out, const agent_identity_t *identity,
+                                    const char *deployment, agent_error_t **err,
+                                    apr_pool_t *pool)
+{
+    const char *id;
+
+    *out = identity->deployment_id[0] == '\0';
+    if (*out) {
+        return APR_SUCCESS;
+    }
+    if (agent_deployment_declare(&id, own_child->deployments, own_child->db,
+                                 deployment, err, pool)
+        == APR_SUCCESS) {
+        *out = strcmp(identity->deployment_id, id) == 0;
+        return APR_SUCCESS;
+    }
+    /* A deployment of an account that is not open is just another one. */
+    return (*err)->id == AGENT_E_DEPLOYMENT_NOT_FOUND ? APR_SUCCESS
+                                                      : APR_EGENERAL;
+}
+
+/* The location serves a deployment, and the key is for another one, of its
+ * account or not: the handler refuses it, whatever Require permits. */
+static authz_status check_location(const agent_identity_t *identity,
+                                   request_rec *r)
+{
+    const agent_api_t *api = r->proxyreq == PROXYREQ_NONE
+        ? agent_router_find(agent_config_handler(r))
+        : NULL;
+    agent_error_t *err;
+    bool is_own;
+
+    if (api == NULL || api->is_platform) {
+        return AUTHZ_NEUTRAL;
+    }
+    /* That of another account is not opened, since that would create it. */
+    if (strcmp(identity->account_id, account_of(r)) != 0) {
+        return hide_deployment(r);
+    }
+    if (find_deployment(&is_own, identity,
+                        agent_config_deployment(agent_config_dir(r)), &err,
+                        r->pool)
+        != APR_SUCCESS) {
+        return fail(r, err);
+    }
+    return is_own ? AUTHZ_NEUTRAL : hide_deployment(r);
 }
 
 static authz_status match_any(request_rec *r, const void *parsed,
@@ -161,14 +209,19 @@ static authz_status match_any(request_rec *r, const void *parsed,
 {
     const agent_identity_t *identity = agent_identity_of(r);
     const apr_array_header_t *words = parsed;
-    authz_status status = AUTHZ_DENIED;
+    authz_status status;
 
     if (identity == NULL) {
         return AUTHZ_DENIED_NO_USER;
     }
-    if (is_of_another(identity, r)) {
-        return hide_deployment(r);
+    if (own_child == NULL) {
+        return AUTHZ_GENERAL_ERROR;
     }
+    status = check_location(identity, r);
+    if (status != AUTHZ_NEUTRAL) {
+        return status;
+    }
+    status = AUTHZ_DENIED;
     for (int i = 0; i < words->nelts && status == AUTHZ_DENIED; i++) {
         status = match(identity, APR_ARRAY_IDX(words, i, const char *), r);
     }
@@ -204,33 +257,23 @@ static authz_status check_scopes(request_rec *r, const char *line,
     return match_any(r, parsed, match_scope);
 }
 
-/* Deployments of the account whose deployment the location serves: those of
- * other accounts are not opened, since that would create them. */
+/* Deployments of the account whose deployment the location serves. */
 static authz_status match_name(const agent_identity_t *identity,
                                const char *word, request_rec *r)
 {
     const char *account = account_of(r);
     agent_error_t *err;
-    const char *id;
+    bool is_own;
 
     if (strcmp(identity->account_id, account) != 0) {
         return AUTHZ_DENIED;
     }
-    if (identity->deployment_id[0] == '\0') {
-        return AUTHZ_GRANTED;
-    }
-    if (own_child == NULL) {
-        return AUTHZ_GENERAL_ERROR;
-    }
-    if (agent_deployment_declare(&id, own_child->deployments, own_child->db,
-                                 agent_deployment_print(word, account, r->pool),
-                                 &err, r->pool)
-        != APR_SUCCESS) {
-        /* A deployment of an account that is not open is just another one. */
-        return err->id == AGENT_E_DEPLOYMENT_NOT_FOUND ? AUTHZ_DENIED
-                                                       : fail(r, err);
-    }
-    return grant(strcmp(identity->deployment_id, id) == 0);
+    return find_deployment(&is_own, identity,
+                           agent_deployment_print(word, account, r->pool), &err,
+                           r->pool)
+            == APR_SUCCESS
+        ? grant(is_own)
+        : fail(r, err);
 }
 
 static authz_status check_names(request_rec *r, const char *line,

@@ -12,4 +12,9 @@ void agent_require_register(apr_pool_t *pool);
 /* Called in child_init, once the child is set up. */
 void agent_require_start(const agent_child_t *child);
 
+/* Refuses a request with a valid key with DEPLOYMENT_NOT_FOUND, whether the
+ * deployment is there or not: 401 would mislead the owner of the key. Returns
+ * what a hook returns to httpd. */
+int agent_require_hide_deployment(request_rec *r);
+
 #endif

@@ -36,13 +36,17 @@ CONF
     location('/strict', 'AuthzSendForbiddenOnFailure Off', "Require agent-account $shop"),
     location('/untyped', 'AuthType None', 'Require all granted'),
     location('/desk', "AgentDeployment desk account=$shop"),
+    location('/desk-only', "AgentDeployment desk account=$shop", 'Require agent-deployment desk'),
+    location('/desk-any', "AgentDeployment desk account=$shop", '<RequireAny>', 'Require agent-deployment desk', 'Require agent-scope admin', '</RequireAny>'),
+    location('/desk-scope', "AgentDeployment desk account=$shop", 'Require agent-scope deploy'),
     location('/leaver', "AgentDeployment till account=$leaver", "Require agent-account $leaver"),
     location('/nobody', "AgentDeployment shop account=$UUID"),
     location('/plain', 'AgentDeployment default', 'Require all granted'),
     location('/keyed', 'AgentDeployment default', 'Require agent-scope read run deploy admin'),
     location('/deployers', 'Require agent-scope deploy admin'),
     location('/desks', 'Require agent-deployment desk'),
-    location('/stalls', 'Require agent-deployment stall'),
+    location('/shop-or-admin', '<RequireAny>', 'Require agent-deployment desk', 'Require agent-scope admin', '</RequireAny>'),
+    location('/stalls', "AgentDeployment stall account=$shop", 'Require agent-deployment stall'),
     location('/text', 'Require agent-scope read', 'ErrorDocument 500 "A fault."'),
     location('/page', "Require agent-account $shop", 'ErrorDocument 500 /ok'),
     location('/both', 'Require agent-scope read', 'ErrorDocument 500 "A fault."', 'ErrorDocument 404 "Not here."'),
@@ -217,10 +221,24 @@ subtest 'keys: a key for one deployment opens no other' => sub {
     my $answer = $client->get("/threads/$UUID", undef, with($of_desk));
     is outcome($answer), '404 deployment_not_found', 'keys: another deployment of its account';
     is try_key($of_desk, '/desks'), '404 deployment_not_found', 'Require agent-deployment: its own name; the handler demands the deployment';
-    my $of_shop = create_key($shop, kind => 'deployment', deployment => 'shop');
-    is outcome($client->get("/desks/threads/$UUID", undef, with($of_shop))), '403 forbidden', 'Require agent-deployment: another name';
     is try_key($key, '/desks'), $ADMITTED, 'Require agent-deployment: a key of all deployments';
     is try_key($foreign, '/desks'), '404 deployment_not_found', 'Require agent-deployment: a key of another account';
+};
+
+subtest 'Require agent-...: a key of another deployment of the account gets the answer of one that does not exist' => sub {
+    my %of = map { $_ => create_key($shop, kind => 'deployment', deployment => $_) } qw(shop desk);
+    my $none = $client->get("/nobody/threads/$UUID", undef, with($foreign));
+    for my $path (qw(/desk /desk-only /desk-any /desk-scope)) {
+        for my $asked ("threads/$UUID", 'nothing', 'ok') {
+            my $answer = $client->get("$path/$asked", undef, with($of{shop}));
+            is outcome($answer), '404 deployment_not_found', "Require agent-...: $path/$asked";
+            is $answer->{body}, $none->{body}, "Require agent-...: $path/$asked, the body";
+        }
+    }
+    is try_key($of{desk}, $_), $ADMITTED, "Require agent-...: $_, its own deployment" for qw(/desk-only /desk-any /desk-scope);
+    # A deployment that the key may see, and a Require that it does not meet.
+    is try_key($of{shop}, '/desks'), '403 forbidden', 'Require agent-deployment: its own deployment, where another one is named';
+    is try_key($of{shop}, '/shop-or-admin'), $ADMITTED, 'Require agent-deployment: another Require may grant what it denies';
 };
 
 subtest 'Require agent-deployment: while the database cannot name the deployment, the answer is 503' => sub {
@@ -234,7 +252,7 @@ subtest 'Require agent-deployment: while the database cannot name the deployment
     is outcome($answer), '503 database_unavailable', 'Require agent-deployment: 503, in the body of the API';
     is $answer->{headers}{'retry-after'}, 1, 'Require agent-deployment: with Retry-After';
     sql($function);
-    is try_key($of_desk, '/stalls'), '403 forbidden', 'Require agent-deployment: then it decides';
+    is try_key($of_desk, '/stalls'), '404 deployment_not_found', 'Require agent-deployment: then it decides';
 };
 
 subtest 'keys: the built-in account is open where no key is required' => sub {
