@@ -8,6 +8,7 @@
 #include <mpm_common.h>
 
 #include "auth/admission.h"
+#include "auth/deployment_path.h"
 #include "auth/provider.h"
 #include "auth/region.h"
 #include "auth/require.h"
@@ -237,6 +238,7 @@ static void start_child(apr_pool_t *pool, server_rec *server)
     current_child = agent_child_start(server, pool);
     agent_provider_start(current_child);
     agent_require_start(current_child);
+    agent_deployment_path_start(current_child);
 }
 
 static void stop_child(apr_pool_t *pool, int graceful)
@@ -260,6 +262,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_child_stopping(stop_child, NULL, NULL, APR_HOOK_MIDDLE);
     agent_provider_register();
     agent_region_register();
+    agent_deployment_path_register();
     agent_require_register(pool);
     agent_park_register(pool);
     agent_router_register(agent_apis);

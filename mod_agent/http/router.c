@@ -113,16 +113,6 @@ static bool match_path(const char **not_uuid, agent_call_t *call,
     return *pattern == '\0' && *path == '\0';
 }
 
-/* The path after AgentPrefix; NULL when it does not begin with that. */
-static const char *strip_prefix(const agent_call_t *call)
-{
-    const char *prefix = agent_config_prefix(call->dir);
-    size_t length = strlen(prefix);
-
-    return strncmp(call->r->uri, prefix, length) == 0 ? call->r->uri + length
-                                                      : NULL;
-}
-
 static bool match_method(const char *method, const char *offered)
 {
     return strcmp(method, offered) == 0
@@ -228,6 +218,15 @@ const agent_api_t *agent_router_find(const char *handler)
     return api->handler != NULL ? api : NULL;
 }
 
+const char *agent_router_path(const request_rec *r,
+                              const agent_dir_config_t *dir)
+{
+    const char *prefix = agent_config_prefix(dir);
+    size_t length = strlen(prefix);
+
+    return strncmp(r->uri, prefix, length) == 0 ? r->uri + length : NULL;
+}
+
 /* "GET, HEAD", after those that the path has already. */
 static const char *add_method(const char *allow, const char *method,
                               apr_pool_t *pool)
@@ -241,7 +240,7 @@ void agent_router_match(agent_call_t *call)
     const agent_route_t *routes = call->api->routes;
     agent_match_t *match = &call->match;
 
-    match->path = strip_prefix(call);
+    match->path = agent_router_path(call->r, call->dir);
     /* Bounded: the methods of one path. */
     for (; match->path != NULL && routes->method != NULL; routes++) {
         const char *name;

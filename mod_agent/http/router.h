@@ -46,6 +46,11 @@ void agent_router_register(const agent_api_t *apis);
  * modules. */
 const agent_api_t *agent_router_find(const char *handler);
 
+/* Returns the path after AgentPrefix, borrowed from r->uri; NULL: it does not
+ * begin with that. */
+const char *agent_router_path(const request_rec *r,
+                              const agent_dir_config_t *dir);
+
 /* Sets call->match, and the members of the call that the path's parameters
  * name. Sends nothing. */
 void agent_router_match(agent_call_t *call);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Answers for deployments that a platform host does not serve; see
+ * deployment_path.h. A location that serves one asks for a key before anything
+ * else is looked at: the same is done here, in a hook, so that no request tells
+ * which names there are.
+ */
+#include "deployment_path.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <apr_strings.h>
+#include <http_config.h>
+#include <http_protocol.h>
+
+#include "../http/problem.h"
+#include "../http/router.h"
+#include "provider.h"
+#include "require.h"
+
+#define PARENT "/deployments/"
+
+/* Set in child_init. */
+static const agent_child_t *own_child;
+
+void agent_deployment_path_start(const agent_child_t *child)
+{
+    own_child = child;
+}
+
+/* A location that serves a deployment has another handler. */
+static bool is_not_served(request_rec *r)
+{
+    const agent_dir_config_t *dir = agent_config_dir(r);
+    const agent_api_t *api = r->proxyreq == PROXYREQ_NONE
+        ? agent_router_find(agent_config_handler(r))
+        : NULL;
+    const char *path = api != NULL && api->is_platform
+        ? agent_router_path(r, dir)
+        : NULL;
+
+    return path != NULL && strncmp(path, PARENT, strlen(PARENT)) == 0
+        && path[strlen(PARENT)] != '\0' && path[strlen(PARENT)] != '/';
+}
+
+/* Without a key as AuthType AgentKey answers, else as to a key of another
+ * account. */
+static int refuse(request_rec *r)
+{
+    agent_error_t *err = NULL;
+
+    if (own_child == NULL || !is_not_served(r)) {
+        return DECLINED;
+    }
+    return agent_provider_identify(r, &err) == APR_SUCCESS
+        ? agent_require_hide_deployment(r)
+        : agent_problem_refuse(r, own_child, err);
+}
+
+void agent_deployment_path_register(void)
+{
+    /* The location is known, and whether mod_proxy takes the request. */
+    ap_hook_header_parser(refuse, NULL, NULL, APR_HOOK_LAST);
+}
