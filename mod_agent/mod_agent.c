@@ -39,7 +39,7 @@ static agent_child_t *current_child;
 
 static int respond(agent_call_t *call)
 {
-    if (call->err != NULL || agent_admission_renew(call) != APR_SUCCESS) {
+    if (call->err != NULL || call->renew(call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
     if (agent_browser_is_preflight(call)) {
@@ -88,6 +88,7 @@ static int handle_request(request_rec *r)
     call->api = api;
     call->dir = agent_config_dir(r);
     call->db = current_child->db;
+    call->renew = agent_admission_renew;
     if (agent_head_check(call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }

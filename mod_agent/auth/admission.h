@@ -19,8 +19,9 @@
 apr_status_t agent_admission_check(agent_call_t *call);
 
 /*
- * Called when the body has arrived, which may take minutes: verifies the key
- * again, if there is one and the last time is too long ago. Errors: those of
+ * Verifies the key again, if there is one and the last time is too long ago.
+ * Called when the body has arrived, which may take minutes, and as call->renew
+ * before each piece that a copy of a thread writes. Errors: those of
  * agent_provider_identify().
  */
 apr_status_t agent_admission_renew(agent_call_t *call);

@@ -7,7 +7,8 @@
 
 #include <apr_hash.h>
 #include <apr_strings.h>
-#include <apr_thread_mutex.h>
+
+#include "../core/lock.h"
 
 typedef struct entry_t {
     unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
@@ -19,7 +20,7 @@ typedef struct entry_t {
 
 struct agent_key_cache_t {
     /* Protects the members below; never held during a statement. */
-    apr_thread_mutex_t *mutex;
+    agent_lock_t *lock;
     apr_hash_t *by_digest;
     /* The entries, made when they are first needed: a pool frees none. The
      * next one to be used is the oldest. */
@@ -47,8 +48,7 @@ apr_status_t agent_key_cache_create(agent_key_cache_t **out, int size,
     cache->entries = apr_pcalloc(pool, (apr_size_t)size * sizeof(entry_t *));
     cache->size = size;
     *out = cache;
-    return apr_thread_mutex_create(&cache->mutex, APR_THREAD_MUTEX_DEFAULT,
-                                   pool);
+    return agent_lock_create(&cache->lock, pool);
 }
 
 static entry_t *find_locked(const agent_key_cache_t *cache,
@@ -64,14 +64,14 @@ bool agent_key_cache_find(agent_identity_t *out, agent_key_cache_t *cache,
     const entry_t *entry;
     bool is_found;
 
-    apr_thread_mutex_lock(cache->mutex);
+    agent_lock_take(cache->lock);
     entry = find_locked(cache, digest);
     is_found = entry != NULL && now < entry->until;
     if (is_found) {
         *out = entry->identity;
         out->user_id = apr_pstrdup(pool, entry->identity.user_id);
     }
-    apr_thread_mutex_unlock(cache->mutex);
+    agent_lock_release(cache->lock);
     return is_found;
 }
 
@@ -106,7 +106,7 @@ void agent_key_cache_add(agent_key_cache_t *cache, const unsigned char *digest,
     if (length >= AGENT_KEY_USER_SIZE) {
         return;
     }
-    apr_thread_mutex_lock(cache->mutex);
+    agent_lock_take(cache->lock);
     entry = take_locked(cache, digest);
     entry->identity = *identity;
     if (identity->user_id != NULL) {
@@ -114,5 +114,5 @@ void agent_key_cache_add(agent_key_cache_t *cache, const unsigned char *digest,
         entry->identity.user_id = entry->user;
     }
     entry->until = until;
-    apr_thread_mutex_unlock(cache->mutex);
+    agent_lock_release(cache->lock);
 }

@@ -70,8 +70,10 @@ typedef struct agent_call_t {
     const agent_dir_config_t *dir;
     agent_db_pool_t *db;
     agent_match_t match;
-    /* Whose verified key the request has; NULL: none was required. */
+    /* Whose verified key the request has; NULL: none was required. renew
+     * verifies it again, see auth/admission.h. */
     const agent_identity_t *identity;
+    apr_status_t (*renew)(struct agent_call_t *call);
     /* The user of its runs, by authentication; NULL: that of x-user-id. */
     const char *user_id;
     /* The deployment, NULL for a route without data, and the ids in the path,

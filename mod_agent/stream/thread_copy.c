@@ -74,6 +74,22 @@ static agent_turn_t respond(copy_t *copy, apr_status_t rv,
     return AGENT_TURN_DONE;
 }
 
+/* A piece writes: it does not rely on AGENT_REASON_KEY_ENDED, which is late
+ * where the statement of all keys fails or waits. *more: as in
+ * agent_thread_copy(). */
+static apr_status_t copy_piece(bool *more, const copy_t *copy,
+                               apr_pool_t *scratch)
+{
+    agent_call_t *call = copy->call;
+
+    if (call->renew(call) != APR_SUCCESS) {
+        call->r->connection->keepalive = AP_CONN_CLOSE;
+        return APR_EGENERAL;
+    }
+    return agent_thread_copy(more, call->child->turn_db, &call->ref,
+                             copy->ref.thread_id, &call->err, scratch);
+}
+
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
                               agent_waiter_t *waiter, apr_pool_t *scratch)
 {
@@ -98,8 +114,7 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
                                        NULL, call->pool),
                        reason, scratch);
     }
-    rv = agent_thread_copy(&more, call->child->turn_db, &call->ref,
-                           copy->ref.thread_id, &call->err, scratch);
+    rv = copy_piece(&more, copy, scratch);
     if (APR_STATUS_IS_EAGAIN(rv)) {
         return AGENT_TURN_MORE;
     }

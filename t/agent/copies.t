@@ -2,16 +2,21 @@
 # POST /threads/{thread_id}/copy: the record, runs of the copy, copies that take long or do not end.
 use strict;
 use warnings;
+use AgentTest::ApiKey;
 use AgentTest::Client qw(read_until run_path);
+use AgentTest::Conf qw(location);
 use AgentTest::Database;
 use AgentTest::Gate;
 use AgentTest::Server;
 use AgentTest::Wait;
 use Test::More;
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 my $UNKNOWN = '01890000-0000-7000-8000-000000000000';
 my $gate = AgentTest::Gate->new;
-my ($server, $client) = AgentTest::Server->start_with_client($gate->graph, 'AgentMaxWaitersPerAddress 2');
+my ($server, $client) = AgentTest::Server->start_with_client($gate->graph, 'AgentMaxWaitersPerAddress 2',
+    'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
+    location('/keyed', 'AuthType AgentKey', 'Require agent-scope run'));
 
 sub copy_of {
     my ($thread) = @_;
@@ -100,12 +105,14 @@ subtest 'copy thread: a long one is copied in pieces' => sub {
 
 # A copy whose second piece waits for a lock: (connection, the lock, the copy's id).
 sub held_copy {
+    my ($key) = @_;
     my $gate = hold_lock("create function agent.hold() returns trigger language plpgsql as \$\$ begin
             perform pg_advisory_xact_lock_shared(16); return new; end \$\$;
         create trigger hold before update of next_checkpoint_id on agent.thread_copies for each row
             when (old.next_checkpoint_id <> old.head_checkpoint_id) execute function agent.hold();
         commit; begin; select pg_advisory_xact_lock(16)");
-    my $connection = $client->begin('POST', "/threads/$long/copy");
+    my $connection = $key ? $client->connection : $client->begin('POST', "/threads/$long/copy");
+    syswrite $connection, "POST /keyed/threads/$long/copy HTTP/1.1\r\nHost: localhost\r\nx-api-key: $key\r\n\r\n" if $key;
     my $copy = wait_for('the second piece', sub {
         poll("select c.thread_id from agent.thread_copies c
             where exists (select from pg_locks where locktype = 'advisory' and not granted)") });
@@ -148,6 +155,26 @@ subtest 'copy thread: what is left of a copy whose client disconnected is swept'
     sql("update agent.thread_copies set expires_at = now() where thread_id = '$copy'");
     ok wait_for('the supervisor to sweep the copy', sub { checkpoints_of($copy) == 0 && under_way() == 0 });
     is $client->get("/threads/$copy")->{status}, 404;
+};
+
+# The thread that ends requests with their keys fails here: a copy writes, and does not rely on it.
+subtest 'copy thread: each piece needs a key that was verified less than 2 s ago' => sub {
+    my $text = pack 'H*', sql(q{select encode(convert_to(pg_get_functiondef('agent.read_ended_keys'::regproc), 'UTF8'), 'hex')});
+    sql(q{create or replace function agent.read_ended_keys(p_key_ids text[]) returns table (key_id text) language plpgsql
+        as 'begin raise exception using errcode = ''57014''; end'});
+    my $key = create_key('00000000-0000-0000-0000-00000000000a');
+    my ($connection, $lock, $copy) = held_copy($key);
+    revoke_key($key);
+    my $begun = clock_gettime(CLOCK_MONOTONIC);
+    wait_for('the time to pass', sub { clock_gettime(CLOCK_MONOTONIC) > $begun + 2 });
+    let_go($lock);
+    my $answer = $client->finish($connection);
+    is "$answer->{status} $answer->{json}{code}", '401 unknown_key';
+    is $answer->{headers}{connection}, 'close', 'copy thread: the connection is closed';
+    is $client->get("/threads/$copy")->{status}, 404, 'copy thread: there is none';
+    sql($text);
+    sql("update agent.thread_copies set expires_at = now() where thread_id = '$copy'");
+    ok wait_for('the supervisor to sweep the copy', sub { checkpoints_of($copy) == 0 && under_way() == 0 });
 };
 
 subtest 'copy thread: one address copies as many threads at once as AgentMaxWaitersPerAddress allows' => sub {
