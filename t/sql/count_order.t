@@ -272,7 +272,7 @@ subtest 'a limit holds while the account is held' => sub {
     $session->query("update agent.account_limits set value = 100 where account_id = '$account' and name = 'threads'");
     is +($shop->try_stateless)[0], 'ok', 'the second run';
     is +($shop->try_stateless)[0], 'limit_exceeded', 'the third one';
-    is $session->value("select agent.find_free_runs(array['$account'::uuid])"), '{1}', 'one of them is running';
+    is $session->value("select (agent.find_free_runs(array['$account'::uuid])).free"), '{1}', 'one of them is running';
     $holder->query('commit');
     is $session->value("select count(*) from agent.account_counts where account_id = '$account'"), 0;
     limit($account, undef);

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Ends runs of closed accounts that no worker executes, in error: nobody may claim them. At most 100 of those that are
 -- ready; the next runs of their threads become ready by it, so that later claims end these. The parameters are those of
--- agent.lock_ready_runs: p_free is -1 for a pool whose account is closed.
+-- agent.lock_ready_runs: p_held is closed for a pool whose account is closed.
 -- Returns: nothing.
 -- Locks:   the threads, then their queue rows, skipping locked ones; takes the records.
 create or replace function agent.end_closed_runs(
     p_deployment_ids uuid[],
     p_pools integer[],
-    p_free bigint[]
+    p_held text[]
 ) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -25,7 +25,7 @@ begin
           from (
                 select distinct d.id
                   from unnest(p_deployment_ids, p_pools) d (id, pool)
-                 where p_free[d.pool] = -1
+                 where p_held[d.pool] = 'closed'
                ) d
          cross join lateral (
                 select c.run_id, c.thread_id
@@ -56,5 +56,5 @@ begin
 end
 $function$;
 
-comment on function agent.end_closed_runs(uuid[], integer[], bigint[]) is
+comment on function agent.end_closed_runs(uuid[], integer[], text[]) is
     'Ends runs of closed accounts that no worker executes.';

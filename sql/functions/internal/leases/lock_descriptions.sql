@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Chooses, for a claim, calls that describe graphs of full accounts (-2 in p_free), whose runs it holds back: they
+-- Chooses, for a claim, calls that describe graphs of full accounts (p_held), whose runs it holds back: they
 -- store nothing, and requests wait for them. The parameters are those of agent.lock_ready_runs.
 -- Returns: the row ids (ctid) of their queue rows, which are valid until the end of the transaction.
 -- Locks:   these rows; skips locked ones.
@@ -8,7 +8,7 @@ create or replace function agent.lock_descriptions(
     p_graph_ids text[],
     p_pools integer[],
     p_limits integer[],
-    p_free bigint[]
+    p_held text[]
 ) returns tid[]
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -23,7 +23,7 @@ begin
                 select q.ctid
                   from agent.calls c
                   join agent.run_queue q on q.deployment_id = c.deployment_id and q.run_id = c.call_id
-                 where p_free[g.pool] = -2
+                 where p_held[g.pool] = 'full'
                    and c.deployment_id = g.deployment_id
                    and c.graph_id = g.graph_id
                    and c.op = 'describe'
@@ -35,5 +35,5 @@ begin
 end
 $function$;
 
-comment on function agent.lock_descriptions(uuid[], text[], integer[], integer[], bigint[]) is
+comment on function agent.lock_descriptions(uuid[], text[], integer[], integer[], text[]) is
     'Chooses calls that describe graphs of full accounts.';

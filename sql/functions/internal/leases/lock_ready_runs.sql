@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Chooses the runs that a worker claims, and in addition the suspects. The parameters are those of agent.claim_runs.
--- p_free: how many more runs the account of each pool may execute, as agent.find_free_runs returns it. Of suspects,
--- which have executed before, it holds back those of accounts that are closed (-1) or full (-2) only. Of full accounts
+-- p_free, p_held: how many more runs the account of each pool may execute, and why none, as of agent.find_free_runs. Of
+-- suspects, which have executed before, it holds back those of accounts that are held only. Of full accounts
 -- it chooses calls that describe graphs (agent.lock_descriptions).
 -- Runs of closed accounts end (agent.end_closed_runs). Accounts take turns (agent.share_ready_runs). The shares are
 -- found without locks, so that a claim of many pools locks no more rows than it takes; a row that another claim holds
@@ -18,7 +18,8 @@ create or replace function agent.lock_ready_runs(
     p_limit integer,
     p_accounts uuid[],
     p_running integer[],
-    p_free bigint[]
+    p_free bigint[],
+    p_held text[]
 ) returns tid[]
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -26,14 +27,14 @@ set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_closed bigint[];
-    v_calls  tid[] := '{}';
+    v_suspects bigint[];
+    v_calls    tid[] := '{}';
 begin
-    if -1 = any (p_free) then
-        perform agent.end_closed_runs(p_deployment_ids, p_pools, p_free);
+    if 'closed' = any (p_held) then
+        perform agent.end_closed_runs(p_deployment_ids, p_pools, p_held);
     end if;
-    if -2 = any (p_free) then
-        v_calls := agent.lock_descriptions(p_deployment_ids, p_graph_ids, p_pools, p_limits, p_free);
+    if 'full' = any (p_held) then
+        v_calls := agent.lock_descriptions(p_deployment_ids, p_graph_ids, p_pools, p_limits, p_held);
     end if;
     -- Most claims are for one pool, which has all turns.
     if cardinality(p_limits) = 1 then
@@ -64,17 +65,17 @@ begin
                        and c.graph_id = g.graph_id
                        and c.ready_seq > g.min_ready_seq
                      order by c.ready_seq
-                     limit greatest(least(p_suspects[1], p_limit, case when p_free[1] < 0 then 0 end), 0)
+                     limit greatest(least(p_suspects[1], p_limit, case when p_held[1] is not null then 0 end), 0)
                        for no key update skip locked
                    ) r
              order by r.ready_seq
-             limit greatest(least(p_suspects[1], p_limit, case when p_free[1] < 0 then 0 end), 0))
+             limit greatest(least(p_suspects[1], p_limit, case when p_held[1] is not null then 0 end), 0))
             || v_calls;
     end if;
-    v_closed := array(
-        select case when f.free < 0 then 0 end
-          from unnest(p_free) with ordinality f (free, pos)
-         order by f.pos);
+    v_suspects := array(
+        select case when h.reason is not null then 0 end
+          from unnest(p_held) with ordinality h (reason, pos)
+         order by h.pos);
     return array(
         select r.ctid
           from agent.share_ready_runs(
@@ -95,7 +96,7 @@ begin
         select r.ctid
           from agent.share_ready_runs(
                    p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_suspects, p_limit, p_accounts, p_running,
-                   v_closed, true) s
+                   v_suspects, true) s
          cross join lateral (
                 select c.ctid
                   from agent.run_queue c
@@ -112,5 +113,5 @@ end
 $function$;
 
 comment on function agent.lock_ready_runs(
-    uuid[], text[], bigint[], integer[], integer[], integer[], integer, uuid[], integer[], bigint[]) is
+    uuid[], text[], bigint[], integer[], integer[], integer[], integer, uuid[], integer[], bigint[], text[]) is
     'Chooses and locks the runs of a claim.';

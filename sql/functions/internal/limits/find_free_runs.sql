@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- How many more runs the accounts of pools may execute, for a claim. p_accounts: one element each per pool.
--- Returns: one element each per pool: null for an account without a limit, -1 for one that is closed or does not exist,
---          -2 for one that has stored as many bytes as it may: its runs would end in this error, so they wait until it
---          has deleted something; null: no account is limited, and all are open.
+-- Returns: free, held: one element each per pool. held: why no run of the account may begin: closed, also for one that
+--          does not exist; full, for one that has stored as many bytes as it may: its runs would end in this error, so
+--          they wait until it has deleted something; else null. free: 0 for an account that is held, null for one
+--          without a limit. Both are null where no account is limited or held.
 -- Locks:   the rows of new counts.
-create or replace function agent.find_free_runs(p_accounts uuid[]) returns bigint[]
+create or replace function agent.find_free_runs(p_accounts uuid[], out free bigint[], out held text[])
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off
 set enable_mergejoin = off set plan_cache_mode = force_generic_plan
@@ -12,7 +13,6 @@ as $function$
 declare
     v_is_limited boolean;
     v_is_stored  boolean;
-    v_free       bigint[];
     v_uncounted  uuid[];
 begin
     select exists (select from agent.account_limits l where l.name = 'running_runs' and l.value is not null),
@@ -24,7 +24,7 @@ begin
               from unnest(p_accounts) p (id)
              where not exists (select from agent.accounts a where a.account_id = p.id and a.closed_at is null))
     then
-        return null;
+        return;
     end if;
     -- Once more after new counts. Each account is looked up once, however many pools it has.
     for v_attempt in 1..2 loop
@@ -54,18 +54,21 @@ begin
               left join agent.accounts a on a.account_id = g.id and a.closed_at is null
         )
         select array_agg(case
-                   when not f.is_open then -1
-                   when f.is_full then -2
+                   when not f.is_open or f.is_full then 0
                    when f.most is not null then greatest(f.most - coalesce(f.count, 0), 0)
                end order by p.pool),
+               array_agg(case when not f.is_open then 'closed' when f.is_full then 'full' end order by p.pool),
                array_agg(distinct f.id) filter (where f.is_open and f.most is not null and f.count is null)
-          into v_free, v_uncounted
+          into free, held, v_uncounted
           from found f
          cross join lateral unnest(f.pools) p (pool);
         exit when v_uncounted is null or v_attempt = 2;
         perform agent.begin_counts(v_uncounted, 'running_runs');
     end loop;
-    return case when v_is_limited or array_remove(v_free, null) <> '{}' then v_free end;
+    if not v_is_limited and array_remove(held, null) = '{}' then
+        free := null;
+        held := null;
+    end if;
 end
 $function$;
 

@@ -63,6 +63,7 @@ declare
     v_today date := (v_now at time zone 'UTC')::date;
     v_due   boolean;
     v_free  bigint[];
+    v_held  text[];
     v_rows  tid[];
 begin
     v_due := exists (
@@ -90,10 +91,10 @@ begin
     if v_due then
         perform agent.promote_delayed_runs(v_now);
     end if;
-    v_free := agent.find_free_runs(p_accounts);
+    select f.free, f.held into v_free, v_held from agent.find_free_runs(p_accounts) f;
     v_rows := agent.lock_ready_runs(
         p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, p_suspects, p_limit, p_accounts,
-        p_running, v_free);
+        p_running, v_free, v_held);
     if v_free is not null then
         perform agent.count_started_runs(v_rows);
     end if;
