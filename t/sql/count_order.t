@@ -213,6 +213,31 @@ subtest 'a limit that is set again while its count ends' => sub {
     limit($account, undef);
 };
 
+subtest 'a limit that is removed and set again before its count ends: the count has what began in between' => sub {
+    my ($account, $id, $shop) = account();
+    $shop->stateless;
+    $session->query("select agent.begin_counts(array['$account'::uuid], name) from unnest('{@{[ join ',', @NAMES ]}}'::text[]) name");
+    limit($account, undef);
+    $shop->stateless;
+    my @claims = $shop->claim($worker, deployments => [$id], accounts => [$account]);
+    is scalar @claims, 2, 'both runs begin';
+    limit($account, 1000);
+    counts_are($account, queued_runs => 2, running_runs => 2, threads => 2);
+    # Rows of limits that an operator has deleted.
+    $session->query('delete from agent.account_limits');
+    $shop->save($worker, map { AgentSQL::Play::finish($_) } @claims);
+    my $thread = $shop->thread;
+    $shop->stateless;
+    $shop->try_batch({ assistant_id => $AgentSQL::ASSISTANT });
+    $shop->try_run(AgentSQL::uuid(), request => { if_not_exists => 'create' });
+    counts_are($account, queued_runs => 3, running_runs => 0, threads => 6);
+    $shop->api('delete_thread', $thread);
+    counts_are($account, queued_runs => 3, running_runs => 0, threads => 5);
+    limit($account, undef);
+    age($account);
+    $shop->finish_all($worker);
+};
+
 subtest 'a removal beside many counts is short, and they end in pieces' => sub {
     my ($account) = account();
     age();

@@ -101,7 +101,7 @@ begin
             coalesce(p_user_id, ''), null, null, p_feedback_url,
             json_populate_record(null::agent.run_request, v_row.request), p_ttl, p_headers)::text;
     end loop;
-    if v_has_limits then
+    if exists (select from agent.account_counts) then
         perform agent.change_count(p_deployment_id, 'threads', cardinality(p_run_ids));
     end if;
     code := 'ok';

@@ -48,7 +48,7 @@ begin
             insert into agent.thread_expiries (deployment_id, thread_id, expires_at)
             values (p_deployment_id, p_thread_id, v_now + v_ttl);
         end if;
-        if v_has_limits then
+        if exists (select from agent.account_counts) then
             perform agent.change_count(p_deployment_id, 'threads', 1);
         end if;
     elsif p_if_exists = 'do_nothing' then

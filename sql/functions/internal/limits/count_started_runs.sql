@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Counts runs and calls that a claim leases, if the running ones of their accounts are counted. p_rows: the row ids
+-- Counts runs and calls that a claim leases, if the running ones of their accounts are counted: until the count ends,
+-- whether there still is a limit or not. p_rows: the row ids
 -- of their queue rows.
 -- Returns: nothing.
 -- Locks:   the caller holds the queue rows; takes one row of each count.

@@ -95,7 +95,7 @@ begin
     v_rows := agent.lock_ready_runs(
         p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, p_suspects, p_limit, p_accounts,
         p_running, v_free, v_held);
-    if v_free is not null then
+    if exists (select from agent.account_counts) then
         perform agent.count_started_runs(v_rows);
     end if;
     if exists (select from agent.run_queue q where q.ctid = any (v_rows) and q.epoch = 0 and q.events_bucket <> v_today)
