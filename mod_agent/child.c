@@ -13,6 +13,7 @@
 #include "config/region.h"
 #include "core/deployment.h"
 #include "core/heap.h"
+#include "core/lock.h"
 #include "daemon.h"
 #include "http/body.h"
 #include "model/deployment.h"
@@ -202,6 +203,7 @@ agent_child_t *agent_child_start(server_rec *server, apr_pool_t *pool)
     child->config = agent_config_server(server);
     child->wake_fd = agent_daemon_child_init(server);
     agent_heap_start();
+    agent_lock_start(!is_notified_of_end());
     child->throttles = apr_pcalloc(pool,
                                    AGENT_E_COUNT * sizeof(*child->throttles));
     rv = start(child, server, pool);

@@ -26,8 +26,8 @@ apr_pool_t *agent_allocator_make_private(apr_pool_t *parent);
 void agent_allocator_end_private(apr_pool_t *parent, apr_pool_t *pool);
 
 /* Creates a pool without a parent; the caller must destroy it before the
- * allocator's own pool ends. Never NULL: without memory the process aborts, as
- * httpd does with its own pools. */
+ * allocator's own pool ends. allocator NULL: a new one without a lock. Never
+ * NULL: without memory the process aborts, as httpd does with its own pools. */
 apr_pool_t *agent_allocator_make_pool(apr_allocator_t *allocator);
 
 #endif

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include <apr_general.h>
-#include <apr_thread_mutex.h>
+
+#include "lock.h"
 
 #define SETS (AGENT_ATTEMPT_SIZE / AGENT_ATTEMPT_WAYS)
 
@@ -18,7 +19,7 @@ typedef struct entry_t {
 } entry_t;
 
 struct agent_attempts_t {
-    apr_thread_mutex_t *mutex;
+    agent_lock_t *lock;
     /* Random and odd: nobody knows which addresses share a set. */
     apr_uint64_t factor;
     unsigned limit;
@@ -38,9 +39,7 @@ apr_status_t agent_attempts_create(agent_attempts_t **out, unsigned limit,
     attempts->limit = limit;
     attempts->time = time;
     *out = attempts;
-    return rv == APR_SUCCESS ? apr_thread_mutex_create(
-               &attempts->mutex, APR_THREAD_MUTEX_DEFAULT, pool)
-                             : rv;
+    return rv == APR_SUCCESS ? agent_lock_create(&attempts->lock, pool) : rv;
 }
 
 static entry_t *get_set(agent_attempts_t *attempts, apr_uint64_t address)
@@ -92,12 +91,12 @@ apr_interval_time_t agent_attempts_wait(agent_attempts_t *attempts,
     const entry_t *entry;
     apr_interval_time_t wait = 0;
 
-    apr_thread_mutex_lock(attempts->mutex);
+    agent_lock_take(attempts->lock);
     entry = find_locked(attempts, address, now);
     if (entry != NULL && entry->count >= attempts->limit) {
         wait = entry->since + attempts->time - now;
     }
-    apr_thread_mutex_unlock(attempts->mutex);
+    agent_lock_release(attempts->lock);
     return wait;
 }
 
@@ -106,7 +105,7 @@ void agent_attempts_add(agent_attempts_t *attempts, apr_uint64_t address,
 {
     entry_t *entry;
 
-    apr_thread_mutex_lock(attempts->mutex);
+    agent_lock_take(attempts->lock);
     entry = find_locked(attempts, address, now);
     if (entry == NULL) {
         entry = clear_locked(attempts, address, now);
@@ -114,5 +113,5 @@ void agent_attempts_add(agent_attempts_t *attempts, apr_uint64_t address,
         entry->since = now;
     }
     entry->count++;
-    apr_thread_mutex_unlock(attempts->mutex);
+    agent_lock_release(attempts->lock);
 }

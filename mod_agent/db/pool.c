@@ -321,9 +321,7 @@ static void limit_kept(wrapper_t *wrapper, ap_dbd_t *handle)
     }
 }
 
-/* Between open and close. SIGTERM and SIGHUP wait: a child of the prefork MPM
- * destroys its pools within the handler, and the list of mod_dbd's connections
- * then aborts it if one is in use. */
+/* Between open and close. */
 static apr_status_t query_slot(agent_db_result_t **result,
                                agent_db_pool_t *connections,
                                const agent_statement_t *statement,
@@ -358,26 +356,42 @@ static apr_status_t query_whole(agent_db_result_t **result,
                                 apr_pool_t *pool)
 {
     apr_status_t rv = acquire_slot(connections, err, pool);
-    sigset_t before;
     bool reached;
 
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    agent_thread_hold_signals(&before);
     rv = query_slot(result, connections, statement, params, &reached, err,
                     pool);
-    agent_thread_release_signals(&before);
     release_slot(connections, reached);
     return rv;
 }
 
+static apr_status_t query_part(agent_db_result_t **result,
+                               agent_db_pool_t *part,
+                               const agent_statement_t *statement,
+                               const char *const *params, agent_error_t **err,
+                               apr_pool_t *pool)
+{
+    apr_status_t rv = acquire_part(part, err, pool);
+
+    if (rv == APR_SUCCESS) {
+        rv = query_whole(result, part->whole, statement, params, err, pool);
+        release_part(part);
+    }
+    return rv;
+}
+
+/* SIGTERM and SIGHUP wait: a child of the prefork MPM destroys its pools within
+ * the handler. The list of mod_dbd's connections then aborts it if one is in
+ * use, and the mutexes here and the condition would hold it up. */
 apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                  agent_db_pool_t *connections,
                                  const agent_statement_t *statement,
                                  const char *const *params, agent_error_t **err,
                                  apr_pool_t *pool)
 {
+    sigset_t before;
     apr_status_t rv;
 
     if (connections == NULL) {
@@ -386,15 +400,11 @@ apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                "DBDParams).",
                                NULL, pool);
     }
-    if (connections->whole == NULL) {
-        return query_whole(result, connections, statement, params, err, pool);
-    }
-    rv = acquire_part(connections, err, pool);
-    if (rv == APR_SUCCESS) {
-        rv = query_whole(result, connections->whole, statement, params, err,
-                         pool);
-        release_part(connections);
-    }
+    agent_thread_hold_signals(&before);
+    rv = connections->whole == NULL
+        ? query_whole(result, connections, statement, params, err, pool)
+        : query_part(result, connections, statement, params, err, pool);
+    agent_thread_release_signals(&before);
     return rv;
 }
 

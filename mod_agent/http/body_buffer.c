@@ -9,6 +9,7 @@
 
 #include "../core/allocator.h"
 #include "../core/heap.h"
+#include "../core/lock.h"
 #include "../wait/park.h"
 #include "router.h"
 
@@ -109,7 +110,7 @@ static void grow_in_own_pool(agent_body_buffer_t *buffer, apr_size_t capacity)
     }
     agent_share_set(buffer->share, capacity, apr_time_now());
     buffer->pool = agent_allocator_make_pool(
-        buffer->call->child->bodies->allocator);
+        agent_lock_choose_allocator(buffer->call->child->bodies->allocator));
     move_text(buffer, apr_palloc(buffer->pool, capacity + 1), capacity);
     if (old != NULL) {
         apr_pool_destroy(old);

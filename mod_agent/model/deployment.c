@@ -4,14 +4,14 @@
 
 #include <apr_hash.h>
 #include <apr_strings.h>
-#include <apr_thread_mutex.h>
 
 #include "../core/deployment.h"
+#include "../core/lock.h"
 
 struct agent_deployments_t {
     /* Protects the members below and their pool; never held during a
      * statement. */
-    apr_thread_mutex_t *mutex;
+    agent_lock_t *lock;
     apr_hash_t *ids;
     apr_pool_t *pool;
 };
@@ -42,7 +42,7 @@ apr_status_t agent_deployments_create(agent_deployments_t **out,
     table->ids = apr_hash_make(table->pool);
     apr_hash_set(table->ids, AGENT_DEPLOYMENT_NAME, APR_HASH_KEY_STRING,
                  AGENT_DEPLOYMENT_ID);
-    rv = apr_thread_mutex_create(&table->mutex, APR_THREAD_MUTEX_DEFAULT, pool);
+    rv = agent_lock_create(&table->lock, pool);
     *out = table;
     return rv;
 }
@@ -51,9 +51,9 @@ static const char *get_id(agent_deployments_t *table, const char *name)
 {
     const char *id;
 
-    apr_thread_mutex_lock(table->mutex);
+    agent_lock_take(table->lock);
     id = apr_hash_get(table->ids, name, APR_HASH_KEY_STRING);
-    apr_thread_mutex_unlock(table->mutex);
+    agent_lock_release(table->lock);
     return id;
 }
 
@@ -63,14 +63,14 @@ static const char *add_id(agent_deployments_t *table, const char *name,
 {
     const char *found;
 
-    apr_thread_mutex_lock(table->mutex);
+    agent_lock_take(table->lock);
     found = apr_hash_get(table->ids, name, APR_HASH_KEY_STRING);
     if (found == NULL) {
         found = apr_pstrdup(table->pool, id);
         apr_hash_set(table->ids, apr_pstrdup(table->pool, name),
                      APR_HASH_KEY_STRING, found);
     }
-    apr_thread_mutex_unlock(table->mutex);
+    agent_lock_release(table->lock);
     return found;
 }
 

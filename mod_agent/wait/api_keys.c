@@ -16,7 +16,6 @@
 #include "../core/clock.h"
 #include "../db/pool.h"
 #include "dispatch.h"
-#include "lock.h"
 
 /* From the check of a key, by a request or by this thread, to the next one:
  * below the 2 s within which a revocation takes effect. */
@@ -40,7 +39,7 @@ struct agent_api_keys_t {
     /* Of the thread that asks the database, and of that of expiries. */
     alarm_t check;
     alarm_t expiry;
-    /* The members below are protected by the registry's mutex. */
+    /* The members below are protected by the registry's lock. */
     apr_hash_t *by_id; /* ID of the key -> one of its waiters */
     /* Of agent_clock_boot_now(): when the first key is due, the database is not
      * asked before pause_until, and when the first key expires. */
@@ -266,7 +265,7 @@ static void check_keys(agent_waiter_registry_t *registry,
     apr_status_t rv = agent_db_pool_query(
         &result, keys->db, &read_ended_keys_statement, params, &err, scratch);
 
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     /* The pool has waited for a connection. */
     if (rv != APR_SUCCESS && err->id == AGENT_E_POOL_EXHAUSTED) {
         return_due_locked(keys, ids);
@@ -279,7 +278,7 @@ static void check_keys(agent_waiter_registry_t *registry,
             end_key_locked(keys, first);
         }
     }
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
 }
 
 /* ---- the threads ---- */
@@ -292,12 +291,12 @@ static void check_due(agent_waiter_registry_t *registry)
     apr_pool_t *scratch = agent_allocator_make_pool(registry->allocator);
     apr_array_header_t *ids = NULL;
 
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     if (keys->check_at <= now && now >= keys->pause_until) {
         ids = take_due_locked(keys, now, scratch);
         keys->pause_until = now + PAUSE;
     }
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
     if (ids != NULL && ids->nelts > 0) {
         check_keys(registry, ids, scratch);
     }
@@ -309,11 +308,11 @@ static void end_expired(agent_waiter_registry_t *registry)
     agent_api_keys_t *keys = registry->api_keys;
     apr_time_t now = agent_clock_boot_now();
 
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     if (keys->expire_at <= now) {
         end_expired_locked(keys, now);
     }
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
 }
 
 static apr_time_t check_time_locked(const agent_api_keys_t *keys)
@@ -360,9 +359,9 @@ static void run_at(agent_waiter_registry_t *registry, const alarm_t *alarm,
         eventfd_t count;
 
         act(registry);
-        agent_registry_lock(registry);
+        agent_lock_take(registry->lock);
         due = time_locked(registry->api_keys);
-        agent_registry_unlock(registry);
+        agent_lock_release(registry->lock);
         fds[0].revents = 0;
         (void)!poll(fds, 3, compute_timeout_ms(alarm, due));
         (void)!eventfd_read(alarm->interrupt_fd, &count);

@@ -7,9 +7,9 @@
 #include <apr_hash.h>
 #include <apr_ring.h>
 #include <apr_strings.h>
-#include <apr_thread_mutex.h>
 
 #include "../core/allocator.h"
+#include "../core/lock.h"
 #include "client_address.h"
 
 /* The slots of one deployment. */
@@ -21,7 +21,7 @@ typedef struct holder_t {
 struct agent_body_slot_t {
     APR_RING_ENTRY(agent_body_slot_t) link;
     agent_body_slots_t *slots;
-    /* Under the mutex: */
+    /* Under the lock: */
     holder_t *holder;
     agent_client_address_t *address;
     /* Borrowed while the slot is held. */
@@ -33,8 +33,8 @@ struct agent_body_slot_t {
 APR_RING_HEAD(slot_ring_t, agent_body_slot_t);
 
 struct agent_body_slots_t {
-    apr_thread_mutex_t *mutex;
-    /* Under mutex: */
+    agent_lock_t *lock;
+    /* Under the lock: */
     struct slot_ring_t ring; /* silent for longest first */
     int free;
     /* deployment -> holder_t, once the deployment has taken a slot */
@@ -50,8 +50,7 @@ apr_status_t agent_body_slots_create(agent_body_slots_t **out, int count,
     APR_RING_INIT(&slots->ring, agent_body_slot_t, link);
     slots->holders = apr_hash_make(agent_allocator_make_private(pool));
     *out = slots;
-    return apr_thread_mutex_create(&slots->mutex, APR_THREAD_MUTEX_DEFAULT,
-                                   pool);
+    return agent_lock_create(&slots->lock, pool);
 }
 
 static holder_t *find_holder_locked(agent_body_slots_t *slots,
@@ -141,10 +140,10 @@ agent_body_slot_t *agent_body_slot_take(agent_body_slots_t *slots,
 
     slot->slots = slots;
     slot->client = client;
-    apr_thread_mutex_lock(slots->mutex);
+    agent_lock_take(slots->lock);
     slot->holder = find_holder_locked(slots, deployment);
     enter_locked(slots, slot, address);
-    apr_thread_mutex_unlock(slots->mutex);
+    agent_lock_release(slots->lock);
     return slot;
 }
 
@@ -152,20 +151,20 @@ void agent_body_slot_progress(agent_body_slot_t *slot)
 {
     agent_body_slots_t *slots = slot->slots;
 
-    apr_thread_mutex_lock(slots->mutex);
+    agent_lock_take(slots->lock);
     if (slot->is_held) {
         APR_RING_REMOVE(slot, link);
         APR_RING_INSERT_TAIL(&slots->ring, slot, agent_body_slot_t, link);
     }
-    apr_thread_mutex_unlock(slots->mutex);
+    agent_lock_release(slots->lock);
 }
 
 bool agent_body_slot_return(agent_body_slot_t *slot)
 {
-    apr_thread_mutex_lock(slot->slots->mutex);
+    agent_lock_take(slot->slots->lock);
     if (slot->is_held) {
         leave_locked(slot);
     }
-    apr_thread_mutex_unlock(slot->slots->mutex);
+    agent_lock_release(slot->slots->lock);
     return !slot->is_lost;
 }

@@ -5,10 +5,10 @@
 #include <apr_hash.h>
 #include <apr_ring.h>
 #include <apr_strings.h>
-#include <apr_thread_mutex.h>
 #include <apr_time.h>
 
 #include "../core/allocator.h"
+#include "../core/lock.h"
 
 /* The shares of one deployment, or of none. */
 typedef struct owner_t {
@@ -19,7 +19,7 @@ struct agent_share_t {
     /* In budget->waiting, unless it is cut. */
     APR_RING_ENTRY(agent_share_t) link;
     agent_budget_t *budget;
-    /* Accessed by the share's owner, and under mutex. */
+    /* Accessed by the share's owner, and under the lock. */
     owner_t *owner;
     agent_share_cut_t cut;
     /* While in use, accessed by the owner only, without lock. */
@@ -37,9 +37,9 @@ struct agent_share_t {
 APR_RING_HEAD(share_ring_t, agent_share_t);
 
 struct agent_budget_t {
-    apr_thread_mutex_t *mutex;
+    agent_lock_t *lock;
     apr_size_t most;
-    /* Under mutex: */
+    /* Under the lock: */
     apr_size_t bytes;
     struct share_ring_t waiting;
     owner_t none;
@@ -56,17 +56,16 @@ apr_status_t agent_budget_create(agent_budget_t **out, apr_size_t bytes,
     budget->owners = apr_hash_make(agent_allocator_make_private(pool));
     APR_RING_INIT(&budget->waiting, agent_share_t, link);
     *out = budget;
-    return apr_thread_mutex_create(&budget->mutex, APR_THREAD_MUTEX_DEFAULT,
-                                   pool);
+    return agent_lock_create(&budget->lock, pool);
 }
 
 apr_size_t agent_budget_room(agent_budget_t *budget)
 {
     apr_size_t bytes;
 
-    apr_thread_mutex_lock(budget->mutex);
+    agent_lock_take(budget->lock);
     bytes = budget->bytes;
-    apr_thread_mutex_unlock(budget->mutex);
+    agent_lock_release(budget->lock);
     return bytes < budget->most ? budget->most - bytes : 0;
 }
 
@@ -158,7 +157,7 @@ void agent_share_set(agent_share_t *share, apr_size_t bytes, apr_time_t now)
     if (share->bytes == 0 || bytes < share->bytes) {
         agent_share_progress(share, now);
     }
-    apr_thread_mutex_lock(budget->mutex);
+    agent_lock_take(budget->lock);
     budget->bytes += bytes;
     budget->bytes -= share->bytes;
     share->owner->bytes += bytes;
@@ -166,7 +165,7 @@ void agent_share_set(agent_share_t *share, apr_size_t bytes, apr_time_t now)
     if (bytes > share->bytes) {
         make_room_locked(budget, now);
     }
-    apr_thread_mutex_unlock(budget->mutex);
+    agent_lock_release(budget->lock);
     share->bytes = bytes;
 }
 
@@ -180,10 +179,10 @@ void agent_share_wait(agent_share_t *share, const agent_client_socket_t *client,
     }
     share->client = client;
     share->waits = true;
-    apr_thread_mutex_lock(budget->mutex);
+    agent_lock_take(budget->lock);
     APR_RING_INSERT_TAIL(&budget->waiting, share, agent_share_t, link);
     make_room_locked(budget, now);
-    apr_thread_mutex_unlock(budget->mutex);
+    agent_lock_release(budget->lock);
 }
 
 bool agent_share_resume(agent_share_t *share)
@@ -194,12 +193,12 @@ bool agent_share_resume(agent_share_t *share)
         return true;
     }
     share->waits = false;
-    apr_thread_mutex_lock(share->budget->mutex);
+    agent_lock_take(share->budget->lock);
     was_cut = share->is_cut;
     if (!was_cut) {
         APR_RING_REMOVE(share, link);
     }
-    apr_thread_mutex_unlock(share->budget->mutex);
+    agent_lock_release(share->budget->lock);
     share->is_cut = false;
     return !was_cut;
 }
@@ -234,11 +233,11 @@ void agent_share_set_owner(agent_share_t *share, const char *deployment)
 {
     agent_budget_t *budget = share->budget;
 
-    apr_thread_mutex_lock(budget->mutex);
+    agent_lock_take(budget->lock);
     share->owner->bytes -= share->bytes;
     share->owner = find_owner_locked(budget, deployment);
     share->owner->bytes += share->bytes;
-    apr_thread_mutex_unlock(budget->mutex);
+    agent_lock_release(budget->lock);
 }
 
 static apr_status_t leave_with_pool(void *share)

@@ -9,9 +9,9 @@
 
 #include <apr_hash.h>
 #include <apr_ring.h>
-#include <apr_thread_mutex.h>
 
 #include "../core/allocator.h"
+#include "../core/lock.h"
 #include "../core/thread.h"
 #include "epoll.h"
 
@@ -35,7 +35,7 @@ struct agent_client_wait_t {
     apr_uint64_t serial;
     int client_fd;
     int wake_fd;
-    /* Under the mutex. */
+    /* Under the lock. */
     wait_state_t state;
 };
 
@@ -46,8 +46,8 @@ struct agent_client_dispatch_t {
     int most;
     /* Ends the thread. */
     int end_fd;
-    apr_thread_mutex_t *mutex;
-    /* Under mutex: */
+    agent_lock_t *lock;
+    /* Under the lock: */
     int epoll_fd; /* -1 after the end of the thread */
     apr_hash_t *by_serial;
     apr_uint64_t last_serial;
@@ -115,13 +115,13 @@ static void *APR_THREAD_FUNC run(apr_thread_t *thread, void *data)
         struct epoll_event events[EVENTS];
         int count = epoll_wait(dispatch->epoll_fd, events, EVENTS, -1);
 
-        apr_thread_mutex_lock(dispatch->mutex);
+        agent_lock_take(dispatch->lock);
         for (int i = 0; i < count; i++) {
             continues = handle_event_locked(dispatch, events[i].data.u64)
                 && continues;
         }
         dispatch_locked(dispatch);
-        apr_thread_mutex_unlock(dispatch->mutex);
+        agent_lock_release(dispatch->lock);
     }
     return NULL;
 }
@@ -132,10 +132,10 @@ static apr_status_t end_thread(void *data)
 
     (void)!eventfd_write(dispatch->end_fd, 1);
     agent_thread_join(dispatch->thread);
-    apr_thread_mutex_lock(dispatch->mutex);
+    agent_lock_take(dispatch->lock);
     close(dispatch->epoll_fd);
     dispatch->epoll_fd = -1;
-    apr_thread_mutex_unlock(dispatch->mutex);
+    agent_lock_release(dispatch->lock);
     close(dispatch->end_fd);
     return APR_SUCCESS;
 }
@@ -155,8 +155,7 @@ apr_status_t agent_client_dispatch_create(agent_client_dispatch_t **out,
                                           int most, apr_pool_t *pool)
 {
     agent_client_dispatch_t *dispatch = apr_pcalloc(pool, sizeof(*dispatch));
-    apr_status_t rv = apr_thread_mutex_create(&dispatch->mutex,
-                                              APR_THREAD_MUTEX_DEFAULT, pool);
+    apr_status_t rv = agent_lock_create(&dispatch->lock, pool);
 
     dispatch->most = most;
     dispatch->by_serial = apr_hash_make(agent_allocator_make_private(pool));
@@ -183,13 +182,13 @@ static apr_status_t add(agent_client_dispatch_t *dispatch,
 {
     apr_status_t rv;
 
-    apr_thread_mutex_lock(dispatch->mutex);
+    agent_lock_take(dispatch->lock);
     wait->serial = ++dispatch->last_serial;
     apr_hash_set(dispatch->by_serial, &wait->serial, sizeof(wait->serial),
                  wait);
     rv = agent_epoll_control(dispatch->epoll_fd, EPOLL_CTL_ADD, wait->client_fd,
                              wait->serial, EPOLLONESHOT);
-    apr_thread_mutex_unlock(dispatch->mutex);
+    agent_lock_release(dispatch->lock);
     return rv;
 }
 
@@ -222,9 +221,9 @@ int agent_client_wait_descriptor(const agent_client_wait_t *wait)
 
 void agent_client_wait_forget_descriptor(agent_client_wait_t *wait)
 {
-    apr_thread_mutex_lock(wait->dispatch->mutex);
+    agent_lock_take(wait->dispatch->lock);
     wait->wake_fd = -1;
-    apr_thread_mutex_unlock(wait->dispatch->mutex);
+    agent_lock_release(wait->dispatch->lock);
 }
 
 static void watch_locked(agent_client_wait_t *wait, agent_client_event_t event)
@@ -242,7 +241,7 @@ void agent_client_wait_begin(agent_client_wait_t *wait,
     agent_client_dispatch_t *dispatch = wait->dispatch;
     eventfd_t count;
 
-    apr_thread_mutex_lock(dispatch->mutex);
+    agent_lock_take(dispatch->lock);
     (void)!eventfd_read(wait->wake_fd, &count);
     leave_locked(wait);
     if (event == AGENT_CLIENT_TURN) {
@@ -252,15 +251,15 @@ void agent_client_wait_begin(agent_client_wait_t *wait,
         watch_locked(wait, event);
     }
     dispatch_locked(dispatch);
-    apr_thread_mutex_unlock(dispatch->mutex);
+    agent_lock_release(dispatch->lock);
 }
 
 void agent_client_wait_leave(agent_client_wait_t *wait)
 {
-    apr_thread_mutex_lock(wait->dispatch->mutex);
+    agent_lock_take(wait->dispatch->lock);
     leave_locked(wait);
     dispatch_locked(wait->dispatch);
-    apr_thread_mutex_unlock(wait->dispatch->mutex);
+    agent_lock_release(wait->dispatch->lock);
 }
 
 static void end_locked(agent_client_wait_t *wait)
@@ -281,9 +280,9 @@ static void end_locked(agent_client_wait_t *wait)
 
 void agent_client_wait_end(agent_client_wait_t *wait)
 {
-    apr_thread_mutex_lock(wait->dispatch->mutex);
+    agent_lock_take(wait->dispatch->lock);
     if (wait->state != STATE_ENDED) {
         end_locked(wait);
     }
-    apr_thread_mutex_unlock(wait->dispatch->mutex);
+    agent_lock_release(wait->dispatch->lock);
 }

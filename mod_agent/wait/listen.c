@@ -10,7 +10,6 @@
 #include "../core/id_list.h"
 #include "../db/listen.h"
 #include "dispatch.h"
-#include "lock.h"
 #include "updates.h"
 #include "watch.h"
 
@@ -39,10 +38,10 @@ static void on_connected(void *baton)
 {
     agent_waiter_registry_t *registry = baton;
 
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     registry->is_listening = true;
     agent_dispatch_wake_all_locked(registry, AGENT_REASON_QUERY);
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
 }
 
 static void on_lost(void *baton, const char *cause)
@@ -51,10 +50,10 @@ static void on_lost(void *baton, const char *cause)
     apr_time_t now = apr_time_now();
     char text[512];
 
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     registry->is_listening = false;
     registry->timer.poll_at = now;
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
     agent_watch_interrupt(registry);
     if (agent_throttle_pass(&registry->loss_throttle, now, NULL)) {
         apr_snprintf(text, sizeof(text),

@@ -10,7 +10,6 @@
 #include "api_keys.h"
 #include "dispatch_queue.h"
 #include "listen.h"
-#include "lock.h"
 #include "state.h"
 #include "table.h"
 #include "timer.h"
@@ -46,7 +45,6 @@ static agent_waiter_registry_t *make_registry(
     registry->log = *log;
     registry->timer.heartbeat = limits->heartbeat;
     registry->timer.is_ending = limits->is_ending;
-    registry->holds_signals = limits->is_ending != NULL;
     registry->timer.grace = limits->grace;
     registry->dispatch.threads = limits->threads;
     agent_dispatch_queue_init(&registry->dispatch, tables);
@@ -94,8 +92,7 @@ apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,
                                           apr_pool_t *pool)
 {
     agent_waiter_registry_t *registry = make_registry(db, limits, log, pool);
-    apr_status_t rv = apr_thread_mutex_create(&registry->mutex,
-                                              APR_THREAD_MUTEX_DEFAULT, pool);
+    apr_status_t rv = agent_lock_create(&registry->lock, pool);
 
     /* Shared by all turns and events: APR gets memory with mmap(), which slows
      * down every thread of the process. */
@@ -119,13 +116,14 @@ apr_status_t agent_waiter_registry_create(agent_waiter_registry_t **out,
 void agent_waiter_registry_stop(agent_waiter_registry_t *registry,
                                 apr_interval_time_t grace)
 {
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     agent_timer_stop_locked(registry, grace);
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
     agent_watch_interrupt(registry);
 }
 
 apr_pool_t *agent_waiter_registry_make_pool(agent_waiter_registry_t *registry)
 {
-    return agent_allocator_make_pool(registry->allocator);
+    return agent_allocator_make_pool(
+        agent_lock_choose_allocator(registry->allocator));
 }

@@ -3,15 +3,14 @@
 #ifndef AGENT_WAIT_STATE_H
 #define AGENT_WAIT_STATE_H
 
-#include <signal.h>
 #include <stdint.h>
 
 #include <apr_allocator.h>
 #include <apr_hash.h>
 #include <apr_ring.h>
-#include <apr_thread_mutex.h>
 #include <apr_thread_proc.h>
 
+#include "../core/lock.h"
 #include "../core/throttle.h"
 #include "client_address.h"
 #include "slot_share.h"
@@ -114,7 +113,7 @@ typedef struct agent_timer_t {
 /* The subscriptions to query; see updates.c. */
 typedef struct agent_updates_t {
     agent_db_pool_t *db;
-    /* For the next query, under the registry's mutex. */
+    /* For the next query, under the registry's lock. */
     struct agent_update_set_t *wanted;
     /* For the current query; used by the listen thread alone. */
     struct agent_update_set_t *queried;
@@ -134,10 +133,8 @@ struct agent_waiter_registry_t {
     int epoll_fd;
     /* Interrupts epoll_wait() when something is due earlier. */
     int interrupt_fd;
-    bool holds_signals; /* with the prefork MPM; see lock.h */
-    apr_thread_mutex_t *mutex;
-    /* Under mutex: */
-    sigset_t signals_before;
+    agent_lock_t *lock;
+    /* Under the lock: */
     agent_waiter_table_t table;
     agent_dispatch_t dispatch;
     agent_updates_t updates;

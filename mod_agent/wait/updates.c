@@ -9,7 +9,6 @@
 
 #include "../core/allocator.h"
 #include "dispatch.h"
-#include "lock.h"
 #include "table.h"
 
 /* Events of one run in one query; a waiter queries the rest for itself. */
@@ -95,7 +94,7 @@ void agent_updates_notify(agent_waiter_registry_t *registry, const char *key,
 {
     agent_waiter_t *waiter;
 
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     waiter = agent_waiter_table_find_locked(&registry->table, key, length);
     for (; waiter != NULL; waiter = waiter->next) {
         bool waits_for_end = waiter->last_event == AGENT_UPDATES_END_ONLY;
@@ -108,7 +107,7 @@ void agent_updates_notify(agent_waiter_registry_t *registry, const char *key,
             add_locked(registry->updates.wanted, waiter);
         }
     }
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
 }
 
 /* The waiter queries for itself, and may subscribe again after that. */
@@ -238,14 +237,14 @@ static void query_and_deliver(agent_waiter_registry_t *registry)
     agent_db_result_t *result = NULL;
     apr_status_t rv = read_updates(&result, registry->updates.db, set);
 
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     if (rv != APR_SUCCESS) {
         unsubscribe_all_locked(registry, set);
     }
     for (int row = 0; rv == APR_SUCCESS && row < agent_db_rows(result); row++) {
         deliver_row_locked(registry, result, row);
     }
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
     apr_pool_clear(set->pool);
     set->runs = apr_hash_make(set->pool);
 }
@@ -256,11 +255,11 @@ static bool swap_sets(agent_waiter_registry_t *registry)
     agent_updates_t *updates = &registry->updates;
     update_set_t *set;
 
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     set = updates->wanted;
     updates->wanted = updates->queried;
     updates->queried = set;
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
     return apr_hash_count(set->runs) > 0;
 }
 

@@ -11,7 +11,6 @@
 #include "../core/limit.h"
 #include "api_keys.h"
 #include "dispatch.h"
-#include "lock.h"
 #include "state.h"
 #include "table.h"
 #include "updates.h"
@@ -62,12 +61,12 @@ agent_wake_reason_t agent_waiter_take_reason(agent_waiter_t *waiter)
     agent_wake_reason_t reason;
     eventfd_t count;
 
-    agent_registry_lock(waiter->registry);
+    agent_lock_take(waiter->registry->lock);
     reason = take_locked(waiter);
     if (waiter->reasons == 0) {
         (void)!eventfd_read(waiter->wake_fd, &count);
     }
-    agent_registry_unlock(waiter->registry);
+    agent_lock_release(waiter->registry->lock);
     return reason;
 }
 
@@ -75,9 +74,9 @@ bool agent_waiter_keep_thread(agent_waiter_t *waiter)
 {
     bool keeps;
 
-    agent_registry_lock(waiter->registry);
+    agent_lock_take(waiter->registry->lock);
     keeps = agent_dispatch_keep_thread_locked(waiter);
-    agent_registry_unlock(waiter->registry);
+    agent_lock_release(waiter->registry->lock);
     return keeps;
 }
 
@@ -88,7 +87,7 @@ agent_wake_reason_t agent_waiter_take_or_idle(agent_waiter_t *waiter,
     agent_wake_reason_t reason = AGENT_REASON_NONE;
     eventfd_t count;
 
-    agent_registry_lock(waiter->registry);
+    agent_lock_take(waiter->registry->lock);
     (void)!eventfd_read(waiter->wake_fd, &count);
     if (has_more) {
         waiter->reasons |= 1U << AGENT_REASON_QUERY;
@@ -100,7 +99,7 @@ agent_wake_reason_t agent_waiter_take_or_idle(agent_waiter_t *waiter,
     if (waiter->is_dispatched || !agent_dispatch_idle_locked(waiter)) {
         reason = take_locked(waiter);
     }
-    agent_registry_unlock(waiter->registry);
+    agent_lock_release(waiter->registry->lock);
     return reason;
 }
 
@@ -122,24 +121,24 @@ const apr_array_header_t *agent_waiter_updates(const agent_waiter_t *waiter)
 void agent_waiter_end_turn(agent_waiter_t *waiter)
 {
     if (waiter->turn_updates != NULL) {
-        apr_pool_destroy(waiter->turn_updates->pool);
+        agent_lock_destroy_pool(waiter->turn_updates->pool);
         waiter->turn_updates = NULL;
     }
     if (waiter->is_dispatched) {
-        agent_registry_lock(waiter->registry);
+        agent_lock_take(waiter->registry->lock);
         agent_dispatch_end_turn_locked(waiter);
-        agent_registry_unlock(waiter->registry);
+        agent_lock_release(waiter->registry->lock);
     }
 }
 
 void agent_waiter_subscribe(agent_waiter_t *waiter, apr_int64_t after)
 {
-    agent_registry_lock(waiter->registry);
+    agent_lock_take(waiter->registry->lock);
     if (waiter->last_event < after) {
         waiter->last_event = after;
         agent_updates_drop_locked(waiter);
     }
-    agent_registry_unlock(waiter->registry);
+    agent_lock_release(waiter->registry->lock);
 }
 
 void agent_waiter_subscribe_end(agent_waiter_t *waiter)
@@ -154,9 +153,9 @@ int agent_waiter_descriptor(const agent_waiter_t *waiter)
 
 void agent_waiter_forget_descriptor(agent_waiter_t *waiter)
 {
-    agent_registry_lock(waiter->registry);
+    agent_lock_take(waiter->registry->lock);
     waiter->wake_fd = -1;
-    agent_registry_unlock(waiter->registry);
+    agent_lock_release(waiter->registry->lock);
 }
 
 /* ---- registration ---- */
@@ -199,9 +198,9 @@ apr_status_t agent_waiter_check(agent_waiter_registry_t *registry,
     agent_error_id_t refusal = AGENT_E_OVERLOADED;
     bool accepted;
 
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     accepted = accepts_locked(&refusal, registry, params);
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
     return accepted ? APR_SUCCESS : refuse(refusal, params, err, pool);
 }
 
@@ -234,12 +233,12 @@ void agent_waiter_unregister(agent_waiter_t *waiter)
     agent_waiter_registry_t *registry = waiter->registry;
     bool was_registered;
 
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     was_registered = waiter->is_registered;
     if (was_registered) {
         remove_locked(registry, waiter);
     }
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
     if (was_registered && waiter->params.client_fd >= 0) {
         agent_watch_remove(registry, waiter);
     }
@@ -264,7 +263,7 @@ static bool try_add(agent_error_id_t *refusal,
     bool is_due_first;
     bool is_key_first = false;
 
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     is_due_first = registry->table.count == 0;
     accepted = accepts_locked(refusal, registry, &waiter->params);
     if (accepted) {
@@ -272,7 +271,7 @@ static bool try_add(agent_error_id_t *refusal,
         is_due_first |= APR_RING_FIRST(&registry->table.by_timeout) == waiter;
         is_key_first = agent_api_keys_add_locked(waiter);
     }
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
     if (is_key_first) {
         agent_api_keys_interrupt(registry->api_keys);
     }

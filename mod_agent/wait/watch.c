@@ -9,7 +9,6 @@
 
 #include "dispatch.h"
 #include "epoll.h"
-#include "lock.h"
 #include "table.h"
 #include "timer.h"
 
@@ -79,9 +78,9 @@ static int compute_timeout_ms(agent_waiter_registry_t *registry)
     apr_time_t due;
     apr_interval_time_t left;
 
-    agent_registry_lock(registry);
+    agent_lock_take(registry->lock);
     due = agent_timer_due_locked(registry);
-    agent_registry_unlock(registry);
+    agent_lock_release(registry->lock);
     if (due == 0) {
         return -1;
     }
@@ -139,12 +138,12 @@ void *APR_THREAD_FUNC agent_watch_run(apr_thread_t *thread, void *data)
         int count = epoll_wait(registry->epoll_fd, events, EVENTS,
                                compute_timeout_ms(registry));
 
-        agent_registry_lock(registry);
+        agent_lock_take(registry->lock);
         for (int i = 0; i < count; i++) {
             continues = handle_event_locked(registry, &events[i]) && continues;
         }
         agent_timer_run_locked(registry, apr_time_now());
-        agent_registry_unlock(registry);
+        agent_lock_release(registry->lock);
     }
     return NULL;
 }

@@ -58,6 +58,8 @@ only_in('json_object_put only in core/json.c',
     qr/\bjson_object_put\b/, qr{\Amod_agent/(?:core/json\.c|runners/)});
 only_in('mod_dbd only in db/pool.c',
     qr/<(?:mod_dbd|apr_dbd)\.h>/, qr{\Amod_agent/db/pool\.c\z});
+only_in("mutexes only in core/lock.c, and where the signals of prefork cannot meet them or are held",
+    qr/\bapr_thread_mutex_/, qr{\Amod_agent/(?:core/(?:lock|allocator)|db/pool)\.c\z});
 only_in('no malloc, free or strdup', qr/\b(?:malloc|calloc|realloc|free|strdup)\s*\(/,
     qr{\Amod_agent/(?:runners|ctl)/});
 only_in('no unchecked string functions',

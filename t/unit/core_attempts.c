@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/attempts.c */
+/* OBJECTS: core/attempts.c core/lock.c core/thread.c */
 /* Attempts of an address. */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: wait/registry.c wait/lock.c */
+/* OBJECTS: wait/registry.c core/lock.c */
 /* OBJECTS: wait/waiter.c */
 /* OBJECTS: wait/table.c */
 /* OBJECTS: wait/dispatch.c */

@@ -3,14 +3,16 @@
 /* OBJECTS: wait/body_slot.c */
 /* OBJECTS: wait/client_socket.c */
 /* OBJECTS: wait/client_address.c */
-/* OBJECTS: core/allocator.c */
+/* OBJECTS: core/allocator.c core/lock.c core/thread.c */
 /* Who is cut when slow clients hold too much, or take too many slots. */
 #include "check.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../../mod_agent/core/lock.h"
 #include "../../mod_agent/wait/client_address.h"
 #include "../../mod_agent/wait/body_slot.h"
 #include "../../mod_agent/wait/budget.h"
@@ -32,6 +34,21 @@ typedef struct clients_t {
 static void drop(void *baton)
 {
     ++*(int *)baton;
+}
+
+static int signals;
+
+/* As the end of a child of prefork, whose pools give their shares back. */
+static void end_child(int number)
+{
+    signals++;
+}
+
+static void drop_and_end_child(void *baton)
+{
+    drop(baton);
+    raise(SIGTERM);
+    assert_int_equal(signals, 0);
 }
 
 static void open_clients(clients_t *clients)
@@ -338,6 +355,24 @@ static void a_share_counts_for_its_last_owner(void **state)
     close_clients(&clients);
 }
 
+static void a_signal_that_ends_a_child_of_prefork_waits_for_a_cut(void **state)
+{
+    clients_t clients;
+    agent_share_cut_t cut = {drop_and_end_child, &clients.dropped[0], SHUT_RD};
+
+    agent_lock_start(true);
+    signals = 0;
+    signal(SIGTERM, end_child);
+    share_budget(&clients, 100);
+    clients.shares[0] = agent_share_add(clients.budget, &cut, clients.pool);
+    hold(&clients, 0, 60, NOW);
+    agent_share_set(clients.shares[1], 60, NOW);
+    assert_int_equal(clients.dropped[0], 1);
+    assert_int_equal(signals, 1);
+    close_clients(&clients);
+    agent_lock_start(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +390,7 @@ int main(void)
         CHECK_TEST(the_deployment_that_holds_most_is_cut),
         CHECK_TEST(a_deployment_keeps_its_part_beside_shares_in_use),
         CHECK_TEST(a_share_counts_for_its_last_owner),
+        CHECK_TEST(a_signal_that_ends_a_child_of_prefork_waits_for_a_cut),
     };
 
     return CHECK_RUN(tests);

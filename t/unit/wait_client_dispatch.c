@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: wait/client_dispatch.c */
 /* OBJECTS: wait/epoll.c */
-/* OBJECTS: core/allocator.c */
+/* OBJECTS: core/allocator.c core/lock.c */
 /* OBJECTS: core/thread.c */
 /* Which requests that wait for their clients are dispatched. */
 #include "check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: wait/registry.c wait/lock.c */
+/* OBJECTS: wait/registry.c core/lock.c */
 /* OBJECTS: wait/waiter.c */
 /* OBJECTS: wait/table.c */
 /* OBJECTS: wait/dispatch.c */
@@ -24,10 +24,10 @@
 
 static void limit_parked(const fixture_t *fixture, int count)
 {
-    apr_thread_mutex_lock(fixture->registry->mutex);
+    agent_lock_take(fixture->registry->lock);
     fixture->registry->table.parked.slots = count
         + fixture->registry->table.parked.claimed;
-    apr_thread_mutex_unlock(fixture->registry->mutex);
+    agent_lock_release(fixture->registry->lock);
 }
 
 /* Opens a registry with idle parked waiters of one run. */
@@ -56,12 +56,12 @@ static unsigned find_dispatched(agent_waiter_t *const *waiters)
 static void wake_in_order(const fixture_t *fixture,
                           agent_waiter_t *const *waiters)
 {
-    apr_thread_mutex_lock(fixture->registry->mutex);
+    agent_lock_take(fixture->registry->lock);
     for (int i = 0; i < WAITERS; i++) {
         agent_dispatch_wake_locked(waiters[i], AGENT_REASON_QUERY);
         agent_dispatch_wake_locked(waiters[i], AGENT_REASON_CLIENT_GONE);
     }
-    apr_thread_mutex_unlock(fixture->registry->mutex);
+    agent_lock_release(fixture->registry->lock);
 }
 
 /* Begins and ends the turn of a dispatched waiter. */
@@ -118,10 +118,10 @@ static void polls_without_a_listen_connection_use_the_least_threads(
     agent_waiter_t *waiters[WAITERS];
 
     open_with_idle(&fixture, waiters);
-    apr_thread_mutex_lock(fixture.registry->mutex);
+    agent_lock_take(fixture.registry->lock);
     fixture.registry->is_listening = false;
     fixture.registry->timer.poll_at = apr_time_now() + apr_time_from_sec(3600);
-    apr_thread_mutex_unlock(fixture.registry->mutex);
+    agent_lock_release(fixture.registry->lock);
     wake_in_order(&fixture, waiters);
     assert_int_equal(find_dispatched(waiters), 1U << 0);
     apr_pool_destroy(fixture.pool);
@@ -163,9 +163,9 @@ static void check_not_delayed(const char *deployment_id, const char *key)
     assert_int_equal(agent_waiter_take_or_idle(other, false),
                      AGENT_REASON_NONE);
     wake_in_order(&fixture, waiters);
-    apr_thread_mutex_lock(fixture.registry->mutex);
+    agent_lock_take(fixture.registry->lock);
     agent_dispatch_wake_locked(other, AGENT_REASON_CLIENT_GONE);
-    apr_thread_mutex_unlock(fixture.registry->mutex);
+    agent_lock_release(fixture.registry->lock);
     take_turn(waiters[0]);
     assert_int_equal(find_dispatched(waiters), 1U << 1 | 1U << 2 | 1U << 3);
     assert_false(is_dispatched(other));

@@ -74,9 +74,9 @@ static inline void open_fixture_with(fixture_t *fixture,
                                                   limits, &log, fixture->pool),
                      APR_SUCCESS);
     do {
-        apr_thread_mutex_lock(fixture->registry->mutex);
+        agent_lock_take(fixture->registry->lock);
         listens = fixture->registry->is_listening;
-        apr_thread_mutex_unlock(fixture->registry->mutex);
+        agent_lock_release(fixture->registry->lock);
         sched_yield();
     } while (!listens);
 }

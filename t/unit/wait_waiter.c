@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: wait/registry.c wait/lock.c */
+/* OBJECTS: wait/registry.c core/lock.c */
 /* OBJECTS: wait/waiter.c */
 /* OBJECTS: wait/table.c */
 /* OBJECTS: wait/dispatch.c */
@@ -43,9 +43,9 @@ static unsigned count_heartbeats(const fixture_t *fixture,
 {
     unsigned heartbeats;
 
-    apr_thread_mutex_lock(fixture->registry->mutex);
+    agent_lock_take(fixture->registry->lock);
     heartbeats = waiter->heartbeats;
-    apr_thread_mutex_unlock(fixture->registry->mutex);
+    agent_lock_release(fixture->registry->lock);
     return heartbeats;
 }
 
@@ -184,18 +184,18 @@ static void the_first_reason_of_the_enum_is_reported_and_all_are_taken(
 
     open_fixture(&fixture, apr_time_from_sec(3600));
     waiter = register_parked(&fixture, RUN, -1, false);
-    apr_thread_mutex_lock(fixture.registry->mutex);
+    agent_lock_take(fixture.registry->lock);
     agent_dispatch_wake_locked(waiter, AGENT_REASON_QUERY);
     agent_dispatch_wake_locked(waiter, AGENT_REASON_HEARTBEAT_QUERY);
     agent_dispatch_wake_locked(waiter, AGENT_REASON_CLIENT_GONE);
-    apr_thread_mutex_unlock(fixture.registry->mutex);
+    agent_lock_release(fixture.registry->lock);
     assert_int_equal(take_and_idle(waiter), AGENT_REASON_CLIENT_GONE);
     assert_int_equal(waiter->reasons, 0);
     /* A query and a heartbeat become one reason. */
-    apr_thread_mutex_lock(fixture.registry->mutex);
+    agent_lock_take(fixture.registry->lock);
     agent_dispatch_wake_locked(waiter, AGENT_REASON_QUERY);
     agent_dispatch_wake_locked(waiter, AGENT_REASON_HEARTBEAT);
-    apr_thread_mutex_unlock(fixture.registry->mutex);
+    agent_lock_release(fixture.registry->lock);
     assert_int_equal(take(waiter), AGENT_REASON_HEARTBEAT_QUERY);
     apr_pool_destroy(fixture.pool);
 }
@@ -308,10 +308,10 @@ static void a_timeout_wakes_its_waiter_once(void **state)
     wait_for_wake(early);
     assert_int_equal(take_and_idle(late), AGENT_REASON_QUERY);
     assert_int_equal(take_and_idle(early), AGENT_REASON_QUERY);
-    apr_thread_mutex_lock(fixture.registry->mutex);
+    agent_lock_take(fixture.registry->lock);
     assert_true(agent_timer_due_locked(fixture.registry) - start
                 > apr_time_from_sec(1800));
-    apr_thread_mutex_unlock(fixture.registry->mutex);
+    agent_lock_release(fixture.registry->lock);
     apr_pool_destroy(fixture.pool);
 }
 
@@ -323,9 +323,9 @@ static bool has_to_query(const fixture_t *fixture, const agent_waiter_t *waiter)
     unsigned reasons;
 
     events->drained(events->baton);
-    apr_thread_mutex_lock(fixture->registry->mutex);
+    agent_lock_take(fixture->registry->lock);
     reasons = waiter->reasons;
-    apr_thread_mutex_unlock(fixture->registry->mutex);
+    agent_lock_release(fixture->registry->lock);
     return (reasons & 1U << AGENT_REASON_QUERY) != 0;
 }
 
