@@ -104,23 +104,23 @@ static apr_status_t start_waiters(agent_child_t *child, server_rec *server,
                                        child->db, &limits, &log, pool);
 }
 
-agent_db_settings_t agent_child_db_settings(const agent_server_config_t *config)
+agent_db_settings_t agent_child_db_settings(const agent_server_config_t *config,
+                                            apr_pool_t *pool)
 {
     return (agent_db_settings_t){
         .connect_timeout = agent_config_connect_timeout(config),
         .query_timeout = agent_config_query_timeout(config),
-        .region = agent_region_own(config)};
+        .region = agent_region_own(config),
+        .limits = agent_account_limits_stored(config, pool),
+        .log = agent_daemon_log()};
 }
 
 static apr_status_t start_database(agent_child_t *child, server_rec *server,
                                    apr_pool_t *pool)
 {
     const agent_server_config_t *config = child->config;
-    agent_db_settings_t settings = agent_child_db_settings(config);
+    agent_db_settings_t settings = agent_child_db_settings(config, pool);
 
-    settings.limits = agent_account_limits_print(config, pool);
-    settings.generation = config->generation;
-    settings.log = agent_daemon_log();
     return agent_db_pool_create(
         &child->db, server, agent_dbd_plain_params(pool),
         agent_config_pool_size(config, agent_dbd_max(pool)),

@@ -6,9 +6,9 @@
 #include "http/call.h"
 
 /* Returns the settings of all connections to the database, but for those of the
- * supervisor. */
-agent_db_settings_t agent_child_db_settings(
-    const agent_server_config_t *config);
+ * supervisor; in pool. */
+agent_db_settings_t agent_child_db_settings(const agent_server_config_t *config,
+                                            apr_pool_t *pool);
 
 /* Creates the data of a child, in child_init after mod_dbd's; without
  * a database only the data that serves requests which need none. NULL when the

@@ -405,8 +405,7 @@ static void fill_supervisor(daemon_t *daemon,
     supervisor->node_name = agent_config_node(config, daemon->pconf);
     set_user(supervisor);
     supervisor->drain_timeout = agent_config_drain_timeout(config);
-    supervisor->limits = agent_account_limits_print(config, daemon->pconf);
-    supervisor->generation = config->generation;
+    supervisor->limits = agent_account_limits_stored(config, daemon->pconf);
     supervisor->event_retention_days = agent_config_retention_days(config);
     supervisor->audit_retention_days = agent_config_audit_days(config);
     supervisor->lease_sec = AGENT_SUPERVISOR_LEASE_SEC;

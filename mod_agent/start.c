@@ -18,7 +18,6 @@
 #include "config/effect.h"
 #include "config/limit.h"
 #include "core/deployment.h"
-#include "daemon.h"
 #include "model/deployment.h"
 #include "model/system.h"
 #include "private.h"
@@ -59,14 +58,11 @@ static void check_deployments(agent_db_t *db,
 static int check(const agent_server_config_t *config, const char *conninfo,
                  server_rec *server, apr_pool_t *pool)
 {
-    agent_db_settings_t settings = agent_child_db_settings(config);
+    agent_db_settings_t settings = agent_child_db_settings(config, pool);
     agent_error_t *err;
     agent_db_t *db;
     apr_status_t rv;
 
-    settings.limits = agent_account_limits_print(config, pool);
-    settings.generation = config->generation;
-    settings.log = agent_daemon_log();
     signal(SIGALRM, SIG_DFL);
     alarm((unsigned)apr_time_sec(settings.connect_timeout
                                  + settings.query_timeout)

@@ -48,8 +48,9 @@ apr_int64_t agent_account_limit_get(const agent_server_config_t *config,
     return row != NULL ? row->value : AGENT_LIMIT_NONE;
 }
 
-const char *agent_account_limits_print(const agent_server_config_t *config,
-                                       apr_pool_t *pool)
+/* NULL: none. */
+static const char *print_stored(const agent_server_config_t *config,
+                                apr_pool_t *pool)
 {
     const char *text = "";
 
@@ -72,4 +73,11 @@ const char *agent_account_limits_print(const agent_server_config_t *config,
         }
     }
     return *text != '\0' ? apr_pstrcat(pool, "[", text, "]", NULL) : NULL;
+}
+
+agent_stored_limits_t agent_account_limits_stored(
+    const agent_server_config_t *config, apr_pool_t *pool)
+{
+    return (agent_stored_limits_t){.text = print_stored(config, pool),
+                                   .generation = config->generation};
 }

@@ -29,9 +29,8 @@ const agent_account_limit_t *agent_account_limit_find(
     const agent_server_config_t *config, agent_limit_name_t name,
     const char *account_id);
 
-/* Returns the limits that the schema enforces as JSON, for agent.set_limits; in
- * pool. NULL: httpd.conf names none. */
-const char *agent_account_limits_print(const agent_server_config_t *config,
-                                       apr_pool_t *pool);
+/* Returns the limits that the schema enforces; in pool. */
+agent_stored_limits_t agent_account_limits_stored(
+    const agent_server_config_t *config, apr_pool_t *pool);
 
 #endif

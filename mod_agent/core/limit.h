@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "error.h"
+#include "generation.h"
 
 typedef enum agent_limit_name_t {
     AGENT_LIMIT_KEYS,
@@ -22,6 +23,13 @@ typedef enum agent_limit_name_t {
     AGENT_LIMIT_STORED_BYTES,
     AGENT_LIMIT_COUNT
 } agent_limit_name_t;
+
+/* Limits of httpd.conf that the schema stores: JSON text for agent.set_limits,
+ * NULL: none, and the generation that has them. */
+typedef struct agent_stored_limits_t {
+    const char *text;
+    agent_generation_t generation;
+} agent_stored_limits_t;
 
 /* Returns the word of a limit, as in httpd.conf; constant. */
 const char *agent_limit_word(agent_limit_name_t name);

@@ -13,6 +13,7 @@
 
 #include "../core/limit.h"
 #include "connection.h"
+#include "limits.h"
 
 /* The client waits longer than the server's statement_timeout, so that the
  * server's error, after which the statement may be repeated, comes first. */
@@ -96,30 +97,22 @@ static apr_status_t query_plain(agent_db_result_t **result, agent_db_t *db,
     return rv == APR_SUCCESS ? await_result(result, db, err, pool) : rv;
 }
 
-/* On each connection: a database that was restored, or did not answer at the
- * start, gets them too. */
 static apr_status_t store_limits(agent_db_t *db, agent_error_t **err,
                                  apr_pool_t *pool)
 {
     const agent_db_settings_t *settings = &db->settings;
-    const char *params[] = {
-        settings->limits, settings->generation.id,
-        apr_psprintf(pool, "%" APR_INT64_T_FMT,
-                     agent_generation_age_ms(&settings->generation))};
+    const char *params[AGENT_DB_LIMITS_PARAMS];
     agent_db_result_t *result = NULL;
-    apr_status_t rv = query_plain(&result, db, AGENT_DB_LIMITS_SQL, 3, params,
-                                  err, pool);
+    apr_status_t rv;
 
-    /* Bounded: the limits of httpd.conf. */
-    for (int row = 0; rv == APR_SUCCESS && row < agent_db_rows(result); row++) {
-        const char *line = agent_db_value(result, row, 0);
-
-        settings->log.write(
-            settings->log.baton, AGENT_LOG_WARNING, "AGT0413", 0,
-            apr_psprintf(pool, "AgentLimit: %s in the database", line));
+    agent_db_limits_fill(params, &settings->limits, pool);
+    rv = query_plain(&result, db, agent_db_set_limits.sql,
+                     AGENT_DB_LIMITS_PARAMS, params, err, pool);
+    if (rv == APR_SUCCESS) {
+        agent_db_limits_report(result, &settings->log, pool);
     }
     /* Requests go on with the limits that are stored. */
-    if (rv != APR_SUCCESS && PQtransactionStatus(db->conn) == PQTRANS_IDLE) {
+    else if (PQtransactionStatus(db->conn) == PQTRANS_IDLE) {
         settings->log.write(
             settings->log.baton, AGENT_LOG_WARNING, "AGT0454", 0,
             apr_psprintf(pool, "AgentLimit: not stored: %s", (*err)->cause));
@@ -149,7 +142,7 @@ static apr_status_t set_up_backend(agent_db_t *db, agent_error_t **err,
     if (rv == APR_SUCCESS) {
         rv = check_backend(db, result, err, pool);
     }
-    if (rv == APR_SUCCESS && db->settings.limits != NULL) {
+    if (rv == APR_SUCCESS && db->settings.limits.text != NULL) {
         rv = store_limits(db, err, pool);
     }
     if (rv == APR_SUCCESS) {

@@ -144,7 +144,7 @@ static void init_rest(agent_supervisor_t *sv)
     sv->audit_log = (agent_sweep_t){.worker = &sv->worker};
     sv->counts = (agent_sweep_t){.worker = &sv->worker};
     sv->measures = (agent_sweep_t){.worker = &sv->worker};
-    sv->limits = (agent_sweep_t){.worker = &sv->worker};
+    sv->limits = (agent_account_limits_t){.database = &sv->database};
     sv->webhook = (agent_webhook_t){.context = context,
                                     .deliveries = &sv->deliveries,
                                     .worker = &sv->worker,
@@ -166,6 +166,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_t *first = &sv->database;
     agent_database_t *bulk = &sv->bulk;
 
+    agent_database_add(first, &agent_account_limits_operation, &sv->limits);
     agent_database_add(first, &agent_renew_operation, &sv->worker);
     agent_database_add(first, &agent_batch_operation, &sv->save);
     agent_database_add(first, &agent_check_operation, &sv->check);
@@ -194,7 +195,6 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_count_operation, &sv->counts);
     agent_database_add(bulk, &agent_measure_operation, &sv->measures);
     agent_database_add(bulk, &agent_full_operation, &sv->expire);
-    agent_database_add(bulk, &agent_limit_operation, &sv->limits);
     agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_sweep_operation, &sv->webhook);

@@ -13,6 +13,7 @@
 #include "runner/runner.h"
 #include "runs.h"
 #include "schedule.h"
+#include "statement/account_limits.h"
 #include "statement/answer.h"
 #include "statement/check.h"
 #include "statement/claim.h"
@@ -72,7 +73,7 @@ typedef struct agent_supervisor_t {
     agent_sweep_t audit_log;
     agent_sweep_t counts;
     agent_sweep_t measures;
-    agent_sweep_t limits;
+    agent_account_limits_t limits;
     agent_webhook_t webhook;
 } agent_supervisor_t;
 

@@ -14,7 +14,7 @@
 
 #include <apr_time.h>
 
-#include "../core/generation.h"
+#include "../core/limit.h"
 #include "../core/log.h"
 #include "pool_config.h"
 #include "webhook_config.h"
@@ -79,10 +79,7 @@ typedef struct agent_supervisor_config_t {
     /* Lease of the worker in the database; AGENT_SUPERVISOR_LEASE_SEC, except
      * in tests. */
     int lease_sec;
-    /* JSON text: the limits of accounts, as agent.set_limits has them; NULL:
-     * none; and the generation that has them. */
-    const char *limits;
-    agent_generation_t generation;
+    agent_stored_limits_t limits;
     /* Days for which events, and webhooks that were given up, are kept; 0: for
      * ever. */
     int event_retention_days;

@@ -161,4 +161,12 @@ subtest 'limits: a host that connects again is as old as its start, by the clock
     $host->stop;
 };
 
+subtest 'limits: the supervisor stores them too when it connects, though no request does' => sub {
+    # As a database that was restored.
+    sql("delete from agent.account_limits where name = 'running_runs'");
+    sql(q{select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'agent supervisor'});
+    ok wait_for('its limit again', sub { (poll("select value from agent.account_limits where name = 'running_runs'") // 0) == 2 });
+};
+
+undef $server;
 done_testing;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/ db/query.c db/send.c db/connection.c db/array.c */
+/* OBJECTS: core/ db/query.c db/limits.c db/send.c db/connection.c db/array.c */
 /* Waiting for a connection; see db/connection.h. */
 #include "check.h"
 

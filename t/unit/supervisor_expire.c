@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
 /* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
-/* OBJECTS: core/ db/query.c db/send.c db/connection.c db/array.c db/column.c */
+/* OBJECTS: core/ db/query.c db/limits.c db/send.c db/connection.c */
+/* OBJECTS: db/array.c db/column.c */
 /* When expired rows are deleted; see supervisor/statement/expire.h. */
 #include "check.h"
 
@@ -13,13 +14,13 @@ static const agent_operation_t *const sweeps[] = {
     &agent_state_operation,   &agent_event_operation, &agent_copy_operation,
     &agent_call_operation,    &agent_store_operation, &agent_account_operation,
     &agent_api_key_operation, &agent_audit_operation, &agent_count_operation,
-    &agent_measure_operation, &agent_limit_operation};
+    &agent_measure_operation};
 
 #define SWEEPS (int)(sizeof(sweeps) / sizeof(sweeps[0]))
 
 static agent_worker_t *make_worker(apr_pool_t *pool)
 {
-    static const agent_supervisor_config_t config = {.limits = "[]"};
+    static const agent_supervisor_config_t config;
     agent_worker_t *worker = apr_pcalloc(pool, sizeof(*worker));
 
     worker->context = apr_pcalloc(pool, sizeof(*worker->context));
@@ -70,18 +71,6 @@ static void a_worker_without_a_lease_deletes_nothing(void **state)
     }
 }
 
-static void a_host_without_limits_stores_none(void **state)
-{
-    static const agent_supervisor_config_t none = {.limits = NULL};
-    agent_worker_t *worker = make_worker(*state);
-    agent_sweep_t sweep = {.worker = worker};
-
-    assert_true(agent_limit_operation.due(&sweep) <= NOW);
-    worker->context->config = &none;
-    assert_true(agent_limit_operation.due(&sweep) == AGENT_CLOCK_NEVER);
-    assert_true(agent_count_operation.due(&sweep) <= NOW);
-}
-
 static void events_are_kept_for_100_years_without_a_retention(void **state)
 {
     agent_supervisor_config_t config = {.event_retention_days = 0};
@@ -98,7 +87,6 @@ int main(void)
         CHECK_TEST(a_sweep_that_failed_is_repeated_after_10_seconds),
         CHECK_TEST(a_sweep_that_took_too_long_is_repeated_after_10_minutes),
         CHECK_TEST(a_worker_without_a_lease_deletes_nothing),
-        CHECK_TEST(a_host_without_limits_stores_none),
         CHECK_TEST(events_are_kept_for_100_years_without_a_retention),
     };
 

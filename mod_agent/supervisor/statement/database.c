@@ -123,6 +123,7 @@ static void finish_connect(agent_database_t *database,
     database->state = AGENT_DATABASE_IDLE;
     database->events = EPOLLIN;
     database->failed_connects = 0;
+    database->connection++;
     database->was_connected = true;
     database->settings.on_connected(database->settings.part, is_first, &facts);
 }

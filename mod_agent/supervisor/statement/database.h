@@ -92,6 +92,8 @@ struct agent_database_t {
     /* While down: when to connect. */
     apr_time_t connect_at;
     int failed_connects;
+    /* Number of the connection; 0: there was none yet. */
+    apr_uint64_t connection;
     /* Connections lost since the last statement that one outlived. */
     int losses;
     bool was_connected;

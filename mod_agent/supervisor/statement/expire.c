@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expire_threads, maintain_partitions, sweep_state, sweep_events,
  * sweep_copies, sweep_calls, sweep_store, sweep_accounts, sweep_api_keys,
- * sweep_audit_log, count_accounts, measure_accounts, end_full_runs and
- * set_limits; see expire.h. */
+ * sweep_audit_log, count_accounts, measure_accounts and end_full_runs; see
+ * expire.h. */
 #include "expire.h"
 
 #include <string.h>
@@ -333,49 +333,6 @@ static void fail_full(void *part, agent_failure_t failure)
 
 const agent_operation_t agent_full_operation = {
     "end_full_runs", due_full, send_full, receive_full, fail_full};
-
-/* ---- the limits of accounts ---- */
-
-/* Children of httpd store them too, when they connect. */
-static apr_time_t due_limits(void *part)
-{
-    const agent_sweep_t *sweep = part;
-
-    return sweep->worker->context->config->limits != NULL ? due_sweep(part)
-                                                          : AGENT_CLOCK_NEVER;
-}
-
-static const agent_statement_t set_limits = {
-    .name = "agent_set_limits", .params = 3, .sql = AGENT_DB_LIMITS_SQL};
-
-static apr_status_t send_limits(void *part, agent_database_t *database,
-                                agent_error_t **err)
-{
-    agent_sweep_t *sweep = part;
-    const agent_supervisor_config_t *config = database->context->config;
-    const char *params[] = {
-        config->limits, config->generation.id,
-        apr_psprintf(database->scratch, "%" APR_INT64_T_FMT,
-                     agent_generation_age_ms(&config->generation))};
-
-    sweep->due_at = agent_database_after(database->context, INTERVAL);
-    return agent_db_send(database->db, &set_limits, params, err,
-                         database->scratch);
-}
-
-static void receive_limits(void *part, const agent_db_result_t *result)
-{
-    const agent_sweep_t *sweep = part;
-
-    for (int row = 0; row < agent_db_rows(result); row++) {
-        agent_report_write(sweep->worker->context, AGENT_LOG_WARNING, "AGT0319",
-                           0, "AgentLimit: %s in the database",
-                           agent_db_value(result, row, 0));
-    }
-}
-
-const agent_operation_t agent_limit_operation = {
-    "set_limits", due_limits, send_limits, receive_limits, fail_sweep};
 
 const agent_operation_t agent_event_operation = {
     "sweep_events", due_sweep, send_events, receive_sweep, fail_sweep};

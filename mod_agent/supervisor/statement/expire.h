@@ -3,10 +3,9 @@
  * values that no checkpoint uses, events of deleted runs, abandoned copies of
  * threads, closed accounts that are to be deleted, old calls, expired items of
  * the store, partitions of old events. Revokes API keys that have expired, and
- * deletes old ones and old rows of the audit log. Stores the limits of
- * accounts, counts and measures what accounts have, and ends runs that would
- * store more than their accounts may. Creates the partitions of the next
- * days.
+ * deletes old ones and old rows of the audit log. Counts and measures what
+ * accounts have, and ends runs that would store more than their accounts may.
+ * Creates the partitions of the next days.
  */
 #ifndef AGENT_SUPERVISOR_EXPIRE_H
 #define AGENT_SUPERVISOR_EXPIRE_H
@@ -48,7 +47,6 @@ extern const agent_operation_t agent_api_key_operation;
 extern const agent_operation_t agent_audit_operation;
 extern const agent_operation_t agent_count_operation;
 extern const agent_operation_t agent_measure_operation;
-extern const agent_operation_t agent_limit_operation;
 
 /* The retention of events as an interval of PostgreSQL, in pool; 100 years when
  * none is configured. */
