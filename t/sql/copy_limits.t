@@ -30,17 +30,18 @@ sub account {
     return ($account, AgentSQL::Play->new($session, deployment => $id));
 }
 
-# A thread with these many checkpoints, each with a value of 4 kB that does not compress.
+# A thread with these many checkpoints, each with a value of these many bytes that does not compress.
 sub thread_of {
-    my ($client, $checkpoints) = @_;
+    my ($client, $checkpoints, $bytes) = @_;
+    $bytes //= 4096;
     my $in = $client->thread;
     my $id = sub { "md5('$in' || $_[0])::uuid" };
     $session->query("insert into agent.checkpoints (deployment_id, thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, channels,
             next, tasks, metadata, state_bytes, created_at)
         select '@{[ $client->deployment ]}', '$in', '', @{[ $id->('n') ]}, case when n > 1 then @{[ $id->('(n - 1)') ]} end,
-            array[row('text', null, 4100, null, null, null, to_json(t.text)::text)::agent.channel_value], '[]', '[]', '{}', 4100, now()
+            array[row('text', null, $bytes + 4, null, null, null, to_json(t.text)::text)::agent.channel_value], '[]', '[]', '{}', $bytes + 4, now()
           from generate_series(1, $checkpoints) n
-         cross join lateral (select string_agg(md5(n::text || i), '') as text from generate_series(1, 128) i) t");
+         cross join lateral (select string_agg(md5(n::text || i), '') as text from generate_series(1, $bytes / 32) i) t");
     $session->query("update agent.threads set head_checkpoint_id = @{[ $id->($checkpoints) ]} where thread_id = '$in'");
     return $in;
 }
@@ -214,6 +215,23 @@ subtest 'bytes that are copied before a measure comes to them count once' => sub
         }
     }
     limit($account, stored_bytes => undef);
+};
+
+subtest 'a copy adds the bytes that the next measure finds, whatever the size of its rows' => sub {
+    for my $bytes (32, 512, 4096) {
+        my ($account, $shop) = account();
+        my $in = thread_of($shop, 1500, $bytes);
+        limit($account, stored_bytes => 1_000_000_000);
+        is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+        my $before = measure($account);
+        my $copy = AgentSQL::uuid();
+        my $piece = piece($shop, $in, $copy);
+        $piece = piece($shop, $in, $copy, 1) while ($piece->[1] // '') eq 'more';
+        my $added = measured($account) - $before;
+        my $found = measure($account) - $before;
+        cmp_ok abs($added - $found), '<', 0.02 * $found, "rows of $bytes bytes and more: $added, found $found";
+        limit($account, stored_bytes => undef);
+    }
 };
 
 subtest 'bytes of copies that were given up leave the measure with them' => sub {

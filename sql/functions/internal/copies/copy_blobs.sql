@@ -16,8 +16,10 @@ set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_row  record;
-    v_last record;
+    -- The header of a row and its values of fixed length, which agent.compose_measure counts too.
+    c_fixed constant integer := 92;
+    v_row   record;
+    v_last  record;
 begin
     left_bytes := p_bytes;
     stored_bytes := 0;
@@ -25,7 +27,7 @@ begin
         select q.digest, q.next_part, i.part, coalesce(i.stored, 0) as stored, coalesce(1000 + i.stored, 0) as bytes
           from agent.copy_blobs q
           left join lateral (
-                select b.part, pg_column_size(b.content) as stored
+                select b.part, c_fixed + pg_column_size(b.content) as stored
                   from agent.checkpoint_blobs b
                  where b.deployment_id = p_copy.deployment_id
                    and b.thread_id = p_copy.source_id

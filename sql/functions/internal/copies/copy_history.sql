@@ -18,6 +18,8 @@ as $function$
 declare
     -- Added by agent.copy_checkpoints and agent.copy_snapshots to the length of a row, for its indexes.
     c_row   constant integer := 3000;
+    -- The header of a row and its values of fixed length, which agent.compose_measure counts too.
+    c_fixed constant integer := 128;
     v_ns    text := case when p_is_snapshot then p_copy.snapshot_ns else p_copy.checkpoint_ns end;
     v_next  uuid := case when p_is_snapshot then p_copy.next_snapshot_id else p_copy.next_checkpoint_id end;
     v_found integer;
@@ -33,7 +35,7 @@ begin
             v_piece := agent.copy_checkpoints(p_copy, v_ns, v_next, left_bytes);
         end if;
         v_found := cardinality(v_piece.ids) - 1;
-        stored_bytes := stored_bytes + v_piece.bytes - c_row * v_found;
+        stored_bytes := stored_bytes + v_piece.bytes - (c_row - c_fixed) * v_found;
         if v_piece.is_swept then
             left_bytes := null;
             return;

@@ -16,8 +16,10 @@ set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_row  record;
-    v_last record;
+    -- The header of a row and its values of fixed length, which agent.compose_measure counts too.
+    c_fixed constant integer := 92;
+    v_row   record;
+    v_last  record;
 begin
     left_bytes := p_bytes;
     stored_bytes := 0;
@@ -25,7 +27,7 @@ begin
         select l.list_id, i.position, i.stored, i.stored + 1000 + i.uses * 1000 as bytes
           from agent.copy_lists l
          cross join lateral (
-                select x.position, pg_column_size(x.content) as stored,
+                select x.position, c_fixed + pg_column_size(x.content) as stored,
                        case when x.is_digests then x.elements else 0 end as uses
                   from agent.checkpoint_items x
                  where x.deployment_id = p_copy.deployment_id
