@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include <apr_encode.h>
+#include <apr_env.h>
 #include <apr_strings.h>
 
 #include "../core/header.h"
@@ -24,6 +25,9 @@
 
 /* Of all hosts: each is compared with all others at the start. */
 #define HEADERS_MAX 256
+
+/* The start of a variable in a header's value. */
+#define VARIABLE "%{osenv:"
 
 /* The secret of the host in which the directive is, which may have it twice. */
 static agent_webhook_secret_t *get_secret(agent_server_config_t *config,
@@ -88,6 +92,52 @@ const char *agent_directive_webhook_secret(cmd_parms *cmd, void *dir,
     return NULL;
 }
 
+/* Returns the value of a variable of httpd's environment, and sets what follows
+ * its name; NULL: it is not set. */
+static const char *read_variable(const char **rest, const char *text,
+                                 apr_pool_t *pool)
+{
+    size_t length = strspn(text,
+                           "abcdefghijklmnopqrstuvwxyz"
+                           "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    char *value = NULL;
+
+    *rest = text + length + 1;
+    return text[length] == '}'
+            && apr_env_get(&value, apr_pstrmemdup(pool, text, length), pool)
+                == APR_SUCCESS
+        ? value
+        : NULL;
+}
+
+/*
+ * Returns a text with the values of its %{osenv:NAME}, as an expression of
+ * httpd has it, in pool; NULL: one is not set, or they are too long. httpd
+ * itself replaces ${NAME} before it reads the line's quotes and backslashes,
+ * so that a secret with one of these would be read as another text.
+ */
+static const char *resolve_variables(const char *text, apr_pool_t *pool)
+{
+    const char *value = "";
+
+    /* ${ is left of a variable that httpd does not know. */
+    if (strstr(text, "${") != NULL) {
+        return NULL;
+    }
+    for (const char *next; (next = strstr(text, VARIABLE)) != NULL;) {
+        const char *before = apr_pstrmemdup(pool, text, (size_t)(next - text));
+        const char *variable = read_variable(&text, next + strlen(VARIABLE),
+                                             pool);
+
+        /* Bounded: AGENT_HEADER_VALUE_MAX, and a variable without bytes. */
+        if (variable == NULL || strlen(value) > AGENT_HEADER_VALUE_MAX) {
+            return NULL;
+        }
+        value = apr_pstrcat(pool, value, before, variable, NULL);
+    }
+    return apr_pstrcat(pool, value, text, NULL);
+}
+
 const char *agent_directive_webhook_header(cmd_parms *cmd, void *dir,
                                            const char *name, const char *value)
 {
@@ -105,8 +155,8 @@ const char *agent_directive_webhook_header(cmd_parms *cmd, void *dir,
                             "%d letters, digits, - and _, got '%s'",
                             AGENT_HEADER_NAME_MAX, name);
     }
-    /* ${ is left of a variable that httpd does not know. */
-    if (!agent_header_is_value(value) || strstr(value, "${") != NULL) {
+    value = resolve_variables(value, cmd->pool);
+    if (value == NULL || !agent_header_is_value(value)) {
         /* It may be a secret: it is not repeated. */
         return apr_psprintf(cmd->pool,
                             "AgentWebhookHeader: expected 1 to %d bytes of one "

@@ -165,7 +165,8 @@ my @good = (
         'AgentAllowOrigin https://app.example.com http://localhost:*',
         'AgentAllowOrigin https://*.example.com:* tauri://localhost',
         'AgentWebhookPorts 80 8000-8999', 'AgentWebhookPorts 1-65535', 'AgentWebhookOrigin https http://*.example.com:*',
-        'Define TOKEN secret', 'AgentWebhookHeader Authorization "Bearer ${TOKEN}"', 'AgentWebhookHeader X-A a', ''),
+        'Define TOKEN secret', 'AgentWebhookHeader Authorization "Bearer ${TOKEN}"', 'AgentWebhookHeader X-A a',
+        'AgentWebhookHeader X-B "%{osenv:PATH} %{a}"', ''),
     graph('AgentModel demo') . "AgentWebhookHeader A b\n<VirtualHost *:1>\nAgentWebhookHeader a c\n</VirtualHost>\n"
         . (join '', map { "<VirtualHost *:$_>\nAgentDeployment shop\nAgentWebhookHeader a d\n</VirtualHost>\n" } 2, 3),
     graph('AgentModel demo') . "AgentWebhookSecretFile $bare\n",
@@ -389,7 +390,8 @@ my @bad = (
         'AgentWebhookSecretFile', 'the same secret in all hosts', q('shop') ],
     (map { [ graph('AgentModel demo') . "AgentWebhookHeader $_->[0] $_->[1]\n", 'AgentWebhookHeader', $_->[2], "'$_->[0]'" ] }
         [ 'Host', 'a', 'a header that deliveries do not have' ], [ 'webhook-id', 'a', 'a header that deliveries do not have' ],
-        [ 'a:', 'b', 'a header that deliveries do not have' ], [ 'a', '" b"', 'bytes of one line' ], [ 'a', '${NO_SUCH_VARIABLE}', 'variables httpd knows' ]),
+        [ 'a:', 'b', 'a header that deliveries do not have' ], [ 'a', '" b"', 'bytes of one line' ],
+        map { [ 'a', $_, 'variables httpd knows' ] } '${NO_SUCH_VARIABLE}', '%{osenv:NO_SUCH_VARIABLE}', '%{osenv:PATH', '%{osenv:PA-TH}', '%{osenv:}'),
     [ graph('AgentModel demo') . (join '', map { "<VirtualHost *:1>\nAgentDeployment shop\nAgentWebhookHeader $_\n</VirtualHost>\n" } 'a b', 'A c'),
         'AgentWebhookHeader', 'one value', q('shop') ],
     [ graph('AgentModel demo')
