@@ -166,47 +166,114 @@ static void print_list(lines_t *lines, const list_t *row)
     }
 }
 
-/* Whether the expression ends with the name of a domain (\.example.com with or
- * without a $), outside alternatives: only origins below it match. */
-static bool ends_with_domain(const char *match)
+/* Returns where the label of a domain that ends at end begins; end: there is
+ * none. */
+static size_t find_label(const char *text, size_t end)
 {
-    static const char name[] = "0123456789abcdefghijklmnopqrstuvwxyz"
-                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ-";
-    size_t end = strlen(match);
-    size_t start;
+    static const char characters[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ-";
 
-    if (end > 0 && match[end - 1] == '$') {
+    while (end > 0 && strchr(characters, text[end - 1]) != NULL) {
         end--;
     }
-    start = end;
-    while (start > 0 && strchr(name, match[start - 1]) != NULL) {
-        start--;
+    return end;
+}
+
+/* Whether an expression has `\.` before a place. */
+static bool is_dot(const char *match, size_t place)
+{
+    size_t backslashes = 0;
+
+    if (place == 0 || match[place - 1] != '.') {
+        return false;
     }
-    return start < end && start >= 2 && match[start - 1] == '.'
-        && match[start - 2] == '\\' && strchr(match, '|') == NULL;
+    while (backslashes < place - 1 && match[place - 2 - backslashes] == '\\') {
+        backslashes++;
+    }
+    return backslashes % 2 == 1;
+}
+
+/* An address has as many labels. */
+static bool is_number(const char *text, size_t length)
+{
+    return strspn(text, "0123456789") >= length;
+}
+
+/*
+ * Whether the expression ends with the name of a domain of two labels
+ * (\.example\.com or ://example\.com, with or without a $): only origins of it,
+ * or below it, match. All that could make an end of less count is refused:
+ * alternatives, a comment after (?x), (*ACCEPT).
+ */
+static bool ends_with_domain(const char *match)
+{
+    size_t end = strlen(match);
+    size_t last;
+    size_t start;
+
+    if (strpbrk(match, "|#") != NULL || strstr(match, "(*") != NULL) {
+        return false;
+    }
+    end -= end > 0 && match[end - 1] == '$' ? 1 : 0;
+    last = find_label(match, end);
+    if (last == end || !is_dot(match, last)
+        || is_number(match + last, end - last)) {
+        return false;
+    }
+    start = find_label(match, last - 2);
+    return start < last - 2
+        && (is_dot(match, start)
+            || (start >= 3 && strncmp(match + start - 3, "://", 3) == 0));
+}
+
+/* Whether a pattern of AgentAllowOrigin admits all below a domain of one label.
+ */
+static bool is_too_wide(const char *text)
+{
+    agent_origin_pattern_t pattern;
+    const char *host;
+    size_t last;
+
+    /* With one that is none, the list is left out. */
+    if (!agent_origin_read_pattern(&pattern, text)) {
+        return false;
+    }
+    host = pattern.origin.host;
+    last = pattern.is_domain ? find_label(host, pattern.origin.host_length) : 0;
+    return pattern.is_any
+        || (pattern.is_domain
+            && (last < 2
+                || is_number(host + last, pattern.origin.host_length - last)));
 }
 
 static bool admits_any(const ctl_build_t *build)
 {
     const char *match = json_object_get_string(
         ctl_manifest_get(build, "http.cors.allow_origin_regex"));
+    json_object *origins = ctl_manifest_get(build, "http.cors.allow_origins");
+    size_t count = origins != NULL ? json_object_array_length(origins) : 0;
 
+    for (size_t i = 0; i < count; i++) {
+        if (is_too_wide(json_object_get_string(
+                json_object_array_get_idx(origins, i)))) {
+            return true;
+        }
+    }
     return match != NULL && *match != '\0' && !ends_with_domain(match);
 }
 
 static void print_credentials(lines_t *lines)
 {
     static const char path[] = "http.cors.allow_credentials";
-    json_object *origins = ctl_manifest_get(lines->build,
-                                            "http.cors.allow_origins");
 
     if (!json_object_get_boolean(ctl_manifest_get(lines->build, path))) {
         return;
     }
-    if (ctl_word_has(origins, "*") || admits_any(lines->build)) {
+    if (admits_any(lines->build)) {
         ctl_warn("langgraph.json: %s is left out: with the origin *, or an "
-                 "expression that does not end with a domain (\\.example\\.com)"
-                 ", any page might act for its visitors",
+                 "origin or expression that does not end with a domain of two "
+                 "labels (*.example.com, \\.example\\.com), any page might act "
+                 "for its visitors",
                  path);
         return;
     }

@@ -94,9 +94,16 @@ my @MEMBERS = (
         [ '*.example.com', 'quantifier', 0 ], [ 'a\\u0062', '\\\\u', 3 ], [ '(?a)b', 'unrecognized character', 2 ], [ 'a\\Q', 'missing', '\\d+' ]),
     [ 'http.cors.allow_origin_regex', '(?P<a>x)(?P=a)\\Z', 'served', qr/^AgentAllowOriginMatch "\(\?P<a>x\)\(\?P=a\)\\\\Z"$/m ],
     (map { [ 'http.cors', { allow_credentials => \1, allow_origin_regex => $_ }, 'warned', qr/allow_credentials is left out/ ] }
-        '.*', '^.*$', '(.*)', '.*?', 'https?://.*', 'https://.*|https://a\\.example', 'https://.*.example', 'https://a\\.(example)?'),
+        '.*', '^.*$', '(.*)', '.*?', 'https?://.*', 'https://.*|https://a\\.example', 'https://.*.example', 'https://a\\.(example)?',
+        'https://.*\\.com', 'https://.*\\.com$', 'https://.*example\\.com', 'https://[^/]+-example\\.com', 'https://.*.example\\.com', 'https://.*\\.?example\\.com',
+        'https://.*\\\\.example\\.com', 'https://.*\\.0\\.1', '(?x)https://.*#\\.example\\.com', 'https://.*(*ACCEPT)\\.example\\.com', '//example\\.com',
+        'https://.*\\..\\.com', 'https://.*\\.example\\.'),
     (map { [ 'http.cors', { allow_credentials => \1, allow_origin_regex => $_ }, 'served', qr/set Access-Control-Allow-Credentials true/ ] }
-        'https://.*\\.a\\.example', '^https://(a|b)\\.example$' =~ s/\(a\|b\)/[ab]/r),
+        'https://.*\\.a\\.example', '^https://[ab]\\.a\\.example$', '^https?://a-1\\.example', 'https://(.+\\.)?app\\.a\\.example'),
+    (map { [ 'http.cors', { allow_credentials => \1, allow_origins => [ 'https://a.example', $_ ] }, 'warned', qr/allow_credentials is left out/ ] }
+        '*', 'https://*.com', 'https://*.com:*', 'http://*.0.0.1', 'https://*.com.'),
+    (map { [ 'http.cors', { allow_credentials => \1, allow_origins => [ $_, 'https://b.example' ] }, 'served', qr/set Access-Control-Allow-Credentials true/ ] }
+        'https://*.a.example', 'http://localhost:*', 'http://127.0.0.1'),
     [ 'http.cors.allow_methods', [qw(GET POST)], 'served', qr{^<LocationMatch "\^\(/\|\$\)">\n    Header always edit Access-Control-Allow-Methods \^\.\*\$ "GET, POST"\n</LocationMatch>$}m ],
     [ 'http.cors.allow_headers', ['X-One'], 'served', qr/edit Access-Control-Allow-Headers \^\.\*\$ "Accept, Accept-Language, Content-Language, Content-Type, X-One"$/m ],
     [ 'http.cors.expose_headers', [qw(X-A X-B)], 'served', qr/edit Access-Control-Expose-Headers \$ ", X-A, X-B"$/m ],
@@ -104,7 +111,7 @@ my @MEMBERS = (
     [ 'http.cors.max_age', -1, 'warned', qr/http\.cors\.max_age is left out: expected from 0 to 86400 seconds, got -1/ ],
     [ 'http.cors.allow_credentials', \1, 'served', qr/set Access-Control-Allow-Credentials true "expr=-n resp\('Access-Control-Allow-Origin'\)"$/m ],
     [ 'http.cors.allow_credentials', \0, 'served' ],
-    [ 'http.cors', { allow_credentials => \1, allow_origins => ['*'] }, 'warned', qr/allow_credentials is left out: with the origin \*, or an expression .* any page might act/ ],
+    [ 'http.cors', { allow_credentials => \1, allow_origins => ['*'] }, 'warned', qr/allow_credentials is left out: with the origin \*, .* any page might act/ ],
     (map { [ "http.cors.$_", ['*'], 'served' ] } qw(allow_methods allow_headers expose_headers)),
     (map { [ "http.cors.$_", ['a"b'], 'warned', qr/"a\\"b" cannot be an argument of Header/ ] } qw(allow_methods allow_headers expose_headers)),
     (map { [ "http.cors.$_", 'x', 'refused', qr/expected (?:a list of texts|true or false|a number) as http\.cors\.$_/ ] }
