@@ -118,8 +118,15 @@ static const char *read_variable(const char **name, const char *text,
         : NULL;
 }
 
-/* Returns the value as httpd reads it, with its own ${NAME}; NULL: a variable
- * is not one of the prefix, or httpd would read something else. */
+/* Whether httpd takes a text as it is. */
+static bool is_plain(const char *text)
+{
+    return ctl_word_can_quote(text) && strstr(text, "%{osenv:") == NULL;
+}
+
+/* Returns the value with the variables of AgentWebhookHeader, whose values
+ * httpd takes as they are; NULL: a variable is not one of the prefix, or httpd
+ * would read something else. */
 static const char *convert_value(bool *has_variable, const char *text,
                                  const char *prefix, apr_pool_t *pool)
 {
@@ -130,15 +137,14 @@ static const char *convert_value(bool *has_variable, const char *text,
         const char *name;
 
         next = read_variable(&name, next, prefix, pool);
-        if (next == NULL || !ctl_word_can_quote(before)) {
+        if (next == NULL || !is_plain(before)) {
             return NULL;
         }
         *has_variable = true;
         /* Bounded: AGENT_HEADER_VALUE_MAX, of which a variable takes ten. */
-        line = apr_pstrcat(pool, line, before, "${", name, "}", NULL);
+        line = apr_pstrcat(pool, line, before, "%{osenv:", name, "}", NULL);
     }
-    return ctl_word_can_quote(text) ? apr_pstrcat(pool, line, text, NULL)
-                                    : NULL;
+    return is_plain(text) ? apr_pstrcat(pool, line, text, NULL) : NULL;
 }
 
 /* Returns the line, in the build's pool; NULL: it cannot be one. */
@@ -162,11 +168,32 @@ static const char *make_line(const ctl_build_t *build, bool *has_variable,
                         : NULL;
 }
 
+static bool is_credential(const char *name)
+{
+    agent_header_pattern_t pattern;
+
+    return agent_header_read_pattern(&pattern, name)
+        && agent_header_is_credential(&pattern);
+}
+
+/* Any client may choose the receiver of a secret. */
+static void warn_of_receivers(const ctl_build_t *build)
+{
+    json_object *list = ctl_manifest_get(build, DOMAINS);
+
+    if (list == NULL || json_object_array_length(list) == 0) {
+        ctl_warn("langgraph.json: " HEADERS " has what seems to be a secret, "
+                 "and each URL that a client names as webhook gets it: limit "
+                 "these URLs with AgentWebhookOrigin (" DOMAINS ")");
+    }
+}
+
 /* The values of the variables, which may be secrets, are not printed. */
 static void print_headers(const ctl_build_t *build)
 {
     json_object *headers = ctl_manifest_get(build, HEADERS);
     bool has_variable = false;
+    bool has_secret = false;
     int count = 0;
 
     if (headers == NULL) {
@@ -180,6 +207,7 @@ static void print_headers(const ctl_build_t *build)
 
         if (line != NULL) {
             ctl_print("%s", line);
+            has_secret = has_secret || is_credential(name);
         }
         else if (count <= HEADERS_MAX) {
             ctl_warn("langgraph.json: " HEADERS " is left out for %s: expected "
@@ -195,8 +223,12 @@ static void print_headers(const ctl_build_t *build)
                  count, HEADERS_MAX);
     }
     if (has_variable) {
-        ctl_print("# Set ${...} in httpd's environment (Debian: envvars) or "
-                  "with Define, not in the application's env.");
+        ctl_print(
+            "# Set %%{osenv:...} in httpd's environment (Debian: envvars), "
+            "not in the application's env.");
+    }
+    if (has_variable || has_secret) {
+        warn_of_receivers(build);
     }
 }
 

@@ -109,14 +109,19 @@ const char *ctl_word_quote(const char *text, apr_pool_t *pool)
     return quoted;
 }
 
-/* httpd replaces ${NAME} in quotes too, and a line has no way to escape it. */
+/* httpd replaces ${NAME} in quotes too, and a line has no way to escape it.
+ * ctl_print() replaces control characters, of UTF-8 those of two bytes too. */
 bool ctl_word_can_quote(const char *text)
 {
     if (strstr(text, "${") != NULL) {
         return false;
     }
-    while (*text != '\0' && !apr_iscntrl(*text)) {
-        text++;
+    for (const unsigned char *byte = (const unsigned char *)text; *byte != '\0';
+         byte++) {
+        if (*byte < 0x20 || *byte == 0x7F
+            || (*byte == 0xC2 && byte[1] >= 0x80 && byte[1] < 0xA0)) {
+            return false;
+        }
     }
-    return *text == '\0';
+    return true;
 }

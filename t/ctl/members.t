@@ -134,9 +134,13 @@ my @MEMBERS = (
     [ 'webhooks.env_prefix', 'HOOK_', 'served' ],
     [ 'webhooks.env_prefix', 1, 'refused', qr/a text as webhooks\.env_prefix/ ],
     [ 'webhooks.headers', { 'X-From' => 'a "b" \\c $d' }, 'served', qr/^AgentWebhookHeader X-From "a \\"b\\" \\\\c \$d"$/m ],
-    [ 'webhooks.headers', { Authorization => 'Bearer ${{ env.LG_WEBHOOK_A }}-${{env.LG_WEBHOOK_B}}.' }, 'served',
-        qr/^AgentWebhookHeader Authorization "Bearer \$\{LG_WEBHOOK_A\}-\$\{LG_WEBHOOK_B\}\."\n# Set \$\{\.\.\.\} in httpd's environment/m ],
-    [ 'webhooks', { env_prefix => 'H_', headers => { a => '${{ env.H_A }}' } }, 'served', qr/^AgentWebhookHeader a "\$\{H_A\}"$/m ],
+    [ 'webhooks', { url => { allowed_domains => ['a.example'] }, headers => { Authorization => 'Bearer ${{ env.LG_WEBHOOK_A }}-${{env.LG_WEBHOOK_B}}.' } }, 'served',
+        qr/^AgentWebhookHeader Authorization "Bearer %\{osenv:LG_WEBHOOK_A\}-%\{osenv:LG_WEBHOOK_B\}\."\n# Set %\{osenv:\.\.\.\} in httpd's environment/m ],
+    (map { [ 'webhooks', { headers => $_ }, 'warned', qr/webhooks\.headers has what seems to be a secret, .* limit these URLs with AgentWebhookOrigin \(webhooks\.url\.allowed_domains\)/ ] }
+        { a => 'x ${{ env.LG_WEBHOOK_A }}' }, { a => 'b', 'X-Api-Key' => 'c' }, { authorization => 'Bearer c' }),
+    [ 'webhooks', { url => { require_https => \1, allowed_domains => [] }, headers => { Cookie => 'c' } }, 'warned', qr/limit these URLs with AgentWebhookOrigin/ ],
+    [ 'webhooks', { url => { allowed_domains => ['a.example'] }, headers => { Authorization => 'c' } }, 'served', qr/^AgentWebhookHeader Authorization "c"$/m ],
+    [ 'webhooks', { env_prefix => 'H_', url => { allowed_domains => ['*.a.example'] }, headers => { a => '${{ env.H_A }}' } }, 'served', qr/^AgentWebhookHeader a "%\{osenv:H_A\}"$/m ],
     (map { [ 'webhooks.headers', $_, 'warned', qr/webhooks\.headers is left out for "[^"]*": expected a header that deliveries do not have/ ] }
         { a => '${{ env.HOME }}' }, { a => '${HOME}' }, { a => '${{ secrets.A }}' }, { a => '${{ env.LG_WEBHOOK_A ' }, { a => "b\nListen 1" },
         { a => '' }, { a => 1 }, { 'a b' => 'c' }, { Host => 'c' }, { 'webhook-id' => 'c' }),
