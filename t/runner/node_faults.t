@@ -4,13 +4,14 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use AgentTest::Env qw(root);
+use AgentTest::Env qw(root write_file);
 use NodeApplication qw(runner);
 use RunnerTest qw(start_line new_uuid lines_of events_of);
+use File::Temp qw(tempdir);
 use Test::More;
 use Time::HiRes qw(sleep);
 
-my @names = qw(steps act loop asks kinds mutates quoted named0 channel0 bare0);
+my @names = qw(steps act loop asks kinds mutates quoted named0 channel0 bare0 holds);
 my $runner = runner(map { $_ => "./graphs.mjs:$_" } @names);
 
 sub last_checkpoint { return (grep { !length $_->{ns} } lines_of('checkpoint', @_))[-1] }
@@ -204,6 +205,16 @@ is_deeply $answer->{told}, [
 is_deeply [ @{$answer}{qw(items names)} ], [ 1100, 1050 ], 'store: more than 1,000 results are read in pages';
 
 # --- Blocking, credit ------------------------------------------------------------
+
+my $gate = tempdir(CLEANUP => 1) . '/gate';
+my $held = start_line(graph_id => 'holds', input => { answer => $gate });
+$runner->send($held);
+# Those of the input, and of the first node.
+my $writes = 0;
+$runner->lines_until(sub { $_[0]{type} eq 'put_writes' && ++$writes == 2 });
+pass 'blocking: what a node has written is sent before the next one holds the process';
+write_file($gate, '');
+is +($runner->lines_of_run($held->{run_id}))[-1]{status}, 'success', 'blocking: the run goes on';
 
 $start = start_act('block', 'blocked');
 $runner->send({ type => 'ping', id => 7 });

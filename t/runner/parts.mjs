@@ -8,6 +8,7 @@ import { Held } from '../../mod_agent/runners/node/held.mjs';
 import { Messages } from '../../mod_agent/runners/node/messages.mjs';
 import { Output } from '../../mod_agent/runners/node/output.mjs';
 import { keepNewest, Recent } from '../../mod_agent/runners/node/recent.mjs';
+import { Records } from '../../mod_agent/runners/node/records.mjs';
 
 const MIB = 1024 * 1024;
 let count = 0;
@@ -46,6 +47,32 @@ function testCache() {
     keepCached('b', values('b'), 4 * MIB);
     keepCached('c', values('c'), 4 * MIB);
     equal(['b', 'c'].map(has), [true, true], 'cache: what was taken leaves room');
+}
+
+// Lines are written before a node only to keep what others have done: of a graph of one node that is one write of all.
+async function testResults() {
+    const serde = { dumpsTyped: async (value) => ['json', Buffer.from(JSON.stringify(value))] };
+    const records = new Records({ send: async () => {} }, serde, { thread_id: 't' }, false, () => {});
+    const place = (id, ns = '') => ({ configurable: { thread_id: 't', checkpoint_ns: ns, checkpoint_id: id } });
+    const id = (number) => `01890000-0000-7000-8000-00000000000${number}`;
+    const put = (number, source) => records.put(place(number > 1 ? id(number - 1) : undefined),
+        { id: id(number), channel_values: { a: number } }, { source, step: number - 2 }, { a: number });
+    const found = [];
+    const note = async (promise) => {
+        await promise;
+        found.push(records.hasResults);
+    };
+    const input = put(1, 'input');
+    await note(records.putWrites(place(id(1)), [['a', 1]], 'start'));
+    await note(input);
+    await note(put(2, 'loop'));
+    equal(found, [false, false, false], 'results: the input of a graph is none');
+    await note(records.putWrites(place(id(2)), [['a', 2]], 'node'));
+    await note(put(3, 'loop'));
+    equal(found.slice(3), [true, true], 'results: what a node has written is');
+    const other = new Records({ send: async () => {} }, serde, { thread_id: 't' }, false, () => {});
+    await other.putWrites(place(id(1), 'node:1'), [['a', 1]], 'start');
+    equal(other.hasResults, true, 'results: a subgraph follows nodes');
 }
 
 function testHeld() {
@@ -179,4 +206,5 @@ await testMessages();
 await testOutput();
 await testCheckpoints();
 testRecent();
+await testResults();
 console.log(`1..${count}`);

@@ -166,7 +166,8 @@ export class Job {
             this.output, library.saver.serde, this.message, this.message.durability === 'sync', onPut);
         this.records.afterPut = async (...put) => {
             await turn();
-            if (mayExecute(graph.triggerToNodes, ...put)) {
+            // Before the first node nothing would be lost but the input, which the next attempt has again.
+            if (this.records.hasResults && mayExecute(graph.triggerToNodes, ...put)) {
                 this.output.post();
             }
         };

@@ -37,7 +37,9 @@ export function makeHandlers(output, records) {
         await records.committed();
         await output.room();
         await turn();
-        output.post();
+        if (records.hasResults) {
+            output.post();
+        }
     };
     return [{ name: 'agent_pace', awaitHandlers: true, handleChainStart }];
 }

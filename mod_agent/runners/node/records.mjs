@@ -54,17 +54,16 @@ export class Records {
     #state;
     // The tuple of the thread's head, until the library asks for it.
     #head;
-    // The root checkpoint from which the run started, once it was read: {id, values,
-    // isComplete: it has no pending writes of a command}.
+    // The root checkpoint from which the run started, once it was read: {id, values, isComplete: without pending writes of a command}.
     loaded;
     // Called before the library goes on: afterPut(config, checkpoint).
     afterPut = () => {};
-    // ns -> {id, parent, step} of the checkpoint that was put last: of the root graph, and
-    // with durability `exit`, which puts few, of each namespace.
+    // ns -> {id, parent, step, source} of the checkpoint that was put last: of the root graph, with durability `exit` of each.
     #lastPuts = new Map();
-    // The same of each root checkpoint that was put and not shown yet: the graph's own code may
-    // have put it.
+    // The same of each root checkpoint that was put and not shown yet: the graph's own code may have put it.
     #unshown = new Map();
+    // Whether a node has ended, which is not to be executed again.
+    hasResults = false;
 
     // message: `start` or `call`; isSync: whether a put waits for its commit; onPut(ns, id,
     // parent, values): called while the values are those of the checkpoint.
@@ -143,7 +142,7 @@ export class Records {
             this.#waiting.get(checkpoint.id)?.resolve(true);
             this.#waiting.delete(checkpoint.id);
             if (ns === '' || this.#message.durability === 'exit') {
-                this.#lastPuts.set(ns, { id: checkpoint.id, parent, step: metadata?.step });
+                this.#lastPuts.set(ns, { id: checkpoint.id, parent, step: metadata?.step, source: metadata?.source });
             }
             if (ns === '') {
                 this.#unshown.set(checkpoint.id, { id: checkpoint.id, parent });
@@ -267,6 +266,7 @@ export class Records {
             throw new RunnerError('ValueError', `the id of a task is a text of 1 to ${TASK_ID_MAX} characters`);
         }
         await this.#inTurn(async () => {
+            this.hasResults ||= ns !== '' || this.#lastPuts.get('')?.source !== 'input';
             const rows = [];
             for (const [index, [channel, value]] of writes.entries()) {
                 checkChannel(channel);
