@@ -152,7 +152,7 @@ subtest 'standard error: at most 100 lines in 10 s are logged, the run continues
     my $run = create_run({ do => 'stderr', count => 20_000 });
     $sv->wake;
     wait_status($run, 'success');
-    $sv->wait_log(qr/AGT0348: runner \d+: \d+ more lines were not logged/);
+    $sv->wait_log(qr/AGT0348: runner \d+: \d+ more lines were not logged, some of run $run$/m);
     my @lines = $sv->log_text =~ /^(.*AGT0347: .*)$/mg;
     # 100 lines of a runner in ten seconds, and those of earlier runners.
     my $sec = clock_gettime(CLOCK_MONOTONIC) - $began;

@@ -6,6 +6,8 @@
 
 #include <apr_strings.h>
 
+#include "../../core/uuid.h"
+
 /* Bytes of a line that are logged. */
 #define MAX_LINE 8000
 /* Lines of one runner within one interval. */
@@ -39,11 +41,16 @@ static void name_runs(const agent_runner_t *runner, const char *line,
 static void report_dropped(const agent_context_t *context,
                            agent_runner_t *runner)
 {
-    if (runner->log.dropped > 0) {
+    agent_runner_log_t *log = &runner->log;
+
+    if (log->dropped > 0) {
         agent_report_write(context, AGENT_LOG_WARNING, "AGT0348", 0,
-                           "runner %d: %u more lines were not logged",
-                           (int)runner->pid, runner->log.dropped);
-        runner->log.dropped = 0;
+                           "runner %d: %u more lines were not logged%s%s",
+                           (int)runner->pid, log->dropped,
+                           log->dropped_run[0] != '\0' ? ", some of run " : "",
+                           log->dropped_run);
+        log->dropped = 0;
+        log->votes = 0;
     }
 }
 
@@ -59,13 +66,37 @@ void agent_runner_tick_log(const agent_context_t *context,
     }
 }
 
-static bool is_allowed(const agent_context_t *context, agent_runner_t *runner)
+/* Notes whose line it was: the run of most of them is the one that is named
+ * (the majority vote of Boyer and Moore). */
+static void drop(agent_runner_t *runner, const char *line, apr_size_t length)
+{
+    agent_runner_log_t *log = &runner->log;
+    const char *bytes = names_its_run(line, length) ? line + 4
+        : runner->group.active == 1
+        ? APR_RING_FIRST(&runner->group.leases)->key.run_id
+        : "";
+    char text[AGENT_UUID_SIZE];
+    char run_id[AGENT_UUID_SIZE];
+
+    log->dropped++;
+    apr_snprintf(text, sizeof(text), "%.36s", bytes);
+    if (!agent_uuid_parse(run_id, text)) {
+        run_id[0] = '\0';
+    }
+    if (log->votes == 0) {
+        apr_cpystrn(log->dropped_run, run_id, sizeof(log->dropped_run));
+    }
+    log->votes += strcmp(run_id, log->dropped_run) == 0 ? 1 : -1;
+}
+
+static bool is_allowed(const agent_context_t *context, agent_runner_t *runner,
+                       const char *line, apr_size_t length)
 {
     agent_runner_log_t *log = &runner->log;
 
     agent_runner_tick_log(context, runner);
     if (log->lines >= MAX_LINES) {
-        log->dropped++;
+        drop(runner, line, length);
         return false;
     }
     log->lines++;
@@ -79,7 +110,7 @@ static void write_line(const agent_context_t *context, agent_runner_t *runner)
     char *bytes = agent_buffer_text(text);
     char about[64];
 
-    if (length > 0 && is_allowed(context, runner)) {
+    if (length > 0 && is_allowed(context, runner, bytes, length)) {
         for (apr_size_t i = 0; i < length; i++) {
             /* A line of the log must not contain line breaks or terminal
              * sequences. */

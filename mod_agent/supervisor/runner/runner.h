@@ -22,8 +22,7 @@ typedef enum agent_runner_state_t {
     AGENT_RUNNER_DEAD
 } agent_runner_state_t;
 
-/* From the kill of a runner to the loss of its runs, if its exit is not
- * reported. */
+/* From a kill to the loss of the runs, if the exit is not reported. */
 #define AGENT_RUNNER_KILL_TIMEOUT apr_time_from_sec(5)
 
 /* How the runs of a runner that ends are treated. */
@@ -40,6 +39,8 @@ typedef struct agent_runner_log_t {
     apr_time_t since;    /* begin of this interval */
     int lines;           /* lines written and omitted in it */
     unsigned dropped;
+    char dropped_run[AGENT_UUID_SIZE]; /* that of most of them, or "" */
+    int votes;                         /* for it */
 } agent_runner_log_t;
 
 struct agent_runner_t {
@@ -65,8 +66,7 @@ struct agent_runner_t {
     /* Read from it; bytes of that which contain no newline. */
     agent_buffer_t output;
     apr_size_t scanned;
-    /* It is not read: the first line of output, of run held_key, waits. */
-    bool is_held;
+    bool is_held; /* not read: the first line, of run held_key, waits */
     agent_lease_key_t held_key;
     agent_runner_log_t log;
     agent_lease_group_t group;
