@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../runner";
-use AgentTest::Client;
+use AgentTest::Client qw(run_path);
 use AgentTest::Database qw(sql);
 use AgentTest::Env qw(build_dir free_port slurp write_file);
 use AgentTest::Server;
@@ -208,6 +208,7 @@ test_fault('has a subgraph with a name of 2,100 bytes', 'nothing', 'error', qr/\
 test_fault('has a graph that cannot be imported', 'nothing', 'error', qr/nothing/, graph => 'absent');
 my $length = length $server->error_log;
 test_fault('prints a gigabyte', 'print', 'success');
+wait_for('the log', sub { substr($server->error_log, $length) =~ /AGT0348: runner \d+: \d+ more lines were not logged, some of run \S+$/m });
 cmp_ok length($server->error_log) - $length, '<', 2**24, 'of 2 GB that runs print the log has the beginning';
 test_fault('catches signals', 'catch signals', 'success');
 for my $language (@LANGUAGES) {
@@ -237,5 +238,35 @@ for my $language (@LANGUAGES) {
 }
 check_bystanders($beside_blocks, 'blocks its process');
 like $server->error_log, qr/AGT0366: runner \d+ has executed no other run for \d+ s: it is killed/, 'the log says which process was blocked';
+
+# While a run blocks its process the runs of all others are executed: of the other language, and of other deployments.
+for my $language (@LANGUAGES) {
+    my ($other) = grep { $_ ne $language } @LANGUAGES;
+    my $earlier = waiting_job($other, 'wait', at => $strict);
+    my $block = job($language, 'block', at => $strict);
+    wait_for('it to block', sub { executed($block) eq 'first second' });
+    is result_of(job($other, 'nothing', at => $strict))->{status}, 'success', "$language: a run of another application is executed beside one that blocks";
+    is result_of(job($language, 'nothing'))->{status}, 'success', "$language: a run of another deployment too";
+    release($earlier);
+    is result_of($earlier)->{status}, 'success', "$language: one that waits in another application goes on";
+    is executed($earlier), 'first second', "$language: it is not executed again";
+    like result_of($block)->{error}, qr/busy with one run for too long/, "$language: the one that blocks ends with its reason";
+}
+
+# Beside runs that do not end: one that began before them, and one that begins later.
+for my $do ('loop', 'block a thread') {
+    for my $language ($do eq 'loop' ? @LANGUAGES : 'python') {
+        my $earlier = waiting_job($language, 'wait');
+        my $endless = job($language, $do);
+        wait_for('it to loop', sub { executed($endless) eq 'first second' });
+        is result_of(job($language, 'nothing'))->{status}, 'success', "$language: a run that begins beside one that does '$do' is executed";
+        release($earlier);
+        is result_of($earlier)->{status}, 'success', "$language: a run that waits beside one that does '$do' goes on";
+        is executed($earlier), 'first second', "$language: it is not executed again";
+        is $client->get_run($endless)->{status}, 'pending', "$language: the one that does '$do' has not ended";
+        $client->post(run_path($endless) . '/cancel?wait=1', {});
+        is result_of($endless)->{status}, 'interrupted', "$language: the one that does '$do' can be cancelled";
+    }
+}
 undef $server;
 done_testing;
