@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Measures an agent server against its own database and prints one block of
 # Markdown.
-#   t/bench/bench.pl                    everything, ten to fifteen minutes
+#   t/bench/bench.pl                    everything, some 25 minutes
 #   t/bench/bench.pl rates latency      some of the parts that @PARTS names
 # BENCH=quick does less of everything (three minutes); its figures are to be
 # compared with an earlier run, and not for the README. BENCH=smoke shows only
