@@ -16,7 +16,7 @@ use POSIX qw(:sys_wait_h);
 use RunnerState qw(set_state resolve place_values reply_line);
 
 our @EXPORT_OK = qw(graph start_line human new_uuid run_graph messages_of
-    last_message events_of metadata_of_events lines_of continue_from script is_sanitized);
+    last_message events_of metadata_of_events lines_of lists_of continue_from script is_sanitized);
 
 use constant TIMEOUT => 120;
 use constant LINE_MAX => 8 * 1024 * 1024;
@@ -437,6 +437,13 @@ sub run_graph {
 sub lines_of {
     my ($type, @lines) = @_;
     return grep { $_->{type} eq $type } @lines;
+}
+
+# What snapshots send of the list in a channel, if it has grown: [elements kept, elements sent].
+sub lists_of {
+    my ($channel, @lines) = @_;
+    my @lists = map { $_->{list} } grep { ref } map { $_->{channels}{$channel} } lines_of('put', @lines);
+    return grep { $_->[1] } map { [ $_->{keep}, scalar @{ $_->{items} } ] } @lists;
 }
 
 # The data of the events of that name.

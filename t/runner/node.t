@@ -10,7 +10,7 @@ use File::Temp qw(tempdir);
 use NodeApplication qw(application runner program);
 use POSIX ();
 use RecordStore;
-use RunnerTest qw(start_line new_uuid lines_of events_of metadata_of_events);
+use RunnerTest qw(start_line new_uuid lines_of lists_of events_of metadata_of_events);
 use Test::More;
 
 local $ENV{TMPDIR} = my $temporary = tempdir(CLEANUP => 1);
@@ -64,6 +64,7 @@ is_deeply [ map { $_->{next} } lines_of('checkpoint', @lines) ], [ ['__start__']
     'checkpoints: each names the next nodes';
 is_deeply last_checkpoint(@lines)->{sent}{names}, { '$list' => { keep => 1, items => [ { name => 'second' } ] } },
     'checkpoints: a list is sent as a difference';
+is_deeply [ lists_of('names', @lines) ], [ [ 0, 1 ], [ 1, 1 ] ], 'checkpoints: a snapshot keeps the elements of a list, and adds the new one';
 is_deeply [ map { $_->{checkpoint_id} } grep { $_->{event} eq 'values' } lines_of('event', @lines) ],
     [ map { $_->{checkpoint_id} } grep { $_->{metadata}{step} >= 0 } lines_of('checkpoint', @lines) ],
     'values: events refer to the checkpoints';
@@ -81,6 +82,7 @@ is_deeply [ map { $_->{task}{result} } lines_of('task', @lines) ],
 is last_checkpoint(@lines)->{values}{count}, 31, 'thread: the next run continues the state';
 is_deeply [ map { $_->{sent}{names} } grep { $_->{metadata}{source} eq 'input' } lines_of('checkpoint', @lines) ],
     [ { '$same' => Cpanel::JSON::XS::true } ], 'thread: what the run has read is not sent again';
+is_deeply [ lists_of('names', @lines) ], [ [ 2, 1 ], [ 3, 1 ] ], 'thread: snapshots keep the elements of runs before';
 is scalar(grep { $_->{text} =~ /first|second/ } lines_of('blob', @lines)), 0, 'thread: elements that were read are not sent again';
 
 is scalar(grep { $_->{op} eq 'blob.get' } $runner->requests_of($lines[-1]{run_id})), 1,

@@ -7,7 +7,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Cpanel::JSON::XS;
 use PythonRunner qw(in_all_versions);
-use RunnerTest qw(lines_of events_of new_uuid);
+use RunnerTest qw(lines_of lists_of events_of new_uuid);
 use Test::More;
 
 my $OPTIONS = { stream_modes => [qw(values updates)] };
@@ -43,6 +43,7 @@ in_all_versions(sub {
         'run: the last checkpoint has the state';
     is_deeply $checkpoints[-1]{sent}{steps}, { '$list' => { keep => 1, items => [ { node => 'double' } ] } },
         'run: of a list only the new elements are sent';
+    is_deeply [ lists_of('steps', @lines) ], [ [ 0, 1 ], [ 1, 1 ] ], 'run: a snapshot keeps the elements of a list, and adds the new one';
     is_deeply [ map { $_->{checkpoint_id} } grep { $_->{event} eq 'values' } lines_of('event', @lines) ],
         [ map { $_->{checkpoint_id} } @checkpoints[ 1 .. 3 ] ], 'run: events values name their checkpoint';
     is_deeply [ events_of('updates', @lines) ], [ map { { $_->[0] => { n => $_->[1], steps => [ { node => $_->[0] } ] } } }
@@ -65,6 +66,7 @@ in_all_versions(sub {
         [ ({ '$same' => Cpanel::JSON::XS::true }) x 2,
           map { { '$list' => { keep => $_->[0], items => [ { node => $_->[1] } ] } } } [ 2, 'add_one' ], [ 3, 'double' ] ],
         'next run: only what it adds is sent';
+    is_deeply [ lists_of('steps', @second) ], [ [ 2, 1 ], [ 3, 1 ] ], 'next run: snapshots keep the elements of runs before';
 
     # --- Another runner --------------------------------------------------------------
 
