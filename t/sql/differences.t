@@ -6,6 +6,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use lib "$FindBin::Bin/../lib";
+use Digest::SHA ();
 use List::Util qw(max min sum);
 use Test::More;
 use AgentSQL;
@@ -257,6 +258,9 @@ subtest 'a difference from something that the parent does not have is refused, a
     } 1024, 1025;
     like $session->error("select * from public.save_items($worker, '$more')"), qr/\A22/, '1,025 channels';
     is $session->error("begin; select * from public.save_items($worker, '$most'); rollback"), '', '1,024 channels are saved';
+    my ($longest, $longer) = map { AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, values => { 'x' x 32_768 => 1, 'y' x $_ => 1 }) ]) } 32_768, 32_769;
+    like $session->error("select * from public.save_items($worker, '$longer')"), qr/\A22/, 'names of more than 64 KB';
+    is $session->error("begin; select * from public.save_items($worker, '$longest'); rollback"), '', 'names of 64 KB are saved';
     is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 1;
     is items($thread), 1;
     $play->save($worker, AgentSQL::Play::finish($_)) for $claim, $other;
@@ -280,6 +284,48 @@ subtest 'a list that is sent whole is stored as the difference from its parent' 
         is_deeply values_of($thread, $parent), { list => $lists[$n] };
     }
     is orphans($thread), 0;
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+# Pages of long values that a batch reads, of checkpoints and of elements.
+sub long_reads {
+    my ($claim, @items) = @_;
+    my $count = "select coalesce(sum(idx_tup_fetch), 0) from pg_stat_xact_all_tables where relid in
+        (select reltoastrelid from pg_class where oid in ('agent.checkpoints'::regclass, 'agent.checkpoint_items'::regclass))";
+    $session->query('begin');
+    my $before = $session->value($count);
+    $play->save($worker, @items);
+    my $after = $session->value($count);
+    $session->query('rollback');
+    return $after - $before;
+}
+
+# A text that is stored uncompressed.
+sub noise { return join '', map { substr Digest::SHA::sha512_base64("$_[0] $_"), 0, 50 } 1 .. $_[1] / 50 }
+
+subtest 'steps in a row that continue one checkpoint read its channels once, and are stored as one by one' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my %many = map { (noise($_, 50) => $_) } 1 .. 1000;
+    my @parents = map { saved($claim, undef, %many, l => [ 1, 2 ], m => [ human(1), human(2) ], n => $_) } 1, 2;
+    my $step = sub { AgentSQL::Play::checkpoint($claim, parent => $parents[ $_[0] ], values => { n => 1 }) };
+    my ($once, $other) = map { long_reads($claim, $step->($_)) } 0, 1;
+    cmp_ok $once, '>', 10, 'the channels are long';
+    is long_reads($claim, map { $step->(0) } 1 .. 20), $once, '20 in one batch';
+    is long_reads($claim, $step->(0), map { $step->(1) } 1 .. 20), $once + $other, 'after one that continues another checkpoint';
+
+    my @ids = map { AgentSQL::uuid() } 0 .. 7;
+    my @values = ({ l => list(2, 3), m => list(2, human(3)) }, { l => list(2, 4), m => list(2, human('3b')) },
+        { l => list(1, 5), m => list(1, human('2b')) }, { l => [ 1, 2, 6 ], m => [ human(1), human(2), human('3c') ] }, { l => $SAME, m => $SAME },
+        { m => list(2), l => [] });
+    my @batch = map { AgentSQL::Play::checkpoint($claim, id => $ids[$_], parent => $parents[0], values => $values[$_]) } 0 .. $#values;
+    push @batch, AgentSQL::Play::checkpoint($claim, id => $ids[6], parent => $ids[5], values => { m => list(2, human(4)) });
+    push @batch, AgentSQL::Play::checkpoint($claim, id => $ids[7], parent => $ids[5], values => { m => list(1, human(5)) });
+    $play->save($worker, @batch);
+    my $shown = sub { my $v = values_of($claim->{thread_id}, $_[0]); [ $v->{l}, [ map { $_->{content} } @{ $v->{m} } ] ] };
+    is_deeply [ map { $shown->($_) } @ids ],
+        [ [ [ 1 .. 3 ], [ 1 .. 3 ] ], [ [ 1, 2, 4 ], [ 1, 2, '3b' ] ], [ [ 1, 5 ], [ 1, '2b' ] ], [ [ 1, 2, 6 ], [ 1, 2, '3c' ] ],
+          [ [ 1, 2 ], [ 1, 2 ] ], [ [], [ 1, 2 ] ], [ undef, [ 1, 2, 4 ] ], [ undef, [ 1, 5 ] ] ];
+    is orphans($claim->{thread_id}), 0;
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The most channels of a checkpoint or a snapshot. To derive one costs about 0.2 ms.
+-- The most channels of a checkpoint or a snapshot. To derive one costs about 10 us, one that is a list 40 us.
 -- Returns: a number of channels.
 -- Locks:   none.
 create or replace function agent.most_channels() returns integer
