@@ -329,6 +329,29 @@ subtest 'steps in a row that continue one checkpoint read its channels once, and
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
+subtest 'a list that is sent whole is compared with no more of its parent than it has itself' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my @long = map { noise($_, 100_000) } 1 .. 5;
+    my $parent = saved($claim, undef, l => \@long);
+    my $whole = sub { AgentSQL::Play::checkpoint($claim, parent => $parent, values => { l => \@_ }) };
+    is long_reads($claim, $whole->(@$_)), 0, @$_ . ' short elements' for [ (0) x 5 ], [ 'y' x 70 ], [ ('y' x 70) x 10 ];
+    my $one = long_reads($claim, $whole->($long[0]));
+    cmp_ok $one, '>', 10, 'an element is long';
+    is long_reads($claim, $whole->($long[1])), $one, 'another element of the same length';
+    my $count = items($claim->{thread_id});
+    saved($claim, $parent, l => [ @long[ 0 .. 2 ], 'other' ]);
+    is items($claim->{thread_id}) - $count, 1, 'elements of the parent are not stored again';
+
+    $parent = saved($claim, undef, l => [ map { human($_) } 1 .. 1000 ]);
+    my $rows = "select coalesce(sum(idx_tup_fetch), 0) from pg_stat_xact_user_tables where relid = 'agent.checkpoint_items'::regclass";
+    $session->query('begin');
+    my $before = $session->value($rows);
+    $play->save($worker, $whole->(human('other'), human(2)));
+    cmp_ok $session->value($rows) - $before, '<', 10, 'of many elements as many as it has';
+    $session->query('rollback');
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
 subtest 'a long value is stored once while it does not change' => sub {
     my $claim = $play->leased($worker, $play->thread);
     my $thread = $claim->{thread_id};
