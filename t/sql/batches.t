@@ -232,6 +232,27 @@ subtest 'a batch of events only skips a run whose lease is lost and saves the ot
     $play->save($worker, map { AgentSQL::Play::finish($_) } $play->claim($worker));
 };
 
+subtest 'a checkpoint that is sent twice is saved once, in one batch or in two' => sub {
+    for my $batches (1, 2) {
+        my $claim = leased($play->thread);
+        my $thread = $claim->{thread_id};
+        my @ids = map { AgentSQL::uuid() } 1 .. 3;
+        my ($first, $second, $third) = map {
+            AgentSQL::Play::checkpoint($claim, id => $ids[$_], parent => $_ ? $ids[ $_ - 1 ] : undef, messages => [ 1 .. $_ + 1 ])
+        } 0 .. 2;
+        my @items = ($first, $second, AgentSQL::Play::checkpoint($claim, id => $ids[0], messages => ['other']), $first, $second, $third);
+        $play->save($worker, @$_) for $batches == 1 ? \@items : ([ @items[ 0, 1 ] ], [ @items[ 2 .. 5 ] ]);
+        is_deeply $play->messages($thread), [ 1 .. 3 ];
+        is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 3;
+        is $session->value("select count(*) from agent.checkpoint_items where thread_id = '$thread'"), 3, 'its elements are stored once';
+        is_deeply [ map { $_->{content} } @{ $play->body('get_state', $thread, $ids[0])->{values}{messages} } ], [1], 'the first one counts';
+        my $ns = 'node:00000000-0000-0000-0000-000000000001';
+        $play->save($worker, map { AgentSQL::Play::checkpoint($claim, id => $ids[0], ns => $_, messages => [1]) } $ns, $ns, '');
+        is $session->value("select count(*) from agent.checkpoints where thread_id = '$thread'"), 4, 'another namespace has its own';
+        $play->save($worker, AgentSQL::Play::finish($claim));
+    }
+};
+
 subtest 'a repeated checkpoint does not move the head back' => sub {
     my $claim = leased($play->thread);
     my @items = map { AgentSQL::Play::checkpoint($claim, messages => [$_]) } 1, 2;

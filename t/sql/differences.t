@@ -250,9 +250,6 @@ subtest 'a difference from something that the parent does not have is refused, a
         my $items = AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, parent => $parent, values => \%values) ]);
         like $session->error("select * from public.save_items($worker, '$items')"), qr/\A22/, AgentSQL::encode(\%values);
     }
-    my $id = AgentSQL::uuid();
-    my $twice = AgentSQL::encode([ map { AgentSQL::Play::checkpoint($claim, id => $id, values => { n => $_ }) } 1, 2 ]);
-    like $session->error("select * from public.save_items($worker, '$twice')"), qr/\A22/, 'two checkpoints of one id';
     my ($most, $more) = map {
         AgentSQL::encode([ AgentSQL::Play::checkpoint($claim, values => { map { ("c$_" => 1) } 1 .. $_ }) ])
     } 1024, 1025;

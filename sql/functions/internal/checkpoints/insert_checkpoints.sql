@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Inserts checkpoints and the elements that were added with them, and moves the heads of their threads to those of
 -- the root graph.
--- Returns: nothing. Raises an error of class 22 when two checkpoints have one id.
+-- Returns: nothing. Raises an error of class 22 when one has the id of a checkpoint that is being deleted.
 -- Locks:   the caller holds the threads.
 create or replace function agent.insert_checkpoints(
     p_rows agent.checkpoints[],
@@ -21,7 +21,8 @@ begin
         on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id) do nothing;
     get diagnostics v_count = row_count;
     if v_count < cardinality(p_rows) then
-        raise exception using errcode = 'invalid_parameter_value', message = 'two checkpoints have the same id';
+        raise exception using errcode = 'invalid_parameter_value',
+            message = 'a checkpoint has the id of one that is being deleted';
     end if;
 
     update agent.threads t

@@ -3,8 +3,8 @@
 -- changes nothing. Channels are stored as differences from those of the parent (agent.derive_channel): the last
 -- step of a run is the parent of the next one, so that the steps of a batch are derived from each other in memory.
 -- Steps in a row that continue the same checkpoint read its channels once, of which each may have few.
--- Returns: nothing. Raises an error of class 22 as agent.derive_channel, for two checkpoints with one id, and for a
---          state of more than 34 MiB, too many channels or more than 64 KB of their names.
+-- Returns: nothing. Raises an error of class 22 as agent.derive_channel, for a checkpoint with the id of one that is
+--          being deleted, and for a state of more than 34 MiB, too many channels or more than 64 KB of their names.
 -- Bound:   1,024 channels of a checkpoint, of which one costs about 10 us, one that is a list 40 us. Held by
 --          `> agent.most_channels()` and `select 1024` in sql/functions/inline/values/most_channels.sql.
 -- Locks:   the caller holds the threads and the queue rows.

@@ -4,7 +4,7 @@
 -- p_channel_checkpoints: the position of the channel's checkpoint. p_kinds, p_keeps, p_lengths, p_bytes: as in
 -- agent.channel_content. p_contents: the literal of an array: the elements of a list, or one text that has all of them
 -- without brackets, or the text of a value.
--- Returns: the checkpoints in the order of the arrays.
+-- Returns: the checkpoints in the order of the arrays; of several of a run with the same id the first one.
 -- Locks:   none.
 create or replace function agent.collect_checkpoints(
     p_deployment_ids uuid[],
@@ -36,10 +36,16 @@ begin
         select array_agg(row(
                    p_deployment_ids[c.run], p_run_ids[c.run], p_epochs[c.run], c.checkpoint_ns, c.checkpoint_id,
                    c.parent, coalesce(g.channels, '{}'), c.next, c.tasks, c.metadata, c.format)::agent.batch_checkpoint
-                   order by c.position)
+                   order by position)
           from unnest(p_runs, p_namespaces, p_checkpoint_ids, p_parents, p_next, p_tasks, p_metadata, p_formats)
                with ordinality
                as c (run, checkpoint_ns, checkpoint_id, parent, next, tasks, metadata, format, position)
+          join (
+                select min(d.position) as position
+                  from unnest(p_runs, p_namespaces, p_checkpoint_ids)
+                       with ordinality as d (run, checkpoint_ns, checkpoint_id, position)
+                 group by d.run, d.checkpoint_ns, d.checkpoint_id
+               ) f using (position)
           left join (
                 select h.checkpoint,
                        array_agg(row(
@@ -49,7 +55,7 @@ begin
                        with ordinality
                        as h (checkpoint, name, kind, keep, length, bytes, content, position)
                  group by h.checkpoint
-               ) g on g.checkpoint = c.position);
+               ) g on g.checkpoint = position);
 end
 $function$;
 
