@@ -26,8 +26,11 @@ subtest 'events come back in order, after a cursor, as the exact text of the run
             . join(',', sprintf($item, 0, 'metadata', '{}'), sprintf($item, 1, 'custom', $data), sprintf($item, 2, 'custom', 'null'))
             . "]')");
     is_deeply [ $play->events($thread, $run) ], [ [ 0, 'metadata', '{}' ], [ 1, 'custom', $data ], [ 2, 'custom', 'null' ] ];
-    is_deeply [ map { $_->[0] } $play->events($thread, $run, 0) ], [ 1, 2 ];
-    is_deeply [ $play->events($thread, $run, 2) ], [];
+    my $string = '"\\u0041\\/ \\\\ \\n"';
+    $session->query("select * from public.save_items($worker, '[" . sprintf($item, 3, 'custom', $string) . "]')");
+    is_deeply [ $play->events($thread, $run, 2) ], [ [ 3, 'custom', $string ] ], 'a string with escapes';
+    is_deeply [ map { $_->[0] } $play->events($thread, $run, 0) ], [ 1 .. 3 ];
+    is_deeply [ $play->events($thread, $run, 3) ], [];
     is_deeply [ map { $_->[0] } $session->query(
         "select * from agent.read_events('$AgentSQL::DEPLOYMENT', '$thread', '$run', -1, 2)") ], [ 0, 1 ], 'limited';
 };

@@ -52,17 +52,18 @@ create type public.batch as (
 
 create function public.make_batch(p_items json) returns public.batch
 language sql volatile as $function$
+    -- A member that may be a string is taken from the message: a record would not have its text.
     with item as materialized (
         select *
           from rows from (
                    json_to_recordset(p_items) as (
-                       d uuid, r uuid, e integer, s bigint, f boolean, type text, event text, data json, ns text,
+                       d uuid, r uuid, e integer, s bigint, f boolean, type text, event text, ns text,
                        checkpoint_id uuid, path json, parent uuid, "values" json, next json, tasks json,
-                       metadata json, format text, status text, error json, value json),
+                       metadata json, format text, status text, error json),
                    json_array_elements(p_items))
                with ordinality as i (
-                   d, r, e, s, f, type, event, data, ns, checkpoint_id, path, parent, "values", next, tasks, metadata,
-                   format, status, error, value, message, n)
+                   d, r, e, s, f, type, event, ns, checkpoint_id, path, parent, "values", next, tasks, metadata,
+                   format, status, error, message, n)
     ),
     run as materialized (
         select row_number() over (order by min(i.n))::integer as k, i.d, i.r, i.e,
@@ -71,7 +72,7 @@ language sql volatile as $function$
                max(i.status) filter (where i.type = 'end') as status,
                max(i.error::text) filter (where i.type = 'end')::json as error,
                coalesce(bool_or(i.f) filter (where i.type = 'end'), false) as is_failure,
-               max(i.value::text) filter (where i.type = 'end')::json as result
+               max(nullif((i.message -> 'value')::text, 'null')) filter (where i.type = 'end')::json as result
           from item i
          group by i.d, i.r, i.e
     ),
@@ -105,7 +106,7 @@ language sql volatile as $function$
               from run k) k
      cross join (
             select array_agg(i.k order by i.n) k, array_agg(i.s order by i.n) s, array_agg(i.event order by i.n) event,
-                   array_agg(coalesce(i.data::text, 'null') order by i.n) as data,
+                   array_agg(coalesce((i.message -> 'data')::text, 'null') order by i.n) as data,
                    array_agg(i.checkpoint_id order by i.n) checkpoint_id, array_agg(i.path order by i.n) path
               from event i) i
      cross join (
