@@ -11,8 +11,9 @@
 
 #include "../runner/protocol_private.h"
 
-/* agent.most_channels() and one more: the database refuses the checkpoint. */
-#define MOST_CHANNELS 1025
+/* Of agent.most_channels(). With one more the database refuses the checkpoint:
+ * by their number, or else because that one has no kind. */
+#define MOST_CHANNELS 1024
 
 static const agent_db_type_t types[SAVE_COLUMNS] = {
     [RUN_DEPLOYMENT] = AGENT_DB_UUID,
@@ -155,8 +156,11 @@ static void add_checkpoint(save_params_t *params, const save_run_t *run,
     add_json(params, CHECKPOINT_TASKS, &fields->value[FIELD_TASKS]);
     add_json(params, CHECKPOINT_METADATA, &fields->value[FIELD_METADATA]);
     add_word(params, CHECKPOINT_FORMAT, &fields->value[FIELD_FORMAT]);
-    for (int i = 0; i < MOST_CHANNELS && agent_channel_next(&channel, &at);
+    for (int i = 0; i <= MOST_CHANNELS && agent_channel_next(&channel, &at);
          i++) {
+        if (i == MOST_CHANNELS) {
+            channel.kind = AGENT_CHANNEL_WRONG;
+        }
         agent_save_add_channel(params, &channel);
     }
 }
