@@ -349,6 +349,21 @@ subtest 'a list that is sent whole is compared with no more of its parent than i
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
+subtest 'the notation of a value is read as the supervisor reads it' => sub {
+    my $text = slurp("$AgentSQL::ROOT/t/unit/notation.txt");
+    utf8::decode($text);
+    my @cases = map { [ split /[|]/ ] } grep { !/^#/ } split /\n/, $text;
+    cmp_ok scalar @cases, '>', 60;
+    for my $case (@cases) {
+        my ($value, @expected) = @$case;
+        my ($got) = $session->query('select agent.is_notation(v), kind, keep, length, bytes, content, content = ' .
+            AgentSQL::Session::literal($expected[5]) . '::text[] from (select ' . AgentSQL::Session::literal($value) .
+            "::json v) v cross join lateral public.split_values(json_build_object('a', v))");
+        my $content = splice @$got, 5, 1;
+        is_deeply [ map { length $_ ? $_ : 'null' } @$got ], [ @expected[ 0 .. 4 ], 't' ], "$value: $content";
+    }
+};
+
 subtest 'a long value is stored once while it does not change' => sub {
     my $claim = $play->leased($worker, $play->thread);
     my $thread = $claim->{thread_id};
