@@ -98,13 +98,69 @@ static void a_split_makes_a_lane_for_each_run(void **state)
     add(fixture, 0, 100);
     add(fixture, 1, 100);
     add(fixture, 0, 100);
-    agent_batch_split_all(batches);
+    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
     assert_string_equal(describe(fixture), " l2 l1");
     assert_int_equal(batches->shared_bytes, 0);
     /* Later lines keep their order; those of other runs are shared. */
     add(fixture, 1, 100);
     add(fixture, 2, 100);
     assert_string_equal(describe(fixture), " l2 l2 s1");
+}
+
+/* Whether lines of the run are in shared batches, which do not wait for lanes.
+ */
+static bool is_shared(const fixture_t *fixture, int run)
+{
+    const agent_batch_t *batch;
+
+    AGENT_RING_EACH(batch, &fixture->runs->batches.waiting, agent_batch_t, link)
+    {
+        const agent_batch_run_t *part = apr_hash_get(
+            batch->runs, fixture->leases[run]->key.run_id, 36);
+
+        if (!batch->is_lane && part != NULL && !part->is_dead) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void a_split_moves_later_lines_of_its_runs_and_of_no_other(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    agent_batch_t *first;
+
+    add(fixture, 0, 100);
+    add(fixture, 1, 100);
+    first = APR_RING_FIRST(&batches->waiting);
+    first->is_sealed = true;
+    add(fixture, 2, 100);
+    add(fixture, 0, 100);
+    add(fixture, 3, 100);
+    agent_batch_split(batches, first);
+    assert_string_equal(describe(fixture), " l1 l1 l1 s3");
+    assert_false(is_shared(fixture, 0) || is_shared(fixture, 1));
+    assert_true(is_shared(fixture, 2) && is_shared(fixture, 3));
+    /* Later lines keep their order: the batch may be sent before the lane. */
+    add(fixture, 0, 100);
+    add(fixture, 2, 100);
+    assert_string_equal(describe(fixture), " l1 l1 l2 s3 s1");
+}
+
+static void a_batch_all_of_whose_lines_a_split_moves_is_dropped(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *batches = &fixture->runs->batches;
+    agent_batch_t *first;
+
+    add(fixture, 0, 100);
+    first = APR_RING_FIRST(&batches->waiting);
+    first->is_sealed = true;
+    add(fixture, 0, 100);
+    agent_batch_split(batches, first);
+    assert_string_equal(describe(fixture), " l1 l1");
+    assert_int_equal(batches->shared_bytes, 0);
 }
 
 static void the_queue_is_full_at_32_mb_of_short_lines_or_96_mb(void **state)
@@ -240,7 +296,7 @@ static void a_split_keeps_the_replies_that_records_get(void **state)
     add(fixture, 1, 100);
     add_record(batches, fixture->leases[0], 5);
     add_record(batches, fixture->leases[0], -1);
-    agent_batch_split_all(batches);
+    agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
     lane = APR_RING_LAST(&batches->waiting);
     assert_int_equal(APR_ARRAY_IDX(lane->items, 0, agent_item_t).ack, 5);
     assert_int_equal(APR_ARRAY_IDX(lane->items, 1, agent_item_t).ack, -1);
@@ -256,6 +312,8 @@ int main(void)
         CHECK_TEST(a_lane_makes_earlier_lines_of_its_run_due_at_once),
         CHECK_TEST(a_shared_batch_has_at_most_500_lines_and_1_mb),
         CHECK_TEST(a_split_makes_a_lane_for_each_run),
+        CHECK_TEST(a_split_moves_later_lines_of_its_runs_and_of_no_other),
+        CHECK_TEST(a_batch_all_of_whose_lines_a_split_moves_is_dropped),
         CHECK_TEST(the_queue_is_full_at_32_mb_of_short_lines_or_96_mb),
         CHECK_TEST(unsent_output_of_a_run_is_dropped_under_all_leases),
         CHECK_TEST(output_in_flight_is_not_dropped),

@@ -103,6 +103,7 @@ static agent_batch_t *make_lane(agent_batch_queue_t *queue, const char *run_id,
 
     batch->is_lane = true;
     batch->lane_key = key;
+    batch->turn = ++queue->last_turn;
     batch->due_at = queue->context->now;
     APR_RING_INSERT_BEFORE(next, batch, link);
     return batch;
@@ -333,8 +334,10 @@ void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
     }
 }
 
-/* Replaces the batch by a lane for each of its runs. */
-static void split_batch(agent_batch_queue_t *queue, agent_batch_t *batch)
+/* Copies the lines of each run that is in `of` too into a lane before the
+ * batch. */
+static void move_lines(agent_batch_queue_t *queue, agent_batch_t *batch,
+                       const agent_batch_t *of)
 {
     const char *text = agent_buffer_text(&batch->text);
 
@@ -343,7 +346,8 @@ static void split_batch(agent_batch_queue_t *queue, agent_batch_t *batch)
                                                   agent_item_t);
         agent_batch_run_t *run = item->run;
 
-        if (run->is_dead) {
+        if (run->is_dead
+            || apr_hash_get(of->runs, run->key.run_id, 36) == NULL) {
             continue;
         }
         if (run->part == NULL) {
@@ -351,22 +355,44 @@ static void split_batch(agent_batch_queue_t *queue, agent_batch_t *batch)
         }
         append_item(queue, run->part, run, item, text + item->offset);
     }
-    agent_batch_drop(queue, batch);
 }
 
-void agent_batch_split_all(agent_batch_queue_t *queue)
+/* The lines that were moved are no longer sent with the batch. */
+static void end_move(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
-    agent_batch_t *batch;
-    agent_batch_t *next;
+    for (int i = 0; i < batch->items->nelts; i++) {
+        agent_batch_run_t *run = APR_ARRAY_IDX(batch->items, i, agent_item_t)
+                                     .run;
 
-    AGENT_RING_EACH_SAFE(batch, next, &queue->waiting, agent_batch_t, link)
-    {
-        if (!batch->is_lane) {
-            split_batch(queue, batch);
+        if (run->part != NULL) {
+            /* It may get other lines of the run when its lane has ended. */
+            batch->is_sealed = true;
+            batch->has_dead = true;
+            run->is_dead = true;
         }
     }
+    drop_if_dead(queue, batch);
+}
+
+void agent_batch_split(agent_batch_queue_t *queue, agent_batch_t *batch)
+{
+    agent_batch_t *later = APR_RING_NEXT(batch, link);
+    agent_batch_t *next;
+
+    move_lines(queue, batch, batch);
+    for (; later != APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link);
+         later = next) {
+        next = APR_RING_NEXT(later, link);
+        if (!later->is_lane) {
+            move_lines(queue, later, batch);
+            end_move(queue, later);
+        }
+    }
+    agent_batch_drop(queue, batch);
     AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
     {
-        enter_lane(queue, batch);
+        if (batch->is_lane) {
+            enter_lane(queue, batch);
+        }
     }
 }

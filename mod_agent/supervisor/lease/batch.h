@@ -51,9 +51,8 @@ typedef struct agent_batch_run_t {
     /* Bytes of its lines as the runner sent them, newlines included. */
     apr_size_t line_bytes;
     bool has_end;
-    /* It is committed. */
-    bool is_saved;
-    /* Its items were dropped: they are not sent. */
+    bool is_saved; /* it is committed */
+    /* Its items were dropped or moved: they are not sent. */
     bool is_dead;
     /* While a batch is split: where this run's items go. */
     struct agent_batch_t *part;
@@ -81,14 +80,15 @@ typedef struct agent_batch_t {
     /* When it is due; it is not sent before retry_at. */
     apr_time_t due_at;
     apr_time_t retry_at;
-    /* Of one run, over the second connection; that run's id, not terminated. */
+    /* Of one run, over the second connection; that run's id, not terminated;
+     * its turn (turn.h). */
     bool is_lane;
     const char *lane_key;
+    apr_uint64_t turn;
     /* No more items are added; it is in flight. */
     bool is_sealed;
     bool is_sent;
-    /* Items of some run were dropped. */
-    bool has_dead;
+    bool has_dead; /* items of some run were dropped, or moved */
     /* Failures that were not transient. */
     int failures;
 } agent_batch_t;
@@ -99,8 +99,9 @@ typedef struct agent_batch_ring_t agent_batch_ring_t;
 typedef struct agent_batch_queue_t {
     const agent_context_t *context;
     agent_batch_ring_t waiting;
-    /* Run id (36 bytes) -> the last batch of its lane. */
+    /* Run id (36 bytes) -> the last batch of its lane; the last turn of one. */
     apr_hash_t *lanes;
+    apr_uint64_t last_turn;
     /* Bytes of the shared batches; of lanes and long arguments of requests. */
     apr_size_t shared_bytes;
     apr_size_t lane_bytes;
@@ -137,9 +138,9 @@ void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
 /* Takes a batch out of the queue and frees it. */
 void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch);
 
-/* Replaces each shared batch by a lane for each of its runs. Later lines of
- * these runs go into their lanes too. */
-void agent_batch_split_all(agent_batch_queue_t *queue);
+/* Replaces a shared batch, which is not in flight, by a lane for each of its
+ * runs, to which their lines in later batches move too. */
+void agent_batch_split(agent_batch_queue_t *queue, agent_batch_t *batch);
 
 /* Drops all batches: the worker's lease is lost. None may be in flight. */
 void agent_batch_clear(agent_batch_queue_t *queue);

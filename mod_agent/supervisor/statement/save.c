@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lease/turn.h"
 #include "../run_end.h"
 #include "../runner/ack.h"
 #include "save_params.h"
@@ -17,66 +18,14 @@
 
 enum { COL_RUN, COL_OUTCOME, COL_PROMOTED };
 
-/* Whether no earlier batch has output of the lane's run. */
-static bool is_next_of_run(const agent_batch_queue_t *queue,
-                           const agent_batch_t *lane)
-{
-    const agent_batch_t *batch = APR_RING_FIRST(&queue->waiting);
-
-    for (; batch != lane; batch = APR_RING_NEXT(batch, link)) {
-        const agent_batch_run_t *run = apr_hash_get(batch->runs, lane->lane_key,
-                                                    36);
-
-        if (run != NULL && !run->is_dead) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static apr_time_t due_of(const agent_batch_queue_t *queue,
-                         const agent_batch_t *batch)
-{
-    apr_time_t due = batch->is_sealed ? queue->context->now : batch->due_at;
-
-    return due > batch->retry_at ? due : batch->retry_at;
-}
-
-/* The batch that is to be sent first; NULL when none may be. */
-static agent_batch_t *choose_batch(const agent_batch_queue_t *queue,
-                                   bool is_lane)
-{
-    agent_batch_t *best = NULL;
-    agent_batch_t *batch;
-
-    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
-    {
-        if (batch->is_lane != is_lane || batch->is_sent) {
-            continue;
-        }
-        if (!is_lane) {
-            /* Shared batches are sent in order. */
-            return batch;
-        }
-        if ((best == NULL || due_of(queue, batch) < due_of(queue, best))
-            && is_next_of_run(queue, batch)) {
-            best = batch;
-            if (due_of(queue, batch) <= queue->context->now) {
-                break;
-            }
-        }
-    }
-    return best;
-}
-
 static apr_time_t due_any(const agent_save_t *save, bool is_lane)
 {
     const agent_batch_queue_t *queue = &save->runs->batches;
     const agent_batch_t *batch = agent_worker_is_live(save->worker)
-        ? choose_batch(queue, is_lane)
+        ? agent_turn_next(queue, is_lane)
         : NULL;
 
-    return batch != NULL ? due_of(queue, batch) : AGENT_CLOCK_NEVER;
+    return batch != NULL ? agent_turn_due(queue, batch) : AGENT_CLOCK_NEVER;
 }
 
 static apr_time_t due_batch(void *part)
@@ -100,7 +49,7 @@ static const agent_statement_t save_batch = {
            "$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, "
            "$24, $25, $26, $27, $28, $29, $30, $31, $32, $33)"};
 
-static apr_status_t send_any(const agent_worker_t *worker, agent_batch_t *batch,
+static apr_status_t send_any(const agent_save_t *save, agent_batch_t *batch,
                              agent_database_t *database, agent_error_t **err)
 {
     apr_pool_t *pool = database->scratch;
@@ -110,9 +59,8 @@ static apr_status_t send_any(const agent_worker_t *worker, agent_batch_t *batch,
         /* The function `due` has found one. */
         abort();
     }
-    agent_save_make_params(&params, worker->id, batch, pool);
-    batch->is_sealed = true;
-    batch->is_sent = true;
+    agent_save_make_params(&params, save->worker->id, batch, pool);
+    agent_turn_send(&save->runs->batches, batch);
     return agent_db_send_params(database->db, &save_batch, &params, err, pool);
 }
 
@@ -123,7 +71,7 @@ static apr_status_t send_batch(void *part, agent_database_t *database,
     agent_batch_queue_t *queue = &save->runs->batches;
 
     queue->sent_at = queue->context->now;
-    return send_any(save->worker, choose_batch(queue, false), database, err);
+    return send_any(save, agent_turn_next(queue, false), database, err);
 }
 
 static apr_status_t send_lane(void *part, agent_database_t *database,
@@ -131,8 +79,8 @@ static apr_status_t send_lane(void *part, agent_database_t *database,
 {
     const agent_save_t *save = part;
 
-    return send_any(save->worker, choose_batch(&save->runs->batches, true),
-                    database, err);
+    return send_any(save, agent_turn_next(&save->runs->batches, true), database,
+                    err);
 }
 
 /* has_next: a run that waited for one of the batch is ready. */
@@ -282,8 +230,8 @@ static void fail_batch(void *part, agent_failure_t failure)
     agent_batch_queue_t *queue = &save->runs->batches;
     agent_batch_t *batch = find_sent(queue, false);
 
-    batch->is_sent = false;
-    batch->retry_at = agent_database_retry_at(save->runs->context, failure);
+    agent_turn_fail(&save->runs->batches, batch,
+                    agent_database_retry_at(save->runs->context, failure));
     batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_DATA || failure == AGENT_FAILURE_TIMEOUT
         || batch->failures >= MAX_FAILURES) {
@@ -291,7 +239,7 @@ static void fail_batch(void *part, agent_failure_t failure)
                            "a batch of %u runs was refused; saving them one "
                            "by one",
                            apr_hash_count(batch->runs));
-        agent_batch_split_all(queue);
+        agent_batch_split(queue, batch);
     }
 }
 
@@ -302,8 +250,8 @@ static void fail_lane(void *part, agent_failure_t failure)
     agent_lease_key_t key = APR_ARRAY_IDX(batch->items, 0, agent_item_t)
                                 .run->key;
 
-    batch->is_sent = false;
-    batch->retry_at = agent_database_retry_at(save->runs->context, failure);
+    agent_turn_fail(&save->runs->batches, batch,
+                    agent_database_retry_at(save->runs->context, failure));
     batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_DATA) {
         refuse_run(save->runs, &key, &invalid);
