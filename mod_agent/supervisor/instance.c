@@ -120,8 +120,11 @@ static void init_statements(agent_supervisor_t *sv)
         .worker = &sv->worker, .runners = &sv->runners, .runs = &sv->runs};
     sv->check = (agent_check_t){&sv->worker, &sv->runners, &sv->runs,
                                 &sv->schedule};
-    sv->save = (agent_save_t){&sv->worker, &sv->runs, &sv->notify,
-                              &sv->schedule};
+    sv->save = (agent_save_t){.worker = &sv->worker,
+                              .runners = &sv->runners,
+                              .runs = &sv->runs,
+                              .notify = &sv->notify,
+                              .schedule = &sv->schedule};
     sv->release = (agent_release_runs_t){&sv->worker, &sv->runs, &sv->notify,
                                          &sv->schedule};
 }

@@ -103,8 +103,7 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
     if (run->has_end && lease->state == AGENT_LEASE_ENDED) {
         agent_run_end_set_state(save->runs, lease, AGENT_LEASE_GONE);
         /* A pool that had no room for all ready runs is due as it is. */
-        agent_pools_claim_after(save->worker->runners->pools,
-                                save->worker->runners->pool_count,
+        agent_pools_claim_after(save->runners->pools, save->runners->pool_count,
                                 lease->deployment_id, has_next);
     }
 }

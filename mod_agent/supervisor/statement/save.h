@@ -9,6 +9,7 @@
 
 typedef struct agent_save_t {
     const agent_worker_t *worker;
+    const agent_runner_table_t *runners;
     agent_runs_t *runs;
     agent_notify_t *notify;
     agent_schedule_t *schedule;
