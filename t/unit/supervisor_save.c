@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
+/* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
+/* OBJECTS: core/ db/query.c db/send.c db/connection.c db/array.c db/column.c */
+/* Which batch of output is sent next on each connection; see
+ * supervisor/statement/save.h. */
+#include "supervisor_fixture.h"
+
+#include "../../mod_agent/supervisor/statement/save.h"
+
+#define NOW apr_time_from_sec(1000)
+
+/* The tables, and the statement of a worker that has a lease. */
+typedef struct queue_t {
+    fixture_t *fixture;
+    agent_batch_queue_t *batches;
+    agent_worker_t worker;
+    agent_save_t save;
+} queue_t;
+
+static queue_t *make_queue(apr_pool_t *pool)
+{
+    queue_t *q = apr_pcalloc(pool, sizeof(*q));
+
+    q->fixture = make_fixture(pool);
+    q->fixture->runs->context->now = NOW;
+    q->batches = &q->fixture->runs->batches;
+    q->worker = (agent_worker_t){.context = q->fixture->runs->context,
+                                 .state = AGENT_WORKER_LIVE};
+    q->save = (agent_save_t){.worker = &q->worker, .runs = q->fixture->runs};
+    return q;
+}
+
+static void add(const queue_t *q, int run, apr_size_t length)
+{
+    char *line = apr_palloc(q->fixture->runs->context->pool, length);
+
+    memset(line, ' ', length);
+    line[0] = '{';
+    line[length - 1] = '}';
+    /* The reply makes its batch due now. */
+    agent_batch_add(q->batches, q->fixture->leases[run], AGENT_ITEM_CHECKPOINT,
+                    line, length, 1);
+}
+
+/* A line for the shared batch. */
+static void add_short(const queue_t *q, int run)
+{
+    add(q, run, 100);
+}
+
+/* A line that begins, or continues, the run's lane. */
+static void add_long(const queue_t *q, int run)
+{
+    add(q, run, AGENT_BATCH_LONG_LINE + 1);
+}
+
+static bool is_lane_due(queue_t *q)
+{
+    return agent_lane_operation.due(&q->save) <= NOW;
+}
+
+static agent_batch_t *first_of(const queue_t *q)
+{
+    return APR_RING_FIRST(&q->batches->waiting);
+}
+
+static void a_lane_waits_for_the_earlier_shared_batch_of_its_run(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_short(q, 0);
+    add_long(q, 0);
+    assert_true(agent_batch_operation.due(&q->save) <= NOW);
+    assert_true(agent_lane_operation.due(&q->save) == AGENT_CLOCK_NEVER);
+    agent_batch_drop(q->batches, first_of(q));
+    assert_true(is_lane_due(q));
+}
+
+static void a_lane_waits_for_a_shared_batch_of_its_run_in_flight(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_short(q, 0);
+    first_of(q)->is_sealed = first_of(q)->is_sent = true;
+    add_long(q, 0);
+    assert_false(is_lane_due(q));
+    agent_batch_drop(q->batches, first_of(q));
+    assert_true(is_lane_due(q));
+}
+
+static void a_lane_waits_for_no_shared_batch_of_other_runs(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_short(q, 1);
+    add_long(q, 0);
+    assert_true(is_lane_due(q));
+}
+
+static void a_lane_waits_for_no_output_that_was_dropped(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_short(q, 0);
+    add_short(q, 1);
+    agent_batch_forget(q->batches, q->fixture->leases[0]->key.run_id, NULL);
+    add_long(q, 0);
+    assert_false(first_of(q)->is_lane);
+    assert_true(is_lane_due(q));
+}
+
+static void of_the_batches_of_a_lane_only_the_first_one_is_due(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_long(q, 0);
+    first_of(q)->is_sealed = first_of(q)->is_sent = true;
+    add_long(q, 0);
+    assert_ptr_not_equal(first_of(q), APR_RING_LAST(&q->batches->waiting));
+    assert_false(is_lane_due(q));
+    agent_batch_drop(q->batches, first_of(q));
+    assert_true(is_lane_due(q));
+}
+
+static void shared_batches_are_sent_in_their_order(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_short(q, 0);
+    first_of(q)->is_sealed = true;
+    first_of(q)->retry_at = NOW + 1;
+    add_short(q, 1);
+    assert_ptr_not_equal(first_of(q), APR_RING_LAST(&q->batches->waiting));
+    assert_true(agent_batch_operation.due(&q->save) == NOW + 1);
+}
+
+static void a_worker_without_a_lease_saves_nothing(void **state)
+{
+    queue_t *q = make_queue(*state);
+
+    add_short(q, 0);
+    add_long(q, 1);
+    q->worker.state = AGENT_WORKER_NEW;
+    assert_true(agent_batch_operation.due(&q->save) == AGENT_CLOCK_NEVER);
+    assert_true(agent_lane_operation.due(&q->save) == AGENT_CLOCK_NEVER);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_lane_waits_for_the_earlier_shared_batch_of_its_run),
+        CHECK_TEST(a_lane_waits_for_a_shared_batch_of_its_run_in_flight),
+        CHECK_TEST(a_lane_waits_for_no_shared_batch_of_other_runs),
+        CHECK_TEST(a_lane_waits_for_no_output_that_was_dropped),
+        CHECK_TEST(of_the_batches_of_a_lane_only_the_first_one_is_due),
+        CHECK_TEST(shared_batches_are_sent_in_their_order),
+        CHECK_TEST(a_worker_without_a_lease_saves_nothing),
+    };
+
+    return CHECK_RUN(tests);
+}
