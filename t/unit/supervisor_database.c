@@ -13,6 +13,8 @@
 #include "../../mod_agent/supervisor/statement/database.h"
 
 #define NOW apr_time_from_sec(1000)
+/* Many more than a connection has. */
+#define OPERATIONS 100
 
 typedef struct fixture_t {
     agent_context_t context;
@@ -44,6 +46,12 @@ static void count_result(void *part, const agent_db_result_t *result)
     fixture_t *f = part;
 
     f->results++;
+}
+
+static apr_time_t due_never(void *part)
+{
+    *(int *)part += 1;
+    return AGENT_CLOCK_NEVER;
 }
 
 static void ignore_connection(void *part, bool is_first,
@@ -153,7 +161,8 @@ static void a_connection_without_a_socket_is_made_again_at_once(void **state)
 }
 
 /* A refusal at each attempt would be a busy loop. */
-static void one_that_was_being_made_is_made_again_after_a_pause(void **state)
+static void a_connection_lost_while_it_is_made_is_made_again_after_a_pause(
+    void **state)
 {
     fixture_t *f = make_fixture(*state);
 
@@ -172,7 +181,7 @@ static void a_connection_is_idle_after_its_pipeline(void **state)
 }
 
 /* The next statement on it would hang until its deadline. */
-static void one_whose_pipeline_does_not_end_is_made_again(void **state)
+static void a_connection_whose_pipeline_does_not_end_is_made_again(void **state)
 {
     fixture_t *f = make_fixture(*state);
 
@@ -182,7 +191,8 @@ static void one_whose_pipeline_does_not_end_is_made_again(void **state)
 }
 
 /* Each would be a new process of the server, 100 times a second. */
-static void further_ones_are_made_again_after_longer_pauses(void **state)
+static void connections_lost_in_a_row_are_made_again_after_longer_pauses(
+    void **state)
 {
     fixture_t *f = make_fixture(*state);
     apr_interval_time_t pause = 0;
@@ -196,7 +206,7 @@ static void further_ones_are_made_again_after_longer_pauses(void **state)
     }
 }
 
-static void one_that_outlives_a_statement_ends_the_pauses(void **state)
+static void a_connection_that_outlives_a_statement_ends_the_pauses(void **state)
 {
     fixture_t *f = make_fixture(*state);
 
@@ -207,7 +217,8 @@ static void one_that_outlives_a_statement_ends_the_pauses(void **state)
 }
 
 /* The session of each connection begins with success. */
-static void one_that_was_only_made_does_not_end_them(void **state)
+static void a_connection_without_a_statement_does_not_end_the_pauses(
+    void **state)
 {
     fixture_t *f = make_fixture(*state);
 
@@ -218,16 +229,35 @@ static void one_that_was_only_made_does_not_end_them(void **state)
     assert_true(f->database.connect_at > NOW);
 }
 
+static void a_connection_takes_any_number_of_operations(void **state)
+{
+    static const agent_operation_t idle = {.name = "idle", .due = due_never};
+    fixture_t *f = make_fixture(*state);
+    int asked[OPERATIONS] = {0};
+
+    receive_pipeline(f, true);
+    for (int i = 0; i < OPERATIONS; i++) {
+        agent_database_add(&f->database, &idle, &asked[i]);
+    }
+    assert_true(agent_database_step(&f->database) == AGENT_CLOCK_NEVER);
+    for (int i = 0; i < OPERATIONS; i++) {
+        assert_int_equal(asked[i], 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_connection_without_a_socket_is_made_again_at_once),
-        CHECK_TEST(one_that_was_being_made_is_made_again_after_a_pause),
+        CHECK_TEST(
+            a_connection_lost_while_it_is_made_is_made_again_after_a_pause),
         CHECK_TEST(a_connection_is_idle_after_its_pipeline),
-        CHECK_TEST(one_whose_pipeline_does_not_end_is_made_again),
-        CHECK_TEST(further_ones_are_made_again_after_longer_pauses),
-        CHECK_TEST(one_that_outlives_a_statement_ends_the_pauses),
-        CHECK_TEST(one_that_was_only_made_does_not_end_them),
+        CHECK_TEST(a_connection_whose_pipeline_does_not_end_is_made_again),
+        CHECK_TEST(
+            connections_lost_in_a_row_are_made_again_after_longer_pauses),
+        CHECK_TEST(a_connection_that_outlives_a_statement_ends_the_pauses),
+        CHECK_TEST(a_connection_without_a_statement_does_not_end_the_pauses),
+        CHECK_TEST(a_connection_takes_any_number_of_operations),
     };
 
     return CHECK_RUN(tests);

@@ -10,6 +10,7 @@
 
 #include "../../core/backoff.h"
 
+#define FIRST_ENTRIES   32
 #define CONNECT_TIMEOUT apr_time_from_sec(5)
 #define FIRST_BACKOFF   apr_time_from_msec(100)
 #define LONGEST_BACKOFF apr_time_from_sec(5)
@@ -19,11 +20,8 @@
 void agent_database_add(agent_database_t *database,
                         const agent_operation_t *operation, void *part)
 {
-    if (database->count == AGENT_OPERATION_MAX) {
-        /* instance.c adds a fixed number. */
-        abort();
-    }
-    database->entries[database->count++] = (agent_database_entry_t){
+    APR_ARRAY_PUSH(database->entries,
+                   agent_database_entry_t) = (agent_database_entry_t){
         .operation = operation, .part = part};
 }
 
@@ -286,8 +284,9 @@ static const agent_database_entry_t *choose(agent_database_t *database,
     agent_database_entry_t *best = NULL;
 
     *next = AGENT_CLOCK_NEVER;
-    for (int i = 0; i < database->count; i++) {
-        agent_database_entry_t *entry = &database->entries[i];
+    for (int i = 0; i < database->entries->nelts; i++) {
+        agent_database_entry_t *entry = &APR_ARRAY_IDX(database->entries, i,
+                                                       agent_database_entry_t);
         apr_time_t due = entry->operation->due(entry->part);
 
         if (due > database->context->now) {
@@ -482,6 +481,8 @@ void agent_database_init(agent_database_t *database, agent_context_t *context,
     database->context = context;
     database->settings = *settings;
     database->poll = poll;
+    database->entries = apr_array_make(context->pool, FIRST_ENTRIES,
+                                       sizeof(agent_database_entry_t));
     database->watch = (agent_poll_watch_t){
         .fd = -1, .handler = on_ready, .part = database};
     apr_pool_create(&database->scratch, context->pool);

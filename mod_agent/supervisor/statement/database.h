@@ -7,6 +7,8 @@
 #ifndef AGENT_SUPERVISOR_DATABASE_H
 #define AGENT_SUPERVISOR_DATABASE_H
 
+#include <apr_tables.h>
+
 #include "../../db/query.h"
 #include "../context.h"
 #include "../poll.h"
@@ -30,9 +32,6 @@ typedef struct agent_operation_t {
     /* Sent before all others of its connection. */
     bool is_urgent;
 } agent_operation_t;
-
-/* Operations of one connection at most. */
-#define AGENT_OPERATION_MAX 24
 
 typedef enum agent_database_state_t {
     AGENT_DATABASE_DOWN,
@@ -67,8 +66,8 @@ typedef struct agent_database_entry_t {
 struct agent_database_t {
     agent_context_t *context;
     agent_database_settings_t settings;
-    agent_database_entry_t entries[AGENT_OPERATION_MAX]; /* as added */
-    int count;
+    /* Of agent_database_entry_t, in the order in which they were added. */
+    apr_array_header_t *entries;
     agent_database_state_t state;
     agent_db_t *db;
     /* They live as long as the connection, and as a statement. */
@@ -103,9 +102,9 @@ void agent_database_init(agent_database_t *database, agent_context_t *context,
                          agent_poll_t *poll,
                          const agent_database_settings_t *settings);
 
-/* Adds an operation, at most AGENT_OPERATION_MAX. Of those that were never
- * sent, the one that was added first is sent first. part: the struct of its
- * statement, passed to its functions. */
+/* Adds an operation. Of those that were never sent, the one that was added
+ * first is sent first. part: the struct of its statement, passed to its
+ * functions. */
 void agent_database_add(agent_database_t *database,
                         const agent_operation_t *operation, void *part);
 
