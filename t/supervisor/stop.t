@@ -26,9 +26,9 @@ sub start_with_run {
 # supervisor, the run, the exit status and the other processes. Repeated when the
 # machine stalls during the final writes (AGT0353).
 sub start_and_stop {
-    my ($stop, $config) = @_;
+    my ($stop, $config, $input) = @_;
     for my $try (1 .. 10) {
-        my ($sv, $run) = start_with_run({ do => 'hang' }, $config ? $config->() : ());
+        my ($sv, $run) = start_with_run($input ? $input->() : { do => 'hang' }, $config ? $config->() : ());
         my @processes = ($sv->spawner_pid, $sv->runner_pids);
         $stop->($sv);
         my $status = $sv->wait_exit;
@@ -151,6 +151,31 @@ for my $signal (qw(TERM INT)) {
         sql("delete from agent.run_queue");
     };
 }
+
+# Whether one of the processes has the file open.
+sub has_open {
+    my ($path, @pids) = @_;
+    return scalar grep { (readlink $_ // '') eq $path } map { glob "/proc/$_/fd/*" } @pids;
+}
+
+# The signal arrives before the output, so that it is handled first.
+subtest 'SIGTERM: a run whose end is in the pipe of its runner is not executed again' => sub {
+    my $gate;
+    my ($sv, $run, $status) = start_and_stop(sub {
+        my ($supervisor) = @_;
+        my @runners = $supervisor->runner_pids;
+        $supervisor->signal('STOP');
+        wait_for('the supervisor to be stopped', sub { AgentTest::Process::stat_of($supervisor->pid)->{state} eq 'T' });
+        $supervisor->signal('TERM');
+        open_gate($gate);
+        wait_for('the runner to have written the end', sub { !has_open($gate, @runners) });
+        $supervisor->signal('CONT');
+    }, undef, sub { return { do => 'gate', path => $gate = make_gate() } });
+    is $status, 0, 'the supervisor exits with status 0';
+    is status_of($run), 'success', 'the end is stored';
+    is attempts_of($run), 1, 'it is the end of the first attempt';
+    is queue_row($run), '', 'no other supervisor executes the run';
+};
 
 subtest 'end of the parent: runs are released at once' => sub {
     my ($read, $write);
