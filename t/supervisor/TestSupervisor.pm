@@ -23,7 +23,7 @@ use Socket qw(SOCK_DGRAM);
 our @EXPORT = qw(start_cluster create_thread create_run create_each create_all create_runs run_field
     status_of error_of attempts_of quoted wait_status wait_final wait_all_final wait_events events_of
     scripted_runner make_gate open_gate release_lock wait_blocked uuid build program fast_timing start_listener
-    listen_once);
+    listen_once wrap_function count_calls calls_of);
 
 our $DEPLOYMENT = '00000000-0000-0000-0000-000000000001';
 
@@ -428,6 +428,35 @@ sub events_of {
     }
     return @events;
 }
+
+# ---- calls of functions ----
+
+# From the next start of a supervisor on, each call of the function executes the
+# statement before.
+sub wrap_function {
+    my ($name, $statement) = @_;
+    my ($row) = sql('select oidvectortypes(proargtypes), pronargs, pg_get_function_result(oid) '
+        . "from pg_proc where oid = 'agent.$name'::regproc");
+    my ($types, $count, $result) = split /\t/, $row;
+    my $params = join ', ', map { "\$$_" } 1 .. $count;
+    sql("alter function agent.$name($types) rename to ${name}_kept;
+        create function agent.$name($types) returns $result language plpgsql security definer as \$wrapper\$
+            begin
+                $statement;
+                return query select * from agent.${name}_kept($params);
+            end\$wrapper\$");
+    return;
+}
+
+# Counts its calls from the next start of a supervisor on: those that have begun, of
+# transactions in flight too. The statistics of the server are not complete at once.
+sub count_calls {
+    my ($name) = @_;
+    sql("create sequence agent.calls_of_$name");
+    return wrap_function($name, "perform nextval('agent.calls_of_$name')");
+}
+
+sub calls_of { return poll("select last_value - (not is_called)::integer from agent.calls_of_$_[0]") }
 
 # ---- locks and gates ----
 
