@@ -6,6 +6,9 @@
 
 #include <apr_allocator.h>
 
+#include "statement/account.h"
+#include "statement/expire.h"
+
 /* Freed memory that is kept for later; the rest is returned to the system. */
 #define KEPT_BYTES ((apr_size_t)1024 * 1024)
 
@@ -136,17 +139,6 @@ static void init_rest(agent_supervisor_t *sv)
 
     sv->save_graphs = (agent_save_graphs_t){.worker = &sv->worker,
                                             .runners = &sv->runners};
-    sv->expire = (agent_expire_t){.worker = &sv->worker, .notify = &sv->notify};
-    sv->state = (agent_sweep_t){.worker = &sv->worker};
-    sv->events = (agent_sweep_t){.worker = &sv->worker};
-    sv->copies = (agent_sweep_t){.worker = &sv->worker};
-    sv->calls = (agent_sweep_t){.worker = &sv->worker};
-    sv->store = (agent_sweep_t){.worker = &sv->worker};
-    sv->accounts = (agent_sweep_t){.worker = &sv->worker};
-    sv->api_keys = (agent_sweep_t){.worker = &sv->worker};
-    sv->audit_log = (agent_sweep_t){.worker = &sv->worker};
-    sv->counts = (agent_sweep_t){.worker = &sv->worker};
-    sv->measures = (agent_sweep_t){.worker = &sv->worker};
     sv->limits = (agent_account_limits_t){.database = &sv->database};
     sv->webhook = (agent_webhook_t){.context = context,
                                     .deliveries = &sv->deliveries,
@@ -183,21 +175,10 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_start_operation, &sv->starts);
     agent_database_add(bulk, &agent_answer_operation, &sv->answer);
     agent_database_add(bulk, &agent_mark_dead_operation, &sv->worker);
-    agent_database_add(bulk, &agent_sweep_operation, &sv->worker);
+    agent_database_add(bulk, &agent_sweep_workers_operation, &sv->worker);
     agent_database_add(bulk, &agent_save_graphs_operation, &sv->save_graphs);
-    agent_database_add(bulk, &agent_partitions_operation, &sv->expire);
-    agent_database_add(bulk, &agent_expire_operation, &sv->expire);
-    agent_database_add(bulk, &agent_state_operation, &sv->state);
-    agent_database_add(bulk, &agent_event_operation, &sv->events);
-    agent_database_add(bulk, &agent_copy_operation, &sv->copies);
-    agent_database_add(bulk, &agent_call_operation, &sv->calls);
-    agent_database_add(bulk, &agent_store_operation, &sv->store);
-    agent_database_add(bulk, &agent_account_operation, &sv->accounts);
-    agent_database_add(bulk, &agent_api_key_operation, &sv->api_keys);
-    agent_database_add(bulk, &agent_audit_operation, &sv->audit_log);
-    agent_database_add(bulk, &agent_count_operation, &sv->counts);
-    agent_database_add(bulk, &agent_measure_operation, &sv->measures);
-    agent_database_add(bulk, &agent_full_operation, &sv->expire);
+    agent_expire_add(bulk, &sv->worker, &sv->notify);
+    agent_account_add(bulk, &sv->worker, &sv->notify);
     agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_sweep_operation, &sv->webhook);

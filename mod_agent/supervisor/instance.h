@@ -18,7 +18,6 @@
 #include "statement/check.h"
 #include "statement/claim.h"
 #include "statement/database.h"
-#include "statement/expire.h"
 #include "statement/notify.h"
 #include "statement/release.h"
 #include "statement/save.h"
@@ -62,17 +61,6 @@ typedef struct agent_supervisor_t {
     agent_release_runs_t release;
     agent_notify_t notify;
     agent_save_graphs_t save_graphs;
-    agent_expire_t expire;
-    agent_sweep_t state;
-    agent_sweep_t events;
-    agent_sweep_t copies;
-    agent_sweep_t calls;
-    agent_sweep_t store;
-    agent_sweep_t accounts;
-    agent_sweep_t api_keys;
-    agent_sweep_t audit_log;
-    agent_sweep_t counts;
-    agent_sweep_t measures;
     agent_account_limits_t limits;
     agent_webhook_t webhook;
 } agent_supervisor_t;

@@ -359,15 +359,15 @@ static void find_pauses(apr_interval_time_t *sweep, apr_interval_time_t *claim,
     f->worker.context = &f->context;
     *sweep = *claim = 0;
     for (int i = 0; i < 100; i++) {
-        agent_sweep_operation.send(&f->worker, &database, &err);
-        agent_sweep_operation.receive(&f->worker,
-                                      (const agent_db_result_t *)&no_rows);
+        agent_sweep_workers_operation.send(&f->worker, &database, &err);
+        agent_sweep_workers_operation.receive(
+            &f->worker, (const agent_db_result_t *)&no_rows);
         agent_schedule_claim(&f->schedule);
         agent_claim_choose(&f->claim);
         agent_claim_operation.receive(&f->claim,
                                       (const agent_db_result_t *)&no_rows);
-        *sweep = agent_later(*sweep,
-                             agent_sweep_operation.due(&f->worker) - NOW);
+        *sweep = agent_later(
+            *sweep, agent_sweep_workers_operation.due(&f->worker) - NOW);
         *claim = agent_later(*claim,
                              agent_claim_operation.due(&f->claim) - NOW);
     }
@@ -379,12 +379,12 @@ static void runs_of_a_dead_host_begin_again_within_30_seconds(void **state)
     apr_interval_time_t claim;
 
     find_pauses(&sweep, &claim, *state);
-    assert_in_range(sweep, 1, LONGEST(AGENT_SWEEP_INTERVAL));
+    assert_in_range(sweep, 1, LONGEST(AGENT_SWEEP_WORKERS_INTERVAL));
     assert_in_range(claim, 1, LONGEST(AGENT_CLAIM_INTERVAL));
-    assert_true(
-        apr_time_from_sec(AGENT_SUPERVISOR_LEASE_SEC + AGENT_SWEEP_LATE_SEC)
-            + sweep + claim
-        <= apr_time_from_sec(29));
+    assert_true(apr_time_from_sec(AGENT_SUPERVISOR_LEASE_SEC
+                                  + AGENT_SWEEP_WORKERS_LATE_SEC)
+                    + sweep + claim
+                <= apr_time_from_sec(29));
 }
 
 int main(void)

@@ -258,7 +258,7 @@ static apr_time_t due_sweep(void *part)
 {
     const agent_worker_t *worker = part;
 
-    return agent_worker_is_live(worker) ? worker->sweep_at : AGENT_CLOCK_NEVER;
+    return agent_worker_due(worker, worker->sweep_at);
 }
 
 static const agent_statement_t sweep_workers = {
@@ -270,10 +270,11 @@ static apr_status_t send_sweep(void *part, agent_database_t *database,
                                agent_error_t **err)
 {
     agent_worker_t *worker = part;
-    const char *late_sec = apr_itoa(database->scratch, AGENT_SWEEP_LATE_SEC);
+    const char *late_sec = apr_itoa(database->scratch,
+                                    AGENT_SWEEP_WORKERS_LATE_SEC);
 
     worker->sweep_at = agent_database_after(worker->context,
-                                            AGENT_SWEEP_INTERVAL);
+                                            AGENT_SWEEP_WORKERS_INTERVAL);
     return agent_db_send(database->db, &sweep_workers, &late_sec, err,
                          database->scratch);
 }
@@ -294,5 +295,5 @@ static void fail_sweep(void *part, agent_failure_t failure)
     worker->sweep_at = agent_database_after(worker->context, SWEEP_RETRY);
 }
 
-const agent_operation_t agent_sweep_operation = {
+const agent_operation_t agent_sweep_workers_operation = {
     "sweep_workers", due_sweep, send_sweep, receive_sweep, fail_sweep};

@@ -24,8 +24,8 @@
  * still succeeds, a sweep, and a claim of the other host
  * (AGENT_CLAIM_INTERVAL).
  */
-#define AGENT_SWEEP_INTERVAL apr_time_from_sec(2)
-#define AGENT_SWEEP_LATE_SEC 5
+#define AGENT_SWEEP_WORKERS_INTERVAL apr_time_from_sec(2)
+#define AGENT_SWEEP_WORKERS_LATE_SEC 5
 
 typedef enum agent_worker_state_t {
     /* Not registered; predecessors were not listed yet. */
@@ -92,7 +92,7 @@ extern const agent_operation_t agent_list_operation;
 extern const agent_operation_t agent_mark_dead_operation;
 extern const agent_operation_t agent_register_operation;
 extern const agent_operation_t agent_renew_operation;
-extern const agent_operation_t agent_sweep_operation;
+extern const agent_operation_t agent_sweep_workers_operation;
 
 /* The pointers must be set. */
 void agent_worker_init(agent_worker_t *worker);
@@ -101,6 +101,13 @@ void agent_worker_init(agent_worker_t *worker);
 static inline bool agent_worker_is_live(const agent_worker_t *worker)
 {
     return worker->state == AGENT_WORKER_LIVE;
+}
+
+/* `at` while the worker is live, else never. */
+static inline apr_time_t agent_worker_due(const agent_worker_t *worker,
+                                          apr_time_t at)
+{
+    return agent_worker_is_live(worker) ? at : AGENT_CLOCK_NEVER;
 }
 
 /* Called when the first connection, or the second one, is up. On the first one
