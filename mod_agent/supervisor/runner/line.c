@@ -284,8 +284,21 @@ bool agent_runner_has_room(const agent_runs_t *runs,
  * its reply. */
 static bool needs_room(const agent_line_t *line, apr_size_t length)
 {
-    return line->type >= AGENT_LINE_EVENT
-        || (line->type == AGENT_LINE_REQUEST && length > AGENT_BATCH_LONG_LINE);
+    switch (line->type) {
+    case AGENT_LINE_EVENT:
+    case AGENT_LINE_CHECKPOINT:
+    case AGENT_LINE_TASK:
+    case AGENT_LINE_RECORD:
+    case AGENT_LINE_END:
+        return true;
+    case AGENT_LINE_REQUEST:
+        return length > AGENT_BATCH_LONG_LINE;
+    case AGENT_LINE_READY:
+    case AGENT_LINE_PONG:
+    case AGENT_LINE_WANT:
+        break;
+    }
+    return false;
 }
 
 /* wrong: what the line is or has, for the log. */
