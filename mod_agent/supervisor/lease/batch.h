@@ -118,8 +118,10 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
                      agent_item_kind_t kind, const char *line,
                      apr_size_t length, apr_int64_t ack);
 
-/* Makes all batches due now; those with output of the run. */
+/* Makes all batches due now. */
 void agent_batch_flush(agent_batch_queue_t *queue);
+
+/* Makes the batches with output of the run due now. */
 void agent_batch_hurry(agent_batch_queue_t *queue, const char *run_id);
 
 /* Whether output of the run is not committed yet. */

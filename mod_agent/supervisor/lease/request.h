@@ -40,7 +40,6 @@ typedef enum agent_request_op_t {
 APR_RING_HEAD(agent_request_ring_t, agent_lease_t);
 typedef struct agent_request_ring_t agent_request_ring_t;
 
-/* The runs of one runner that wait for a reply, oldest request first. */
 /* Of a runner: requests that are answered when it has room for a part, and
  * those with long arguments, which never wait for it. */
 #define AGENT_REQUEST_CLASSES 2
@@ -48,6 +47,7 @@ typedef struct agent_request_ring_t agent_request_ring_t;
 typedef struct agent_request_class_t {
     /* In the queue, while a run waits. */
     APR_RING_ENTRY(agent_request_class_t) link;
+    /* The runs that wait for a reply, oldest request first. */
     agent_request_ring_t waiting;
 } agent_request_class_t;
 

@@ -61,9 +61,10 @@ struct agent_runner_pool_t {
     agent_runner_pause_t ordinary;
     agent_runner_pause_t suspects;
     agent_pool_claim_t claim;
-    /* Of idle.h: when its last run ended, or it was made; NULL, or, after its
-     * runners have ended for lack of runs, the graphs that they reported. */
+    /* Of idle.h: when its last run ended, or it was made. */
     apr_time_t idle_since;
+    /* The graphs that its runners had reported before they ended for lack of
+     * runs; NULL while it has runners. */
     agent_graph_set_t *idle_set;
 };
 
