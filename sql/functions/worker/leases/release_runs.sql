@@ -5,7 +5,7 @@
 -- number again; null: unchanged.
 -- Returns: one row per item: requeued, error (no attempts left: code poison), interrupted, rolled_back (a
 --          cancel was requested), gone (no longer held).
--- Locks:   the threads, then the queue rows, then the records.
+-- Locks:   the threads, then the queue rows, then the run rows.
 create or replace function agent.release_runs(
     p_worker_id bigint,
     p_items json,

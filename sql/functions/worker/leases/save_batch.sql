@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Saves, in one transaction, events, checkpoints, records of the graphs' libraries, reports about tasks and ends of the
+-- Saves, in one transaction, events, checkpoints, library records, reports about tasks and ends of the
 -- runs of a worker. Each kind is a set of arrays of equal length, one element per row; p_event_runs and
 -- p_checkpoint_runs have the position of the row's run among the runs, p_channel_checkpoints that of the checkpoint.
 -- Items of a run whose lease the worker no longer holds are skipped. After an unclear commit the whole batch
@@ -15,7 +15,7 @@
 -- "r": run_id, "e": epoch}, which override equal members.
 -- Returns: one row per run of the batch: saved or fenced; finished: whether the run is final; promoted: whether a run
 --          that waited for any of the batch is ready now, the same in each row.
--- Locks:   the threads of runs with p_locks_thread, then the queue rows, then the records.
+-- Locks:   the threads of runs with p_locks_thread, then the queue rows, then the run rows.
 create or replace function agent.save_batch(
     p_worker_id bigint,
     p_deployment_ids uuid[],
