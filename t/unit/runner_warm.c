@@ -23,7 +23,7 @@ static runner_run_t *make_run(const char *thread, const char *checkpoint,
 
     run->pool = pool;
     run->graph = GRAPH;
-    run->is_saved = true;
+    run->is_at_checkpoint = true;
     run->weight = WEIGHT;
     run->tree_weight = 2 * WEIGHT;
     run->state_size = 100;
@@ -96,9 +96,9 @@ static void a_state_without_a_checkpoint_is_not_kept(void **state)
     runner_warm_t *warm = runner_warm_make(*state);
     runner_run_t *run = make_run(ID(1), ID(a), *state);
 
-    run->is_saved = false;
+    run->is_at_checkpoint = false;
     runner_warm_keep(warm, run, 0);
-    run->is_saved = true;
+    run->is_at_checkpoint = true;
     run->has_overflown = true;
     runner_warm_keep(warm, run, 0);
     assert_int_equal(warm->bytes, 0);

@@ -112,7 +112,7 @@ static void describe_status(char *text, size_t size, int status)
  */
 static void adjust_pause(agent_context_t *context, const agent_runner_t *runner)
 {
-    bool is_expected = runner->is_spent
+    bool is_expected = runner->is_replaced
         || (runner->max_shared > 0 && runner->group.used > 0);
 
     if (runner->slots > 0 && context->now - runner->started_at >= SHORT_LIFE) {
@@ -127,7 +127,7 @@ static void adjust_pause(agent_context_t *context, const agent_runner_t *runner)
 static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
                        int status)
 {
-    bool was_asked = runner->is_spent
+    bool was_asked = runner->is_replaced
         || io->context->mode != AGENT_MODE_RUNNING;
     bool is_expected = runner->loss != AGENT_LOSS_COUNTED
         || runner->max_shared > 0 || (was_asked && runner->group.active == 0);

@@ -96,7 +96,7 @@ static void take_pong(agent_runner_io_t *io, agent_runner_t *runner,
     }
     runner->pong_by = AGENT_CLOCK_NEVER;
     runner->ping_at = io->context->now + io->context->timing.ping_interval;
-    runner->is_asking = runner->is_asking || line->is_spent;
+    runner->is_spent = runner->is_spent || line->is_spent;
     check_busy(io, runner, line->busy_ms);
 }
 

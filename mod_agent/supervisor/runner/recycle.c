@@ -14,7 +14,7 @@ static bool reaches_bound(const agent_runner_t *runner)
     const agent_pool_config_t *config = runner->runner_pool->config;
 
     return runner->group.used > 0
-        && (runner->is_asking
+        && (runner->is_spent
             || (config->max_runs > 0 && runner->group.used >= config->max_runs)
             || agent_runner_exceeds(runner, config->recycle_memory));
 }
@@ -28,7 +28,7 @@ static void begin(const agent_runner_table_t *table, agent_runner_t *runner)
                        (int)runner->pid, runner->runner_pool->config->name,
                        runner->group.used,
                        (int)(agent_process_resident(runner->pid) >> 20));
-    runner->is_spent = true;
+    runner->is_replaced = true;
     agent_pool_miss_runner(runner->runner_pool);
 }
 
@@ -56,7 +56,7 @@ static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
                       const agent_runner_pool_t *pool)
 {
     agent_runner_t *runner;
-    agent_runner_t *spent = NULL;
+    agent_runner_t *replaced = NULL;
     int ready = 0;
     int all = 0;
 
@@ -68,18 +68,18 @@ static void tick_pool(const agent_runner_table_t *table, agent_runs_t *runs,
             continue;
         }
         all++;
-        if (is_ready && runner->is_spent) {
-            spent = runner;
+        if (is_ready && runner->is_replaced) {
+            replaced = runner;
         }
         else if (is_ready) {
             ready++;
         }
     }
-    if (spent == NULL) {
+    if (replaced == NULL) {
         begin_next(table, pool, ready, all);
     }
     else if (ready >= pool->config->runners) {
-        agent_runner_drain_replaced(runs, spent);
+        agent_runner_drain_replaced(runs, replaced);
     }
 }
 

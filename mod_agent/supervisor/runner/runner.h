@@ -53,10 +53,10 @@ struct agent_runner_t {
     apr_uint32_t id; /* at the spawner */
     pid_t pid;       /* 0 until the spawner has started it */
     agent_runner_state_t state;
-    int max_shared;  /* suspects that may share it; 0: an ordinary runner */
-    bool is_asking;  /* it wants to be replaced (`pong`) */
-    bool is_spent;   /* it is drained when another one is ready (recycle.h) */
-    bool is_patient; /* it was replaced: no limit for its runs (drain.h) */
+    int max_shared;   /* suspects that may share it; 0: an ordinary runner */
+    bool is_spent;    /* it wants to be replaced (`pong`) */
+    bool is_replaced; /* drained when another one is ready (recycle.h) */
+    bool is_patient;  /* it was replaced: no limit for its runs (drain.h) */
     agent_poll_watch_t in; /* io.h waits for the three */
     agent_poll_watch_t out;
     agent_poll_watch_t log_out;

@@ -26,7 +26,7 @@ static bool is_counted(const agent_runner_t *runner, count_t what)
         return runner->state < AGENT_RUNNER_DEAD && runner->max_shared == 0;
     case COUNT_USEFUL:
         return runner->state <= AGENT_RUNNER_READY && runner->max_shared == 0
-            && !runner->is_spent;
+            && !runner->is_replaced;
     case COUNT_READY:
         return runner->state == AGENT_RUNNER_READY && runner->max_shared == 0;
     case COUNT_SUSPECT:

@@ -180,7 +180,7 @@ static apr_status_t load_checkpoint(runner_run_t *run, json_object *checkpoint,
 
     agent_uuid_parse(run->checkpoint_id,
                      agent_json_string(checkpoint, "checkpoint_id", NULL));
-    run->is_saved = run->checkpoint_id[0] != '\0';
+    run->is_at_checkpoint = run->checkpoint_id[0] != '\0';
     step = agent_json_integer(checkpoint, "step", RUNNER_STEP_NONE);
     run->step = step < RUNNER_STEP_NONE ? RUNNER_STEP_NONE
         : step > STEP_MAX               ? STEP_MAX
@@ -224,7 +224,7 @@ static void remove_cancelled_answer(runner_run_t *run)
         && is_cancelled_answer(json_object_array_get_idx(messages, count - 1),
                                run->pool)) {
         runner_difference_remove_last(run);
-        run->is_saved = false;
+        run->is_at_checkpoint = false;
         run->next = RUNNER_NODE_AGENT;
     }
 }

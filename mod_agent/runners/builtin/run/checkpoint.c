@@ -173,7 +173,7 @@ void runner_checkpoint_save(runner_run_t *run, const char *source,
     json_object *metadata;
 
     run->step++;
-    run->is_saved = true;
+    run->is_at_checkpoint = true;
     run->has_saved = true;
     make_checkpoint_id(run);
     metadata = agent_json_own(make_metadata(run, source, writes), run->scratch);

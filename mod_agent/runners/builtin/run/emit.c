@@ -48,14 +48,14 @@ void runner_emit_event(runner_run_t *run, const char *name, json_object *data)
 
 json_object *runner_emit_state(runner_run_t *run)
 {
-    return run->is_saved ? NULL : runner_value_share(run->values);
+    return run->is_at_checkpoint ? NULL : runner_value_share(run->values);
 }
 
 void runner_emit_event_with_state(runner_run_t *run, const char *name,
                                   json_object *data, const char *path)
 {
     begin_data(run, name, data);
-    if (run->is_saved) {
+    if (run->is_at_checkpoint) {
         runner_wire_add(run->output.wire,
                         ",\"checkpoint_id\":\"%s\",\"path\":%s",
                         run->checkpoint_id, path);

@@ -100,7 +100,7 @@ struct runner_run_t {
     /* The last checkpoint is one of this run. */
     bool has_saved;
     /* values are those of the checkpoint checkpoint_id. */
-    bool is_saved;
+    bool is_at_checkpoint;
     /* The state: {messages: [..], ..}; belongs to pool. */
     json_object *values;
     /* The last checkpoint and its parent; "" when there is none. */

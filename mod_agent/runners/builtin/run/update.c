@@ -162,7 +162,7 @@ static apr_status_t apply_update(runner_run_t *run, const update_t *update,
     runner_node_t node;
 
     /* Until the superstep is saved. */
-    run->is_saved = false;
+    run->is_at_checkpoint = false;
     if (read_node(&node, run, update->as_node, problem) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
