@@ -185,12 +185,21 @@ my $ended_by_calls = grep { $_->[1] } values %ended_calls;
 
 # One of each runner: a breach after the end of a run would count for the next one.
 my @sequences = sequences();
+my @wrong;
 while (my @wave = splice @sequences, 0, POOLS) {
+    my $breaches = count_breaches();
     @runs = create_all(map { hostile_run($names[$_], $wave[$_][0], is_end => $wave[$_][1] ? \1 : \0) } 0 .. $#wave);
     $sv->wake;
     wait_all_over(@runs);
+    my @is_broken = broken_of(@runs);
+    my @outcomes = map { status_of($runs[$_]) . ($is_broken[$_] ? ' ended' : '') } 0 .. $#wave;
+    push @wrong, map { "$outcomes[$_]: @{ $wave[$_][0] }" } grep { $outcomes[$_] !~ ($wave[$_][2] // qr/\Asuccess\z/) } 0 .. $#wave;
+    # Each line after an end ends the runner, and no attempt of a run counts.
+    $breaches += grep { $_ } @is_broken, map { $_->[1] } @wave;
+    wait_for('the runners to be ended', sub { count_breaches() >= $breaches });
+    is count_breaches(), $breaches, 'no other runner is ended';
 }
-pass 'runs whose lines have a wrong order end';
+is_deeply [ map { substr $_, 0, 300 } @wrong ], [], 'lines in a wrong order end their run, or the runner, or are taken, as the protocol says';
 note "$sent lines, ", scalar keys %distinct, " distinct ones; $total runners ended by breaches, $ended by ", scalar @forms, ' forms of ', scalar @all,
     ", $ended_by_calls by ", scalar keys %ended_calls, ' lines of calls of ', scalar @all_calls, "; private memory of the supervisor: @kb KB";
 
