@@ -89,9 +89,17 @@ sub start_cluster {
     return $pg;
 }
 
-# A runner written in Perl, a file of this folder. All its processes read the
-# program from the same descriptor.
-sub scripted_runner { return root() . "/t/supervisor/$_[0]" }
+# A runner written in Perl, a file of this folder, with the module that it uses. All its
+# processes read the program from the same descriptor.
+sub scripted_runner {
+    my ($name) = @_;
+    my ($module, $text) = map { slurp(root() . "/t/supervisor/$_") } 'ScriptedRunner.pm', $name;
+    $text =~ s/^(?=use ScriptedRunner;\n)/BEGIN { \$INC{'ScriptedRunner.pm'} = 1;\n$module}\n/m or return root() . "/t/supervisor/$name";
+    my $dir = tempdir('/tmp/agent-test-script.XXXXXX', CLEANUP => 1);
+    write_file("$dir/$name", $text);
+    chmod 0755, $dir, "$dir/$name";
+    return "$dir/$name";
+}
 
 # ---- the supervisor ----
 
@@ -451,9 +459,8 @@ sub wrap_function {
 # Counts its calls from the next start of a supervisor on: those that have begun, of
 # transactions in flight too. The statistics of the server are not complete at once.
 sub count_calls {
-    my ($name) = @_;
-    sql("create sequence agent.calls_of_$name");
-    return wrap_function($name, "perform nextval('agent.calls_of_$name')");
+    sql("create sequence agent.calls_of_$_[0]");
+    return wrap_function($_[0], "perform nextval('agent.calls_of_$_[0]')");
 }
 
 sub calls_of { return poll("select last_value - (not is_called)::integer from agent.calls_of_$_[0]") }

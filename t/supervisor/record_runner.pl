@@ -7,14 +7,11 @@
 # have such texts too.
 use strict;
 use warnings;
-use Cpanel::JSON::XS ();
 use Digest::SHA qw(sha256 sha256_hex);
 use MIME::Base64 qw(decode_base64 encode_base64);
+use ScriptedRunner;
 
-my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
-my (%runs, %names);
-
-my $text = '';
+my %names;
 
 # ---- values ----
 
@@ -48,24 +45,11 @@ sub with_names   { return replace($_[0], sub { $names{ $_[0] } // $_[0] }) }
 
 # ---- lines ----
 
-sub send_line { my ($message) = @_; $text .= $json->encode($message) . "\n"; return }
-sub send_of { my ($run, %members) = @_; return send_line({ run_id => $run->{run_id}, epoch => $run->{epoch}, %members }) }
-sub event { my ($run, $data) = @_; return send_of($run, type => 'event', event => 'custom', data => $data) }
-
-# The lines that answer a message are written at once.
-sub flush {
-    while (length $text) {
-        my $done = syswrite OUT, $text or exit 1;
-        substr $text, 0, $done, '';
-    }
-    return;
-}
-
 sub blob_line {
     my ($run, $name, $part, $parts, $bytes) = @_;
     my $type = (split /:/, $name)[1];
     utf8::decode($bytes) if $type eq 'json';
-    return $json->encode({ type => 'blob', run_id => $run->{run_id}, epoch => $run->{epoch}, digest => digest_of($name),
+    return encode({ type => 'blob', run_id => $run->{run_id}, epoch => $run->{epoch}, digest => digest_of($name),
         value_type => $type, ($parts > 1 ? (part => $part, parts => $parts) : ()),
         $type eq 'json' ? (text => $bytes) : (base64 => encode_base64($bytes, '')) });
 }
@@ -80,7 +64,7 @@ sub send_long {
         send_of($run, type => 'want', bytes => 1 + length $line);
         return 1;
     }
-    $text .= shift(@{ $run->{long} }) . "\n";
+    add_text(shift(@{ $run->{long} }) . "\n");
     return send_long($run);
 }
 
@@ -100,12 +84,7 @@ sub request {
     return 1;
 }
 
-sub end {
-    my ($run) = @_;
-    delete $runs{ $run->{run_id} };
-    send_of($run, type => 'end', status => 'success', error => undef);
-    return 1;
-}
+sub end { end_run($_[0]); return 1 }
 
 my %steps = (
     blob => \&blob,
@@ -168,7 +147,7 @@ sub merge_checkpoint {
 sub take_reply {
     my ($reply) = @_;
     print {*STDERR} "reply $reply->{id}\n";
-    my $run = $runs{ $reply->{run_id} } or return;
+    my $run = run_of($reply) or return;
     if (defined $run->{ack} && $reply->{id} == $run->{ack}) {
         delete $run->{ack};
         return proceed($run);
@@ -186,38 +165,23 @@ sub take_reply {
     return proceed($run);
 }
 
-my %messages = (
+STDERR->autoflush(1);
+serve(
     hello => sub {
         my $limits = $_[0]{limits};
         die "limits\n" if $limits->{line} != 8_388_608 || $limits->{blob_part} != 4_194_304;
-        send_line({ type => 'ready', graphs => { map { $_ => {} } keys %{ $_[0]{graphs} } }, slots => 100 });
     },
-    ping => sub { send_line({ type => 'pong', id => $_[0]{id} }) },
     start => sub {
         my ($run) = @_;
-        $runs{ $run->{run_id} } = $run;
-        event($run, 'begun');
         # The names of values that an earlier process has sent.
         with_digests($run->{input}) if $run->{attempt} > 1;
         $run->{steps} = $run->{input}{ $run->{attempt} > 1 ? 'later' : 'first' } // [];
         proceed($run);
     },
     go => sub {
-        my $run = $runs{ $_[0]{run_id} } or return;
-        $text .= shift(@{ $run->{long} }) . "\n";
+        my $run = run_of($_[0]) or return;
+        add_text(shift(@{ $run->{long} }) . "\n");
         proceed($run) if !send_long($run);
     },
     reply => \&take_reply,
-    cancel => sub { end($runs{ $_[0]{run_id} }) if $runs{ $_[0]{run_id} } },
-    drain => sub { },
 );
-
-open IN, '<&=', 3 or die "3: $!\n";
-open OUT, '>&=', 4 or die "4: $!\n";
-STDERR->autoflush(1);
-while (my $line = <IN>) {
-    my $message = $json->decode($line);
-    $message->{length} = length $line;
-    $messages{ $message->{type} }->($message);
-    flush();
-}

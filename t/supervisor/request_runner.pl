@@ -4,16 +4,7 @@
 # reports each reply in an event.
 use strict;
 use warnings;
-use Cpanel::JSON::XS ();
-
-my $json = Cpanel::JSON::XS->new->utf8->canonical;
-my %runs;
-
-my $text = '';
-
-sub send_line { my ($message) = @_; $text .= $json->encode($message) . "\n"; return }
-sub send_of { my ($run, %members) = @_; return send_line({ run_id => $run->{run_id}, epoch => $run->{epoch}, %members }) }
-sub event { my ($run, $data) = @_; return send_of($run, type => 'event', event => 'custom', data => $data) }
+use ScriptedRunner;
 
 sub request {
     my ($run, %members) = @_;
@@ -31,31 +22,14 @@ sub use_store {
 # The same with credit, if the line needs it.
 sub use_store_with_credit {
     my ($run) = @_;
-    my $before = length $text;
-    use_store($run);
-    my $bytes = length($text) - $before;
-    return if $bytes <= 65_537;
-    $run->{line} = substr $text, $before, $bytes, '';
-    return send_of($run, type => 'want', bytes => $bytes);
-}
-
-# The lines that answer a message are written at once.
-sub flush {
-    while (length $text) {
-        my $done = syswrite OUT, $text or exit 1;
-        substr $text, 0, $done, '';
-    }
-    return;
-}
-
-sub end {
-    my ($run) = @_;
-    delete $runs{ $run->{run_id} };
-    return send_of($run, type => 'end', status => 'success', error => undef);
+    my $lines = cut_text(sub { use_store($run) });
+    return add_text($lines) if length $lines <= 65_537;
+    $run->{line} = $lines;
+    return send_of($run, type => 'want', bytes => length $lines);
 }
 
 my %actions = (
-    noop => \&end,
+    noop => \&end_run,
     # Reads the state to its end; `again` then does so once more.
     read => sub { request($_[0]) },
     again => sub { request($_[0]) },
@@ -102,7 +76,7 @@ sub shorten {
 
 sub take_reply {
     my ($reply) = @_;
-    my $run = $runs{ $reply->{run_id} } or return;
+    my $run = run_of($reply) or return;
     my $action = $run->{input}{do};
     my $results = $reply->{ok} ? $reply->{result}{results} : undef;
     my %data = !$reply->{ok} ? (code => $reply->{error}{code})
@@ -113,33 +87,12 @@ sub take_reply {
     return request($run, cursor => $reply->{cursor}) if defined $reply->{cursor};
     return request($run, op => 'state.put') if $action eq 'always_unknown';
     return request($run) if $action eq 'again' && !$run->{is_again}++;
-    return end($run);
+    return end_run($run);
 }
 
-my %messages = (
-    hello => sub {
-        die "protocol $_[0]{protocol}\n" if $_[0]{protocol} != 2;
-        send_line({ type => 'ready', graphs => { map { $_ => {} } keys %{ $_[0]{graphs} } }, slots => 100 });
-    },
-    ping => sub { send_line({ type => 'pong', id => $_[0]{id} }) },
-    start => sub {
-        my ($run) = @_;
-        $runs{ $run->{run_id} } = $run;
-        event($run, 'begun');
-        my $action = $run->{input}{once} && $run->{attempt} > 1 ? 'noop' : $run->{input}{do};
-        $actions{$action}->($run);
-    },
+serve(
+    hello => sub { die "protocol $_[0]{protocol}\n" if $_[0]{protocol} != 2 },
+    start => sub { act($_[0], \%actions) },
     reply => \&take_reply,
-    cancel => sub { end($runs{ $_[0]{run_id} }) if $runs{ $_[0]{run_id} } },
-    go => sub { $text .= delete $runs{ $_[0]{run_id} }{line} // '' },
-    drain => sub { },
+    go => sub { my $run = run_of($_[0]) or return; add_text(delete $run->{line} // '') },
 );
-
-open IN, '<&=', 3 or die "3: $!\n";
-open OUT, '>&=', 4 or die "4: $!\n";
-while (my $line = <IN>) {
-    my $message = $json->decode($line);
-    $message->{length} = length $line;
-    $messages{ $message->{type} }->($message);
-    flush();
-}
