@@ -439,7 +439,7 @@ sub lines_of {
     return grep { $_->{type} eq $type } @lines;
 }
 
-# What snapshots send of the list in a channel, if it has grown: [elements kept, elements sent].
+# Snapshots in which the list of a channel has grown: [elements kept, elements sent].
 sub lists_of {
     my ($channel, @lines) = @_;
     my @lists = map { $_->{list} } grep { ref } map { $_->{channels}{$channel} } lines_of('put', @lines);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts and measures the rows of accounts, ends runs that would store more than
- * their account may. Deletes closed accounts and old rows of the audit log;
- * revokes API keys that have expired and deletes old ones. */
+/* Counts and measures the rows of accounts, ends runs that would store more
+ * than their account may. Deletes closed accounts and old rows of the audit
+ * log; revokes API keys that have expired and deletes old ones. */
 #ifndef AGENT_SUPERVISOR_ACCOUNT_H
 #define AGENT_SUPERVISOR_ACCOUNT_H
 
