@@ -111,6 +111,59 @@ for my $part (qw(request result)) {
     };
 }
 
+# Of those of the webhooks, webhooks.t. Sweeps change nothing here when a result is lost: they are sent again.
+for my $part (qw(request result)) {
+    subtest "the $part of a registration is lost: it is sent again" => sub {
+        my $proxy = TestProxy->new($pg);
+        my $sv;
+        for my $function (qw(list_node_workers register_worker)) {
+            $proxy->lose($part, $function, sub {
+                $sv = TestSupervisor->start($pg, node => "registers-$part", conninfo => $proxy->conninfo);
+            });
+            $sv->wait_ready;
+            is $sv->stop, 0, "the supervisor registers without the $part of $function";
+        }
+    };
+
+    subtest "the $part of a long start line, or of a long line of output, is lost: its run continues" => sub {
+        my $proxy = TestProxy->new($pg);
+        my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo);
+        $sv->wait_ready;
+        my $run;
+        $proxy->lose($part, 'compose_starts', sub { $run = create_run({ do => 'noop' }, pad => 2_000_000); $sv->wake });
+        wait_status($run, 'success');
+        is attempts_of($run), 1, 'it is executed at its first attempt';
+        my $gate = make_gate();
+        $run = $sv->start_run({ do => 'gate', path => $gate, bytes => 100_000 });
+        $proxy->lose($part, 'save_batch', sub { open_gate($gate) });
+        wait_status($run, 'success');
+        is scalar(events_of($run)), 3, 'its output is stored once';
+        is $sv->stop, 0, 'the supervisor exits with status 0';
+    };
+
+    subtest "the $part of an answer is lost: the run gets it" => sub {
+        my $proxy = TestProxy->new($pg);
+        my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo, runner => scripted_runner('request_runner.pl'));
+        $sv->wait_ready;
+        my @ops = ({ op => 'put', namespace => ['t'], key => "lost-$part", value => { n => 1 } });
+        my $run;
+        $proxy->lose($part, 'use_store', sub { $run = create_run({ do => 'store', ops => \@ops }); $sv->wake });
+        wait_status($run, 'success');
+        is attempts_of($run), 1, 'it is executed at its first attempt';
+        is $sv->stop, 0, 'the supervisor exits with status 0';
+    };
+
+    subtest "the $part of the end of a worker is lost: it is sent again" => sub {
+        my $proxy = TestProxy->new($pg);
+        my $sv = TestSupervisor->start($pg, node => "ends-$part", conninfo => $proxy->conninfo, drain_timeout_ms => 60_000);
+        $sv->wait_ready;
+        $proxy->lose($part, $_, sub { }) for qw(sweep_workers sweep_workers);
+        $proxy->lose($part, 'mark_worker_dead', sub { $sv->signal('USR1') });
+        is $sv->wait_exit, 0, 'the supervisor exits with status 0';
+        is sql("select count(*) from agent.workers where state <> 'dead' and node_name = 'ends-$part'"), 0, 'the worker is marked dead';
+    };
+}
+
 subtest 'the request of a notification is lost: it is sent again' => sub {
     my $proxy = TestProxy->new($pg);
     my $sv = TestSupervisor->start($pg, conninfo => $proxy->conninfo);
