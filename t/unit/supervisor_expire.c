@@ -7,6 +7,7 @@
  * supervisor/statement/expire.h and account.h. */
 #include "check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <apr_strings.h>
@@ -63,7 +64,10 @@ static agent_sweep_t *find_sweep(const agent_operation_t **operation,
     for (int i = 0;; i++) {
         agent_sweep_t *sweep = get_sweep(operation, database, i);
 
-        assert_non_null(sweep);
+        if (sweep == NULL) {
+            /* There is none of that name. */
+            abort();
+        }
         if (strcmp((*operation)->name, name) == 0) {
             return sweep;
         }
