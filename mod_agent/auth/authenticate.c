@@ -31,6 +31,7 @@ typedef struct attempt_t {
     agent_auth_t *auth;
     agent_api_key_t key;
     apr_uint64_t address;
+    bool is_renewal;
     /* Of the monotonic clock. */
     apr_time_t begun_at;
     agent_error_t **err;
@@ -283,8 +284,10 @@ static apr_status_t verify(agent_identity_t *out, attempt_t *attempt,
         != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    wait = agent_attempts_wait(attempt->auth->failures, attempt->address,
-                               attempt->begun_at);
+    wait = attempt->is_renewal
+        ? 0
+        : agent_attempts_wait(attempt->auth->failures, attempt->address,
+                              attempt->begun_at);
     if (wait > 0) {
         *retry_sec = (int)apr_time_sec(wait) + 1;
         return agent_error_set(attempt->err, AGENT_E_TOO_MANY_FAILURES, NULL,
@@ -301,6 +304,7 @@ apr_status_t agent_authenticate(const agent_identity_t **out,
 {
     attempt_t attempt = {.auth = auth,
                          .address = request->address,
+                         .is_renewal = request->is_renewal,
                          .begun_at = agent_clock_boot_now(),
                          .err = err,
                          .pool = pool};

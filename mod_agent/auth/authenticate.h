@@ -13,6 +13,9 @@ typedef struct agent_auth_request_t {
     const char *authorization;
     /* agent_client_address_number() */
     apr_uint64_t address;
+    /* The request's key was verified before: failures of others at its address
+     * do not keep it from being verified again. */
+    bool is_renewal;
 } agent_auth_request_t;
 
 /* Creates the cache and the count of failures of a child, in pool. region: of

@@ -60,7 +60,8 @@ static apr_status_t authenticate(const agent_identity_t **out, request_rec *r,
     const agent_auth_request_t request = {
         .api_key = apr_table_get(r->headers_in, "x-api-key"),
         .authorization = apr_table_get(r->headers_in, "Authorization"),
-        .address = agent_client_address_number(r->useragent_addr)};
+        .address = agent_client_address_number(r->useragent_addr),
+        .is_renewal = agent_identity_of(r) != NULL};
 
     if (own_child != NULL
         && agent_region_check_key(r, own_child->config, err) != APR_SUCCESS) {

@@ -177,6 +177,15 @@ static apr_status_t leave_rest(const deletion_t *deletion, apr_status_t rv)
     return deletion->begun && deletion->thread_ids == NULL ? APR_SUCCESS : rv;
 }
 
+/* Whether the next piece begins the deletion of another thread: one that has
+ * begun is finished without the key. */
+static bool needs_key(const deletion_t *deletion)
+{
+    return deletion->thread_ids != NULL
+        ? !deletion->begun && deletion->place == NULL
+        : deletion->with_threads;
+}
+
 /* Deletes a piece, unless the request has to end. */
 static apr_status_t take_piece(deletion_t *deletion, agent_wake_reason_t reason,
                                apr_pool_t *scratch)
@@ -186,10 +195,14 @@ static apr_status_t take_piece(deletion_t *deletion, agent_wake_reason_t reason,
     if (reason == AGENT_REASON_KEY_ENDED) {
         return agent_key_end_set(call);
     }
-    return reason == AGENT_REASON_STOPPING
-        ? agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
-                          call->pool)
-        : deletion->delete_piece(deletion, call->child->turn_db, scratch);
+    if (reason == AGENT_REASON_STOPPING) {
+        return agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL, NULL,
+                               call->pool);
+    }
+    if (needs_key(deletion) && agent_key_end_check(call) != APR_SUCCESS) {
+        return APR_EGENERAL;
+    }
+    return deletion->delete_piece(deletion, call->child->turn_db, scratch);
 }
 
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,

@@ -5,6 +5,17 @@
 #include "../http/problem.h"
 #include "../http/response.h"
 
+apr_status_t agent_key_end_check(agent_call_t *call)
+{
+    if (call->renew(call) == APR_SUCCESS) {
+        return APR_SUCCESS;
+    }
+    if (call->err->id != AGENT_E_POOL_EXHAUSTED) {
+        call->r->connection->keepalive = AP_CONN_CLOSE;
+    }
+    return APR_EGENERAL;
+}
+
 apr_status_t agent_key_end_set(agent_call_t *call)
 {
     call->r->connection->keepalive = AP_CONN_CLOSE;

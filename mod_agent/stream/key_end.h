@@ -7,6 +7,15 @@
 #include "../http/call.h"
 #include "../wait/turn.h"
 
+/*
+ * Before a piece of a long request writes: verifies the key again if the last
+ * time is too long ago, since AGENT_REASON_KEY_ENDED is late where the
+ * statement of all keys fails or waits. Errors: those of call->renew; the
+ * connection is then closed after the response, except with POOL_EXHAUSTED,
+ * after which the request may go on.
+ */
+apr_status_t agent_key_end_check(agent_call_t *call);
+
 /* Sets call->err to UNKNOWN_KEY, and closes the connection after the response.
  * Returns APR_EGENERAL. */
 apr_status_t agent_key_end_set(agent_call_t *call);

@@ -74,16 +74,13 @@ static agent_turn_t respond(copy_t *copy, apr_status_t rv,
     return AGENT_TURN_DONE;
 }
 
-/* A piece writes: it does not rely on AGENT_REASON_KEY_ENDED, which is late
- * where the statement of all keys fails or waits. *more: as in
- * agent_thread_copy(). */
+/* *more: as in agent_thread_copy(). */
 static apr_status_t copy_piece(bool *more, const copy_t *copy,
                                apr_pool_t *scratch)
 {
     agent_call_t *call = copy->call;
 
-    if (call->renew(call) != APR_SUCCESS) {
-        call->r->connection->keepalive = AP_CONN_CLOSE;
+    if (agent_key_end_check(call) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     return agent_thread_copy(more, call->child->turn_db, &call->ref,

@@ -157,11 +157,53 @@ subtest 'copy thread: what is left of a copy whose client disconnected is swept'
     is $client->get("/threads/$copy")->{status}, 404;
 };
 
-# The thread that ends requests with their keys fails here: a copy writes, and does not rely on it.
-subtest 'copy thread: each piece needs a key that was verified less than 2 s ago' => sub {
-    my $text = pack 'H*', sql(q{select encode(convert_to(pg_get_functiondef('agent.read_ended_keys'::regproc), 'UTF8'), 'hex')});
+subtest 'copy thread: wrong keys of others at its address do not end it' => sub {
+    my ($connection, $lock, $copy) = held_copy(create_key('00000000-0000-0000-0000-00000000000a'));
+    my $begun = clock_gettime(CLOCK_MONOTONIC);
+    wait_for('the brake on wrong keys', sub {
+        my $key = print_key('sk', random_digits(22), random_digits(43));
+        return $client->get("/keyed/threads/$long", undef, { 'x-api-key' => $key })->{status} == 429;
+    });
+    wait_for('the time to pass', sub { clock_gettime(CLOCK_MONOTONIC) > $begun + 2 });
+    let_go($lock);
+    is $client->finish($connection)->{status}, 200;
+    is $client->get("/threads/$copy")->{status}, 200, 'copy thread: it is complete';
+};
+
+# The thread that ends requests with their keys fails here: requests that write do not rely on it.
+my $read_ended_keys = pack 'H*', sql(q{select encode(convert_to(pg_get_functiondef('agent.read_ended_keys'::regproc), 'UTF8'), 'hex')});
+sub break_ends_of_keys {
     sql(q{create or replace function agent.read_ended_keys(p_key_ids text[]) returns table (key_id text) language plpgsql
         as 'begin raise exception using errcode = ''57014''; end'});
+    return;
+}
+
+subtest 'prune: each thread needs a key that was verified less than 2 s ago' => sub {
+    break_ends_of_keys();
+    my @threads = map { $client->new_thread } 1 .. 3;
+    my $gate = hold_lock("create function agent.hold() returns trigger language plpgsql as \$\$ begin
+            perform pg_advisory_xact_lock_shared(16); return old; end \$\$;
+        create trigger hold before delete on agent.threads for each row
+            when (old.thread_id = '$threads[1]') execute function agent.hold();
+        commit; begin; select pg_advisory_xact_lock(16)");
+    my $key = create_key('00000000-0000-0000-0000-00000000000a');
+    my $body = '{"thread_ids":["' . join('","', @threads) . '"]}';
+    my $connection = $client->connection;
+    syswrite $connection, "POST /keyed/threads/prune HTTP/1.1\r\nHost: localhost\r\nx-api-key: $key\r\nContent-Type: application/json\r\n"
+        . 'Content-Length: ' . length($body) . "\r\n\r\n$body";
+    wait_for('the second thread', sub { poll("select true where exists (select from pg_locks where locktype = 'advisory' and not granted)") });
+    revoke_key($key);
+    my $begun = clock_gettime(CLOCK_MONOTONIC);
+    wait_for('the time to pass', sub { clock_gettime(CLOCK_MONOTONIC) > $begun + 2 });
+    let_go($gate);
+    my $answer = $client->finish($connection);
+    is "$answer->{status} $answer->{json}{code}", '401 unknown_key';
+    is_deeply [ map { $client->get("/threads/$_")->{status} } @threads ], [ 404, 404, 200 ], 'prune: the thread that was begun is deleted, and no other';
+    sql($read_ended_keys);
+};
+
+subtest 'copy thread: each piece needs a key that was verified less than 2 s ago' => sub {
+    break_ends_of_keys();
     my $key = create_key('00000000-0000-0000-0000-00000000000a');
     my ($connection, $lock, $copy) = held_copy($key);
     revoke_key($key);
@@ -172,7 +214,7 @@ subtest 'copy thread: each piece needs a key that was verified less than 2 s ago
     is "$answer->{status} $answer->{json}{code}", '401 unknown_key';
     is $answer->{headers}{connection}, 'close', 'copy thread: the connection is closed';
     is $client->get("/threads/$copy")->{status}, 404, 'copy thread: there is none';
-    sql($text);
+    sql($read_ended_keys);
     sql("update agent.thread_copies set expires_at = now() where thread_id = '$copy'");
     ok wait_for('the supervisor to sweep the copy', sub { checkpoints_of($copy) == 0 && under_way() == 0 });
 };
