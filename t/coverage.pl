@@ -43,6 +43,7 @@ my %FLOOR = (
     'mod_ratelimit_regional/config'     => 97,
     'mod_ratelimit_regional/counter'    => 95,
     'mod_ratelimit_regional/decision'   => 97,
+    'mod_ratelimit_regional/region'     => 95,
     'mod_ratelimit_regional/rules'      => 97,
     'mod_ratelimit_regional/status'     => 95,
 );

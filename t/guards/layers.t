@@ -45,12 +45,12 @@ is headers_from($httpd_headers,
 
 # The limiter: the files that count, and those that read rules and paths.
 my $limiter = qr{\Amod_ratelimit_regional/};
-my $counting = qr{$limiter(?:counter/.*|decision/new_keys\.[ch])\z};
+my $counting = qr{$limiter(?:(?:counter|region)/.*|decision/new_keys\.[ch])\z};
 my $reading = qr{${limiter}rules/};
 is headers_from($httpd_headers, grep { /$counting|$reading/ } @c_files), '',
-    "httpd's headers not in the limiter's counter/, rules/ and decision/new_keys";
+    "httpd's headers not in the limiter's counter/, region/, rules/ and decision/new_keys";
 is headers_from($apr_headers, grep { /$counting/ } @c_files), '',
-    "APR's headers not in the limiter's counter/ and decision/new_keys";
+    "APR's headers not in the limiter's counter/, region/ and decision/new_keys";
 
 only_in('PQ functions only in connection.c, conninfo.c, send.c, query.c and listen.c of db',
     qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:connection|conninfo|send|query|listen)\.c\z});
@@ -83,6 +83,7 @@ my %may = (
 # Those of the limiter.
 my %limiter_may = (
     counter  => [],
+    region   => [qw(counter)],
     rules    => [qw(counter)],
     config   => [qw(rules counter)],
     decision => [qw(config rules counter)],

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Uses, requests and records the leases of a key. Takes the time as an argument
+ * and never blocks. */
+#include "lease.h"
+
+#include <string.h>
+
+#include "period.h"
+
+/* The longest time for which a refusal by leases is cached: others may return
+ * unused admissions. */
+#define REFUSAL_MS 100U
+
+void rlr_lease_init(rlr_lease_t *lease, const unsigned char *key,
+                    rlr_limit_t limit)
+{
+    memset(lease, 0, sizeof(*lease));
+    memcpy(lease->key, key, sizeof(lease->key));
+    lease->limit = limit;
+}
+
+/* Limits that one script decides exactly have no leases. */
+static uint32_t get_period(rlr_limit_t limit)
+{
+    return limit.count <= RLR_WINDOW_MARKS
+        ? 0
+        : rlr_period_lease(limit.interval_sec);
+}
+
+rlr_lease_result_t rlr_lease_take(rlr_lease_t *lease, uint64_t now_ms,
+                                  uint64_t *wait_ms)
+{
+    if (lease->left > 0 && now_ms < lease->until_ms) {
+        lease->left--;
+        return RLR_LEASE_ADMITTED;
+    }
+    if (now_ms < lease->refused_until_ms) {
+        *wait_ms = lease->refused_until_ms - now_ms;
+        return RLR_LEASE_REFUSED;
+    }
+    return RLR_LEASE_ASK;
+}
+
+bool rlr_lease_is_due(const rlr_lease_t *lease, uint64_t now_ms)
+{
+    uint64_t half_ms = (lease->until_ms - lease->from_ms) / 2;
+
+    /* A lease that hardly anything was used of ends. */
+    return lease->size > 0 && now_ms < lease->until_ms
+        && now_ms >= lease->refused_until_ms
+        && (lease->left <= lease->size / 2
+            || (now_ms >= lease->from_ms + half_ms
+                && lease->left < lease->size));
+}
+
+/* The requests that are expected during the next lease, from those since the
+ * beginning of this one. */
+static uint32_t expect(const rlr_lease_t *lease, uint32_t waiting,
+                       uint64_t now_ms)
+{
+    uint64_t period_ms = get_period(lease->limit);
+    uint64_t used = lease->size - lease->left + lease->waited + waiting;
+    uint64_t past_ms = now_ms > lease->from_ms ? now_ms - lease->from_ms : 1;
+    uint64_t most = lease->limit.count / (RLR_WINDOW_MARKS / 2);
+    uint64_t expected;
+
+    if (period_ms == 0) {
+        return waiting;
+    }
+    past_ms = past_ms < 4 ? 4 : past_ms;
+    expected = past_ms > 2 * period_ms ? 0 : 2 * used * period_ms / past_ms;
+    expected = expected < most ? expected : most;
+    return waiting + (uint32_t)expected;
+}
+
+void rlr_lease_request(rlr_store_item_t *item, const rlr_lease_t *lease,
+                       uint32_t waiting, uint32_t tag, uint64_t now_ms)
+{
+    memcpy(item->key, lease->key, sizeof(item->key));
+    item->limit = lease->limit;
+    item->wanted = expect(lease, waiting, now_ms);
+    item->waiting = waiting;
+    item->tag = tag;
+    item->closed_tag = lease->closed_tag;
+    item->closed_used = lease->closed_used;
+}
+
+/* Joins the first two of the marks that are in use; the later time counts. */
+static void join_marks(rlr_lease_t *lease)
+{
+    lease->marks[1].amount += lease->marks[0].amount;
+    memmove(&lease->marks[0], &lease->marks[1],
+            (RLR_LEASE_MARKS - 1) * sizeof(lease->marks[0]));
+    memset(&lease->marks[RLR_LEASE_MARKS - 1], 0, sizeof(lease->marks[0]));
+}
+
+static void drop_marks(rlr_lease_t *lease, uint64_t now_ms)
+{
+    while (lease->marks[0].amount > 0 && lease->marks[0].expires_ms <= now_ms) {
+        lease->marks[0].amount = 0;
+        join_marks(lease);
+    }
+}
+
+static void add_mark(rlr_lease_t *lease, uint64_t expires_ms, uint32_t amount)
+{
+    uint32_t i = 0;
+
+    if (lease->marks[RLR_LEASE_MARKS - 1].amount > 0) {
+        join_marks(lease);
+    }
+    while (lease->marks[i].amount > 0) {
+        i++;
+    }
+    /* Replies may arrive in another order. */
+    if (i > 0 && lease->marks[i - 1].expires_ms > expires_ms) {
+        expires_ms = lease->marks[i - 1].expires_ms;
+    }
+    lease->marks[i].expires_ms = expires_ms;
+    lease->marks[i].amount = amount;
+}
+
+/* Replaces the lease; what is left of the old one is returned with the next
+ * request. */
+static void open_lease(rlr_lease_t *lease, const rlr_store_item_t *item,
+                       uint32_t size, uint32_t waited, uint64_t sent_ms)
+{
+    uint32_t period_ms = get_period(lease->limit);
+
+    if (lease->size > 0) {
+        lease->closed_tag = lease->tag;
+        lease->closed_used = lease->size - lease->left + lease->waited;
+    }
+    lease->tag = item->tag;
+    lease->size = size;
+    lease->left = size;
+    lease->waited = waited;
+    lease->from_ms = sent_ms;
+    lease->until_ms = sent_ms + period_ms
+        - (period_ms > 0 ? rlr_period_drift(period_ms) : 0);
+}
+
+uint32_t rlr_lease_grant(rlr_lease_t *lease, const rlr_store_item_t *item,
+                         const rlr_store_grant_t *grant, uint64_t sent_ms,
+                         uint64_t received_ms)
+{
+    uint32_t period_ms = get_period(lease->limit);
+    uint64_t counted_ms = period_ms
+        + (uint64_t)lease->limit.interval_sec * 1000;
+    uint32_t admitted = grant->granted < item->waiting ? grant->granted
+                                                       : item->waiting;
+
+    if (item->closed_tag == lease->closed_tag) {
+        lease->closed_tag = 0;
+    }
+    if (grant->granted > 0) {
+        drop_marks(lease, received_ms);
+        add_mark(lease,
+                 received_ms + counted_ms + 1 + rlr_period_drift(counted_ms),
+                 grant->granted);
+        open_lease(lease, item, grant->granted - admitted, admitted, sent_ms);
+    }
+    if (admitted < item->waiting || grant->granted == 0) {
+        uint64_t wait_ms = grant->wait_ms > 0 ? (uint64_t)grant->wait_ms
+                                              : REFUSAL_MS;
+
+        if (wait_ms > REFUSAL_MS && (period_ms > 0 || grant->wait_ms <= 0)) {
+            wait_ms = REFUSAL_MS;
+        }
+        lease->refused_until_ms = received_ms + wait_ms;
+    }
+    return admitted;
+}
+
+uint64_t rlr_lease_live_until(const rlr_lease_t *lease, uint64_t now_ms)
+{
+    uint64_t until_ms = 0;
+
+    for (uint32_t i = 0; i < RLR_LEASE_MARKS; i++) {
+        if (lease->marks[i].amount > 0
+            && lease->marks[i].expires_ms > until_ms) {
+            until_ms = lease->marks[i].expires_ms;
+        }
+    }
+    return until_ms > now_ms ? until_ms : 0;
+}
+
+uint32_t rlr_lease_report(rlr_store_mark_t *out, const rlr_lease_t *lease,
+                          uint64_t now_ms)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < RLR_LEASE_MARKS; i++) {
+        if (lease->marks[i].amount > 0 && lease->marks[i].expires_ms > now_ms) {
+            memcpy(out[count].key, lease->key, sizeof(out[count].key));
+            out[count].amount = lease->marks[i].amount;
+            out[count].left_ms = lease->marks[i].expires_ms - now_ms;
+            count++;
+        }
+    }
+    return count;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A host's lease of one key: admissions that the store has granted and that the
+ * host has not used, and the marks that a new store must know. The caller holds
+ * the lease's lock. Times are milliseconds of the host's monotonic clock;
+ * README.md has the rules.
+ */
+#ifndef RLR_LEASE_H
+#define RLR_LEASE_H
+
+#include "store.h"
+
+#define RLR_LEASE_MARKS 6
+
+typedef enum rlr_lease_result_t {
+    RLR_LEASE_ADMITTED,
+    RLR_LEASE_REFUSED,
+    RLR_LEASE_ASK /* the store decides */
+} rlr_lease_result_t;
+
+typedef struct rlr_lease_t {
+    unsigned char key[RLR_STORE_KEY_BYTES];
+    rlr_limit_t limit;
+    uint32_t tag;
+    uint32_t size; /* of the lease, without requests that waited for it */
+    uint32_t left; /* of it */
+    uint32_t waited;
+    uint64_t from_ms;
+    uint64_t until_ms;
+    uint32_t closed_tag; /* of the previous lease, not yet reported */
+    uint32_t closed_used;
+    uint64_t refused_until_ms;
+    /* Granted to this host, oldest first; amount 0: not in use. */
+    struct {
+        uint64_t expires_ms;
+        uint32_t amount;
+    } marks[RLR_LEASE_MARKS];
+} rlr_lease_t;
+
+/* Sets a lease of nothing. */
+void rlr_lease_init(rlr_lease_t *lease, const unsigned char *key,
+                    rlr_limit_t limit);
+
+/* Requests one admission; *wait_ms is set with RLR_LEASE_REFUSED. */
+rlr_lease_result_t rlr_lease_take(rlr_lease_t *lease, uint64_t now_ms,
+                                  uint64_t *wait_ms);
+
+/* Whether more should be requested before the lease is used up. */
+bool rlr_lease_is_due(const rlr_lease_t *lease, uint64_t now_ms);
+
+/* Fills a request for `waiting` requests and for those that are expected; tag
+ * is a new number, not 0. */
+void rlr_lease_request(rlr_store_item_t *item, const rlr_lease_t *lease,
+                       uint32_t waiting, uint32_t tag, uint64_t now_ms);
+
+/* Takes the grant of a request that was sent at sent_ms; returns how many of
+ * the waiting requests are admitted. */
+uint32_t rlr_lease_grant(rlr_lease_t *lease, const rlr_store_item_t *item,
+                         const rlr_store_grant_t *grant, uint64_t sent_ms,
+                         uint64_t received_ms);
+
+/* Until when a mark of the lease counts; 0: it may be forgotten. */
+uint64_t rlr_lease_live_until(const rlr_lease_t *lease, uint64_t now_ms);
+
+/* Fills out[0 .. RLR_LEASE_MARKS - 1] with the marks that count; returns their
+ * number. */
+uint32_t rlr_lease_report(rlr_store_mark_t *out, const rlr_lease_t *lease,
+                          uint64_t now_ms);
+
+#endif

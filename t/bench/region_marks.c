@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A hash table of the marks of keys. */
+#include "region_marks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* More are joined. */
+#define MARKS_MAX 128
+
+static region_entry_t **find_bucket(region_marks_t *marks,
+                                    const unsigned char *key)
+{
+    uint64_t hash;
+
+    memcpy(&hash, key, sizeof(hash));
+    hash *= 0x9e3779b97f4a7c15U;
+    return &marks->buckets[hash >> 44];
+}
+
+static void drop_expired(region_entry_t *entry, int64_t now)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < entry->count; i++) {
+        if (entry->marks[i].expires > now && entry->marks[i].amount) {
+            entry->marks[kept++] = entry->marks[i];
+        }
+    }
+    entry->count = kept;
+}
+
+region_entry_t *region_marks_find(region_marks_t *marks, int64_t now,
+                                  const unsigned char *key)
+{
+    region_entry_t **at = find_bucket(marks, key);
+    region_entry_t *found = NULL;
+
+    while (*at != NULL) {
+        region_entry_t *entry = *at;
+
+        drop_expired(entry, now);
+        if (memcmp(entry->key, key, sizeof(entry->key)) == 0) {
+            found = entry;
+        }
+        else if (entry->count == 0) {
+            *at = entry->next;
+            free(entry->marks);
+            free(entry);
+            continue;
+        }
+        at = &entry->next;
+    }
+    if (found == NULL) {
+        found = calloc(1, sizeof(*found));
+        memcpy(found->key, key, sizeof(found->key));
+        *at = found;
+    }
+    return found;
+}
+
+void region_marks_add(region_entry_t *entry, int64_t expires, uint32_t amount,
+                      uint32_t tag)
+{
+    uint32_t at = entry->count;
+
+    if (entry->count == entry->room) {
+        entry->room = entry->room * 2 + 1;
+        entry->marks = realloc(entry->marks,
+                               entry->room * sizeof(*entry->marks));
+    }
+    while (at > 0 && entry->marks[at - 1].expires > expires) {
+        entry->marks[at] = entry->marks[at - 1];
+        at--;
+    }
+    entry->marks[at].expires = expires;
+    entry->marks[at].amount = amount;
+    entry->marks[at].tag = tag;
+    entry->count++;
+    if (entry->count > MARKS_MAX) {
+        entry->marks[1].amount += entry->marks[0].amount;
+        entry->marks[1].tag = 0;
+        entry->count--;
+        memmove(entry->marks, entry->marks + 1,
+                entry->count * sizeof(*entry->marks));
+    }
+}
+
+int64_t region_marks_sum(const region_entry_t *entry)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < entry->count; i++) {
+        sum += entry->marks[i].amount;
+    }
+    return sum;
+}
+
+void region_marks_drop(region_marks_t *marks)
+{
+    for (uint32_t i = 0; i < REGION_BUCKETS; i++) {
+        while (marks->buckets[i] != NULL) {
+            region_entry_t *entry = marks->buckets[i];
+
+            marks->buckets[i] = entry->next;
+            free(entry->marks);
+            free(entry);
+        }
+    }
+}
+
+void region_marks_size(const region_marks_t *marks, uint64_t *keys,
+                       uint64_t *count)
+{
+    *keys = 0;
+    *count = 0;
+    for (uint32_t i = 0; i < REGION_BUCKETS; i++) {
+        for (const region_entry_t *entry = marks->buckets[i]; entry != NULL;
+             entry = entry->next) {
+            *keys += 1;
+            *count += entry->count;
+        }
+    }
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Epochs, members and grants. */
+#include "region_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../mod_ratelimit_regional/region/period.h"
+#include "region_marks.h"
+
+#define MEMBERS_MAX 512
+#define MARKS_MAX   64
+#define NEVER       (1LL << 45)
+
+enum kind { EMPTY, NEW, VOUCHED, BROUGHT, MOVED };
+
+typedef struct record_t {
+    unsigned char id[RLR_STORE_ID_BYTES];
+    int64_t contact;
+    int64_t base;
+    int64_t vouched;
+    int64_t joined;
+    enum kind kind;
+} record_t;
+
+struct region_store_t {
+    uint32_t server;
+    int64_t offset_ms;
+    int64_t now;
+    /* The epoch. */
+    bool exists;
+    uint32_t made_by;
+    char name[RLR_STORE_EPOCH_BYTES + 1];
+    int64_t start;
+    uint32_t members;
+    int64_t share_ms;
+    bool complete;
+    bool old;
+    int64_t scan;
+    int64_t ready; /* 0: not all members have vouched */
+    int64_t known;
+    int64_t busy_until;
+    uint32_t odd_count;
+    uint32_t odd[MEMBERS_MAX];
+    record_t odd_records[MEMBERS_MAX];
+    record_t records[MEMBERS_MAX];
+    region_marks_t marks;
+};
+
+region_store_t *region_store_make(uint32_t server, int64_t offset_ms)
+{
+    region_store_t *store = calloc(1, sizeof(*store));
+
+    store->server = server;
+    store->offset_ms = offset_ms;
+    return store;
+}
+
+void region_store_empty(region_store_t *store)
+{
+    region_marks_drop(&store->marks);
+    store->exists = false;
+}
+
+void region_store_drop(region_store_t *store)
+{
+    region_marks_drop(&store->marks);
+    free(store);
+}
+
+void region_store_restart(region_store_t *store, uint32_t server)
+{
+    store->server = server;
+}
+
+void region_store_size(const region_store_t *store, uint64_t *keys,
+                       uint64_t *marks)
+{
+    region_marks_size(&store->marks, keys, marks);
+}
+
+/* ---- The epoch ---- */
+
+static int64_t get_held(const region_store_t *store)
+{
+    return store->share_ms
+        + (int64_t)rlr_period_drift((uint64_t)store->share_ms)
+        + RLR_PERIOD_CONTACT_MS + RLR_PERIOD_CALL_MS + RLR_PERIOD_TWO_STORES_MS;
+}
+
+static void begin_epoch(region_store_t *store, const rlr_store_call_t *call)
+{
+    static uint32_t number;
+    bool had_data = store->exists;
+
+    region_marks_drop(&store->marks);
+    memset(store->records, 0, sizeof(store->records));
+    store->exists = true;
+    store->made_by = store->server;
+    snprintf(store->name, sizeof(store->name), "%016x", ++number);
+    store->start = store->now;
+    store->members = call->members;
+    store->share_ms = (int64_t)call->share_ms;
+    store->complete = false;
+    /* Only at the beginning: later it would mean that the store and all hosts
+     * were lost at once, and with them all that was counted. */
+    store->old = had_data || number > 1;
+    store->scan = 0;
+    store->ready = 0;
+    store->known = 0;
+    store->busy_until = 0;
+    store->odd_count = 0;
+    for (uint32_t i = 0; i < MEMBERS_MAX; i++) {
+        store->records[i].contact = store->now;
+        store->records[i].base = store->now;
+    }
+}
+
+/* ---- Members ---- */
+
+static int find_number(const region_store_t *store,
+                       const rlr_store_call_t *call)
+{
+    const record_t *records = store->records;
+    bool has_number = call->number >= 0 && call->number < (int)store->members;
+    int unused = -1;
+    int silent = -1;
+
+    if (has_number && records[call->number].kind != EMPTY
+        && memcmp(records[call->number].id, call->id, sizeof(call->id)) == 0) {
+        return call->number;
+    }
+    for (int i = 0; i < (int)store->members; i++) {
+        if (records[i].kind == EMPTY) {
+            unused = unused < 0 ? i : unused;
+        }
+        else if (memcmp(records[i].id, call->id, sizeof(call->id)) == 0) {
+            return i;
+        }
+        else if (store->now >= records[i].contact + RLR_PERIOD_REPLACE_MS) {
+            silent = silent < 0 ? i : silent;
+        }
+    }
+    if (has_number && (call->flags & RLR_STORE_BRING) != 0) {
+        const record_t *record = &records[call->number];
+
+        if (record->kind == EMPTY
+            || ((record->kind == MOVED || record->kind == NEW)
+                && !store->complete
+                && store->now < store->start + RLR_PERIOD_REPLACE_MS)) {
+            return call->number;
+        }
+    }
+    return unused >= 0 ? unused : silent;
+}
+
+static int64_t max_of(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The kind of a member whose previous contact was not with this epoch. */
+static void set_kind(region_store_t *store, record_t *record,
+                     const rlr_store_call_t *call, bool keeps)
+{
+    record->vouched = store->now + call->base_offset_ms;
+    record->joined = keeps ? store->now + call->joined_offset_ms : store->now;
+    record->kind = keeps ? BROUGHT : MOVED;
+    if (keeps && (call->flags & RLR_STORE_VOUCH) != 0) {
+        record->kind = VOUCHED;
+    }
+    else if ((call->flags & RLR_STORE_FRESH) != 0) {
+        record->kind = NEW;
+    }
+    store->old = store->old || (call->flags & RLR_STORE_FRESH) == 0;
+}
+
+static void join(region_store_t *store, int number,
+                 const rlr_store_call_t *call)
+{
+    record_t *record = &store->records[number];
+    bool keeps = number == call->number && (call->flags & RLR_STORE_BRING) != 0;
+
+    if (keeps) {
+        record->base = max_of(store->now, store->now + call->base_offset_ms);
+    }
+    else {
+        record->base = max_of(
+            max_of(record->base, record->contact + get_held(store)),
+            store->now + RLR_PERIOD_TWO_STORES_MS + RLR_PERIOD_CALL_MS);
+    }
+    record->contact = store->now;
+    memcpy(record->id, call->id, sizeof(record->id));
+    set_kind(store, record, call, keeps);
+}
+
+/* Whether all members have vouched, or are new. */
+static bool is_ready(const region_store_t *store)
+{
+    enum kind kind = store->records[0].kind;
+
+    for (uint32_t i = 0; i < store->members; i++) {
+        if (store->records[i].kind != kind) {
+            return false;
+        }
+    }
+    return kind == VOUCHED || (kind == NEW && !store->old);
+}
+
+/* Whether no other epoch can have granted anything since then. */
+static bool is_confirmed(const region_store_t *store)
+{
+    for (uint32_t i = 0; i < store->members; i++) {
+        if (store->records[i].contact
+            < store->ready + RLR_PERIOD_SILENT_MS + 2 * RLR_PERIOD_CALL_MS) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool complete(region_store_t *store)
+{
+    if (store->ready == 0 || !is_confirmed(store)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < store->members; i++) {
+        record_t *record = &store->records[i];
+
+        if (record->kind == VOUCHED) {
+            record->base = record->vouched;
+            store->known = max_of(store->known, record->joined);
+        }
+        else {
+            record->base = 0;
+        }
+    }
+    store->complete = true;
+    return true;
+}
+
+static bool is_unsettled(const region_store_t *store, const record_t *record,
+                         uint32_t interval_sec)
+{
+    int64_t settle = (int64_t)rlr_period_settle(interval_sec);
+
+    return store->now < record->base + settle
+        || (store->now >= record->contact + RLR_PERIOD_SILENT_MS
+            && store->now < record->contact + get_held(store) + settle);
+}
+
+static void scan(region_store_t *store)
+{
+    store->odd_count = 0;
+    store->scan = NEVER;
+    for (uint32_t i = 0; i < store->members; i++) {
+        const record_t *record = &store->records[i];
+        int64_t silent = record->contact + RLR_PERIOD_SILENT_MS;
+
+        if (is_unsettled(store, record, RLR_LIMIT_INTERVAL_SEC_MAX)) {
+            store->odd_records[store->odd_count] = *record;
+            store->odd[store->odd_count++] = i;
+        }
+        if (store->now < silent && silent < store->scan) {
+            store->scan = silent;
+        }
+        store->busy_until = max_of(store->busy_until,
+                                   record->contact + get_held(store));
+    }
+}
+
+static void renew(region_store_t *store, int number,
+                  const rlr_store_call_t *call)
+{
+    record_t *record = &store->records[number];
+    bool is_other = record->kind == EMPTY
+        || memcmp(record->id, call->id, sizeof(call->id)) != 0;
+    bool is_unclean = (call->flags & RLR_STORE_LOCAL) != 0
+        || (call->flags & RLR_STORE_CLEAN) == 0;
+    bool was_silent = store->now >= record->contact + RLR_PERIOD_SILENT_MS;
+    bool is_changed = is_other || is_unclean;
+
+    if (is_other) {
+        join(store, number, call);
+    }
+    else if (is_unclean) {
+        record->base = max_of(record->base, store->now);
+        set_kind(store, record, call,
+                 number == call->number
+                     && (call->flags & RLR_STORE_BRING) != 0);
+    }
+    if (is_changed) {
+        store->ready = !store->complete && is_ready(store) ? store->now : 0;
+    }
+    if (is_changed || store->now >= record->contact + 200) {
+        record->contact = store->now;
+        is_changed = (!store->complete && complete(store)) || is_changed;
+    }
+    if (is_changed || was_silent || store->now >= store->scan) {
+        scan(store);
+    }
+}
+
+/* ---- Grants ---- */
+
+static int64_t get_reserved(const region_store_t *store,
+                            const rlr_store_item_t *item)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < store->odd_count; i++) {
+        if (is_unsettled(store, &store->odd_records[i],
+                         item->limit.interval_sec)) {
+            sum += rlr_store_share((int)store->odd[i], item->limit.count,
+                                   store->members, item->key);
+        }
+    }
+    return sum;
+}
+
+static int64_t wait_for(const region_store_t *store,
+                        const region_entry_t *entry, int64_t needed)
+{
+    for (uint32_t i = 0; i < entry->count; i++) {
+        needed -= entry->marks[i].amount;
+        if (needed <= 0) {
+            return entry->marks[i].expires - store->now;
+        }
+    }
+    return -1;
+}
+
+static void close_lease(region_entry_t *entry, const rlr_store_item_t *item)
+{
+    for (uint32_t i = 0; i < entry->count; i++) {
+        if (item->closed_tag != 0 && entry->marks[i].tag == item->closed_tag
+            && entry->marks[i].amount > item->closed_used) {
+            entry->marks[i].amount = item->closed_used;
+        }
+    }
+}
+
+static void grant(region_store_t *store, const rlr_store_item_t *item,
+                  rlr_store_grant_t *out)
+{
+    int64_t interval_ms = (int64_t)item->limit.interval_sec * 1000;
+    int64_t period_ms = rlr_period_lease(item->limit.interval_sec);
+    int64_t lease_ms = item->limit.count > MARKS_MAX ? period_ms : 0;
+    region_entry_t *entry = region_marks_find(&store->marks, store->now,
+                                              item->key);
+    int64_t granted = item->wanted;
+    int64_t most;
+    int64_t left;
+
+    close_lease(entry, item);
+    left = (int64_t)item->limit.count - region_marks_sum(entry)
+        - get_reserved(store, item);
+    if (store->now < store->known + period_ms + interval_ms) {
+        left = 0;
+    }
+    most = left > 0 ? left / (2 * store->members) : 0;
+    most = max_of(most, item->waiting);
+    granted = granted < left ? granted : left;
+    granted = granted < most ? granted : most;
+    granted = max_of(granted, 0);
+    if (granted > 0) {
+        region_marks_add(entry, store->now + 1 + lease_ms + interval_ms,
+                         (uint32_t)granted, item->tag);
+    }
+    out->granted = (uint32_t)granted;
+    out->wait_ms = granted >= item->waiting ? 0
+                                            : wait_for(store, entry, 1 - left);
+}
+
+static void contact(region_store_t *store, const rlr_store_call_t *call,
+                    rlr_store_reply_t *reply)
+{
+    int number = find_number(store, call);
+
+    if (number < 0) {
+        reply->status = RLR_STORE_FULL;
+        return;
+    }
+    renew(store, number, call);
+    reply->number = number;
+    reply->base_offset_ms = store->records[number].base - store->now;
+    reply->complete = store->complete;
+    for (uint32_t i = 0; i < call->item_count; i++) {
+        grant(store, &call->items[i], &reply->grants[i]);
+    }
+}
+
+void region_store_call(region_store_t *store, uint64_t us,
+                       const rlr_store_call_t *call, rlr_store_reply_t *reply)
+{
+    store->now = (int64_t)(us / 1000) + store->offset_ms;
+    reply->status = RLR_STORE_OK;
+    reply->now_ms = (uint64_t)store->now;
+    reply->number = RLR_STORE_NO_NUMBER;
+    reply->base_offset_ms = 0;
+    reply->complete = store->complete;
+    if (!store->exists || store->made_by != store->server) {
+        begin_epoch(store, call);
+    }
+    memcpy(reply->epoch, store->name, sizeof(reply->epoch));
+    if (call->kind == RLR_STORE_HELLO) {
+        return;
+    }
+    if (store->now > (int64_t)call->latest_ms
+        || memcmp(call->epoch, store->name, sizeof(call->epoch)) != 0) {
+        reply->status = RLR_STORE_LATE;
+        return;
+    }
+    for (uint32_t i = 0; i < call->mark_count; i++) {
+        region_marks_add(
+            region_marks_find(&store->marks, store->now, call->marks[i].key),
+            store->now + 1 + (int64_t)call->marks[i].left_ms,
+            call->marks[i].amount, 0);
+    }
+    if (call->kind == RLR_STORE_CONTACT) {
+        contact(store, call, reply);
+    }
+}

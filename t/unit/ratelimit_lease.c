@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/region/lease.c */
+/* A host's lease of one key. */
+#include "check.h"
+
+#include <string.h>
+
+#include "../../mod_ratelimit_regional/region/lease.h"
+
+static const unsigned char key[RLR_STORE_KEY_BYTES] = {7};
+static const rlr_limit_t small = {10, 10};
+static const rlr_limit_t large = {6400, 10};
+
+typedef struct case_t {
+    rlr_lease_t lease;
+    rlr_store_item_t item;
+    uint64_t wait_ms;
+} case_t;
+
+static void begin(case_t *test, rlr_limit_t limit)
+{
+    memset(test, 0, sizeof(*test));
+    rlr_lease_init(&test->lease, key, limit);
+}
+
+/* A call for `waiting` requests, sent and answered at once. */
+static uint32_t ask(case_t *test, uint32_t waiting, uint32_t granted,
+                    int64_t wait_ms, uint64_t now_ms)
+{
+    rlr_store_grant_t grant = {granted, wait_ms};
+
+    rlr_lease_request(&test->item, &test->lease, waiting, test->item.tag + 1,
+                      now_ms);
+    return rlr_lease_grant(&test->lease, &test->item, &grant, now_ms, now_ms);
+}
+
+static rlr_lease_result_t take(case_t *test, uint64_t now_ms)
+{
+    return rlr_lease_take(&test->lease, now_ms, &test->wait_ms);
+}
+
+static void small_limits_have_no_lease(void **state)
+{
+    case_t test;
+
+    begin(&test, small);
+    assert_int_equal(take(&test, 1000), RLR_LEASE_ASK);
+    assert_int_equal(ask(&test, 3, 3, 0, 1000), 3);
+    assert_int_equal(test.item.wanted, 3);
+    assert_int_equal(take(&test, 1000), RLR_LEASE_ASK);
+    /* More than was requested for those that wait cannot be used. */
+    ask(&test, 1, 5, 0, 1000);
+    assert_int_equal(take(&test, 1000), RLR_LEASE_ASK);
+}
+
+static void a_refusal_is_cached_until_an_admission_expires(void **state)
+{
+    case_t test;
+
+    begin(&test, small);
+    assert_int_equal(ask(&test, 1, 0, 700, 1000), 0);
+    assert_int_equal(take(&test, 1699), RLR_LEASE_REFUSED);
+    assert_int_equal(test.wait_ms, 1);
+    assert_int_equal(take(&test, 1700), RLR_LEASE_ASK);
+}
+
+static void a_refusal_by_leases_is_cached_briefly(void **state)
+{
+    case_t test;
+
+    begin(&test, large);
+    ask(&test, 1, 0, 9000, 1000);
+    assert_int_equal(take(&test, 1099), RLR_LEASE_REFUSED);
+    assert_int_equal(take(&test, 1100), RLR_LEASE_ASK);
+}
+
+static void a_lease_ends_before_the_store_forgets_it(void **state)
+{
+    case_t test;
+
+    begin(&test, large);
+    assert_int_equal(ask(&test, 1, 11, 0, 1000), 1);
+    assert_int_equal(take(&test, 1000), RLR_LEASE_ADMITTED);
+    /* T / 64 = 156 ms, less what clocks may differ. */
+    assert_int_equal(take(&test, 1154), RLR_LEASE_ADMITTED);
+    assert_int_equal(take(&test, 1155), RLR_LEASE_ASK);
+}
+
+static void a_lease_is_used_as_often_as_it_was_granted(void **state)
+{
+    case_t test;
+
+    begin(&test, large);
+    ask(&test, 1, 11, 0, 1000);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(take(&test, 1001), RLR_LEASE_ADMITTED);
+    }
+    assert_int_equal(take(&test, 1001), RLR_LEASE_ASK);
+}
+
+static void more_is_requested_before_a_lease_is_used_up(void **state)
+{
+    case_t test;
+
+    begin(&test, large);
+    ask(&test, 1, 11, 0, 1000);
+    assert_false(rlr_lease_is_due(&test.lease, 1001));
+    for (int i = 0; i < 5; i++) {
+        take(&test, 1001);
+    }
+    assert_true(rlr_lease_is_due(&test.lease, 1001));
+    rlr_lease_request(&test.item, &test.lease, 0, 9, 1010);
+    assert_true(test.item.wanted > 0);
+    assert_true(test.item.wanted <= large.count / 32);
+}
+
+static void a_replaced_lease_is_closed_with_its_use(void **state)
+{
+    case_t test;
+
+    begin(&test, large);
+    ask(&test, 1, 11, 0, 1000);
+    take(&test, 1001);
+    take(&test, 1001);
+    ask(&test, 0, 8, 0, 1010);
+    rlr_lease_request(&test.item, &test.lease, 0, 9, 1011);
+    assert_int_equal(test.item.closed_tag, 1);
+    assert_int_equal(test.item.closed_used, 3);
+}
+
+static void all_grants_that_count_are_reported(void **state)
+{
+    case_t test;
+    rlr_store_mark_t marks[RLR_LEASE_MARKS];
+    uint32_t sum = 0;
+    uint32_t count;
+
+    begin(&test, small);
+    for (uint32_t i = 0; i < 10; i++) {
+        ask(&test, 1, 1, 0, 1000 + i);
+    }
+    count = rlr_lease_report(marks, &test.lease, 11000);
+    for (uint32_t i = 0; i < count; i++) {
+        sum += marks[i].amount;
+        assert_memory_equal(marks[i].key, key, sizeof(key));
+        assert_true(marks[i].left_ms > 0 && marks[i].left_ms < 100);
+    }
+    assert_int_equal(sum, 10);
+    assert_true(rlr_lease_live_until(&test.lease, 11000) > 11000);
+    assert_int_equal(rlr_lease_report(marks, &test.lease, 11100), 0);
+    assert_int_equal(rlr_lease_live_until(&test.lease, 11100), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(small_limits_have_no_lease),
+        CHECK_TEST(a_refusal_is_cached_until_an_admission_expires),
+        CHECK_TEST(a_refusal_by_leases_is_cached_briefly),
+        CHECK_TEST(a_lease_ends_before_the_store_forgets_it),
+        CHECK_TEST(a_lease_is_used_as_often_as_it_was_granted),
+        CHECK_TEST(more_is_requested_before_a_lease_is_used_up),
+        CHECK_TEST(a_replaced_lease_is_closed_with_its_use),
+        CHECK_TEST(all_grants_that_count_are_reported),
+    };
+
+    return CHECK_RUN(tests);
+}

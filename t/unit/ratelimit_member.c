@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/region/member.c */
+/* A host's membership of a partition of the store. */
+#include "check.h"
+
+#include <string.h>
+
+#include "../../mod_ratelimit_regional/region/member.h"
+#include "../../mod_ratelimit_regional/region/period.h"
+
+static const unsigned char key[RLR_STORE_KEY_BYTES] = {0};
+static const rlr_limit_t ten = {10, 10};
+static const rlr_member_config_t config = {{1, 2, 3}, 4, 3600000};
+
+typedef struct case_t {
+    rlr_member_t member;
+    rlr_store_call_t call;
+    rlr_store_reply_t reply;
+} case_t;
+
+static void begin(case_t *test)
+{
+    memset(test, 0, sizeof(*test));
+    rlr_member_init(&test->member);
+    memcpy(test->reply.epoch, "0123456789abcdef", RLR_STORE_EPOCH_BYTES);
+}
+
+/* Sends the next call; its kind. */
+static rlr_store_kind_t send_next(case_t *test, uint64_t now_ms)
+{
+    bool alone;
+    rlr_store_kind_t kind = rlr_member_next(&test->member, &alone, now_ms);
+
+    rlr_member_fill(&test->call, &test->member, &config, kind, now_ms);
+    return kind;
+}
+
+/* Takes the reply to the call that was sent at sent_ms. */
+static bool answer(case_t *test, uint64_t sent_ms, uint64_t received_ms)
+{
+    test->reply.now_ms = 5000000 + received_ms;
+    return rlr_member_answer(&test->member, &test->call, &test->reply,
+                             test->member.generation, sent_ms, received_ms);
+}
+
+/* A member with number 2 at 1000 ms. */
+static void join(case_t *test)
+{
+    begin(test);
+    assert_int_equal(send_next(test, 1000), RLR_STORE_HELLO);
+    assert_false(answer(test, 1000, 1001));
+    assert_int_equal(send_next(test, 1001), RLR_STORE_CONTACT);
+    assert_int_equal(test->call.flags, RLR_STORE_FRESH);
+    test->reply.number = 2;
+    test->reply.base_offset_ms = -10000000;
+    assert_true(answer(test, 1001, 1002));
+}
+
+static void change_epoch(case_t *test, uint64_t now_ms)
+{
+    memcpy(test->reply.epoch, "fedcba9876543210", RLR_STORE_EPOCH_BYTES);
+    send_next(test, now_ms);
+    assert_false(answer(test, now_ms, now_ms));
+}
+
+static uint32_t local(const case_t *test, uint64_t now_ms)
+{
+    return rlr_member_local(&test->member, &config, key, ten, now_ms);
+}
+
+static void a_host_says_hello_before_its_first_contact(void **state)
+{
+    case_t test;
+
+    join(&test);
+    send_next(&test, 1500);
+    assert_int_equal(test.call.flags, RLR_STORE_CLEAN | RLR_STORE_BRING);
+    assert_int_equal(test.call.number, 2);
+}
+
+static void a_contact_is_void_a_quarter_second_after_it_was_sent(void **state)
+{
+    case_t test;
+
+    join(&test);
+    send_next(&test, 1500);
+    /* The store read 5001002 before 1002. */
+    assert_int_equal(test.call.latest_ms, 5001002 + 498 + 250);
+}
+
+static void a_host_without_replies_sends_no_contact(void **state)
+{
+    case_t test;
+
+    join(&test);
+    assert_int_equal(send_next(&test, 2000), RLR_STORE_CONTACT);
+    assert_int_equal(send_next(&test, 2001), RLR_STORE_HELLO);
+}
+
+static void late_replies_and_those_of_an_earlier_epoch_are_not_used(
+    void **state)
+{
+    case_t test;
+
+    join(&test);
+    send_next(&test, 1500);
+    assert_false(answer(&test, 1500, 1751));
+    change_epoch(&test, 1800);
+    assert_false(rlr_member_answer(&test.member, &test.call, &test.reply, 0,
+                                   1800, 1801));
+}
+
+static void a_host_that_is_cut_off_admits_its_share_after_a_while(void **state)
+{
+    case_t test;
+    uint64_t cut_off_ms = 1001 + rlr_period_cut_off(ten.interval_sec);
+
+    join(&test);
+    assert_int_equal(local(&test, cut_off_ms - 1), 0);
+    /* 10 = 3 + 3 + 2 + 2. */
+    assert_int_equal(local(&test, cut_off_ms), 2);
+    assert_int_equal(local(&test, 3500000), 2);
+    assert_int_equal(local(&test, 1001 + 3600000), 0);
+}
+
+static void a_host_whose_number_was_another_ones_waits_for_it(void **state)
+{
+    case_t test;
+
+    join(&test);
+    test.reply.base_offset_ms = 100000;
+    send_next(&test, 1500);
+    assert_true(answer(&test, 1500, 1501));
+    assert_int_equal(local(&test, 60000), 0);
+    assert_int_equal(local(&test, 200000), 0);
+    /* Without a contact after the base it has no right to the number. */
+    send_next(&test, 1600);
+    assert_int_equal(test.call.flags & RLR_STORE_BRING, 0);
+}
+
+static void an_answer_ends_the_use_of_the_share(void **state)
+{
+    case_t test;
+
+    join(&test);
+    assert_int_equal(local(&test, 100000), 2);
+    rlr_member_use(&test.member, ten.interval_sec, 100000);
+    assert_int_equal(send_next(&test, 100000), RLR_STORE_HELLO);
+    answer(&test, 100000, 100001);
+    assert_int_equal(local(&test, 100001), 0);
+    assert_int_equal(send_next(&test, 100001), RLR_STORE_CONTACT);
+    assert_int_equal(test.call.flags,
+                     RLR_STORE_CLEAN | RLR_STORE_BRING | RLR_STORE_LOCAL);
+    assert_true(answer(&test, 100001, 100002));
+    send_next(&test, 100003);
+    assert_int_equal(test.call.flags, RLR_STORE_CLEAN | RLR_STORE_BRING);
+}
+
+static void marks_are_reported_to_a_new_epoch_before_the_contact(void **state)
+{
+    case_t test;
+    bool alone;
+
+    join(&test);
+    change_epoch(&test, 1500);
+    assert_int_equal(send_next(&test, 1500), RLR_STORE_HELLO);
+    answer(&test, 1500, 1501);
+    assert_int_equal(rlr_member_next(&test.member, &alone, 1502),
+                     RLR_STORE_REPORT);
+    assert_true(alone);
+    rlr_member_reported(&test.member, test.member.generation);
+    assert_int_equal(send_next(&test, 1503), RLR_STORE_CONTACT);
+    assert_int_equal(test.call.flags, RLR_STORE_VOUCH | RLR_STORE_BRING);
+    assert_int_equal(test.call.joined_offset_ms, 1002 - 1503);
+}
+
+static void a_host_that_has_used_its_share_does_not_vouch(void **state)
+{
+    case_t test;
+
+    join(&test);
+    rlr_member_use(&test.member, ten.interval_sec, 1400);
+    change_epoch(&test, 1500);
+    send_next(&test, 1500);
+    answer(&test, 1500, 1501);
+    rlr_member_reported(&test.member, test.member.generation);
+    send_next(&test, 1503);
+    assert_int_equal(test.call.flags & RLR_STORE_VOUCH, 0);
+}
+
+static void the_shares_of_all_numbers_add_up_to_the_limit(void **state)
+{
+    for (uint32_t count = 1; count < 40; count++) {
+        for (uint32_t members = 1; members < 20; members++) {
+            unsigned char some[RLR_STORE_KEY_BYTES] = {
+                (unsigned char)(count * 31 + members)};
+            uint32_t sum = 0;
+
+            for (uint32_t i = 0; i < members; i++) {
+                sum += rlr_store_share((int)i, count, members, some);
+            }
+            assert_int_equal(sum, count);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_host_says_hello_before_its_first_contact),
+        CHECK_TEST(a_contact_is_void_a_quarter_second_after_it_was_sent),
+        CHECK_TEST(a_host_without_replies_sends_no_contact),
+        CHECK_TEST(late_replies_and_those_of_an_earlier_epoch_are_not_used),
+        CHECK_TEST(a_host_that_is_cut_off_admits_its_share_after_a_while),
+        CHECK_TEST(a_host_whose_number_was_another_ones_waits_for_it),
+        CHECK_TEST(an_answer_ends_the_use_of_the_share),
+        CHECK_TEST(marks_are_reported_to_a_new_epoch_before_the_contact),
+        CHECK_TEST(a_host_that_has_used_its_share_does_not_vouch),
+        CHECK_TEST(the_shares_of_all_numbers_add_up_to_the_limit),
+    };
+
+    return CHECK_RUN(tests);
+}
