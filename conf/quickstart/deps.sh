@@ -5,7 +5,7 @@
 # A package counts as present if its programs or files are found, wherever they
 # come from. No server of this machine is started, stopped or changed: services
 # are not started during the installation, a new PostgreSQL gets no default
-# cluster, a new nginx is not started at boot, and modules that enable themselves
+# cluster, a new nginx or Redis is not started at boot, and modules that enable themselves
 # in the machine's own Apache are disabled again.
 set -euo pipefail
 . "$(dirname "$0")/lib.sh"
@@ -22,6 +22,7 @@ build|libpq-dev|pkg-config --exists libpq
 build|libcurl4-openssl-dev|pkg-config --exists libcurl
 build|libssl-dev|pkg-config --exists libcrypto
 build|libpcre2-dev|pkg-config --exists libpcre2-8
+build|libhiredis-dev|pkg-config --exists hiredis
 run|apache2-bin|httpd_is_there
 run|libaprutil1-dbd-pgsql|file_is_there '/usr/lib/*/apr-util-1/apr_dbd_pgsql*.so'
 run|postgresql|postgres_is_there
@@ -40,6 +41,7 @@ test|openssl|have openssl
 test|wrk|have wrk
 test|nginx-light|have nginx || [ -x /usr/sbin/nginx ]
 test|chromium|have chromium
+test|redis-server|have redis-server
 test|valgrind|have valgrind && test -e /usr/include/valgrind/callgrind.h
 test|python3-venv|python3 -c 'import ensurepip, venv'
 lint|clang|have clang
@@ -118,6 +120,7 @@ install_packages() {
     apt-get install -qy --no-install-recommends "$@" </dev/null
     [ -z "$enabled" ] || disable_new_modules "$enabled"
     case " $* " in *" nginx-light "*) update-rc.d nginx disable ;; esac
+    case " $* " in *" redis-server "*) update-rc.d redis-server disable ;; esac
 }
 
 main() {
