@@ -23,6 +23,7 @@
 #include "rules/sha256.h"
 #include "shm.h"
 #include "status/handler.h"
+#include "store/worker.h"
 
 /* ---- Requests ---- */
 
@@ -181,6 +182,27 @@ static int open_table(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
     return OK;
 }
 
+/* Without memory for it the counters would be those of one host. */
+static int open_store(server_rec *server, apr_pool_t *pconf)
+{
+    const rlr_global_t *global = rlr_config_get(server)->global;
+    rlr_region_t *region;
+    rlr_ledger_t ledger;
+
+    if (global->store.connection.address.host == NULL) {
+        return OK;
+    }
+    if (rlr_shm_open_ledger(&ledger, (uint32_t)rlr_config_table_slots(global),
+                            server)
+        != APR_SUCCESS) {
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    region = apr_palloc(pconf, sizeof(*region));
+    rlr_region_init(region, &global->store, &ledger);
+    rlr_vhost_set_store(server, region);
+    return OK;
+}
+
 static int start(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
                  server_rec *server)
 {
@@ -194,7 +216,21 @@ static int start(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
         return OK;
     }
     ap_add_version_component(pconf, "mod_ratelimit_regional/" RLR_VERSION);
-    return open_table(server, pconf, ptemp);
+    return open_table(server, pconf, ptemp) == OK ? open_store(server, pconf)
+                                                  : HTTP_INTERNAL_SERVER_ERROR;
+}
+
+static void start_child(apr_pool_t *pchild, server_rec *server)
+{
+    const rlr_vhost_t *vhost = rlr_vhost_find(server, NULL);
+
+    if (vhost != NULL && vhost->store != NULL) {
+        rlr_region_t *region = apr_palloc(pchild, sizeof(*region));
+
+        *region = *vhost->store;
+        rlr_worker_start(region, server, pchild);
+        rlr_vhost_set_store(server, region);
+    }
 }
 
 static void register_hooks(apr_pool_t *pool)
@@ -208,6 +244,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_test_config(rlr_dump, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(start, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_init(start_child, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_read_request(decide_request, after, NULL, APR_HOOK_MIDDLE);
     ap_hook_quick_handler(refuse_request, NULL, NULL, APR_HOOK_REALLY_FIRST);
     ap_hook_insert_filter(add_headers, NULL, NULL, APR_HOOK_LAST);

@@ -249,3 +249,55 @@ apr_status_t rlr_shm_open(const rlr_table_t **table, uint32_t *rows,
     }
     return rv;
 }
+
+/* ---- The ledger ---- */
+
+#define LEDGER_KEY "mod_ratelimit_regional:ledger:1"
+
+static apr_status_t create_ledger(rlr_ledger_t *ledger, mapping_t *mapping,
+                                  uint32_t leases)
+{
+    unsigned char id[RLR_STORE_ID_BYTES];
+    apr_status_t rv = apr_generate_random_bytes(id, sizeof(id));
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    mapping->slots = leases;
+    mapping->size = rlr_ledger_size(leases);
+    mapping->memory = mmap(NULL, mapping->size, PROT_READ | PROT_WRITE,
+                           MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (mapping->memory == MAP_FAILED) {
+        return apr_get_os_error();
+    }
+    return rlr_ledger_create(ledger, mapping->memory, leases, id)
+        ? APR_SUCCESS
+        : APR_ENOTIMPL;
+}
+
+apr_status_t rlr_shm_open_ledger(rlr_ledger_t *ledger, uint32_t table_slots,
+                                 server_rec *server)
+{
+    apr_pool_t *process_pool = server->process->pool;
+    void *found = NULL;
+    mapping_t *mapping;
+    apr_status_t rv;
+
+    apr_pool_userdata_get(&found, LEDGER_KEY, process_pool);
+    if (found != NULL) {
+        mapping = found;
+        rlr_ledger_attach(ledger, mapping->memory);
+        return APR_SUCCESS;
+    }
+    mapping = apr_pcalloc(process_pool, sizeof(*mapping));
+    rv = create_ledger(ledger, mapping, table_slots);
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,
+                     RLR_LOGNO(0118) "RateLimitStore: no shared memory for "
+                                     "%u leases",
+                     table_slots);
+        return rv;
+    }
+    apr_pool_userdata_set(mapping, LEDGER_KEY, NULL, process_pool);
+    return APR_SUCCESS;
+}

@@ -8,6 +8,7 @@
 #include <httpd.h>
 
 #include "counter/table.h"
+#include "region/ledger.h"
 
 /*
  * Attaches the segment for this configuration; *table is in pool. Creates the
@@ -20,5 +21,11 @@
 apr_status_t rlr_shm_open(const rlr_table_t **table, uint32_t *rows,
                           const apr_array_header_t *names, uint32_t table_slots,
                           server_rec *server, apr_pool_t *pool);
+
+/* Attaches the ledger of the store, from before the restart if there is one;
+ * table_slots is the number of leases at its first start. Call it in the
+ * parent, like rlr_shm_open(). */
+apr_status_t rlr_shm_open_ledger(rlr_ledger_t *ledger, uint32_t table_slots,
+                                 server_rec *server);
 
 #endif

@@ -46,6 +46,7 @@ my %FLOOR = (
     'mod_ratelimit_regional/region'     => 95,
     'mod_ratelimit_regional/rules'      => 97,
     'mod_ratelimit_regional/status'     => 95,
+    'mod_ratelimit_regional/store'      => 85,
 );
 
 chdir root() or die root() . ": $!\n";

@@ -18,6 +18,8 @@ static rlr_global_t *create_global(apr_pool_t *pool)
     global->rules = apr_array_make(pool, 32, sizeof(const rlr_rule_t *));
     global->overrides = apr_array_make(pool, 4, sizeof(rlr_override_t));
     global->table_slots = -1;
+    global->store.timeout_ms = RLR_DEFAULT_STORE_TIMEOUT_MS;
+    global->store.share_ms = RLR_DEFAULT_STORE_SHARE_MS;
     return global;
 }
 
@@ -156,4 +158,13 @@ int rlr_config_ipv6_prefix(const rlr_config_t *config)
 {
     return config->ipv6_prefix == -1 ? RLR_DEFAULT_IPV6_PREFIX
                                      : config->ipv6_prefix;
+}
+
+const char *rlr_config_check_store(const rlr_global_t *global)
+{
+    return global->store.connection.address.host != NULL
+            && global->store.hosts == 0
+        ? "RateLimitStoreHosts: expected the number of hosts that share "
+          "RateLimitStore, got none"
+        : NULL;
 }

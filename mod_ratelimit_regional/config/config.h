@@ -12,9 +12,12 @@
 
 #include "../rules/digest.h"
 #include "../rules/rule.h"
+#include "../store/region.h"
 
-#define RLR_DEFAULT_TABLE_SLOTS 65536
-#define RLR_DEFAULT_IPV6_PREFIX 64
+#define RLR_DEFAULT_TABLE_SLOTS      65536
+#define RLR_DEFAULT_IPV6_PREFIX      64
+#define RLR_DEFAULT_STORE_TIMEOUT_MS 5
+#define RLR_DEFAULT_STORE_SHARE_MS   3600000
 
 typedef struct rlr_vhost_t rlr_vhost_t;
 
@@ -54,6 +57,8 @@ typedef struct rlr_global_t {
     /* RateLimitNewIdentities; count 0: no limit. */
     rlr_limit_t new_identities;
     int table_slots;
+    /* RateLimitStore...; address.host NULL: no store. */
+    rlr_region_config_t store;
 } rlr_global_t;
 
 typedef struct rlr_config_t {
@@ -100,6 +105,10 @@ apr_array_header_t *rlr_config_regions(const rlr_global_t *global,
 
 /* Whether a rule has a limit for the region. */
 bool rlr_config_has_region(const rlr_global_t *global, const char *region);
+
+/* Returns NULL, or the error of RateLimitStore without its other
+ * directives. */
+const char *rlr_config_check_store(const rlr_global_t *global);
 
 /* Return the value, or its default. */
 int rlr_config_table_slots(const rlr_global_t *global);

@@ -164,6 +164,7 @@ static void add_rule(rlr_vhost_t *vhost, const rlr_config_t *config,
     entry->rule = rule;
     rlr_quota_init(&entry->quota, rule->name, *limit, pool);
     entry->dry_run = engine == RLR_ENGINE_DRY_RUN;
+    entry->row_name = name_rule_row(vhost->region, rule, pool);
     entry->overrides = collect_overrides(config->global, rule, pool);
 }
 
@@ -359,6 +360,9 @@ const char *rlr_vhost_build(server_rec *main_server, apr_pool_t *pool)
                                "RateLimitEngine Off, got none",
                                list_regions(config->global, pool));
     }
+    if (problem == NULL) {
+        problem = rlr_config_check_store(config->global);
+    }
     return problem != NULL ? problem : check_size(main_server, pool);
 }
 
@@ -439,8 +443,7 @@ static void set_rows(rlr_vhost_t *vhost, apr_hash_t *rows, apr_pool_t *pool)
         rlr_vhost_rule_t *entry = &APR_ARRAY_IDX(vhost->rules, i,
                                                  rlr_vhost_rule_t);
 
-        entry->row = find_row(rows,
-                              name_rule_row(vhost->region, entry->rule, pool));
+        entry->row = find_row(rows, entry->row_name);
     }
     vhost->new_keys.new_row = find_row(
         rows, name_extra_row(vhost->region, NEW_ROW_NAME, pool));
@@ -467,6 +470,18 @@ void rlr_vhost_set_table(server_rec *main_server, const rlr_table_t *table,
         if (vhost != NULL) {
             set_rows(vhost, by_name, pool);
             vhost->table = table;
+        }
+    }
+}
+
+void rlr_vhost_set_store(server_rec *main_server, const rlr_region_t *store)
+{
+    for (server_rec *server = main_server; server != NULL;
+         server = server->next) {
+        rlr_vhost_t *vhost = rlr_config_get(server)->vhost;
+
+        if (vhost != NULL) {
+            vhost->store = store;
         }
     }
 }

@@ -15,6 +15,7 @@
 #include "../rules/lookup.h"
 #include "../rules/quota.h"
 #include "../rules/rule.h"
+#include "../store/region.h"
 
 /* A rule as a virtual host applies it. */
 typedef struct rlr_vhost_rule_t {
@@ -24,6 +25,8 @@ typedef struct rlr_vhost_rule_t {
     bool dry_run;
     /* The rule's row in the shared table; set with rlr_vhost_t.table. */
     uint32_t row;
+    /* Its name, by which all hosts know it. */
+    const char *row_name;
     /* Overrides: from the 16 bytes of a digest to rlr_quota_t; or NULL. */
     apr_hash_t *overrides;
 } rlr_vhost_rule_t;
@@ -57,6 +60,8 @@ typedef struct rlr_vhost_t {
     const apr_array_header_t *exempt_networks; /* of apr_ipsubnet_t * */
     const apr_array_header_t *exempt_keys;     /* of rlr_digest_t */
     const rlr_table_t *table;
+    /* The store, or NULL. */
+    const rlr_region_t *store;
     /* The row of warnings; see warning.h. */
     uint32_t warning_row;
 } rlr_vhost_t;
@@ -80,6 +85,9 @@ apr_array_header_t *rlr_vhost_row_names(server_rec *main_server,
 void rlr_vhost_set_table(server_rec *main_server, const rlr_table_t *table,
                          const apr_array_header_t *names, const uint32_t *rows,
                          apr_pool_t *pool);
+
+/* Sets the store of all virtual hosts. */
+void rlr_vhost_set_store(server_rec *main_server, const rlr_region_t *store);
 
 /* Returns the virtual host's rules in order, vhost->rules->nelts of them, in
  * pool. */

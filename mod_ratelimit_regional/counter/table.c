@@ -242,6 +242,15 @@ void rlr_table_admit(const rlr_table_t *table,
     rlr_count_decision(table, request, decision);
 }
 
+void rlr_table_count(const rlr_table_t *table,
+                     const rlr_table_request_t *request,
+                     const rlr_table_decision_t *decision)
+{
+    if (request->row < table->rows) {
+        rlr_count_decision(table, request, decision);
+    }
+}
+
 void rlr_table_peek(const rlr_table_t *table,
                     const rlr_table_request_t *request,
                     const rlr_clock_t *clock, rlr_table_decision_t *decision)

@@ -85,6 +85,11 @@ void rlr_table_admit(const rlr_table_t *table,
                      const rlr_table_request_t *request,
                      const rlr_clock_t *clock, rlr_table_decision_t *decision);
 
+/* Counts the outcome of a decision that was made elsewhere. */
+void rlr_table_count(const rlr_table_t *table,
+                     const rlr_table_request_t *request,
+                     const rlr_table_decision_t *decision);
+
 /* Computes what rlr_table_admit() would decide, without charging or counting;
  * window.remaining does not count the request. `overflow`: the decision is
  * that of a shared counter. */

@@ -10,6 +10,7 @@
 #include <apr_strings.h>
 
 #include "../private.h"
+#include "decide_store.h"
 #include "new_keys.h"
 
 const char *rlr_outcome_word(rlr_outcome_t outcome)
@@ -149,11 +150,20 @@ static const rlr_vhost_rule_t *find_rule_of_known_key(
 
 /* ---- Decisions ---- */
 
+/* How a request is decided: charged, or not (a peek). */
+typedef struct decider_t {
+    rlr_table_decide_t *by_table;
+    rlr_store_decide_t *by_store;
+} decider_t;
+
+static const decider_t admit = {rlr_table_admit, rlr_decide_store_admit};
+static const decider_t peek = {rlr_table_peek, rlr_decide_store_peek};
+
 static void decide(rlr_decision_t *decision, const rlr_vhost_t *vhost,
-                   rlr_subject_t *subject, rlr_table_decide_t *table_decide)
+                   rlr_subject_t *subject, const decider_t *decider)
 {
     const rlr_vhost_rule_t *rule = find_rule_of_known_key(vhost, subject,
-                                                          table_decide);
+                                                          decider->by_table);
     unsigned char identity[RLR_IDENTITY_MAX];
     rlr_table_request_t request;
 
@@ -166,8 +176,13 @@ static void decide(rlr_decision_t *decision, const rlr_vhost_t *vhost,
     request = make_request(identity, vhost, subject, rule->rule->key, rule->row,
                            decision->quota->limit);
     request.dry_run = rule->dry_run;
-    table_decide(vhost->table, &request, &rlr_clock_monotonic,
-                 &decision->counter);
+    if (vhost->store != NULL) {
+        decider->by_store(vhost, rule->row_name, &request, &decision->counter);
+    }
+    else {
+        decider->by_table(vhost->table, &request, &rlr_clock_monotonic,
+                          &decision->counter);
+    }
     if (decision->counter.window.admitted) {
         decision->outcome = RLR_ADMITTED;
     }
@@ -180,7 +195,7 @@ static void decide_unless_exempt(rlr_decision_t *decision,
                                  const rlr_vhost_t *vhost,
                                  rlr_subject_t *subject,
                                  apr_sockaddr_t *address,
-                                 rlr_table_decide_t *table_decide)
+                                 const decider_t *decider)
 {
     memset(decision, 0, sizeof(*decision));
     decision->vhost = vhost;
@@ -188,19 +203,19 @@ static void decide_unless_exempt(rlr_decision_t *decision,
         decision->outcome = RLR_EXEMPT;
         return;
     }
-    decide(decision, vhost, subject, table_decide);
+    decide(decision, vhost, subject, decider);
 }
 
 void rlr_decide_admit(rlr_decision_t *decision, const rlr_vhost_t *vhost,
                       rlr_subject_t *subject, apr_sockaddr_t *address)
 {
-    decide_unless_exempt(decision, vhost, subject, address, rlr_table_admit);
+    decide_unless_exempt(decision, vhost, subject, address, &admit);
 }
 
 void rlr_decide_peek(rlr_decision_t *decision, const rlr_vhost_t *vhost,
                      rlr_subject_t *subject, apr_sockaddr_t *address)
 {
-    decide_unless_exempt(decision, vhost, subject, address, rlr_table_peek);
+    decide_unless_exempt(decision, vhost, subject, address, &peek);
 }
 
 int rlr_decide_reset(const rlr_vhost_t *vhost, rlr_subject_t *subject,
@@ -220,7 +235,7 @@ int rlr_decide_reset(const rlr_vhost_t *vhost, rlr_subject_t *subject,
         }
         request = make_request(identity, vhost, subject, key, entry->row,
                                entry->quota.limit);
-        count += rlr_table_reset(vhost->table, &request, &rlr_clock_monotonic);
+        count += rlr_decide_store_reset(vhost, entry->row_name, &request);
     }
     return count;
 }

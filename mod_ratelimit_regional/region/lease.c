@@ -7,9 +7,11 @@
 
 #include "period.h"
 
-/* The longest time for which a refusal by leases is cached: others may return
- * unused admissions. */
-#define REFUSAL_MS 100U
+/* The longest time for which a refusal by leases is cached, since others may
+ * return unused admissions; and any other refusal, since the key may be
+ * reset. */
+#define LEASE_REFUSAL_MS 100U
+#define REFUSAL_MS       1000U
 
 void rlr_lease_init(rlr_lease_t *lease, const unsigned char *key,
                     rlr_limit_t limit)
@@ -17,6 +19,14 @@ void rlr_lease_init(rlr_lease_t *lease, const unsigned char *key,
     memset(lease, 0, sizeof(*lease));
     memcpy(lease->key, key, sizeof(lease->key));
     lease->limit = limit;
+}
+
+void rlr_lease_change(rlr_lease_t *lease, rlr_limit_t limit)
+{
+    lease->limit = limit;
+    lease->size = 0;
+    lease->left = 0;
+    lease->cached_until_ms = 0;
 }
 
 /* Limits that one script decides exactly have no leases. */
@@ -27,6 +37,12 @@ static uint32_t get_period(rlr_limit_t limit)
         : rlr_period_lease(limit.interval_sec);
 }
 
+uint64_t rlr_lease_wait(const rlr_lease_t *lease, uint64_t now_ms)
+{
+    return lease->refused_until_ms > now_ms ? lease->refused_until_ms - now_ms
+                                            : 1;
+}
+
 rlr_lease_result_t rlr_lease_take(rlr_lease_t *lease, uint64_t now_ms,
                                   uint64_t *wait_ms)
 {
@@ -34,8 +50,8 @@ rlr_lease_result_t rlr_lease_take(rlr_lease_t *lease, uint64_t now_ms,
         lease->left--;
         return RLR_LEASE_ADMITTED;
     }
-    if (now_ms < lease->refused_until_ms) {
-        *wait_ms = lease->refused_until_ms - now_ms;
+    if (now_ms < lease->cached_until_ms) {
+        *wait_ms = rlr_lease_wait(lease, now_ms);
         return RLR_LEASE_REFUSED;
     }
     return RLR_LEASE_ASK;
@@ -47,7 +63,7 @@ bool rlr_lease_is_due(const rlr_lease_t *lease, uint64_t now_ms)
 
     /* A lease that hardly anything was used of ends. */
     return lease->size > 0 && now_ms < lease->until_ms
-        && now_ms >= lease->refused_until_ms
+        && now_ms >= lease->cached_until_ms
         && (lease->left <= lease->size / 2
             || (now_ms >= lease->from_ms + half_ms
                 && lease->left < lease->size));
@@ -74,7 +90,7 @@ static uint32_t expect(const rlr_lease_t *lease, uint32_t waiting,
 }
 
 void rlr_lease_request(rlr_store_item_t *item, const rlr_lease_t *lease,
-                       uint32_t waiting, uint32_t tag, uint64_t now_ms)
+                       uint32_t waiting, uint64_t tag, uint64_t now_ms)
 {
     memcpy(item->key, lease->key, sizeof(item->key));
     item->limit = lease->limit;
@@ -140,6 +156,19 @@ static void open_lease(rlr_lease_t *lease, const rlr_store_item_t *item,
         - (period_ms > 0 ? rlr_period_drift(period_ms) : 0);
 }
 
+static void refuse(rlr_lease_t *lease, const rlr_store_grant_t *grant,
+                   uint64_t received_ms)
+{
+    uint32_t most_ms = get_period(lease->limit) > 0 || grant->wait_ms <= 0
+        ? LEASE_REFUSAL_MS
+        : REFUSAL_MS;
+    uint64_t wait_ms = grant->wait_ms > 0 ? (uint64_t)grant->wait_ms : most_ms;
+
+    lease->refused_until_ms = received_ms + wait_ms;
+    lease->cached_until_ms = received_ms
+        + (wait_ms < most_ms ? wait_ms : most_ms);
+}
+
 uint32_t rlr_lease_grant(rlr_lease_t *lease, const rlr_store_item_t *item,
                          const rlr_store_grant_t *grant, uint64_t sent_ms,
                          uint64_t received_ms)
@@ -160,14 +189,10 @@ uint32_t rlr_lease_grant(rlr_lease_t *lease, const rlr_store_item_t *item,
                  grant->granted);
         open_lease(lease, item, grant->granted - admitted, admitted, sent_ms);
     }
+    lease->unused = grant->unused;
+    lease->reset_at_ms = received_ms + grant->reset_ms;
     if (admitted < item->waiting || grant->granted == 0) {
-        uint64_t wait_ms = grant->wait_ms > 0 ? (uint64_t)grant->wait_ms
-                                              : REFUSAL_MS;
-
-        if (wait_ms > REFUSAL_MS && (period_ms > 0 || grant->wait_ms <= 0)) {
-            wait_ms = REFUSAL_MS;
-        }
-        lease->refused_until_ms = received_ms + wait_ms;
+        refuse(lease, grant, received_ms);
     }
     return admitted;
 }
@@ -199,4 +224,13 @@ uint32_t rlr_lease_report(rlr_store_mark_t *out, const rlr_lease_t *lease,
         }
     }
     return count;
+}
+
+void rlr_lease_reset(rlr_lease_t *lease)
+{
+    rlr_limit_t limit = lease->limit;
+    unsigned char key[RLR_STORE_KEY_BYTES];
+
+    memcpy(key, lease->key, sizeof(key));
+    rlr_lease_init(lease, key, limit);
 }

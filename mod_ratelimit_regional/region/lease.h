@@ -21,15 +21,20 @@ typedef enum rlr_lease_result_t {
 typedef struct rlr_lease_t {
     unsigned char key[RLR_STORE_KEY_BYTES];
     rlr_limit_t limit;
-    uint32_t tag;
+    uint64_t tag;
     uint32_t size; /* of the lease, without requests that waited for it */
     uint32_t left; /* of it */
     uint32_t waited;
     uint64_t from_ms;
     uint64_t until_ms;
-    uint32_t closed_tag; /* of the previous lease, not yet reported */
+    uint64_t closed_tag; /* of the previous lease, not yet reported */
     uint32_t closed_used;
-    uint64_t refused_until_ms;
+    uint64_t refused_until_ms;   /* when an admission is expected */
+    uint64_t cached_until_ms;    /* until when refusals are not asked for */
+    uint64_t requested_until_ms; /* until when a request is under way */
+    uint64_t logged_until_ms;    /* until when no refusal is logged */
+    uint32_t unused;             /* of the key, at the last reply */
+    uint64_t reset_at_ms;        /* when an admission of the key expires */
     /* Granted to this host, oldest first; amount 0: not in use. */
     struct {
         uint64_t expires_ms;
@@ -41,9 +46,15 @@ typedef struct rlr_lease_t {
 void rlr_lease_init(rlr_lease_t *lease, const unsigned char *key,
                     rlr_limit_t limit);
 
+/* Sets another limit: the marks remain, the lease ends. */
+void rlr_lease_change(rlr_lease_t *lease, rlr_limit_t limit);
+
 /* Requests one admission; *wait_ms is set with RLR_LEASE_REFUSED. */
 rlr_lease_result_t rlr_lease_take(rlr_lease_t *lease, uint64_t now_ms,
                                   uint64_t *wait_ms);
+
+/* Returns how long until an admission is expected, after a refusal. */
+uint64_t rlr_lease_wait(const rlr_lease_t *lease, uint64_t now_ms);
 
 /* Whether more should be requested before the lease is used up. */
 bool rlr_lease_is_due(const rlr_lease_t *lease, uint64_t now_ms);
@@ -51,7 +62,7 @@ bool rlr_lease_is_due(const rlr_lease_t *lease, uint64_t now_ms);
 /* Fills a request for `waiting` requests and for those that are expected; tag
  * is a new number, not 0. */
 void rlr_lease_request(rlr_store_item_t *item, const rlr_lease_t *lease,
-                       uint32_t waiting, uint32_t tag, uint64_t now_ms);
+                       uint32_t waiting, uint64_t tag, uint64_t now_ms);
 
 /* Takes the grant of a request that was sent at sent_ms; returns how many of
  * the waiting requests are admitted. */
@@ -66,5 +77,8 @@ uint64_t rlr_lease_live_until(const rlr_lease_t *lease, uint64_t now_ms);
  * number. */
 uint32_t rlr_lease_report(rlr_store_mark_t *out, const rlr_lease_t *lease,
                           uint64_t now_ms);
+
+/* Forgets all of it: an operator has reset the key. */
+void rlr_lease_reset(rlr_lease_t *lease);
 
 #endif

@@ -24,6 +24,19 @@ rlr_store_kind_t rlr_member_next(const rlr_member_t *member, bool *alone,
     return member->is_reporting ? RLR_STORE_REPORT : RLR_STORE_CONTACT;
 }
 
+void rlr_member_recover(rlr_member_t *member, uint64_t now_ms)
+{
+    uint32_t generation = member->generation + 1;
+
+    rlr_member_init(member);
+    member->generation = generation;
+    member->was_member = true;
+    member->is_unclean = true;
+    member->answered_ms = now_ms;
+    member->lost_until_ms = now_ms + 2000 * RLR_LIMIT_INTERVAL_SEC_MAX;
+    member->local_until_ms = member->lost_until_ms;
+}
+
 /* ---- Calls ---- */
 
 /* Whether no store can have given the number to another host that may use its
@@ -34,8 +47,7 @@ static bool may_bring(const rlr_member_t *member,
     uint64_t share_ms = config->share_ms - rlr_period_drift(config->share_ms);
     uint64_t kept_ms = RLR_PERIOD_REPLACE_MS - RLR_PERIOD_CONTACT_MS;
 
-    return member->number != RLR_STORE_NO_NUMBER
-        && (int64_t)member->confirmed_ms >= member->base_ms
+    return member->number != RLR_STORE_NO_NUMBER && member->is_entitled
         && now_ms
         < member->confirmed_ms + (share_ms > kept_ms ? share_ms : kept_ms);
 }
@@ -80,7 +92,7 @@ void rlr_member_fill(rlr_store_call_t *call, const rlr_member_t *member,
     call->flags = get_flags(member, config, now_ms);
     call->number = member->number;
     call->base_offset_ms = member->base_ms - (int64_t)now_ms;
-    call->joined_offset_ms = (int64_t)member->joined_ms - (int64_t)now_ms;
+    call->joined_offset_ms = member->joined_ms - (int64_t)now_ms;
 }
 
 void rlr_member_reported(rlr_member_t *member, uint32_t generation)
@@ -125,13 +137,13 @@ static void take_time(rlr_member_t *member, const rlr_store_reply_t *reply,
 static void confirm(rlr_member_t *member, const rlr_store_reply_t *reply,
                     uint64_t sent_ms, uint64_t received_ms)
 {
-    if (!member->was_member || member->number != reply->number) {
-        member->joined_ms = received_ms;
-    }
     member->was_member = true;
     member->number = reply->number;
     member->base_ms = (int64_t)received_ms + reply->base_offset_ms;
+    member->joined_ms = (int64_t)received_ms + reply->joined_offset_ms;
     member->is_confirmed = true;
+    member->is_complete = reply->complete;
+    member->is_entitled = reply->base_offset_ms <= 0;
     member->is_unclean = false;
     member->is_vouching = false;
     if (sent_ms > member->confirmed_ms) {
@@ -178,8 +190,7 @@ uint32_t rlr_member_local(const rlr_member_t *member,
 {
     uint64_t share_ms = config->share_ms;
 
-    if (member->number == RLR_STORE_NO_NUMBER
-        || (int64_t)member->confirmed_ms < member->base_ms
+    if (member->number == RLR_STORE_NO_NUMBER || !member->is_entitled
         || now_ms < member->answered_ms + rlr_period_cut_off(limit.interval_sec)
         || now_ms + rlr_period_drift(share_ms)
             >= member->confirmed_ms + share_ms

@@ -27,7 +27,9 @@ typedef struct rlr_member_t {
     bool was_member;
     bool is_reporting; /* marks must be reported before the next contact */
     bool is_vouching;
-    bool is_unclean; /* has admitted from its share since the last contact */
+    bool is_complete; /* the epoch, at the last contact */
+    bool is_entitled; /* the base was not later than the last contact */
+    bool is_unclean;  /* has admitted from its share since the last contact */
     /* Changes with the epoch; replies to calls of an earlier one are not
      * used. */
     uint32_t generation;
@@ -38,7 +40,7 @@ typedef struct rlr_member_t {
     uint64_t local_until_ms; /* until when an admission of the share counts */
     uint64_t lost_until_ms;  /* until when a mark counts that was not kept */
     int64_t base_ms;
-    uint64_t joined_ms;
+    int64_t joined_ms; /* when the host got the number */
     /* The store's clock at a time. */
     uint64_t store_ms;
     uint64_t store_at_ms;
@@ -46,6 +48,10 @@ typedef struct rlr_member_t {
 
 /* Sets a member that was never in contact. */
 void rlr_member_init(rlr_member_t *member);
+
+/* The process that had the lock has died in between: the number is asked for
+ * again, and nothing is assumed about the past. */
+void rlr_member_recover(rlr_member_t *member, uint64_t now_ms);
 
 /* Returns the kind of the next call; *alone: the one after it waits for its
  * reply, or for RLR_PERIOD_CALL_MS. */

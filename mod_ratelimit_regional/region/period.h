@@ -9,11 +9,11 @@
 #include "../counter/window.h"
 
 /* A host sends contacts for this long after it sent the last answered call. */
-#define RLR_PERIOD_CONTACT_MS 1000U
+#define RLR_PERIOD_CONTACT_MS 2000U
 /* The store ignores a contact that is older. */
-#define RLR_PERIOD_CALL_MS 250U
+#define RLR_PERIOD_CALL_MS 500U
 /* The store reserves the share of a host without a contact for so long. */
-#define RLR_PERIOD_SILENT_MS 2000U
+#define RLR_PERIOD_SILENT_MS 3000U
 /* The store gives the number of such a host to another one. */
 #define RLR_PERIOD_REPLACE_MS 60000U
 /* Two servers answer as the store for this long at most. */

@@ -13,6 +13,7 @@
 #define RLR_STORE_EPOCH_BYTES 16
 #define RLR_STORE_ID_BYTES    16
 #define RLR_STORE_NO_NUMBER   (-1)
+#define RLR_STORE_TAG_MAX     ((1ULL << 48) - 1)
 
 typedef enum rlr_store_kind_t {
     /* Reads the epoch and the time. */
@@ -20,7 +21,9 @@ typedef enum rlr_store_kind_t {
     /* Adds marks that another epoch has granted. */
     RLR_STORE_REPORT,
     /* Renews the membership and requests grants. */
-    RLR_STORE_CONTACT
+    RLR_STORE_CONTACT,
+    /* Forgets all marks of keys. */
+    RLR_STORE_RESET
 } rlr_store_kind_t;
 
 typedef enum rlr_store_status_t {
@@ -48,10 +51,10 @@ typedef struct rlr_store_item_t {
     rlr_limit_t limit;
     uint32_t wanted;  /* at most */
     uint32_t waiting; /* of these, for requests that wait */
-    uint32_t tag;     /* of the mark, not 0 */
+    uint64_t tag;     /* of the mark, random: 1 to RLR_STORE_TAG_MAX */
     /* A lease that has ended, and how many admissions it was used for; tag 0:
      * none. */
-    uint32_t closed_tag;
+    uint64_t closed_tag;
     uint32_t closed_used;
 } rlr_store_item_t;
 
@@ -81,7 +84,9 @@ typedef struct rlr_store_call_t {
 
 typedef struct rlr_store_grant_t {
     uint32_t granted;
-    int64_t wait_ms; /* until one may be free; -1: not known */
+    int64_t wait_ms;   /* until one may be free; -1: not known */
+    uint32_t unused;   /* that would still be granted */
+    uint32_t reset_ms; /* until an admission expires; 0: none is counted */
 } rlr_store_grant_t;
 
 typedef struct rlr_store_reply_t {
@@ -90,6 +95,7 @@ typedef struct rlr_store_reply_t {
     char epoch[RLR_STORE_EPOCH_BYTES];
     int number;
     int64_t base_offset_ms;
+    int64_t joined_offset_ms;
     bool complete;
     /* One per item; the caller provides the memory. */
     rlr_store_grant_t *grants;

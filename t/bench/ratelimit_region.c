@@ -127,7 +127,7 @@ static void send_call(sim_t *sim, host_t *host, region_key_t *key)
     }
     if (kind == RLR_STORE_CONTACT && key != NULL) {
         rlr_lease_request(&call->item, &key->lease, key->waiting,
-                          (uint32_t)sim_random(sim) | 1, now_ms);
+                          (sim_random(sim) >> 17) + 1, now_ms);
         call->call.items = &call->item;
         call->call.item_count = 1;
         call->key = key->key;
@@ -364,9 +364,9 @@ static void run(sim_t *sim, uint64_t end_us)
         sim_start_host(sim, &sim->hosts[i]);
         sim_push(sim, (event_t){.us = i * 1000, .kind = EVENT_TICK, .host = i});
     }
-    sim_push(sim, (event_t){.us = 1000000, .kind = EVENT_ARRIVE});
+    sim_push(sim, (event_t){.us = 6000000, .kind = EVENT_ARRIVE});
     if (sim->fault_us > 0) {
-        sim_push(sim, (event_t){.us = 3000000, .kind = EVENT_FAULT});
+        sim_push(sim, (event_t){.us = 8000000, .kind = EVENT_FAULT});
     }
     while (sim->us < end_us) {
         event_t event = sim_pop(sim);

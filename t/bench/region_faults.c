@@ -64,7 +64,7 @@ void sim_deliver(sim_t *sim, host_t *host, event_t event, bool to_server)
 void sim_execute(sim_t *sim, host_t *host, event_t event)
 {
     call_t *call = event.call;
-    rlr_store_grant_t grant = {0, -1};
+    rlr_store_grant_t grant = {0, -1, 0, 0};
     rlr_store_reply_t reply = {.grants = &grant};
 
     if (sim->is_down[call->server]) {

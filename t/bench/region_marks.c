@@ -60,7 +60,7 @@ region_entry_t *region_marks_find(region_marks_t *marks, int64_t now,
 }
 
 void region_marks_add(region_entry_t *entry, int64_t expires, uint32_t amount,
-                      uint32_t tag)
+                      uint64_t tag)
 {
     uint32_t at = entry->count;
 

@@ -10,7 +10,7 @@
 typedef struct region_mark_t {
     int64_t expires;
     uint32_t amount;
-    uint32_t tag;
+    uint64_t tag;
 } region_mark_t;
 
 typedef struct region_entry_t {
@@ -29,7 +29,7 @@ typedef struct region_marks_t {
 region_entry_t *region_marks_find(region_marks_t *marks, int64_t now,
                                   const unsigned char *key);
 void region_marks_add(region_entry_t *entry, int64_t expires, uint32_t amount,
-                      uint32_t tag);
+                      uint64_t tag);
 int64_t region_marks_sum(const region_entry_t *entry);
 void region_marks_drop(region_marks_t *marks);
 /* Keys with an entry, and their marks. */

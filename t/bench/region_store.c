@@ -234,6 +234,7 @@ static bool complete(region_store_t *store)
         }
         else {
             record->base = 0;
+            record->joined = 0;
         }
     }
     store->complete = true;
@@ -369,6 +370,10 @@ static void grant(region_store_t *store, const rlr_store_item_t *item,
                          (uint32_t)granted, item->tag);
     }
     out->granted = (uint32_t)granted;
+    out->unused = (uint32_t)max_of(0, left - granted);
+    out->reset_ms = entry->count > 0
+        ? (uint32_t)(entry->marks[0].expires - store->now)
+        : 0;
     out->wait_ms = granted >= item->waiting ? 0
                                             : wait_for(store, entry, 1 - left);
 }
@@ -385,6 +390,7 @@ static void contact(region_store_t *store, const rlr_store_call_t *call,
     renew(store, number, call);
     reply->number = number;
     reply->base_offset_ms = store->records[number].base - store->now;
+    reply->joined_offset_ms = store->records[number].joined - store->now;
     reply->complete = store->complete;
     for (uint32_t i = 0; i < call->item_count; i++) {
         grant(store, &call->items[i], &reply->grants[i]);
@@ -399,11 +405,12 @@ void region_store_call(region_store_t *store, uint64_t us,
     reply->now_ms = (uint64_t)store->now;
     reply->number = RLR_STORE_NO_NUMBER;
     reply->base_offset_ms = 0;
-    reply->complete = store->complete;
+    reply->joined_offset_ms = 0;
     if (!store->exists || store->made_by != store->server) {
         begin_epoch(store, call);
     }
     memcpy(reply->epoch, store->name, sizeof(reply->epoch));
+    reply->complete = store->complete;
     if (call->kind == RLR_STORE_HELLO) {
         return;
     }

@@ -85,8 +85,9 @@ my %limiter_may = (
     counter  => [],
     region   => [qw(counter)],
     rules    => [qw(counter)],
-    config   => [qw(rules counter)],
-    decision => [qw(config rules counter)],
+    store    => [qw(rules region counter)],
+    config   => [qw(store rules region counter)],
+    decision => [qw(config store rules region counter)],
     status   => [qw(decision config rules counter)],
 );
 

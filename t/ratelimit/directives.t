@@ -24,6 +24,8 @@ sub reference {
     my $text = slurp(root() . '/conf/ratelimit_directives.conf');
     $text =~ s{^#(?=RateLimit|Log|</?Location|    \w)}{}mg;
     $text =~ s/^RateLimitRule /RateLimitRule my-/m;
+    # Any file with a first line.
+    $text =~ s{^(RateLimitStorePasswordFile) .*}{"$1 " . root() . '/README.md'}me;
     return $text;
 }
 

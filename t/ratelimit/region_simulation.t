@@ -35,6 +35,6 @@ cmp_ok $local, '>', 1000, 'hosts that were cut off admitted their share';
 
 my $quiet = simulate('seconds=120', 'faults=0', 'rate=500', 'hosts=10');
 is $quiet->{over}, 0, 'without faults: never more than N in any T';
-cmp_ok $quiet->{wrongful}, '<', 6, 'without faults: few wrongful refusals, most of them in the first three seconds';
+cmp_ok $quiet->{wrongful}, '<', 6, 'without faults: few wrongful refusals';
 
 done_testing;

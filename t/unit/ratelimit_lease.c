@@ -27,7 +27,7 @@ static void begin(case_t *test, rlr_limit_t limit)
 static uint32_t ask(case_t *test, uint32_t waiting, uint32_t granted,
                     int64_t wait_ms, uint64_t now_ms)
 {
-    rlr_store_grant_t grant = {granted, wait_ms};
+    rlr_store_grant_t grant = {granted, wait_ms, 0, 0};
 
     rlr_lease_request(&test->item, &test->lease, waiting, test->item.tag + 1,
                       now_ms);

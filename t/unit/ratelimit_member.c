@@ -53,6 +53,7 @@ static void join(case_t *test)
     assert_int_equal(test->call.flags, RLR_STORE_FRESH);
     test->reply.number = 2;
     test->reply.base_offset_ms = -10000000;
+    test->reply.joined_offset_ms = -500;
     assert_true(answer(test, 1001, 1002));
 }
 
@@ -78,14 +79,14 @@ static void a_host_says_hello_before_its_first_contact(void **state)
     assert_int_equal(test.call.number, 2);
 }
 
-static void a_contact_is_void_a_quarter_second_after_it_was_sent(void **state)
+static void a_contact_is_void_half_a_second_after_it_was_sent(void **state)
 {
     case_t test;
 
     join(&test);
     send_next(&test, 1500);
     /* The store read 5001002 before 1002. */
-    assert_int_equal(test.call.latest_ms, 5001002 + 498 + 250);
+    assert_int_equal(test.call.latest_ms, 5001002 + 498 + 500);
 }
 
 static void a_host_without_replies_sends_no_contact(void **state)
@@ -93,8 +94,8 @@ static void a_host_without_replies_sends_no_contact(void **state)
     case_t test;
 
     join(&test);
-    assert_int_equal(send_next(&test, 2000), RLR_STORE_CONTACT);
-    assert_int_equal(send_next(&test, 2001), RLR_STORE_HELLO);
+    assert_int_equal(send_next(&test, 3000), RLR_STORE_CONTACT);
+    assert_int_equal(send_next(&test, 3001), RLR_STORE_HELLO);
 }
 
 static void late_replies_and_those_of_an_earlier_epoch_are_not_used(
@@ -104,10 +105,10 @@ static void late_replies_and_those_of_an_earlier_epoch_are_not_used(
 
     join(&test);
     send_next(&test, 1500);
-    assert_false(answer(&test, 1500, 1751));
-    change_epoch(&test, 1800);
+    assert_false(answer(&test, 1500, 2001));
+    change_epoch(&test, 2100);
     assert_false(rlr_member_answer(&test.member, &test.call, &test.reply, 0,
-                                   1800, 1801));
+                                   2100, 2101));
 }
 
 static void a_host_that_is_cut_off_admits_its_share_after_a_while(void **state)
@@ -171,7 +172,7 @@ static void marks_are_reported_to_a_new_epoch_before_the_contact(void **state)
     rlr_member_reported(&test.member, test.member.generation);
     assert_int_equal(send_next(&test, 1503), RLR_STORE_CONTACT);
     assert_int_equal(test.call.flags, RLR_STORE_VOUCH | RLR_STORE_BRING);
-    assert_int_equal(test.call.joined_offset_ms, 1002 - 1503);
+    assert_int_equal(test.call.joined_offset_ms, 502 - 1503);
 }
 
 static void a_host_that_has_used_its_share_does_not_vouch(void **state)
@@ -208,7 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_host_says_hello_before_its_first_contact),
-        CHECK_TEST(a_contact_is_void_a_quarter_second_after_it_was_sent),
+        CHECK_TEST(a_contact_is_void_half_a_second_after_it_was_sent),
         CHECK_TEST(a_host_without_replies_sends_no_contact),
         CHECK_TEST(late_replies_and_those_of_an_earlier_epoch_are_not_used),
         CHECK_TEST(a_host_that_is_cut_off_admits_its_share_after_a_while),

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asks the store; without it decides as RateLimitStoreFailure says. */
+#include "decide_store.h"
+
+#include <string.h>
+
+#include "../region/period.h"
+
+static void refuse(rlr_table_decision_t *decision)
+{
+    static const rlr_window_decision_t refusal = {
+        .admitted = false, .wait_ms = 1000, .reset_ms = 1000};
+
+    decision->window = refusal;
+}
+
+/* By this host alone: its whole table, its share, or nothing. */
+static void decide_alone(const rlr_vhost_t *vhost, const unsigned char *key,
+                         const rlr_table_request_t *request,
+                         rlr_table_decision_t *decision)
+{
+    const rlr_region_t *store = vhost->store;
+    rlr_table_request_t local = *request;
+
+    if (store->config->failure == RLR_FAILURE_OPEN) {
+        rlr_table_admit(vhost->table, request, &rlr_clock_monotonic, decision);
+        return;
+    }
+    local.limit.count = rlr_region_begin_share(store, key, request->limit);
+    if (local.limit.count == 0) {
+        refuse(decision);
+        rlr_table_count(vhost->table, request, decision);
+        return;
+    }
+    local.limit.interval_sec = rlr_period_local_sec(
+        request->limit.interval_sec);
+    rlr_table_admit(vhost->table, &local, &rlr_clock_monotonic, decision);
+    rlr_region_end_share(store, key, request->limit, decision->window.admitted);
+}
+
+void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
+                            const rlr_table_request_t *request,
+                            rlr_table_decision_t *decision)
+{
+    unsigned char key[RLR_STORE_KEY_BYTES];
+
+    memset(decision, 0, sizeof(*decision));
+    rlr_region_key(key, row, request->identity, request->identity_length);
+    if (rlr_region_admit(vhost->store, key, request->limit, &decision->window,
+                         &decision->first_refusal)
+        == RLR_REGION_DECIDED) {
+        rlr_table_count(vhost->table, request, decision);
+        return;
+    }
+    decide_alone(vhost, key, request, decision);
+}
+
+void rlr_decide_store_peek(const rlr_vhost_t *vhost, const char *row,
+                           const rlr_table_request_t *request,
+                           rlr_table_decision_t *decision)
+{
+    unsigned char key[RLR_STORE_KEY_BYTES];
+
+    memset(decision, 0, sizeof(*decision));
+    rlr_region_key(key, row, request->identity, request->identity_length);
+    rlr_region_peek(vhost->store, key, request->limit, &decision->window);
+}
+
+bool rlr_decide_store_reset(const rlr_vhost_t *vhost, const char *row,
+                            const rlr_table_request_t *request)
+{
+    unsigned char key[RLR_STORE_KEY_BYTES];
+    bool had_slot = rlr_table_reset(vhost->table, request,
+                                    &rlr_clock_monotonic);
+
+    if (vhost->store == NULL) {
+        return had_slot;
+    }
+    rlr_region_key(key, row, request->identity, request->identity_length);
+    return rlr_region_reset(vhost->store, key, request->limit);
+}

@@ -1,0 +1,355 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- One call of a host to a partition of the store. README.md has the rules (R1 to R5)
+-- and their proof. Everything is in one hash, KEYS[1]: it is lost as a whole or not
+-- at all. Its fields:
+--
+--   m         the epoch
+--   m0 ...    the members: {id, contact, base, vouched base, joined, kind}
+--   16 bytes  a key: its marks, {expires I6, amount I4, tag I6} each
+--
+-- ARGV: kind, id, the epoch that it is for, latest time, members, share time (ms), flags, number,
+-- offset of the base, offset of the joining; then the items:
+--   contact   digest, count, interval (s), wanted, waiting, tag, closed tag, its use
+--   report    digest, amount, milliseconds until it expires
+--   reset     digest
+-- Reply: {status, time, epoch, number, base - time, complete, joined - time}, and for each item of a
+-- contact {granted, milliseconds until one is free, not granted, milliseconds until a
+-- mark expires}.
+
+local CALL_MS, SILENT_MS, REPLACE_MS, TWO_STORES_MS, CONTACT_MS = 500, 3000, 60000, 60000, 2000
+local LEASE_MAX_MS, MARKS_MAX, NEVER = 1000, 64, 2 ^ 45
+local FRESH, LOCAL, VOUCH, CLEAN, BRING = 1, 2, 4, 8, 16
+-- Kinds of members.
+local NEW, VOUCHED, BROUGHT, MOVED = 1, 2, 3, 4
+
+local partition = KEYS[1]
+local kind, id, target = ARGV[1], ARGV[2], ARGV[3]
+local latest, members, share_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local flags, number_of_host = tonumber(ARGV[7]), tonumber(ARGV[8])
+local number = number_of_host
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+-- How long a host that is cut off may admit its share, and be granted leases by
+-- another server.
+local held_ms = share_ms + math.ceil(share_ms / 512) + CONTACT_MS + CALL_MS + TWO_STORES_MS
+
+local function has_flag(flag)
+    return math.floor(flags / flag) % 2 == 1
+end
+
+local function lease_ms(interval_sec)
+    return math.min(LEASE_MAX_MS, math.floor(interval_sec * 1000 / 64))
+end
+
+local function settle_ms(interval_sec)
+    return SILENT_MS + CALL_MS + lease_ms(interval_sec) + interval_sec * 1000
+end
+
+-- ---- The epoch (R4) ----
+
+local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+local packed = redis.call('HGET', partition, 'm')
+local epoch = packed and cmsgpack.unpack(packed)
+local is_changed = false
+
+-- {id, contact, base, vouched base, joined, kind}; an empty number is one whose
+-- member, if there is one, was last in contact when the epoch began.
+local function read_member(i)
+    local text = redis.call('HGET', partition, 'm' .. i)
+    return text and cmsgpack.unpack(text) or { '', epoch.start, epoch.start, 0, 0, 0 }
+end
+
+local function write_member(i, member)
+    redis.call('HSET', partition, 'm' .. i, cmsgpack.pack(member))
+end
+
+if not epoch or epoch.server ~= server or epoch.members ~= members or epoch.share_ms ~= share_ms then
+    local is_other = epoch and epoch.server == server
+    if is_other and epoch.busy_until > now then
+        return { { 'other', now, '', -1, 0, 0, 0 } }
+    end
+    redis.call('UNLINK', partition)
+    epoch = { server = server, start = now, members = members, share_ms = share_ms, complete = 0,
+        old = packed and 1 or 0, scan = 0, ready = 0, known = 0, odd = {}, busy_until = 0,
+        name = string.sub(redis.sha1hex(server .. now .. id), 1, 16) }
+    redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
+end
+if kind == 'hello' then
+    return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
+end
+if now > latest or target ~= epoch.name then
+    return { { 'late', now, epoch.name, -1, 0, epoch.complete, 0 } }
+end
+
+-- ---- Marks ----
+
+-- Appends the mark, and joins the oldest two of too many: the later time counts.
+local function add_mark(marks, expires, amount, tag)
+    local at = #marks + 1
+    while at > 1 and marks[at - 1][1] > expires do
+        at = at - 1
+    end
+    table.insert(marks, at, { expires, amount, tag })
+    if #marks > MARKS_MAX * 2 then
+        marks[2] = { marks[2][1], marks[1][2] + marks[2][2], 0 }
+        table.remove(marks, 1)
+    end
+end
+
+-- The live marks of a key, oldest first, and their sum.
+local function read_marks(digest)
+    local text = redis.call('HGET', partition, digest) or ''
+    local marks, sum = {}, 0
+    for at = 1, #text, 16 do
+        local expires, amount, tag = struct.unpack('>I6I4I6', text, at)
+        if expires > now then
+            marks[#marks + 1] = { expires, amount, tag }
+            sum = sum + amount
+        end
+    end
+    return marks, sum, text ~= ''
+end
+
+local function write_marks(digest, marks, existed)
+    local parts = {}
+    for i, mark in ipairs(marks) do
+        if mark[2] > 0 then
+            parts[#parts + 1] = struct.pack('>I6I4I6', mark[1], mark[2], mark[3])
+        end
+    end
+    if #parts > 0 then
+        redis.call('HSET', partition, digest, table.concat(parts))
+    elseif existed then
+        redis.call('HDEL', partition, digest)
+    end
+end
+
+-- Removes expired keys: more than a call adds.
+local function sweep()
+    local found = redis.call('HRANDFIELD', partition, 3, 'WITHVALUES')
+    for i = 1, #found, 2 do
+        local text = found[i + 1]
+        if #found[i] == 16 and (struct.unpack('>I6', text, #text - 15)) <= now then
+            redis.call('HDEL', partition, found[i])
+        end
+    end
+end
+
+if kind == 'report' then
+    for at = 11, #ARGV, 3 do
+        local marks, _, existed = read_marks(ARGV[at])
+        add_mark(marks, now + 1 + tonumber(ARGV[at + 2]), tonumber(ARGV[at + 1]), 0)
+        write_marks(ARGV[at], marks, existed)
+    end
+    return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
+end
+if kind == 'reset' then
+    for at = 11, #ARGV do
+        redis.call('HDEL', partition, ARGV[at])
+    end
+    return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
+end
+
+-- ---- Members (R1, R2) ----
+
+-- The member's number, or one for a new member; nil if all are in use.
+local function find_number()
+    local free, silent
+    if number >= 0 and number < members and read_member(number)[1] == id then
+        return number
+    end
+    for i = 0, members - 1 do
+        local member = read_member(i)
+        if member[1] == id then
+            return i
+        elseif member[1] == '' then
+            free = free or i
+        elseif now >= member[2] + REPLACE_MS then
+            silent = silent or i
+        end
+    end
+    if number >= 0 and number < members and has_flag(BRING) then
+        local member = read_member(number)
+        -- A member that has brought its number may take it from a new one.
+        if member[1] == '' or (member[6] == MOVED or member[6] == NEW)
+            and epoch.complete == 0 and now < epoch.start + REPLACE_MS then
+            return number
+        end
+    end
+    return free or silent
+end
+
+-- Sets the kind of a member whose previous contact was not with this epoch.
+local function set_kind(member, keeps)
+    member[4] = now + tonumber(ARGV[9])
+    member[5] = keeps and now + tonumber(ARGV[10]) or now
+    member[6] = keeps and has_flag(VOUCH) and VOUCHED or has_flag(FRESH) and NEW or keeps and BROUGHT or MOVED
+    if not has_flag(FRESH) then
+        epoch.old = 1
+    end
+end
+
+local function join(i, member)
+    local keeps = i == number_of_host and has_flag(BRING)
+    if keeps then
+        member[3] = math.max(now, now + tonumber(ARGV[9]))
+    else
+        member[3] = math.max(member[3], member[2] + held_ms, now + TWO_STORES_MS + CALL_MS)
+    end
+    member[1] = id
+    set_kind(member, keeps)
+end
+
+-- R5: all members have vouched, or are new.
+local function is_ready()
+    local kind_of_all = read_member(0)[6]
+    for i = 1, members - 1 do
+        if read_member(i)[6] ~= kind_of_all then
+            return false
+        end
+    end
+    return kind_of_all == VOUCHED or kind_of_all == NEW and epoch.old == 0
+end
+
+local function complete()
+    local all = {}
+    for i = 0, members - 1 do
+        all[i] = read_member(i)
+        if all[i][2] < epoch.ready + SILENT_MS + 2 * CALL_MS then
+            return false
+        end
+    end
+    for i = 0, members - 1 do
+        if all[i][6] == VOUCHED then
+            all[i][3] = all[i][4]
+            epoch.known = math.max(epoch.known, all[i][5])
+        else
+            all[i][3], all[i][5] = 0, 0
+        end
+        write_member(i, all[i])
+    end
+    epoch.complete = 1
+    return true
+end
+
+local function is_unsettled(base, contact, interval_sec)
+    local settle = settle_ms(interval_sec)
+    return now < base + settle or now >= contact + SILENT_MS and now < contact + held_ms + settle
+end
+
+-- Lists the members that are not settled for the longest interval; the list is valid
+-- until the next one may fall silent.
+local function scan()
+    epoch.odd, epoch.scan = {}, NEVER
+    for i = 0, members - 1 do
+        local member = read_member(i)
+        if is_unsettled(member[3], member[2], 86400) then
+            epoch.odd[#epoch.odd + 1] = { i, member[3], member[2] }
+        end
+        if now < member[2] + SILENT_MS then
+            epoch.scan = math.min(epoch.scan, member[2] + SILENT_MS)
+        end
+        epoch.busy_until = math.max(epoch.busy_until, member[2] + held_ms)
+    end
+    is_changed = true
+end
+
+-- Takes the contact of the member; returns its base, and when it got the number.
+local function renew()
+    local member = read_member(number)
+    local is_other = member[1] ~= id
+    local is_unclean = has_flag(LOCAL) or not has_flag(CLEAN)
+    local is_odd = is_other or is_unclean
+    local was_silent = now >= member[2] + SILENT_MS
+    if is_other then
+        join(number, member)
+    elseif is_unclean then
+        member[3] = math.max(member[3], now)
+        set_kind(member, number == number_of_host and has_flag(BRING))
+    end
+    if is_odd or now >= member[2] + 200 then
+        member[2] = now
+        write_member(number, member)
+        if is_odd then
+            epoch.ready = epoch.complete == 0 and is_ready() and now or 0
+        end
+        if epoch.complete == 0 and epoch.ready > 0 and complete() then
+            is_odd = true
+            member = read_member(number)
+        end
+    end
+    if is_odd or was_silent or now >= epoch.scan then
+        scan()
+    end
+    return member[3], member[5]
+end
+
+local number_found = find_number()
+if not number_found then
+    return { { 'full', now, epoch.name, -1, 0, epoch.complete, 0 } }
+end
+number = number_found
+local base, joined = renew()
+
+-- ---- Grants (R3) ----
+
+local function reserved(digest, count, interval_sec)
+    local sum, first = 0, string.byte(digest)
+    for _, odd in ipairs(epoch.odd) do
+        if is_unsettled(odd[2], odd[3], interval_sec) then
+            sum = sum + math.floor(count / members)
+            if (odd[1] + first) % members < count % members then
+                sum = sum + 1
+            end
+        end
+    end
+    return sum
+end
+
+-- How long until `needed` of the marks have expired.
+local function wait_for(marks, needed)
+    for _, mark in ipairs(marks) do
+        needed = needed - mark[2]
+        if needed <= 0 then
+            return mark[1] - now
+        end
+    end
+    return -1
+end
+
+local function grant(at)
+    local digest, count, interval_sec = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+    local wanted, waiting = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+    local closed, used = tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7])
+    local lease = count > MARKS_MAX and lease_ms(interval_sec) or 0
+    local marks, sum, existed = read_marks(digest)
+    for _, mark in ipairs(marks) do
+        if closed ~= 0 and mark[3] == closed and mark[2] > used then
+            sum = sum - mark[2] + used
+            mark[2] = used
+        end
+    end
+    local free = count - sum - reserved(digest, count, interval_sec)
+    if now < epoch.known + lease_ms(interval_sec) + interval_sec * 1000 then
+        free = 0
+    end
+    local granted = math.max(0, math.min(wanted, free, math.max(waiting, math.floor(free / (2 * members)))))
+    if granted > 0 then
+        add_mark(marks, now + 1 + lease + interval_sec * 1000, granted, tonumber(ARGV[at + 5]))
+    end
+    if granted > 0 or closed ~= 0 then
+        write_marks(digest, marks, existed)
+        sweep()
+    end
+    return { granted, granted >= waiting and 0 or wait_for(marks, 1 - free), math.max(0, free - granted),
+        marks[1] and marks[1][1] - now or 0 }
+end
+
+local reply = { { 'ok', now, epoch.name, number, base - now, epoch.complete, joined - now } }
+for at = 11, #ARGV, 8 do
+    reply[#reply + 1] = grant(at)
+end
+if is_changed then
+    redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
+end
+return reply

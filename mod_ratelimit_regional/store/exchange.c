@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Builds the calls of all partitions, sends them together, and takes the
+ * replies in order. */
+#include "exchange.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "../region/period.h"
+
+/* A contact of an idle partition. */
+#define IDLE_MS 300U
+/* Of one in an epoch that is not complete yet. */
+#define JOINING_MS 80U
+#define RETRY_MS   300U
+/* Items of one call: a script blocks the store. */
+#define ITEMS_MAX 64U
+#define MARKS_MAX 512U
+/* Calls until a question is sent: hello, report, contact, question; and pauses
+ * for calls of other children. */
+#define ROUNDS   12
+#define PAUSE_NS 500000
+
+/* A call under way. */
+typedef struct flight_t {
+    uint32_t partition;
+    uint32_t generation;
+    uint64_t sent_ms;
+    rlr_store_call_t call;
+    rlr_store_item_t *items;
+    rlr_question_t *questions[ITEMS_MAX]; /* of the items */
+} flight_t;
+
+typedef struct flights_t {
+    flight_t *all;
+    uint32_t count;
+    uint32_t room;
+} flights_t;
+
+static rlr_time_t get_time(void)
+{
+    rlr_time_t now;
+
+    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
+    return now;
+}
+
+/* Finishes the questions of a list that belong to the partition, undecided. */
+static void drop_questions(rlr_exchange_t *exchange, rlr_question_t **list,
+                           uint32_t partition)
+{
+    rlr_question_t **at = list;
+
+    while (*at != NULL) {
+        rlr_question_t *question = *at;
+
+        if (partition == RLR_LEDGER_PARTITIONS
+            || rlr_ledger_partition_of(question->key) == partition) {
+            *at = question->next;
+            rlr_queue_finish(exchange->queue, question, false, 0);
+        }
+        else {
+            at = &question->next;
+        }
+    }
+}
+
+/* ---- Sending ---- */
+
+static void fill_item(rlr_exchange_t *exchange, rlr_store_item_t *item,
+                      const rlr_question_t *question, uint64_t now_ms)
+{
+    rlr_lease_t *lease = rlr_ledger_lock_lease(exchange->ledger, question->key,
+                                               question->limit, now_ms);
+    rlr_lease_t none;
+
+    exchange->tag = exchange->tag % RLR_STORE_TAG_MAX + 1;
+    if (lease != NULL) {
+        rlr_lease_request(item, lease, question->waiting, exchange->tag,
+                          now_ms);
+        rlr_ledger_unlock_lease(exchange->ledger, question->key);
+        return;
+    }
+    /* Without a slot only what is needed now. */
+    rlr_lease_init(&none, question->key, question->limit);
+    rlr_lease_request(item, &none, question->waiting, exchange->tag, now_ms);
+}
+
+/* Moves questions of the partition from the list to the flight. */
+static void take_questions(rlr_exchange_t *exchange, flight_t *flight,
+                           rlr_question_t **list, apr_pool_t *scratch)
+{
+    rlr_question_t **at = list;
+    uint32_t count = 0;
+
+    flight->items = apr_pcalloc(scratch, ITEMS_MAX * sizeof(*flight->items));
+    while (*at != NULL && count < ITEMS_MAX) {
+        rlr_question_t *question = *at;
+
+        /* A reset is a call of its own. */
+        if (rlr_ledger_partition_of(question->key) != flight->partition
+            || (count > 0
+                && question->is_reset != flight->questions[0]->is_reset)) {
+            at = &question->next;
+            continue;
+        }
+        *at = question->next;
+        if (question->is_reset) {
+            flight->call.kind = RLR_STORE_RESET;
+            memcpy(flight->items[count].key, question->key,
+                   sizeof(question->key));
+        }
+        else {
+            fill_item(exchange, &flight->items[count], question,
+                      flight->sent_ms);
+        }
+        flight->questions[count++] = question;
+    }
+    flight->call.items = flight->items;
+    flight->call.item_count = count;
+}
+
+static bool has_question(const rlr_question_t *list, uint32_t partition)
+{
+    while (list != NULL && rlr_ledger_partition_of(list->key) != partition) {
+        list = list->next;
+    }
+    return list != NULL;
+}
+
+static bool is_due(const rlr_ledger_state_t *state, uint64_t now_ms,
+                   bool has_questions)
+{
+    return has_questions || !state->member.is_confirmed
+        || now_ms >= state->member.contact_until_ms
+        || now_ms >= state->contacted_ms
+            + (state->member.is_complete ? IDLE_MS : JOINING_MS);
+}
+
+/* Fills a call of the partition, if one is due and may be sent. The lock is
+ * held. */
+static bool fill_locked(rlr_exchange_t *exchange, flight_t *flight,
+                        rlr_ledger_state_t *state, rlr_question_t **list,
+                        apr_pool_t *scratch)
+{
+    uint64_t now_ms = get_time().floor_ms;
+    bool has_questions = has_question(*list, flight->partition);
+    bool alone;
+    rlr_store_kind_t kind = rlr_member_next(&state->member, &alone, now_ms);
+
+    if (now_ms < state->alone_until_ms
+        || !is_due(state, now_ms, has_questions)) {
+        return false;
+    }
+    rlr_member_fill(&flight->call, &state->member, &exchange->member, kind,
+                    now_ms);
+    flight->generation = state->member.generation;
+    flight->sent_ms = now_ms;
+    if (alone) {
+        state->alone_until_ms = now_ms + 2 * RLR_PERIOD_CALL_MS;
+    }
+    if (kind == RLR_STORE_CONTACT) {
+        state->contacted_ms = now_ms;
+        if (has_questions && state->member.is_confirmed) {
+            take_questions(exchange, flight, list, scratch);
+        }
+    }
+    return true;
+}
+
+/* Sends all marks of the partition in calls of their own. */
+static const char *send_marks(rlr_exchange_t *exchange, flight_t *flight,
+                              rlr_store_reply_t *reply, apr_pool_t *scratch)
+{
+    rlr_store_mark_t *marks = apr_palloc(scratch, MARKS_MAX * sizeof(*marks));
+    uint32_t cursor = 0;
+    const char *error = NULL;
+
+    flight->call.marks = marks;
+    do {
+        flight->call.mark_count = rlr_ledger_report(
+            marks, MARKS_MAX, &cursor, exchange->ledger, flight->partition,
+            flight->sent_ms);
+        rlr_connection_add(exchange->connection, &flight->call,
+                           flight->partition, scratch);
+        error = rlr_connection_flush(exchange->connection);
+        if (error == NULL) {
+            error = rlr_connection_receive(exchange->connection, reply, 0);
+        }
+    } while (error == NULL && reply->status == RLR_STORE_OK
+             && flight->call.mark_count > 0);
+    return error;
+}
+
+/* ---- Receiving ---- */
+
+static void take_grant(rlr_exchange_t *exchange, const flight_t *flight,
+                       uint32_t i, const rlr_store_grant_t *grant,
+                       uint64_t now_ms)
+{
+    rlr_question_t *question = flight->questions[i];
+    const rlr_store_item_t *item = &flight->items[i];
+    rlr_lease_t *lease = rlr_ledger_lock_lease(exchange->ledger, question->key,
+                                               question->limit, now_ms);
+    uint32_t interval_ms = question->limit.interval_sec * 1000;
+    rlr_lease_t none;
+    uint32_t admitted;
+
+    if (lease != NULL) {
+        admitted = rlr_lease_grant(lease, item, grant, flight->sent_ms, now_ms);
+        rlr_ledger_unlock_lease(exchange->ledger, question->key);
+    }
+    else {
+        rlr_lease_init(&none, question->key, question->limit);
+        admitted = rlr_lease_grant(&none, item, grant, flight->sent_ms, now_ms);
+        rlr_ledger_lose(exchange->ledger, flight->partition,
+                        now_ms + interval_ms + RLR_PERIOD_LEASE_MAX_MS
+                            + rlr_period_drift(interval_ms) + 1);
+    }
+    rlr_queue_finish(exchange->queue, question, true, admitted);
+}
+
+/* Takes the reply; true if it was accepted or needs no acceptance. */
+static bool answer(rlr_exchange_t *exchange, const flight_t *flight,
+                   const rlr_store_reply_t *reply)
+{
+    uint64_t now_ms = get_time().ceil_ms;
+    rlr_ledger_state_t *state = rlr_ledger_lock(exchange->ledger,
+                                                flight->partition, now_ms);
+    bool is_accepted;
+
+    if (state == NULL) {
+        return false;
+    }
+    if (flight->call.kind == RLR_STORE_RESET) {
+        is_accepted = reply->status == RLR_STORE_OK;
+    }
+    else {
+        is_accepted = rlr_member_answer(&state->member, &flight->call, reply,
+                                        flight->generation, flight->sent_ms,
+                                        now_ms);
+        if (flight->call.kind == RLR_STORE_REPORT
+            && reply->status == RLR_STORE_OK) {
+            rlr_member_reported(&state->member, flight->generation);
+        }
+        if (!state->member.is_confirmed || flight->call.item_count == 0) {
+            state->alone_until_ms = 0;
+        }
+    }
+    /* With the lock: a report that follows has these marks. */
+    for (uint32_t i = 0; i < flight->call.item_count; i++) {
+        if (is_accepted && flight->call.kind == RLR_STORE_CONTACT) {
+            take_grant(exchange, flight, i, &reply->grants[i], now_ms);
+        }
+        else {
+            rlr_queue_finish(exchange->queue, flight->questions[i], is_accepted,
+                             0);
+        }
+    }
+    rlr_ledger_unlock(exchange->ledger, flight->partition);
+    return true;
+}
+
+/* Finishes the questions of a call without a reply. */
+static void abandon(rlr_exchange_t *exchange, const flight_t *flight)
+{
+    for (uint32_t i = 0; i < flight->call.item_count; i++) {
+        rlr_queue_finish(exchange->queue, flight->questions[i], false, 0);
+    }
+}
+
+/* Why the store does not let the host take part, or NULL. */
+static const char *get_refusal(const rlr_store_reply_t *reply)
+{
+    switch (reply->status) {
+    case RLR_STORE_FULL:
+        return "as many hosts as RateLimitStoreHosts use it, some until a "
+               "minute after their end";
+    case RLR_STORE_OTHER:
+        return "hosts with another RateLimitStoreHosts or "
+               "RateLimitStoreShareTime use it";
+    default:
+        return NULL;
+    }
+}
+
+static const char *receive(rlr_exchange_t *exchange, flights_t *flights,
+                           apr_pool_t *scratch)
+{
+    rlr_ledger_counts_t *counts = rlr_ledger_counts(exchange->ledger);
+    const char *first_error = NULL;
+
+    for (uint32_t i = 0; i < flights->count; i++) {
+        flight_t *flight = &flights->all[i];
+        uint32_t items = flight->call.kind == RLR_STORE_CONTACT
+            ? flight->call.item_count
+            : 0;
+        rlr_store_reply_t reply = {
+            .grants = apr_pcalloc(scratch,
+                                  (items + 1) * sizeof(*reply.grants))};
+        const char *error = flight->call.kind == RLR_STORE_REPORT
+            ? send_marks(exchange, flight, &reply, scratch)
+            : rlr_connection_receive(exchange->connection, &reply, items);
+
+        if (error != NULL && first_error == NULL) {
+            first_error = error;
+        }
+        atomic_fetch_add_explicit(&counts->calls, 1, memory_order_relaxed);
+        if (error != NULL || !answer(exchange, flight, &reply)) {
+            abandon(exchange, flight);
+        }
+        else if (first_error == NULL) {
+            first_error = get_refusal(&reply);
+        }
+    }
+    return first_error;
+}
+
+/* ---- Rounds ---- */
+
+static void add_flight(rlr_exchange_t *exchange, flights_t *flights,
+                       uint32_t partition, rlr_question_t **list,
+                       apr_pool_t *scratch)
+{
+    flight_t *flight = &flights->all[flights->count];
+    rlr_ledger_state_t *state = rlr_ledger_lock(exchange->ledger, partition,
+                                                get_time().floor_ms);
+
+    if (state == NULL) {
+        return;
+    }
+    memset(flight, 0, sizeof(*flight));
+    flight->partition = partition;
+    if (fill_locked(exchange, flight, state, list, scratch)) {
+        flights->count++;
+        /* Marks are sent once all other replies have arrived. */
+        if (flight->call.kind != RLR_STORE_REPORT) {
+            rlr_connection_add(exchange->connection, &flight->call, partition,
+                               scratch);
+        }
+    }
+    rlr_ledger_unlock(exchange->ledger, partition);
+}
+
+/* Reports last: they are sent while replies are received. */
+static void sort_flights(flights_t *flights)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < flights->count; i++) {
+        if (flights->all[i].call.kind != RLR_STORE_REPORT) {
+            flight_t flight = flights->all[i];
+
+            flights->all[i] = flights->all[kept];
+            flights->all[kept++] = flight;
+        }
+    }
+}
+
+/* Whether a partition is not in contact, so that its next call is due at
+ * once. */
+static bool is_joining(rlr_exchange_t *exchange)
+{
+    bool joining = false;
+
+    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS && !joining; i++) {
+        rlr_ledger_state_t *state = rlr_ledger_lock(exchange->ledger, i,
+                                                    get_time().floor_ms);
+
+        if (state != NULL) {
+            joining = !state->member.is_confirmed;
+            rlr_ledger_unlock(exchange->ledger, i);
+        }
+    }
+    return joining;
+}
+
+static const char *run_round(rlr_exchange_t *exchange, rlr_question_t **list,
+                             apr_pool_t *scratch)
+{
+    flights_t flights = {.room = RLR_LEDGER_PARTITIONS};
+    const char *error;
+
+    flights.all = apr_palloc(scratch, flights.room * sizeof(*flights.all));
+    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+        add_flight(exchange, &flights, i, list, scratch);
+    }
+    if (flights.count == 0) {
+        static const struct timespec pause = {0, PAUSE_NS};
+
+        nanosleep(&pause, NULL);
+        return NULL;
+    }
+    sort_flights(&flights);
+    error = rlr_connection_flush(exchange->connection);
+    if (error != NULL) {
+        for (uint32_t i = 0; i < flights.count; i++) {
+            abandon(exchange, &flights.all[i]);
+        }
+        return error;
+    }
+    return receive(exchange, &flights, scratch);
+}
+
+const char *rlr_exchange_run(rlr_exchange_t *exchange,
+                             rlr_question_t *questions, apr_pool_t *scratch)
+{
+    uint64_t now_ms = get_time().floor_ms;
+    const char *error = NULL;
+
+    if (now_ms >= exchange->attempt_ms) {
+        error = rlr_connection_open(exchange->connection);
+        for (int i = 0; error == NULL && i < ROUNDS
+             && (i == 0 || questions != NULL
+                 || (i < 3 && is_joining(exchange)));
+             i++) {
+            error = run_round(exchange, &questions, scratch);
+        }
+        rlr_queue_set_away(exchange->queue, error != NULL);
+        if (error != NULL) {
+            exchange->attempt_ms = get_time().floor_ms + RETRY_MS;
+            atomic_fetch_add_explicit(
+                &rlr_ledger_counts(exchange->ledger)->failures, 1,
+                memory_order_relaxed);
+        }
+    }
+    drop_questions(exchange, &questions, RLR_LEDGER_PARTITIONS);
+    return error;
+}

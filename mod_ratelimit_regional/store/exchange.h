@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One exchange of a worker with the store: sends questions, and contacts of
+ * partitions that are due, and takes the replies. */
+#ifndef RLR_EXCHANGE_H
+#define RLR_EXCHANGE_H
+
+#include "../counter/clock.h"
+#include "../region/ledger.h"
+#include "connection.h"
+#include "queue.h"
+
+typedef struct rlr_exchange_t {
+    const rlr_ledger_t *ledger;
+    rlr_member_config_t member;
+    rlr_store_connection_t *connection;
+    rlr_queue_t *queue;
+    uint64_t attempt_ms; /* when it may connect again */
+    uint64_t tag;        /* of the last mark */
+} rlr_exchange_t;
+
+/* Sends the questions, a list, and finishes all of them. Returns NULL, or an
+ * error, valid until the next call. scratch is cleared by the caller. */
+const char *rlr_exchange_run(rlr_exchange_t *exchange,
+                             rlr_question_t *questions, apr_pool_t *scratch);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests of a child that wait for the store. Those for the same key share one
+ * question, until it is sent. A worker thread sends the questions. A request
+ * waits for RateLimitStoreTimeout at most; when as many threads wait as may,
+ * further requests do not.
+ */
+#ifndef RLR_QUEUE_H
+#define RLR_QUEUE_H
+
+#include <pthread.h>
+
+#include <apr_pools.h>
+
+#include "../region/store.h"
+
+typedef enum rlr_queue_result_t {
+    RLR_QUEUE_ADMITTED,
+    RLR_QUEUE_REFUSED,
+    RLR_QUEUE_UNDECIDED /* no reply in time, or none that can be used */
+} rlr_queue_result_t;
+
+/* A question to the store. */
+typedef struct rlr_question_t {
+    struct rlr_question_t *next;
+    unsigned char key[RLR_STORE_KEY_BYTES];
+    rlr_limit_t limit;
+    bool is_reset; /* removes the key instead */
+    /* Set by the worker. */
+    rlr_store_item_t item;
+    /* Guarded by the queue's lock. */
+    uint32_t waiting;  /* requests, when it is sent */
+    uint32_t admitted; /* of them, not yet taken */
+    uint32_t threads;  /* that wait */
+    bool is_sent;
+    bool is_done;
+    bool is_decided;
+    pthread_cond_t done;
+} rlr_question_t;
+
+typedef struct rlr_queue_t rlr_queue_t;
+
+/* Makes a queue, in pool; at most max_waiting threads wait, for timeout_us.
+ * NULL: no memory for locks. */
+rlr_queue_t *rlr_queue_make(uint32_t max_waiting, uint32_t timeout_us,
+                            apr_pool_t *pool);
+
+/* Requests one admission and waits for the decision. */
+rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
+                                     const unsigned char *key,
+                                     rlr_limit_t limit);
+
+/* Requests more for a lease, without waiting. */
+void rlr_queue_refill(rlr_queue_t *queue, const unsigned char *key,
+                      rlr_limit_t limit);
+
+/* Removes the key at the store, and waits for up to a second; false: it may not
+ * be removed. */
+bool rlr_queue_reset(rlr_queue_t *queue, const unsigned char *key);
+
+/* While the store is away no request waits. */
+void rlr_queue_set_away(rlr_queue_t *queue, bool is_away);
+
+/* For the worker: takes all questions, a list, or waits for one until wait_us
+ * have passed; NULL: there is none. They belong to the worker until it finishes
+ * each of them. */
+rlr_question_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us);
+void rlr_queue_finish(rlr_queue_t *queue, rlr_question_t *question,
+                      bool is_decided, uint32_t admitted);
+
+/* Ends waits of the worker. */
+void rlr_queue_stop(rlr_queue_t *queue);
+bool rlr_queue_is_stopped(rlr_queue_t *queue);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs exchanges: at once when there are questions, else every 100 ms. */
+#include "worker.h"
+
+#include <apr_general.h>
+#include <apr_thread_proc.h>
+#include <ap_mpm.h>
+
+#include "../private.h"
+#include "exchange.h"
+
+#define IDLE_US 100000U
+
+typedef struct worker_t {
+    rlr_exchange_t exchange;
+    server_rec *server;
+    apr_pool_t *pool; /* of the thread */
+    apr_thread_t *thread;
+    bool is_away;
+} worker_t;
+
+static void log_result(worker_t *worker, const char *error)
+{
+    const rlr_ledger_t *ledger = worker->exchange.ledger;
+    rlr_time_t now;
+
+    rlr_clock_monotonic.read(&now, NULL);
+    if (error != NULL && rlr_ledger_warns(ledger, now.floor_ms)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
+                     RLR_LOGNO(0115) "the store does not answer: %s; keys "
+                                     "without a lease are decided as "
+                                     "RateLimitStoreFailure says",
+                     error);
+        worker->is_away = true;
+    }
+    else if (error == NULL && worker->is_away
+             && now.floor_ms >= worker->exchange.attempt_ms) {
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, worker->server,
+                     RLR_LOGNO(0116) "the store answers");
+        worker->is_away = false;
+    }
+}
+
+static void *APR_THREAD_FUNC run(apr_thread_t *thread, void *data)
+{
+    worker_t *worker = data;
+    apr_pool_t *scratch;
+
+    apr_pool_create(&scratch, worker->pool);
+    while (!rlr_queue_is_stopped(worker->exchange.queue)) {
+        rlr_question_t *questions = rlr_queue_take(worker->exchange.queue,
+                                                   IDLE_US);
+
+        log_result(worker,
+                   rlr_exchange_run(&worker->exchange, questions, scratch));
+        apr_pool_clear(scratch);
+    }
+    return NULL;
+}
+
+static apr_status_t stop(void *data)
+{
+    worker_t *worker = data;
+    apr_status_t rv;
+
+    rlr_queue_stop(worker->exchange.queue);
+    apr_thread_join(&rv, worker->thread);
+    apr_pool_destroy(worker->pool);
+    return APR_SUCCESS;
+}
+
+/* A quarter of the child's threads, at least one. */
+static uint32_t get_max_waiting(void)
+{
+    int threads = 0;
+
+    ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
+    return threads >= 8 ? (uint32_t)threads / 4 : 1;
+}
+
+void rlr_worker_start(rlr_region_t *region, server_rec *server,
+                      apr_pool_t *pool)
+{
+    worker_t *worker = apr_pcalloc(pool, sizeof(*worker));
+    rlr_exchange_t *exchange = &worker->exchange;
+    rlr_queue_t *queue = rlr_queue_make(
+        get_max_waiting(), region->config->timeout_ms * 1000, pool);
+    apr_status_t rv = queue != NULL ? APR_SUCCESS : APR_ENOMEM;
+
+    /* Of its own: a pool has one thread. */
+    apr_pool_create(&worker->pool, NULL);
+    worker->server = server;
+    exchange->ledger = &region->ledger;
+    exchange->member = region->member;
+    exchange->queue = queue;
+    exchange->connection = rlr_connection_make(&region->config->connection,
+                                               worker->pool);
+    if (rv == APR_SUCCESS) {
+        rv = apr_generate_random_bytes((unsigned char *)&exchange->tag,
+                                       sizeof(exchange->tag));
+    }
+    if (rv == APR_SUCCESS) {
+        rv = apr_thread_create(&worker->thread, NULL, run, worker,
+                               worker->pool);
+    }
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,
+                     RLR_LOGNO(0117) "no thread for the store: this child "
+                                     "decides as if it were away");
+        apr_pool_destroy(worker->pool);
+        return;
+    }
+    region->queue = queue;
+    apr_pool_pre_cleanup_register(pool, worker, stop);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread of a child that talks to the store. */
+#ifndef RLR_WORKER_H
+#define RLR_WORKER_H
+
+#include <httpd.h>
+
+#include "region.h"
+
+/* Makes region->queue and starts the thread, which ends with the pool. Logs
+ * errors; without the thread the store counts as away. */
+void rlr_worker_start(rlr_region_t *region, server_rec *server,
+                      apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+# Hosts of a region: several httpd with one Redis, and an exact log of what they admit.
+#
+#   my $region = RegionTest->new(hosts => 4, rules => $lines, directives => $lines);
+#   $region->start;                     # until the store grants admissions to each
+#   $region->send($host, $path, $key)   # 1 if admitted; logged
+#   $region->most($key, $interval)      # admitted requests certainly in one interval
+#   $region->{redis}->stop, ->start, ->run(@words)
+package RegionTest;
+use strict;
+use warnings;
+
+use AgentTest::Env qw(free_port);
+use AgentTest::Wait;
+use RateLimitTest;
+use RegionTest::Redis;
+use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
+
+my $next_key = 0;
+
+# Whether the epochs of all partitions are complete, and all members were in contact since
+# ARGV[2], by the store's clock.
+my $STATE = <<'LUA';
+for partition = 0, 15 do
+    local name = 'rlr:{' .. partition .. '}'
+    local epoch = redis.call('HGET', name, 'm')
+    if not epoch or cmsgpack.unpack(epoch).complete ~= 1 then return 0 end
+    for member = 0, ARGV[1] - 1 do
+        if cmsgpack.unpack(redis.call('HGET', name, 'm' .. member))[2] <= tonumber(ARGV[2]) then return 0 end
+    end
+end
+return 1
+LUA
+
+sub new {
+    my ($class, %args) = @_;
+    my $redis = RegionTest::Redis->new(%{ $args{redis} // {} });
+    my $self = bless { redis => $redis, log => {} }, $class;
+    my $count = $args{hosts} // 4;
+    # A busy machine answers late: a request may wait for a second.
+    my $config = $args{rules} . <<"CONF" . ($args{directives} // '');
+RateLimitRegion us
+RateLimitStore redis://127.0.0.1:$redis->{port}
+RateLimitStoreHosts $count
+RateLimitStoreTimeout 1s
+CONF
+    $self->{hosts} = [ map { RateLimitTest->new(config => $config) } 1 .. $count ];
+    return $self;
+}
+
+sub start {
+    my ($self) = @_;
+    $_->start for @{ $self->{hosts} };
+    $self->settle;
+    $self->wait_for_grants;
+    return $self;
+}
+
+# Until all hosts have been in contact twice after all epochs were complete.
+sub settle {
+    my ($self) = @_;
+    my $since = 0;
+    for (1 .. 2) {
+        wait_for('contacts of all hosts', sub { ($self->{redis}->run('EVAL', $STATE, 0, scalar @{ $self->{hosts} }, $since) // '') =~ /^:1/ });
+        ($since) = $self->{redis}->run('EVAL', q(local t = redis.call('TIME') return t[1] * 1000 + math.ceil(t[2] / 1000)), 0) =~ /^:(\d+)/;
+    }
+    wait_for('contacts of all hosts', sub { ($self->{redis}->run('EVAL', $STATE, 0, scalar @{ $self->{hosts} }, $since) // '') =~ /^:1/ });
+    return;
+}
+
+sub wait_for_grants {
+    my ($self, @hosts) = @_;
+    for my $host (@hosts ? @hosts : @{ $self->{hosts} }) {
+        wait_for('a grant of the store', sub {
+            $host->ask('GET', '/ten', { 'x-api-key' => 'start' . $next_key++ })->{status} != 429;
+        });
+    }
+    return;
+}
+
+# One request; with the times before and after it if it was admitted.
+sub send {
+    my ($self, $host, $path, $key) = @_;
+    my $before = clock_gettime(CLOCK_MONOTONIC);
+    my $answer = $self->{hosts}[$host]->ask('GET', $path, { 'x-api-key' => $key });
+    my $admitted = $answer->{status} != 429;
+    push @{ $self->{log}{"$path $key"} }, [ $before, clock_gettime(CLOCK_MONOTONIC) ] if $admitted;
+    $self->{last} = $answer;
+    return $admitted ? 1 : 0;
+}
+
+# The most requests of a key that were certainly admitted in one interval: sent and
+# answered in it.
+sub most {
+    my ($self, $path, $key, $interval) = @_;
+    my @log = sort { $a->[0] <=> $b->[0] } @{ $self->{log}{"$path $key"} // [] };
+    my $most = 0;
+    for my $first (@log) {
+        my $count = grep { $_->[0] >= $first->[0] && $_->[1] < $first->[0] + $interval } @log;
+        $most = $count if $count > $most;
+    }
+    return $most;
+}
+
+1;

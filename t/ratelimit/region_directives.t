@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# The directives of the store: good, bad, and a store that cannot be used.
+use strict;
+use warnings;
+use AgentTest::Env qw(slurp write_file);
+use AgentTest::Wait;
+use RateLimitTest;
+use RegionTest::Redis;
+use Test::More;
+
+my $rule = "RateLimitRule ten =/ten key=api-key us=10/10\nRateLimitRegion us\n";
+my $store = "RateLimitStore redis://127.0.0.1:1\nRateLimitStoreHosts 4\n";
+
+sub check {
+    my ($lines) = @_;
+    my (undef, $output) = RateLimitTest->new(config => $rule . $lines)->check_config;
+    return $output;
+}
+
+like check($store), qr/Syntax OK/, 'a store and the number of its hosts';
+like check("RateLimitStore redis://127.0.0.1:1\n"), qr/RateLimitStoreHosts: expected the number of hosts/,
+    'a store needs the number of hosts';
+for (
+    [ 'RateLimitStore rediss://127.0.0.1' => qr/this build has no TLS to the store/ ],
+    [ 'RateLimitStore http://127.0.0.1' => qr/expected redis:/ ],
+    [ 'RateLimitStore redis://127.0.0.1/x' => qr/expected redis:/ ],
+    [ 'RateLimitStore redis://:secret@127.0.0.1' => qr/without a password, got 'redis:\/\/\.\.\./ ],
+    [ 'RateLimitStoreHosts 0' => qr/expected a whole number from 1 to 500, got '0'/ ],
+    [ 'RateLimitStoreHosts 501' => qr/expected a whole number from 1 to 500/ ],
+    [ 'RateLimitStoreTimeout 2s' => qr/expected a time from 1ms to 1s, got '2s'/ ],
+    [ 'RateLimitStoreFailure perhaps' => qr/expected local, closed or open, got 'perhaps'/ ],
+    [ 'RateLimitStoreShareTime 2d' => qr/expected a time from 1s to 1d, got '2d'/ ],
+    [ 'RateLimitStorePasswordFile /nonexistent' => qr/expected a file with a password/ ],
+    [ "<VirtualHost *:1>\nRateLimitStoreHosts 4\n</VirtualHost>" => qr/RateLimitStoreHosts cannot occur within <VirtualHost>/ ],
+) {
+    my ($line, $error) = @{$_};
+    like check("$line\n"), $error, "$line is refused, and the error says why";
+}
+
+# --- Passwords -------------------------------------------------------------------------
+
+my $redis = RegionTest::Redis->new(password => 'good');
+sub start {
+    my ($password, $more) = @_;
+    my $server = RateLimitTest->new(config => '');
+    my $file = write_file($server->dir . '/conf/password', "$password\n");
+    $server->configure($rule . <<"CONF" . ($more // ''));
+RateLimitStore redis://127.0.0.1:$redis->{port}/3
+RateLimitStoreHosts 1
+RateLimitStoreTimeout 1s
+RateLimitStorePasswordFile $file
+CONF
+    $server->start;
+    return $server;
+}
+
+my $good = start('good');
+wait_for('a grant', sub { $good->ask('GET', '/ten', { 'x-api-key' => 'first' })->{status} != 429 });
+my %count = $good->flood(30, 'GET', '/ten', { 'x-api-key' => 'second' });
+is $count{admitted}, 10, 'with the right password the store is used';
+
+my $bad = start('bad');
+wait_for('the log', sub { slurp($bad->dir . '/logs/error_log') =~ /RLR0115: .*AUTH: / });
+is $bad->ask('GET', '/ten', { 'x-api-key' => 'first' })->{status}, 429, 'with a wrong one it is away: nothing is admitted before a share';
+unlike slurp($bad->dir . '/logs/error_log'), qr/RLR0115: .*\bbad\b/, 'the log does not show the password';
+
+my $open = start('bad', "RateLimitStoreFailure open\n");
+%count = $open->flood(30, 'GET', '/ten', { 'x-api-key' => 'third' });
+is $count{admitted}, 10, 'open: the host counts by itself';
+
+my $fifth = start('good');
+wait_for('the log', sub { slurp($fifth->dir . '/logs/error_log') =~ /RLR0115: .*as many hosts as RateLimitStoreHosts use it/ });
+is $fifth->ask('GET', '/ten', { 'x-api-key' => 'first' })->{status}, 429, 'a host more than RateLimitStoreHosts admits nothing';
+
+done_testing;

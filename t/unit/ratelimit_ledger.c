@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/region/ */
+/* Memberships and leases in shared memory. */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../../mod_ratelimit_regional/region/ledger.h"
+
+static const unsigned char id[RLR_STORE_ID_BYTES] = {9, 8, 7};
+static const rlr_limit_t ten = {10, 10};
+
+typedef struct case_t {
+    rlr_ledger_t ledger;
+    void *memory;
+    size_t size;
+} case_t;
+
+static void begin(case_t *test, uint32_t keys)
+{
+    test->size = rlr_ledger_size(keys);
+    test->memory = mmap(NULL, test->size, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(rlr_ledger_create(&test->ledger, test->memory, keys, id));
+}
+
+static void end(case_t *test)
+{
+    munmap(test->memory, test->size);
+}
+
+static void make_key(unsigned char *key, uint32_t number)
+{
+    memset(key, 0, RLR_STORE_KEY_BYTES);
+    memcpy(key + 8, &number, sizeof(number));
+}
+
+/* Grants `amount` to a key, which is in partition 0. False: no lease. */
+static bool grant(case_t *test, uint32_t number, uint32_t amount,
+                  uint64_t now_ms)
+{
+    unsigned char key[RLR_STORE_KEY_BYTES];
+    rlr_store_grant_t granted = {amount, 0, 0, 0};
+    rlr_store_item_t item;
+    rlr_lease_t *lease;
+
+    make_key(key, number);
+    lease = rlr_ledger_lock_lease(&test->ledger, key, ten, now_ms);
+    if (lease == NULL) {
+        return false;
+    }
+    rlr_lease_request(&item, lease, amount, 1, now_ms);
+    assert_int_equal(rlr_lease_grant(lease, &item, &granted, now_ms, now_ms),
+                     amount);
+    rlr_ledger_unlock_lease(&test->ledger, key);
+    return true;
+}
+
+/* The sum of all marks of partition 0. */
+static uint32_t report(case_t *test, uint64_t now_ms)
+{
+    rlr_store_mark_t marks[8 * RLR_LEASE_MARKS];
+    uint32_t cursor = 0;
+    uint32_t sum = 0;
+    uint32_t count;
+
+    do {
+        count = rlr_ledger_report(marks, 8 * RLR_LEASE_MARKS, &cursor,
+                                  &test->ledger, 0, now_ms);
+        for (uint32_t i = 0; i < count; i++) {
+            sum += marks[i].amount;
+        }
+    } while (count > 0);
+    return sum;
+}
+
+static void all_marks_of_a_partition_are_reported(void **state)
+{
+    case_t test;
+    uint32_t granted = 0;
+
+    begin(&test, 4096);
+    for (uint32_t i = 0; i < 8; i++) {
+        granted += grant(&test, i, 2, 1000) ? 2 : 0;
+    }
+    assert_int_equal(granted, 16);
+    assert_int_equal(report(&test, 1000), 16);
+    assert_int_equal(report(&test, 20000), 0);
+    end(&test);
+}
+
+static void a_lease_that_counts_is_not_replaced(void **state)
+{
+    case_t test;
+
+    begin(&test, 16);
+    for (uint32_t i = 0; i < 8; i++) {
+        assert_true(grant(&test, i, 1, 1000));
+    }
+    assert_false(grant(&test, 100, 1, 1000));
+    assert_int_equal(report(&test, 1000), 8);
+    /* They have expired. */
+    assert_true(grant(&test, 100, 1, 30000));
+    end(&test);
+}
+
+static void a_lost_mark_is_remembered_until_it_expires(void **state)
+{
+    case_t test;
+    const rlr_ledger_state_t *partition;
+
+    begin(&test, 16);
+    rlr_ledger_lose(&test.ledger, 3, 5000);
+    rlr_ledger_lose(&test.ledger, 3, 4000);
+    partition = rlr_ledger_lock(&test.ledger, 3, 1000);
+    assert_int_equal(partition->member.lost_until_ms, 5000);
+    rlr_ledger_unlock(&test.ledger, 3);
+    end(&test);
+}
+
+static void a_process_that_dies_with_the_lock_of_a_partition(void **state)
+{
+    case_t test;
+    const rlr_ledger_state_t *partition;
+    pid_t pid;
+
+    begin(&test, 16);
+    pid = fork();
+    if (pid == 0) {
+        rlr_ledger_lock(&test.ledger, 0, 1000);
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+    partition = rlr_ledger_lock(&test.ledger, 0, 2000);
+    assert_non_null(partition);
+    assert_int_equal(partition->member.number, RLR_STORE_NO_NUMBER);
+    assert_true(partition->member.was_member);
+    assert_true(partition->member.is_unclean);
+    assert_true(partition->member.lost_until_ms > 2000);
+    rlr_ledger_unlock(&test.ledger, 0);
+    end(&test);
+}
+
+static void a_process_that_dies_with_the_lock_of_a_lease(void **state)
+{
+    case_t test;
+    const rlr_ledger_state_t *partition;
+    pid_t pid;
+
+    begin(&test, 16);
+    grant(&test, 1, 1, 1000);
+    pid = fork();
+    if (pid == 0) {
+        unsigned char key[RLR_STORE_KEY_BYTES];
+
+        make_key(key, 1);
+        rlr_ledger_lock_lease(&test.ledger, key, ten, 1000);
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+    assert_true(grant(&test, 2, 1, 2000));
+    partition = rlr_ledger_lock(&test.ledger, 0, 2000);
+    assert_true(partition->member.lost_until_ms > 2000);
+    rlr_ledger_unlock(&test.ledger, 0);
+    end(&test);
+}
+
+static void a_warning_is_due_once_a_minute(void **state)
+{
+    case_t test;
+
+    begin(&test, 16);
+    assert_true(rlr_ledger_warns(&test.ledger, 1000));
+    assert_false(rlr_ledger_warns(&test.ledger, 60999));
+    assert_true(rlr_ledger_warns(&test.ledger, 61000));
+    end(&test);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(all_marks_of_a_partition_are_reported),
+        CHECK_TEST(a_lease_that_counts_is_not_replaced),
+        CHECK_TEST(a_lost_mark_is_remembered_until_it_expires),
+        CHECK_TEST(a_process_that_dies_with_the_lock_of_a_partition),
+        CHECK_TEST(a_process_that_dies_with_the_lock_of_a_lease),
+        CHECK_TEST(a_warning_is_due_once_a_minute),
+    };
+
+    return CHECK_RUN(tests);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: ../mod_ratelimit_regional/store/queue.c */
+/* OBJECTS: ../mod_ratelimit_regional/counter/ */
+/* Requests that wait for the store. */
+#include "check.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "../../mod_ratelimit_regional/store/queue.h"
+
+#define SECOND_US 1000000U
+/* Never reached: a hang of the test. */
+#define LONG_US (100 * SECOND_US)
+
+static const unsigned char key[RLR_STORE_KEY_BYTES] = {1};
+static const unsigned char other[RLR_STORE_KEY_BYTES] = {2};
+static const rlr_limit_t ten = {10, 10};
+
+typedef struct request_t {
+    rlr_queue_t *queue;
+    rlr_queue_result_t result;
+    pthread_t thread;
+} request_t;
+
+static void *run_request(void *data)
+{
+    request_t *request = data;
+
+    request->result = rlr_queue_request(request->queue, key, ten);
+    return NULL;
+}
+
+/* Starts requests for the same key. */
+static void start(request_t *requests, int count, rlr_queue_t *queue)
+{
+    for (int i = 0; i < count; i++) {
+        requests[i].queue = queue;
+        pthread_create(&requests[i].thread, NULL, run_request, &requests[i]);
+    }
+}
+
+/* How many of them have a result. */
+static int finish(request_t *requests, int count, rlr_queue_result_t result)
+{
+    int with_result = 0;
+
+    for (int i = 0; i < count; i++) {
+        pthread_join(requests[i].thread, NULL);
+        with_result += requests[i].result == result;
+    }
+    return with_result;
+}
+
+static void a_request_has_the_decision_of_the_store(void **state)
+{
+    rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
+    rlr_question_t *question;
+    request_t requests[1];
+
+    start(requests, 1, queue);
+    question = rlr_queue_take(queue, LONG_US);
+    assert_non_null(question);
+    assert_memory_equal(question->key, key, sizeof(key));
+    rlr_queue_finish(queue, question, true, 1);
+    assert_int_equal(finish(requests, 1, RLR_QUEUE_ADMITTED), 1);
+}
+
+static void requests_for_one_key_share_a_question(void **state)
+{
+    rlr_queue_t *queue = rlr_queue_make(8, LONG_US, *state);
+    rlr_question_t *questions[8];
+    request_t requests[8];
+    uint32_t waiting = 0;
+    int count = 0;
+
+    start(requests, 8, queue);
+    /* All are asked for once, in one question or several. */
+    while (waiting < 8) {
+        rlr_question_t *list = rlr_queue_take(queue, LONG_US);
+
+        while (list != NULL) {
+            waiting += list->waiting;
+            questions[count++] = list;
+            list = list->next;
+        }
+    }
+    assert_int_equal(waiting, 8);
+    for (int i = 0; i < count; i++) {
+        /* All but one of them. */
+        rlr_queue_finish(queue, questions[i], true,
+                         questions[i]->waiting - (i == 0));
+    }
+    assert_int_equal(finish(requests, 8, RLR_QUEUE_ADMITTED), 7);
+}
+
+static void a_store_that_hangs_holds_no_more_threads_than_may_wait(void **state)
+{
+    rlr_queue_t *queue = rlr_queue_make(2, LONG_US, *state);
+    rlr_question_t *questions[2];
+    request_t requests[2];
+    uint32_t waiting = 0;
+    int count = 0;
+
+    start(requests, 2, queue);
+    while (waiting < 2) {
+        rlr_question_t *list = rlr_queue_take(queue, LONG_US);
+
+        for (; list != NULL; list = list->next) {
+            waiting += list->waiting;
+            questions[count++] = list;
+        }
+    }
+    /* Both wait: the third does not. */
+    assert_int_equal(rlr_queue_request(queue, other, ten), RLR_QUEUE_UNDECIDED);
+    for (int i = 0; i < count; i++) {
+        rlr_queue_finish(queue, questions[i], false, 0);
+    }
+    assert_int_equal(finish(requests, 2, RLR_QUEUE_UNDECIDED), 2);
+}
+
+static void a_request_waits_for_the_timeout_at_most(void **state)
+{
+    rlr_queue_t *queue = rlr_queue_make(4, 1000, *state);
+    rlr_question_t *question;
+
+    assert_int_equal(rlr_queue_request(queue, key, ten), RLR_QUEUE_UNDECIDED);
+    question = rlr_queue_take(queue, LONG_US);
+    /* It waits no longer: nothing is requested for it. */
+    assert_int_equal(question->waiting, 0);
+    rlr_queue_finish(queue, question, true, 1);
+    assert_null(rlr_queue_take(queue, 0));
+}
+
+static void while_the_store_is_away_no_request_waits(void **state)
+{
+    rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
+
+    rlr_queue_set_away(queue, true);
+    assert_int_equal(rlr_queue_request(queue, key, ten), RLR_QUEUE_UNDECIDED);
+    assert_null(rlr_queue_take(queue, 0));
+}
+
+static void a_refill_is_asked_for_once_and_not_waited_for(void **state)
+{
+    rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
+    rlr_question_t *question;
+
+    rlr_queue_refill(queue, key, ten);
+    rlr_queue_refill(queue, key, ten);
+    question = rlr_queue_take(queue, LONG_US);
+    assert_int_equal(question->waiting, 0);
+    assert_null(question->next);
+    rlr_queue_finish(queue, question, true, 0);
+}
+
+static void a_stopped_queue_takes_no_question(void **state)
+{
+    rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
+
+    rlr_queue_stop(queue);
+    assert_true(rlr_queue_is_stopped(queue));
+    assert_int_equal(rlr_queue_request(queue, key, ten), RLR_QUEUE_UNDECIDED);
+    assert_false(rlr_queue_reset(queue, key));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(a_request_has_the_decision_of_the_store),
+        CHECK_TEST(requests_for_one_key_share_a_question),
+        CHECK_TEST(a_request_waits_for_the_timeout_at_most),
+        CHECK_TEST(while_the_store_is_away_no_request_waits),
+        CHECK_TEST(a_refill_is_asked_for_once_and_not_waited_for),
+        CHECK_TEST(a_stopped_queue_takes_no_question),
+        CHECK_TEST(a_store_that_hangs_holds_no_more_threads_than_may_wait),
+    };
+
+    return CHECK_RUN(tests);
+}
