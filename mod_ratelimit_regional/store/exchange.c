@@ -16,6 +16,8 @@
 /* Items of one call: a script blocks the store. */
 #define ITEMS_MAX 64U
 #define MARKS_MAX 512U
+/* For all marks of a partition: millions. */
+#define REPORT_MS 10000U
 /* Calls until a question is sent: hello, report, contact, question; and pauses
  * for calls of other children. */
 #define ROUNDS   12
@@ -158,6 +160,11 @@ static bool fill_locked(rlr_exchange_t *exchange, flight_t *flight,
     flight->sent_ms = now_ms;
     if (alone) {
         state->alone_until_ms = now_ms + 2 * RLR_PERIOD_CALL_MS;
+    }
+    if (kind == RLR_STORE_REPORT) {
+        /* However late, it only adds marks. */
+        flight->call.latest_ms += REPORT_MS;
+        state->alone_until_ms = now_ms + REPORT_MS;
     }
     if (kind == RLR_STORE_CONTACT) {
         state->contacted_ms = now_ms;
