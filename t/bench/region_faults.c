@@ -116,6 +116,21 @@ static void fail_over(sim_t *sim)
                        .host = old});
 }
 
+/* The store loses its data and all hosts are killed at once; they start again
+ * within two seconds. */
+static void lose_all(sim_t *sim)
+{
+    region_store_empty(sim->servers[0]);
+    region_store_empty(sim->servers[1]);
+    for (uint32_t i = 0; i < sim->host_count; i++) {
+        sim->hosts[i].is_down = true;
+        sim_push(sim,
+                 (event_t){.us = sim->us + sim_random(sim) % 2000000,
+                           .kind = EVENT_START,
+                           .host = i});
+    }
+}
+
 static void begin_fault(sim_t *sim)
 {
     host_t *host = &sim->hosts[sim_random(sim) % sim->host_count];
@@ -124,7 +139,7 @@ static void begin_fault(sim_t *sim)
         .us = sim->us + duration, .kind = EVENT_HEAL, .host = host->index};
 
     sim->faults++;
-    switch (sim_random(sim) % 9) {
+    switch (sim_random(sim) % 10) {
     case 0:
         host->cut_until_us = sim->us + duration;
         break;
@@ -155,6 +170,9 @@ static void begin_fault(sim_t *sim)
         break;
     case 7:
         fail_over(sim);
+        break;
+    case 8:
+        lose_all(sim);
         break;
     default:
         if (!sim->is_failing_over) {

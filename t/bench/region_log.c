@@ -48,11 +48,33 @@ static uint64_t count_over(const sim_log_t *log)
     return over;
 }
 
-/* Refusals of requests at which less than the limit were admitted in the last
- * interval. */
-static uint64_t count_wrongful(const sim_log_t *log, const sim_log_t *refusals)
+/* Counts a wrongful refusal; expired is the last admission that does not count
+ * any more, or NULL. */
+static void add_wrongful(sim_t *sim, const sim_entry_t *refusal,
+                         const sim_entry_t *expired)
 {
-    uint64_t wrongful = 0;
+    rlr_limit_t limit = sim_limit(refusal->key);
+    uint64_t free_us = UINT64_MAX;
+
+    sim->wrongful++;
+    if (limit.count > RLR_WINDOW_MARKS) {
+        return;
+    }
+    if (expired != NULL && expired->key == refusal->key) {
+        free_us = refusal->us - expired->us - limit.interval_sec * 1000000ULL;
+    }
+    sim->wrongful_small++;
+    if (free_us > sim->wrongful_us) {
+        sim->wrongful_us = free_us;
+    }
+}
+
+/* Counts refusals of requests at which less than the limit were admitted in the
+ * last interval. */
+static void count_wrongful(sim_t *sim)
+{
+    const sim_log_t *log = &sim->admissions;
+    const sim_log_t *refusals = &sim->refusals;
     uint64_t first = 0;
     uint64_t last = 0;
 
@@ -73,9 +95,11 @@ static uint64_t count_wrongful(const sim_log_t *log, const sim_log_t *refusals)
                        <= us)) {
             first++;
         }
-        wrongful += last - first < limit.count;
+        if (last - first < limit.count) {
+            add_wrongful(sim, &refusals->entries[i],
+                         first > 0 ? &log->entries[first - 1] : NULL);
+        }
     }
-    return wrongful;
 }
 
 uint64_t sim_log_check(sim_t *sim)
@@ -84,6 +108,6 @@ uint64_t sim_log_check(sim_t *sim)
           sizeof(*sim->admissions.entries), compare);
     qsort(sim->refusals.entries, sim->refusals.count,
           sizeof(*sim->refusals.entries), compare);
-    sim->wrongful = count_wrongful(&sim->admissions, &sim->refusals);
+    count_wrongful(sim);
     return count_over(&sim->admissions);
 }

@@ -117,6 +117,9 @@ typedef struct sim_t {
     uint64_t calls;
     uint64_t faults;
     uint64_t wrongful;
+    /* Of limits up to 64, and how long after an admission became possible. */
+    uint64_t wrongful_small;
+    uint64_t wrongful_us;
 } sim_t;
 
 rlr_limit_t sim_limit(uint32_t key);

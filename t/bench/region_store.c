@@ -103,9 +103,7 @@ static void begin_epoch(region_store_t *store, const rlr_store_call_t *call)
     store->members = call->members;
     store->share_ms = (int64_t)call->share_ms;
     store->complete = false;
-    /* Only at the beginning: later it would mean that the store and all hosts
-     * were lost at once, and with them all that was counted. */
-    store->old = had_data || number > 1;
+    store->old = had_data;
     store->scan = 0;
     store->ready = 0;
     store->known = 0;
@@ -234,7 +232,8 @@ static bool complete(region_store_t *store)
         }
         else {
             record->base = 0;
-            record->joined = 0;
+            record->joined = store->ready;
+            store->known = store->ready;
         }
     }
     store->complete = true;

@@ -2,7 +2,9 @@
 # Hosts of a region: several httpd with one Redis, and an exact log of what they admit.
 #
 #   my $region = RegionTest->new(hosts => 4, rules => $lines, directives => $lines);
-#   $region->start;                     # until the store grants admissions to each
+#   $region->start;                     # until the store grants admissions to each, or
+#   $region->begin;                     # until all hosts are in contact for the first time
+#   $region->age;                       # as if that were longer ago than any interval
 #   $region->send($host, $path, $key)   # 1 if admitted; logged
 #   $region->most($key, $interval)      # admitted requests certainly in one interval
 #   $region->{redis}->stop, ->start, ->run(@words)
@@ -32,6 +34,22 @@ end
 return 1
 LUA
 
+# Sets the times at which the hosts got their numbers to 0.
+my $AGE = <<'LUA';
+for partition = 0, 15 do
+    local name = 'rlr:{' .. partition .. '}'
+    local epoch = cmsgpack.unpack(redis.call('HGET', name, 'm'))
+    epoch.known = 0
+    redis.call('HSET', name, 'm', cmsgpack.pack(epoch))
+    for i = 0, ARGV[1] - 1 do
+        local member = cmsgpack.unpack(redis.call('HGET', name, 'm' .. i))
+        member[5] = 0
+        redis.call('HSET', name, 'm' .. i, cmsgpack.pack(member))
+    end
+end
+return 1
+LUA
+
 sub new {
     my ($class, %args) = @_;
     my $redis = RegionTest::Redis->new(%{ $args{redis} // {} });
@@ -50,10 +68,25 @@ CONF
 
 sub start {
     my ($self) = @_;
-    $_->start for @{ $self->{hosts} };
-    $self->settle;
+    $self->begin;
+    $self->age;
     $self->wait_for_grants;
     return $self;
+}
+
+sub begin {
+    my ($self) = @_;
+    $_->start for @{ $self->{hosts} };
+    $self->settle;
+    return $self;
+}
+
+sub age {
+    my ($self) = @_;
+    $self->{redis}->run('EVAL', $AGE, 0, scalar @{ $self->{hosts} });
+    # The hosts learn it from their next contact.
+    $self->settle;
+    return;
 }
 
 # Until all hosts have been in contact twice after all epochs were complete.

@@ -14,7 +14,7 @@ RateLimitRule one   =/one   key=api-key us=1/10
 RateLimitRule large =/large key=api-key us=200/10
 RateLimitRule hour  =/hour  key=api-key us=7/1h
 CONF
-my $region = RegionTest->new(rules => $rules, directives => <<'CONF')->start;
+my $region = RegionTest->new(rules => $rules, directives => <<'CONF')->begin;
 <Location "/status">
     SetHandler ratelimit-status
 </Location>
@@ -39,6 +39,14 @@ sub admits {
     return is $admitted, $expected, $title;
 }
 
+# --- A first start ------------------------------------------------------------------
+
+# Of /hour nothing is admitted for an hour: that these hosts know of no admission does not
+# mean that there were none.
+is send_to_all('/hour', 'first', 8), 0, 'nothing is granted until an interval has passed since all hosts were there';
+$region->age;
+$region->wait_for_grants;
+
 # --- One limit ---------------------------------------------------------------------
 
 admits(7, 'four hosts together admit N requests of a key, and each key has its own limit', sub { send_to_all('/hour', $_[0], 24) });
@@ -46,18 +54,18 @@ my $answer = $region->{last};
 is $answer->{status}, 429, 'the next one is refused, at any host';
 cmp_ok $answer->{headers}{'retry-after'}, '<=', 3600, 'with a wait of at most the interval';
 
-# Bursts to each host in turn, for longer than an interval.
-my $start = time;
-for my $round (0 .. 60) {
+# Bursts to each host in turn, until more than two intervals must have passed.
+my $round = 0;
+wait_for('admissions of three intervals', sub {
     for my $host (0 .. 3) {
         $region->send(($round + $host) % 4, '/ten', 'burst') for 1 .. 3;
     }
     $region->send($round % 4, '/one', 'burst') for 1 .. 3;
-    last if time - $start > 22;
     wait_ms(300);
-}
+    return $round++ > 30 && @{ $region->{log}{'/ten burst'} // [] } > 20;
+});
 cmp_ok $region->most('/ten', 'burst', 10), '<=', 10, 'never an eleventh request in any 10 s, with bursts to each host in turn';
-cmp_ok scalar @{ $region->{log}{'/ten burst'} }, '>', 10, 'admissions return after the interval';
+pass 'admissions return after the interval';
 cmp_ok $region->most('/one', 'burst', 10), '<=', 1, 'a limit below the number of hosts is kept too';
 
 my $large = send_to_all('/large', 'lease', 320);
@@ -69,10 +77,12 @@ cmp_ok $large, '>', 0, 'leases: requests are admitted';
 admits(7, 'a key that an operator resets at one host has its whole limit at all hosts', sub {
     my ($key) = @_;
     send_to_all('/hour', $key, 10);
-    my $reset = $region->{hosts}[1]->ask('POST', '/status', { 'Content-Type' => 'application/x-www-form-urlencoded' },
-        'action=reset&api-key=' . hash_of($key));
-    die "status $reset->{status}\n" if $reset->{status} != 200;
-    wait_for('an admission at another host', sub { $region->send(2, '/hour', $key) });
+    # The store may answer late on a busy machine.
+    wait_for('an admission at another host', sub {
+        $region->{hosts}[1]->ask('POST', '/status', { 'Content-Type' => 'application/x-www-form-urlencoded' },
+            'action=reset&api-key=' . hash_of($key));
+        return $region->send(2, '/hour', $key);
+    });
     return 1 + send_to_all('/hour', $key, 16);
 });
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The rules of mod_ratelimit_regional/region in a simulation with faults: hosts that are slow,
 # cut off or killed, calls that are lost, late or repeated, servers that lose their data, and
-# two servers that both answer.
+# two servers that both answer, and the loss of the store and all hosts at once.
 use strict;
 use warnings;
 use AgentTest::Env qw(build_dir);
@@ -15,10 +15,10 @@ sub simulate {
     open my $from, '-|', $program, @options or die "$program: $!\n";
     my $text = do { local $/; <$from> };
     close $from;
-    my ($over, $wrongful) = $text =~ /over-admissions (\d+)  wrongful refusals ([\d.]+)/
+    my ($over, $wrongful, $late_ms) = $text =~ /over-admissions (\d+)  wrongful refusals ([\d.]+).*until ([\d.]+) ms/s
         or die "$program @options: $text\n";
     my ($admitted, $local) = $text =~ /admitted (\d+) local (\d+)/;
-    return { text => $text, over => $over, wrongful => $wrongful, admitted => $admitted, local => $local };
+    return { text => $text, over => $over, wrongful => $wrongful, late_ms => $late_ms, admitted => $admitted, local => $local };
 }
 
 my ($admitted, $local, @over) = (0, 0);
@@ -33,8 +33,14 @@ is "@over", '', 'never more than N in any T over all hosts, through faults of ho
 cmp_ok $admitted, '>', 100_000, 'requests were admitted in between';
 cmp_ok $local, '>', 1000, 'hosts that were cut off admitted their share';
 
-my $quiet = simulate('seconds=120', 'faults=0', 'rate=500', 'hosts=10');
-is $quiet->{over}, 0, 'without faults: never more than N in any T';
-cmp_ok $quiet->{wrongful}, '<', 6, 'without faults: few wrongful refusals';
+# The longest interval after the first start has passed.
+for my $hosts (2, 10) {
+    my $quiet = simulate('from=75', 'seconds=190', 'faults=0', 'rate=500', "hosts=$hosts");
+    is $quiet->{over}, 0, "without faults, $hosts hosts: never more than N in any T";
+    cmp_ok $quiet->{wrongful}, '<', 6, "without faults, $hosts hosts: few wrongful refusals";
+    cmp_ok $quiet->{late_ms}, '<', 2, "without faults, $hosts hosts: limits up to 64 refuse wrongfully for less than 2 ms";
+}
+my $first = simulate('from=6', 'seconds=60', 'faults=0', 'rate=500', 'share=0');
+cmp_ok $first->{wrongful}, '>', 6, 'after a first start requests are refused until T has passed';
 
 done_testing;
