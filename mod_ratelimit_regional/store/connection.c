@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <apr_strings.h>
@@ -79,6 +80,40 @@ static const char *run(rlr_store_connection_t *connection, const char *what,
     return error;
 }
 
+/* The script needs commands of Redis 6.2; Valkey reports a redis_version of 7.2
+ * or later. */
+static const char *check_version(rlr_store_connection_t *connection)
+{
+    static const char name[] = "redis_version:";
+    const char *words[] = {"INFO", "server"};
+    redisReply *reply = redisCommandArgv(connection->context, 2, words, NULL);
+    const char *version;
+    const char *error = NULL;
+    char got[32];
+    char *end;
+
+    if (reply == NULL) {
+        return fail(connection, "INFO", connection->context->errstr);
+    }
+    version = reply->str != NULL ? strstr(reply->str, name) : NULL;
+    version = version != NULL ? version + strlen(name) : "";
+    apr_cpystrn(got, version, sizeof(got));
+    got[strcspn(got, "\r\n")] = '\0';
+    if (reply->type == REDIS_REPLY_ERROR) {
+        error = fail(connection, "INFO", reply->str);
+    }
+    else {
+        long major = strtol(got, &end, 10);
+        long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+
+        if (major < 6 || (major == 6 && minor < 2)) {
+            error = fail(connection, "expected Redis 6.2 or later, got", got);
+        }
+    }
+    freeReplyObject(reply);
+    return error;
+}
+
 static const char *prepare(rlr_store_connection_t *connection)
 {
     const rlr_connection_config_t *config = connection->config;
@@ -94,6 +129,9 @@ static const char *prepare(rlr_store_connection_t *connection)
     }
     if (error == NULL && config->address.database != 0) {
         error = run(connection, "SELECT", select, 2, NULL);
+    }
+    if (error == NULL) {
+        error = check_version(connection);
     }
     return error != NULL
         ? error
