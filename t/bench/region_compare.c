@@ -31,6 +31,7 @@ typedef struct host_t {
     int number;
     bool was_member;
     bool is_clean;
+    bool is_greeted;
     int64_t base;
     int64_t joined;
     uint64_t tag;
@@ -46,7 +47,11 @@ typedef struct compare_t {
     host_t hosts[HOSTS];
     uint64_t granted;
     uint64_t completed;
+    uint32_t calm; /* calls that follow the rules: all hosts in turn */
 } compare_t;
+
+#define CALM_CALLS 200U
+#define CALM_MS    100U
 
 static uint64_t pick(compare_t *compare, uint64_t below)
 {
@@ -92,6 +97,9 @@ static uint32_t pick_flags(compare_t *compare, const host_t *host)
 {
     uint32_t flags = host->was_member ? RLR_STORE_BRING : RLR_STORE_FRESH;
 
+    if (compare->calm > 0) {
+        return flags | (host->is_clean ? RLR_STORE_CLEAN : 0);
+    }
     if (host->is_clean && pick(compare, 50) > 0) {
         flags |= RLR_STORE_CLEAN;
     }
@@ -198,8 +206,10 @@ static void learn(compare_t *compare, host_t *host,
 
 static bool call_once(compare_t *compare, apr_pool_t *pool)
 {
-    host_t *host =
-        &compare->hosts[pick(compare, pick(compare, 9) ? MEMBERS : HOSTS)];
+    uint64_t number = compare->calm > 0
+        ? compare->calm % MEMBERS
+        : pick(compare, pick(compare, 9) ? MEMBERS : HOSTS);
+    host_t *host = &compare->hosts[number];
     int64_t now = (int64_t)compare->now_ms;
     rlr_store_item_t items[ITEMS];
     rlr_store_mark_t mark = {{0}, 2, 4000};
@@ -220,20 +230,41 @@ static bool call_once(compare_t *compare, apr_pool_t *pool)
     memcpy(call.id, host->id, sizeof(call.id));
     call.flags = pick_flags(compare, host);
     fill_items(compare, host, items);
+    if (compare->calm > 0) {
+        kind = host->is_greeted ? 2 : 0;
+    }
     if (kind <= 1) {
         call.kind = kind == 0 ? RLR_STORE_HELLO : RLR_STORE_REPORT;
         call.item_count = 0;
         call.marks = &mark;
         call.mark_count = kind == 1;
     }
-    if (pick(compare, 30) == 0) {
+    if (compare->calm == 0 && pick(compare, 30) == 0) {
         call.latest_ms = compare->now_ms - 1;
     }
     if (!send_both(compare, host, &call, &reply, pool)) {
         return false;
     }
     learn(compare, host, &call, &reply);
+    host->is_greeted = true;
+    compare->calm -= compare->calm > 0;
     return true;
+}
+
+static void restart_host(host_t *host)
+{
+    host->id[0]++;
+    host->was_member = false;
+    host->is_clean = false;
+    host->is_greeted = false;
+    host->number = RLR_STORE_NO_NUMBER;
+}
+
+/* All data is lost. */
+static void lose(compare_t *compare)
+{
+    run(compare, "DEL rlr:{5}");
+    region_store_empty(compare->store);
 }
 
 /* Time passes; sometimes a host restarts or the data is lost. */
@@ -243,25 +274,31 @@ static void pass(compare_t *compare)
     uint64_t event = pick(compare, 3000);
     char command[64];
 
-    compare->now_ms += pick(compare, most[pick(compare, 7)]);
+    compare->now_ms += compare->calm > 0
+        ? CALM_MS
+        : pick(compare, most[pick(compare, 7)]);
+    if (compare->calm > 0) {
+        event = UINT64_MAX;
+    }
     if (event < 10 && pick(compare, 3) == 0) {
         compare->now_ms += 70000;
     }
     if (event == 1) {
-        run(compare, "DEL rlr:{5}");
-        region_store_empty(compare->store);
+        lose(compare);
     }
     if (event == 2) {
         run(compare, "DEBUG CHANGE-REPL-ID");
         region_store_restart(compare->store, ++compare->server);
     }
     if (event >= 3 && event <= 5) {
-        host_t *host = &compare->hosts[pick(compare, HOSTS)];
-
-        host->id[0]++;
-        host->was_member = false;
-        host->is_clean = false;
-        host->number = RLR_STORE_NO_NUMBER;
+        restart_host(&compare->hosts[pick(compare, HOSTS)]);
+    }
+    if (event == 6) {
+        for (int i = 0; i < HOSTS; i++) {
+            restart_host(&compare->hosts[i]);
+        }
+        lose(compare);
+        compare->calm = CALM_CALLS;
     }
     snprintf(command, sizeof(command), "SET clock %" PRIu64, compare->now_ms);
     run(compare, command);
@@ -272,7 +309,8 @@ int main(int argc, char **argv)
     compare_t compare = {.now_ms = 1700000000000,
                          .server = 1,
                          .seed = strtoull(argv[2], NULL, 10)
-                             * 0x9e3779b97f4a7c15U};
+                             * 0x9e3779b97f4a7c15U,
+                         .calm = CALM_CALLS};
     uint64_t calls = strtoull(argv[3], NULL, 10);
     apr_pool_t *pool;
     uint64_t i;

@@ -49,7 +49,7 @@ static uint64_t count_over(const sim_log_t *log)
 }
 
 /* Counts a wrongful refusal; expired is the last admission that does not count
- * any more, or NULL. */
+ * now, or NULL. */
 static void add_wrongful(sim_t *sim, const sim_entry_t *refusal,
                          const sim_entry_t *expired)
 {
