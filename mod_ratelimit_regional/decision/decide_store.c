@@ -35,7 +35,7 @@ static void decide_alone(const rlr_vhost_t *vhost, const unsigned char *key,
     local.limit.interval_sec = rlr_period_local_sec(
         request->limit.interval_sec);
     rlr_table_admit(vhost->table, &local, &rlr_clock_monotonic, decision);
-    rlr_region_end_share(store, key, request->limit, decision->window.admitted);
+    rlr_region_end_share(store, key);
 }
 
 void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,

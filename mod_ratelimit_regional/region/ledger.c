@@ -33,7 +33,6 @@ typedef struct set_t {
 struct rlr_ledger_memory_t {
     unsigned char id[RLR_STORE_ID_BYTES];
     uint32_t sets; /* per partition */
-    rlr_ledger_counts_t counts;
     _Atomic uint64_t warned_ms;
     rlr_partition_t partitions[RLR_LEDGER_PARTITIONS];
     set_t all_sets[];
@@ -96,11 +95,6 @@ void rlr_ledger_attach(rlr_ledger_t *ledger, void *memory)
 const unsigned char *rlr_ledger_id(const rlr_ledger_t *ledger)
 {
     return ledger->memory->id;
-}
-
-rlr_ledger_counts_t *rlr_ledger_counts(const rlr_ledger_t *ledger)
-{
-    return &ledger->memory->counts;
 }
 
 bool rlr_ledger_warns(const rlr_ledger_t *ledger, uint64_t now_ms)

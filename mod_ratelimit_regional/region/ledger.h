@@ -15,17 +15,6 @@
 
 #define RLR_LEDGER_PARTITIONS 16U
 
-/* Counters since the memory was made; relaxed atomics. */
-typedef struct rlr_ledger_counts_t {
-    _Atomic uint64_t calls;
-    _Atomic uint64_t failures;
-    _Atomic uint64_t timeouts; /* requests that waited for too long */
-    _Atomic uint64_t by_store; /* requests that the store has decided */
-    _Atomic uint64_t by_lease;
-    _Atomic uint64_t by_share; /* while the host was cut off */
-    _Atomic uint64_t call_us;  /* sum of the durations of answered calls */
-} rlr_ledger_counts_t;
-
 typedef struct rlr_ledger_t {
     struct rlr_ledger_memory_t *memory;
 } rlr_ledger_t;
@@ -45,7 +34,6 @@ bool rlr_ledger_create(rlr_ledger_t *ledger, void *memory, uint32_t keys,
 void rlr_ledger_attach(rlr_ledger_t *ledger, void *memory);
 
 const unsigned char *rlr_ledger_id(const rlr_ledger_t *ledger);
-rlr_ledger_counts_t *rlr_ledger_counts(const rlr_ledger_t *ledger);
 
 /* Whether a warning is due: once a minute. */
 bool rlr_ledger_warns(const rlr_ledger_t *ledger, uint64_t now_ms);

@@ -294,7 +294,6 @@ static const char *get_refusal(const rlr_store_reply_t *reply)
 static const char *receive(rlr_exchange_t *exchange, flights_t *flights,
                            apr_pool_t *scratch)
 {
-    rlr_ledger_counts_t *counts = rlr_ledger_counts(exchange->ledger);
     const char *first_error = NULL;
 
     for (uint32_t i = 0; i < flights->count; i++) {
@@ -312,7 +311,6 @@ static const char *receive(rlr_exchange_t *exchange, flights_t *flights,
         if (error != NULL && first_error == NULL) {
             first_error = error;
         }
-        atomic_fetch_add_explicit(&counts->calls, 1, memory_order_relaxed);
         if (error != NULL || !answer(exchange, flight, &reply)) {
             abandon(exchange, flight);
         }
@@ -426,9 +424,6 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
         rlr_queue_set_away(exchange->queue, error != NULL);
         if (error != NULL) {
             exchange->attempt_ms = get_time().floor_ms + RETRY_MS;
-            atomic_fetch_add_explicit(
-                &rlr_ledger_counts(exchange->ledger)->failures, 1,
-                memory_order_relaxed);
         }
     }
     drop_questions(exchange, &questions, RLR_LEDGER_PARTITIONS);

@@ -52,11 +52,6 @@ static rlr_time_t get_time(void)
     return now;
 }
 
-static void count(_Atomic uint64_t *counter)
-{
-    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
-}
-
 /* ---- Decisions ---- */
 
 /* Completes the decision from the lease, which is locked. */
@@ -146,7 +141,6 @@ rlr_region_result_t rlr_region_admit(const rlr_region_t *region,
                                      rlr_window_decision_t *decision,
                                      bool *first)
 {
-    rlr_ledger_counts_t *counts = rlr_ledger_counts(&region->ledger);
     rlr_queue_result_t result;
     bool refill;
 
@@ -155,7 +149,6 @@ rlr_region_result_t rlr_region_admit(const rlr_region_t *region,
         if (refill && region->queue != NULL) {
             rlr_queue_refill(region->queue, key, limit);
         }
-        count(&counts->by_lease);
         return RLR_REGION_DECIDED;
     }
     if (region->queue == NULL) {
@@ -163,11 +156,9 @@ rlr_region_result_t rlr_region_admit(const rlr_region_t *region,
     }
     result = rlr_queue_request(region->queue, key, limit);
     if (result == RLR_QUEUE_UNDECIDED) {
-        count(&counts->timeouts);
         return RLR_REGION_AWAY;
     }
     settle(region, key, limit, result == RLR_QUEUE_ADMITTED, decision, first);
-    count(&counts->by_store);
     return RLR_REGION_DECIDED;
 }
 
@@ -220,12 +211,8 @@ uint32_t rlr_region_begin_share(const rlr_region_t *region,
     return share;
 }
 
-void rlr_region_end_share(const rlr_region_t *region, const unsigned char *key,
-                          rlr_limit_t limit, bool is_admitted)
+void rlr_region_end_share(const rlr_region_t *region, const unsigned char *key)
 {
-    if (is_admitted) {
-        count(&rlr_ledger_counts(&region->ledger)->by_share);
-    }
     rlr_ledger_unlock(&region->ledger, rlr_ledger_partition_of(key));
 }
 

@@ -67,8 +67,7 @@ void rlr_region_peek(const rlr_region_t *region, const unsigned char *key,
  */
 uint32_t rlr_region_begin_share(const rlr_region_t *region,
                                 const unsigned char *key, rlr_limit_t limit);
-void rlr_region_end_share(const rlr_region_t *region, const unsigned char *key,
-                          rlr_limit_t limit, bool is_admitted);
+void rlr_region_end_share(const rlr_region_t *region, const unsigned char *key);
 
 /* Removes all admissions of the key, at all hosts within a second; false: the
  * store did not reply. */
