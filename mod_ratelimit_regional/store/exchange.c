@@ -268,9 +268,19 @@ static bool answer(rlr_exchange_t *exchange, const flight_t *flight,
     return true;
 }
 
-/* Finishes the questions of a call without a reply. */
+/* Finishes the questions of a call without a reply. A report is not waited for
+ * any longer: another one only adds the marks again. */
 static void abandon(rlr_exchange_t *exchange, const flight_t *flight)
 {
+    if (flight->call.kind == RLR_STORE_REPORT) {
+        rlr_ledger_state_t *state = rlr_ledger_lock(
+            exchange->ledger, flight->partition, get_time().floor_ms);
+
+        if (state != NULL) {
+            state->alone_until_ms = 0;
+            rlr_ledger_unlock(exchange->ledger, flight->partition);
+        }
+    }
     for (uint32_t i = 0; i < flight->call.item_count; i++) {
         rlr_queue_finish(exchange->queue, flight->questions[i], false, 0);
     }

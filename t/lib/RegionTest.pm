@@ -2,6 +2,7 @@
 # Hosts of a region: several httpd with one Redis, and an exact log of what they admit.
 #
 #   my $region = RegionTest->new(hosts => 4, rules => $lines, directives => $lines);
+#   # store => a RegionTest::Redis, port => of what is before it
 #   $region->start;                     # until the store grants admissions to each, or
 #   $region->begin;                     # until all hosts are in contact for the first time
 #   $region->age;                       # as if that were longer ago than any interval
@@ -52,13 +53,14 @@ LUA
 
 sub new {
     my ($class, %args) = @_;
-    my $redis = RegionTest::Redis->new(%{ $args{redis} // {} });
+    my $redis = $args{store} // RegionTest::Redis->new;
+    my $port = $args{port} // $redis->{port};
     my $self = bless { redis => $redis, log => {} }, $class;
     my $count = $args{hosts} // 4;
     # A busy machine answers late: a request may wait for a second.
     my $config = $args{rules} . <<"CONF" . ($args{directives} // '');
 RateLimitRegion us
-RateLimitStore redis://127.0.0.1:$redis->{port}
+RateLimitStore redis://127.0.0.1:$port
 RateLimitStoreHosts $count
 RateLimitStoreTimeout 1s
 CONF
