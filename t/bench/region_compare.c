@@ -138,6 +138,18 @@ static void fill_items(compare_t *compare, host_t *host,
     }
 }
 
+static bool has_same_grants(const rlr_store_grant_t *a,
+                            const rlr_store_grant_t *b)
+{
+    for (int i = 0; i < ITEMS; i++) {
+        if (a[i].granted != b[i].granted || a[i].wait_ms != b[i].wait_ms
+            || a[i].unused != b[i].unused || a[i].reset_ms != b[i].reset_ms) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Sends the call to both; false if the replies differ. */
 static bool send_both(compare_t *compare, host_t *host, rlr_store_call_t *call,
                       rlr_store_reply_t *reply, apr_pool_t *pool)
@@ -168,7 +180,7 @@ static bool send_both(compare_t *compare, host_t *host, rlr_store_call_t *call,
         && replies[0].base_offset_ms == replies[1].base_offset_ms
         && replies[0].joined_offset_ms == replies[1].joined_offset_ms
         && replies[0].complete == replies[1].complete
-        && memcmp(grants[0], grants[1], sizeof(grants[0])) == 0;
+        && has_same_grants(grants[0], grants[1]);
     for (int i = 0; i < 2; i++) {
         memcpy(host->epochs[i], replies[i].epoch, sizeof(host->epochs[i]));
     }
@@ -317,7 +329,7 @@ int main(int argc, char **argv)
 
     apr_initialize();
     apr_pool_create(&pool, NULL);
-    compare.redis = redisConnect("127.0.0.1", atoi(argv[1]));
+    compare.redis = redisConnect("127.0.0.1", (int)strtol(argv[1], NULL, 10));
     compare.store = region_store_make(1, 0);
     for (int host = 0; host < HOSTS; host++) {
         compare.hosts[host].id[1] = (unsigned char)host;
