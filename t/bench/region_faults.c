@@ -87,8 +87,11 @@ static uint64_t pick_duration(sim_t *sim)
     static const uint64_t ms[] = {50,   300,   1000,  2500,
                                   5000, 13000, 20000, 40000};
 
-    return ms[sim_random(sim) % 8] * 1000 / 2
+    uint64_t us = ms[sim_random(sim) % 8] * 1000 / 2
         + sim_random(sim) % (ms[sim_random(sim) % 8] * 1000);
+
+    /* Some last until another host has the number. */
+    return sim_random(sim) % 8 == 0 ? 90000000 + us * 4 : us;
 }
 
 /* The other server becomes the master; hosts follow within some seconds, and

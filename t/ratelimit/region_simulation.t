@@ -23,7 +23,7 @@ sub simulate {
 
 my ($admitted, $local, @over) = (0, 0);
 for my $seed (1 .. 48) {
-    my $result = simulate("seed=$seed", 'seconds=200', 'rate=200', 'hosts=' . (2 + $seed % 4),
+    my $result = simulate("seed=$seed", 'seconds=400', 'rate=200', 'hosts=' . (2 + $seed % 4),
         'faults=' . (3 + 5 * ($seed % 4)), 'share=' . (0, 20, 60, 3600)[ $seed % 4 ]);
     push @over, $result->{text} if $result->{over} > 0;
     $admitted += $result->{admitted};
