@@ -160,7 +160,7 @@ subtest 'copy thread: what is left of a copy whose client disconnected is swept'
 subtest 'copy thread: wrong keys of others at its address do not end it' => sub {
     my ($connection, $lock, $copy) = held_copy(create_key('00000000-0000-0000-0000-00000000000a'));
     my $begun = clock_gettime(CLOCK_MONOTONIC);
-    wait_for('the brake on wrong keys', sub {
+    wait_for('the limit of wrong keys', sub {
         my $key = print_key('sk', random_digits(22), random_digits(43));
         return $client->get("/keyed/threads/$long", undef, { 'x-api-key' => $key })->{status} == 429;
     });
