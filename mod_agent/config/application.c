@@ -365,14 +365,14 @@ static const char *check_types(const reading_t *reading, json_object *file)
 static const char *check_protection(const reading_t *reading, json_object *file)
 {
     if (agent_json_get(file, "encryption") != NULL) {
-        return refuse(reading, "no encryption, which is not supported,", "it");
+        return refuse(reading, "no encryption, which is not supported", "one");
     }
     return agent_json_get(file, "auth") != NULL
             && !reading->application->ignores_auth
         ? refuse(reading,
                  "no auth, unless a third argument ignore-auth says that "
-                 "httpd checks who may use the application,",
-                 "it")
+                 "httpd checks who may use the application",
+                 "one")
         : NULL;
 }
 

@@ -8,21 +8,38 @@
 #include <apr_uri.h>
 
 #define DEFAULT_PORT 6379
+#define PORT_MAX     65535
 #define DATABASE_MAX 1000000
+
+/* False: text is not a number from min to max. */
+static bool read_number(apr_int64_t *value, const char *text, apr_int64_t min,
+                        apr_int64_t max)
+{
+    char *end;
+
+    *value = apr_strtoi64(text, &end, 10);
+    return *text >= '0' && *text <= '9' && *end == '\0' && *value >= min
+        && *value <= max;
+}
 
 static bool read_database(int *database, const char *path)
 {
-    char *end;
-    apr_int64_t value;
+    apr_int64_t value = 0;
+    bool is_read = path == NULL || path[0] == '\0' || strcmp(path, "/") == 0
+        || read_number(&value, path + 1, 0, DATABASE_MAX);
 
-    *database = 0;
-    if (path == NULL || path[0] == '\0' || strcmp(path, "/") == 0) {
-        return true;
-    }
-    value = apr_strtoi64(path + 1, &end, 10);
     *database = (int)value;
-    return path[1] >= '0' && path[1] <= '9' && *end == '\0' && value >= 0
-        && value <= DATABASE_MAX;
+    return is_read;
+}
+
+/* apr_uri_parse() cuts a port to 16 bits. */
+static bool read_port(int *port, const char *text)
+{
+    apr_int64_t value = DEFAULT_PORT;
+    bool is_read = text == NULL || read_number(&value, text, 1, PORT_MAX);
+
+    *port = (int)value;
+    return is_read;
 }
 
 apr_status_t rlr_address_parse(rlr_address_t *address, const char *text,
@@ -41,6 +58,7 @@ apr_status_t rlr_address_parse(rlr_address_t *address, const char *text,
     if (!is_read || uri.scheme == NULL || strcmp(uri.scheme, "redis") != 0
         || uri.hostname == NULL || uri.hostname[0] == '\0' || uri.user != NULL
         || uri.query != NULL || uri.fragment != NULL
+        || !read_port(&address->port, uri.port_str)
         || !read_database(&address->database, uri.path)) {
         *problem = apr_psprintf(
             pool, "expected redis://HOST:PORT/DB without a password, got '%s'",
@@ -48,6 +66,5 @@ apr_status_t rlr_address_parse(rlr_address_t *address, const char *text,
         return APR_EINVAL;
     }
     address->host = uri.hostname;
-    address->port = uri.port_str != NULL ? uri.port : DEFAULT_PORT;
     return APR_SUCCESS;
 }

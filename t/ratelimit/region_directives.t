@@ -29,6 +29,7 @@ for (
     [ 'RateLimitStore rediss://127.0.0.1' => qr/this build has no TLS to the store/ ],
     [ 'RateLimitStore http://127.0.0.1' => qr/expected redis:/ ],
     [ 'RateLimitStore redis://127.0.0.1/x' => qr/expected redis:/ ],
+    (map { [ "RateLimitStore redis://127.0.0.1:$_" => qr/expected redis:/ ] } 0, 65536, 99999),
     [ 'RateLimitStore redis://:secret@127.0.0.1' => qr/without a password, got 'redis:\/\/\.\.\./ ],
     [ 'RateLimitStoreHosts 0' => qr/expected a whole number from 1 to 500, got '0'/ ],
     [ 'RateLimitStoreHosts 501' => qr/expected a whole number from 1 to 500/ ],

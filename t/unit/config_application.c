@@ -205,9 +205,9 @@ static void an_error_names_the_line_or_the_member(void **state)
         {"{\"graphs\":{\"a\":\"a.ts:g\",\"b\":\"b.py:g\"}}",
          "graphs of one language as graphs.b", "Python beside JavaScript"},
         {"{\"graphs\":{\"b\":\"b.py:g\"},\"encryption\":{}}", "no encryption",
-         "it"},
+         "one"},
         {"{\"graphs\":{\"b\":\"b.py:g\"},\"auth\":{\"path\":\"x\"}}",
-         "no auth, unless a third argument ignore-auth", "it"},
+         "no auth, unless a third argument ignore-auth", "one"},
     };
     expect_refusals(rows, sizeof(rows) / sizeof(rows[0]));
 }
