@@ -75,20 +75,13 @@ static apr_status_t refuse_deployment(agent_call_t *call)
                            call->pool);
 }
 
-/* account_id: that of the deployment. */
-static apr_status_t check_deployment(agent_call_t *call, const char *account_id)
+/* A key for another deployment is refused before this one is looked up, which
+ * would create it. */
+static apr_status_t check_deployment(agent_call_t *call)
 {
-    const agent_identity_t *identity = call->identity;
-
-    if (strcmp(identity->account_id, account_id) != 0) {
-        return refuse_deployment(call);
-    }
-    if (agent_router_set_deployment(call) != APR_SUCCESS) {
-        return APR_EGENERAL;
-    }
-    return identity->deployment_id[0] == '\0'
-            || strcmp(identity->deployment_id, call->ref.deployment_id) == 0
-        ? APR_SUCCESS
+    return agent_identity_is_for(call->identity,
+                                 agent_config_deployment(call->dir), call->pool)
+        ? agent_router_set_deployment(call)
         : refuse_deployment(call);
 }
 
@@ -107,9 +100,7 @@ static apr_status_t check_identity(agent_call_t *call, const char *account_id)
             return APR_EGENERAL;
         }
     }
-    if (check_deployment(call,
-                         account_id != NULL ? account_id : AGENT_ACCOUNT_ID)
-        != APR_SUCCESS) {
+    if (check_deployment(call) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     return call->match.route != NULL

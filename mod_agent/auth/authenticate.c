@@ -160,6 +160,8 @@ static bool read_record(record_t *out, const attempt_t *attempt,
               agent_raw_get(object, "account_id"), pool);
     copy_text(identity->deployment_id, sizeof(identity->deployment_id),
               agent_raw_get(object, "deployment_id"), pool);
+    copy_text(identity->deployment, sizeof(identity->deployment),
+              agent_raw_get(object, "deployment"), pool);
     copy_text(out->region, sizeof(out->region), agent_raw_get(object, "region"),
               pool);
     identity->user_id = agent_raw_string(agent_raw_get(object, "user_id"),

@@ -2,7 +2,11 @@
 /* Binds identities to requests; see binding.h. */
 #include "binding.h"
 
+#include <string.h>
+
 #include <http_config.h>
+
+#include "../core/deployment.h"
 
 #define KEY "agent_identity"
 
@@ -36,4 +40,18 @@ const agent_identity_t *agent_identity_of(const request_rec *r)
         }
     }
     return NULL;
+}
+
+bool agent_identity_is_for(const agent_identity_t *identity,
+                           const char *deployment, apr_pool_t *pool)
+{
+    const char *account_id = agent_deployment_account(deployment);
+
+    return strcmp(identity->account_id,
+                  account_id != NULL ? account_id : AGENT_ACCOUNT_ID)
+        == 0
+        && (identity->deployment[0] == '\0'
+            || strcmp(identity->deployment,
+                      agent_deployment_name(deployment, pool))
+                == 0);
 }

@@ -18,4 +18,13 @@ void agent_identity_bind(request_rec *r, const agent_identity_t *identity);
  */
 const agent_identity_t *agent_identity_of(const request_rec *r);
 
+/*
+ * Returns whether the key is for this deployment (as a text, see
+ * core/deployment.h), or for all of its account. By its name: to ask the
+ * database for the id would create the deployment, for a key that is not for
+ * it. Scratch space from pool.
+ */
+bool agent_identity_is_for(const agent_identity_t *identity,
+                           const char *deployment, apr_pool_t *pool);
+
 #endif

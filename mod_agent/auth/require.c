@@ -17,7 +17,6 @@
 #include "../http/body.h"
 #include "../http/problem.h"
 #include "../http/router.h"
-#include "../model/deployment.h"
 #include "binding.h"
 
 /* Set in child_init. */
@@ -134,12 +133,6 @@ static int refuse(request_rec *r, const agent_error_t *err)
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
-static authz_status fail(request_rec *r, const agent_error_t *err)
-{
-    refuse(r, err);
-    return AUTHZ_GENERAL_ERROR;
-}
-
 int agent_require_hide_deployment(request_rec *r)
 {
     agent_error_t *err;
@@ -154,29 +147,6 @@ static authz_status hide_deployment(request_rec *r)
     return AUTHZ_GENERAL_ERROR;
 }
 
-/* *out: whether the key is for this deployment of its account, or for all.
- * deployment: as a text. */
-static apr_status_t find_deployment(bool *out, const agent_identity_t *identity,
-                                    const char *deployment, agent_error_t **err,
-                                    apr_pool_t *pool)
-{
-    const char *id;
-
-    *out = identity->deployment_id[0] == '\0';
-    if (*out) {
-        return APR_SUCCESS;
-    }
-    if (agent_deployment_declare(&id, own_child->deployments, own_child->db,
-                                 deployment, err, pool)
-        == APR_SUCCESS) {
-        *out = strcmp(identity->deployment_id, id) == 0;
-        return APR_SUCCESS;
-    }
-    /* A deployment of an account that is not open is just another one. */
-    return (*err)->id == AGENT_E_DEPLOYMENT_NOT_FOUND ? APR_SUCCESS
-                                                      : APR_EGENERAL;
-}
-
 /* The location serves a deployment, and the key is for another one, of its
  * account or not: the handler refuses it, whatever Require permits. */
 static authz_status check_location(const agent_identity_t *identity,
@@ -185,23 +155,14 @@ static authz_status check_location(const agent_identity_t *identity,
     const agent_api_t *api = r->proxyreq == PROXYREQ_NONE
         ? agent_router_find(agent_config_handler(r))
         : NULL;
-    agent_error_t *err;
-    bool is_own;
 
     if (api == NULL || api->is_platform) {
         return AUTHZ_NEUTRAL;
     }
-    /* That of another account is not opened, since that would create it. */
-    if (strcmp(identity->account_id, account_of(r)) != 0) {
-        return hide_deployment(r);
-    }
-    if (find_deployment(&is_own, identity,
-                        agent_config_deployment(agent_config_dir(r)), &err,
-                        r->pool)
-        != APR_SUCCESS) {
-        return fail(r, err);
-    }
-    return is_own ? AUTHZ_NEUTRAL : hide_deployment(r);
+    return agent_identity_is_for(
+               identity, agent_config_deployment(agent_config_dir(r)), r->pool)
+        ? AUTHZ_NEUTRAL
+        : hide_deployment(r);
 }
 
 static authz_status match_any(request_rec *r, const void *parsed,
@@ -261,19 +222,9 @@ static authz_status check_scopes(request_rec *r, const char *line,
 static authz_status match_name(const agent_identity_t *identity,
                                const char *word, request_rec *r)
 {
-    const char *account = account_of(r);
-    agent_error_t *err;
-    bool is_own;
-
-    if (strcmp(identity->account_id, account) != 0) {
-        return AUTHZ_DENIED;
-    }
-    return find_deployment(&is_own, identity,
-                           agent_deployment_print(word, account, r->pool), &err,
-                           r->pool)
-            == APR_SUCCESS
-        ? grant(is_own)
-        : fail(r, err);
+    return grant(agent_identity_is_for(
+        identity, agent_deployment_print(word, account_of(r), r->pool),
+        r->pool));
 }
 
 static authz_status check_names(request_rec *r, const char *line,

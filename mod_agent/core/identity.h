@@ -7,6 +7,7 @@
 #include <apr_time.h>
 
 #include "api_key.h"
+#include "deployment.h"
 #include "uuid.h"
 
 /* The AuthType that verifies keys. */
@@ -31,6 +32,8 @@ typedef struct agent_identity_t {
     char account_id[AGENT_UUID_SIZE];
     /* "": all deployments of the account. */
     char deployment_id[AGENT_UUID_SIZE];
+    /* Its name. */
+    char deployment[AGENT_DEPLOYMENT_NAME_MAX + 1];
     agent_api_key_kind_t kind;
     /* Of agent_scope_t. */
     unsigned scopes;

@@ -47,12 +47,12 @@ at($NOON);
 
 subtest 'a valid key is found with its digest, account and scopes' => sub {
     is_deeply [ find(key(scopes => [ 'read', 'run' ])) ], [ 'ok', { digest => '0f' x 32, account_id => $DEFAULT, kind => 'service', user_id => undef,
-        deployment_id => undef, region => 'local', scopes => [ 'read', 'run' ], expires_in_ms => undef, is_used => Cpanel::JSON::XS::false } ];
+        deployment_id => undef, deployment => undef, region => 'local', scopes => [ 'read', 'run' ], expires_in_ms => undef, is_used => Cpanel::JSON::XS::false } ];
     my $account = account();
     my $shop = $owner->value("select agent.ensure_deployment('shop', '$account')");
     my (undef, $body) = find(key(account_id => $account, kind => 'personal', user_id => 'ann', deployment_id => $shop,
         expires_at => '2030-06-01T12:00:01.5Z'));
-    is_deeply [ @{$body}{qw(account_id kind user_id deployment_id expires_in_ms)} ], [ $account, 'personal', 'ann', $shop, 1500 ];
+    is_deeply [ @{$body}{qw(account_id kind user_id deployment_id deployment expires_in_ms)} ], [ $account, 'personal', 'ann', $shop, 'shop', 1500 ];
 };
 
 subtest 'a key that is unknown, revoked, expired or of a closed account: the answer is the same' => sub {

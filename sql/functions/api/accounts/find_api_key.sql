@@ -2,8 +2,8 @@
 -- Finds an API key for the authentication of a request: the server compares the digest, in constant time, and knows
 -- then whose key it is. The secret is never sent here. A key that has expired is revoked for good, so that a
 -- clock that goes back does not make it valid again.
--- Returns: ok with an object: digest (hexadecimal), account_id, kind, user_id, deployment_id (null: all deployments
---          of the account), region (the home of the account), scopes, expires_in_ms (null: it does not expire),
+-- Returns: ok with an object: digest (hexadecimal), account_id, kind, user_id, deployment_id and deployment, its name
+--          (null: all deployments of the account), region (the home of the account), scopes, expires_in_ms (null: it does not expire),
 --          is_used (whether its use in this hour is recorded: agent.use_api_key). unknown_key: it does not exist,
 --          has expired or was revoked, or its account is closed.
 -- Locks:   the key, when it has expired.
@@ -32,6 +32,7 @@ begin
             'kind', v_key.kind,
             'user_id', v_key.user_id,
             'deployment_id', v_key.deployment_id,
+            'deployment', (select d.name from agent.deployments d where d.deployment_id = v_key.deployment_id),
             'region', (select a.home_region from agent.accounts a where a.account_id = v_key.account_id),
             'scopes', v_key.scopes,
             'expires_in_ms', ceil(extract(epoch from v_key.expires_at - v_now) * 1000)::bigint,
