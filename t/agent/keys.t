@@ -242,8 +242,8 @@ subtest 'Require agent-...: a key of another deployment of the account gets the 
     is try_key($of{shop}, '/shop-or-admin'), $ADMITTED, 'Require agent-deployment: another Require may grant what it denies';
 };
 
-# To look the deployment up would create it where it is missing, and take longer than for none.
-subtest 'a key of another deployment is refused without a look at the one of the location' => sub {
+# To read the deployment would create it where it is missing, and take longer than for none.
+subtest 'a key of another deployment is refused before the one of the location is read' => sub {
     my $of_desk = create_key($shop, kind => 'deployment', deployment => 'desk');
     my ($text) = sql(q{select encode(convert_to(pg_get_functiondef('agent.ensure_deployment'::regproc), 'UTF8'), 'hex')});
     my $function = pack 'H*', $text;

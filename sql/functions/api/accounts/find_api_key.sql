@@ -3,9 +3,9 @@
 -- then whose key it is. The secret is never sent here. A key that has expired is revoked for good, so that a
 -- clock that goes back does not make it valid again.
 -- Returns: ok with an object: digest (hexadecimal), account_id, kind, user_id, deployment_id and deployment, its name
---          (null: all deployments of the account), region (the home of the account), scopes, expires_in_ms (null: it does not expire),
---          is_used (whether its use in this hour is recorded: agent.use_api_key). unknown_key: it does not exist,
---          has expired or was revoked, or its account is closed.
+--          (null: all deployments of the account), region (the home of the account), scopes, expires_in_ms (null: it
+--          does not expire), is_used (whether its use in this hour is recorded: agent.use_api_key). unknown_key: it
+--          does not exist, has expired or was revoked, or its account is closed.
 -- Locks:   the key, when it has expired.
 create or replace function agent.find_api_key(p_key_id text, out code text, out body text)
 language plpgsql volatile security invoker
