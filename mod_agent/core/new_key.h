@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* New API keys and invitations: their random numbers, and what PostgreSQL
- * stores of them. The texts are secret, the digests are not. */
+/* New API keys, invitations and deletion tokens: their random numbers, and what
+ * PostgreSQL stores of them. The texts are secret, the digests are not. */
 #ifndef AGENT_CORE_NEW_KEY_H
 #define AGENT_CORE_NEW_KEY_H
 
@@ -39,8 +39,8 @@ const char *agent_new_key_show(const agent_new_key_t *key, const char *record,
 bool agent_invitation_make(char text[AGENT_INVITATION_SIZE],
                            char digest[AGENT_DIGEST_SIZE]);
 
-/* The same for the text that reads the deletion of an account, `del1_` and as
- * many bits. */
+/* The same for a deletion token, which gives access to the record of the
+ * deletion of an account: `del1_` and as many bits. */
 bool agent_deletion_token_make(char text[AGENT_INVITATION_SIZE],
                                char digest[AGENT_DIGEST_SIZE]);
 

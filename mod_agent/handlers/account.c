@@ -72,23 +72,14 @@ static apr_status_t read_sign_up(const char **digest, agent_call_t *call)
         : APR_EGENERAL;
 }
 
-/* Without the invitation: PostgreSQL may log what it gets. */
-static const char *print_account(const agent_call_t *call)
-{
-    agent_raw_t name = agent_field_raw(call->fields, "name");
-
-    return apr_pstrcat(call->pool, "{\"name\":",
-                       apr_pstrmemdup(call->pool, name.text, name.length), "}",
-                       NULL);
-}
-
 int agent_handle_sign_up(agent_call_t *call)
 {
     const char *invitation = NULL;
     const char *body;
 
     if (read_sign_up(&invitation, call) != APR_SUCCESS
-        || agent_account_sign_up(&body, call->db, print_account(call),
+        || agent_account_sign_up(&body, call->db,
+                                 agent_field_raw(call->fields, "name"),
                                  invitation, &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
@@ -127,8 +118,9 @@ int agent_handle_account_update(agent_call_t *call)
     return agent_response_json(call, HTTP_OK, body);
 }
 
-/* The text that reads the record of a deletion. A repeated header has two, with
- * a comma, which is refused. */
+/* The deletion token. A repeated header has two, with a comma, which is
+ * refused.
+ */
 static apr_status_t read_token(const char **token, agent_call_t *call)
 {
     *token = apr_table_get(call->r->headers_in, "x-deletion-token");

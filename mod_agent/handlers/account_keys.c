@@ -61,12 +61,13 @@ int agent_handle_key_create(agent_call_t *call)
 
 int agent_handle_key_rotate(agent_call_t *call)
 {
-    const agent_account_keys_t keys = {call->identity->key_id, call->key_id};
+    const agent_account_key_change_t change = {call->identity->key_id,
+                                               call->key_id};
     agent_raw_t request;
     const char *body;
 
     if (read_body(&request, call, AGENT_ACCOUNT_ROTATION) != APR_SUCCESS
-        || agent_account_rotate_key(&body, call->db, &keys, request.text,
+        || agent_account_rotate_key(&body, call->db, &change, request.text,
                                     &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);
@@ -76,10 +77,12 @@ int agent_handle_key_rotate(agent_call_t *call)
 
 int agent_handle_key_revoke(agent_call_t *call)
 {
-    const agent_account_keys_t keys = {call->identity->key_id, call->key_id};
+    const agent_account_key_change_t change = {call->identity->key_id,
+                                               call->key_id};
     const char *body;
 
-    if (agent_account_revoke_key(&body, call->db, &keys, &call->err, call->pool)
+    if (agent_account_revoke_key(&body, call->db, &change, &call->err,
+                                 call->pool)
         != APR_SUCCESS) {
         return agent_problem_send(call);
     }

@@ -2,11 +2,8 @@
 /* /assistants: assistants, and the schemas and drawings of their graphs. */
 #include "handlers.h"
 
-#include <string.h>
-
 #include <apr_strings.h>
 
-#include "../core/json.h"
 #include "../core/uuid.h"
 #include "../core/wake.h"
 #include "../http/problem.h"
@@ -32,23 +29,16 @@ int agent_handle_assistant_get(agent_call_t *call)
     return agent_response_json(call, HTTP_OK, body);
 }
 
-/* arguments: of the call `describe`. */
-static int send_description(agent_call_t *call, const char *arguments)
+static int send_description(agent_call_t *call,
+                            const agent_assistant_describe_t *describe)
 {
-    const agent_assistant_describe_t describe = {
-        .assistant_id = call->assistant_id,
-        .arguments = arguments,
-        .timeout = agent_config_call_timeout(call->dir)};
     const char *body = NULL;
     const char *changed;
 
     call->ref.run_id = agent_creation_new_id(call);
-    if (agent_json_scan_request(arguments, strlen(arguments), &call->err,
-                                call->pool)
-            != APR_SUCCESS
-        || agent_assistant_describe(&body, &changed, call->db, &call->ref,
-                                    &describe, &call->err, call->pool)
-            != APR_SUCCESS) {
+    if (agent_assistant_describe(&body, &changed, call->db, &call->ref,
+                                 describe, &call->err, call->pool)
+        != APR_SUCCESS) {
         return agent_problem_send(call);
     }
     if (body != NULL) {
@@ -60,46 +50,49 @@ static int send_description(agent_call_t *call, const char *arguments)
     return agent_update_await(call);
 }
 
-int agent_handle_assistant_schemas(agent_call_t *call)
+static agent_assistant_describe_t describe(const agent_call_t *call,
+                                           const char *what)
 {
-    return send_description(call, "{\"what\":\"schemas\"}");
+    return (agent_assistant_describe_t){
+        .assistant_id = call->assistant_id,
+        .what = what,
+        .timeout = agent_config_call_timeout(call->dir)};
 }
 
-/* xray: how deep subgraphs are drawn; true is any depth. */
+int agent_handle_assistant_schemas(agent_call_t *call)
+{
+    const agent_assistant_describe_t schemas = describe(call, "schemas");
+
+    return send_description(call, &schemas);
+}
+
+/* xray: the levels of subgraphs that are drawn; true: all. */
 int agent_handle_assistant_graph(agent_call_t *call)
 {
+    agent_assistant_describe_t graph = describe(call, "graph");
     bool flag = false;
-    int depth = 0;
 
     if (agent_request_flag(&flag, call, "xray") != APR_SUCCESS
-        && agent_request_number(&depth, call, "xray", 0, 1000) != APR_SUCCESS) {
+        && agent_request_number(&graph.depth, call, "xray", 0, 1000)
+            != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    return send_description(
-        call,
-        apr_psprintf(call->pool, "{\"what\":\"graph\",\"xray\":%s}",
-                     flag            ? "true"
-                         : depth > 0 ? apr_itoa(call->pool, depth)
-                                     : "false"));
+    if (flag) {
+        graph.depth = AGENT_ASSISTANT_ANY_DEPTH;
+    }
+    return send_description(call, &graph);
 }
 
 /* With a namespace in the path: of that subgraph. */
 int agent_handle_assistant_subgraphs(agent_call_t *call)
 {
-    bool recurse = false;
+    agent_assistant_describe_t subgraphs = describe(call, "subgraphs");
 
-    if (agent_request_flag(&recurse, call, "recurse") != APR_SUCCESS) {
-        return agent_problem_send(call);
-    }
-    return send_description(
-        call,
-        apr_psprintf(call->pool,
-                     "{\"what\":\"subgraphs\",\"namespace\":%s,"
-                     "\"recurse\":%s}",
-                     call->namespace == NULL
-                         ? "null"
-                         : agent_json_quote(call->namespace, call->pool),
-                     recurse ? "true" : "false"));
+    subgraphs.namespace = call->namespace;
+    return agent_request_flag(&subgraphs.recurse, call, "recurse")
+            == APR_SUCCESS
+        ? send_description(call, &subgraphs)
+        : agent_problem_send(call);
 }
 
 /* Reads the body of a search, a count or a list of versions. */

@@ -2,8 +2,6 @@
 /* /threads/{thread_id}/state and /history: the states of a thread. */
 #include "handlers.h"
 
-#include <apr_strings.h>
-
 #include "../core/raw.h"
 #include "../core/wake.h"
 #include "../http/problem.h"
@@ -17,25 +15,10 @@
 #include "../stream/update.h"
 #include "creation.h"
 
-/* `"select":[..]` of the query string; "" without one. The words are those of
- * agent_state_fields. */
-static apr_status_t read_select(const char **member, agent_call_t *call)
+static apr_status_t read_select(agent_state_query_t *query, agent_call_t *call)
 {
-    const char *const *select = NULL;
-    apr_status_t rv = agent_request_words(&select, call, "select",
-                                          agent_state_fields);
-
-    *member = "";
-    /* Bounded: each word is there once. */
-    for (int i = 0; select != NULL && select[i] != NULL; i++) {
-        *member = apr_pstrcat(call->pool, *member,
-                              i == 0 ? "\"select\":[\"" : ",\"", select[i],
-                              "\"", NULL);
-    }
-    if (**member != '\0') {
-        *member = apr_pstrcat(call->pool, *member, "]", NULL);
-    }
-    return rv;
+    return agent_request_words(&query->select, call, "select",
+                               agent_state_fields);
 }
 
 /* checkpoint_id NULL: the one that request names. request: as in
@@ -79,22 +62,16 @@ static int send_deep_state(agent_call_t *call, const char *checkpoint_id,
 /* checkpoint_id NULL: the newest state. */
 static int get_state(agent_call_t *call, const char *checkpoint_id)
 {
-    const char *select;
-    bool subgraphs = false;
+    agent_state_query_t query = {0};
+    const char *request;
 
-    if (agent_request_flag(&subgraphs, call, "subgraphs") != APR_SUCCESS
-        || read_select(&select, call) != APR_SUCCESS) {
+    if (agent_request_flag(&query.subgraphs, call, "subgraphs") != APR_SUCCESS
+        || read_select(&query, call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    if (subgraphs) {
-        return send_deep_state(
-            call, checkpoint_id,
-            apr_psprintf(call->pool, "{\"subgraphs\":true%s%s}",
-                         *select != '\0' ? "," : "", select));
-    }
-    return send_state(
-        call, checkpoint_id,
-        *select == '\0' ? NULL : apr_psprintf(call->pool, "{%s}", select));
+    request = agent_state_print_query(&query, call->pool);
+    return query.subgraphs ? send_deep_state(call, checkpoint_id, request)
+                           : send_state(call, checkpoint_id, request);
 }
 
 int agent_handle_state_get(agent_call_t *call)
@@ -154,22 +131,17 @@ static int send_history(agent_call_t *call)
     return agent_page_respond(call, &request);
 }
 
-/* The parameters of the query string, as a body has them. */
 int agent_handle_history_get(agent_call_t *call)
 {
-    const char *select;
-    const char *before = NULL;
-    int limit = 10;
+    agent_state_query_t query = {.limit = 10};
 
-    if (agent_request_number(&limit, call, "limit", 1, 1000) != APR_SUCCESS
-        || agent_request_uuid(&before, call, "before") != APR_SUCCESS
-        || read_select(&select, call) != APR_SUCCESS) {
+    if (agent_request_number(&query.limit, call, "limit", 1, 1000)
+            != APR_SUCCESS
+        || agent_request_uuid(&query.before, call, "before") != APR_SUCCESS
+        || read_select(&query, call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    call->body = apr_psprintf(
-        call->pool, "{\"limit\":%d%s%s%s%s%s}", limit,
-        before != NULL ? ",\"before\":\"" : "", before != NULL ? before : "",
-        before != NULL ? "\"" : "", *select != '\0' ? "," : "", select);
+    call->body = agent_state_print_query(&query, call->pool);
     return send_history(call);
 }
 

@@ -83,15 +83,22 @@ static const agent_statement_t sign_up = {
     .params = 5,
     .sql = "select code, body from agent.sign_up($1, $2, $3, $4, $5)"};
 
+/* The body without the invitation, since PostgreSQL may log its parameters. */
+static const char *print_account(agent_raw_t name, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, "{\"name\":",
+                       apr_pstrmemdup(pool, name.text, name.length), "}", NULL);
+}
+
 apr_status_t agent_account_sign_up(const char **body, agent_db_pool_t *db,
-                                   const char *request, const char *invitation,
+                                   agent_raw_t name, const char *invitation,
                                    agent_error_t **err, apr_pool_t *pool)
 {
     char account_id[AGENT_UUID_SIZE];
     agent_new_key_t key;
     const char *record;
-    const char *params[] = {request, invitation, account_id, key.id_text,
-                            key.digest};
+    const char *params[] = {print_account(name, pool), invitation, account_id,
+                            key.id_text, key.digest};
 
     agent_uuid_v7(account_id);
     return make_key(&key, err, pool) == APR_SUCCESS
@@ -129,14 +136,14 @@ static const agent_statement_t rotate_account_key = {
            "$5)"};
 
 apr_status_t agent_account_rotate_key(const char **body, agent_db_pool_t *db,
-                                      const agent_account_keys_t *keys,
+                                      const agent_account_key_change_t *change,
                                       const char *request, agent_error_t **err,
                                       apr_pool_t *pool)
 {
     agent_new_key_t key;
     const char *record;
-    const char *params[] = {keys->key_id, keys->old_id, request, key.id_text,
-                            key.digest};
+    const char *params[] = {change->key_id, change->old_id, request,
+                            key.id_text, key.digest};
 
     return make_key(&key, err, pool) == APR_SUCCESS
             && agent_db_pool_call(&record, db, &rotate_account_key, params, err,
@@ -152,10 +159,10 @@ static const agent_statement_t revoke_account_key = {
     .sql = "select code, body from agent.revoke_account_key($1, $2)"};
 
 apr_status_t agent_account_revoke_key(const char **body, agent_db_pool_t *db,
-                                      const agent_account_keys_t *keys,
+                                      const agent_account_key_change_t *change,
                                       agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {keys->key_id, keys->old_id};
+    const char *params[] = {change->key_id, change->old_id};
 
     return agent_db_pool_call(body, db, &revoke_account_key, params, err, pool);
 }

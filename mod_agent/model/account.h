@@ -9,6 +9,7 @@
 #define AGENT_MODEL_ACCOUNT_H
 
 #include "../core/new_key.h"
+#include "../core/raw.h"
 #include "page.h"
 
 /* *body: whose key it is. */
@@ -26,13 +27,12 @@ apr_status_t agent_account_update(const char **body, agent_db_pool_t *db,
                                   const char *key_id, const char *request,
                                   agent_error_t **err, apr_pool_t *pool);
 
-/* Characters of a text that a client chooses to read the record of a deletion.
- */
+/* Characters of a deletion token that a client chooses: it gives access to the
+ * record of a deletion. */
 #define AGENT_DELETION_TOKEN_MIN 32
 #define AGENT_DELETION_TOKEN_MAX 128
 
-/* Checks a text that reads the record of a deletion; NULL: there is none.
- * Error: INVALID. */
+/* Checks a deletion token; NULL: there is none. Error: INVALID. */
 apr_status_t agent_account_check_token(const char *token, agent_error_t **err,
                                        apr_pool_t *pool);
 
@@ -40,35 +40,34 @@ apr_status_t agent_account_check_token(const char *token, agent_error_t **err,
 typedef struct agent_account_deletion_t {
     const char *key_id;
     const char *request;
-    /* The text that reads the record later, as the client has chosen it,
-     * checked; NULL: a new one. */
+    /* The deletion token that the client has chosen, checked; NULL: a new one
+     * is made. */
     const char *token;
     /* For how long logs and backups are kept; -1: not known. */
     int log_days;
     int backup_days;
 } agent_account_deletion_t;
 
-/* Closes it and begins its deletion. *body: the record, in pool, with the text
- * that reads it later, a new one only here. Errors: ACCOUNT_BUILT_IN, INVALID.
- */
+/* Closes it and begins its deletion. *body: the record, in pool, with the
+ * deletion token; a new one is returned only here. Errors: ACCOUNT_BUILT_IN,
+ * INVALID. */
 apr_status_t agent_account_delete(const char **body, agent_db_pool_t *db,
                                   const agent_account_deletion_t *deletion,
                                   agent_error_t **err, apr_pool_t *pool);
 
-/* *body: the record of a deletion. token: the text that reads it. Error:
+/* *body: the record of a deletion. token: its deletion token. Error:
  * DELETION_NOT_FOUND. */
 apr_status_t agent_account_get_deletion(const char **body, agent_db_pool_t *db,
                                         const char *token, agent_error_t **err,
                                         apr_pool_t *pool);
 
 /*
- * Creates an account with its first key. request: the body without its
- * invitation. invitation: the digest of that; NULL: none is needed. *body: the
- * record of the key, in pool, with its text and that of the account. Errors:
- * INVITATION, INVALID.
+ * Creates an account with its first key. name: the member of the body.
+ * invitation: its digest; NULL: none is needed. *body: the record of the key,
+ * in pool, with its text and that of the account. Errors: INVITATION, INVALID.
  */
 apr_status_t agent_account_sign_up(const char **body, agent_db_pool_t *db,
-                                   const char *request, const char *invitation,
+                                   agent_raw_t name, const char *invitation,
                                    agent_error_t **err, apr_pool_t *pool);
 
 /* *body: the record of the new key, in pool, with its text. Errors:
@@ -77,22 +76,24 @@ apr_status_t agent_account_create_key(const char **body, agent_db_pool_t *db,
                                       const char *key_id, const char *request,
                                       agent_error_t **err, apr_pool_t *pool);
 
-/* The key of a request, and the one of its account that it changes. */
-typedef struct agent_account_keys_t {
+/* A change of a key of the account. */
+typedef struct agent_account_key_change_t {
+    /* Of the key of the request. */
     const char *key_id;
+    /* Of the key that is changed. */
     const char *old_id;
-} agent_account_keys_t;
+} agent_account_key_change_t;
 
 /* The same for a key that takes the place of another one of the account.
  * Errors: KEY_NOT_FOUND, KEY_REVOKED. */
 apr_status_t agent_account_rotate_key(const char **body, agent_db_pool_t *db,
-                                      const agent_account_keys_t *keys,
+                                      const agent_account_key_change_t *change,
                                       const char *request, agent_error_t **err,
                                       apr_pool_t *pool);
 
 /* *body: the record of the revoked key. Error: KEY_NOT_FOUND. */
 apr_status_t agent_account_revoke_key(const char **body, agent_db_pool_t *db,
-                                      const agent_account_keys_t *keys,
+                                      const agent_account_key_change_t *change,
                                       agent_error_t **err, apr_pool_t *pool);
 
 /* The part of a list that a request asks for. */

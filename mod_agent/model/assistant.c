@@ -2,8 +2,11 @@
 /* Assistants and their graphs; see assistant.h. */
 #include "assistant.h"
 
+#include <string.h>
+
 #include <apr_strings.h>
 
+#include "../core/json.h"
 #include "state.h"
 
 static const agent_statement_t get_assistant = {
@@ -22,6 +25,28 @@ apr_status_t agent_assistant_get(const char **body, agent_db_pool_t *db,
     return agent_db_pool_call(body, db, &get_assistant, params, err, pool);
 }
 
+/* The arguments of the call `describe`. */
+static const char *print_arguments(const agent_assistant_describe_t *describe,
+                                   apr_pool_t *pool)
+{
+    if (strcmp(describe->what, "graph") == 0) {
+        return apr_psprintf(
+            pool, "{\"what\":\"graph\",\"xray\":%s}",
+            describe->depth == AGENT_ASSISTANT_ANY_DEPTH ? "true"
+                : describe->depth > 0 ? apr_itoa(pool, describe->depth)
+                                      : "false");
+    }
+    if (strcmp(describe->what, "subgraphs") == 0) {
+        return apr_psprintf(
+            pool, "{\"what\":\"subgraphs\",\"namespace\":%s,\"recurse\":%s}",
+            describe->namespace == NULL
+                ? "null"
+                : agent_json_quote(describe->namespace, pool),
+            describe->recurse ? "true" : "false");
+    }
+    return "{\"what\":\"schemas\"}";
+}
+
 static const agent_statement_t describe_graph = {
     .name = "agent_describe_graph",
     .params = 5,
@@ -33,13 +58,16 @@ apr_status_t agent_assistant_describe(
     const agent_run_ref_t *ref, const agent_assistant_describe_t *describe,
     agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, describe->assistant_id,
-                            ref->run_id,
-                            agent_state_print_seconds(describe->timeout, pool),
-                            describe->arguments};
+    const char *arguments = print_arguments(describe, pool);
+    const char *params[] = {
+        ref->deployment_id, describe->assistant_id, ref->run_id,
+        agent_state_print_seconds(describe->timeout, pool), arguments};
 
-    return agent_db_pool_call_extra(body, changed, db, &describe_graph, params,
-                                    err, pool);
+    return agent_json_scan_request(arguments, strlen(arguments), err, pool)
+            == APR_SUCCESS
+        ? agent_db_pool_call_extra(body, changed, db, &describe_graph, params,
+                                   err, pool)
+        : APR_EGENERAL;
 }
 
 static const agent_statement_t search_assistants = {

@@ -15,11 +15,20 @@ apr_status_t agent_assistant_get(const char **body, agent_db_pool_t *db,
                                  const char *assistant_id, agent_error_t **err,
                                  apr_pool_t *pool);
 
+/* The depth that draws all levels. */
+#define AGENT_ASSISTANT_ANY_DEPTH (-1)
+
 /* The request for a description of an assistant's graph. All borrowed. */
 typedef struct agent_assistant_describe_t {
     const char *assistant_id;
-    /* Arguments of the call `describe` (runners/PROTOCOL.md). */
-    const char *arguments;
+    /* schemas, graph or subgraphs (`describe` in runners/PROTOCOL.md). */
+    const char *what;
+    /* For graph: the levels of subgraphs that are drawn. */
+    int depth;
+    /* For subgraphs: the namespace of one; NULL: all of the graph. */
+    const char *namespace;
+    /* For subgraphs: those of subgraphs too. */
+    bool recurse;
     /* As in state.h. */
     apr_interval_time_t timeout;
 } agent_assistant_describe_t;
@@ -27,7 +36,7 @@ typedef struct agent_assistant_describe_t {
 /* Describes the graph of an assistant. *body NULL: the result of a call is the
  * response, of ref->run_id or an earlier one, and of a thread of the same id;
  * *changed: as in run.h, twice the id of the call. Errors: ASSISTANT_NOT_FOUND,
- * GRAPH_NOT_FOUND. */
+ * GRAPH_NOT_FOUND, those of agent_json_scan_request() for the namespace. */
 apr_status_t agent_assistant_describe(
     const char **body, const char **changed, agent_db_pool_t *db,
     const agent_run_ref_t *ref, const agent_assistant_describe_t *describe,

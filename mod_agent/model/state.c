@@ -1,8 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Updates of a thread's state; see state.h. */
+/* Queries and updates of a thread's state; see state.h. */
 #include "state.h"
 
 #include <apr_strings.h>
+#include <apr_tables.h>
+
+/* NULL: all. */
+static const char *print_select(const char *const *select, apr_pool_t *pool)
+{
+    const char *words = NULL;
+
+    /* Bounded: each word of agent_state_fields once. */
+    for (int i = 0; select != NULL && select[i] != NULL; i++) {
+        words = apr_pstrcat(pool, i == 0 ? "\"" : words, i == 0 ? "" : ",\"",
+                            select[i], "\"", NULL);
+    }
+    return words != NULL ? apr_pstrcat(pool, "\"select\":[", words, "]", NULL)
+                         : NULL;
+}
+
+const char *agent_state_print_query(const agent_state_query_t *query,
+                                    apr_pool_t *pool)
+{
+    apr_array_header_t *members = apr_array_make(pool, 4, sizeof(char *));
+    const char *select = print_select(query->select, pool);
+
+    if (query->subgraphs) {
+        APR_ARRAY_PUSH(members, const char *) = "\"subgraphs\":true";
+    }
+    if (query->limit > 0) {
+        APR_ARRAY_PUSH(members, const char *) = apr_psprintf(
+            pool, "\"limit\":%d", query->limit);
+    }
+    if (query->before != NULL) {
+        APR_ARRAY_PUSH(members, const char *) = apr_psprintf(
+            pool, "\"before\":\"%s\"", query->before);
+    }
+    if (select != NULL) {
+        APR_ARRAY_PUSH(members, const char *) = select;
+    }
+    return members->nelts > 0 ? apr_pstrcat(
+               pool, "{", apr_array_pstrcat(pool, members, ','), "}", NULL)
+                              : NULL;
+}
 
 const char *agent_state_print_seconds(apr_interval_time_t timeout,
                                       apr_pool_t *pool)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Updates of a thread's state by clients: calls that the thread's graph
- * answers. ref: the thread, and the id of the call as run_id. Errors: as in
- * run.h. */
+/* Queries of a thread's state, and updates by clients: calls that the thread's
+ * graph answers. ref: the thread, and the id of the call as run_id. Errors: as
+ * in run.h. */
 #ifndef AGENT_MODEL_STATE_H
 #define AGENT_MODEL_STATE_H
 
@@ -9,6 +9,21 @@
 
 #include "../db/pool.h"
 #include "ref.h"
+
+/* The query string of a GET of a state or a history. All borrowed. */
+typedef struct agent_state_query_t {
+    /* Words of agent_state_fields, up to a NULL; NULL: all. */
+    const char *const *select;
+    bool subgraphs;
+    /* Of a history: 0 or NULL without one. */
+    int limit;
+    const char *before;
+} agent_state_query_t;
+
+/* The query as the body of the POST that asks for the same, in pool; NULL: it
+ * has no members. */
+const char *agent_state_print_query(const agent_state_query_t *query,
+                                    apr_pool_t *pool);
 
 /* A timeout as a parameter of a statement: in seconds. */
 const char *agent_state_print_seconds(apr_interval_time_t timeout,

@@ -2,7 +2,8 @@
 -- DELETE /v1/account: closes the account of an API key and begins its deletion, with up to 200 runs of its queue, those
 -- first that workers execute. p_key_id: of the request. p_request: the body, whose confirm must be the id of the
 -- account. p_deletion_id: new for each request; the caller may repeat a call whose result was lost. p_digest: SHA-256
--- of the text that reads the record later, when no key is valid; a client that chose the text may repeat its request.
+-- of the deletion token, which gives access to the record when no key is valid; a client that chose it may repeat its
+-- request.
 -- p_log_days, p_backup_days: how long logs and backups are kept; null: not known.
 -- Returns: ok with the record of the deletion; unknown_key: see agent.lock_actor; invalid_value with the reason;
 --          account_is_built_in.
