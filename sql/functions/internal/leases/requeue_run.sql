@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Makes a leased run ready again. After an uncounted loss and after the first counted one it is ready at once, after
--- the second counted loss in 5 seconds and after further ones in 25 seconds (+-20 %, so that runs that were lost
--- together are not retried together). p_max_shared null: unchanged; -1: no limit, which is counted in times_cleared.
+-- the second counted loss in 5 seconds and after further ones, which a row with max_attempts above 3 has, in 25 seconds
+-- (+-20 %, so that runs that were lost together are not retried together).
+-- p_max_shared null: unchanged; -1: no limit, which is counted in times_cleared.
 -- Returns: nothing.
 -- Locks:   the caller holds the queue row.
 create or replace function agent.requeue_run(
