@@ -23,8 +23,8 @@
 
 typedef struct agent_key_cache_t agent_key_cache_t;
 
-/* Returns the time until which an identity is good without the database: that
- * of the cache, or its expiry if that is earlier. */
+/* Returns the time until which an identity may be used without a query: the end
+ * of its time in the cache, or its expiry if that is earlier. */
 apr_time_t agent_key_cache_until(const agent_identity_t *identity);
 
 /* Creates an empty cache of at most size keys, in pool. */

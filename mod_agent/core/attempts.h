@@ -11,8 +11,8 @@
 #include <apr_pools.h>
 #include <apr_time.h>
 
-/* Addresses; for another one that with the fewest attempts is forgotten, among
- * AGENT_ATTEMPT_WAYS of them. */
+/* Capacity in addresses; when a set (of AGENT_ATTEMPT_WAYS) is full, the entry
+ * with the fewest attempts is evicted. */
 #define AGENT_ATTEMPT_SIZE 4096
 #define AGENT_ATTEMPT_WAYS 8
 
@@ -28,7 +28,7 @@ apr_status_t agent_attempts_create(agent_attempts_t **out, unsigned limit,
 apr_interval_time_t agent_attempts_wait(agent_attempts_t *attempts,
                                         apr_uint64_t address, apr_time_t now);
 
-/* Counts one. */
+/* Counts one attempt of the address. */
 void agent_attempts_add(agent_attempts_t *attempts, apr_uint64_t address,
                         apr_time_t now);
 

@@ -17,8 +17,7 @@ typedef struct agent_generation_t {
 /* Begins a generation now. */
 void agent_generation_begin(agent_generation_t *generation);
 
-/* Returns the milliseconds since it began, whatever has been done to the
- * system time since; never less than 0. */
+/* Returns its age in milliseconds by the monotonic clock; never less than 0. */
 apr_int64_t agent_generation_age_ms(const agent_generation_t *generation);
 
 #endif

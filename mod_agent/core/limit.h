@@ -41,12 +41,12 @@ bool agent_limit_is_stored(agent_limit_name_t name);
 /* Returns all words, with commas; in pool. */
 const char *agent_limit_list_words(apr_pool_t *pool);
 
-/* Finds the limit of a word; false: there is none. */
+/* Finds the limit of a word; false: unknown word. */
 bool agent_limit_find(agent_limit_name_t *out, const char *word);
 
-/* Sets LIMIT, for stored bytes STORED_BYTES, which names the limit, its value
- * and how it is raised, with a time to repeat the request where waiting helps;
- * returns APR_EGENERAL. */
+/* Sets error LIMIT (STORED_BYTES for stored_bytes); the text names the limit,
+ * its value and how to raise it. Where waiting helps, the error has a
+ * Retry-After. Returns APR_EGENERAL. */
 apr_status_t agent_limit_refuse(agent_error_t **err, agent_limit_name_t name,
                                 apr_int64_t value, apr_pool_t *pool);
 

@@ -15,8 +15,8 @@ int ctl_account_close(const ctl_arguments_t *arguments);
 int ctl_account_delete(const ctl_arguments_t *arguments);
 int ctl_account_deletions(const ctl_arguments_t *arguments);
 
-/* Writes an account's id in its one notation. CTL_USAGE, after printing why: it
- * is not one, or NULL. */
+/* Writes an account's id in canonical form. CTL_USAGE, after printing why: text
+ * is NULL or not an id. */
 int ctl_account_read_id(char *out, const char *text);
 
 #endif

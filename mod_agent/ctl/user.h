@@ -9,9 +9,9 @@
 
 /*
  * Root becomes the user that was given, or the owner of the application's
- * folder, if nobody else can write to it or replace what leads to it; another
- * user stays the same. Before, folders are created that the
- * user may not: those in a folder of root. The environment is that of a login
+ * folder, if no other user can write to it or replace a folder above it;
+ * another user stays the same. Before that it creates the folders that the user
+ * may not create: those in a folder of root. The environment is that of a login
  * of the user, with the variables that tell package managers where to find
  * packages. Returns false, after printing why, if that user is root or cannot
  * build there.

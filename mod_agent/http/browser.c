@@ -34,7 +34,9 @@ static const char *get_header(const request_rec *r, const char *name)
     return apr_table_get(r->headers_in, name);
 }
 
-/* ---- Host ---- */
+/* ---- Host ----
+ * Since the modules share no code, mod_ratelimit_regional/status/browser.c has
+ * the same two functions. */
 
 /* True for the address that the client connected to, and for "localhost" when
  * that is a loopback address: DNS cannot redirect either. */

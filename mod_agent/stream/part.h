@@ -7,12 +7,11 @@
 #include "../wait/turn.h"
 
 /* After an attempt to read a part, with call->err unless rv is APR_SUCCESS:
- * counts the failures of this part, which are 0 before the first one. A wait
- * for a connection is none. */
+ * counts the failures of this part, which are 0 before the first one. Waiting
+ * for a connection is not counted as a failure. */
 void agent_part_count(int *failures, const agent_call_t *call, apr_status_t rv);
 
-/* After a part that could not be read: whether it failed so often that it is
- * not to be read again. */
+/* After a part that could not be read: whether it is not to be read again. */
 bool agent_part_is_hopeless(const agent_call_t *call, int failures);
 
 /* After a part that could not be read, with call->err. has_begun: a part before

@@ -45,10 +45,9 @@ void agent_poll_close(agent_poll_t *set);
 /*
  * Adds the descriptor, if there is one, without events. It stays in the set
  * until it is closed or removed, so that its owner can wait for it again at any
- * time. Errors: of epoll_ctl(). ENOSPC, ENOMEM: the user of this
- * process watches as many descriptors as fs.epoll.max_user_watches permits, in
- * other processes too, or there is no memory; it is for the owner of this
- * descriptor to do without, not for others.
+ * time. Errors: of epoll_ctl(). ENOSPC, ENOMEM: the processes of this user
+ * watch as many descriptors as fs.epoll.max_user_watches permits, or there is
+ * no memory; the caller closes the descriptor, and others are not affected.
  */
 apr_status_t agent_poll_add(agent_poll_t *set, agent_poll_watch_t *watch);
 

@@ -73,10 +73,10 @@ typedef struct agent_pool_config_t {
      * 0: no limit. */
     int max_runs;
     apr_int64_t recycle_memory;
-    /* A runner whose loop has not turned for longer is killed, if it says so;
-     * 0: never. */
+    /* A runner that reports that its event loop has been blocked for longer is
+     * killed; 0: never. */
     apr_interval_time_t busy_timeout;
-    /* Runners of a pool that has had no run for so long end; the next run
+    /* The runners of a pool without runs end after this time; the next run
      * starts them again. 0: never. */
     apr_interval_time_t idle_time;
     /* Longest execution of a run; 0: no limit. */

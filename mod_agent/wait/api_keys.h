@@ -14,8 +14,8 @@
 
 typedef struct agent_api_keys_t agent_api_keys_t;
 
-/* Returns those of no waiter, in pool. db: for the statement. tables: a pool
- * that only hashes use. */
+/* Creates an empty set, in pool. db: for the statement. tables: a pool that
+ * only hashes use. */
 agent_api_keys_t *agent_api_keys_make(agent_db_pool_t *db, apr_pool_t *tables,
                                       apr_pool_t *pool);
 
@@ -28,10 +28,10 @@ void agent_api_keys_close(const agent_api_keys_t *keys);
  */
 bool agent_api_keys_add_locked(agent_waiter_t *waiter);
 
-/* Removes a waiter, unless it is not there. The lock is held. */
+/* Removes a waiter, if it is in the set. The lock is held. */
 void agent_api_keys_remove_locked(agent_waiter_t *waiter);
 
-/* Makes the threads look for their next time again. */
+/* Wakes the threads to recompute their deadline. */
 void agent_api_keys_interrupt(const agent_api_keys_t *keys);
 
 /* The threads: the first one asks the database, the other one ends the keys

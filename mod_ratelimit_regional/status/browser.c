@@ -28,7 +28,9 @@ typedef struct refusal_t {
 } refusal_t;
 
 /* Whether the host is the address that the client has connected to, or
- * "localhost" on a local address: DNS cannot redirect these. */
+ * "localhost" on a local address: DNS cannot redirect these. Since the modules
+ * share no code, mod_agent/http/browser.c has this and the next function too.
+ */
 static bool is_local_name(const conn_rec *c, const char *host)
 {
     size_t length = strlen(host);
