@@ -133,8 +133,9 @@ static bool has_waiters(const agent_child_t *child)
 {
     return child->config->graphs->nelts > 0
         || (child->db != NULL
-            && (agent_conftree_contains("SetHandler", "agent")
-                || agent_conftree_contains("SetHandler", "agent-platform")));
+            && (agent_conftree_contains("SetHandler", AGENT_SERVER_HANDLER)
+                || agent_conftree_contains("SetHandler",
+                                           AGENT_PLATFORM_HANDLER)));
 }
 
 static apr_status_t start(agent_child_t *child, server_rec *server,

@@ -10,6 +10,10 @@
 
 #define AGENT_VERSION "0.1.0"
 
+/* The APIs, as SetHandler names them. */
+#define AGENT_SERVER_HANDLER   "agent"
+#define AGENT_PLATFORM_HANDLER "agent-platform"
+
 #define AGENT_LOGNO(number) "AGT" #number ": "
 
 /* The only exported symbol: httpd loads modules with RTLD_GLOBAL. */

@@ -7,9 +7,6 @@
 
 #include "config.h"
 
-/* As SetHandler names it. */
-#define AGENT_PLATFORM_HANDLER "agent-platform"
-
 /* AgentRegionURL: the addresses of a region, without / at the end. */
 typedef struct agent_region_t {
     const char *name;

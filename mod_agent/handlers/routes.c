@@ -2,7 +2,7 @@
 /* The routes of each handler name; router.h explains the names in braces. */
 #include "handlers.h"
 
-#include "../config/region.h"
+#include "../private.h"
 
 /* A route about the deployment's data; scope: that which a key must grant for
  * it, without AGENT_SCOPE_. It cannot be left out. */
@@ -130,10 +130,11 @@ static const agent_route_t platform_routes[] = {
     ACCOUNT("GET", "/v1/account/audit", agent_handle_audit_list, ADMIN),
     {NULL}};
 
-const agent_api_t agent_apis[] = {
-    {.handler = "agent", .routes = server_routes, .needs_waiters = true},
-    {.handler = AGENT_PLATFORM_HANDLER,
-     .routes = platform_routes,
-     .is_platform = true,
-     .max_body = PLATFORM_BODY},
-    {.handler = NULL}};
+const agent_api_t agent_apis[] = {{.handler = AGENT_SERVER_HANDLER,
+                                   .routes = server_routes,
+                                   .needs_waiters = true},
+                                  {.handler = AGENT_PLATFORM_HANDLER,
+                                   .routes = platform_routes,
+                                   .is_platform = true,
+                                   .max_body = PLATFORM_BODY},
+                                  {.handler = NULL}};
