@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every source has a test: the table of files in its folder's README names, in
 # the row of the source, a test that exists. A C test links with a source of the
-# row.
+# row. The READMEs of t/ name the files of their folders.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -54,6 +54,27 @@ for my $folder (sort keys %sources, keys %scripts) {
 my %counterparts = map { $_ => 1 } slurp(root() . '/mod_agent/runners/README.md') =~ /`(\w+\.(?:py|mjs))`/g;
 for my $folder (qw(mod_agent/runners/node mod_agent/runners/python)) {
     is join(' ', grep { !$counterparts{$_} } @{ $scripts{$folder} }), '', "$folder: the table of ../README.md has every source";
+}
+
+# A folder of t/ whose README has a table names each of its files, there or in the text:
+# with or without its suffix, or as the end of a module's name, `costs*` and `runs.*` for several.
+my %tests;
+for (source_files(qr{\At/\w+/(?:AgentTest/)?[^/]+\z})) {
+    my ($folder, $file) = m{\A(t/\w+)/(?:AgentTest/)?([^/]+)\z};
+    push @{ $tests{$folder} }, $file if $file ne 'README.md';
+}
+for my $folder (sort keys %tests) {
+    my $readme = slurp(root() . "/$folder/README.md");
+    next if $readme !~ /^\|/m;
+    my @names = map { split } $readme =~ /`([^`\n]+)`/g;
+    my %is_named = map { s/\AAgentTest:://r => 1 } @names;
+    my @several = map { my $start = $_; qr/\A\Q$start\E/ } map { /\A(\w+\.?)\*\z/ ? $1 : () } @names;
+    my @missing = grep {
+        my $file = $_;
+        my $name = $file =~ s/\.\w+\z//r;
+        !$is_named{$file} && !$is_named{$name} && !grep { $file =~ $_ } @several;
+    } @{ $tests{$folder} };
+    is "@missing", '', "$folder: its README names each file";
 }
 
 my %floors = map { $_ => 1 } slurp(root() . '/t/coverage.pl') =~ m{^    '(mod_[\w/]+)' +=> \d+,$}gm;

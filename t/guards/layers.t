@@ -3,7 +3,7 @@
 # in one place each, dependencies one way, the modules apart.
 use strict;
 use warnings;
-use AgentTest::Env qw(root);
+use AgentTest::Env qw(root slurp);
 use AgentTest::Source;
 use Test::More;
 
@@ -65,21 +65,15 @@ only_in('no malloc, free or strdup', qr/\b(?:malloc|calloc|realloc|free|strdup)\
 only_in('no unchecked string functions',
     qr/\b(?:strcpy|strcat|sprintf|gets|atoi|atol|strtok)\s*\(/, qr{\A\z});
 
-# Each layer and what it may include of the others.
-my %may = (
-    core       => [],
-    db         => [qw(core)],
-    wait       => [qw(core db)],
-    model      => [qw(core db)],
-    config     => [qw(core)],
-    supervisor => [qw(core db)],
-    runners    => [qw(core)],
-    ctl        => [qw(core config db)],
-    http       => [qw(core db model config wait)],
-    stream     => [qw(core db model config wait http)],
-    auth       => [qw(core db model config wait http)],
-    handlers   => [qw(core db model config wait http stream)],
-);
+# Each folder of mod_agent and the folders that it may include: the table of its README.
+my %may = (core => []);
+for my $row (grep { m{\A\|(?: `\w+/`,?)+ \|} } split /\n/, slurp(root() . '/mod_agent/README.md')) {
+    my ($folders, $included) = $row =~ /\A\|([^|]*)\|([^|]*)\|\z/ or next;
+    $may{$_} = [ $included =~ m{`(\w+)/`}g ] for $folders =~ m{`(\w+)/`}g;
+}
+my %has_source = map { m{\Amod_agent/(\w+)/} ? ($1 => 1) : () } @c_files;
+is join(' ', sort keys %may), join(' ', sort keys %has_source),
+    'mod_agent: the table of dependencies in its README has each folder with C sources';
 # Those of the limiter.
 my %limiter_may = (
     counter  => [],
@@ -106,7 +100,20 @@ sub wrong_includes {
     }
     return "@wrong";
 }
-is wrong_includes('mod_agent', %may), '', 'mod_agent: dependencies go one way';
+is wrong_includes('mod_agent', %may), '', 'mod_agent: folders include those that the table of its README names';
+
+# Folders of a module that no file of a folder includes although its table allows it.
+sub unused_permissions {
+    my ($module, %allowed_of) = @_;
+    my %is_used;
+    for my $file (@c_files) {
+        my ($layer) = $file =~ m{\A\Q$module\E/([^/]+)/} or next;
+        $is_used{"$layer -> $_"} = 1 for ${ without_comments($file) } =~ m{^\s*#\s*include\s*"(?:\.\./)*(\w+)/}gm;
+    }
+    return join ' ', grep { !$is_used{$_} }
+        map { my $layer = $_; map { "$layer -> $_" } @{ $allowed_of{$layer} } } sort keys %allowed_of;
+}
+is unused_permissions('mod_agent', %may), '', 'mod_agent: the table of its README names no folder that is not included';
 is wrong_includes('mod_ratelimit_regional', %limiter_may), '',
     'mod_ratelimit_regional: dependencies go one way';
 
