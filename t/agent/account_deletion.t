@@ -57,7 +57,7 @@ subtest 'account deletion: it needs the id of the account, and a key with the sc
 
 subtest 'account deletion: keys and runs end at once, and the record can be read without a key' => sub {
     my $answer = ask($key, 'DELETE', '/platform/v1/account', { confirm => $shop });
-    is $answer->{status}, 202, 'it is accepted';
+    is $answer->{status}, 202, 'DELETE /v1/account is accepted';
     $token = $answer->{json}{token};
     like $token, qr/\Adel1_[0-9A-Za-z]{43}\z/, 'DELETE /v1/account: the response has a deletion token';
     is count_rows($shop, 'run_queue'), 0, 'no run is left in the queue';
@@ -88,7 +88,7 @@ subtest 'account deletion: it goes on when its supervisor is killed' => sub {
 
 subtest 'account deletion: nothing of another account has changed' => sub {
     is count_rows($desk, $_), $others{$_}, $_ for sort keys %others;
-    is ask($other, 'GET', '/desk/store/items?namespace=a&key=k1')->{status}, 200, 'its key opens its deployment';
+    is ask($other, 'GET', '/desk/store/items?namespace=a&key=k1')->{status}, 200, 'the key of another account opens its deployment';
 };
 
 subtest 'account deletion: the client chooses the token, so that a lost response loses nothing' => sub {

@@ -51,7 +51,7 @@ subtest 'limits: a deployment over the limit is not served, and the log says so 
     my $refused = $client->post('/desk/threads', {});
     is_deeply refusal($refused), [ 429, 'limit_exceeded', 'deployments', 1, undef ];
     is $refused->{json}{detail}, $text;
-    is sql('select count(*) from agent.deployments'), 1, 'none is created';
+    is sql('select count(*) from agent.deployments'), 1, 'a deployment above the limit is not created';
     $server->stop;
 };
 
@@ -90,7 +90,7 @@ subtest 'limits: one thread more than the limit is 429, and a deletion makes roo
     is_deeply refusal($client->post('/runs', run_body('hello'))), \@full, 'a stateless run';
     is_deeply refusal($client->post('/threads/018f2d6e-7c4b-7abc-9def-000000000002/runs', run_body('hello', if_not_exists => 'create'))), \@full,
         'a thread that a run creates';
-    is $client->post('/threads', { thread_id => $thread, if_exists => 'do_nothing' })->{status}, 200, 'one that exists';
+    is $client->post('/threads', { thread_id => $thread, if_exists => 'do_nothing' })->{status}, 200, 'an existing thread is returned at the limit';
     is $client->delete("/threads/$thread")->{status}, 204;
     is $client->post('/threads', {})->{status}, 200;
     is_deeply refusal($client->post('/threads', {})), \@full;

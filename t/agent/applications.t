@@ -124,7 +124,7 @@ SKIP: {
 
 is $client->join_run($client->start_run('hello'))->{messages}[0]{content}, 'hello', 'applications: a built-in graph of the deployment is served beside them';
 is $other->post('/runs', { assistant_id => 'agent', input => {} })->{status}, 404, 'applications: the other deployment does not have it';
-is $other->post('/runs', { assistant_id => 'own', input => {} })->{status}, 404, 'applications: nor the applications of the first';
+is $other->post('/runs', { assistant_id => 'own', input => {} })->{status}, 404, 'applications: the other deployment does not have the applications of the first';
 wait_for('the failures of the broken one', sub { $server->error_log =~ /AGT0331: runner \d+ ended/ });
 my $waiting = $client->start_run('x', assistant_id => 'never');
 is report_of($client, 'counter')->{directory}, $tools, 'applications: one whose runners end does not stop the others';

@@ -37,7 +37,7 @@ subtest 'get assistant: an unknown assistant is 404' => sub {
     }
 };
 
-subtest 'schemas: those that the runner reported' => sub {
+subtest 'schemas: the runner\'s report is returned' => sub {
     my $schemas = $client->get("/assistants/$AGENT/schemas")->{json};
     is $schemas->{graph_id}, 'agent', 'schemas: graph_id is the name of the graph';
     is $schemas->{input_schema}{properties}{messages}{type}, 'array', 'schemas: the input has messages';
@@ -71,7 +71,7 @@ subtest 'search assistants: one for each graph' => sub {
     is_deeply search(graph_id => 'none')->{json}, [], 'search assistants: none is an empty list';
 };
 
-subtest 'search assistants: pages' => sub {
+subtest 'search assistants: limit and offset select a page' => sub {
     my $page = search(limit => 1, graph_id => 'agent');
     is $page->{headers}{'x-pagination-next'}, undef, 'search assistants: the last page has no X-Pagination-Next';
     is $page->{headers}{'x-pagination-total'}, 1, 'search assistants: X-Pagination-Total is the number on all pages';

@@ -74,7 +74,7 @@ push @runs, map { $client->create_run($thread, 'Hello', multitask_strategy => 'e
 my $new = $client->create_run($thread, 'Hello', multitask_strategy => 'interrupt');
 is_deeply statuses(@runs[ 1, 113, 222 ]), [ ('interrupted') x 3 ], 'a run that interrupts more than a hundred runs is created when all are interrupted';
 $client->join_run($_) for $runs[0], $new;
-is_deeply statuses($runs[0], $new), [qw(interrupted success)], 'and it is executed when the executing one has ended';
+is_deeply statuses($runs[0], $new), [qw(interrupted success)], 'a run that interrupts more than a hundred runs is executed after the executing one';
 
 # ---- more bytes than one transaction cancels ----
 sub large_runs { return map { $client->create_run($_[0], 'x' x 2_000_000, multitask_strategy => 'enqueue') } 1 .. 5 }
@@ -96,7 +96,7 @@ sql('drop trigger enqueue on agent.usage_events; drop function agent.enqueue()')
 is_deeply statuses(@large), [ ('interrupted') x 5 ], 'a run that interrupts runs of 10 MB ends all';
 my @later = map { { thread_id => $thread, run_id => $_ } }
     sql("select run_id from agent.runs where metadata ->> 'is' = 'later' order by thread_seq");
-cmp_ok scalar @later, '>', 2, 'and runs that are created in each transaction';
+cmp_ok scalar @later, '>', 2, 'runs that are created between the transactions of an interrupting run exist';
 $client->join_run($_) for @later, $new;
 is_deeply statuses(@later, $new), [ ('success') x (@later + 1) ], 'are executed';
 

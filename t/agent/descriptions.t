@@ -24,7 +24,7 @@ sub assistant {
 
 my $id = assistant('value', context => { c => 1 }, metadata => { m => 1 });
 
-subtest 'descriptions: the arguments of the request' => sub {
+subtest 'descriptions: the graph receives the arguments of the request' => sub {
     my %false = map { $_ => Cpanel::JSON::XS::false } qw(xray recurse);
     for my $case (
         [ 'graph?xray=true', { what => 'graph', xray => Cpanel::JSON::XS::true } ],

@@ -59,7 +59,7 @@ subtest 'history: a state is found with its checkpoint' => sub {
     is $at->({ checkpoint_ns => 'sub:1' })->{json}{code}, 'checkpoint_not_found', 'state/checkpoint: an unknown namespace';
 };
 
-subtest 'history: select' => sub {
+subtest 'history: select returns only the named members' => sub {
     for my $case ([ 'a list' => 'select=values&select=next' ], [ 'a JSON list' => 'select=["values","next"]' ], [ 'words' => 'select=next,values' ]) {
         my ($title, $query) = @{$case};
         my %of = map { $_ => $all->[0]{$_} } qw(values next);

@@ -350,7 +350,7 @@ sub check_ids {
         }
     }
     # Each may have a page of statements.
-    @problems = ((map { substr $_, 0, 2000 } @problems[ 0 .. 4 ]), 'and more') if @problems > 5;
+    @problems = ((map { substr $_, 0, 2000 } @problems[ 0 .. 4 ]), 'further ones') if @problems > 5;
     is join("\n", @problems), '', "matrix: $route->{name} does not tell another's objects from none";
     return;
 }

@@ -126,7 +126,7 @@ sub forged_keys {
     );
 }
 
-subtest 'keys: other keys are refused' => sub {
+subtest 'keys: malformed and unknown keys are refused, and all unknown ones alike' => sub {
     my %bodies;
     for my $case (forged_keys()) {
         my ($text, $expected, $what) = @{$case};

@@ -109,7 +109,7 @@ subtest 'large events: a client leaves in the middle of an event' => sub {
     is_deeply $again->{data}, $state->{values}, 'large events: the event that was cut is sent again, whole';
 };
 
-subtest 'large events: the stream of a thread' => sub {
+subtest 'large events: the stream of a thread sends them whole' => sub {
     my $socket = ask("/threads/$thread/stream?stream_mode=state_update&stream_mode=lifecycle", after => '-');
     my $read = '';
     sysread $socket, $read, 1_000_000, length $read while 3 > (() = $read =~ /^event: run_done$/mg) || $read !~ /run_done\ndata: [^\n]*\nid: [^\n]*\n\n/;

@@ -136,13 +136,13 @@ subtest 'limits: that of the host that started last holds, and its log says what
     my $host = start_platform("AgentLimit keys 3\nAgentLimit queued_runs none account=$shop");
     wait_for('its limits', sub { stored('keys', $NIL) eq '3' && stored('queued_runs', $shop) eq 'none' });
     like $host->error_log, qr/AGT0413: AgentLimit: keys 3 replaces 2 in the database/;
-    is +(() = $host->error_log =~ /AGT0413/g), 2, 'once for each limit';
+    is +(() = $host->error_log =~ /AGT0413/g), 2, 'the log has one line for each limit that is replaced';
     is ask_for_key($host)->{status}, 200;
     is ask_for_key($host)->{status}, 429;
     $host->stop;
     $host = start_platform('AgentLimit keys none');
     wait_for('its limit', sub { stored('keys', $NIL) eq 'none' });
-    is ask_for_key($host)->{status}, 200, 'none removes a limit';
+    is ask_for_key($host)->{status}, 200, 'AgentLimit NAME none removes a limit';
     $host->stop;
 };
 
@@ -156,8 +156,8 @@ subtest 'limits: a host that connects again is as old as its start, by the clock
     sql("delete from agent.account_limits where name = 'keys' and account_id = '$NIL'");
     sql('select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()');
     wait_for('its limit again', sub { ask_for_key($host); ($at->('is not null') // '') eq 't' });
-    is $at->("< '$between'"), 't', 'its start was before the new connection';
-    is $at->("between '$first'::timestamptz - interval '2 seconds' and '$first'::timestamptz + interval '2 seconds'"), 't', 'it is that of the first one';
+    is $at->("< '$between'"), 't', 'the start that a limit stores was before the new connection';
+    is $at->("between '$first'::timestamptz - interval '2 seconds' and '$first'::timestamptz + interval '2 seconds'"), 't', 'the start that a limit stores is that of the first connection';
     $host->stop;
 };
 

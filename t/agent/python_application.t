@@ -63,7 +63,7 @@ my $state = $client->get_state($thread);
 is $state->{values}{n}, 22, 'the state of the thread is that of the last step';
 my $before = expect_200($client->get("/threads/$thread/state/$state->{parent_checkpoint}{checkpoint_id}"));
 is_deeply [ $before->{values}{n}, $before->{next} ], [ 11, ['double'] ], 'the state before has the node that was next';
-is_deeply $before->{tasks}[0]{result}, { n => 22, steps => [ { node => 'double' } ] }, 'and the result of its task';
+is_deeply $before->{tasks}[0]{result}, { n => 22, steps => [ { node => 'double' } ] }, 'the state before the last step has the result of its task';
 
 # --- Interrupts ----------------------------------------------------------------
 
@@ -72,7 +72,7 @@ $values = run_to_end($asks, 'approve', input => { n => 0, steps => [] });
 is $values->{__interrupt__}[0]{value}{question}, 'How many?', 'an interrupt is in the values';
 $state = $client->get_state($asks);
 is_deeply $state->{next}, ['ask'], 'the node that asks is next';
-is $state->{tasks}[0]{interrupts}[0]{value}{question}, 'How many?', 'its task has the interrupt';
+is $state->{tasks}[0]{interrupts}[0]{value}{question}, 'How many?', 'the task that asks has the interrupt';
 my $asked = $state->{tasks}[0]{interrupts}[0]{id};
 my %strict = (strict_resume => Cpanel::JSON::XS::true());
 $values = run_to_end($asks, 'approve', command => { resume => { '0' x 32 => 1 } }, %strict);
@@ -80,7 +80,7 @@ is_deeply $values->{__error__}, { error => 'UnknownInterruptError', message => '
     'with strict_resume, an answer to no interrupt is an error';
 my $after = $client->get_state($asks);
 is_deeply [ @{$after}{qw(checkpoint_id next)}, $after->{tasks}[0]{interrupts}[0]{id} ], [ @{$state}{qw(checkpoint_id next)}, $asked ],
-    'and the thread stays as it was';
+    'with strict_resume, an answer to no interrupt leaves the thread as it was';
 $values = run_to_end($asks, 'approve', command => { resume => { $asked => 7 } }, %strict);
 is_deeply [ $values->{n}, $values->{steps}[-1] ], [ 7, { used => 7 } ], 'a command resumes the run';
 

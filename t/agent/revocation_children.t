@@ -89,8 +89,8 @@ sub latest_admitted {
         }
         last if now() > $ended + 30;
     }
-    is scalar keys %refused, $CHILDREN, 'each child refuses it';
-    is_deeply { map { ask($to{$_}, $key, $path) => 1 } keys %to }, { $REFUSED => 1 }, 'and goes on to do so';
+    is scalar keys %refused, $CHILDREN, 'each child refuses a revoked key';
+    is_deeply { map { ask($to{$_}, $key, $path) => 1 } keys %to }, { $REFUSED => 1 }, 'each child continues to refuse a revoked key';
     return $latest;
 }
 

@@ -79,7 +79,7 @@ subtest 'large pages' => sub {
     is $rest->{headers}{'x-pagination-next'}, undef, 'search: the last page has no X-Pagination-Next';
 };
 
-subtest 'what is not valid is 422 with a JSON pointer' => sub {
+subtest 'store: an invalid request is 422 with a JSON pointer' => sub {
     my @cases = (
         [ PUT => '/store/items', { namespace => [], key => 'k', value => {} }, qr{^/namespace: } ],
         [ PUT => '/store/items', { namespace => ['a.b'], key => 'k', value => {} }, qr{^/namespace/0: } ],

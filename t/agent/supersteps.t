@@ -73,7 +73,7 @@ subtest 'supersteps: wrong requests' => sub {
     }
 };
 
-subtest 'supersteps: a thousand of them' => sub {
+subtest 'supersteps: a thousand are applied in order' => sub {
     my $answer = create([ map { step(agent => message(ai => "number $_")) } 1 .. 1000 ]);
     is $answer->{status}, 200, 'supersteps: a thousand are applied';
     is scalar @{ $answer->{json}{values}{messages} }, 1000, 'supersteps: the state has what a thousand wrote';

@@ -48,7 +48,7 @@ subtest 'state: an update appends messages and returns the new checkpoint' => su
         [ 'update', $before->{metadata}{step} + 1, 'agent', $thread, 'ann' ], 'metadata';
     is_deeply $state->{next}, [], 'as the agent, which wrote last, nothing is next';
     is thread_status($thread), 'idle', 'the thread is idle after an update as the last node';
-    is scalar @{ $client->get("/threads/$thread/runs")->{json} }, 1, 'it is not a run';
+    is scalar @{ $client->get("/threads/$thread/runs")->{json} }, 1, 'an update is not a run';
 };
 
 subtest 'state: an update with as_node makes a node next, and a run continues there' => sub {
@@ -151,7 +151,7 @@ subtest 'state: of concurrent updates of one thread each is applied or refused' 
     my %count;
     $count{ $client->finish($_)->{status} }++ for @sockets;
     is $count{200} + ($count{409} // 0), 20, 'concurrent updates are answered 200 or 409';
-    is scalar @{ contents($thread) }, $count{200}, 'those that were answered 200 are in the state';
+    is scalar @{ contents($thread) }, $count{200}, 'concurrent updates: all that were answered 200 are in the state';
 };
 
 subtest 'state: a client that disconnects leaves the thread usable' => sub {
@@ -240,7 +240,7 @@ subtest 'state: without a free runner an update ends with 503 after AgentCallTim
     is thread_status($thread), 'idle', 'the thread is idle after no runner was free';
     $gate->open;
     $client->join_run($run);
-    isnt contents($thread)->[-1], 'late', 'it is not applied later';
+    isnt contents($thread)->[-1], 'late', 'an update without a free runner is not applied later';
     is update($thread, values => messages('in time'))->{status}, 200, 'the next update is answered 200';
 };
 
@@ -255,7 +255,7 @@ subtest 'state: a graph that does not answer is 504 after AgentCallTimeout' => s
     is thread_status($thread), 'idle', 'the thread is idle after the time is over';
     kill CONT => $runner;
     wait_for('the runner to serve the next one', sub { update($thread, values => messages('in time'))->{status} == 200 });
-    is_deeply [ grep { /time|late/ } @{ contents($thread) } ], ['in time'], 'what comes too late is not stored';
+    is_deeply [ grep { /time|late/ } @{ contents($thread) } ], ['in time'], 'an update whose result comes too late is not stored';
 };
 
 subtest 'state: without a supervisor an update ends too' => sub {

@@ -217,8 +217,8 @@ SKIP: {
     my $mine = application({});
     my $output = qx(@{[as_owner()]} '$top/agentctl' build --runners '$top/runners' --python '$interpreter' --user $other '$mine' 2>&1);
     is $? >> 8, 1, 'users: another user than root builds as no third one';
-    is $output, "agentctl: only root can build as $other\n", 'users: and is told so';
-    ok !-e "$mine/.agent/said", 'users: and executes nothing';
+    is $output, "agentctl: only root can build as $other\n", 'users: the refusal says that only root can build as another user';
+    ok !-e "$mine/.agent/said", 'users: a refused user executes nothing';
 }
 is build(application({}), '--user', 'root')->{output},
     "agentctl: nothing is installed as root: give --user NAME, the user of its runners (AgentRunnerUser)\n",

@@ -178,7 +178,7 @@ for my $command ([ 'account', 'create', 'x' ], [ 'account', 'list' ], [ 'key', '
 {
     my ($status, undef, $errors) = run($cluster->conninfo('postgres'), 'account', 'list');
     is $status, 1, 'a superuser is refused';
-    like $errors, qr/is a superuser: connect as a member of agent_operator.* \(not_an_operator\)\n\z/, 'and the reason is given';
+    like $errors, qr/is a superuser: connect as a member of agent_operator.* \(not_an_operator\)\n\z/, 'the refusal of a superuser has its reason';
     local $ENV{PGUSER} = 'operator';
     is +(run(undef, 'account', 'list'))[0], 0, 'without --database the environment names the database';
     for my $words ([ 'account', 'list' ], [ 'region', 'check', 'eu' ]) {
@@ -189,7 +189,7 @@ for my $command ([ 'account', 'create', 'x' ], [ 'account', 'list' ], [ 'key', '
     }
     ($status, undef, $errors) = run($cluster->conninfo('stranger'), 'account', 'list');
     is $status, 1, 'a role that does not exist is a failure';
-    like $errors, qr/stranger.*\nagentctl: expected a role of the database that this user may use: .*createuser NAME and grant agent_operator to NAME.* \(role_not_admitted\)\n\z/, 'and the error says how to make one';
+    like $errors, qr/stranger.*\nagentctl: expected a role of the database that this user may use: .*createuser NAME and grant agent_operator to NAME.* \(role_not_admitted\)\n\z/, 'the error of a role that does not exist says how to create it';
 }
 
 # ---- the region of the database ----

@@ -145,14 +145,14 @@ serve($run, qw(old new python));
 # One that the server does not serve, although it was built.
 write_file("$run/down.shop", '');
 my $half = serve($run, qw(old new python));
-is $half->{status}, 0, 'one is not served: the other one is';
+is $half->{status}, 0, 'one graph is not served: the other one is';
 like $half->{output}, qr{^    The graph shop is not served; see \Q$run\E/logs/error_log\nserves: shop-js$}m,
-    'one is not served: it is named, and the conversation is held with the other';
+    'one graph is not served: the graph is named, and the conversation is held with the other';
 write_file("$run/down.shop-js", '');
 my $none = serve($run, qw(old new python));
-is $none->{status}, 1, 'none is served: it fails';
-like $none->{output}, qr/^    The graph $_ is not served/m, "none is served: $_ is named" for qw(shop shop-js);
-like serve($run, qw(old new python))->{said}, qr/--check/, 'none is served: the next start builds them again';
+is $none->{status}, 1, 'no graph is served: the quick start fails';
+like $none->{output}, qr/^    The graph $_ is not served/m, "no graph is served: $_ is named" for qw(shop shop-js);
+like serve($run, qw(old new python))->{said}, qr/--check/, 'no graph is served: the next start builds the applications again';
 
 my $without = serve(new_run(), qw(old python));
 is $without->{status}, 0, 'without Node: both are served' or diag $without->{output};

@@ -22,6 +22,6 @@ $region->settle;
 pass 'the report is accepted, and the epoch complete';
 wait_for('a grant', sub { $region->send(0, '/hour', 'other') });
 $region->send(0, '/hour', 'key') for 1 .. 12;
-cmp_ok scalar @{ $region->{log}{'/hour key'} }, '<=', 7, 'it has the marks: never more than N';
+cmp_ok scalar @{ $region->{log}{'/hour key'} }, '<=', 7, 'a new store has the reported marks: never more than N';
 
 done_testing;

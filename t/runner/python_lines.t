@@ -212,7 +212,7 @@ open $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or d
 chomp(@printed = <$output>);
 close $output;
 is_deeply \@printed, [ 'end False False', 'next False True', 'input False False', map { "$_ True True" } qw(beside inside error factory) ],
-    'what a node wrote: it is written at once if other code may execute before the next checkpoint, and then before the next node';
+    'output of a node is written at once if other code may execute before the next checkpoint, and then before the next node';
 
 # The pipe to the supervisor: which lines are written together.
 $program = <<'END';

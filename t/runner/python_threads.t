@@ -66,7 +66,7 @@ sub found {
 }
 
 subtest 'the executor' => sub {
-    is found('recover'), 'requests: [True, False]', 'its request for another process is taken back when threads return';
+    is found('recover'), 'requests: [True, False]', 'a request for another process is withdrawn when threads return';
     is found('refuse'), 'values: True 0 1 2 3 4 refused: True', 'functions for which no thread can be started wait for one that executes another';
     is found('refuse_first'), qq{first: [RuntimeError("can't start new thread")]}, 'without any thread a function fails';
     is found('refuse_lost'), 'values: True 2 refused: True', 'when the only threads execute code of runs that have ended, the process ends unless they return';
@@ -171,7 +171,7 @@ in_all_versions(sub {
         is status($runner), 'success', 'with one left, runs are executed';
         lose($runner, $pipe, 1);
         $runner->send($runner->start_of('plain', input => {}));
-        is $runner->finish >> 8, 3, 'it ends with status 3 when a run waits';
+        is $runner->finish >> 8, 3, 'a runner without threads ends with status 3 when a run waits';
         like $runner->log_text, qr/^agent runner: these threads leave none for other runs: the process ends$/m, 'the log says why';
     };
 });

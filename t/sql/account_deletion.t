@@ -87,7 +87,7 @@ subtest 'a deletion needs the id of the account, and a key that manages it' => s
     is +($operator->call('delete_account', AgentSQL::uuid(), AgentSQL::uuid(), undef, undef))[0], 'account_not_found';
 };
 
-subtest 'it closes the account at once' => sub {
+subtest 'the deletion of an account closes it at once' => sub {
     my ($code, $body) = request($key, $account);
     my $record = AgentSQL::decode($body);
     is_deeply [ $code, @{$record}{qw(account_id status finished_at backups_expire_at requested_by)} ], [ 'ok', $account, 'deleting', undef, undef, "key $key" ];
@@ -145,7 +145,7 @@ subtest 'how long logs and backups are kept is checked for customers and operato
     is $owner->value("select closed_at from agent.accounts where account_id = '$mine'"), undef, 'and the account stays open';
 };
 
-subtest 'it ends runs that wait and runs that workers execute' => sub {
+subtest 'the deletion of an account ends waiting and running runs' => sub {
     is $owner->value("select count(*) from agent.run_queue where deployment_id in ('$deployments[0]', '$deployments[1]')"), 0;
     is $session->value("select agent.save_graphs('$deployments[0]', '[]')"), 0, 'graphs are not stored again';
 };
@@ -202,7 +202,7 @@ subtest 'an hour later, the rows that were written during this are deleted, and 
     is $owner->value("select ('$record->{logs_expire_at}'::timestamptz - '$record->{finished_at}'::timestamptz)::text"), '14 days';
 };
 
-subtest 'what is kept has no name' => sub {
+subtest 'the record of a deletion and its usage have no name' => sub {
     is_deeply [ $owner->query("select name, closed_at is not null from agent.accounts where account_id = '$account'") ], [ [ 'deleted', 't' ] ];
     is $owner->value("select count(*) from agent.audit_log where account_id = '$account' and detail::text <> '{}'"), 0;
     is_deeply [ map { $_->[0] } $owner->query("select action from agent.audit_log where account_id = '$account' order by audit_id") ],

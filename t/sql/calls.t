@@ -145,7 +145,7 @@ subtest 'the end of a thread has no run while a call is active' => sub {
     $play->api('end_call', $thread, $call);
 };
 
-subtest 'what a call needs before it is made' => sub {
+subtest 'an update is refused without its thread, graph or checkpoint' => sub {
     is +(update(AgentSQL::uuid()))[0], 'thread_not_found', 'an unknown thread cannot be updated';
     my $thread = $play->thread;
     is_deeply [ (update($thread))[ 0, 1 ] ], [ 'no_graph',
@@ -198,7 +198,7 @@ subtest 'a refused update leaves the thread as it was' => sub {
     is $play->thread_status($thread), 'error', 'the thread has its status again';
 };
 
-subtest 'what an update writes stays apart from the writes of the last run' => sub {
+subtest 'writes of an update stay apart from the writes of the last run' => sub {
     my $thread = $play->thread;
     my $claim = $play->leased($worker, $thread);
     my ($head, $step) = (AgentSQL::uuid(), AgentSQL::uuid());

@@ -125,7 +125,7 @@ sub long_chat {
     return ($in, $head);
 }
 
-subtest 'what a deleted run has left is deleted before the copy begins' => sub {
+subtest 'a copy first deletes the remains of deleted runs' => sub {
     my $in = $play->thread;
     my $bytes = $session->value('select agent.deletion_bytes()');
     my $limit = sub {

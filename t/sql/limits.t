@@ -232,7 +232,7 @@ subtest 'updates of states are bounded as unfinished runs are' => sub {
     rest_is_right($account, 0, 'all have ended');
 };
 
-subtest 'what is rolled back is not counted' => sub {
+subtest 'runs of a transaction that is rolled back are not counted' => sub {
     my ($account, $shop) = account();
     limit([ $account, 'queued_runs', 10 ]);
     $shop->run($shop->thread);

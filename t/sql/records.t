@@ -213,7 +213,7 @@ subtest 'a blob in parts is whole when the last part has come' => sub {
     is count_of('checkpoint_blobs', $thread), 0, 'parts that never come leave nothing';
 };
 
-subtest 'what is not in the notation ends its own run, and a batch of others is saved' => sub {
+subtest 'a record that is not in the notation ends its own run, and a batch of others is saved' => sub {
     my $claim = leased();
     my $thread = $claim->{thread_id};
     my $id = saved($claim, undef, values => { l => [ 0, 'a', 'b' ], v => 'v' });

@@ -205,7 +205,7 @@ subtest 'items that expire together are deleted, also one that is larger than 4 
     is $deleted, 6;
 };
 
-subtest 'what is not valid is refused' => sub {
+subtest 'invalid items and searches of the store are refused' => sub {
     for my $case ([ [], 'k', {} ], [ ['a.b'], 'k', {} ], [ [''], 'k', {} ], [ 'a', 'k', {} ], [ [1], 'k', {} ], [ [ ('a') x 33 ], 'k', {} ],
         [ ['a' x 1025], 'k', {} ], [ ['a'], '', {} ], [ ['a'], 1, {} ], [ ['a'], 'a' x 1025, {} ], [ ['a'], 'k', [] ], [ ['a'], 'k', 'x' ],
         [ ['a'], 'k', { a => 'x' x 1_048_576 } ], [ ['a'], 'k', {}, ttl => 0 ], [ ['a'], 'k', {}, ttl => -1 ], [ ['a'], 'k', {}, ttl => 6e6 ]) {

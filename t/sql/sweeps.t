@@ -51,7 +51,7 @@ subtest 'sweep_state deletes at most 4 MB in a call' => sub {
     is +(positions($thread))[0], 0;
 };
 
-subtest 'what is left of one thread, however much is added to it, keeps none from its turn' => sub {
+subtest 'remains of one thread, however much is added to them, do not delay the sweep of others' => sub {
     my $play = AgentSQL::Play->new($session);
     # The one that always has ten rows is the first by id.
     my ($first, $victim) = sort $play->thread, $play->thread;

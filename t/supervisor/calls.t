@@ -97,7 +97,7 @@ subtest 'a call reads the state as a run does' => sub {
     is_deeply messages_of($next), [ 'saved', 'more' ], 'a call that read the state continues it';
 };
 
-subtest 'what the graph refuses is undone' => sub {
+subtest 'an update that the graph refuses is undone' => sub {
     my $call = call({ do => 'refuse' });
     is result_of($call), 'update_refused', 'a call that the graph refuses ends with update_refused';
     is column($call, 'body'), 'InvalidUpdateError: no such node', 'the result has the error of the graph';

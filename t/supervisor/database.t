@@ -132,12 +132,12 @@ for my $part (qw(request result)) {
         my $run;
         $proxy->lose($part, 'compose_starts', sub { $run = create_run({ do => 'noop' }, pad => 2_000_000); $sv->wake });
         wait_status($run, 'success');
-        is attempts_of($run), 1, 'it is executed at its first attempt';
+        is attempts_of($run), 1, 'a run without the result of a statement is executed at its first attempt';
         my $gate = make_gate();
         $run = $sv->start_run({ do => 'gate', path => $gate, bytes => 100_000 });
         $proxy->lose($part, 'save_batch', sub { open_gate($gate) });
         wait_status($run, 'success');
-        is scalar(events_of($run)), 3, 'its output is stored once';
+        is scalar(events_of($run)), 3, 'output is stored once when the result of its statement is lost';
         is $sv->stop, 0, 'the supervisor exits with status 0';
     };
 
@@ -149,7 +149,7 @@ for my $part (qw(request result)) {
         my $run;
         $proxy->lose($part, 'use_store', sub { $run = create_run({ do => 'store', ops => \@ops }); $sv->wake });
         wait_status($run, 'success');
-        is attempts_of($run), 1, 'it is executed at its first attempt';
+        is attempts_of($run), 1, 'a run without the result of a statement is executed at its first attempt';
         is $sv->stop, 0, 'the supervisor exits with status 0';
     };
 

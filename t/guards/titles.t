@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Titles of tests stand alone, since a failed test prints no other line: one of a
+# subtest, or outside of subtests, does not begin with a word that refers to the title
+# before it. Inside a subtest the failed test also prints the title of that.
+use strict;
+use warnings;
+use AgentTest::Env qw(root);
+use AgentTest::Source;
+use Test::More;
+
+my $REFERS = qr/(?:it|its|and|nor|none|those|what)\b/i;
+
+my (@subtests, @titles);
+for my $file (source_files(qr{\At/.*\.(?:t|pm)\z})) {
+    my $end;
+    for (numbered_lines($file)) {
+        my ($number, $line) = @{$_};
+        if ($line =~ /\A(\s*)subtest\s+(["'])(.*?)\2/) {
+            my ($indent, $title) = ($1, $3);
+            $end //= qr/\A$indent\};/;
+            push @subtests, "$file:$number: $title" if $title =~ /\A$REFERS/;
+        }
+        elsif ($end && $line =~ $end) {
+            undef $end;
+        }
+        next if $end;
+        # The last argument of a call, or a line of its own.
+        push @titles, "$file:$number: $2" if $line =~ /(?:,|\A)\s*(["'])($REFERS (?:(?!\1).)*)\1\s*\)?\s*(?:;|for\b|if\b)/;
+    }
+}
+is join("\n", @subtests), '', 'titles of subtests begin with their subject';
+is join("\n", @titles), '', 'titles outside of subtests begin with their subject';
+
+done_testing;
