@@ -28,4 +28,4 @@ begin
 end
 $function$;
 
-comment on function agent.describe_api_key(text) is 'Whose key it is.';
+comment on function agent.describe_api_key(text) is 'Describes an API key: account, scopes, deployment, expiry.';
