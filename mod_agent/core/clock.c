@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the clocks that nobody sets; see clock.h. */
+/* Reads the monotonic clocks; see clock.h. */
 #include "clock.h"
 
 #include <sys/timerfd.h>

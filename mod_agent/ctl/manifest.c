@@ -66,7 +66,7 @@ static const member_t members[] = {
     {"store.ttl", PARENT, NULL},
     {"store.ttl.default_ttl", SERVED, NULL},
     {"store.ttl.refresh_on_read", NONE,
-     "reads begin the time again unless their refresh_ttl is false"},
+     "reads restart the time to live unless their refresh_ttl is false"},
     {"store.ttl.sweep_interval_minutes", NONE, OF_SWEEP},
     {"http", PARENT, NULL},
     {"http.app", NONE,

@@ -54,7 +54,7 @@ my @MEMBERS = (
     [ 'store.index', { dims => 3, embed => 'x' }, 'warned', qr/items are searched by their members/ ],
     [ 'store.ttl', { default_ttl => 60 }, 'served', qr/^AgentStoreTTL 60min$/m ],
     [ 'store.ttl.default_ttl', 6e6, 'warned', qr/store\.ttl\.default_ttl is left out: expected from 1 to 5256000 minutes/ ],
-    [ 'store.ttl.refresh_on_read', \0, 'warned', qr/reads begin the time again unless their refresh_ttl is false/ ],
+    [ 'store.ttl.refresh_on_read', \0, 'warned', qr/reads restart the time to live unless their refresh_ttl is false/ ],
     [ 'store.ttl.sweep_interval_minutes', 5, 'warned', qr/what has expired is deleted within seconds/ ],
     [ 'auth', { path => './a.py:auth' }, 'warned', qr/auth has no effect: httpd decides/ ],
     [ 'encryption', { path => './e.py:e' }, 'refused', qr/expected no encryption, which is not supported/ ],

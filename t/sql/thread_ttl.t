@@ -91,7 +91,7 @@ subtest 'the record shows the ttl when it is asked for' => sub {
     ok !exists $play->body('get_thread', $play->thread, undef, 't')->{ttl}, 'a thread without a ttl has no such member';
 };
 
-subtest 'a thread with an unfinished run is kept, and the end of the run begins the time again' => sub {
+subtest 'a thread with an unfinished run is kept, and the end of the run restarts its time to live' => sub {
     at('15:00:00');
     my $thread = $play->thread(ttl => 10);
     $play->run($thread);
@@ -112,7 +112,7 @@ subtest 'a run that is created after the time is over, and before the deletion, 
     is_deleted_at($thread, '16:29:59', '16:30:00', 'ten minutes after the end of the run');
 };
 
-subtest 'a run that is cancelled or rolled back begins the time again' => sub {
+subtest 'a run that is cancelled or rolled back restarts its time to live' => sub {
     for my $action (qw(interrupt rollback)) {
         at('17:00:00');
         my $thread = $play->thread(ttl => 10);
@@ -123,7 +123,7 @@ subtest 'a run that is cancelled or rolled back begins the time again' => sub {
     }
 };
 
-subtest 'an update of the state begins the time again' => sub {
+subtest 'an update of the state restarts the time to live' => sub {
     at('18:00:00');
     my $thread = $play->thread(ttl => 10, metadata => { graph_id => 'agent' });
     at('18:05:00');

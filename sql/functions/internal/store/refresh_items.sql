@@ -32,4 +32,4 @@ begin
 end
 $function$;
 
-comment on function agent.refresh_items(uuid, json) is 'Begins the time to live of items of the store again.';
+comment on function agent.refresh_items(uuid, json) is 'Restarts the time to live of items of the store.';
