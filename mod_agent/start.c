@@ -28,8 +28,8 @@
 /* For what has no limit of its own, such as the DNS. */
 #define REST_SEC 5
 
-/* Those that a limit of httpd.conf concerns; others are created when they are
- * used. */
+/* Deployments that a limit of httpd.conf concerns; others are created when they
+ * are used. */
 static void check_deployments(agent_db_t *db,
                               const agent_server_config_t *config,
                               server_rec *server, apr_pool_t *pool)

@@ -7,7 +7,7 @@ grant select, insert, update (closed_at) on agent.accounts to :"operator_role";
 grant select, insert, update (expires_at, revoked_at) on agent.api_keys to :"operator_role";
 grant select, insert on agent.audit_log, agent.invitations, agent.account_deletions to :"operator_role";
 grant execute on function :operator_functions to :"operator_role";
--- Those that they call, and the checks of the version and the region.
+-- Functions that they call, and the checks of the version and the region.
 grant execute on function agent.now, agent.render_time, agent.render_account, agent.render_api_key,
                           agent.render_deletion, agent.render_limit, agent.render_operator, agent.add_api_key,
                           agent.begin_account_deletion, agent.check_actions, agent.check_key_limit,

@@ -155,7 +155,7 @@ int ctl_account_delete(const ctl_arguments_t *arguments)
     if (status != CTL_DONE) {
         return status;
     }
-    /* That of an earlier one, when there is one. */
+    /* Of an earlier deletion, when there is one. */
     record = ctl_record_parse(body, arguments->pool);
     return record != NULL ? ctl_record_result(
                arguments, body,

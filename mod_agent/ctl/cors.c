@@ -36,7 +36,7 @@ typedef struct list_t {
 
 static const list_t lists[] = {
     {"http.cors.allow_methods", "Access-Control-Allow-Methods", "^.*$", ""},
-    /* Those that a page may send anyway; JSON needs the last. */
+    /* Headers that a page may send anyway; JSON needs the last. */
     {"http.cors.allow_headers", "Access-Control-Allow-Headers", "^.*$",
      "Accept, Accept-Language, Content-Language, Content-Type, "},
     /* The SDKs read those that the module names. */

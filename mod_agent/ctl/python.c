@@ -114,8 +114,8 @@ static bool make_with_python(const ctl_build_t *build, int wanted)
     return ctl_command_run(argv) == 0;
 }
 
-/* Returns the version of the one that is there; 0: it cannot be used. One that
- * uv made has no pip. */
+/* Returns the version of the existing environment; 0: it cannot be used. An
+ * environment of uv has no pip. */
 static int find_usable(bool with_uv, apr_pool_t *pool)
 {
     static const char *const argv[] = {ctl_python_program, "-m", "pip",

@@ -58,7 +58,7 @@ static apr_status_t control(const agent_poll_t *set, agent_poll_watch_t *watch,
                        watch->fd, &event);
 
     if (rc != 0 && errno == EEXIST) {
-        /* One that was not replaced after all is in the set. */
+        /* A descriptor that was not replaced is in the set. */
         rc = epoll_ctl(set->fd, EPOLL_CTL_MOD, watch->fd, &event);
     }
     watch->is_added = rc == 0;

@@ -224,7 +224,7 @@ local function complete()
             all[i][3] = all[i][4]
             epoch.known = math.max(epoch.known, all[i][5])
         else
-            -- Those that run now had no part in earlier epochs: others may have, until now.
+            -- Hosts that run now had no part in earlier epochs: others may have, until now.
             all[i][3], all[i][5] = 0, epoch.ready
             epoch.known = epoch.ready
         end

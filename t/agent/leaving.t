@@ -32,7 +32,7 @@ sub end_client {
     return;
 }
 
-# Requests that wait without parking hold a thread each. That of a client that has
+# Requests that wait without parking hold a thread each. A request whose client has
 # left may do so for a moment longer, while the next one needs a thread.
 my @THREADS = ('ThreadLimit 16', 'ThreadsPerChild 16', 'MaxSpareThreads 16', 'MaxRequestWorkers 16');
 

@@ -79,7 +79,7 @@ sub measure_hostile {
     return [ map {
         my ($title, @attack) = @{$_};
         print {*STDERR} "  beside $title ...\n";
-        # One that fails does not discard the figures of the others.
+        # An attack that fails does not discard the figures of the others.
         my $result = eval { measure_attack($plan, @attack) } // { failed => $@ };
         warn $result->{failed} if $result->{failed};
         +{ %{$result}, title => $title }

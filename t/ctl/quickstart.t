@@ -142,7 +142,7 @@ for my $change (sort keys %changes) {
 like serve($run, qw(new python))->{said}, qr/--check/, 'another PATH: the examples are built';
 serve($run, qw(old new python));
 
-# One that the server does not serve, although it was built.
+# A graph that the server does not serve, although it was built.
 write_file("$run/down.shop", '');
 my $half = serve($run, qw(old new python));
 is $half->{status}, 0, 'one graph is not served: the other one is';

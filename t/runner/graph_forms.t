@@ -80,7 +80,7 @@ is_deeply [ map { $_->{id} } @{ $node->{graphs}{$_}{drawing}{nodes} || [] } ], [
 is $node->{graphs}{described}{description}, 'The text', 'javascript: a description is kept';
 
 # ---- env ----
-# [what, lines of the file with NAME for the name, the value]: the rule of mod_agent/runners/README.md. Those
+# [what, lines of the file with NAME for the name, the value]: the rule of mod_agent/runners/README.md. Lines
 # that set no variable are last, and so is a quote without its end.
 my @env = (
     [ 'a word', 'NAME=word', 'word' ],

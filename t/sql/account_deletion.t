@@ -309,7 +309,7 @@ subtest 'a statement deletes at most 4 MB, whatever came before, and one row' =>
         [ [ 30, 1, 't' ] ], 'runs: all, with their thread';
     cmp_ok $owner->value('select max(bytes) from deleted'), '<', 4_500_000, 'runs: bytes of a statement';
     $owner->query("drop trigger note on agent.$_") for qw(store_items run_events runs);
-    # One that is longer than all of that.
+    # An item that is longer than all of that.
     $owner->query("insert into agent.store_items (deployment_id, namespace, key, value, value_bytes, created_at, updated_at)
         values ('$deployment', array['a'], 'k', to_jsonb(repeat('x', 7000000)), 1, now(), now())");
     is_deeply [ $owner->query("select * from agent.delete_account_rows('$deployment', 'store_items', 'namespace, key', '', now())") ], [ [ 1, 't' ] ];

@@ -140,7 +140,7 @@ subtest 'every function file has a header, and a search path of its own or its c
     }
 };
 
-# A call whose arguments are columns, so that nothing is a constant. One that is not inlined
+# A call whose arguments are columns, so that nothing is a constant. A function that is not inlined
 # is a call in the plan; the function would be parsed and planned by each statement.
 subtest 'the planner inlines the functions of inline/' => sub {
     my $session = $db->session;

@@ -68,7 +68,7 @@ subtest 'a server role can write the records of a library, and read and delete t
 };
 
 subtest 'a server role has its privileges on every table, and no others' => sub {
-    # Those that it may not change, or not delete.
+    # Tables that it may not change, or not delete.
     my %fewer = (accounts => 'ar', region => 'r', schema_version => 'r', api_keys => 'ar', invitations => 'r', deployments => 'ar', usage_events => 'ar', audit_log => 'ar',
         account_deletions => 'ar');
     my @rows = $db->session->query("select c.relname, (

@@ -23,7 +23,7 @@ sub at { return $session->query("set agent.now = '2030-01-01T$_[0]Z'") }
 # How many threads were examined.
 sub expire { return scalar $session->query('select agent.expire_threads()') }
 
-# One that returns a thread again and again is stopped.
+# A function that returns a thread again and again is stopped.
 sub expire_all {
     my $all = 0;
     for (1 .. 100) {

@@ -53,7 +53,7 @@ function readEnv(directory, file) {
 }
 
 // Sets the variables of langgraph.json's `env`: a file, or an object; a list names
-// variables that the process has already. One that is set stays.
+// variables that the process has already. A variable that is set stays.
 export function setEnv(directory, env) {
     let values = {};
     if (typeof env === 'string') {

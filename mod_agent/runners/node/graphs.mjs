@@ -128,7 +128,7 @@ export class Graph {
         this.definition = definition;
     }
 
-    // One that the application does not have: its runs have the error.
+    // A graph that the application does not have: its runs have the error.
     static absent(name) {
         const graph = new Graph(name, {});
         graph.error = new RunnerError('GraphNotFound', `the application has no graph ${name}`);

@@ -167,7 +167,7 @@ export class Output {
         const promise = new Promise((resolve, reject) => {
             this.#replies.set(id, { resolve, reject });
         });
-        // One that nobody waits for is not an error of the process.
+        // A rejection without a waiter is not an error of the process.
         promise.catch(() => {});
         return { id, promise };
     }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The threads of plain functions: the loop's default executor, which the runs share.
 
-Python cannot end a thread. One that executes a function of a run that has ended is lost until the
+Python cannot end a thread. A thread that executes a function of a run that has ended is lost until the
 function returns: another one takes its place, up to a bound.
 
 Another thread may raise an exception in one of these at any instruction (PyThreadState_SetAsyncExc), as libraries for
@@ -33,9 +33,9 @@ class Owner:
     def __init__(self, job: Any) -> None:
         self.job = job
         self.waiting: deque[Item] = deque()
-        # Those that execute.
+        # Threads that execute.
         self.busy = 0
-        # Those that have returned; so many at the last report at which others waited.
+        # Threads that have returned; as many at the last report at which others waited.
         self.returned = 0
         self.reported: int | None = None
         self.has_ended = job is not None and job.has_ended

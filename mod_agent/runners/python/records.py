@@ -310,7 +310,7 @@ class Records:
             args = jsontext.dumps({"ns": ns, "before": before, "filter": filter_, "limit": left, "after": after})
             result, _ = await self._output.request("checkpoint.list", args)
             for found in result["tuples"]:
-                # The list has neither channels nor writes. One that was deleted since is left out.
+                # The list has neither channels nor writes. A deleted snapshot is left out.
                 stored = await self.get(found["ns"], found["checkpoint_id"])
                 if stored is not None:
                     if left is not None:

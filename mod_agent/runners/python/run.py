@@ -143,7 +143,7 @@ class Run(Job):
     async def _show(self, checkpoint_id: str) -> None:
         self._stream.send_values()
         state = await self._read_state(checkpoint_id)
-        # Not before: a cancel may come while it is read. One that no line can have is not tried again.
+        # Not before: a cancel may come while it is read. A state that no line can have is not tried again.
         self.records.note_shown(checkpoint_id)
         self.checkpoints.send(state, "")
 

@@ -20,8 +20,8 @@
 #include "spawner_private.h"
 
 /*
- * A program is executed by its descriptor, which is closed on exec. That of a
- * script stays open: its interpreter reads from it.
+ * A program is executed by its descriptor, which is closed on exec. The
+ * descriptor of a script stays open: its interpreter reads from it.
  */
 static void keep_script_open(int fd)
 {

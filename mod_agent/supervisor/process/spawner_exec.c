@@ -38,7 +38,7 @@ static void give_up(const char *what)
     _exit(127);
 }
 
-/* A copy of the program's descriptor, at SAFE_FD or above. That of a script has
+/* A copy of the program's descriptor, at SAFE_FD or above. A script's has
  * an offset of its own: some interpreters read the descriptor that their path
  * names, and other processes share the offset of runner_fd. */
 static int copy_program(int runner_fd, bool is_script)

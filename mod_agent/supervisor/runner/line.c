@@ -103,8 +103,8 @@ static void take_pong(agent_runner_io_t *io, agent_runner_t *runner,
 /* Longest text of a failure in the log. */
 #define MAX_FAILURE_BYTES 2000
 
-/* Writes the error of a failed run or call to the log too. That of a call is an
- * answer to its client. */
+/* Writes the error of a failed run or call to the log too. The error of a call
+ * is an answer to its client. */
 static void report_failure(const agent_context_t *context,
                            const agent_lease_t *lease, const agent_line_t *line)
 {

@@ -20,7 +20,7 @@ typedef struct agent_runner_pause_t {
 typedef struct agent_pool_claim_t {
     /* The set of graphs of the statement in flight; NULL: none. */
     agent_graph_set_t *set;
-    /* That of the last statement: sets take turns. */
+    /* The set of the last statement: sets take turns. */
     int last_set;
     /* Runs of each kind, and how many of them it got. */
     int ordinary;

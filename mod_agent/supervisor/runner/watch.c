@@ -82,7 +82,7 @@ bool agent_runner_exceeds(const agent_runner_t *runner, apr_int64_t bytes)
         && agent_process_resident(runner->pid) > limit;
 }
 
-/* One that was replaced in time may complete its runs. */
+/* A runner that was replaced in time may complete its runs. */
 static void keep_patient(const agent_runner_table_t *table,
                          agent_runner_t *runner)
 {

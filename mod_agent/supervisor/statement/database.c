@@ -205,8 +205,9 @@ static void take_result(agent_database_t *database,
 }
 
 /* The connection may be lost after a result that is complete: the operation has
- * it, and the next statement would hang. One that outlives a statement ends a
- * row of losses; the statement that begins its session does not count. */
+ * it, and the next statement would hang. A connection that outlives a statement
+ * ends a row of losses; the statement that begins its session does not count.
+ */
 static void replace_lost(agent_database_t *database)
 {
     if (database->state != AGENT_DATABASE_IDLE) {

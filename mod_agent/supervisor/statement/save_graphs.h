@@ -9,7 +9,7 @@
 typedef struct agent_save_graphs_t {
     const agent_worker_t *worker;
     agent_runner_table_t *runners;
-    /* That of the reports in flight; pools take turns. */
+    /* The pool of the reports in flight; pools take turns. */
     agent_runner_pool_t *sent;
     /* When the next statement may be sent: at most one a second, since a
      * runner may report something else at each start, unless the last one did

@@ -56,8 +56,8 @@ static bool has_room(apr_size_t sum, apr_size_t more, apr_size_t most)
 /*
  * Whether a runner with `own` bytes of unread input may get `more`; `all`: that
  * of all runners. It may have a third of the room that the others leave, so
- * that one that does not read delays no run of another. One that has read all
- * may always get a line.
+ * that a runner that does not read delays no run of another. A runner that has
+ * read all may always get a line.
  */
 static bool has_share(apr_size_t own, apr_size_t all, apr_size_t more)
 {

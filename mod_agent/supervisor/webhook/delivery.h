@@ -81,7 +81,7 @@ struct agent_delivery_table_t {
     apr_size_t guaranteed_bytes;
     /* Created for the first delivery. */
     CURLM *multi;
-    /* Those that libcurl waits for; the others have the descriptor -1. */
+    /* Sockets that libcurl waits for; the others have the descriptor -1. */
     agent_poll_watch_t sockets[AGENT_WEBHOOK_SOCKETS];
     /* A delivery that is being sent has a watch_error. */
     bool has_unwatched;

@@ -25,8 +25,8 @@ sub run_group {
         jobs      => $args{jobs} || 1,
         timer     => 1,
         # A test that hangs must not hang the suite; no test depends on how long it
-        # takes, and those of t/lint take half an hour on a busy machine. One that is
-        # ended has a minute to stop its servers.
+        # takes, and those of t/lint take half an hour on a busy machine. A file that
+        # is ended has a minute to stop its servers.
         exec      => sub { [ qw(timeout -k 60 3600), @{ $command{ $_[1] } } ] },
     });
     $harness->callback(made_parser => \&show_failures) if !$args{verbose};

@@ -5,7 +5,7 @@
  *   all: type content id name additional_kwargs response_metadata example
  *   ai: tool_calls invalid_tool_calls usage_metadata
  *   tool: tool_call_id artifact status
- * One that was read from the database may be text (lazy.h).
+ * A message of the database may be text (lazy.h).
  * Functions that return an object give the caller one reference.
  */
 #ifndef AGENT_RUNNER_MESSAGE_H

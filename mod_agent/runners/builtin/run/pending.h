@@ -11,7 +11,7 @@
  * text is below twice the limit: each replaced run keeps up to 4 MiB.
  *
  * Growing: while memory is scarcer still, two runs grow. Only they begin nodes
- * with a large state and receive more than RUNNER_PENDING_SMALL. One that has
+ * with a large state and receive more than RUNNER_PENDING_SMALL. A run that has
  * done neither for a second, or has grown for ten, is replaced; it keeps what
  * it has, and grows when its turn comes again. So memory is filled by runs that
  * go on to their end, and no silent or slow one holds them up.

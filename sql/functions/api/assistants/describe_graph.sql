@@ -45,7 +45,7 @@ begin
       from agent.graphs g
      where g.deployment_id = p_deployment_id
        and g.graph_id = v_assistant.graph_id;
-    -- One that could not be loaded has no code to ask.
+    -- A graph that could not be loaded has no code to ask.
     if not found or v_graph.error is not null
        or v_what = 'subgraphs' and not v_graph.has_subgraphs
        or v_what = 'schemas' and not v_graph.factory

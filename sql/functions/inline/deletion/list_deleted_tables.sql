@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tables whose rows agent.sweep_accounts deletes for each deployment of an account, in its order. Those that name
+-- The tables whose rows agent.sweep_accounts deletes for each deployment of an account, in its order. Tables that name
 -- other work come before the threads: a sweep passes over a row whose thread it cannot lock, and other accounts' rows
 -- would wait behind those without a thread. keys: the order in which an index has the rows of a deployment; a condition
 -- makes a partial index usable. `threads` stands for their runs too.
