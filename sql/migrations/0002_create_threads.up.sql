@@ -211,7 +211,7 @@ comment on column agent.checkpoint_items.list_id is 'The list.';
 comment on column agent.checkpoint_items.position is
     'Position of its first element in the values that contain it, from 0.';
 comment on column agent.checkpoint_items.elements is
-    'Number of elements: 1, or all that were added at once when they are short; at most 256 digests.';
+    'Number of elements: 1; at most 128 that were added at once, in 2 KB; at most 256 digests.';
 comment on column agent.checkpoint_items.end_bytes is 'Length, as JSON text, of the value that ends with this row.';
 comment on column agent.checkpoint_items.is_digests is
     'Whether the elements are digests of agent.checkpoint_blobs, in a list of a snapshot.';

@@ -158,13 +158,14 @@ comment on column agent.batch_event.data is 'JSON text; with checkpoint_id what 
 comment on column agent.batch_event.checkpoint_id is 'Checkpoint whose values the data contain.';
 
 create type agent.channel_content as (
-    name     text,
-    kind     text,
-    keep     integer,
-    length   integer,
-    bytes    bigint,
-    content  text[],
-    per_row  integer
+    name        text,
+    kind        text,
+    keep        integer,
+    length      integer,
+    bytes       bigint,
+    content     text[],
+    elements    integer[],
+    is_digests  boolean
 );
 comment on type agent.channel_content is 'One channel of a checkpoint as a runner sends it.';
 comment on column agent.channel_content.name is 'Name of the channel.';
@@ -175,19 +176,18 @@ comment on column agent.channel_content.keep is 'Number of elements that a list 
 comment on column agent.channel_content.length is 'Number of elements in content.';
 comment on column agent.channel_content.bytes is 'Length of content as JSON text.';
 comment on column agent.channel_content.content is
-    'JSON texts of the elements, one each; one text for all when they are short. One text for a value.';
-comment on column agent.channel_content.per_row is
-    'Elements of each text but the last, when they are digests of agent.checkpoint_blobs; else null.';
+    'JSON texts of the elements, one each, or of several when they are short. One text for a value.';
+comment on column agent.channel_content.elements is 'Number of elements of each text; null: one.';
+comment on column agent.channel_content.is_digests is 'As in agent.checkpoint_items.';
 
 create type agent.stored_items as (
     deployment_id  uuid,
     thread_id      uuid,
     list_id        bigint,
     first          integer,
-    length         integer,
     start_bytes    bigint,
     content        text[],
-    per_row        integer,
+    elements       integer[],
     is_digests     boolean
 );
 comment on type agent.stored_items is 'Elements to be added to a list of agent.checkpoint_items.';
@@ -195,10 +195,9 @@ comment on column agent.stored_items.deployment_id is 'Its deployment.';
 comment on column agent.stored_items.thread_id is 'The thread.';
 comment on column agent.stored_items.list_id is 'The list.';
 comment on column agent.stored_items.first is 'Position of the first element.';
-comment on column agent.stored_items.length is 'Number of elements.';
 comment on column agent.stored_items.start_bytes is 'Length of the elements before them.';
 comment on column agent.stored_items.content is 'As in agent.channel_content.';
-comment on column agent.stored_items.per_row is 'Elements of each text but the last.';
+comment on column agent.stored_items.elements is 'As in agent.channel_content.';
 comment on column agent.stored_items.is_digests is 'As in agent.checkpoint_items.';
 
 create type agent.batch_checkpoint as (

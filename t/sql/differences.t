@@ -270,9 +270,9 @@ subtest 'a list that is sent whole is stored as the difference from its parent' 
     my @lists = ([ map { human($_) } 1 .. 20 ], [ map { human($_) } 1 .. 21 ], [ map { human($_) } 1 .. 20, 'last' ],
         [ map { human($_) } 1 .. 10 ], [ map { human($_) } 1 .. 9, 'ten' .. 'ten', 11 .. 20 ], [], [ @small ], [ @small, 1 ],
         [ @small[ 0 .. 99 ] ]);
-    # Rows that each stores: short elements share one, a list of other short ones is stored anew, and a short segment
+    # Rows that each stores: 128 short elements share one, a list of other short ones is stored anew, and a short segment
     # is copied.
-    my @rows = (20, 1, 1, 0, 20, 0, 1, 1, 1);
+    my @rows = (20, 1, 1, 0, 20, 0, 8, 1, 1);
     my ($parent, $count) = (undef, 0);
     for my $n (0 .. $#lists) {
         $parent = saved($claim, $parent, list => $lists[$n]);
@@ -425,24 +425,132 @@ subtest 'a chat whose every answer is generated twice has few segments' => sub {
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
-# The stored elements that a fork of a list adds, which keeps some of 2,048 and appends as many.
-sub fork_of {
-    my ($keep, $element) = @_;
-    my $claim = $play->leased($worker, $play->thread);
-    my $thread = $claim->{thread_id};
-    my $first = saved($claim, undef, l => [ map { $element } 1 .. 2048 ]);
-    my $before = items($thread);
-    my $fork = saved($claim, $first, l => list($keep, map { $element } 1 .. $keep));
-    is scalar @{ values_of($thread, $fork)->{l} }, 2 * $keep, "a fork at element $keep has the elements that it keeps, and its own";
-    $play->save($worker, AgentSQL::Play::finish($claim));
-    return items($thread) - $before;
+# The rows of lists that are stored of a thread, and the bytes of their elements.
+sub stored {
+    my ($thread) = @_;
+    return @{ ($session->query("select count(*), coalesce(sum(octet_length(content)), 0) from agent.checkpoint_items where thread_id = '$thread'"))[0] };
 }
 
-subtest 'a fork of a list copies at most 1,024 elements and 512 KB' => sub {
-    is fork_of(1024, human('x')), 2 * 1024, 'a fork of a list copies 1,024 short elements';
-    is fork_of(1025, human('x')), 1025, 'a fork of a list copies none of 1,025 elements';
-    is fork_of(500, 'x' x 1000), 2 * 500, 'a fork of a list copies 500 elements of 1,002 bytes';
-    is fork_of(530, 'x' x 1000), 530, 'a fork of a list copies none of 530 elements of 1,002 bytes';
+# Pages that a statement reads, as its plan counts them.
+sub pages_of {
+    my ($sql) = @_;
+    my ($plan) = map { $_->[0] } $session->query("explain (analyze, buffers, costs off, timing off, summary off, format json) $sql");
+    my $top = AgentSQL::decode($plan)->[0]{Plan};
+    return $top->{'Shared Hit Blocks'} + $top->{'Shared Read Blocks'};
+}
+
+sub saving {
+    my (@items) = @_;
+    return "select * from public.save_items($worker, " . AgentSQL::Session::literal(AgentSQL::encode(\@items)) . ')';
+}
+
+# Saves steps that all continue one: (rows and bytes that they store, pages that they read). The least of a few times: a
+# session reads the catalog at first, and again after a table was analyzed.
+sub cost_of {
+    my ($claim, @steps) = @_;
+    my ($rows, $bytes, @pages);
+    for (1 .. 4) {
+        $session->query('begin');
+        my @before = stored($claim->{thread_id});
+        push @pages, pages_of(saving(@steps));
+        my @after = stored($claim->{thread_id});
+        ($rows, $bytes) = map { $after[$_] - $before[$_] } 0, 1;
+        $session->query('rollback');
+    }
+    return ($rows, $bytes, min(@pages));
+}
+
+subtest 'what a step stores and reads depends on what it sends, whatever the parent has' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my %first = (
+        'two short elements' => [ 1, 2 ], 'an element of 500 KB' => [ noise(1, 500_000), 2 ],
+        '60,000 digits' => [ map { $_ % 10 } 1 .. 60_000 ], '20,000 short texts' => [ map { "text $_" } 1 .. 20_000 ],
+        'a long element among short ones' => [ 1, 2, noise(2, 200_000), (3) x 10_000 ]);
+    my %cost;
+    for my $name (sort keys %first) {
+        my $parent = saved($claim, undef, l => $first{$name});
+        my $step = sub { AgentSQL::Play::checkpoint($claim, parent => $parent, values => { l => $_[0] }) };
+        for my $how ([ 'keeps one', list(1) ], [ 'keeps one and adds one', list(1, 1) ], [ 'begins again', list(0, 1) ]) {
+            $cost{$name}{ $how->[0] } = [ cost_of($claim, map { $step->($how->[1]) } 1 .. 20) ];
+        }
+    }
+    for my $name (grep { $_ ne 'two short elements' } sort keys %first) {
+        for my $how (sort keys %{ $cost{$name} }) {
+            my ($rows, $bytes, $pages) = @{ $cost{$name}{$how} };
+            my $least = $cost{'two short elements'}{$how};
+            cmp_ok $rows, '<=', 40, "$name: 20 steps, each $how: $rows rows";
+            cmp_ok $bytes, '<=', 100, "$name: 20 steps, each $how: $bytes bytes";
+            # An element of 100 bytes or of 100 KB, a list of one row or of 2,000, which are deeper in the index.
+            cmp_ok $pages, '<=', $least->[2] + 20 * 12, "$name: 20 steps, each $how: $pages pages instead of $least->[2]";
+        }
+    }
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+subtest 'the lists of a step copy together at most four times what it sends, and 24 KB' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my @names = map { "list $_" } 1 .. 100;
+    my $element = 'x' x 58;
+    my $grow = sub { my ($keep, $count) = @_; return { map { ($_ => list($keep, ($element) x $count)) } @names } };
+    # Each list ends with segments of 8, 4, 2 elements and one, which a fork that adds one copies if it may.
+    my ($keep, $parent) = (0, undef);
+    for my $count (16, 8, 4, 2, 1) {
+        my $next = saved($claim, $parent, %{ $grow->($keep, $count) });
+        saved($claim, $parent, %{ $grow->($keep, 1) }) if $keep;
+        ($keep, $parent) = ($keep + $count, $next);
+        saved($claim, $parent, %{ $grow->($keep, 1) });
+    }
+    my ($rows, $bytes) = cost_of($claim, AgentSQL::Play::checkpoint($claim, parent => $parent, values => $grow->($keep, 1)));
+    my $copied = $bytes - @names * 60;
+    cmp_ok $copied, '>', 0, 'some are copied';
+    cmp_ok $copied, '<=', 24_576 + 4 * @names * 70, "$copied bytes are copied";
+    $play->save($worker, AgentSQL::Play::finish($claim));
+};
+
+# The bytes that a step copies which keeps some of 400 elements, and adds others.
+sub copied_by {
+    my ($keep, $element, $added) = @_;
+    my $claim = $play->leased($worker, $play->thread);
+    my $thread = $claim->{thread_id};
+    my $first = saved($claim, undef, l => [ map { $element } 1 .. 400 ]);
+    my $before = (stored($thread))[1];
+    my $fork = saved($claim, $first, l => list($keep, map { $element } 1 .. $added));
+    is scalar @{ values_of($thread, $fork)->{l} }, $keep + $added, "a fork at element $keep has the elements that it keeps, and its own";
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    return (stored($thread))[1] - $before - $added * length AgentSQL::encode($element);
+}
+
+subtest 'a fork of a list copies elements that are not longer than those that it adds, with four times as many bytes at most and 24 KB' => sub {
+    is copied_by(10, 'x' x 998, 10), 10 * 1000, 'as many elements as it adds';
+    is copied_by(11, 'x' x 998, 10), 0, 'none of more elements';
+    is copied_by(300, 'x' x 998, 300), 300 * 1000, 'many, when it sends as many';
+};
+
+subtest 'a cut list counts as the elements that it has' => sub {
+    my $claim = $play->leased($worker, $play->thread);
+    my $thread = $claim->{thread_id};
+    my $bytes = sub { $session->value("select state_bytes from agent.checkpoints where checkpoint_id = '$_[0]'") };
+    my $first = saved($claim, undef, l => [ 1 .. 300 ], m => [ 'x' x 500, 'y' x 500 ]);
+    my $cut = saved($claim, $first, l => list(3), m => list(1));
+    is $bytes->($cut), 6 + 503, 'a cut within a row of several elements';
+    my $same = saved($claim, $cut, l => $SAME, m => $SAME);
+    is $bytes->($same), 6 + 503;
+    my $more = saved($claim, $cut, l => list(3, 4), m => list(1, 'z'));
+    is $bytes->($more), 8 + 507, 'continued';
+    is $bytes->(saved($claim, $more, l => list(2, 7), m => [])), 6, 'and cut again';
+    my $wide = saved($claim, $first, l => list(150), m => $SAME);
+    my @before = stored($thread);
+    my $whole = saved($claim, $wide, l => [ 1 .. 151 ], m => $SAME);
+    is_deeply [ map { $_ - shift @before } stored($thread) ], [ 1, 3 ], 'a list that is sent whole after a cut stores one element more';
+    is_deeply values_of($thread, $whole)->{l}, [ 1 .. 151 ];
+    # Together more than 34 MiB before they are cut.
+    my $long = 'x' x 7_000_000;
+    my $parent;
+    for my $n (1 .. 6) {
+        $parent = saved($claim, $parent, (map { ("l$_" => list(1)) } 1 .. $n - 1), "l$n" => [ 1, $long ]);
+    }
+    is $bytes->($parent), 5 * 2 + 2 + 7_000_003, 'lists that were cut are not refused for what they had';
+    $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
 subtest 'read_state returns a state in parts of a given size, or of one element' => sub {

@@ -46,6 +46,7 @@ enum {
     LENGTHS,
     BYTES,
     CONTENTS,
+    ELEMENTS,
     RECORDS,
     TASK_REPORTS
 };
@@ -228,8 +229,8 @@ static void a_checkpoint_has_the_texts_of_its_members(void **state)
     assert_string_equal(show(&params, NAMES, pool), "");
 }
 
-/* The channels of one checkpoint: names, kinds, keeps, lengths, bytes and
- * contents, as literals of arrays. */
+/* The channels of one checkpoint: names, kinds, keeps, lengths, bytes, contents
+ * and numbers of elements, the last two as literals of arrays. */
 static const char *split(apr_pool_t *pool, const char *line)
 {
     fixture_t *fixture = begin(pool);
@@ -238,7 +239,7 @@ static const char *split(apr_pool_t *pool, const char *line)
 
     add(fixture, 0, AGENT_ITEM_CHECKPOINT, line);
     params = make(fixture);
-    for (int i = NAMES; i <= CONTENTS; i++) {
+    for (int i = NAMES; i <= ELEMENTS; i++) {
         text = apr_pstrcat(pool, text, i > NAMES ? " | " : "",
                            show(&params, i, pool), NULL);
     }
@@ -262,16 +263,16 @@ static void channels_have_the_kinds_of_their_notation(void **state)
                      "\"b\":{\"$value\":{\"$same\":true}}}")),
         "a; k\"\xc3\xa9; b | same; value; value | null; null; null | "
         "null; null; null | 0; 2; 15 | "
-        "{}; {\"1\"}; {\"{\\\"$same\\\":true}\"}");
+        "{}; {\"1\"}; {\"{\\\"$same\\\":true}\"} | null; null; null");
     assert_string_equal(
         split(pool,
               VALUES("{\"l\":{\"$list\":{\"items\":[ 1, 2],"
                      "\"keep\":3}},\"e\":[],\"n\":null}")),
         "l; e; n | list; array; value | 3; null; null | 2; 0; null | "
-        "6; 0; 5 | {\" 1, 2\"}; {}; {\"null\"}");
+        "4; 0; 5 | {\"1,2\"}; {}; {\"null\"} | {2}; null; null");
     assert_string_equal(
         split(pool, VALUES("{\"a\": {\t\"\\u0024value\" : \n[1,  2]} }")),
-        "a | value | null | null | 8 | {\"[1,  2]\"}");
+        "a | value | null | null | 8 | {\"[1,  2]\"} | null");
 }
 
 static void each_case_of_the_notation_has_its_kind_and_content(void **state)
@@ -283,20 +284,20 @@ static void each_case_of_the_notation_has_its_kind_and_content(void **state)
 
     assert_non_null(cases);
     while (fgets(line, sizeof(line), cases) != NULL) {
-        char *field[7];
+        char *field[8];
         char *rest = line;
 
         if (*line == '#') {
             continue;
         }
-        for (int i = 0; i < 7; i++) {
+        for (int i = 0; i < 8; i++) {
             field[i] = apr_strtok(i == 0 ? line : NULL, "|\n", &rest);
             assert_non_null(field[i]);
         }
         assert_string_equal(split(pool, values_of(pool, field[0])),
                             apr_pstrcat(pool, "a | ", field[2], " | ", field[3],
                                         " | ", field[4], " | ", field[5], " | ",
-                                        field[6], NULL));
+                                        field[6], " | ", field[7], NULL));
         count++;
     }
     fclose(cases);
@@ -328,6 +329,26 @@ static void elements_of_64_bytes_are_texts_of_their_own(void **state)
     assert_non_null(strstr(split_up, "\\\"\",\"\\\""));
     assert_non_null(strstr(together, "a | array | null | 3 | 183 | {\""));
     assert_null(strstr(together, "\\\"\",\"\\\""));
+}
+
+/* Whatever the elements are: a row that is cut is read as a whole. */
+static void a_text_has_128_short_elements_and_2_kb_or_one_element(void **state)
+{
+    apr_pool_t *pool = *state;
+    char *large = apr_palloc(pool, 2501);
+
+    assert_non_null(
+        strstr(split(pool, list_of(pool, 300, 3)), " | {128,128,44}"));
+    /* 33 of 62 bytes with their commas have 2,078. */
+    assert_non_null(strstr(split(pool, list_of(pool, 70, 62)), " | {32,32,6}"));
+    memset(large, '1', 2500);
+    large[2500] = '\0';
+    large = apr_pstrcat(pool, "[1,2,", large,
+                        ",3,4,5,6,7,8,9,10,11,12,13,14,15,"
+                        "16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,"
+                        "34,35,36,37,38,39,40,41,42,43,44,45,46,47,48]",
+                        NULL);
+    assert_non_null(strstr(split(pool, values_of(pool, large)), " | {2,1,46}"));
 }
 
 static void channels_name_their_checkpoint(void **state)
@@ -437,6 +458,7 @@ int main(void)
         CHECK_TEST(a_checkpoint_has_the_texts_of_its_members),
         CHECK_TEST(channels_have_the_kinds_of_their_notation),
         CHECK_TEST(each_case_of_the_notation_has_its_kind_and_content),
+        CHECK_TEST(a_text_has_128_short_elements_and_2_kb_or_one_element),
         CHECK_TEST(elements_of_64_bytes_are_texts_of_their_own),
         CHECK_TEST(channels_name_their_checkpoint),
         CHECK_TEST(of_too_many_channels_1_025_are_passed_on_the_last_as_wrong),

@@ -47,7 +47,8 @@ static const agent_statement_t save_batch = {
     .sql = "select run_id, outcome, promoted "
            "from agent.save_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, "
            "$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, "
-           "$24, $25, $26, $27, $28, $29, $30, $31, $32, $33)"};
+           "$24, $25, $26, $27, $28, $29, $30, $31, $32, $33, "
+           "$34)"};
 
 static apr_status_t send_any(const agent_save_t *save, agent_batch_t *batch,
                              agent_database_t *database, agent_error_t **err)

@@ -46,6 +46,7 @@ static const agent_db_type_t types[SAVE_COLUMNS] = {
     [CHANNEL_LENGTH] = AGENT_DB_INTEGER,
     [CHANNEL_BYTES] = AGENT_DB_BIGINT,
     [CHANNEL_CONTENT] = AGENT_DB_TEXT,
+    [CHANNEL_ELEMENTS] = AGENT_DB_TEXT,
 };
 
 /* A run, and what its items add to its row. */
@@ -303,6 +304,7 @@ void agent_save_make_params(agent_db_params_t *params, const char *worker_id,
     agent_buffer_init(&made->records, pool);
     agent_buffer_init(&made->task_reports, pool);
     agent_buffer_init(&made->literal, pool);
+    agent_buffer_init(&made->counts, pool);
     for (int i = 0; i < batch->items->nelts; i++) {
         const agent_item_t *item = &APR_ARRAY_IDX(batch->items, i,
                                                   agent_item_t);

@@ -6,7 +6,7 @@
 #include "../../db/column.h"
 #include "../lease/batch.h"
 
-#define AGENT_SAVE_PARAMS 33
+#define AGENT_SAVE_PARAMS 34
 
 /* Makes the parameters from the lines of a batch, but of runs that are dead, in
  * pool: at most twice the size of the lines, and 100 bytes for each channel. */

@@ -39,6 +39,7 @@ typedef enum save_column_t {
     CHANNEL_LENGTH,
     CHANNEL_BYTES,
     CHANNEL_CONTENT,
+    CHANNEL_ELEMENTS,
     SAVE_COLUMNS
 } save_column_t;
 
@@ -51,8 +52,9 @@ typedef struct save_params_t {
     /* JSON arrays, without their closing brackets. */
     agent_buffer_t records;
     agent_buffer_t task_reports;
-    /* The literal of an array that is being made. */
+    /* The literals of arrays that are being made. */
     agent_buffer_t literal;
+    agent_buffer_t counts;
 } save_params_t;
 
 /* Appends a channel of the last checkpoint. */

@@ -28,6 +28,7 @@
 \ir values/compose_bounded_values.sql
 \ir values/find_channels.sql
 \ir values/most_channels.sql
+\ir values/most_segments.sql
 \ir values/stored_bytes.sql
 \ir values/value_bytes.sql
 \ir deletion/add_deleted_rows.sql

@@ -53,13 +53,17 @@
 \ir values/choose_end.sql
 \ir values/count_bytes.sql
 \ir values/count_common.sql
+\ir values/count_list_bytes.sql
 \ir values/cut_channel.sql
 \ir values/cut_row.sql
 \ir values/derive_channel.sql
 \ir values/fork_list.sql
+\ir values/has_end.sql
 \ir values/is_notation.sql
 \ir values/insert_items.sql
+\ir values/map_channels.sql
 \ir values/measure_channels.sql
+\ir values/skip_elements.sql
 
 \ir assistants/add_assistant_version.sql
 \ir assistants/change_assistant.sql

@@ -3,13 +3,42 @@
 -- "r": run_id, "e": epoch and, if it is an event, "s": its number. The supervisor makes the same arrays of valid lines:
 -- mod_agent/supervisor/statement/save_params.c, t/unit/supervisor_save_params.c.
 
+-- The rows of a list whose elements are short: their texts, and how many elements each has.
+create function public.split_rows(p_list json, out content text[], out elements integer[])
+language plpgsql immutable as $function$
+declare
+    v_text text;
+    v_row  text;
+    v_n    integer := 0;
+begin
+    content := '{}';
+    elements := '{}';
+    for v_text in select x::text from json_array_elements(p_list) x
+    loop
+        if v_n between 1 and 127 and octet_length(v_row) + 1 + octet_length(v_text) <= 2048 then
+            v_row := v_row || ',' || v_text;
+            v_n := v_n + 1;
+        else
+            if v_n > 0 then
+                content := content || v_row;
+                elements := elements || v_n;
+            end if;
+            v_row := v_text;
+            v_n := 1;
+        end if;
+    end loop;
+    content := content || v_row;
+    elements := elements || v_n;
+end
+$function$;
+
 -- The values of a checkpoint as channels.
 create function public.split_values(p_values json)
-returns table (name text, kind text, keep integer, length integer, bytes bigint, content text[])
+returns table (name text, kind text, keep integer, length integer, bytes bigint, content text[], elements integer[])
 language sql immutable as $function$
     select v.key, n.kind, case when n.kind = 'list' then (v.value #>> '{$list,keep}')::integer end,
            case when n.kind in ('array', 'list') then json_array_length(n.value) end,
-           (select coalesce(sum(octet_length(x) + 1), 0) from unnest(t.content) x), t.content
+           (select coalesce(sum(octet_length(x) + 1), 0) from unnest(t.content) x), t.content, t.elements
       from json_each(p_values) v
      cross join lateral (
             select case
@@ -33,12 +62,21 @@ language sql immutable as $function$
                    end as value) n
      cross join lateral (
             select case
+                       when n.kind in ('array', 'list')
+                       then octet_length(n.value::text) < 64 * json_array_length(n.value)
+                       else false
+                   end as is_short) l
+     cross join lateral (
+            select r.content, r.elements
+              from public.split_rows(n.value) r
+             where l.is_short
+             union all
+            select case
                        when n.kind = 'value' then array[n.value::text]
                        when n.kind is null or n.kind = 'same' then '{}'
-                       when octet_length(n.value::text) >= 64 * json_array_length(n.value)
-                       then array(select x::text from json_array_elements(n.value) x)
-                       else array[substr(n.value::text, 2, length(n.value::text) - 2)]
-                   end as content) t
+                       else array(select x::text from json_array_elements(n.value) x)
+                   end, null
+             where not l.is_short) t
 $function$;
 
 -- The parameters of agent.save_batch after the first, in its order.
@@ -47,7 +85,7 @@ create type public.batch as (
     result json[], event_run integer[], event_seq bigint[], event text[], data text[], event_checkpoint_id uuid[],
     path json[], checkpoint_run integer[], ns text[], checkpoint_id uuid[], parent uuid[], next json[], tasks json[],
     metadata json[], format text[], channel_checkpoint integer[], channel_name text[], kind text[], keep integer[],
-    length integer[], bytes bigint[], content text[], records json, reports json
+    length integer[], bytes bigint[], content text[], elements text[], records json, reports json
 );
 
 create function public.make_batch(p_items json) returns public.batch
@@ -97,6 +135,7 @@ language sql volatile as $function$
             coalesce(c.next, '{}'), coalesce(c.tasks, '{}'), coalesce(c.metadata, '{}'), coalesce(c.format, '{}'),
             coalesce(h.c, '{}'), coalesce(h.name, '{}'), coalesce(h.kind, '{}'), coalesce(h.keep, '{}'),
             coalesce(h.length, '{}'), coalesce(h.bytes, '{}'), coalesce(h.content, '{}'),
+            coalesce(h.elements, '{}'),
             (select json_agg(x.message order by x.n) from item x where x.type in ('put', 'put_writes', 'blob')),
             (select json_agg(x.message order by x.n) from item x where x.type = 'task'))::public.batch
       from (select array_agg(k.d order by k.k) d, array_agg(k.r order by k.k) r, array_agg(k.e order by k.k) e,
@@ -120,7 +159,8 @@ language sql volatile as $function$
             select array_agg(h.c order by h.n) c, array_agg(h.name order by h.n) as name,
                    array_agg(h.kind order by h.n) kind, array_agg(h.keep order by h.n) keep,
                    array_agg(h.length order by h.n) length, array_agg(h.bytes order by h.n) bytes,
-                   array_agg(h.content::text order by h.n) content
+                   array_agg(h.content::text order by h.n) content,
+                   array_agg(h.elements::text order by h.n) elements
               from channel h) h
 $function$;
 
@@ -133,7 +173,7 @@ language sql volatile as $function$
             p.d, p.r, p.e, p.locks_thread, p.seq, p.status, p.error, p.is_failure, p.result, p.event_run, p.event_seq,
             p.event, p.data, p.event_checkpoint_id, p.path, p.checkpoint_run, p.ns, p.checkpoint_id, p.parent, p.next,
             p.tasks, p.metadata, p.format, p.channel_checkpoint, p.channel_name, p.kind, p.keep, p.length, p.bytes,
-            p.content, p.records, p.reports)
+            p.content, p.elements, p.records, p.reports)
 $function$;
 
 create function public.save_items(p_worker bigint, p_items json)

@@ -19,12 +19,14 @@ as $function$
            x.end_bytes,
            case
                when x.position + x.elements <= s.until then x.content
+               -- Each is a UUID in quotes.
+               when x.is_digests then left(x.content, 39 * (s.until - x.position) - 1)
                else agent.cut_elements(x.content, 0, s.until - x.position)
            end
       from unnest(p_list_ids, p_ends) s (list_id, until)
      -- Not a join: nothing above may change the order.
      cross join lateral (
-            select i.position, i.elements, i.end_bytes, i.content
+            select i.position, i.elements, i.end_bytes, i.is_digests, i.content
               from agent.checkpoint_items i
              where i.deployment_id = p_deployment_id
                and i.thread_id = p_thread_id

@@ -4,9 +4,11 @@
 -- step of a run is the parent of the next one, so that the steps of a batch are derived from each other in memory.
 -- Steps in a row that continue the same checkpoint read its channels once, of which each may have few.
 -- Returns: nothing. Raises an error of class 22 as agent.derive_channel, for a checkpoint with the id of one that is
---          being deleted, and for a state of more than 34 MiB, too many channels or more than 64 KB of their names.
+--          being deleted, and for a state of more than 34 MiB, too many channels or segments of lists, or more than
+--          64 KB of names.
 -- Bound:   1,024 channels of a checkpoint, of which one costs about 10 us, one that is a list 40 us. Held by
 --          `> agent.most_channels()` and `select 1024` in sql/functions/inline/values/most_channels.sql.
+--          Copies of elements: 24 KB, and four times what was sent. Held by `v_may_copy := 24576` and `v_may_copy + 4`.
 -- Locks:   the caller holds the threads and the queue rows.
 create or replace function agent.save_checkpoints(
     p_worker_id bigint,
@@ -31,6 +33,7 @@ declare
     v_tips        boolean[];
     v_known       boolean[];
     v_bytes       bigint;
+    v_may_copy    bigint;
     v_name_bytes  integer;
     v_parent_id   uuid;
     v_index       integer;
@@ -65,6 +68,7 @@ begin
         v_parent_id := v_new.parent_checkpoint_id;
 
         v_bytes := 0;
+        v_may_copy := 24576;
         v_name_bytes := 0;
         v_values := '{}';
         v_tips := '{}';
@@ -75,11 +79,8 @@ begin
             v_name_bytes := v_name_bytes + octet_length(v_channel.name);
             v_match := v_index;
             if (v_parents[v_match]).name is distinct from v_channel.name then
-                -- Found by name in a map: a search for each channel would be quadratic.
                 if v_names is null then
-                    select coalesce(jsonb_object_agg(c.name, c.pos), '{}') into v_names
-                      from unnest(v_parents) with ordinality
-                           as c (name, length, bytes, list_ids, ends, stored_from, content, pos);
+                    v_names := agent.map_channels(v_parents);
                 end if;
                 v_match := (v_names ->> v_channel.name)::integer;
             end if;
@@ -91,19 +92,23 @@ begin
                 perform agent.insert_items(v_items);
                 v_items := '{}';
             end if;
+            v_may_copy := v_may_copy + 4 * (octet_length(v_channel.name) + v_channel.bytes);
             v_derived := agent.derive_channel(
-                v_new.deployment_id, v_new.thread_id, v_parent, v_channel, v_known[v_match]);
+                v_new.deployment_id, v_new.thread_id, v_parent, v_channel, v_known[v_match], v_may_copy);
+            v_may_copy := v_derived.may_copy;
             v_values := v_values || v_derived.channel;
             v_bytes := v_bytes + (v_derived.channel).bytes;
             v_tips := v_tips || v_derived.is_tip;
-            if v_derived.added is not null then
+            if (v_derived.added).list_id is not null then
                 v_items := v_items || v_derived.added;
             end if;
         end loop;
         -- Each reader composes it as a whole; a checkpoint that continues it, however short, reads its channels.
-        if v_bytes > c_state_bytes or v_name_bytes > c_name_bytes then
+        if v_bytes > c_state_bytes or v_name_bytes > c_name_bytes
+            or (select sum(cardinality(c.list_ids)) from unnest(v_values) c) > agent.most_segments()
+        then
             raise exception using errcode = 'invalid_parameter_value',
-                message = 'a state has more than 34 MiB, or 64 KB of names of channels';
+                message = 'a state has more than 34 MiB, 64 KB of names of channels, or too many segments of lists';
         end if;
         v_rows := v_rows || row(
             v_new.deployment_id, v_new.thread_id, v_new.checkpoint_ns, v_new.checkpoint_id, v_new.parent_checkpoint_id,

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The checkpoints of a batch, of arrays with one element per checkpoint and, the last seven, one per channel, in order.
+-- The checkpoints of a batch, of arrays with one element per checkpoint and, the last eight, one per channel, in order.
 -- p_deployment_ids, p_run_ids, p_epochs: the runs of the batch, to which p_runs has the positions.
 -- p_channel_checkpoints: the position of the channel's checkpoint. p_kinds, p_keeps, p_lengths, p_bytes: as in
--- agent.channel_content. p_contents: the literal of an array: the elements of a list, or one text that has all of them
--- without brackets, or the text of a value.
+-- agent.channel_content. p_contents: the literal of an array: texts of elements of a list, or the text of a value.
+-- p_elements: the literal of an array: how many elements each text has, or null.
 -- Returns: the checkpoints in the order of the arrays; of several of a run with the same id the first one.
 -- Locks:   none.
 create or replace function agent.collect_checkpoints(
@@ -24,7 +24,8 @@ create or replace function agent.collect_checkpoints(
     p_keeps integer[],
     p_lengths integer[],
     p_bytes bigint[],
-    p_contents text[]
+    p_contents text[],
+    p_elements text[]
 ) returns agent.batch_checkpoint[]
 language plpgsql stable security invoker
 -- Joined by hash, whatever their number: both sides are arrays.
@@ -49,11 +50,13 @@ begin
           left join (
                 select h.checkpoint,
                        array_agg(row(
-                           h.name, h.kind, h.keep, h.length, h.bytes, h.content::text[], null)::agent.channel_content
+                           h.name, h.kind, h.keep, h.length, h.bytes, h.content::text[], h.elements::integer[],
+                           false)::agent.channel_content
                            order by h.position) as channels
-                  from unnest(p_channel_checkpoints, p_names, p_kinds, p_keeps, p_lengths, p_bytes, p_contents)
+                  from unnest(
+                           p_channel_checkpoints, p_names, p_kinds, p_keeps, p_lengths, p_bytes, p_contents, p_elements)
                        with ordinality
-                       as h (checkpoint, name, kind, keep, length, bytes, content, position)
+                       as h (checkpoint, name, kind, keep, length, bytes, content, elements, position)
                  group by h.checkpoint
                ) g on g.checkpoint = position);
 end
@@ -61,5 +64,5 @@ $function$;
 
 comment on function agent.collect_checkpoints(
     uuid[], uuid[], integer[], integer[], text[], uuid[], uuid[], json[], json[], json[], text[], integer[], text[],
-    text[], integer[], integer[], bigint[], text[]) is
+    text[], integer[], integer[], bigint[], text[], text[]) is
     'The checkpoints of a batch with their channels.';

@@ -3,7 +3,8 @@
 -- are those of its parent; the others are stored as differences from them (agent.derive_channel).
 -- Returns: the uses of blobs that it adds. Raises an error of class 22 when the parent is not a snapshot of the
 --          namespace, for an id of one that is being deleted, for references that are wrong, and beyond 65,536 digests,
---          1,024 channels, 64 KB of names or the limits of agent.check_record.
+--          1,024 channels, 64 KB of names, 8,192 segments of lists or the limits of agent.check_record.
+-- Bound:   what it sends, and copies of four times as much and 24 KB. Held by `bigint := 24576` and `v_may_copy + 4`.
 -- Locks:   the caller holds the thread and the queue row.
 create or replace function agent.save_snapshot(
     p_lease agent.run_queue,
@@ -17,6 +18,7 @@ declare
     c_name_bytes constant integer := 65536;
     c_per_row    constant integer := 256;
     v_digests    integer := 0;
+    v_may_copy   bigint := 24576;
     v_parents    agent.channel_value[] := '{}';
     v_values     agent.channel_value[];
     v_names      jsonb;
@@ -64,10 +66,7 @@ begin
         end if;
     end if;
     v_values := v_parents;
-    -- Found by name in a map: a search for each channel would be quadratic.
-    select coalesce(jsonb_object_agg(c.name, c.pos), '{}') into v_names
-      from unnest(v_parents) with ordinality
-           as c (name, length, bytes, list_ids, ends, stored_from, content, pos);
+    v_names := agent.map_channels(v_parents);
 
     for v_name, v_reference in select c.key, c.value from json_each(p_put.channels) c
     loop
@@ -80,24 +79,31 @@ begin
         v_new.kind := case when v_parsed.keep is null then 'value' else 'list' end;
         v_new.keep := v_parsed.keep;
         v_new.length := case when v_parsed.keep is not null then cardinality(v_parsed.digests) end;
-        v_new.per_row := case when v_new.length is not null or v_parsed.digests <> '{}' then c_per_row end;
-        v_new.content := case when v_new.per_row is null then array['null'] else array(
+        v_new.is_digests := v_new.length is not null or v_parsed.digests <> '{}';
+        v_new.elements := array(
+            select least(c_per_row, cardinality(v_parsed.digests) - n)
+              from generate_series(0, cardinality(v_parsed.digests) - 1, c_per_row) n);
+        v_new.content := case when v_new.is_digests then array(
             select '"' || array_to_string(v_parsed.digests[n + 1 : n + c_per_row], '","') || '"'
-              from generate_series(0, cardinality(v_parsed.digests) - 1, c_per_row) n) end;
+              from generate_series(0, cardinality(v_parsed.digests) - 1, c_per_row) n) else array['null'] end;
         v_new.bytes := octet_length(array_to_string(v_new.content, ',')) + 1;
         v_match := v_names ->> v_name;
+        v_may_copy := v_may_copy + 4 * (octet_length(v_name) + v_new.bytes);
         v_derived := agent.derive_channel(
-            p_lease.deployment_id, p_lease.thread_id, v_parents[v_match], v_new, null);
-        if v_derived.added is not null then
-            v_uses := v_uses || agent.list_uses(v_derived.added, (v_derived.channel).stored_from);
+            p_lease.deployment_id, p_lease.thread_id, v_parents[v_match], v_new, null, v_may_copy);
+        v_may_copy := v_derived.may_copy;
+        if (v_derived.added).list_id is not null then
+            v_uses := v_uses || agent.list_uses(v_derived.added);
             perform agent.insert_items(array[v_derived.added]);
         end if;
         v_values[coalesce(v_match, cardinality(v_values) + 1)] := v_derived.channel;
     end loop;
     if cardinality(v_values) > agent.most_channels()
         or (select sum(octet_length(c.name)) from unnest(v_values) c) > c_name_bytes
+        or (select sum(cardinality(c.list_ids)) from unnest(v_values) c) > agent.most_segments()
     then
-        raise exception using errcode = 'invalid_parameter_value', message = 'a snapshot has too many channels';
+        raise exception using errcode = 'invalid_parameter_value',
+            message = 'a snapshot has too many channels, or segments of lists';
     end if;
 
     insert into agent.checkpoint_snapshots (

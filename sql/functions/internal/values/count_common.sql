@@ -29,7 +29,7 @@ begin
             return p_parent.length;
         end if;
     end if;
-    if cardinality(p_new.content) < p_new.length then
+    if p_new.elements is not null then
         return 0;
     end if;
     return coalesce(

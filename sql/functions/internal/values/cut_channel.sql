@@ -9,7 +9,7 @@ create or replace function agent.cut_channel(
     p_keep integer
 ) returns agent.channel_value
 language plpgsql stable security invoker
-set search_path = '' set plan_cache_mode = force_generic_plan
+-- No SET clause: it is called for each channel, by functions that have them.
 as $function$
 declare
     v_channel  agent.channel_value := p_channel;
@@ -20,8 +20,8 @@ begin
             select count(*) + 1
               from unnest(p_channel.ends) e (until)
              where e.until < p_keep) end;
-        v_channel.bytes := agent.count_bytes(
-            p_deployment_id, p_thread_id, p_channel.list_ids, p_channel.ends, p_keep);
+        v_channel.bytes := agent.count_list_bytes(
+            p_deployment_id, p_thread_id, p_channel.list_ids[v_segments], p_keep);
         v_channel.list_ids := p_channel.list_ids[: v_segments];
         v_channel.ends := p_channel.ends[: v_segments - 1];
         if v_segments > 0 then

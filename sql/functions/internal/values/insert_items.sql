@@ -9,13 +9,14 @@ as $function$
 begin
     insert into agent.checkpoint_items (
         deployment_id, thread_id, list_id, position, elements, end_bytes, is_digests, content)
-    select i.deployment_id, i.thread_id, i.list_id, i.first + i.per_row * (e.pos - 1),
-           least(i.per_row, i.length - i.per_row * (e.pos - 1)), i.start_bytes + e.bytes, i.is_digests, e.content
+    select i.deployment_id, i.thread_id, i.list_id, i.first + e.until - e.elements, e.elements,
+           i.start_bytes + e.bytes, i.is_digests, e.content
       from unnest(p_items) i
      cross join lateral (
-            select c.pos::integer, c.content,
+            select c.content, coalesce(c.elements, 1) as elements,
+                   sum(coalesce(c.elements, 1)) over (rows unbounded preceding)::integer as until,
                    sum(octet_length(c.content) + 1) over (rows unbounded preceding) as bytes
-              from unnest(i.content) with ordinality c (content, pos)
+              from unnest(i.content, i.elements) c (content, elements)
            ) e;
 end
 $function$;

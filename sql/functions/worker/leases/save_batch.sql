@@ -48,6 +48,7 @@ create or replace function agent.save_batch(
     p_channel_lengths integer[],
     p_channel_bytes bigint[],
     p_channel_contents text[],
+    p_channel_elements text[],
     p_records json,
     p_task_reports json
 ) returns table (run_id uuid, outcome text, finished boolean, promoted boolean)
@@ -112,7 +113,7 @@ begin
         perform agent.save_checkpoints(p_worker_id, agent.collect_checkpoints(
             p_deployment_ids, p_run_ids, p_epochs, p_checkpoint_runs, p_namespaces, p_checkpoint_ids, p_parents,
             p_next, p_tasks, p_metadata, p_formats, p_channel_checkpoints, p_channel_names, p_channel_kinds,
-            p_channel_keeps, p_channel_lengths, p_channel_bytes, p_channel_contents));
+            p_channel_keeps, p_channel_lengths, p_channel_bytes, p_channel_contents, p_channel_elements));
     end if;
     if not v_only_events then
         v_promoted := agent.apply_ends(p_worker_id, v_runs);
@@ -160,5 +161,5 @@ $function$;
 comment on function agent.save_batch(
     bigint, uuid[], uuid[], integer[], boolean[], bigint[], text[], json[], boolean[], json[], integer[], bigint[],
     text[], text[], uuid[], json[], integer[], text[], uuid[], uuid[], json[], json[], json[], text[], integer[],
-    text[], text[], integer[], integer[], bigint[], text[], json, json) is
+    text[], text[], integer[], integer[], bigint[], text[], text[], json, json) is
     'Saves events, checkpoints, tasks and ends of a worker''s runs.';
