@@ -6,6 +6,8 @@
 /* Which batch is sent next; see supervisor/lease/turn.h. */
 #include "supervisor_fixture.h"
 
+#include <apr_strings.h>
+
 #include "../../mod_agent/supervisor/lease/turn.h"
 
 static void add(const fixture_t *fixture, int run, apr_size_t length)
@@ -108,6 +110,68 @@ static void the_batches_of_one_run_take_turns_with_others(void **state)
     assert_int_equal(save_next(fixture), '0');
 }
 
+static void set_deployment(const fixture_t *fixture, int run, const char *id)
+{
+    apr_cpystrn(fixture->leases[run]->deployment_id, id, AGENT_UUID_SIZE);
+}
+
+static void deployments_take_turns_however_many_runs_they_have(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    for (int i = 0; i < 8; i++) {
+        set_deployment(fixture, i, "many");
+        add_long(fixture, i);
+    }
+    assert_int_equal(fail_next(fixture), '0');
+    set_deployment(fixture, 8, "one");
+    add_long(fixture, 8);
+    assert_int_equal(fail_next(fixture), '1');
+    assert_int_equal(fail_next(fixture), '8');
+    assert_int_equal(save_next(fixture), '2');
+    assert_int_equal(save_next(fixture), '8');
+    /* None of it is left: it begins after the other one. */
+    add_long(fixture, 8);
+    assert_int_equal(fail_next(fixture), '3');
+    assert_int_equal(save_next(fixture), '8');
+    assert_int_equal(save_next(fixture), '4');
+}
+
+static void a_run_that_begins_later_does_not_put_its_deployment_first(
+    void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    set_deployment(fixture, 0, "a");
+    set_deployment(fixture, 1, "a");
+    set_deployment(fixture, 2, "b");
+    add_long(fixture, 0);
+    add_long(fixture, 2);
+    assert_int_equal(fail_next(fixture), '0');
+    add_long(fixture, 1);
+    assert_int_equal(fail_next(fixture), '2');
+    assert_int_equal(fail_next(fixture), '0');
+    assert_int_equal(fail_next(fixture), '2');
+    assert_int_equal(fail_next(fixture), '1');
+}
+
+static void the_lanes_of_a_split_batch_take_turns_by_deployment(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+
+    set_deployment(fixture, 0, "a");
+    set_deployment(fixture, 1, "a");
+    set_deployment(fixture, 2, "b");
+    for (int i = 0; i < 3; i++) {
+        add(fixture, i, 100);
+    }
+    agent_batch_split(queue, APR_RING_FIRST(&queue->waiting));
+    assert_int_equal(fail_next(fixture), '0');
+    assert_int_equal(fail_next(fixture), '2');
+    assert_int_equal(fail_next(fixture), '1');
+}
+
 static void a_lane_that_is_due_precedes_one_that_is_not(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
@@ -144,6 +208,9 @@ int main(void)
         CHECK_TEST(shared_batches_are_sent_in_order),
         CHECK_TEST(a_run_whose_batch_failed_waits_for_one_turn_of_the_others),
         CHECK_TEST(the_batches_of_one_run_take_turns_with_others),
+        CHECK_TEST(deployments_take_turns_however_many_runs_they_have),
+        CHECK_TEST(a_run_that_begins_later_does_not_put_its_deployment_first),
+        CHECK_TEST(the_lanes_of_a_split_batch_take_turns_by_deployment),
         CHECK_TEST(a_lane_that_is_due_precedes_one_that_is_not),
         CHECK_TEST(a_lane_waits_for_earlier_lines_of_its_run),
     };

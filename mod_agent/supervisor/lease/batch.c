@@ -95,14 +95,32 @@ static agent_batch_t *make_batch(agent_batch_queue_t *queue)
     return batch;
 }
 
+/* That of its other lanes. */
+static apr_uint64_t turn_of(agent_batch_queue_t *queue,
+                            const char *deployment_id)
+{
+    const agent_batch_t *batch;
+
+    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
+    {
+        if (batch->is_lane
+            && strcmp(batch->deployment_id, deployment_id) == 0) {
+            return batch->deployment_turn;
+        }
+    }
+    return ++queue->last_turn;
+}
+
 static agent_batch_t *make_lane(agent_batch_queue_t *queue, const char *run_id,
-                                agent_batch_t *next)
+                                const char *deployment_id, agent_batch_t *next)
 {
     agent_batch_t *batch = make_batch(queue);
     const char *key = apr_pmemdup(batch->pool, run_id, 36);
 
     batch->is_lane = true;
     batch->lane_key = key;
+    batch->deployment_id = apr_pstrdup(batch->pool, deployment_id);
+    batch->deployment_turn = turn_of(queue, deployment_id);
     batch->turn = ++queue->last_turn;
     batch->due_at = queue->context->now;
     APR_RING_INSERT_BEFORE(next, batch, link);
@@ -164,11 +182,14 @@ static agent_batch_t *last_shared(const agent_batch_queue_t *queue)
 }
 
 /* The lane waits for earlier lines of its run, so these become due now. */
-static agent_batch_t *open_lane(agent_batch_queue_t *queue, const char *run_id)
+static agent_batch_t *open_lane(agent_batch_queue_t *queue,
+                                const agent_lease_t *lease)
 {
+    const char *run_id = lease->key.run_id;
     agent_batch_t *shared = last_shared(queue);
     agent_batch_t *lane = make_lane(
-        queue, run_id, APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link));
+        queue, run_id, lease->deployment_id,
+        APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link));
 
     if (shared != NULL && apr_hash_get(shared->runs, run_id, 36) != NULL) {
         shared->due_at = queue->context->now;
@@ -215,7 +236,7 @@ static agent_batch_t *find_open(agent_batch_queue_t *queue,
     if (batch != NULL) {
         batch->is_sealed = true;
     }
-    return is_lane ? open_lane(queue, run_id) : open_shared(queue);
+    return is_lane ? open_lane(queue, lease) : open_shared(queue);
 }
 
 /* The run's part of the batch, which begins with a copy of run. */
@@ -351,7 +372,8 @@ static void move_lines(agent_batch_queue_t *queue, agent_batch_t *batch,
             continue;
         }
         if (run->part == NULL) {
-            run->part = make_lane(queue, run->key.run_id, batch);
+            run->part = make_lane(queue, run->key.run_id, run->deployment_id,
+                                  batch);
         }
         append_item(queue, run->part, run, item, text + item->offset);
     }

@@ -21,8 +21,7 @@
 #define AGENT_BATCH_LANE_BYTES ((apr_size_t)4 * 1024 * 1024)
 #define AGENT_BATCH_MAX_ITEMS  500
 #define AGENT_BATCH_LONG_LINE  ((apr_size_t)64 * 1024)
-/* A run with fewer uncommitted bytes than this needs no credit for short lines.
- */
+/* A run with fewer uncommitted bytes needs no credit for short lines. */
 #define AGENT_BATCH_MAX_RUN ((apr_size_t)512 * 1024)
 /* Limits of all shared batches and of all lanes. No runner is read while the
  * shared batches, or both together, are at their limit (a batch that is split
@@ -80,11 +79,11 @@ typedef struct agent_batch_t {
     /* When it is due; it is not sent before retry_at. */
     apr_time_t due_at;
     apr_time_t retry_at;
-    /* Of one run, over the second connection; that run's id, not terminated;
-     * its turn (turn.h). */
+    /* Of one run, over the second connection; its id, not terminated, and its
+     * deployment; the turns of both (turn.h). */
     bool is_lane;
-    const char *lane_key;
-    apr_uint64_t turn;
+    const char *lane_key, *deployment_id;
+    apr_uint64_t turn, deployment_turn;
     /* No more items are added; it is in flight. */
     bool is_sealed;
     bool is_sent;

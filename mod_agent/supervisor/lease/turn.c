@@ -37,8 +37,12 @@ static bool precedes(const agent_batch_queue_t *queue,
     apr_time_t due = agent_turn_due(queue, lane);
     apr_time_t other_due = agent_turn_due(queue, other);
 
-    return due > now || other_due > now ? due < other_due
-                                        : lane->turn < other->turn;
+    if (due > now || other_due > now) {
+        return due < other_due;
+    }
+    return lane->deployment_turn == other->deployment_turn
+        ? lane->turn < other->turn
+        : lane->deployment_turn < other->deployment_turn;
 }
 
 agent_batch_t *agent_turn_next(const agent_batch_queue_t *queue, bool is_lane)
@@ -70,8 +74,12 @@ static void end_turn(agent_batch_queue_t *queue, const agent_batch_t *lane)
     queue->last_turn++;
     AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
     {
-        if (batch->is_lane
-            && memcmp(batch->lane_key, lane->lane_key, 36) == 0) {
+        if (!batch->is_lane
+            || strcmp(batch->deployment_id, lane->deployment_id) != 0) {
+            continue;
+        }
+        batch->deployment_turn = queue->last_turn;
+        if (memcmp(batch->lane_key, lane->lane_key, 36) == 0) {
             batch->turn = queue->last_turn;
         }
     }
