@@ -18,14 +18,19 @@ void agent_db_limits_fill(const char *params[AGENT_DB_LIMITS_PARAMS],
                              agent_generation_age_ms(&limits->generation));
 }
 
-void agent_db_limits_report(const agent_db_result_t *result,
+bool agent_db_limits_report(const agent_db_result_t *result,
                             const agent_log_t *log, apr_pool_t *pool)
 {
     /* Bounded: the limits of httpd.conf. */
     for (int row = 0; row < agent_db_rows(result); row++) {
+        const char *replaced = agent_db_value(result, row, 0);
+
+        if (replaced == NULL) {
+            return false;
+        }
         log->write(log->baton, AGENT_LOG_WARNING, "AGT0413", 0,
-                   apr_pstrcat(pool,
-                               "AgentLimit: ", agent_db_value(result, row, 0),
+                   apr_pstrcat(pool, "AgentLimit: ", replaced,
                                " in the database", NULL));
     }
+    return true;
 }

@@ -19,7 +19,7 @@ my $worker = $any->worker;
 # those that it replaced.
 sub configure {
     my ($server, $age_ms, @limits) = @_;
-    return [ map { $_->[0] } $session->query('select * from agent.set_limits(' . AgentSQL::Session::literal(AgentSQL::encode(
+    return [ map { $_->[0] } $session->query(q{select coalesce(replaced, 'not stored') from agent.set_limits(} . AgentSQL::Session::literal(AgentSQL::encode(
         [ map { { account_id => $_->[0], name => $_->[1], value => $_->[2] } } @limits ])) . ", '$server', $age_ms)") ];
 }
 
@@ -383,8 +383,23 @@ subtest 'a limit is that of the server that was started last' => sub {
     is_deeply $replaced->(3, 800, [ $account, 'keys', 1 ]), ["keys 1 account=$account replaces none"];
     is_deeply $replaced->(4, 700, [ $account, 'keys', undef ]), ["keys none account=$account replaces 1"];
     $session->query('begin read only');
-    is_deeply $replaced->(5, 0, [ undef, 'keys', 9 ]), [], 'a database that accepts no writes';
+    is_deeply $replaced->(5, 0, [ undef, 'keys', 9 ]), ['not stored'], 'a database that accepts no writes stores nothing, and says so';
     $session->query('commit');
+    $session->query('delete from agent.account_limits');
+};
+
+subtest 'limits that others have locked are not waited for' => sub {
+    my ($owner, $server) = map { $db->session } 1, 2;
+    my $store = "select * from agent.set_limits('[{\"name\": \"keys\", \"value\": 3}]', '" . AgentSQL::uuid() . "', 0)";
+    # With the settings of the supervisor's connections: nothing but the statement's time is limited.
+    $server->query("set lock_timeout = 0; set statement_timeout = '20s'");
+    for my $mode ('share row exclusive', 'access exclusive') {
+        $owner->query($_) for 'begin', "lock table agent.account_limits in $mode mode";
+        is $server->error($store), '55P03', $mode;
+        is $server->value('show lock_timeout'), '0', 'other statements wait as before';
+        $owner->query('rollback');
+    }
+    is $server->error($store), '', 'they are stored later';
     $session->query('delete from agent.account_limits');
 };
 

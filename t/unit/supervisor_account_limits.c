@@ -7,6 +7,8 @@
  * supervisor/statement/account_limits.h. */
 #include "check.h"
 
+#include <libpq-fe.h>
+
 #include "../../mod_agent/supervisor/statement/account_limits.h"
 
 #define NOW apr_time_from_sec(1000)
@@ -65,6 +67,32 @@ static void limits_that_were_refused_are_sent_again_after_10_seconds(
     assert_true(operation->due(&f.limits) <= NOW);
 }
 
+/* The result of a database that accepts no writes, or of one that does. */
+static void receive(fixture_t *f, bool accepts_writes)
+{
+    PGresAttDesc column = {.name = (char *)"replaced"};
+    PGresult *rows = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+
+    assert_true(PQsetResultAttrs(rows, 1, &column));
+    if (!accepts_writes) {
+        assert_true(PQsetvalue(rows, 0, 0, NULL, -1));
+    }
+    operation->receive(&f->limits, (const agent_db_result_t *)&rows);
+    PQclear(rows);
+}
+
+static void a_database_that_accepts_no_writes_is_asked_again(void **state)
+{
+    fixture_t f;
+
+    set_up(&f);
+    receive(&f, false);
+    assert_in_range(apr_time_as_msec(operation->due(&f.limits) - NOW), 8000,
+                    12000);
+    receive(&f, true);
+    assert_true(operation->due(&f.limits) == AGENT_CLOCK_NEVER);
+}
+
 static void a_host_without_limits_stores_none(void **state)
 {
     fixture_t f;
@@ -80,6 +108,7 @@ int main(void)
         CHECK_TEST(limits_are_stored_before_anything_else_is_sent),
         CHECK_TEST(limits_are_stored_once_on_each_connection),
         CHECK_TEST(limits_that_were_refused_are_sent_again_after_10_seconds),
+        CHECK_TEST(a_database_that_accepts_no_writes_is_asked_again),
         CHECK_TEST(a_host_without_limits_stores_none),
     };
 

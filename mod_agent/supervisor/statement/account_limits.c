@@ -31,10 +31,15 @@ static void receive(void *part, const agent_db_result_t *result)
 {
     agent_account_limits_t *limits = part;
     const agent_database_t *database = limits->database;
+    const agent_context_t *context = database->context;
 
-    limits->connection = database->connection;
-    agent_db_limits_report(result, &database->context->config->log,
-                           database->scratch);
+    if (agent_db_limits_report(result, &context->config->log,
+                               database->scratch)) {
+        limits->connection = database->connection;
+    }
+    else {
+        limits->retry_at = agent_database_after(context, RETRY);
+    }
 }
 
 /* Claims go on with the limits that are stored. */

@@ -1,16 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Stores limits of accounts, which all servers of a database have in common; the others stay. A limit is that of the
 -- server that was started last of those that name it, whenever they connect. A server tells how long ago it was
--- started: the times are those of the database's clock, and a wrong clock of a host changes nothing. Does nothing in a
--- database that accepts no writes. The count of what no longer has a limit ends within a minute (agent.count_accounts).
+-- started: the times are those of the database's clock, and a wrong clock of a host changes nothing. In a database
+-- that accepts no writes nothing is stored. Called before all else on a connection, it waits for other sessions no
+-- longer than 100 ms: the caller tries again later. The count of what no longer has a limit ends within a minute
+-- (agent.count_accounts).
 -- p_limits: an array of objects: account_id (null: each account without a limit of its own), name, value (null: none).
 -- p_generation_id: the start of the server, or its restart; p_age_ms: how long ago that was.
--- Returns: a line for each limit that was another one before.
+-- Returns: a line for each limit that was another one before; a null alone when nothing can be stored.
 -- Locks:   the limits (share row exclusive: readers go on); none when nothing changes.
 create or replace function agent.set_limits(p_limits json, p_generation_id uuid, p_age_ms bigint)
 returns table (replaced text)
 language plpgsql volatile security invoker
-set search_path = '' set jit = off
+set search_path = '' set jit = off set lock_timeout = '100ms'
 as $function$
 #variable_conflict use_column
 declare
@@ -18,12 +20,15 @@ declare
     v_now      timestamptz := agent.now();
     v_begun_at timestamptz := v_now - p_age_ms * interval '1 millisecond';
 begin
-    if current_setting('transaction_read_only')::boolean
-       or not exists (
-            select
-              from json_to_recordset(p_limits) as p (account_id uuid, name text)
-              left join agent.account_limits l on l.account_id = coalesce(p.account_id, c_nil) and l.name = p.name
-             where coalesce(agent.is_older_limit(l, p_generation_id, v_begun_at, v_now), true))
+    if current_setting('transaction_read_only')::boolean then
+        return next;
+        return;
+    end if;
+    if not exists (
+        select
+          from json_to_recordset(p_limits) as p (account_id uuid, name text)
+          left join agent.account_limits l on l.account_id = coalesce(p.account_id, c_nil) and l.name = p.name
+         where coalesce(agent.is_older_limit(l, p_generation_id, v_begun_at, v_now), true))
     then
         return;
     end if;
