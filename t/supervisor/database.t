@@ -9,6 +9,7 @@ use AgentTest::Env qw(slurp);
 use AgentTest::Process qw(is_alive);
 use AgentTest::Wait;
 use Test::More;
+use TestLarge;
 use TestProxy;
 use TestSupervisor;
 
@@ -150,6 +151,12 @@ for my $part (qw(request result)) {
         $proxy->lose($part, 'use_store', sub { $run = create_run({ do => 'store', ops => \@ops }); $sv->wake });
         wait_status($run, 'success');
         is attempts_of($run), 1, 'a run without the result of a statement is executed at its first attempt';
+        my ($reader) = create_large_runs(1, 4, { do => 'read' }, bytes => 900_000);
+        $proxy->lose($part, 'read_state', sub { $sv->wake });
+        wait_status($reader, 'success');
+        is attempts_of($reader), 1, 'a run without the result of a part of its state is executed at its first attempt';
+        my (undef, undef, @events) = events_of($reader);
+        is_deeply [ map { $_->[1]{part}{messages} } @events ], [ (1) x 4 ], 'a run that reads its state gets each part once, in order';
         is $sv->stop, 0, 'the supervisor exits with status 0';
     };
 
