@@ -136,18 +136,21 @@ comment on table agent.account_measures is
     '(agent.measure_accounts).';
 comment on column agent.account_measures.account_id is 'The account.';
 comment on column agent.account_measures.bytes is
-    'Result of the last measure that has ended; 0 before the first one.';
+    'Result of the last measure that has ended, none before the first one, and what copies of threads have stored '
+    'since.';
 comment on column agent.account_measures.due_at is
     'When the next measure begins; while one is under way, when it had its last turn.';
 comment on column agent.account_measures.measured_at is
     'When the account had its last turn: in the future after the database''s clock went back.';
 comment on column agent.account_measures.began_at is 'When the measure that is under way began.';
 comment on column agent.account_measures.sum_bytes is 'What it has found.';
-comment on column agent.account_measures.copied_bytes is 'What copies of threads have stored where it had passed.';
+comment on column agent.account_measures.copied_bytes is
+    'What copies of threads that have ended since have stored where it had passed.';
 comment on column agent.account_measures.at_deployment_id is 'The deployment that it reads.';
 comment on column agent.account_measures.table_number is 'The table that it reads (agent.list_exported_tables).';
 comment on column agent.account_measures.last_key is
-    'The key of the last row that it has read; null: none of the table.';
+    'The key of the last row that it has read, or the first column of it, when it has all rows that begin with this; '
+    'null: none of the table.';
 
 create index account_measures_due_idx on agent.account_measures (due_at);
 comment on index agent.account_measures_due_idx is 'Finds the accounts that are due to be measured.';

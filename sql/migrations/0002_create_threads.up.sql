@@ -302,7 +302,7 @@ create table agent.thread_copies (
     run_seq             bigint      not null,
     started_at          timestamptz not null,
     expires_at          timestamptz not null,
-    stored_bytes        bigint[]    not null default '{0,0,0,0}',
+    stored_bytes        bigint[]    not null default '{0,0,0,0,0}',
     constraint thread_copies_pkey primary key (deployment_id, thread_id)
 ) with (fillfactor = 50);
 comment on table agent.thread_copies is
@@ -314,7 +314,7 @@ comment on column agent.thread_copies.source_id is 'The thread that is copied.';
 comment on column agent.thread_copies.source_created_at is 'When that was created: another one may take its id.';
 comment on column agent.thread_copies.state_deletions is 'Of that thread when the copy began.';
 comment on column agent.thread_copies.stored_bytes is
-    'What it has stored while its account had a limit (agent.add_stored_bytes).';
+    'What it has stored, by table (agent.add_stored_bytes): a measure of its account adds it.';
 comment on column agent.thread_copies.assistant_id is 'Of that thread when the copy began.';
 comment on column agent.thread_copies.metadata is 'Of that thread when the copy began.';
 comment on column agent.thread_copies.config is 'Of that thread when the copy began.';

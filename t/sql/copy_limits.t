@@ -253,4 +253,107 @@ subtest 'bytes of copies that were given up leave the measure with them' => sub 
     limit($account, stored_bytes => undef);
 };
 
+# Begins a measure, or continues it, until it has read 5,000 rows of which the last is of this copy.
+sub measure_into {
+    my ($account, $copy) = @_;
+    $session->query("update agent.account_measures set began_at = now(), sum_bytes = 0, copied_bytes = 0, at_deployment_id = null, table_number = null, last_key = null
+        where account_id = '$account'");
+    for (1 .. 100) {
+        my $at = $session->value("update agent.account_measures m set (sum_bytes, at_deployment_id, table_number, last_key) =
+                (select r.sum_bytes, r.at_deployment_id, r.table_number, r.last_key from agent.measure_rows(m) r)
+            where account_id = '$account' returning last_key[1]");
+        return pass('a measure stands at the copy') if ($at // '') eq $copy;
+    }
+    return fail('a measure stands at the copy');
+}
+
+# Ends a measure that is under way; its result is the one of a measure that begins afterwards.
+sub measure_is_exact {
+    my ($account, $title) = @_;
+    my $result = measure($account);
+    my $anew = measure($account);
+    cmp_ok abs($result - $anew), '<', 0.01 * $anew, "$title: $result, anew $anew";
+    return;
+}
+
+subtest 'a copy counts once where a measure stands within its rows' => sub {
+    my ($account, $shop) = account();
+    my $in = thread_of($shop, 6500, 64);
+    limit($account, stored_bytes => 1_000_000_000);
+    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    measure($account);
+    my %end = (
+        'it goes on and ends' => sub { 1 while (piece($shop, $in, $_[0], 1)->[1] // '') eq 'more' },
+        'it goes on' => sub { piece($shop, $in, $_[0], 1) },
+        'it is abandoned and swept' => sub { $session->query("update agent.thread_copies set expires_at = agent.now() where thread_id = '$_[0]'"); sweep() },
+    );
+    for my $end (sort keys %end) {
+        my $copy = AgentSQL::uuid();
+        my $pieces = 0;
+        1 while piece($shop, $in, $copy, $pieces++)->[1] eq 'more' && $session->value("select count(*) from agent.checkpoints where thread_id = '$copy'") < 5000;
+        measure_into($account, $copy);
+        $end{$end}->($copy);
+        measure_is_exact($account, $end);
+    }
+    limit($account, stored_bytes => undef);
+};
+
+subtest 'a copy that a measure has seen half deleted leaves it with what it had there' => sub {
+    my ($account, $shop) = account();
+    my $in = thread_of($shop, 3000);
+    limit($account, stored_bytes => 1_000_000_000);
+    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    my $before = measure($account);
+    my $copy = AgentSQL::uuid();
+    my $pieces = 0;
+    is piece($shop, $in, $copy, $pieces++)->[1], 'more' for 1 .. 3;
+    my $copied = measured($account) - $before;
+    $session->query("update agent.thread_copies set expires_at = agent.now() where thread_id = '$copy'");
+    is $session->value('select agent.sweep_copies()'), 1;
+    cmp_ok $session->value("select count(*) from agent.checkpoints where thread_id = '$copy'"), '>', 0, 'a part is left';
+    is measure($account) - $before, $copied, 'all of it counts until the last piece';
+    sweep();
+    is measured($account), $before, 'then nothing';
+    is measure($account), $before, 'as the next measure finds';
+    limit($account, stored_bytes => undef);
+};
+
+subtest 'what a copy has stored without a limit counts with the first limit' => sub {
+    my ($account, $shop) = account();
+    my $in = thread_of($shop, 3000);
+    my ($abandoned, $ended) = map { AgentSQL::uuid() } 1 .. 2;
+    is_deeply piece($shop, $in, $_), $MORE for $abandoned, $ended;
+    limit($account, stored_bytes => 1_000_000_000);
+    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    cmp_ok measured($account), '>', 4_000_000, 'before the first measure';
+    1 while (piece($shop, $in, $ended, 1)->[1] // '') eq 'more';
+    measure_is_exact($account, 'one has ended');
+    $session->query("update agent.thread_copies set expires_at = agent.now() where thread_id = '$abandoned'");
+    sweep();
+    my $known = measured($account);
+    is measure($account), $known, 'the other one is swept';
+    limit($account, stored_bytes => undef);
+};
+
+subtest 'writes of tasks count as they are stored' => sub {
+    my ($account, $shop) = account();
+    my $in = thread_of($shop, 1, 32);
+    $session->query("insert into agent.checkpoint_snapshots (deployment_id, thread_id, checkpoint_ns, checkpoint_id, channels, checkpoint, metadata, created_at)
+        select '@{[ $shop->deployment ]}', thread_id, '', head_checkpoint_id, '{}', '{}', '{}', now() from agent.threads where thread_id = '$in'");
+    $session->query("insert into agent.checkpoint_writes (deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq, task_path, channel, digests, is_list)
+        select '@{[ $shop->deployment ]}', thread_id, '', head_checkpoint_id, 'task', n, 0, 'path', 'messages', '{}', false
+          from agent.threads, generate_series(1, 3000) n where thread_id = '$in'");
+    limit($account, stored_bytes => 1_000_000_000);
+    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    my $before = measure($account);
+    my $copy = AgentSQL::uuid();
+    my $piece = piece($shop, $in, $copy);
+    $piece = piece($shop, $in, $copy, 1) while ($piece->[1] // '') eq 'more';
+    is $session->value("select count(*) from agent.checkpoint_writes where thread_id = '$copy'"), 3000;
+    my $added = measured($account) - $before;
+    my $found = measure($account) - $before;
+    cmp_ok abs($added - $found), '<', 0.1 * $found, "added $added, found $found";
+    limit($account, stored_bytes => undef);
+};
+
 done_testing;

@@ -26,6 +26,10 @@
 \ir accounts/replace_api_key.sql
 \ir accounts/sum_usage.sql
 
+\ir limits/sum_bytes.sql
+\ir limits/sum_copies.sql
+\ir limits/change_measure.sql
+\ir limits/measure_copy.sql
 \ir limits/add_stored_bytes.sql
 \ir limits/add_to_count.sql
 \ir limits/begin_counts.sql

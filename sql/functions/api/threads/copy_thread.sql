@@ -30,7 +30,6 @@ declare
     c_bytes  constant bigint := 4000000;
     v_now    timestamptz := agent.now();
     v_copy   agent.thread_copies;
-    v_counts boolean;
     v_piece  record;
     v_swept  uuid;
     v_ttl    interval;
@@ -76,8 +75,7 @@ begin
         return;
     end if;
 
-    v_counts := exists (select from agent.account_limits);
-    if v_counts and p_continued then
+    if p_continued and exists (select from agent.account_limits) then
         body := agent.check_stored_bytes(p_deployment_id);
         if body is not null then
             perform agent.give_up_copy(v_copy);
@@ -105,9 +103,7 @@ begin
             perform agent.finish_copy(v_copy, v_ttl, v_now);
         end if;
     end if;
-    if v_counts then
-        perform agent.add_stored_bytes(v_copy, v_piece.stored_bytes);
-    end if;
+    perform agent.add_stored_bytes(v_copy, v_piece.stored_bytes);
 end
 $function$;
 

@@ -42,6 +42,7 @@ begin
         exit when left_bytes <= 0;
         if v_row.part is null and v_row.next_part = 0 then
             left_bytes := null;
+            stored_bytes := 0;
             return;
         end if;
         left_bytes := left_bytes - v_row.bytes;

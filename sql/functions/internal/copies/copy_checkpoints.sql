@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copies checkpoints of one namespace of a thread into its copy, from p_next towards the first one, for
 -- agent.copy_history. Up to p_bytes: each row counts as its stored size plus 1,000 bytes for each index of its table.
--- Returns: ids, parents: a null, then the checkpoints that were found, and their parents; bytes: their size; copied:
---          the number of rows inserted; is_swept: one of them is to be swept, since its run was deleted.
+-- Returns: ids, parents: a null, then the checkpoints that were found, and their parents; bytes: their size;
+--          stored_bytes: what their rows take, without indexes; copied: the number of rows inserted; is_swept: one of
+--          them is to be swept, since its run was deleted.
 -- Locks:   the caller holds the row of the copy.
 create or replace function agent.copy_checkpoints(
     p_copy agent.thread_copies,
@@ -12,6 +13,7 @@ create or replace function agent.copy_checkpoints(
     out ids uuid[],
     out parents uuid[],
     out bytes bigint,
+    out stored_bytes bigint,
     out copied bigint,
     out is_swept boolean
 )
@@ -19,17 +21,19 @@ language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
+declare
+    -- The header of a row and its values of fixed length, which agent.compose_measure counts too.
+    c_fixed constant integer := 128;
 begin
     with recursive up as (
         select 0::bigint as depth, null::uuid as checkpoint_id, p_next as parent_checkpoint_id,
                null::uuid as run_id, null::agent.channel_value[] as channels, null::json as next,
                null::json as tasks, null::json as metadata, null::text as format, null::bigint as state_bytes,
-               null::timestamptz as created_at, 0::bigint as bytes
+               null::timestamptz as created_at, 0::bigint as stored, 0::bigint as bytes
         union all
         select up.depth + 1, x.checkpoint_id, x.parent_checkpoint_id, x.run_id, x.channels, x.next, x.tasks,
-               x.metadata, x.format, x.state_bytes, x.created_at,
-               up.bytes + 3000 + pg_column_size(x.channels) + pg_column_size(x.next)
-               + pg_column_size(x.tasks) + pg_column_size(x.metadata)
+               x.metadata, x.format, x.state_bytes, x.created_at, c_fixed + s.size,
+               up.bytes + 3000 + s.size
                + case
                    when x.run_id is distinct from up.run_id
                    then 1000 + coalesce((
@@ -54,6 +58,10 @@ begin
                    and k.checkpoint_id = up.parent_checkpoint_id
                  limit 1
                ) x
+         cross join lateral (
+                select pg_column_size(x.channels)::bigint + pg_column_size(x.next) + pg_column_size(x.tasks)
+                       + pg_column_size(x.metadata) + pg_column_size(p_ns) as size
+               ) s
          where up.bytes < p_bytes
     ),
     copied as (
@@ -79,12 +87,12 @@ begin
             on conflict (deployment_id, thread_id, run_id) do nothing
     )
     select array_agg(u.checkpoint_id order by u.depth), array_agg(u.parent_checkpoint_id order by u.depth),
-           max(u.bytes), (
+           max(u.bytes), sum(u.stored), (
                select count(*)
                  from copied), bool_or(u.run_id in (
                select s.run_id
                  from agent.find_swept_runs(p_copy.deployment_id, p_copy.source_id) s))
-      into ids, parents, bytes, copied, is_swept
+      into ids, parents, bytes, stored_bytes, copied, is_swept
       from up u;
 end
 $function$;

@@ -3,23 +3,20 @@
 -- namespace, each from the newest one towards the first one, and notes for agent.copy_items the elements that they
 -- contain (agent.copy_ranges). Up to p_bytes, of which a namespace takes 50,000.
 -- Returns: left_bytes: the unused part of p_bytes; 0 or less when something may be left; null when one is left of a
---          deleted run. stored_bytes: what the new rows take, without indexes; writes count as much as for p_bytes.
+--          deleted run. stored_bytes, write_bytes: what the new rows take, and those of writes, without indexes.
 -- Locks:   the caller holds the row of the copy.
 create or replace function agent.copy_history(
     p_copy agent.thread_copies,
     p_is_snapshot boolean,
     p_bytes bigint,
     out left_bytes bigint,
-    out stored_bytes bigint
+    out stored_bytes bigint,
+    out write_bytes bigint
 )
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    -- Added by agent.copy_checkpoints and agent.copy_snapshots to the length of a row, for its indexes.
-    c_row   constant integer := 3000;
-    -- The header of a row and its values of fixed length, which agent.compose_measure counts too.
-    c_fixed constant integer := 128;
     v_ns    text := case when p_is_snapshot then p_copy.snapshot_ns else p_copy.checkpoint_ns end;
     v_next  uuid := case when p_is_snapshot then p_copy.next_snapshot_id else p_copy.next_checkpoint_id end;
     v_found integer;
@@ -27,15 +24,17 @@ declare
 begin
     left_bytes := p_bytes;
     stored_bytes := 0;
+    write_bytes := 0;
     while v_ns is not null and left_bytes > 0
     loop
         if p_is_snapshot then
             v_piece := agent.copy_snapshots(p_copy, v_ns, v_next, left_bytes);
+            write_bytes := write_bytes + v_piece.write_bytes;
         else
             v_piece := agent.copy_checkpoints(p_copy, v_ns, v_next, left_bytes);
         end if;
         v_found := cardinality(v_piece.ids) - 1;
-        stored_bytes := stored_bytes + v_piece.bytes - (c_row - c_fixed) * v_found;
+        stored_bytes := stored_bytes + v_piece.stored_bytes;
         if v_piece.is_swept then
             left_bytes := null;
             return;

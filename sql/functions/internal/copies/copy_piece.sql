@@ -18,7 +18,7 @@ declare
     v_piece record;
 begin
     left_bytes := p_bytes;
-    stored_bytes := '{0,0,0,0}';
+    stored_bytes := '{0,0,0,0,0}';
     if p_copy.checkpoint_ns is not null then
         v_piece := agent.copy_history(p_copy, false, left_bytes);
         left_bytes := v_piece.left_bytes;
@@ -28,16 +28,17 @@ begin
         v_piece := agent.copy_history(p_copy, true, left_bytes);
         left_bytes := v_piece.left_bytes;
         stored_bytes[2] := v_piece.stored_bytes;
+        stored_bytes[3] := v_piece.write_bytes;
     end if;
     if left_bytes > 0 then
         v_piece := agent.copy_items(p_copy, left_bytes);
         left_bytes := v_piece.left_bytes;
-        stored_bytes[3] := v_piece.stored_bytes;
+        stored_bytes[4] := v_piece.stored_bytes;
     end if;
     if left_bytes > 0 then
         v_piece := agent.copy_blobs(p_copy, left_bytes);
         left_bytes := v_piece.left_bytes;
-        stored_bytes[4] := v_piece.stored_bytes;
+        stored_bytes[5] := v_piece.stored_bytes;
     end if;
 end
 $function$;

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copies snapshots of a thread and their writes into its copy, as agent.copy_checkpoints checkpoints. The writes of a
 -- snapshot, which are those of the tasks of one step, are copied together.
--- Returns: as agent.copy_checkpoints.
+-- Returns: as agent.copy_checkpoints; write_bytes: what the rows of the writes take, without indexes.
 -- Locks:   the caller holds the row of the copy.
 create or replace function agent.copy_snapshots(
     p_copy agent.thread_copies,
@@ -11,6 +11,8 @@ create or replace function agent.copy_snapshots(
     out ids uuid[],
     out parents uuid[],
     out bytes bigint,
+    out stored_bytes bigint,
+    out write_bytes bigint,
     out copied bigint,
     out is_swept boolean
 )
@@ -18,16 +20,19 @@ language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
+declare
+    -- Headers of rows and their values of fixed length, which agent.compose_measure counts too.
+    c_fixed       constant integer := 124;
+    c_write_fixed constant integer := 117;
 begin
     with recursive up as (
         select 0::bigint as depth, null::uuid as checkpoint_id, p_next as parent_checkpoint_id,
                null::uuid as run_id, null::agent.channel_value[] as channels, null::json as checkpoint,
-               null::jsonb as metadata, null::timestamptz as created_at, 0::bigint as bytes
+               null::jsonb as metadata, null::timestamptz as created_at, 0::bigint as stored, 0::bigint as bytes
         union all
         select up.depth + 1, x.checkpoint_id, x.parent_checkpoint_id, x.run_id, x.channels, x.checkpoint,
-               x.metadata, x.created_at,
-               up.bytes + 3000 + pg_column_size(x.channels) + pg_column_size(x.checkpoint)
-               + pg_column_size(x.metadata)
+               x.metadata, x.created_at, c_fixed + s.size,
+               up.bytes + 3000 + s.size
                + coalesce((
                    select sum(2000 + 1000 * cardinality(w.digests))
                      from agent.checkpoint_writes w
@@ -47,6 +52,10 @@ begin
                    and k.checkpoint_id = up.parent_checkpoint_id
                  limit 1
                ) x
+         cross join lateral (
+                select pg_column_size(x.channels)::bigint + pg_column_size(x.checkpoint)
+                       + pg_column_size(x.metadata) + pg_column_size(p_ns) as size
+               ) s
          where up.bytes < p_bytes
     ),
     copied as (
@@ -86,7 +95,8 @@ begin
                 offset 0
                ) w
             on conflict (deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq) do nothing
-        returning digests
+        returning digests, c_write_fixed + pg_column_size(p_ns) + pg_column_size(task_id) + pg_column_size(task_path)
+               + pg_column_size(channel) + pg_column_size(digests) as stored
     ),
     blobs as (
         insert into agent.copy_blobs as q (deployment_id, thread_id, digest, uses)
@@ -98,12 +108,14 @@ begin
            set uses = q.uses + excluded.uses
     )
     select array_agg(u.checkpoint_id order by u.depth), array_agg(u.parent_checkpoint_id order by u.depth),
-           max(u.bytes), (
+           max(u.bytes), sum(u.stored), (
+               select coalesce(sum(w.stored), 0)
+                 from writes w), (
                select count(*)
                  from copied), bool_or(u.run_id in (
                select s.run_id
                  from agent.find_swept_runs(p_copy.deployment_id, p_copy.source_id) s))
-      into ids, parents, bytes, copied, is_swept
+      into ids, parents, bytes, stored_bytes, write_bytes, copied, is_swept
       from up u;
 end
 $function$;

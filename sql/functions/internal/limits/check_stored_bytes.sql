@@ -23,8 +23,8 @@ begin
       from agent.account_measures m
      where m.account_id = v_account_id;
     if not found then
-        insert into agent.account_measures (account_id, due_at)
-        select a.account_id, agent.now()
+        insert into agent.account_measures (account_id, due_at, bytes)
+        select a.account_id, agent.now(), agent.sum_copies(a.account_id)
           from agent.accounts a
          where a.account_id = v_account_id
            and a.closed_at is null

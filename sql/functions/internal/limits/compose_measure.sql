@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The query of agent.measure_rows for the rows of a table of the deployment $1 after a key. p_keys: as in
--- agent.list_exported_tables. p_after: the key as texts; null: from the first row on. p_rows: the most that it reads.
+-- agent.list_exported_tables. p_after: the key as texts, or the first of them; null: from the first row on. p_rows: the
+-- most that it reads.
 -- A row counts with its header and the lengths of its values as they are stored, which are not fetched; its entries in
--- indexes do not count.
+-- indexes do not count. Nor do rows of copies of threads that are under way, which agent.measure_account adds.
 -- The order needs the settings of agent.measure_rows.
 -- Returns: SQL with three columns: the number of rows, their bytes, and the key of the last one when there are p_rows.
 -- Locks:   none.
@@ -41,7 +42,21 @@ begin
         v_order := 'h.thread_id';
         v_key := 'h.thread_id::text, coalesce(t.thread_seq, 9223372036854775807)::text';
     elsif p_after is not null then
-        v_from := format('%s and (%s) > (%s)', v_from, v_columns, v_after);
+        v_from := format('%s and (%s) > (%s)', v_from, (
+            select string_agg(format('t.%I', k.key), ', ' order by k.pos)
+              from unnest(p_keys) with ordinality k (key, pos)
+             where k.pos <= cardinality(p_after)), v_after);
+    end if;
+    if p_name <> 'runs' and p_keys[1] = 'thread_id' then
+        v_bytes := format(
+            $$case
+                when t.thread_id in (
+                     select c.thread_id
+                       from agent.thread_copies c
+                      where c.deployment_id = $1)
+                then 0
+                else %s
+            end$$, v_bytes);
     end if;
     return format(
         $$select count(*), coalesce(sum(x.bytes), 0)::bigint, max(x.key)::text[]

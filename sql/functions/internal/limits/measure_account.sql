@@ -30,7 +30,7 @@ begin
             exit when v_row.table_number is null or clock_timestamp() > p_until;
         end loop;
         if v_row.table_number is null then
-            v_row.bytes := v_row.sum_bytes + v_row.copied_bytes;
+            v_row.bytes := v_row.sum_bytes + v_row.copied_bytes + agent.sum_copies(v_row.account_id);
             v_row.due_at := p_now + greatest(c_pause, 10 * (p_now - v_row.began_at));
             v_row.began_at := null;
         end if;

@@ -37,12 +37,7 @@ begin
         if v_copy.expires_at > '-infinity' and exists (select from agent.account_counts) then
             perform agent.change_count(v_deployment_id, 'threads', -1);
         end if;
-        if exists (select from agent.account_measures) then
-            perform agent.add_stored_bytes(v_copy, array(
-                select -b.bytes
-                  from unnest(v_copy.stored_bytes) with ordinality b (bytes, number)
-                 order by b.number));
-        end if;
+        perform agent.change_measure(v_deployment_id, -agent.sum_bytes(v_copy.stored_bytes));
     end if;
     return 1;
 end
