@@ -164,6 +164,22 @@ apr_status_t agent_thread_copy(bool *more, agent_db_pool_t *db,
     return rv;
 }
 
+static const agent_statement_t abandon_copy = {
+    .name = "agent_abandon_copy",
+    .params = 2,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.abandon_copy($1, $2)"};
+
+apr_status_t agent_thread_abandon_copy(agent_db_pool_t *db,
+                                       const agent_run_ref_t *copy,
+                                       agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {copy->deployment_id, copy->thread_id};
+    const char *body;
+
+    return agent_db_pool_call(&body, db, &abandon_copy, params, err, pool);
+}
+
 static const agent_statement_t get_state = {
     .name = "agent_get_state",
     .params = 5,

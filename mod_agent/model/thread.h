@@ -77,6 +77,12 @@ apr_status_t agent_thread_copy(bool *more, agent_db_pool_t *db,
                                const agent_run_ref_t *ref, const char *copy_id,
                                agent_error_t **err, apr_pool_t *pool);
 
+/* Gives up a copy that is not continued, which is then swept. copy: the new
+ * thread. */
+apr_status_t agent_thread_abandon_copy(agent_db_pool_t *db,
+                                       const agent_run_ref_t *copy,
+                                       agent_error_t **err, apr_pool_t *pool);
+
 /* Returns the state at a checkpoint; checkpoint_id NULL: the one that request
  * names, a body of POST /threads/{thread_id}/state/checkpoint, or, where that
  * is NULL or names none, the newest. *cursor as in values.h; cursor NULL: the

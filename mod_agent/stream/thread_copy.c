@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of threads; see thread_copy.h. The supervisor sweeps what a copy that
- * did not end leaves behind. */
+ * did not end leaves behind: at its next turn, or two minutes later where this
+ * child dies or the database cannot be reached. */
 #include "thread_copy.h"
 
 #include <apr_strings.h>
@@ -87,29 +88,56 @@ static apr_status_t copy_piece(bool *more, const copy_t *copy,
                              copy->ref.thread_id, &call->err, scratch);
 }
 
-static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
-                              agent_waiter_t *waiter, apr_pool_t *scratch)
+/* Its id is not told to anybody. */
+static void give_up(const copy_t *copy, apr_pool_t *scratch)
 {
-    copy_t *copy = baton;
-    agent_call_t *call = copy->call;
-    bool more = copy->begun;
-    apr_status_t rv;
+    agent_error_t *ignored;
 
-    if (reason == AGENT_REASON_CLIENT_GONE
-        || (reason == AGENT_REASON_HALF_CLOSED && copy->values == NULL)) {
-        return AGENT_TURN_DONE;
+    if (copy->begun) {
+        agent_thread_abandon_copy(copy->call->child->turn_db, &copy->ref,
+                                  &ignored, scratch);
     }
-    if (copy->values != NULL) {
-        return agent_large_values_take_turn(copy->values, reason, scratch);
-    }
-    if (reason == AGENT_REASON_KEY_ENDED) {
+}
+
+static agent_turn_t end(copy_t *copy, agent_wake_reason_t reason,
+                        apr_pool_t *scratch)
+{
+    agent_call_t *call = copy->call;
+
+    give_up(copy, scratch);
+    switch (reason) {
+    case AGENT_REASON_KEY_ENDED:
         return agent_key_end_respond(call, false);
-    }
-    if (reason == AGENT_REASON_STOPPING) {
+    case AGENT_REASON_STOPPING:
         return respond(copy,
                        agent_error_set(&call->err, AGENT_E_SHUTTING_DOWN, NULL,
                                        NULL, call->pool),
                        reason, scratch);
+    default:
+        return AGENT_TURN_DONE;
+    }
+}
+
+/* No turn follows. */
+static bool is_end(agent_wake_reason_t reason)
+{
+    return reason == AGENT_REASON_CLIENT_GONE
+        || reason == AGENT_REASON_HALF_CLOSED
+        || reason == AGENT_REASON_KEY_ENDED || reason == AGENT_REASON_STOPPING;
+}
+
+static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
+                              agent_waiter_t *waiter, apr_pool_t *scratch)
+{
+    copy_t *copy = baton;
+    bool more = copy->begun;
+    apr_status_t rv;
+
+    if (copy->values != NULL) {
+        return agent_large_values_take_turn(copy->values, reason, scratch);
+    }
+    if (is_end(reason)) {
+        return end(copy, reason, scratch);
     }
     rv = copy_piece(&more, copy, scratch);
     if (APR_STATUS_IS_EAGAIN(rv)) {
@@ -118,6 +146,9 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (rv == APR_SUCCESS ? more : may_go_on(copy)) {
         copy->begun = copy->begun || rv == APR_SUCCESS;
         return AGENT_TURN_MORE;
+    }
+    if (rv != APR_SUCCESS) {
+        give_up(copy, scratch);
     }
     return respond(copy, rv, reason, scratch);
 }

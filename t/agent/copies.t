@@ -151,8 +151,6 @@ subtest 'copy thread: what is left of a copy whose client disconnected is swept'
     my ($connection, $lock, $copy) = held_copy();
     close $connection;
     let_go($lock);
-    # Two minutes later.
-    sql("update agent.thread_copies set expires_at = now() where thread_id = '$copy'");
     ok wait_for('the supervisor to sweep the copy', sub { checkpoints_of($copy) == 0 && under_way() == 0 });
     is $client->get("/threads/$copy")->{status}, 404;
 };
@@ -202,7 +200,17 @@ subtest 'copy thread: each piece needs a key that was verified less than 2 s ago
     is $answer->{headers}{connection}, 'close', 'copy thread: the connection is closed';
     is $client->get("/threads/$copy")->{status}, 404, 'copy thread: there is none';
     sql($read_ended_keys);
-    sql("update agent.thread_copies set expires_at = now() where thread_id = '$copy'");
+    ok wait_for('the supervisor to sweep the copy', sub { checkpoints_of($copy) == 0 && under_way() == 0 });
+};
+
+subtest 'copy thread: one whose key ends while it waits for its next piece is given up' => sub {
+    my $key = create_key('00000000-0000-0000-0000-00000000000a');
+    my ($connection, $lock, $copy) = held_copy($key);
+    revoke_key($key);
+    wait_for('the end of the key', sub { $client->get("/keyed/threads/$long", undef, { 'x-api-key' => $key })->{status} == 401 });
+    let_go($lock);
+    is $client->finish($connection)->{json}{code}, 'unknown_key';
+    is sql("select count(*) from agent.thread_copies where thread_id = '$copy' and expires_at > '-infinity'"), 0, 'copy thread: it is swept at once';
     ok wait_for('the supervisor to sweep the copy', sub { checkpoints_of($copy) == 0 && under_way() == 0 });
 };
 

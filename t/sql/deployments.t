@@ -73,6 +73,7 @@ my %calls = (
     find_thread_end => [ [$thread], 'thread_not_found' ],
     delete_thread => [ [$thread], 'thread_not_found' ],
     copy_thread => [ [ $thread, $run, 'false' ], 'source_not_found' ],
+    abandon_copy => [ [$run], 'ok' ],
     prune_thread => [ [ $thread, undef ], 'thread_not_found' ],
     get_run => [ [ $thread, $run ], 'run_not_found' ],
     list_runs => [ [ $thread, 10, 0, undef, undef ], 'thread_not_found' ],

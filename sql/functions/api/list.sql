@@ -34,6 +34,7 @@
 \ir assistants/set_assistant_version.sql
 \ir assistants/update_assistant.sql
 
+\ir threads/abandon_copy.sql
 \ir threads/copy_thread.sql
 \ir threads/count_threads.sql
 \ir threads/create_thread.sql
