@@ -17,6 +17,7 @@
 #include "../http/body.h"
 #include "../http/problem.h"
 #include "../http/router.h"
+#include "../http/unread.h"
 #include "binding.h"
 
 /* Set in child_init. */
@@ -185,6 +186,10 @@ static authz_status match_any(request_rec *r, const void *parsed,
     status = AUTHZ_DENIED;
     for (int i = 0; i < words->nelts && status == AUTHZ_DENIED; i++) {
         status = match(identity, APR_ARRAY_IDX(words, i, const char *), r);
+    }
+    /* Another line may grant it. */
+    if (status == AUTHZ_DENIED) {
+        agent_unread_discard(r);
     }
     return status;
 }

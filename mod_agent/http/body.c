@@ -17,6 +17,7 @@
 #include "body_buffer.h"
 #include "last_chunk.h"
 #include "problem.h"
+#include "unread.h"
 
 /* Consecutive empty reads while input is pending: a filter that decompresses
  * may consume many small pieces before it returns a byte. */
@@ -42,7 +43,7 @@ struct agent_body_t {
 static apr_status_t refuse(agent_call_t *call, agent_error_id_t id,
                            const char *detail)
 {
-    call->r->connection->keepalive = AP_CONN_CLOSE;
+    agent_unread_leave(call->r);
     return agent_error_set(&call->err, id, detail, NULL, call->pool);
 }
 
@@ -283,7 +284,7 @@ bool agent_body_exists(const request_rec *r)
 void agent_body_skip(request_rec *r)
 {
     if (agent_body_exists(r)) {
-        r->connection->keepalive = AP_CONN_CLOSE;
+        agent_unread_leave(r);
     }
 }
 
@@ -383,6 +384,7 @@ apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
                                           pool);
 
     bodies->most_blocked = (apr_uint32_t)blocked;
+    agent_unread_start(bodies);
     *out = bodies;
     if (rv == APR_SUCCESS) {
         rv = agent_body_slots_create(&bodies->slots, slots, pool);
@@ -395,4 +397,5 @@ apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
 void agent_body_register(void)
 {
     agent_last_chunk_register();
+    agent_unread_register();
 }

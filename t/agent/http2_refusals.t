@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# Refusals over HTTP/2 of requests whose bodies have not arrived: clients read them.
+use strict;
+use warnings;
+use AgentTest::ApiKey;
+use AgentTest::Conf qw(location);
+use AgentTest::Database;
+use AgentTest::Env qw(write_file);
+use AgentTest::Server;
+use Cpanel::JSON::XS qw(decode_json);
+use File::Temp;
+use Test::More;
+
+my ($server, $client) = AgentTest::Server->start_with_client('LoadModule http2_module "${MODULES}/mod_http2.so"', 'Protocols h2c http/1.1',
+    'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
+    location('/keyed', 'AuthType AgentKey', 'AuthzSendForbiddenOnFailure On', 'Require agent-scope run'),
+    location('/either', 'AuthType AgentKey', '<RequireAny>', 'Require agent-scope admin', 'Require agent-scope run', '</RequireAny>'),
+    location('/small', 'AgentMaxBody 65536'));
+my $reader = create_key('00000000-0000-0000-0000-00000000000a', scopes => ['read']);
+
+# More than the window of a stream, so that a client is still sending when the response arrives.
+my $dir = File::Temp->newdir;
+my $body = write_file("$dir/body", 'x' x 4_000_000);
+
+# "401 unauthorized"
+sub refusal {
+    my ($path, @words) = @_;
+    open my $out, '-|', qw(curl -s --http2-prior-knowledge -w), "\n%{http_code}", '-H', 'Content-Type: application/json', '--data-binary', "\@$body", @words,
+        $server->url . $path or die "curl: $!\n";
+    my ($json, $status) = do { local $/ = undef; split /\n/, <$out> };
+    close $out or return 'curl failed: ' . ($? >> 8);
+    return "$status " . decode_json($json)->{code};
+}
+
+my %refusals = (
+    'without a key' => [ '401 unauthorized', '/keyed/threads' ],
+    'with a key without the scope' => [ '403 forbidden', '/keyed/threads', '-H', "x-api-key: $reader" ],
+    'with a body that is too large' => [ '413 body_too_large', '/small/threads' ],
+);
+for my $title (sort keys %refusals) {
+    my ($expected, @request) = @{ $refusals{$title} };
+    is refusal(@request), $expected, "HTTP/2: the answer to a request $title is read, each time" for 1 .. 5;
+}
+
+# A first line denies, a second one grants: the body is read by the handler.
+my $writer = create_key('00000000-0000-0000-0000-00000000000a');
+is refusal('/either/threads', '-H', "x-api-key: $writer"), '400 invalid_json', 'HTTP/2: a body that is admitted is read';
+
+my $too_many = '';
+for (1 .. 40) {
+    last if $too_many =~ /\A429/;
+    $too_many = refusal('/keyed/threads', '-H', 'x-api-key: ' . print_key('sk', random_digits(22), random_digits(43)));
+}
+is $too_many, '429 too_many_failures', 'HTTP/2: so is the one to too many wrong keys';
+
+undef $server;
+done_testing;
