@@ -68,21 +68,6 @@ apr_status_t agent_thread_prune(const char **cursor, agent_db_pool_t *db,
                                 const agent_run_ref_t *ref, agent_error_t **err,
                                 apr_pool_t *pool);
 
-/* Copies a piece of a thread to a new one with the id copy_id, which exists
- * when all is copied. *more: set to false for the first call; true on return:
- * call again. APR_EAGAIN: something of a deleted run was deleted first: call
- * again in the same way. Errors: SOURCE_NOT_FOUND; THREAD_CHANGED when a part
- * was deleted during the copy: begin again with another copy_id. */
-apr_status_t agent_thread_copy(bool *more, agent_db_pool_t *db,
-                               const agent_run_ref_t *ref, const char *copy_id,
-                               agent_error_t **err, apr_pool_t *pool);
-
-/* Gives up a copy that is not continued, which is then swept. copy: the new
- * thread. */
-apr_status_t agent_thread_abandon_copy(agent_db_pool_t *db,
-                                       const agent_run_ref_t *copy,
-                                       agent_error_t **err, apr_pool_t *pool);
-
 /* Returns the state at a checkpoint; checkpoint_id NULL: the one that request
  * names, a body of POST /threads/{thread_id}/state/checkpoint, or, where that
  * is NULL or names none, the newest. *cursor as in values.h; cursor NULL: the

@@ -12,6 +12,7 @@
 #include "../http/requester.h"
 #include "../http/response.h"
 #include "../model/thread.h"
+#include "../model/thread_copy.h"
 #include "../wait/park.h"
 #include "key_end.h"
 #include "large_values.h"
@@ -75,7 +76,7 @@ static agent_turn_t respond(copy_t *copy, apr_status_t rv,
     return AGENT_TURN_DONE;
 }
 
-/* *more: as in agent_thread_copy(). */
+/* *more: as in agent_thread_copy_piece(). */
 static apr_status_t copy_piece(bool *more, const copy_t *copy,
                                apr_pool_t *scratch)
 {
@@ -84,8 +85,8 @@ static apr_status_t copy_piece(bool *more, const copy_t *copy,
     if (agent_key_end_check(call) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    return agent_thread_copy(more, call->child->turn_db, &call->ref,
-                             copy->ref.thread_id, &call->err, scratch);
+    return agent_thread_copy_piece(more, call->child->turn_db, &call->ref,
+                                   copy->ref.thread_id, &call->err, scratch);
 }
 
 /* Its id is not told to anybody. */
@@ -94,7 +95,7 @@ static void give_up(const copy_t *copy, apr_pool_t *scratch)
     agent_error_t *ignored;
 
     if (copy->begun) {
-        agent_thread_abandon_copy(copy->call->child->turn_db, &copy->ref,
+        agent_thread_copy_abandon(copy->call->child->turn_db, &copy->ref,
                                   &ignored, scratch);
     }
 }
