@@ -19,8 +19,6 @@
 #include "provider.h"
 #include "require.h"
 
-#define PARENT "/deployments/"
-
 /* Set in child_init. */
 static const agent_child_t *own_child;
 
@@ -39,9 +37,10 @@ static bool is_not_served(request_rec *r)
     const char *path = api != NULL && api->is_platform
         ? agent_router_path(r, dir)
         : NULL;
+    size_t length = strlen(AGENT_DEPLOYMENTS_PATH);
 
-    return path != NULL && strncmp(path, PARENT, strlen(PARENT)) == 0
-        && path[strlen(PARENT)] != '\0' && path[strlen(PARENT)] != '/';
+    return path != NULL && strncmp(path, AGENT_DEPLOYMENTS_PATH, length) == 0
+        && path[length] != '\0' && path[length] != '/';
 }
 
 /* Without a key as AuthType AgentKey answers, else as to a key of another

@@ -2,6 +2,8 @@
 /* Error bodies and the error log lines of requests; see problem.h. */
 #include "problem.h"
 
+#include <string.h>
+
 #include <apr_strings.h>
 #include <http_core.h>
 
@@ -82,9 +84,18 @@ void agent_problem_log(const agent_call_t *call)
     log_error(call->r, call->child, call->err);
 }
 
+/* On platform hosts the realm of a location of its own would tell that there is
+ * such a deployment. */
+static const char *find_realm(request_rec *r)
+{
+    return r->uri != NULL && strstr(r->uri, AGENT_DEPLOYMENTS_PATH) != NULL
+        ? NULL
+        : ap_auth_name(r);
+}
+
 void agent_problem_challenge(request_rec *r)
 {
-    const char *realm = ap_auth_name(r);
+    const char *realm = find_realm(r);
 
     apr_table_setn(r->err_headers_out, "WWW-Authenticate",
                    apr_pstrcat(r->pool, "Bearer realm=\"",

@@ -13,6 +13,9 @@
  */
 int agent_problem_send(agent_call_t *call) __attribute__((warn_unused_result));
 
+/* Below it are the deployments of a platform host. */
+#define AGENT_DEPLOYMENTS_PATH "/deployments/"
+
 /* Sets the challenge of a 401, WWW-Authenticate; agent_problem_send() does. */
 void agent_problem_challenge(request_rec *r);
 

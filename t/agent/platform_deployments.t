@@ -24,7 +24,7 @@ LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"
 AgentDeployment demo account=$shop
 CONF
     location('/', 'SetHandler agent-platform', 'Require all granted', 'AgentAllowOrigin https://app.example.com'),
-    location('/deployments/demo', 'SetHandler agent', 'AuthType AgentKey', "Require agent-account $shop"),
+    location('/deployments/demo', 'SetHandler agent', 'AuthType AgentKey', 'AuthName "the shop"', "Require agent-account $shop"),
     location('/mounted', 'ErrorDocument 404 "Not here."'),
     location('/mounted/deployments/demo', 'SetHandler agent', 'AuthType AgentKey', "Require agent-account $shop"));
 $server->start;
