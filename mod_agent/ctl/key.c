@@ -122,7 +122,8 @@ static int check_kind(agent_api_key_kind_t *kind,
         return refuse("--deployment: a key of kind deployment is for one");
     }
     if (arguments->text[CTL_NAME] == NULL) {
-        return refuse("--name: a key has a display name");
+        return refuse("--name: expected the name that `agentctl key list` "
+                      "shows for the key, got none");
     }
     return CTL_DONE;
 }
@@ -297,7 +298,7 @@ int ctl_key_list(const ctl_arguments_t *arguments)
         {"KIND", 10, ctl_record_text, "kind"},
         {"STATE", 7, ctl_record_state, "valid"},
         {"EXPIRES", 20, ctl_record_time, "expires_at"},
-        {"USED", 20, ctl_record_time, "last_used_at"},
+        {"USED", 14, ctl_record_hour, "last_used_at"},
         {"SCOPES", 21, ctl_record_text, "scopes"},
         {"DEPLOYMENT", 10, ctl_record_text, "deployment"},
         {"NAME", 0, ctl_record_text, "name"},

@@ -15,6 +15,8 @@
 
 /* 2026-11-28T07:30:00 of a time of the database. */
 #define SECOND_CHARS 19
+/* 2026-11-28T07 */
+#define HOUR_CHARS 13
 
 const char *ctl_record_text(json_object *record, const char *member,
                             apr_pool_t *pool)
@@ -41,6 +43,14 @@ const char *ctl_record_time(json_object *record, const char *member,
 
     return *time != '\0' ? apr_psprintf(pool, "%.*sZ", SECOND_CHARS, time)
                          : time;
+}
+
+const char *ctl_record_hour(json_object *record, const char *member,
+                            apr_pool_t *pool)
+{
+    const char *time = agent_json_string(record, member, "");
+
+    return *time != '\0' ? apr_psprintf(pool, "%.*sZ", HOUR_CHARS, time) : time;
 }
 
 /* As the database shows times, to the second. */

@@ -27,6 +27,10 @@ const char *ctl_record_text(json_object *record, const char *member,
                             apr_pool_t *pool);
 const char *ctl_record_time(json_object *record, const char *member,
                             apr_pool_t *pool);
+
+/* The same to the hour, of a time that is known no better: 2026-11-28T07Z. */
+const char *ctl_record_hour(json_object *record, const char *member,
+                            apr_pool_t *pool);
 const char *ctl_record_state(json_object *record, const char *member,
                              apr_pool_t *pool);
 

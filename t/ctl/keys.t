@@ -105,7 +105,7 @@ is sql("select name from agent.deployments where deployment_id = '$bound->{deplo
 like $bound->{key}, qr/\Aag1_local_dk_/, 'key create: and its text says so';
 my %bad = (
     'no account'             => [ 2, qr/got none \(--account\)/, '--name', 'x' ],
-    'no name'                => [ 2, qr/--name/, '--account', $account ],
+    'no name'                => [ 2, qr/--name: expected the name .* got none/, '--account', $account ],
     'another kind'           => [ 2, qr/--kind: expected service/, '--account', $account, '--name', 'x', '--kind', 'root' ],
     'a user of no personal key' => [ 2, qr/--user/, '--account', $account, '--name', 'x', '--user', 'ann' ],
     'a personal key without a user' => [ 2, qr/--user/, '--account', $account, '--name', 'x', '--kind', 'personal' ],
@@ -129,6 +129,8 @@ ok !(grep { exists $_->{key} || exists $_->{digest} } records('key', 'list', $ac
 like output_of('key', 'list', $account), qr/\AKEY ID +KIND +STATE +EXPIRES +USED +SCOPES +DEPLOYMENT +NAME\n.*^$id  service     valid    -  +-  +read,run  +-  +web$/ms,
     'key list: a line has the columns of a key';
 like output_of('key', 'list', $account), qr/^$bound->{key_id}  deployment .*  $bound->{deployment}  +ci$/m, 'key list: the name of the deployment of a key';
+sql("update agent.api_keys set last_used_at = '2026-11-28T07:00:00Z' where key_id = '$id'");
+like output_of('key', 'list', $account), qr/^$id  service     valid    -  +2026-11-28T07Z  read,run /m, 'key list: the hour of the last use, which is known no better';
 is output_of('key', 'revoke', $id), '', 'key revoke: it prints nothing';
 like output_of('key', 'list', $account), qr/^$id  service     revoked/m, 'key list: a key that is revoked';
 is output_of('key', 'revoke', $bound->{key}), '', 'key revoke: it takes the whole key';
