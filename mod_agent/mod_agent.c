@@ -13,6 +13,7 @@
 #include "auth/region.h"
 #include "auth/require.h"
 #include "child.h"
+#include "config/address.h"
 #include "config/capacity.h"
 #include "config/dbd.h"
 #include "config/directives.h"
@@ -178,6 +179,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     }
     agent_effect_check(config, server, ptemp);
     agent_region_warn(config, server);
+    agent_address_warn(config, server, ptemp);
     agent_runner_settings_warn(config, server);
     if (config->graphs->nelts == 0) {
         return OK;

@@ -10,6 +10,7 @@
 #include <apr_strings.h>
 
 #include "../core/address.h"
+#include "../private.h"
 #include "directives.h"
 #include "value.h"
 
@@ -184,4 +185,40 @@ const char *agent_address_print_ends(const agent_server_config_t *config,
 int agent_address_serial(const agent_server_config_t *config)
 {
     return config->address_serial != -1 ? config->address_serial : 0;
+}
+
+static void warn_of_past(const agent_server_config_t *config, const char *name,
+                         const agent_address_list_t *list, const char *today,
+                         server_rec *server)
+{
+    const apr_array_header_t *addresses = list_of(config, list);
+
+    /* Dates of one form: their order is that of the days. */
+    for (int i = 0; i < addresses->nelts; i++) {
+        const agent_public_address_t *address = &APR_ARRAY_IDX(
+            addresses, i, agent_public_address_t);
+
+        if (address->until != NULL && strcmp(address->until, today) < 0) {
+            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                         AGENT_LOGNO(0456) "%s: expected until=%s or later, "
+                                           "got %s until=%s: customers take it "
+                                           "for unused",
+                         name, today, address->text, address->until);
+        }
+    }
+}
+
+void agent_address_warn(const agent_server_config_t *config, server_rec *server,
+                        apr_pool_t *pool)
+{
+    apr_time_exp_t now;
+    const char *today;
+
+    apr_time_exp_gmt(&now, apr_time_now());
+    today = apr_psprintf(pool, "%04d-%02d-%02d", now.tm_year + 1900,
+                         now.tm_mon + 1, now.tm_mday);
+    warn_of_past(config, "AgentIngressAddress", &agent_address_ingress, today,
+                 server);
+    warn_of_past(config, "AgentEgressAddress", &agent_address_egress, today,
+                 server);
 }

@@ -41,14 +41,19 @@ static const char *read_value(agent_account_limit_t *limit, cmd_parms *cmd,
                                              .high = AGENT_LIMIT_MAX_BYTES,
                                              .low_text = "0",
                                              .high_text = "1000000G"};
+    const char *problem;
 
     if (ap_cstr_casecmp(value, "none") == 0) {
         limit->value = AGENT_LIMIT_NONE;
         return NULL;
     }
-    return limit->name == AGENT_LIMIT_STORED_BYTES
+    problem = limit->name == AGENT_LIMIT_STORED_BYTES
         ? agent_value_size(&limit->value, cmd, value, &bytes)
         : agent_value_number(&limit->value, cmd, value, 0, AGENT_LIMIT_MAX);
+    return problem != NULL ? apr_pstrcat(cmd->pool, problem, " for ",
+                                         agent_limit_word(limit->name),
+                                         "; `none` removes a limit", NULL)
+                           : NULL;
 }
 
 const char *agent_directive_limit(cmd_parms *cmd, void *dir, const char *name,
@@ -63,7 +68,8 @@ const char *agent_directive_limit(cmd_parms *cmd, void *dir, const char *name,
     }
     if (!agent_limit_find(&limit.name, name)) {
         return apr_psprintf(cmd->pool,
-                            "AgentLimit: expected one of %s, got '%s'",
+                            "AgentLimit: expected one of %s, and then its "
+                            "value, a number or none, got '%s'",
                             agent_limit_list_words(cmd->pool), name);
     }
     problem = read_value(&limit, cmd, value);

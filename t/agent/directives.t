@@ -203,7 +203,8 @@ my @bad = (
         '<AgentGraph>', q(each name once in a deployment, got 'agent' of 'default' at), 'httpd.conf:' ],
     (map { [ graph('AgentModel demo') . "AgentDeployment '$_'\n", 'AgentDeployment', '1 to 63 lower case letters', "'$_'" ] }
         'Shop', '-a', '_a', 'a.b', 'a/b', 'a b', 'a' x 64),
-    (map { [ graph('AgentModel demo') . "AgentLimit $_->[0]\n", 'AgentLimit', @{$_}[ 1, 2 ] ] } [ 'hats 1', 'one of keys, queued_runs,', q('hats') ],
+    (map { [ graph('AgentModel demo') . "AgentLimit $_->[0]\n", 'AgentLimit', @{$_}[ 1, 2 ] ] } [ 'hats 1', 'one of keys, queued_runs,', q('hats') ], [ 'none keys', 'and then its value', q('none') ],
+        [ 'keys many', 'from 0 to 1000000000', q('many' for keys; `none` removes a limit) ],
         [ 'keys -1', 'from 0 to 1000000000', q('-1') ], [ 'keys 1000000001', 'from 0 to 1000000000', q('1000000001') ],
         (map { [ "stored_bytes $_", 'bytes from 0 to 1000000G', "'$_'" ] } '-1', '1000001G', '5T'),
         [ 'keys 1 account=shop', 'the id of an account', q('account=shop') ], [ "keys 1 $ACCOUNT", 'account=', "'$ACCOUNT'" ],
@@ -493,6 +494,8 @@ SKIP: {
             qr/AGT0448: .* AgentRunnerMemory \(1G by default\), got '2G' at / ],
         [ 'an AgentRegionURL of another region only', graph('AgentModel demo') . "AgentRegionURL us https://a https://b\n",
             qr/AGT0453: AgentRegionURL: expected the URLs of this server's own region too, got none of 'local' \(AgentRegion\)$/m ],
+        (map { [ "an $_ whose last day is past", graph('AgentModel demo') . "$_ 198.51.100.1 until=2026-01-31\n",
+            qr/AGT0456: $_: expected until=\d{4}-\d\d-\d\d or later, got 198\.51\.100\.1 until=2026-01-31: / ] } qw(AgentEgressAddress AgentIngressAddress)),
         (map { [ "the header $_", graph('AgentModel demo') . "AgentConfigurableHeaders x-* $_\n",
             qr/AGT0449: AgentConfigurableHeaders: expected no header with credentials, got '$_' at \S+httpd\.conf:\d+: / ] }
             qw(Authorization cookie)),
@@ -511,6 +514,7 @@ SKIP: {
         [ 'AgentRunnerRecycleMemory in a host with more memory', graph('AgentModel demo') . bare_host(
             'AgentDeployment shop', 'AgentRunnerMemory 2G', 'AgentRunnerRecycleMemory 1G') ],
         [ 'an AgentRegionURL of each region', graph('AgentModel demo') . "AgentRegionURL us https://a https://b\nAgentRegionURL local https://c https://d\n" ],
+        [ 'an address that is in use', graph('AgentModel demo') . "AgentEgressAddress 198.51.100.1 until=9999-12-31\n" ],
         [ 'a header without credentials', graph('AgentModel demo') . "AgentConfigurableHeaders x-* !cookie\n" ],
     );
     my @results = check_each(map { $_->[1] } @warned, @silent);
