@@ -42,6 +42,7 @@ test|wrk|have wrk
 test|nginx-light|have nginx || [ -x /usr/sbin/nginx ]
 test|chromium|have chromium
 test|redis-server|have redis-server
+test|gdb|have gcore
 test|valgrind|have valgrind && test -e /usr/include/valgrind/callgrind.h
 test|python3-venv|python3 -c 'import ensurepip, venv'
 lint|clang|have clang
