@@ -31,6 +31,34 @@ is_deeply [ sort grep { /schema/ } keys %{ $check->{graphs}{a}{schemas} } ], [qw
     'check: its report has those schemas that fit together';
 like $check->{errors}, qr/graph a: its output_schema is left out: \d+ bytes, more than \d+/, 'check: the log says which are left out';
 
+# Of the standard library: pydantic refuses it before Python 3.12.
+my $typed = <<'PY';
+from typing import Annotated, Generic, NotRequired, TypedDict, TypeVar
+import operator
+from langgraph.graph import START, StateGraph
+Kind = TypeVar('Kind')
+class Place(TypedDict, Generic[Kind]):
+    city: str
+    kind: Kind
+class Base(TypedDict):
+    count: Annotated[int, operator.add]
+class State(Base, total=False):
+    place: Place[int]
+class Context(TypedDict):
+    user: str
+    age: NotRequired[int]
+graph = StateGraph(State, context_schema=Context).add_node('a', lambda state: {}).add_edge(START, 'a')
+PY
+for my $class ('typing', 'typing_extensions') {
+    my $text = $class eq 'typing' ? $typed : $typed =~ s/, TypedDict//r =~ s/^/from typing_extensions import TypedDict\n/r;
+    my $found = check_folder('python', folder_of('python', { graphs => { a => './typed.py:graph' } }, 'typed.py' => $text));
+    is $found->{errors}, '', "check: the log says nothing about a state of $class.TypedDict";
+    $check = $found, next if $class eq 'typing';
+    is_deeply $check->{graphs}{a}{schemas}, $found->{graphs}{a}{schemas}, 'check: the schemas of both classes are the same';
+    is_deeply [ sort keys %{ $found->{graphs}{a}{schemas}{state_schema}{properties} } ], [qw(count place)], 'check: they have the keys of base classes';
+    is_deeply $found->{graphs}{a}{schemas}{context_schema}{required}, ['user'], 'check: they say which keys are required';
+}
+
 $check = check_folder('python', folder_of('python', { graphs => { a => './output.py:graph', b => './bad.py:graph' } },
     'output.py' => "import threading\nthreading.Thread(target=threading.Event().wait).start()\n$graph",
     'bad.py' => "class Silent(Exception):\n    def __str__(self):\n        raise SystemExit\nraise Silent\n"));

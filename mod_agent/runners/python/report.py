@@ -2,10 +2,12 @@
 """The reports about graphs in `ready`: schemas and drawings."""
 
 import asyncio
+import contextlib
 import importlib.metadata
 import platform
+import sys
 import warnings
-from typing import Any, Callable
+from typing import Any, Callable, Iterator, TypedDict
 
 from . import VERSION, graphs, jsontext, log
 from .errors import NotRenderedError, RunnerError, describe_error
@@ -26,14 +28,34 @@ def runtime() -> dict[str, Any]:
             "library_version": version, "runner_version": VERSION}
 
 
+@contextlib.contextmanager
+def _with_typed_dicts() -> Iterator[None]:
+    """Pydantic refuses `typing.TypedDict` before Python 3.12, because such a class does not tell its bases. Its
+    keys, also those of its bases, are complete, which is enough for a schema."""
+    generator = sys.modules.get("pydantic._internal._generate_schema")
+    if getattr(generator, "_SUPPORTS_TYPEDDICT", None) is not False:
+        yield
+        return
+    kind = type(TypedDict("Empty", {}))
+    setattr(generator, "_SUPPORTS_TYPEDDICT", True)
+    # Where a class has none of its own.
+    setattr(kind, "__orig_bases__", (TypedDict,))
+    try:
+        yield
+    finally:
+        delattr(kind, "__orig_bases__")
+        setattr(generator, "_SUPPORTS_TYPEDDICT", False)
+
+
 def _attempt(name: str, what: str, make: Callable[[], Any]) -> Any:
     """None if the graph has none, or if the library cannot say."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _with_typed_dicts():
             warnings.simplefilter("ignore")
             return make()
     except Exception as error:  # pylint: disable=broad-except
-        log.write(f"graph {name} has no {what}: {type(error).__name__}: {text_of(error)}")
+        reason = text_of(error).strip().split("\n", 1)[0]
+        log.write(f"graph {name} has no {what}: {type(error).__name__}: {reason}")
         return None
 
 
