@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# The example applications in the quick start: copied, built if they have changed, and
-# served, each if agentctl can build it, which needs Python and a package registry.
-# Sourced by run.sh.
+# Applications in the quick start. The examples: copied, built if they have changed, and
+# served, each if agentctl can build it, which needs Python and a package registry. And
+# the user's own (APPLICATION). Sourced by run.sh.
 
 # The name of an example's graph and application. Both examples have the graph `shop`, which
 # needs two names in one deployment.
@@ -98,24 +98,31 @@ print_failed_build() {
         sed -n '/^==> /!s/^/        /p'
 }
 
-example_is_served() {
+graph_is_served() {
     # With a drawing once a runner has imported it.
     curl -fs --max-time 5 "$(server_url)/assistants/$1/graph" | grep -q '"id"'
 }
 
-# Puts the new applications.conf in place and restarts httpd; restores the old one if
-# httpd refuses the new one.
-replace_examples() {
-    local conf=$RUN_DIR/applications.conf
-    ! cmp -s "$conf.new" "$conf" || return 0
+# replace_conf FILE: puts FILE.new in its place and restarts httpd; restores the old one
+# if httpd refuses the new one.
+replace_conf() {
+    local conf=$1
     [ ! -e "$conf" ] || cp "$conf" "$conf.old"
     mv "$conf.new" "$conf"
     if quiet "$RUN_DIR/logs/httpd_check" check_server_conf; then
+        rm -f "$conf.old"
         quiet "$RUN_DIR/logs/httpd_restart" restart_server
         return
     fi
-    say "    httpd does not serve the examples; see $RUN_DIR/logs/httpd_check" >&2
     if [ -e "$conf.old" ]; then mv "$conf.old" "$conf"; else rm "$conf"; fi
+    return 1
+}
+
+replace_examples() {
+    local conf=$RUN_DIR/applications.conf
+    ! cmp -s "$conf.new" "$conf" || return 0
+    replace_conf "$conf" && return
+    say "    httpd does not serve the examples; see $RUN_DIR/logs/httpd_check" >&2
     return 1
 }
 
@@ -135,7 +142,7 @@ serve_examples() {
     examples_conf >"$RUN_DIR/applications.conf.new"
     replace_examples || return
     for graph in $(declared_graphs); do
-        if wait_until 60 example_is_served "$graph"; then
+        if wait_until 60 graph_is_served "$graph"; then
             SERVED="${SERVED:+$SERVED }$graph"
         else
             say "    The graph $graph is not served; see $RUN_DIR/logs/error_log"
@@ -148,4 +155,45 @@ serve_examples() {
 
 declared_graphs() {
     sed -n 's/^AgentApplication \([^ ]*\) .*/\1/p' "$RUN_DIR/applications.conf"
+}
+
+# --- The user's own applications ------------------------------------------------
+
+# build_own DIRECTORY LOG: as the user of runners, who executes it.
+build_own() {
+    local user=()
+    ! is_root || user=(--user "$(runner_user)")
+    "$ROOT/.build/release/agentctl" build "${user[@]}" "$1" 2>&1 </dev/null |
+        tee "$2"
+}
+
+# The file of an application in conf.d, which each start includes, has its name.
+own_conf() {
+    say "$RUN_DIR/conf.d/$(sed -n 's/^AgentApplication \([^ ]*\) .*/\1/p' "$1").conf"
+}
+
+# add_application DIRECTORY: builds it, and serves it from now on with the directives that
+# agentctl prints.
+add_application() {
+    local directory conf graph graphs log=$RUN_DIR/logs/build_own
+    [ -f "$1/langgraph.json" ] || die "APPLICATION=$1 has no langgraph.json."
+    directory=$(readlink -f "$1")
+    step "Building the application in $directory"
+    build_own "$directory" "$log" ||
+        die "The application in $directory is not served: it could not be built."
+    conf=$(own_conf "$log")
+    grep '^Agent[A-Za-z]* ' "$log" >"$conf.new"
+    step "Restarting httpd with $conf"
+    replace_conf "$conf" || {
+        cat "$RUN_DIR/logs/httpd_check" >&2
+        die "httpd does not serve the application in $directory."
+    }
+    mapfile -t graphs < <(sed -n 's/^graph \([^ ]*\) (.*/\1/p' "$log")
+    for graph in "${graphs[@]}"; do
+        wait_until 60 graph_is_served "$graph" ||
+            die "The graph $graph is not served; see $RUN_DIR/logs/error_log"
+    done
+    say "The application in $directory is served on $(server_url); assistant_id: ${graphs[*]}"
+    say "It is served after each start, as long as there is $conf."
+    say "After a change of its code or of langgraph.json: the same command again."
 }

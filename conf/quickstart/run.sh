@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The quick start: from a checkout to a running agent server, the platform hosts
 # of two regions, and conversations with them.
-#   run.sh start    install, build, start, talk; PORT, MESSAGE apply
+#   run.sh start    install, build, start, talk; PORT, MESSAGE, APPLICATION apply
 #   run.sh stop     stop the servers; keep the data
 #   run.sh purge    stop the servers and remove the data
 # ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL choose the model.
@@ -202,9 +202,14 @@ hold_conversations() {
     talk next
 }
 
+# Into a server that runs already, an application comes without the conversations.
+serve_application() {
+    [ -z "${APPLICATION-}" ] || add_application "$APPLICATION"
+}
+
 resolve_run_dir() {
     RUN_DIR=$(readlink -f .run)
-    mkdir -p .run/logs .run/htdocs .run/eu/logs .run/eu/htdocs
+    mkdir -p .run/logs .run/htdocs .run/conf.d .run/eu/logs .run/eu/htdocs
 }
 
 server_runs_already() {
@@ -222,7 +227,8 @@ start() {
         say "Stop it first to give it another port or model: make -f Makefile.apxs stop"
         [ "${ASKED_PORT:-$(server_defined PORT)}" = "$(server_defined PORT)" ] ||
             exit 1
-        hold_conversations
+        [ -n "${APPLICATION-}" ] || hold_conversations
+        serve_application
         return
     fi
     # Children whose parent was killed may still hold the port, and one region may have
@@ -239,6 +245,7 @@ start() {
     start_databases
     start_servers
     hold_conversations
+    serve_application
 }
 
 something_runs() { region_runs || in_region eu region_runs; }

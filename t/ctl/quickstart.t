@@ -7,7 +7,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Env qw(build_dir root slurp write_file);
-use CtlTest qw($top as_owner link_tools own shell_program);
+use CtlTest qw($top as_owner folder link_tools own shell_program);
 use File::Copy qw(copy);
 use File::Path qw(make_path remove_tree);
 use IO::Socket::INET;
@@ -188,6 +188,44 @@ is $refused->{status}, 1, 'a configuration that httpd refuses: nothing new is se
 like $refused->{output}, qr/httpd does not serve the examples; see/, 'a configuration that httpd refuses: it says so';
 like $refused->{conf}, qr/AgentNodeProgram/, 'a configuration that httpd refuses: the one before stays';
 unlike $refused->{httpd}, qr/restart/, 'a configuration that httpd refuses: httpd is not restarted';
+
+# ---- the user's own application ----
+my $ADD = write_file("$top/add", slurp($SCRIPT) =~ s/^status=0\n.*\z/add_application "\$2"\n/msr);
+
+# add_application with a folder: {status, output, httpd, served}.
+sub add {
+    my ($run, $folder) = @_;
+    unlink map { "$run/$_" } qw(httpd served);
+    make_path("$run/conf.d");
+    own($top, $run, "$run/logs", "$run/conf.d");
+    my $output = qx(cd '$top/root' && @{[as_owner()]} /usr/bin/env PATH='$top/python:$top/tools' bash '$ADD' '$run' '$folder' 2>&1);
+    return { status => $? >> 8, output => $output, map { $_ => slurp("$run/$_") } qw(httpd served) };
+}
+
+$run = new_run();
+my $folder = folder('langgraph.json' => '{"dependencies": ["."], "graphs": {"shop": "./graph.py:graph"}, "checkpointer": {"ttl": {"default_ttl": 60}}}',
+    'graph.py' => '', 'requirements.txt' => '');
+my ($name) = $folder =~ m{([^/]+)\z};
+my $conf = "$run/conf.d/$name.conf";
+my $added = add($run, $folder);
+is $added->{status}, 0, 'an own application: it is built and served' or diag $added->{output};
+like slurp($conf), qr{\AAgentApplication $name \S*$folder\S*$}m, 'an own application: a file that stays declares it';
+like slurp($conf), qr{^AgentThreadTTL }m, 'an own application: with the directives of its langgraph.json';
+is "$added->{httpd}$added->{served}", "check\nrestart\nshop\n", 'an own application: httpd is restarted after a check, its graph is waited for';
+like $added->{output}, qr{^The application in $folder is served on http://127\.0\.0\.1:8123; assistant_id: shop$}m, 'an own application: it says where';
+is add($run, $folder)->{httpd}, "check\nrestart\n", 'an own application: a second time loads its new code';
+write_file("$run/refuses", '');
+my $before = slurp($conf);
+write_file("$folder/langgraph.json", '{"dependencies": ["."], "graphs": {"shop": "./graph.py:graph"}}');
+$added = add($run, $folder);
+is "$added->{status} $added->{httpd}", "1 check\n", 'an own application that httpd refuses: httpd is not restarted';
+is slurp($conf), $before, 'an own application that httpd refuses: the directives before stay';
+unlink "$run/refuses" or die "unlink: $!\n";
+write_file("$folder/langgraph.json", '{"graphs": 7}');
+$added = add($run, $folder);
+is "$added->{status} $added->{httpd}", '1 ', 'an own application that cannot be built: httpd is not restarted';
+like $added->{output}, qr/graphs.*^The application in $folder is not served: it could not be built\.$/ms, 'an own application that cannot be built: it says why';
+like add($run, "$top/none")->{output}, qr{^APPLICATION=$top/none has no langgraph\.json\.$}m, 'an own application without langgraph.json: it says so';
 
 # ---- the port ----
 sub start_on {

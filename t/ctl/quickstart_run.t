@@ -103,16 +103,18 @@ like $output, qr{^    ai: The tool calculator answered: 42$}m, 'second start: it
 ($status, $output) = quickstart('start');
 like $output, qr/already runs on http:/, 'third start: both regions run already';
 
-# The customer closes the account.
+# The customer closes the account, and the user declares a graph.
 value_of('/eu', "select code from agent.close_account('$account')");
-my $of_eu = pid_of('/eu');
-kill TERM => $of_eu;
-wait_for('httpd of eu to end', sub { !is_alive($of_eu) });
+write_file("$top/.run/conf.d/mine.conf", "<AgentGraph mine>\n    AgentModel demo\n</AgentGraph>\n");
+my @httpd = map { pid_of($_) } '', '/eu';
+kill TERM => @httpd;
+wait_for('both httpd to end', sub { !grep { is_alive($_) } @httpd });
 ($status, $output) = quickstart('start');
 is $status, 0, 'closed account: the next start succeeds' or diag $output;
 like $output, qr/agentctl invite/, 'closed account: another customer signs up';
 isnt +(split ' ', slurp("$top/.run/eu/demo.key"))[0], $account, 'closed account: it has another account';
 like $output, qr{^    ai: The tool calculator answered: 42$}m, 'closed account: its key opens the deployment';
+like get($port, '/assistants/mine'), qr/"graph_id"\s*:\s*"mine"/, 'conf.d: a start serves the graphs that its files declare';
 
 @all = map { ($_, descendants_of($_)) } pid_of(''), pid_of('/eu');
 my @postmasters = map { slurp("$top/.run$_/postgres/data/postmaster.pid") =~ /\A(\d+)/ } '', '/eu';
