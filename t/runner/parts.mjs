@@ -9,6 +9,7 @@ import { Messages } from '../../mod_agent/runners/node/messages.mjs';
 import { Output } from '../../mod_agent/runners/node/output.mjs';
 import { keepNewest, Recent } from '../../mod_agent/runners/node/recent.mjs';
 import { Records } from '../../mod_agent/runners/node/records.mjs';
+import { Stream } from '../../mod_agent/runners/node/stream.mjs';
 
 const MIB = 1024 * 1024;
 let count = 0;
@@ -184,6 +185,16 @@ async function testCheckpoints() {
     }
 }
 
+// A promise takes time for each chunk of the library.
+function testStream() {
+    const output = makeOutput(new Wire());
+    const stream = new Stream({ message: { stream_modes: ['custom', 'values'] }, output, checkpoints: new Checkpoints(output),
+        configurable: () => ({}), metadata: () => ({}) });
+    equal([stream.take([[], 'custom', 1]), stream.take([[], 'values', {}])], [undefined, undefined], 'stream: a chunk whose lines have credit needs no wait');
+    const waits = stream.take([[], 'custom', 'x'.repeat(MIB)]);
+    equal(waits instanceof Promise, true, 'stream: one whose lines have none needs one');
+}
+
 function testRecent() {
     const last = new Map();
     keepNewest(last, '', 0);
@@ -205,6 +216,7 @@ testHeld();
 await testMessages();
 await testOutput();
 await testCheckpoints();
+testStream();
 testRecent();
 await testResults();
 console.log(`1..${count}`);

@@ -64,6 +64,13 @@ function partsOf(bytes, most) {
     return parts;
 }
 
+// The members of a line with bytes of a value.
+function blobOf(digest, type, piece) {
+    const buffer = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+    return type === 'json' ? { digest, value_type: type, text: buffer.toString('utf8') }
+        : { digest, value_type: type, base64: buffer.toString('base64') };
+}
+
 export class Blobs {
     #output;
     #serde;
@@ -96,7 +103,13 @@ export class Blobs {
         const isObject = value !== null && typeof value === 'object';
         // Before the first await, during which a reducer may set the id of a message.
         const entry = isObject ? snapshotOf(value) : undefined;
-        const [type, data] = await this.#serde.dumpsTyped(value).catch(refuse);
+        let encoded;
+        try {
+            encoded = await this.#serde.dumpsTyped(value);
+        } catch (error) {
+            refuse(error);
+        }
+        const [type, data] = encoded;
         const bytes = typeof data === 'string' ? Buffer.from(data) : data;
         if (type === 'json' && bytes.length === 0) {
             throw new RunnerError('NotRenderedError', `JSON cannot hold a ${typeof value}`);
@@ -108,7 +121,10 @@ export class Blobs {
         const digest = digestOf(type, bytes);
         if (!this.#digests.has(digest)) {
             this.#digests.add(digest);
-            await this.#sendParts(digest, type, bytes);
+            const room = this.#sendBytes(digest, type, bytes);
+            if (room) {
+                await room;
+            }
         }
         if (isObject) {
             remember(value, entry, digest, bytes.length);
@@ -116,19 +132,21 @@ export class Blobs {
         return digest;
     }
 
-    async #sendParts(digest, type, bytes) {
+    // A promise when the caller should wait.
+    #sendBytes(digest, type, bytes) {
         const most = this.#output.partBytes;
+        return bytes.length <= most
+            ? this.#output.send('blob', blobOf(digest, type, bytes)) : this.#sendParts(digest, type, bytes, most);
+    }
+
+    async #sendParts(digest, type, bytes, most) {
         const parts = partsOf(bytes, most);
         if (parts.length > PARTS_MAX) {
             throw new RunnerError('ValueTooLargeError',
                 `a value of the library has ${bytes.length} bytes, more than ${PARTS_MAX * most}`);
         }
         for (const [part, piece] of parts.entries()) {
-            const buffer = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
-            const data = type === 'json'
-                ? { text: buffer.toString('utf8') } : { base64: buffer.toString('base64') };
-            const number = parts.length > 1 ? { part, parts: parts.length } : {};
-            await this.#output.send('blob', { digest, value_type: type, ...data, ...number });
+            await this.#output.send('blob', { ...blobOf(digest, type, piece), part, parts: parts.length });
         }
     }
 

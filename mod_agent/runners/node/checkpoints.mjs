@@ -170,8 +170,9 @@ export class Checkpoints {
             && names.every((name) => name in last.values && isSame(last.values[name], values[name]));
     }
 
-    // Sends a checkpoint: {ns, id, parent, values, next, tasks, metadata}.
-    async send({ ns, id, parent, values, next, tasks, metadata }) {
+    // Sends a checkpoint: {ns, id, parent, values, next, tasks, metadata}. Like the output, returns a
+    // promise when the caller should wait.
+    send({ ns, id, parent, values, next, tasks, metadata }) {
         const last = this.#last.get(ns);
         const before = last && last.id === parent ? last.values : {};
         const atPut = this.#takeCaptured(ns, id, last);
@@ -199,17 +200,17 @@ export class Checkpoints {
         // Throws for a line that is too long: then nothing can differ from this checkpoint.
         const sent = this.#output.send('checkpoint', members);
         keepNewest(this.#last, ns, { id, values: snapshots });
-        await sent;
+        return sent;
     }
 
     // Reports the end of a task, for a checkpoint that the server has.
-    async sendTask(checkpoint, payload) {
+    sendTask(checkpoint, payload) {
         if (!checkpoint) {
-            return;
+            return undefined;
         }
         const { id, error, interrupts, result } = taskLine(payload);
         const hasResult = error === null && interrupts.length === 0;
-        await this.#output.send('task', {
+        return this.#output.send('task', {
             ns: checkpoint.ns, checkpoint_id: checkpoint.id,
             task: { id, error, interrupts, result: hasResult ? result : null } });
     }

@@ -164,12 +164,14 @@ export class Job {
         };
         this.records = new Records(
             this.output, library.saver.serde, this.message, this.message.durability === 'sync', onPut);
-        this.records.afterPut = async (...put) => {
-            await turn();
-            // Before the first node nothing would be lost but the input, which the next attempt has again.
-            if (this.records.hasResults && mayExecute(graph.triggerToNodes, ...put)) {
-                this.output.post();
-            }
+        this.records.afterPut = (...put) => {
+            const post = () => {
+                // Before the first node nothing would be lost but the input, which the next attempt has again.
+                if (this.records.hasResults && mayExecute(graph.triggerToNodes, ...put)) {
+                    this.output.post();
+                }
+            };
+            return turn()?.then(post) ?? post();
         };
         this.fork = await this.records.findStart() ?? this.#named();
     }

@@ -12,14 +12,16 @@ const START = '__start__';
 
 let turnedAt = 0;
 
-// Lets the loop turn, unless it has just done so.
-export async function turn() {
-    if (performance.now() - turnedAt > SLICE_MS) {
-        await new Promise((resolve) => {
-            setImmediate(resolve);
-        });
-        turnedAt = performance.now();
-    }
+// Lets the loop turn, unless it has just done so: then undefined.
+export function turn() {
+    return performance.now() - turnedAt > SLICE_MS ? waitForTurn() : undefined;
+}
+
+async function waitForTurn() {
+    await new Promise((resolve) => {
+        setImmediate(resolve);
+    });
+    turnedAt = performance.now();
 }
 
 // Whether code of the application may execute after a checkpoint: if a channel has a value and starts

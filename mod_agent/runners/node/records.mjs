@@ -56,7 +56,7 @@ export class Records {
     #head;
     // The root checkpoint from which the run started, once it was read: {id, values, isComplete: without pending writes of a command}.
     loaded;
-    // Called before the library goes on: afterPut(config, checkpoint).
+    // Called before the library goes on: afterPut(config, checkpoint); may return a promise.
     afterPut = () => {};
     // ns -> {id, parent, step, source} of the checkpoint that was put last: of the root graph, with durability `exit` of each.
     #lastPuts = new Map();
@@ -273,7 +273,7 @@ export class Records {
                 const ref = await this.#blobs.reference(value);
                 rows.push([INDEXES.get(channel) ?? index, channel, difference(undefined, ref)]);
             }
-            await this.#output.send('put_writes',
+            return this.#output.send('put_writes',
                 { ns, checkpoint_id: id, task_id: taskId, task_path: cutText(taskPath ?? '', TASK_PATH_BYTES_MAX), writes: rows });
         });
     }

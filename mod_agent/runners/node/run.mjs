@@ -43,7 +43,10 @@ export class Run extends Job {
                     break;
                 }
                 this.learn();
-                await stream.take(chunk);
+                const wait = stream.take(chunk);
+                if (wait) {
+                    await wait;
+                }
                 this.#stopBetweenSteps(chunk);
             }
             await stream.finish();

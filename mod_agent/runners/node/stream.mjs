@@ -98,13 +98,20 @@ export class Stream {
         this.#messages = new Messages((name, data) => this.emit(name, [], data));
     }
 
-    // A chunk of the library: [namespace, mode, payload].
-    async take([namespace, mode, payload]) {
-        if (namespace.length > 0) {
-            await this.#beginSubgraph(namespace);
-        } else if (this.#values && STEP_MODES.has(mode)) {
-            await this.#sendValues();
+    // A chunk of the library: [namespace, mode, payload]. Most need no wait, and a promise takes time in each:
+    // returns one when the caller should wait.
+    take(chunk) {
+        const [namespace, mode] = chunk;
+        if (namespace.length > 0 && this.#modes.has('lifecycle')) {
+            return this.#beginSubgraph(namespace).then(() => this.#takeInOrder(chunk));
         }
+        if (namespace.length === 0 && this.#values && STEP_MODES.has(mode)) {
+            return this.#sendValues().then(() => this.#takeInOrder(chunk));
+        }
+        return this.#takeInOrder(chunk);
+    }
+
+    #takeInOrder([namespace, mode, payload]) {
         switch (mode) {
         case 'checkpoints':
             return this.#takeCheckpoint(namespace, payload);
@@ -119,10 +126,7 @@ export class Stream {
         case 'events':
             return this.emit(mode, namespace, { ...payload, metadata: this.#metadata.bounded(payload.metadata) });
         case 'updates':
-            if (namespace.length === 0 && payload && '__interrupt__' in payload) {
-                await this.ensureHead();
-            }
-            return this.emit(mode, namespace, payload);
+            return this.#takeUpdates(namespace, payload);
         default:
             return this.emit(mode, namespace, payload);
         }
@@ -132,13 +136,13 @@ export class Stream {
         return this.#modes.has(mode) && (namespace.length === 0 || this.#subgraphs);
     }
 
-    // Sends an event if clients requested it.
-    async emit(mode, namespace, data, reference) {
+    // Sends an event if clients requested it. Like the output, returns a promise when the caller should wait.
+    emit(mode, namespace, data, reference) {
         const [requested] = mode.split('/');
         if (!this.#isRequested(requested, namespace)) {
-            return;
+            return undefined;
         }
-        await this.#run.output.send('event', {
+        return this.#run.output.send('event', {
             event: eventName(mode, namespace), ...reference,
             ...(data === undefined ? {} : { data: render(data, LENIENT_MODES.has(requested)) }) });
     }
@@ -162,12 +166,10 @@ export class Stream {
                 this.#checkpoints.remember(id, payload.values);
             }
             this.#current.set(namespace.join('|'), { ns, id });
-        } else if (await this.#run.records.waitForPut(ns, id)) {
-            if (ns !== '' || this.#run.records.isUnshown(id)) {
-                await (ns === '' ? this.#sendUnshown(id) : undefined);
-                await this.#checkpoints.send({
-                    ns, id, parent: payload.parentConfig?.configurable?.checkpoint_id ?? null,
-                    values: payload.values, next: payload.next, tasks: payload.tasks, metadata: payload.metadata });
+        } else if (this.#run.records.isUnshown(id) || await this.#run.records.waitForPut(ns, id)) {
+            const wait = this.#showCheckpoint(ns, id, payload);
+            if (wait) {
+                await wait;
             }
             this.#current.set(namespace.join('|'), { ns, id });
         }
@@ -186,6 +188,20 @@ export class Stream {
             : this.emit('checkpoints', namespace, data));
     }
 
+    // Sends a checkpoint of the run, after those before it that the library has not streamed.
+    #showCheckpoint(ns, id, { parentConfig, values, next, tasks, metadata }) {
+        if (ns === '' && !this.#run.records.isUnshown(id)) {
+            return undefined;
+        }
+        const send = () => this.#checkpoints.send({
+            ns, id, parent: parentConfig?.configurable?.checkpoint_id ?? null, values, next, tasks, metadata });
+        if (ns === '' && this.#run.records.unshown(id).length > 0) {
+            return this.#sendUnshown(id).then(send);
+        }
+        this.#run.records.noteShown(id);
+        return send();
+    }
+
     // Whether a checkpoint is the one from which the run started, as it was saved: without
     // the updates of a command.
     #isUntouched(id) {
@@ -201,12 +217,18 @@ export class Stream {
             && isObject(values) && (areSame(values, sent) || this.#checkpoints.has(values));
     }
 
-    async #takeValues(namespace, payload) {
+    async #takeUpdates(namespace, payload) {
+        if (namespace.length === 0 && payload && '__interrupt__' in payload) {
+            await this.ensureHead();
+        }
+        await this.emit('updates', namespace, payload);
+    }
+
+    #takeValues(namespace, payload) {
         if (namespace.length > 0) {
             return this.emit('values', namespace, payload);
         }
         if (payload && typeof payload === 'object' && '__interrupt__' in payload) {
-            await this.ensureHead();
             return this.#sendInterrupt(payload);
         }
         this.#values = payload;
@@ -214,6 +236,7 @@ export class Stream {
     }
 
     async #sendInterrupt(payload) {
+        await this.ensureHead();
         const id = this.#checkpoints.lastId('');
         const reference = id === undefined ? {} : { checkpoint_id: id, path: [] };
         await this.emit('values', [], { __interrupt__: payload.__interrupt__ }, reference);
@@ -335,17 +358,24 @@ export class Stream {
         if (isEnd) {
             this.#held.end(namespace, payload);
             const own = [...namespace, `${payload.name}:${payload.id}`];
-            await this.#endSubgraphs(own, payload);
-            await this.#messages.endTask(own.join('|'));
+            if (this.#open.size > 0) {
+                await this.#endSubgraphs(own, payload);
+            }
+            if (this.#modes.has('messages')) {
+                await this.#messages.endTask(own.join('|'));
+            }
             this.#current.delete(own.join('|'));
-            await this.#checkpoints.sendTask(this.#current.get(namespace.join('|')), payload);
+            const wait = this.#checkpoints.sendTask(this.#current.get(namespace.join('|')), payload);
+            if (wait) {
+                await wait;
+            }
         }
         return this.#isRequested('tasks', namespace) ? this.emit('tasks', namespace, taskEvent(payload)) : undefined;
     }
 
     async #beginSubgraph(namespace) {
         const ns = namespace.join('|');
-        if (!this.#modes.has('lifecycle') || this.#open.has(ns)) {
+        if (this.#open.has(ns)) {
             return;
         }
         this.#open.add(ns);
