@@ -189,7 +189,7 @@ static int open_store(server_rec *server, apr_pool_t *pconf)
     rlr_region_t *region;
     rlr_ledger_t ledger;
 
-    if (global->store.connection.address.host == NULL) {
+    if (global->store.connection.address.count == 0) {
         return OK;
     }
     if (rlr_shm_open_ledger(&ledger, (uint32_t)rlr_config_table_slots(global),

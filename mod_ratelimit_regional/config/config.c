@@ -162,7 +162,7 @@ int rlr_config_ipv6_prefix(const rlr_config_t *config)
 
 const char *rlr_config_check_store(const rlr_global_t *global)
 {
-    return global->store.connection.address.host != NULL
+    return global->store.connection.address.count != 0
             && global->store.hosts == 0
         ? "RateLimitStoreHosts: expected the number of hosts that share "
           "RateLimitStore, got none"

@@ -57,7 +57,7 @@ typedef struct rlr_global_t {
     /* RateLimitNewIdentities; count 0: no limit. */
     rlr_limit_t new_identities;
     int table_slots;
-    /* RateLimitStore...; address.host NULL: no store. */
+    /* RateLimitStore...; address.count 0: no store. */
     rlr_region_config_t store;
 } rlr_global_t;
 

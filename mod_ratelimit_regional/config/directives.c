@@ -317,6 +317,10 @@ const command_rec rlr_directives[] = {
     AP_INIT_TAKE1("RateLimitStorePasswordFile",
                   rlr_directive_store_password_file, NULL, RSRC_CONF,
                   "file with the password of the store (default: none)"),
+    AP_INIT_TAKE_ARGV(
+        "RateLimitStoreTLS", rlr_directive_store_tls, NULL, RSRC_CONF,
+        "ca=FILE, certificate=FILE, key=FILE, name=NAME for a store with TLS "
+        "(default: the system's authorities)"),
     AP_INIT_TAKE1("RateLimitRegion", set_region, NULL, RSRC_CONF,
                   "region whose limits this server enforces (default: none)"),
     AP_INIT_TAKE_ARGV(

@@ -32,22 +32,6 @@ static rlr_region_config_t *find_settings(const char **problem, cmd_parms *cmd)
                             : NULL;
 }
 
-const char *rlr_directive_store(cmd_parms *cmd, void *dir, const char *arg)
-{
-    const char *problem;
-    rlr_region_config_t *settings = find_settings(&problem, cmd);
-
-    if (settings == NULL) {
-        return problem;
-    }
-    if (rlr_address_parse(&settings->connection.address, arg, &problem,
-                          cmd->pool)
-        != APR_SUCCESS) {
-        return apr_pstrcat(cmd->pool, cmd->cmd->name, ": ", problem, NULL);
-    }
-    return NULL;
-}
-
 /* Parses a whole number from 1 to high. */
 static const char *read_number(uint32_t *out, const cmd_parms *cmd,
                                const char *arg, int high)
@@ -128,22 +112,18 @@ const char *rlr_directive_store_share_time(cmd_parms *cmd, void *dir,
     return NULL;
 }
 
-/* Reads the first line; NULL: there is none. */
-static const char *read_line(const char *path, apr_pool_t *pool)
+/* ---- Credentials ---- */
+
+/* Reads the next line; NULL: there is none, or it is too long. */
+static const char *read_line(apr_file_t *file, apr_pool_t *pool)
 {
     char line[PASSWORD_MAX + 2];
-    apr_file_t *file;
-    apr_status_t rv = apr_file_open(&file, path, APR_FOPEN_READ, 0, pool);
 
-    if (rv != APR_SUCCESS) {
+    if (apr_file_gets(line, (int)sizeof(line), file) != APR_SUCCESS) {
         return NULL;
     }
-    rv = apr_file_gets(line, (int)sizeof(line), file);
-    apr_file_close(file);
-    line[rv == APR_SUCCESS ? strcspn(line, "\r\n") : 0] = '\0';
-    return line[0] == '\0' || strlen(line) > PASSWORD_MAX
-        ? NULL
-        : apr_pstrdup(pool, line);
+    line[strcspn(line, "\r\n")] = '\0';
+    return strlen(line) > PASSWORD_MAX ? NULL : apr_pstrdup(pool, line);
 }
 
 const char *rlr_directive_store_password_file(cmd_parms *cmd, void *dir,
@@ -151,13 +131,109 @@ const char *rlr_directive_store_password_file(cmd_parms *cmd, void *dir,
 {
     const char *problem;
     rlr_region_config_t *settings = find_settings(&problem, cmd);
+    const char *password = NULL;
+    const char *user = NULL;
+    apr_file_t *file;
 
     if (settings == NULL) {
         return problem;
     }
-    settings->connection.password = read_line(
-        ap_server_root_relative(cmd->pool, arg), cmd->pool);
-    return settings->connection.password != NULL
+    if (apr_file_open(&file, ap_server_root_relative(cmd->pool, arg),
+                      APR_FOPEN_READ | APR_FOPEN_BUFFERED, 0, cmd->pool)
+        == APR_SUCCESS) {
+        password = read_line(file, cmd->pool);
+        user = read_line(file, cmd->pool);
+        apr_file_close(file);
+    }
+    if (password == NULL || password[0] == '\0') {
+        return expect(cmd, "a file with a password in its first line", arg);
+    }
+    settings->connection.password = password;
+    settings->connection.user = user != NULL && user[0] != '\0' ? user : NULL;
+    return NULL;
+}
+
+/* ---- TLS ---- */
+
+/* Where to keep the value of "ca=FILE", of which *value is the start; NULL: it
+ * is another one. */
+static const char **find_option(rlr_tls_files_t *files, const char *option,
+                                const char **value)
+{
+    const struct {
+        const char *name;
+        const char **value;
+    } options[] = {{"ca=", &files->ca},
+                   {"certificate=", &files->certificate},
+                   {"key=", &files->key},
+                   {"name=", &files->name}};
+
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        size_t length = strlen(options[i].name);
+
+        if (strncasecmp(option, options[i].name, length) == 0
+            && option[length] != '\0') {
+            *value = option + length;
+            return options[i].value;
+        }
+    }
+    return NULL;
+}
+
+static const char *make_tls(cmd_parms *cmd, rlr_region_config_t *settings,
+                            const rlr_tls_files_t *files)
+{
+    const char *problem;
+
+    return rlr_tls_make(&settings->connection.tls, files, &problem, cmd->pool)
+            == APR_SUCCESS
         ? NULL
-        : expect(cmd, "a file with a password in its first line", arg);
+        : apr_pstrcat(cmd->pool, cmd->cmd->name, ": ", problem, NULL);
+}
+
+const char *rlr_directive_store(cmd_parms *cmd, void *dir, const char *arg)
+{
+    const char *problem;
+    rlr_region_config_t *settings = find_settings(&problem, cmd);
+
+    if (settings == NULL) {
+        return problem;
+    }
+    if (rlr_address_parse(&settings->connection.address, arg, &problem,
+                          cmd->pool)
+        != APR_SUCCESS) {
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, ": ", problem, NULL);
+    }
+    /* RateLimitStoreTLS may be before or after it. */
+    if (settings->connection.address.has_tls
+        && settings->connection.tls == NULL) {
+        const rlr_tls_files_t none = {0};
+
+        return make_tls(cmd, settings, &none);
+    }
+    return NULL;
+}
+
+const char *rlr_directive_store_tls(cmd_parms *cmd, void *dir, int argc,
+                                    char *const argv[])
+{
+    const char *problem;
+    rlr_region_config_t *settings = find_settings(&problem, cmd);
+    rlr_tls_files_t files = {0};
+
+    if (settings == NULL) {
+        return problem;
+    }
+    for (int i = 0; i < argc; i++) {
+        const char *value;
+        const char **kept = find_option(&files, argv[i], &value);
+
+        if (kept == NULL) {
+            return expect(cmd, "ca=, certificate=, key= or name=", argv[i]);
+        }
+        *kept = kept == &files.name ? value
+                                    : ap_server_root_relative(cmd->pool, value);
+    }
+    return argc == 0 ? expect(cmd, "ca=, certificate=, key= or name=", "")
+                     : make_tls(cmd, settings, &files);
 }

@@ -18,5 +18,7 @@ const char *rlr_directive_store_share_time(cmd_parms *cmd, void *dir,
                                            const char *arg);
 const char *rlr_directive_store_password_file(cmd_parms *cmd, void *dir,
                                               const char *arg);
+const char *rlr_directive_store_tls(cmd_parms *cmd, void *dir, int argc,
+                                    char *const argv[]);
 
 #endif

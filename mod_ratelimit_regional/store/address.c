@@ -1,70 +1,156 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses addresses with apr_uri_parse(). */
+/* Parses addresses: apr_uri_parse() takes one host only. */
 #include "address.h"
 
 #include <string.h>
+#include <strings.h>
 
+#include <apr_network_io.h>
 #include <apr_strings.h>
-#include <apr_uri.h>
 
-#define DEFAULT_PORT 6379
-#define PORT_MAX     65535
-#define DATABASE_MAX 1000000
+#define SERVER_PORT   6379
+#define SENTINEL_PORT 26379
+#define DATABASE_MAX  1000000
 
-/* False: text is not a number from min to max. */
-static bool read_number(apr_int64_t *value, const char *text, apr_int64_t min,
-                        apr_int64_t max)
+typedef struct scheme_t {
+    const char *prefix;
+    rlr_address_kind_t kind;
+    bool has_tls;
+} scheme_t;
+
+static const scheme_t schemes[] = {
+    {"redis://", RLR_ADDRESS_SERVER, false},
+    {"rediss://", RLR_ADDRESS_SERVER, true},
+    {"redis+sentinel://", RLR_ADDRESS_SENTINEL, false},
+    {"rediss+sentinel://", RLR_ADDRESS_SENTINEL, true},
+    {"redis+cluster://", RLR_ADDRESS_CLUSTER, false},
+    {"rediss+cluster://", RLR_ADDRESS_CLUSTER, true},
+};
+
+static const char *const forms[] = {
+    "redis://HOST:PORT/DB",
+    "redis+sentinel://HOST:PORT,.../NAME/DB",
+    "redis+cluster://HOST:PORT,...",
+};
+
+/* Takes the scheme off *text; NULL: it is none of them. */
+static const scheme_t *read_scheme(const char **text)
+{
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        size_t length = strlen(schemes[i].prefix);
+
+        if (strncasecmp(*text, schemes[i].prefix, length) == 0) {
+            *text += length;
+            return &schemes[i];
+        }
+    }
+    return NULL;
+}
+
+bool rlr_address_read_server(rlr_server_address_t *server, const char *text,
+                             int port, apr_pool_t *pool)
+{
+    char *host;
+    char *scope;
+    apr_port_t named;
+
+    if (apr_parse_addr_port(&host, &scope, &named, text, pool) != APR_SUCCESS
+        || host == NULL || host[0] == '\0' || scope != NULL
+        || strlen(host) > RLR_ADDRESS_HOST_MAX || (named == 0 && port == 0)) {
+        return false;
+    }
+    apr_cpystrn(server->host, host, sizeof(server->host));
+    server->port = named != 0 ? named : port;
+    return true;
+}
+
+bool rlr_address_equal(const rlr_server_address_t *a,
+                       const rlr_server_address_t *b)
+{
+    return a->port == b->port && strcmp(a->host, b->host) == 0;
+}
+
+static bool read_servers(rlr_address_t *address, char *list, apr_pool_t *pool)
+{
+    int port = address->kind == RLR_ADDRESS_SENTINEL ? SENTINEL_PORT
+                                                     : SERVER_PORT;
+    char *next = list;
+
+    while (next != NULL) {
+        char *comma = strchr(next, ',');
+
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        if (address->count == RLR_ADDRESS_SERVERS_MAX
+            || !rlr_address_read_server(&address->servers[address->count], next,
+                                        port, pool)) {
+            return false;
+        }
+        address->count++;
+        next = comma != NULL ? comma + 1 : NULL;
+    }
+    return address->kind != RLR_ADDRESS_SERVER || address->count == 1;
+}
+
+static bool read_database(int *database, const char *text)
 {
     char *end;
-
-    *value = apr_strtoi64(text, &end, 10);
-    return *text >= '0' && *text <= '9' && *end == '\0' && *value >= min
-        && *value <= max;
-}
-
-static bool read_database(int *database, const char *path)
-{
-    apr_int64_t value = 0;
-    bool is_read = path == NULL || path[0] == '\0' || strcmp(path, "/") == 0
-        || read_number(&value, path + 1, 0, DATABASE_MAX);
+    apr_int64_t value = apr_strtoi64(text, &end, 10);
 
     *database = (int)value;
-    return is_read;
+    return text[0] == '\0'
+        || (text[0] >= '0' && text[0] <= '9' && *end == '\0'
+            && value <= DATABASE_MAX);
 }
 
-/* apr_uri_parse() cuts a port to 16 bits. */
-static bool read_port(int *port, const char *text)
+/* The text after the servers, without its first slash. */
+static bool read_path(rlr_address_t *address, char *path)
 {
-    apr_int64_t value = DEFAULT_PORT;
-    bool is_read = text == NULL || read_number(&value, text, 1, PORT_MAX);
+    char *slash;
 
-    *port = (int)value;
-    return is_read;
+    if (address->kind == RLR_ADDRESS_CLUSTER) {
+        return path[0] == '\0';
+    }
+    if (address->kind == RLR_ADDRESS_SERVER) {
+        return read_database(&address->database, path);
+    }
+    slash = strchr(path, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    address->primary = path;
+    return path[0] != '\0'
+        && read_database(&address->database, slash != NULL ? slash + 1 : "");
 }
 
 apr_status_t rlr_address_parse(rlr_address_t *address, const char *text,
                                const char **problem, apr_pool_t *pool)
 {
-    apr_uri_t uri;
-    bool is_read = apr_uri_parse(pool, text, &uri) == APR_SUCCESS;
+    const char *rest = text;
+    const scheme_t *scheme = read_scheme(&rest);
+    char *servers = apr_pstrdup(pool, rest);
+    char *path = strchr(servers, '/');
+    bool has_password = strchr(text, '@') != NULL;
 
-    if (is_read && uri.scheme != NULL && strcmp(uri.scheme, "rediss") == 0) {
-        *problem = apr_psprintf(pool,
-                                "expected redis://HOST:PORT/DB, since this "
-                                "build has no TLS to the store, got '%s'",
-                                text);
-        return APR_EINVAL;
+    memset(address, 0, sizeof(*address));
+    if (path != NULL) {
+        *path++ = '\0';
     }
-    if (!is_read || uri.scheme == NULL || strcmp(uri.scheme, "redis") != 0
-        || uri.hostname == NULL || uri.hostname[0] == '\0' || uri.user != NULL
-        || uri.query != NULL || uri.fragment != NULL
-        || !read_port(&address->port, uri.port_str)
-        || !read_database(&address->database, uri.path)) {
+    if (scheme != NULL) {
+        address->kind = scheme->kind;
+        address->has_tls = scheme->has_tls;
+    }
+    if (scheme == NULL || has_password || strpbrk(rest, "?#") != NULL
+        || !read_servers(address, servers, pool)
+        || !read_path(address,
+                      path != NULL ? path : servers + strlen(servers))) {
+        address->count = 0;
         *problem = apr_psprintf(
-            pool, "expected redis://HOST:PORT/DB without a password, got '%s'",
-            uri.password != NULL ? "redis://...@..." : text);
+            pool, "expected %s%s, got '%s'", forms[address->kind],
+            scheme == NULL || has_password ? " without a password" : "",
+            has_password ? "redis://...@..." : text);
         return APR_EINVAL;
     }
-    address->host = uri.hostname;
     return APR_SUCCESS;
 }

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The address of a Redis or Valkey server: redis://HOST[:PORT][/DB]. No httpd
- * here. */
+/*
+ * The address of a Redis or Valkey, with rediss for redis where TLS is used:
+ *
+ *   redis://HOST[:PORT][/DB]                            one server
+ *   redis+sentinel://HOST[:PORT][,...]/NAME[/DB]        the primary NAME
+ *   redis+cluster://HOST[:PORT][,...]                   some of its nodes
+ *
+ * No httpd here.
+ */
 #ifndef RLR_ADDRESS_H
 #define RLR_ADDRESS_H
 
@@ -9,9 +16,26 @@
 #include <apr_errno.h>
 #include <apr_pools.h>
 
-typedef struct rlr_address_t {
-    const char *host;
+#define RLR_ADDRESS_SERVERS_MAX 16
+#define RLR_ADDRESS_HOST_MAX    255
+
+typedef enum rlr_address_kind_t {
+    RLR_ADDRESS_SERVER,
+    RLR_ADDRESS_SENTINEL,
+    RLR_ADDRESS_CLUSTER
+} rlr_address_kind_t;
+
+typedef struct rlr_server_address_t {
+    char host[RLR_ADDRESS_HOST_MAX + 1];
     int port;
+} rlr_server_address_t;
+
+typedef struct rlr_address_t {
+    rlr_address_kind_t kind;
+    bool has_tls;
+    int count; /* of the servers named; 0: no address */
+    rlr_server_address_t servers[RLR_ADDRESS_SERVERS_MAX];
+    const char *primary; /* of Sentinel */
     int database;
 } rlr_address_t;
 
@@ -19,5 +43,12 @@ typedef struct rlr_address_t {
  * ..., got ..." in *problem. */
 apr_status_t rlr_address_parse(rlr_address_t *address, const char *text,
                                const char **problem, apr_pool_t *pool);
+
+/* Parses HOST[:PORT]; false: it is none. port is the default, 0: none. */
+bool rlr_address_read_server(rlr_server_address_t *server, const char *text,
+                             int port, apr_pool_t *pool);
+
+bool rlr_address_equal(const rlr_server_address_t *a,
+                       const rlr_server_address_t *b);
 
 #endif

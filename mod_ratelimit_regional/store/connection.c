@@ -1,38 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connects, authenticates, loads the script, and sends calls. */
+/* Sends calls to the node of each partition, follows redirections, and returns
+ * the replies in the order of the calls. */
 #include "connection.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <apr_strings.h>
-#include <hiredis/hiredis.h>
 
-#include "../region/period.h"
+#include "route.h"
+#include "sentinel.h"
+
+/* A slot that moves redirects twice. */
+#define REDIRECTIONS_MAX 5
+
+/* A call under way. */
+typedef struct pending_t {
+    uint32_t partition;
+    rlr_wire_command_t command;
+    rlr_node_t *node;
+    uint32_t generation; /* of the node, when it was sent */
+    uint64_t order;      /* of all that were sent */
+    bool is_asking;      /* the reply to ASKING comes first */
+    redisReply *reply;
+    const char *error; /* there will be no reply, or NULL */
+} pending_t;
 
 struct rlr_store_connection_t {
     const rlr_connection_config_t *config;
-    redisContext *context; /* NULL: closed */
-    char sha[41];
-    char error[256];
+    rlr_route_t route;
+    rlr_sentinel_t *sentinel; /* NULL: none */
+    pending_t pending[RLR_LEDGER_PARTITIONS];
+    uint32_t first;
+    uint32_t count;
+    uint64_t order;
+    char error[1024];
 };
 
-static const struct timeval patience = {.tv_sec = 0,
-                                        .tv_usec = RLR_PERIOD_CALL_MS * 1000};
-
-void rlr_connection_close(rlr_store_connection_t *connection)
+static apr_status_t close_with_pool(void *data)
 {
-    if (connection->context != NULL) {
-        redisFree(connection->context);
-        connection->context = NULL;
-    }
-}
+    rlr_store_connection_t *connection = data;
 
-static apr_status_t close_with_pool(void *connection)
-{
-    rlr_connection_close(connection);
+    rlr_route_close(&connection->route);
     return APR_SUCCESS;
 }
 
@@ -42,172 +51,204 @@ rlr_store_connection_t *rlr_connection_make(
     rlr_store_connection_t *connection = apr_pcalloc(pool, sizeof(*connection));
 
     connection->config = config;
+    rlr_route_init(&connection->route, config, pool);
+    if (config->address.kind == RLR_ADDRESS_SENTINEL) {
+        connection->sentinel = rlr_sentinel_make(config, pool);
+    }
     apr_pool_cleanup_register(pool, connection, close_with_pool,
                               apr_pool_cleanup_null);
     return connection;
 }
 
-/* Keeps the text, which must not contain a secret, and closes. */
-static const char *fail(rlr_store_connection_t *connection, const char *what,
-                        const char *text)
-{
-    snprintf(connection->error, sizeof(connection->error), "%s: %s", what,
-             text);
-    rlr_connection_close(connection);
-    return connection->error;
-}
-
-/* Sends one command of two or three words. *out has room for the text of the
- * reply, or is NULL. */
-static const char *run(rlr_store_connection_t *connection, const char *what,
-                       const char **words, int count, char *out)
-{
-    redisReply *reply = redisCommandArgv(connection->context, count, words,
-                                         NULL);
-    const char *error = NULL;
-
-    if (reply == NULL) {
-        return fail(connection, what, connection->context->errstr);
-    }
-    if (reply->type == REDIS_REPLY_ERROR) {
-        error = fail(connection, what, reply->str);
-    }
-    else if (out != NULL) {
-        apr_cpystrn(out, reply->type == REDIS_REPLY_STRING ? reply->str : "",
-                    sizeof(connection->sha));
-    }
-    freeReplyObject(reply);
-    return error;
-}
-
-/* The script needs commands of Redis 6.2; Valkey reports a redis_version of 7.2
- * or later. */
-static const char *check_version(rlr_store_connection_t *connection)
-{
-    static const char name[] = "redis_version:";
-    const char *words[] = {"INFO", "server"};
-    redisReply *reply = redisCommandArgv(connection->context, 2, words, NULL);
-    const char *version;
-    const char *error = NULL;
-    char got[32];
-    char *end;
-
-    if (reply == NULL) {
-        return fail(connection, "INFO", connection->context->errstr);
-    }
-    version = reply->str != NULL ? strstr(reply->str, name) : NULL;
-    version = version != NULL ? version + strlen(name) : "";
-    apr_cpystrn(got, version, sizeof(got));
-    got[strcspn(got, "\r\n")] = '\0';
-    if (reply->type == REDIS_REPLY_ERROR) {
-        error = fail(connection, "INFO", reply->str);
-    }
-    else {
-        long major = strtol(got, &end, 10);
-        long minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
-
-        if (major < 6 || (major == 6 && minor < 2)) {
-            error = fail(connection, "expected Redis 6.2 or later, got", got);
-        }
-    }
-    freeReplyObject(reply);
-    return error;
-}
-
-static const char *prepare(rlr_store_connection_t *connection)
-{
-    const rlr_connection_config_t *config = connection->config;
-    const char *auth[] = {"AUTH", config->password};
-    char database[16];
-    const char *select[] = {"SELECT", database};
-    const char *load[] = {"SCRIPT", "LOAD", rlr_wire_script};
-    const char *error = NULL;
-
-    snprintf(database, sizeof(database), "%d", config->address.database);
-    if (config->password != NULL) {
-        error = run(connection, "AUTH", auth, 2, NULL);
-    }
-    if (error == NULL && config->address.database != 0) {
-        error = run(connection, "SELECT", select, 2, NULL);
-    }
-    if (error == NULL) {
-        error = check_version(connection);
-    }
-    return error != NULL
-        ? error
-        : run(connection, "SCRIPT LOAD", load, 3, connection->sha);
-}
-
 const char *rlr_connection_open(rlr_store_connection_t *connection)
 {
-    const rlr_address_t *address = &connection->config->address;
+    const char *error = NULL;
 
-    if (connection->context != NULL) {
-        return NULL;
+    if (connection->sentinel != NULL) {
+        rlr_server_address_t primary;
+
+        error = rlr_sentinel_find(connection->sentinel, &primary);
+        rlr_route_set(&connection->route, error == NULL ? &primary : NULL);
     }
-    connection->context = redisConnectWithTimeout(address->host, address->port,
-                                                  patience);
-    if (connection->context == NULL) {
-        return "out of memory";
+    if (error != NULL) {
+        return error;
     }
-    if (connection->context->err != 0) {
-        return fail(connection, "connect", connection->context->errstr);
+    return rlr_route_find(&connection->route, 0, &error) != NULL ? NULL : error;
+}
+
+/* ---- Sending ---- */
+
+static void send_to(rlr_store_connection_t *connection, pending_t *pending,
+                    rlr_node_t *node)
+{
+    pending->node = node;
+    pending->generation = node->generation;
+    pending->order = ++connection->order;
+    if (pending->is_asking) {
+        static const char *words[] = {"ASKING"};
+        static size_t lengths[] = {6};
+        const rlr_wire_command_t asking = {1, words, lengths};
+
+        rlr_node_add(node, &asking);
     }
-    /* hiredis has no flag for it. */
-    fcntl(connection->context->fd, F_SETFD, FD_CLOEXEC);
-    if (redisSetTimeout(connection->context, patience) != REDIS_OK) {
-        return fail(connection, "connect", connection->context->errstr);
-    }
-    return prepare(connection);
+    rlr_node_add(node, &pending->command);
 }
 
 void rlr_connection_add(rlr_store_connection_t *connection,
                         const rlr_store_call_t *call, uint32_t partition,
                         apr_pool_t *scratch)
 {
-    rlr_wire_command_t command;
+    pending_t *pending = &connection->pending[connection->count++];
+    rlr_node_t *node;
 
-    rlr_wire_encode(&command, call, partition, connection->sha, scratch);
-    redisAppendCommandArgv(connection->context, command.count, command.texts,
-                           command.lengths);
+    memset(pending, 0, sizeof(*pending));
+    pending->partition = partition;
+    node = rlr_route_find(&connection->route, partition, &pending->error);
+    if (node != NULL) {
+        pending->error = NULL;
+        rlr_wire_encode(&pending->command, call, partition, node->sha, scratch);
+        send_to(connection, pending, node);
+    }
 }
 
-const char *rlr_connection_flush(rlr_store_connection_t *connection)
+static bool is_under_way(const pending_t *pending)
 {
-    int done = 0;
+    return pending->error == NULL && pending->reply == NULL
+        && pending->node->context != NULL
+        && pending->node->generation == pending->generation;
+}
 
-    while (connection->context != NULL && !done) {
-        if (redisBufferWrite(connection->context, &done) != REDIS_OK) {
-            return fail(connection, "send", connection->context->errstr);
+void rlr_connection_flush(rlr_store_connection_t *connection)
+{
+    for (uint32_t i = connection->first; i < connection->count; i++) {
+        if (is_under_way(&connection->pending[i])) {
+            rlr_node_flush(connection->pending[i].node);
         }
     }
-    return NULL;
+}
+
+/* ---- Receiving ---- */
+
+/* Whose reply comes next from the node. */
+static pending_t *find_oldest(rlr_store_connection_t *connection,
+                              const rlr_node_t *node)
+{
+    pending_t *oldest = NULL;
+
+    for (uint32_t i = connection->first; i < connection->count; i++) {
+        pending_t *pending = &connection->pending[i];
+
+        if (is_under_way(pending) && pending->node == node
+            && (oldest == NULL || pending->order < oldest->order)) {
+            oldest = pending;
+        }
+    }
+    return oldest;
+}
+
+/* Receives from the call's node until its reply is there; replies to other
+ * calls are kept. */
+static void fetch(rlr_store_connection_t *connection, pending_t *pending)
+{
+    rlr_node_t *node = pending->node;
+
+    while (is_under_way(pending)) {
+        pending_t *oldest = find_oldest(connection, node);
+        redisReply *reply;
+
+        if (rlr_node_receive(node, &reply) != NULL) {
+            break;
+        }
+        if (oldest->is_asking) {
+            oldest->is_asking = false;
+            freeReplyObject(reply);
+        }
+        else {
+            oldest->reply = reply;
+        }
+    }
+    if (pending->error == NULL && pending->reply == NULL) {
+        pending->error = node->error;
+    }
+}
+
+/* Sends the call to the node that its reply names. */
+static void redirect(rlr_store_connection_t *connection, pending_t *pending)
+{
+    bool is_asking;
+    rlr_node_t *node = rlr_route_follow(&connection->route, pending->partition,
+                                        pending->node, pending->reply,
+                                        &is_asking, &pending->error);
+
+    freeReplyObject(pending->reply);
+    pending->reply = NULL;
+    if (node != NULL) {
+        pending->error = NULL;
+        pending->is_asking = is_asking;
+        send_to(connection, pending, node);
+        rlr_node_flush(node);
+    }
+}
+
+/* Keeps the text, with the server where there are several. */
+static const char *describe(rlr_store_connection_t *connection,
+                            const pending_t *pending, const char *what,
+                            const char *text)
+{
+    if (connection->config->address.kind == RLR_ADDRESS_SERVER
+        || pending->node == NULL) {
+        snprintf(connection->error, sizeof(connection->error), "%s%s", what,
+                 text);
+    }
+    else {
+        snprintf(connection->error, sizeof(connection->error), "%s:%d: %s%s",
+                 pending->node->at.host, pending->node->at.port, what, text);
+    }
+    return connection->error;
+}
+
+static const char *decode(rlr_store_connection_t *connection,
+                          pending_t *pending, rlr_store_reply_t *reply,
+                          uint32_t item_count)
+{
+    const char *error;
+
+    rlr_wire_decode(reply, item_count, pending->reply, &error);
+    if (error != NULL) {
+        error = describe(connection, pending, "script: ", error);
+        /* Another connection loads the script again, or finds the primary. */
+        if (strstr(error, "NOSCRIPT") != NULL
+            || strstr(error, "READONLY") != NULL) {
+            rlr_node_close(pending->node);
+        }
+    }
+    freeReplyObject(pending->reply);
+    pending->reply = NULL;
+    return error;
 }
 
 const char *rlr_connection_receive(rlr_store_connection_t *connection,
                                    rlr_store_reply_t *reply,
                                    uint32_t item_count)
 {
-    void *received = NULL;
+    pending_t *pending = &connection->pending[connection->first];
     const char *error;
 
     reply->status = RLR_STORE_FAILED;
-    if (connection->context == NULL) {
-        return "closed";
+    fetch(connection, pending);
+    for (int i = 0; i < REDIRECTIONS_MAX && pending->reply != NULL
+         && rlr_route_is_redirection(pending->reply);
+         i++) {
+        redirect(connection, pending);
+        fetch(connection, pending);
     }
-    if (redisGetReply(connection->context, &received) != REDIS_OK) {
-        return fail(connection, "receive", connection->context->errstr);
-    }
-    rlr_wire_decode(reply, item_count, received, &error);
-    if (error != NULL) {
-        snprintf(connection->error, sizeof(connection->error), "script: %s",
-                 error);
-        error = connection->error;
-    }
-    freeReplyObject(received);
-    /* Another connection loads the script again. */
-    if (error != NULL && strstr(error, "NOSCRIPT") != NULL) {
-        rlr_connection_close(connection);
+    error = pending->reply != NULL
+        ? decode(connection, pending, reply, item_count)
+        : describe(connection, pending, "", pending->error);
+    connection->first++;
+    if (connection->first == connection->count) {
+        connection->first = 0;
+        connection->count = 0;
     }
     return error;
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection of one thread to the store, by hiredis. */
+/* A connection of one thread to the store: to one server, to the primary that
+ * Sentinel names, or to the nodes of a cluster. */
 #ifndef RLR_CONNECTION_H
 #define RLR_CONNECTION_H
 
 #include <apr_pools.h>
 
-#include "address.h"
-#include "wire.h"
-
-typedef struct rlr_connection_config_t {
-    rlr_address_t address;
-    const char *password; /* or NULL */
-} rlr_connection_config_t;
+#include "node.h"
 
 typedef struct rlr_store_connection_t rlr_store_connection_t;
 
@@ -22,20 +17,20 @@ rlr_store_connection_t *rlr_connection_make(
 /* Opens it if it is not open. Returns NULL, or the error, which is valid until
  * the next call. Blocks for about a second at most. */
 const char *rlr_connection_open(rlr_store_connection_t *connection);
-void rlr_connection_close(rlr_store_connection_t *connection);
 
-/* Queues a call to a partition; nothing is sent. */
+/* Queues a call to a partition; nothing is sent. Each call is received, in the
+ * same order; at most RLR_LEDGER_PARTITIONS are under way. The pool is used
+ * until then. */
 void rlr_connection_add(rlr_store_connection_t *connection,
                         const rlr_store_call_t *call, uint32_t partition,
                         apr_pool_t *scratch);
 
-/* Sends what is queued. Returns NULL or the error; the connection is then
- * closed. */
-const char *rlr_connection_flush(rlr_store_connection_t *connection);
+/* Sends what is queued; receiving has the error. */
+void rlr_connection_flush(rlr_store_connection_t *connection);
 
 /* Waits for the next reply, for RLR_PERIOD_CALL_MS at most. Returns NULL, or
- * the error, with RLR_STORE_FAILED in the reply; if the store did not reply the
- * connection is closed. */
+ * the error, with RLR_STORE_FAILED in the reply; if the server did not reply
+ * its connection is closed. */
 const char *rlr_connection_receive(rlr_store_connection_t *connection,
                                    rlr_store_reply_t *reply,
                                    uint32_t item_count);

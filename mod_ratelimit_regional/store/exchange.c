@@ -190,10 +190,8 @@ static const char *send_marks(rlr_exchange_t *exchange, flight_t *flight,
             flight->sent_ms);
         rlr_connection_add(exchange->connection, &flight->call,
                            flight->partition, scratch);
-        error = rlr_connection_flush(exchange->connection);
-        if (error == NULL) {
-            error = rlr_connection_receive(exchange->connection, reply, 0);
-        }
+        rlr_connection_flush(exchange->connection);
+        error = rlr_connection_receive(exchange->connection, reply, 0);
     } while (error == NULL && reply->status == RLR_STORE_OK
              && flight->call.mark_count > 0);
     return error;
@@ -323,9 +321,12 @@ static const char *receive(rlr_exchange_t *exchange, flights_t *flights,
         }
         if (error != NULL || !answer(exchange, flight, &reply)) {
             abandon(exchange, flight);
+            continue;
         }
-        else if (first_error == NULL) {
-            first_error = get_refusal(&reply);
+        error = get_refusal(&reply);
+        exchange->is_answered |= error == NULL;
+        if (first_error == NULL) {
+            first_error = error;
         }
     }
     return first_error;
@@ -394,7 +395,6 @@ static const char *run_round(rlr_exchange_t *exchange, rlr_question_t **list,
                              apr_pool_t *scratch)
 {
     flights_t flights = {.room = RLR_LEDGER_PARTITIONS};
-    const char *error;
 
     flights.all = apr_palloc(scratch, flights.room * sizeof(*flights.all));
     for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
@@ -407,13 +407,7 @@ static const char *run_round(rlr_exchange_t *exchange, rlr_question_t **list,
         return NULL;
     }
     sort_flights(&flights);
-    error = rlr_connection_flush(exchange->connection);
-    if (error != NULL) {
-        for (uint32_t i = 0; i < flights.count; i++) {
-            abandon(exchange, &flights.all[i]);
-        }
-        return error;
-    }
+    rlr_connection_flush(exchange->connection);
     return receive(exchange, &flights, scratch);
 }
 
@@ -424,6 +418,7 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
     const char *error = NULL;
 
     if (now_ms >= exchange->attempt_ms) {
+        exchange->is_answered = false;
         error = rlr_connection_open(exchange->connection);
         for (int i = 0; error == NULL && i < ROUNDS
              && (i == 0 || questions != NULL
@@ -431,8 +426,10 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
              i++) {
             error = run_round(exchange, &questions, scratch);
         }
-        rlr_queue_set_away(exchange->queue, error != NULL);
-        if (error != NULL) {
+        /* A node of a cluster may be away while others answer. */
+        rlr_queue_set_away(exchange->queue,
+                           error != NULL && !exchange->is_answered);
+        if (error != NULL && !exchange->is_answered) {
             exchange->attempt_ms = get_time().floor_ms + RETRY_MS;
         }
     }

@@ -16,6 +16,7 @@ typedef struct rlr_exchange_t {
     rlr_queue_t *queue;
     uint64_t attempt_ms; /* when it may connect again */
     uint64_t tag;        /* of the last mark */
+    bool is_answered;    /* a server has taken a call of this exchange */
 } rlr_exchange_t;
 
 /* Sends the questions, a list, and finishes all of them. Returns NULL, or an

@@ -2,7 +2,7 @@
 # Hosts of a region: several httpd with one Redis, and an exact log of what they admit.
 #
 #   my $region = RegionTest->new(hosts => 4, rules => $lines, directives => $lines);
-#   # store => a RegionTest::Redis, port => of what is before it
+#   # store => a RegionTest::Redis or Cluster, port => of what is before it, url => or its address
 #   $region->start;                     # until the store grants admissions to each, or
 #   $region->begin;                     # until all hosts are in contact for the first time
 #   $region->age;                       # as if that were longer ago than any interval
@@ -13,7 +13,6 @@ package RegionTest;
 use strict;
 use warnings;
 
-use AgentTest::Env qw(free_port);
 use AgentTest::Wait;
 use RateLimitTest;
 use RegionTest::Redis;
@@ -21,46 +20,43 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
 my $next_key = 0;
 
-# Whether the epochs of all partitions are complete, and all members were in contact since
+# Whether the epoch of a partition is complete, and all members were in contact since
 # ARGV[2], by the store's clock.
 my $STATE = <<'LUA';
-for partition = 0, 15 do
-    local name = 'rlr:{' .. partition .. '}'
-    local epoch = redis.call('HGET', name, 'm')
-    if not epoch or cmsgpack.unpack(epoch).complete ~= 1 then return 0 end
-    for member = 0, ARGV[1] - 1 do
-        if cmsgpack.unpack(redis.call('HGET', name, 'm' .. member))[2] <= tonumber(ARGV[2]) then return 0 end
-    end
+local epoch = redis.call('HGET', KEYS[1], 'm')
+if not epoch or cmsgpack.unpack(epoch).complete ~= 1 then return 0 end
+for member = 0, ARGV[1] - 1 do
+    if cmsgpack.unpack(redis.call('HGET', KEYS[1], 'm' .. member))[2] <= tonumber(ARGV[2]) then return 0 end
 end
 return 1
 LUA
 
 # Sets the times at which the hosts got their numbers to 0.
 my $AGE = <<'LUA';
-for partition = 0, 15 do
-    local name = 'rlr:{' .. partition .. '}'
-    local epoch = cmsgpack.unpack(redis.call('HGET', name, 'm'))
-    epoch.known = 0
-    redis.call('HSET', name, 'm', cmsgpack.pack(epoch))
-    for i = 0, ARGV[1] - 1 do
-        local member = cmsgpack.unpack(redis.call('HGET', name, 'm' .. i))
-        member[5] = 0
-        redis.call('HSET', name, 'm' .. i, cmsgpack.pack(member))
-    end
+local epoch = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'm'))
+epoch.known = 0
+redis.call('HSET', KEYS[1], 'm', cmsgpack.pack(epoch))
+for i = 0, ARGV[1] - 1 do
+    local member = cmsgpack.unpack(redis.call('HGET', KEYS[1], 'm' .. i))
+    member[5] = 0
+    redis.call('HSET', KEYS[1], 'm' .. i, cmsgpack.pack(member))
 end
 return 1
 LUA
+
+my @PARTITIONS = map { "rlr:{$_}" } 0 .. 15;
 
 sub new {
     my ($class, %args) = @_;
     my $redis = $args{store} // RegionTest::Redis->new;
     my $port = $args{port} // $redis->{port};
+    my $url = $args{url} // "redis://127.0.0.1:$port";
     my $self = bless { redis => $redis, log => {} }, $class;
     my $count = $args{hosts} // 4;
     # A busy machine answers late: a request may wait for a second.
     my $config = $args{rules} . <<"CONF" . ($args{directives} // '');
 RateLimitRegion us
-RateLimitStore redis://127.0.0.1:$port
+RateLimitStore $url
 RateLimitStoreHosts $count
 RateLimitStoreTimeout 1s
 CONF
@@ -85,7 +81,7 @@ sub begin {
 
 sub age {
     my ($self) = @_;
-    $self->{redis}->run('EVAL', $AGE, 0, scalar @{ $self->{hosts} });
+    $self->{redis}->run('EVAL', $AGE, 1, $_, scalar @{ $self->{hosts} }) for @PARTITIONS;
     # The hosts learn it from their next contact.
     $self->settle;
     return;
@@ -95,11 +91,15 @@ sub age {
 sub settle {
     my ($self) = @_;
     my $since = 0;
-    for (1 .. 2) {
-        wait_for('contacts of all hosts', sub { ($self->{redis}->run('EVAL', $STATE, 0, scalar @{ $self->{hosts} }, $since) // '') =~ /^:1/ });
-        ($since) = $self->{redis}->run('EVAL', q(local t = redis.call('TIME') return t[1] * 1000 + math.ceil(t[2] / 1000)), 0) =~ /^:(\d+)/;
+    for (1 .. 3) {
+        for my $partition (@PARTITIONS) {
+            wait_for('contacts of all hosts', sub {
+                ($self->{redis}->run('EVAL', $STATE, 1, $partition, scalar @{ $self->{hosts} }, $since) // '') =~ /^:1/;
+            });
+        }
+        ($since) = $self->{redis}->run('EVAL', q(local t = redis.call('TIME') return t[1] * 1000 + math.ceil(t[2] / 1000)),
+            1, $PARTITIONS[0]) =~ /^:(\d+)/;
     }
-    wait_for('contacts of all hosts', sub { ($self->{redis}->run('EVAL', $STATE, 0, scalar @{ $self->{hosts} }, $since) // '') =~ /^:1/ });
     return;
 }
 

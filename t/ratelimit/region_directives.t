@@ -23,14 +23,22 @@ sub check {
 }
 
 like check($store), qr/Syntax OK/, 'a store and the number of its hosts';
+for ('redis://[::1]:7000/2', 'redis+sentinel://a.example,10.0.0.1:26380,[::1]:1/region/3', 'redis+cluster://a.example:7000,b.example') {
+    like check("RateLimitStore $_\nRateLimitStoreHosts 4\n"), qr/Syntax OK/, "$_ is an address";
+}
 like check("RateLimitStore redis://127.0.0.1:1\n"), qr/RateLimitStoreHosts: expected the number of hosts/,
     'a store needs the number of hosts';
 for (
-    [ 'RateLimitStore rediss://127.0.0.1' => qr/this build has no TLS to the store/ ],
     [ 'RateLimitStore http://127.0.0.1' => qr/expected redis:/ ],
     [ 'RateLimitStore redis://127.0.0.1/x' => qr/expected redis:/ ],
     (map { [ "RateLimitStore redis://127.0.0.1:$_" => qr/expected redis:/ ] } 0, 65536, 99999),
     [ 'RateLimitStore redis://:secret@127.0.0.1' => qr/without a password, got 'redis:\/\/\.\.\./ ],
+    [ 'RateLimitStore redis://127.0.0.1,127.0.0.2' => qr/expected redis:/ ],
+    [ 'RateLimitStore redis+sentinel://127.0.0.1' => qr/expected redis\+sentinel:\/\/HOST:PORT,...\/NAME\/DB, got/ ],
+    [ 'RateLimitStore redis+sentinel://127.0.0.1,/region' => qr/expected redis\+sentinel:/ ],
+    [ 'RateLimitStore redis+sentinel://127.0.0.1/region/x' => qr/expected redis\+sentinel:/ ],
+    [ 'RateLimitStore redis+cluster://127.0.0.1/1' => qr/expected redis\+cluster:\/\/HOST:PORT,..., got/ ],
+    [ 'RateLimitStore redis+cluster://' . join(',', map { "10.0.0.$_" } 1 .. 17) => qr/expected redis\+cluster:/ ],
     [ 'RateLimitStoreHosts 0' => qr/expected a whole number from 1 to 500, got '0'/ ],
     [ 'RateLimitStoreHosts 501' => qr/expected a whole number from 1 to 500/ ],
     [ 'RateLimitStoreTimeout 2s' => qr/expected a time from 1ms to 1s, got '2s'/ ],
@@ -76,6 +84,24 @@ is $count{admitted}, 10, 'open: the host counts by itself';
 my $fifth = start('good');
 wait_for('the log', sub { slurp($fifth->dir . '/logs/error_log') =~ /RLR0115: .*as many hosts as RateLimitStoreHosts use it/ });
 is $fifth->ask('GET', '/ten', { 'x-api-key' => 'first' })->{status}, 429, 'a host more than RateLimitStoreHosts admits nothing';
+
+# --- A user of the server's access control list ------------------------------------------
+
+my $acl = RegionTest::Redis->new;
+$acl->run('ACL', 'SETUSER', 'limiter', 'on', '>mine', '~rlr:*',
+    map { "+$_" } qw(evalsha script|load info time hget hset hdel hrandfield unlink));
+my $as_user = RateLimitTest->new(config => '');
+my $credentials = write_file($as_user->dir . '/conf/password', "mine\nlimiter\n");
+$as_user->configure($rule . <<"CONF");
+RateLimitStore redis://127.0.0.1:$acl->{port}
+RateLimitStoreHosts 1
+RateLimitStoreTimeout 1s
+RateLimitStorePasswordFile $credentials
+CONF
+$acl->run('ACL', 'SETUSER', 'default', 'off');
+$as_user->start;
+wait_for('a grant', sub { $as_user->ask('GET', '/ten', { 'x-api-key' => 'first' })->{status} != 429 });
+pass 'a user with the documented rights is enough';
 
 # --- An old server -----------------------------------------------------------------------
 

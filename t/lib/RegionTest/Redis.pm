@@ -2,6 +2,7 @@
 # A Redis server of a test, without persistence:
 #
 #   my $redis = RegionTest::Redis->new(password => 'secret', options => [...]);
+#   # config => a file, dir => its folder
 #   $redis->{port}; $redis->run('FLUSHALL'); $redis->stop; $redis->start; $redis->pid
 package RegionTest::Redis;
 use strict;
@@ -16,7 +17,8 @@ use IO::Socket::INET;
 sub new {
     my ($class, %args) = @_;
     my $self = bless { port => free_port(), owner => $$, password => $args{password},
-        options => $args{options} // [], dir => tempdir('/tmp/agent-test-redis.XXXXXX', CLEANUP => 1) }, $class;
+        options => $args{options} // [], config => $args{config}, bus => $args{bus},
+        dir => $args{dir} // tempdir('/tmp/agent-test-redis.XXXXXX', CLEANUP => 1) }, $class;
     $self->start;
     return $self;
 }
@@ -27,7 +29,7 @@ sub start {
     my $pid = fork // croak "fork: $!";
     if ($pid == 0) {
         open STDOUT, '>>', "$self->{dir}/log" and open STDERR, '>&', \*STDOUT;
-        exec 'redis-server', '--port', $self->{port}, '--bind', '127.0.0.1', '--save', '',
+        exec 'redis-server', (defined $self->{config} ? $self->{config} : ()), '--port', $self->{port}, '--bind', '127.0.0.1', '--save', '',
             '--appendonly', 'no', '--dir', $self->{dir}, @password, @{ $self->{options} };
         exit 127;
     }

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connects, authenticates, loads the script, and sends commands. */
+#include "node.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <apr_strings.h>
+
+#include "../region/period.h"
+
+static const struct timeval patience = {.tv_sec = 0,
+                                        .tv_usec = RLR_PERIOD_CALL_MS * 1000};
+
+void rlr_node_init(rlr_node_t *node, const rlr_connection_config_t *config,
+                   const rlr_server_address_t *at)
+{
+    memset(node, 0, sizeof(*node));
+    node->config = config;
+    node->at = *at;
+    apr_cpystrn(node->error, "closed", sizeof(node->error));
+}
+
+void rlr_node_close(rlr_node_t *node)
+{
+    if (node->context != NULL) {
+        redisFree(node->context);
+        node->context = NULL;
+        node->generation++;
+    }
+}
+
+/* Keeps the text, which must not contain a secret, and closes. */
+static const char *fail(rlr_node_t *node, const char *what, const char *text)
+{
+    snprintf(node->error, sizeof(node->error), "%s: %s", what, text);
+    rlr_node_close(node);
+    return node->error;
+}
+
+/* Sends one command of some words. *text has room for the text of the reply, or
+ * is NULL. */
+static const char *run(rlr_node_t *node, const char **words, int count,
+                       char *text, size_t size)
+{
+    redisReply *reply = redisCommandArgv(node->context, count, words, NULL);
+    const redisReply *first = reply;
+    const char *error = NULL;
+
+    if (reply == NULL) {
+        return fail(node, words[0], node->context->errstr);
+    }
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0) {
+        first = reply->element[0];
+    }
+    if (reply->type == REDIS_REPLY_ERROR) {
+        error = fail(node, words[0], reply->str);
+    }
+    else if (text != NULL) {
+        apr_cpystrn(text, first->type == REDIS_REPLY_STRING ? first->str : "",
+                    size);
+    }
+    freeReplyObject(reply);
+    return error;
+}
+
+static const char *authenticate(rlr_node_t *node)
+{
+    const rlr_connection_config_t *config = node->config;
+    const char *words[3] = {"AUTH"};
+    int count = 1;
+
+    if (config->password == NULL) {
+        return NULL;
+    }
+    if (config->user != NULL) {
+        words[count++] = config->user;
+    }
+    words[count++] = config->password;
+    return run(node, words, count, NULL, 0);
+}
+
+/* The script needs commands of Redis 6.2; Valkey reports a redis_version of 7.2
+ * or later. */
+static const char *check_version(rlr_node_t *node)
+{
+    static const char name[] = "redis_version:";
+    const char *words[] = {"INFO", "server"};
+    char text[4096];
+    const char *error = run(node, words, 2, text, sizeof(text));
+    char *version;
+    char *end;
+    long major;
+    long minor;
+
+    if (error != NULL) {
+        return error;
+    }
+    version = strstr(text, name);
+    version = version != NULL ? version + strlen(name) : text + strlen(text);
+    version[strcspn(version, "\r\n")] = '\0';
+    major = strtol(version, &end, 10);
+    minor = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+    return major < 6 || (major == 6 && minor < 2)
+        ? fail(node, "expected Redis 6.2 or later, got", version)
+        : NULL;
+}
+
+/* Sentinel may name a server that has not changed its role yet. */
+static const char *check_role(rlr_node_t *node)
+{
+    const char *words[] = {"ROLE"};
+    char role[16];
+    const char *error = run(node, words, 1, role, sizeof(role));
+
+    return error == NULL && strcmp(role, "master") != 0
+        ? fail(node, "expected a primary, got", role)
+        : error;
+}
+
+static const char *prepare(rlr_node_t *node)
+{
+    const rlr_address_t *address = &node->config->address;
+    char database[16];
+    const char *select[] = {"SELECT", database};
+    const char *load[] = {"SCRIPT", "LOAD", rlr_wire_script};
+    const char *error = authenticate(node);
+
+    snprintf(database, sizeof(database), "%d", address->database);
+    if (error == NULL && address->database != 0) {
+        error = run(node, select, 2, NULL, 0);
+    }
+    if (error == NULL && address->kind == RLR_ADDRESS_SENTINEL) {
+        error = check_role(node);
+    }
+    if (error == NULL) {
+        error = check_version(node);
+    }
+    return error != NULL ? error
+                         : run(node, load, 3, node->sha, sizeof(node->sha));
+}
+
+const char *rlr_node_open(rlr_node_t *node)
+{
+    const rlr_connection_config_t *config = node->config;
+    const char *error;
+
+    if (node->context != NULL) {
+        return NULL;
+    }
+    node->context = redisConnectWithTimeout(node->at.host, node->at.port,
+                                            patience);
+    if (node->context == NULL) {
+        return "out of memory";
+    }
+    if (node->context->err != 0) {
+        return fail(node, "connect", node->context->errstr);
+    }
+    /* hiredis has no flag for it. */
+    fcntl(node->context->fd, F_SETFD, FD_CLOEXEC);
+    if (redisSetTimeout(node->context, patience) != REDIS_OK) {
+        return fail(node, "connect", node->context->errstr);
+    }
+    if (config->address.has_tls) {
+        error = rlr_tls_start(config->tls, node->context, node->at.host);
+        if (error != NULL) {
+            return fail(node, "TLS", error);
+        }
+    }
+    return prepare(node);
+}
+
+void rlr_node_add(rlr_node_t *node, const rlr_wire_command_t *command)
+{
+    redisAppendCommandArgv(node->context, command->count, command->texts,
+                           command->lengths);
+}
+
+const char *rlr_node_flush(rlr_node_t *node)
+{
+    int done = 0;
+
+    while (node->context != NULL && !done) {
+        if (redisBufferWrite(node->context, &done) != REDIS_OK) {
+            return fail(node, "send", node->context->errstr);
+        }
+    }
+    return NULL;
+}
+
+const char *rlr_node_receive(rlr_node_t *node, redisReply **reply)
+{
+    void *received = NULL;
+
+    *reply = NULL;
+    if (redisGetReply(node->context, &received) != REDIS_OK) {
+        return fail(node, "receive", node->context->errstr);
+    }
+    *reply = received;
+    return NULL;
+}

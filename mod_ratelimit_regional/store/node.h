@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection of one thread to one server of the store, by hiredis. */
+#ifndef RLR_NODE_H
+#define RLR_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <hiredis/hiredis.h>
+
+#include "address.h"
+#include "tls.h"
+#include "wire.h"
+
+typedef struct rlr_connection_config_t {
+    rlr_address_t address;
+    const char *user;     /* or NULL */
+    const char *password; /* or NULL */
+    rlr_tls_t *tls;       /* where the address has TLS */
+} rlr_connection_config_t;
+
+typedef struct rlr_node_t {
+    const rlr_connection_config_t *config;
+    rlr_server_address_t at;
+    redisContext *context; /* NULL: closed */
+    uint32_t generation;   /* of the context */
+    uint64_t attempt_ms;   /* when it may be opened again; the caller's */
+    char sha[41];          /* of the script, once it was open */
+    char error[512];
+} rlr_node_t;
+
+/* Sets a node that is not open. */
+void rlr_node_init(rlr_node_t *node, const rlr_connection_config_t *config,
+                   const rlr_server_address_t *at);
+
+/* Connects, authenticates, and loads the script; does nothing if it is open.
+ * Returns NULL, or the error, valid until the next one. Blocks for half a
+ * second for each of its calls at most. */
+const char *rlr_node_open(rlr_node_t *node);
+void rlr_node_close(rlr_node_t *node);
+
+/* Queues a command; nothing is sent. */
+void rlr_node_add(rlr_node_t *node, const rlr_wire_command_t *command);
+
+/* Sends what is queued. Returns NULL or the error; it is then closed. */
+const char *rlr_node_flush(rlr_node_t *node);
+
+/* Waits for the next reply, for RLR_PERIOD_CALL_MS at most; the caller frees
+ * it. Returns NULL or the error; it is then closed. */
+const char *rlr_node_receive(rlr_node_t *node, redisReply **reply);
+
+#endif
