@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sends calls to the node of each partition, follows redirections, and returns
- * the replies in the order of the calls. */
+ * the replies in the order of the calls. Each call follows an ECHO of its
+ * number: after a reply that was lost or repeated on the way, all later ones
+ * would be taken for those of other calls. */
 #include "connection.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +16,7 @@
 
 /* A slot that moves redirects twice. */
 #define REDIRECTIONS_MAX 5
+#define NUMBER_SIZE      24
 
 /* A call under way. */
 typedef struct pending_t {
@@ -21,7 +25,8 @@ typedef struct pending_t {
     rlr_node_t *node;
     uint32_t generation; /* of the node, when it was sent */
     uint64_t order;      /* of all that were sent */
-    bool is_asking;      /* the reply to ASKING comes first */
+    bool is_echoed;      /* the reply to ECHO has come */
+    bool is_asking;      /* the reply to ASKING comes before the call's */
     redisReply *reply;
     const char *error; /* there will be no reply, or NULL */
 } pending_t;
@@ -81,15 +86,18 @@ const char *rlr_connection_open(rlr_store_connection_t *connection)
 static void send_to(rlr_store_connection_t *connection, pending_t *pending,
                     rlr_node_t *node)
 {
+    static const char *const asking[] = {"ASKING"};
+    char number[NUMBER_SIZE];
+    const char *const echo[] = {"ECHO", number};
+
     pending->node = node;
     pending->generation = node->generation;
     pending->order = ++connection->order;
+    pending->is_echoed = false;
+    snprintf(number, sizeof(number), "%" PRIu64, pending->order);
+    rlr_node_add_words(node, echo, 2);
     if (pending->is_asking) {
-        static const char *words[] = {"ASKING"};
-        static size_t lengths[] = {6};
-        const rlr_wire_command_t asking = {1, words, lengths};
-
-        rlr_node_add(node, &asking);
+        rlr_node_add_words(node, asking, 1);
     }
     rlr_node_add(node, &pending->command);
 }
@@ -129,21 +137,57 @@ void rlr_connection_flush(rlr_store_connection_t *connection)
 
 /* ---- Receiving ---- */
 
-/* Whose reply comes next from the node. */
+/* Returns the call whose reply comes next from the node of this one, which is
+ * under way. */
 static pending_t *find_oldest(rlr_store_connection_t *connection,
-                              const rlr_node_t *node)
+                              pending_t *pending)
 {
-    pending_t *oldest = NULL;
+    pending_t *oldest = pending;
 
     for (uint32_t i = connection->first; i < connection->count; i++) {
-        pending_t *pending = &connection->pending[i];
+        pending_t *other = &connection->pending[i];
 
-        if (is_under_way(pending) && pending->node == node
-            && (oldest == NULL || pending->order < oldest->order)) {
-            oldest = pending;
+        if (is_under_way(other) && other->node == pending->node
+            && other->order < oldest->order) {
+            oldest = other;
         }
     }
     return oldest;
+}
+
+static bool is_number(const redisReply *reply, uint64_t number)
+{
+    char text[NUMBER_SIZE];
+
+    snprintf(text, sizeof(text), "%" PRIu64, number);
+    return reply->type == REDIS_REPLY_STRING && strcmp(reply->str, text) == 0;
+}
+
+/* Takes the next reply of the node, which is one to the call if nothing was
+ * lost or repeated. */
+static void take_reply(pending_t *pending, redisReply *reply)
+{
+    bool is_expected;
+
+    if (pending->is_echoed && !pending->is_asking) {
+        pending->reply = reply;
+        return;
+    }
+    if (!pending->is_echoed) {
+        is_expected = is_number(reply, pending->order);
+        pending->is_echoed = true;
+    }
+    else {
+        is_expected = reply->type == REDIS_REPLY_STATUS;
+        pending->is_asking = false;
+    }
+    if (!is_expected) {
+        rlr_node_reject(pending->node,
+                        reply->type == REDIS_REPLY_ERROR
+                            ? reply->str
+                            : "a reply to another call");
+    }
+    freeReplyObject(reply);
 }
 
 /* Receives from the call's node until its reply is there; replies to other
@@ -153,19 +197,13 @@ static void fetch(rlr_store_connection_t *connection, pending_t *pending)
     rlr_node_t *node = pending->node;
 
     while (is_under_way(pending)) {
-        pending_t *oldest = find_oldest(connection, node);
+        pending_t *oldest = find_oldest(connection, pending);
         redisReply *reply;
 
         if (rlr_node_receive(node, &reply) != NULL) {
             break;
         }
-        if (oldest->is_asking) {
-            oldest->is_asking = false;
-            freeReplyObject(reply);
-        }
-        else {
-            oldest->reply = reply;
-        }
+        take_reply(oldest, reply);
     }
     if (pending->error == NULL && pending->reply == NULL) {
         pending->error = node->error;

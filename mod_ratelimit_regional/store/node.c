@@ -40,6 +40,11 @@ static const char *fail(rlr_node_t *node, const char *what, const char *text)
     return node->error;
 }
 
+void rlr_node_reject(rlr_node_t *node, const char *error)
+{
+    fail(node, "receive", error);
+}
+
 /* Sends one command of some words. *text has room for the text of the reply, or
  * is NULL. */
 static const char *run(rlr_node_t *node, const char **words, int count,
@@ -176,6 +181,12 @@ void rlr_node_add(rlr_node_t *node, const rlr_wire_command_t *command)
 {
     redisAppendCommandArgv(node->context, command->count, command->texts,
                            command->lengths);
+}
+
+void rlr_node_add_words(rlr_node_t *node, const char *const *words, int count)
+{
+    /* hiredis does not change them. */
+    redisAppendCommandArgv(node->context, count, (const char **)words, NULL);
 }
 
 const char *rlr_node_flush(rlr_node_t *node)

@@ -39,8 +39,12 @@ void rlr_node_init(rlr_node_t *node, const rlr_connection_config_t *config,
 const char *rlr_node_open(rlr_node_t *node);
 void rlr_node_close(rlr_node_t *node);
 
+/* Closes it, with that error. */
+void rlr_node_reject(rlr_node_t *node, const char *error);
+
 /* Queues a command; nothing is sent. */
 void rlr_node_add(rlr_node_t *node, const rlr_wire_command_t *command);
+void rlr_node_add_words(rlr_node_t *node, const char *const *words, int count);
 
 /* Sends what is queued. Returns NULL or the error; it is then closed. */
 const char *rlr_node_flush(rlr_node_t *node);

@@ -89,7 +89,7 @@ is $fifth->ask('GET', '/ten', { 'x-api-key' => 'first' })->{status}, 429, 'a hos
 
 my $acl = RegionTest::Redis->new;
 $acl->run('ACL', 'SETUSER', 'limiter', 'on', '>mine', '~rlr:*',
-    map { "+$_" } qw(evalsha script|load info time hget hset hdel hrandfield unlink));
+    map { "+$_" } qw(evalsha script|load info time echo hget hset hdel hrandfield unlink));
 my $as_user = RateLimitTest->new(config => '');
 my $credentials = write_file($as_user->dir . '/conf/password', "mine\nlimiter\n");
 $as_user->configure($rule . <<"CONF");
