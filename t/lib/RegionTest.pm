@@ -2,7 +2,8 @@
 # Hosts of a region: several httpd with one Redis, and an exact log of what they admit.
 #
 #   my $region = RegionTest->new(hosts => 4, rules => $lines, directives => $lines);
-#   # store => a RegionTest::Redis or Cluster, port => of what is before it, url => or its address
+#   # store => a RegionTest::Redis or Cluster, port => of what is before it, ports => for each host,
+#   # url => or its address
 #   $region->start;                     # until the store grants admissions to each, or
 #   $region->begin;                     # until all hosts are in contact for the first time
 #   $region->age;                       # as if that were longer ago than any interval
@@ -49,18 +50,19 @@ my @PARTITIONS = map { "rlr:{$_}" } 0 .. 15;
 sub new {
     my ($class, %args) = @_;
     my $redis = $args{store} // RegionTest::Redis->new;
-    my $port = $args{port} // $redis->{port};
-    my $url = $args{url} // "redis://127.0.0.1:$port";
-    my $self = bless { redis => $redis, log => {} }, $class;
-    my $count = $args{hosts} // 4;
     # A busy machine answers late: a request may wait for a second.
-    my $config = $args{rules} . <<"CONF" . ($args{directives} // '');
+    my $self = bless { redis => $redis, log => {}, hosts => [] }, $class;
+    my $count = $args{hosts} // 4;
+    for my $host (0 .. $count - 1) {
+        my $port = $args{ports} ? $args{ports}[$host] : $args{port} // $redis->{port};
+        my $url = $args{url} // "redis://127.0.0.1:$port";
+        push @{ $self->{hosts} }, RateLimitTest->new(config => $args{rules} . <<"CONF" . ($args{directives} // ''));
 RateLimitRegion us
 RateLimitStore $url
 RateLimitStoreHosts $count
 RateLimitStoreTimeout 1s
 CONF
-    $self->{hosts} = [ map { RateLimitTest->new(config => $config) } 1 .. $count ];
+    }
     return $self;
 }
 

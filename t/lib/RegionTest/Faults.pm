@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+# Faults of hosts, of the network and of the store, under clients that send to all hosts:
+#
+#   my $faults = RegionTest::Faults->new(failure => 'local');
+#   my $result = $faults->run('answers are lost', $seconds)
+#   # {requests, admitted, wrongful, most}: `most` of the whole run so far
+#   RegionTest::Faults->names
+package RegionTest::Faults;
+use strict;
+use warnings;
+
+use AgentTest::Process;
+use AgentTest::Wait;
+use List::Util qw(max);
+use RateLimitTest;
+use RegionTest;
+use RegionTest::OldRedis;
+use RegionTest::Proxy;
+use RegionTest::Redis;
+use RegionTest::Traffic;
+
+my $HOSTS = 4;
+# A share is reserved for so long, and the longest fault is longer.
+my $SHARE_SEC = 10;
+
+my @FAULTS = (
+    [ 'none'                                     => sub { return } ],
+    [ 'calls and answers up to 0.8 s late'       => sub { $_[0]->disturb('delay', 800) } ],
+    [ 'connections are cut'                      => sub { $_[0]->disturb('cut', 5) } ],
+    [ 'answers end in their middle'              => sub { $_[0]->disturb('half', 5) } ],
+    [ 'answers come twice'                       => sub { $_[0]->disturb('repeat', 5) } ],
+    [ 'answers are lost'                         => sub { $_[0]->disturb('lose', 5) } ],
+    [ 'one host after the other is cut off, packets come later' => sub { $_[0]->one_by_one('hold') } ],
+    [ 'one host after the other has a black hole' => sub { $_[0]->one_by_one('hole') } ],
+    [ 'all hosts are cut off'                    => sub { $_[0]->disturb('hold') } ],
+    [ 'kill -9 of the store, which starts again' => sub { $_[0]->kill_store } ],
+    [ 'kill -9 of the store, which is away'      => sub { $_[0]{redis}->stop; $_[0]->pause(1); $_[0]{redis}->start } ],
+    [ 'the store is emptied (FLUSHALL)'          => sub { $_[0]->repeat(sub { $_[0]{redis}->run('FLUSHALL') }) } ],
+    [ 'keys are evicted (allkeys-lru)'           => sub { $_[0]->evict } ],
+    [ 'the password changes, and is set back'    => sub { $_[0]->change_password } ],
+    [ 'an old version in its place'              => sub { $_[0]->put_old } ],
+    [ 'kill -9 of children of httpd'             => sub { $_[0]->repeat(\&kill_child) } ],
+    [ 'kill -9 of a host, which starts again'    => sub { $_[0]->kill_host } ],
+);
+
+sub names { return map { $_->[0] } @FAULTS }
+
+sub new {
+    my ($class, %args) = @_;
+    my $redis = RegionTest::Redis->new;
+    my $proxy = RegionTest::Proxy->new(ports => $HOSTS, to => $redis->{port});
+    my $failure = $args{failure} // 'local';
+    my $region = RegionTest->new(hosts => $HOSTS, store => $redis, ports => $proxy->{ports}, rules => <<"CONF")->start;
+RateLimitRule ten =/ten key=api-key us=10/10
+RateLimitStoreFailure $failure
+RateLimitStoreShareTime ${SHARE_SEC}s
+CONF
+    my $traffic = RegionTest::Traffic->new(ports => [ map { $_->{port} } @{ $region->{hosts} } ], path => '/ten', limit => 10, interval => 10);
+    return bless { redis => $redis, proxy => $proxy, region => $region, traffic => $traffic }, $class;
+}
+
+# The fault lasts for as many seconds, and some that it may take; then the region recovers
+# for half as long.
+sub run {
+    my ($self, $name, $seconds) = @_;
+    my ($fault) = grep { $_->[0] eq $name } @FAULTS;
+    $self->{seconds} = $seconds;
+    $self->{traffic}->start;
+    $fault->[1]->($self);
+    $self->pause($name eq 'none' ? 1 : 0.5);
+    $self->{traffic}->stop;
+    my $log = $self->{traffic}->log;
+    return { requests => scalar @{$log}, admitted => scalar(grep { $_->{admitted} } @{$log}),
+        wrongful => $self->{traffic}->wrongful($log), most => $self->{traffic}->most };
+}
+
+# A part of the fault's time, under load: the interval is under test.
+sub pause {
+    my ($self, $part) = @_;
+    wait_ms(1000 * $self->{seconds} * $part);
+    return;
+}
+
+sub disturb {
+    my ($self, $fault, $value) = @_;
+    $self->{proxy}->set_all($fault, $value);
+    $self->pause(1);
+    $self->{proxy}->set_all('none');
+    return;
+}
+
+sub one_by_one {
+    my ($self, $fault) = @_;
+    for my $host (0 .. $HOSTS - 1) {
+        $self->{proxy}->set($host, $fault);
+        $self->pause(1 / $HOSTS);
+        $self->{proxy}->set($host, 'none');
+    }
+    return;
+}
+
+sub repeat {
+    my ($self, $action) = @_;
+    for (1 .. 4) {
+        $action->($self);
+        $self->pause(1 / 4);
+    }
+    return;
+}
+
+sub kill_store {
+    my ($self) = @_;
+    $self->repeat(sub { $self->{redis}->stop; $self->{redis}->start });
+    return;
+}
+
+# More data than fits, of others.
+sub evict {
+    my ($self) = @_;
+    my $redis = $self->{redis};
+    $redis->run('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
+    $redis->run('CONFIG', 'SET', 'maxmemory', '3mb');
+    $self->repeat(sub {
+        $redis->run('EVAL', q(for i = 1, 3000 do redis.call('SET', 'other' .. i, string.rep('x', 1000)) end return 1), 0);
+    });
+    $redis->run('CONFIG', 'SET', 'maxmemory', '0');
+    return;
+}
+
+sub change_password {
+    my ($self) = @_;
+    $self->{redis}->run('CONFIG', 'SET', 'requirepass', 'another');
+    $self->{proxy}->set_all('refuse');
+    $self->{proxy}->set_all('none');
+    $self->pause(1);
+    local $self->{redis}{password} = 'another';
+    $self->{redis}->run('CONFIG', 'SET', 'requirepass', '');
+    return;
+}
+
+sub put_old {
+    my ($self) = @_;
+    my $old = RegionTest::OldRedis->new('6.0.16');
+    $self->{proxy}->set_all('to', $old->{port});
+    $self->pause(1);
+    $self->{proxy}->set_all('to', $self->{redis}{port});
+    return;
+}
+
+sub kill_child {
+    my ($self) = @_;
+    for my $host (@{ $self->{region}{hosts} }) {
+        my ($child) = AgentTest::Process::httpd_children($host->httpd_pid);
+        kill 'KILL', $child if $child;
+    }
+    return;
+}
+
+# A host is all of its processes.
+sub kill_host {
+    my ($self) = @_;
+    my $host = $self->{region}{hosts}[0];
+    my $parent = $host->httpd_pid;
+    my @all = ($parent, AgentTest::Process::httpd_children($parent));
+    kill 'KILL', @all;
+    wait_for('the end of the host', sub { !grep { AgentTest::Process::is_alive($_) } @all });
+    $host->start;
+    $self->pause(1);
+    return;
+}
+
+1;
