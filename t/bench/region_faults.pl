@@ -20,13 +20,15 @@ Test::More->builder->no_ending(1);
 
 my $worst = 0;
 for my $failure (@failures ? @failures : ('local', 'closed')) {
-    my $faults = RegionTest::Faults->new(failure => $failure);
     print "\n`RateLimitStoreFailure $failure`\n\n| fault | requests | admitted | most in any 10 s | wrongly refused |\n|---|---|---|---|---|\n";
-    for my $name (RegionTest::Faults->names) {
-        my $result = $faults->run($name, $seconds);
-        printf "| %s | %d | %d | %d | %d (%.1f %%) |\n", $name, @{$result}{qw(requests admitted most wrongful)},
-            100 * $result->{wrongful} / ($result->{requests} || 1);
-        $worst = $result->{most} if $result->{most} > $worst;
+    for my $store ('server', 'sentinel', 'cluster') {
+        my $faults = RegionTest::Faults->new(failure => $failure, store => $store);
+        for my $name (RegionTest::Faults->names($store)) {
+            my $result = $faults->run($name, $seconds);
+            printf "| %s | %d | %d | %d | %d (%.1f %%) |\n", $name, @{$result}{qw(requests admitted most wrongful)},
+                100 * $result->{wrongful} / ($result->{requests} || 1);
+            $worst = $result->{most} if $result->{most} > $worst;
+        }
     }
 }
 print "\n", $worst > 10 ? "An eleventh request was admitted.\n" : "Never an eleventh request.\n";

@@ -14,9 +14,11 @@ use AgentTest::Wait;
 use List::Util qw(max);
 use RateLimitTest;
 use RegionTest;
+use RegionTest::Cluster;
 use RegionTest::OldRedis;
 use RegionTest::Proxy;
 use RegionTest::Redis;
+use RegionTest::Sentinel;
 use RegionTest::Traffic;
 
 my $HOSTS = 4;
@@ -43,27 +45,71 @@ my @FAULTS = (
     [ 'kill -9 of a host, which starts again'    => sub { $_[0]->kill_host } ],
 );
 
-sub names { return map { $_->[0] } @FAULTS }
+# Of another store.
+my %FAULTS_OF = (
+    server => \@FAULTS,
+    sentinel => [
+        [ 'Sentinel: the primary is killed, failover' => sub { $_[0]->fail_over } ],
+    ],
+    cluster => [
+        [ 'Cluster: slots move' => sub { $_[0]->move_slots } ],
+        [ 'Cluster: a primary is killed, failover' => sub { $_[0]->kill_node } ],
+    ],
+);
 
+sub names { return map { $_->[0] } @{ $FAULTS_OF{ $_[1] // 'server' } } }
+
+# store => 'server', 'sentinel' or 'cluster'; failure => RateLimitStoreFailure
 sub new {
     my ($class, %args) = @_;
-    my $redis = RegionTest::Redis->new;
-    my $proxy = RegionTest::Proxy->new(ports => $HOSTS, to => $redis->{port});
+    my $kind = $args{store} // 'server';
+    my $self = bless { faults => $FAULTS_OF{$kind} }, $class;
+    my %store = $kind eq 'sentinel' ? $self->start_sentinel : $kind eq 'cluster' ? $self->start_cluster : $self->start_server;
     my $failure = $args{failure} // 'local';
-    my $region = RegionTest->new(hosts => $HOSTS, store => $redis, ports => $proxy->{ports}, rules => <<"CONF")->start;
+    $self->{region} = RegionTest->new(hosts => $HOSTS, %store, rules => <<"CONF")->start;
 RateLimitRule ten =/ten key=api-key us=10/10
 RateLimitStoreFailure $failure
 RateLimitStoreShareTime ${SHARE_SEC}s
 CONF
-    my $traffic = RegionTest::Traffic->new(ports => [ map { $_->{port} } @{ $region->{hosts} } ], path => '/ten', limit => 10, interval => 10);
-    return bless { redis => $redis, proxy => $proxy, region => $region, traffic => $traffic }, $class;
+    $self->{traffic} = RegionTest::Traffic->new(ports => [ map { $_->{port} } @{ $self->{region}{hosts} } ],
+        path => '/ten', limit => 10, interval => 10);
+    return $self;
+}
+
+sub start_server {
+    my ($self) = @_;
+    $self->{redis} = RegionTest::Redis->new;
+    $self->{proxy} = RegionTest::Proxy->new(ports => $HOSTS, to => $self->{redis}{port});
+    return (store => $self->{redis}, ports => $self->{proxy}{ports});
+}
+
+sub start_sentinel {
+    my ($self) = @_;
+    my @fast = ('--repl-diskless-sync-delay', 0);
+    $self->{redis} = RegionTest::Redis->new(options => \@fast);
+    $self->{replica} = RegionTest::Redis->new(options => [ @fast, '--replicaof', "127.0.0.1 $self->{redis}{port}" ]);
+    $self->wait_for_replica;
+    $self->{sentinel} = RegionTest::Sentinel->new(primary => $self->{redis});
+    return (store => $self->{redis}, url => $self->{sentinel}->url);
+}
+
+sub wait_for_replica {
+    my ($self) = @_;
+    wait_for('the replica', sub { ($self->{replica}->run('INFO', 'replication') // '') =~ /master_link_status:up/ });
+    return;
+}
+
+sub start_cluster {
+    my ($self) = @_;
+    $self->{cluster} = RegionTest::Cluster->new;
+    return (store => $self->{cluster}, url => $self->{cluster}->url);
 }
 
 # The fault lasts for as many seconds, and some that it may take; then the region recovers
 # for half as long.
 sub run {
     my ($self, $name, $seconds) = @_;
-    my ($fault) = grep { $_->[0] eq $name } @FAULTS;
+    my ($fault) = grep { $_->[0] eq $name } @{ $self->{faults} };
     $self->{seconds} = $seconds;
     $self->{traffic}->start;
     $fault->[1]->($self);
@@ -153,6 +199,40 @@ sub kill_child {
         my ($child) = AgentTest::Process::httpd_children($host->httpd_pid);
         kill 'KILL', $child if $child;
     }
+    return;
+}
+
+# The former primary comes back as a replica.
+sub fail_over {
+    my ($self) = @_;
+    $self->{redis}->stop;
+    $self->{sentinel}->wait_for_primary($self->{replica});
+    @{$self}{qw(redis replica)} = @{$self}{qw(replica redis)};
+    $self->pause(1);
+    $self->{replica}->start;
+    $self->{replica}->run('REPLICAOF', '127.0.0.1', $self->{redis}{port});
+    $self->wait_for_replica;
+    return;
+}
+
+sub move_slots {
+    my ($self) = @_;
+    $self->repeat(sub {
+        for my $partition (map { "rlr:{$_}" } 0 .. 15) {
+            my ($to) = grep { $_ != $self->{cluster}->owner($partition) } @{ $self->{cluster}{nodes} }[1, 2];
+            $self->{cluster}->begin_move($partition, $to)->();
+        }
+    });
+    return;
+}
+
+sub kill_node {
+    my ($self) = @_;
+    my ($first) = @{ $self->{cluster}{nodes} };
+    $self->{cluster}->begin_move("rlr:{$_}", $first)->() for 0 .. 15;
+    $self->pause(1 / 2);
+    $first->stop;
+    $self->pause(1);
     return;
 }
 
