@@ -33,6 +33,14 @@ is "@over", '', 'never more than N in any T over all hosts, through faults of ho
 cmp_ok $admitted, '>', 100_000, 'requests were admitted in between';
 cmp_ok $local, '>', 1000, 'hosts that were cut off admitted their share';
 
+# A day of four hosts, with a fault every five minutes or every 20 seconds.
+for (1 .. 2) {
+    for my $faults (300, 20) {
+        my $day = simulate("seed=$_", 'seconds=86400', 'rate=20', 'keys=100', "faults=$faults", 'share=600');
+        is $day->{over}, 0, "24 hours, a fault every $faults s (seed $_): never more than N in any T" or diag $day->{text};
+    }
+}
+
 # The longest interval after the first start has passed.
 for my $hosts (2, 10) {
     my $quiet = simulate('from=75', 'seconds=190', 'faults=0', 'rate=500', "hosts=$hosts");
