@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use AgentTest::Env qw(slurp write_file);
 use AgentTest::Wait;
+use File::Temp qw(tempdir);
 use RateLimitTest;
 use RegionTest::OldRedis;
 use RegionTest::Redis;
@@ -84,6 +85,22 @@ is $count{admitted}, 10, 'open: the host counts by itself';
 my $fifth = start('good');
 wait_for('the log', sub { slurp($fifth->dir . '/logs/error_log') =~ /RLR0115: .*as many hosts as RateLimitStoreHosts use it/ });
 is $fifth->ask('GET', '/ten', { 'x-api-key' => 'first' })->{status}, 429, 'a host more than RateLimitStoreHosts admits nothing';
+
+my $folder = tempdir('/tmp/agent-test-sentinel.XXXXXX', CLEANUP => 1);
+my $watched = RegionTest::Redis->new(password => 'good');
+my $sentinel = RegionTest::Redis->new(password => 'good', dir => $folder, options => ['--sentinel'],
+    config => write_file("$folder/sentinel.conf", "sentinel monitor region 127.0.0.1 $watched->{port} 1\nsentinel auth-pass region good\n"));
+my $by_sentinel = RateLimitTest->new(config => '');
+my $password = write_file($by_sentinel->dir . '/conf/password', "good\n");
+$by_sentinel->configure($rule . <<"CONF");
+RateLimitStore redis+sentinel://127.0.0.1:$sentinel->{port}/region/2
+RateLimitStoreHosts 1
+RateLimitStoreTimeout 1s
+RateLimitStorePasswordFile $password
+CONF
+$by_sentinel->start;
+wait_for('a grant', sub { $by_sentinel->ask('GET', '/ten', { 'x-api-key' => 'first' })->{status} != 429 });
+pass 'Sentinel gets the password too';
 
 # --- A user of the server's access control list ------------------------------------------
 
