@@ -52,7 +52,7 @@ PY
 for my $class ('typing', 'typing_extensions') {
     my $text = $class eq 'typing' ? $typed : $typed =~ s/, TypedDict//r =~ s/^/from typing_extensions import TypedDict\n/r;
     my $found = check_folder('python', folder_of('python', { graphs => { a => './typed.py:graph' } }, 'typed.py' => $text));
-    is $found->{errors}, '', "check: the log says nothing about a state of $class.TypedDict";
+    unlike $found->{errors}, qr{schema}, "check: the log says nothing about a state of $class.TypedDict";
     $check = $found, next if $class eq 'typing';
     is_deeply $check->{graphs}{a}{schemas}, $found->{graphs}{a}{schemas}, 'check: the schemas of both classes are the same';
     is_deeply [ sort keys %{ $found->{graphs}{a}{schemas}{state_schema}{properties} } ], [qw(count place)], 'check: they have the keys of base classes';
