@@ -16,7 +16,7 @@ use Test::More;
 
 # Of Debian's package apache2, for a2enmod and others; the modules are files.
 my %DEBIAN = (a2disconf => { map { $_ => 1 } qw(other-vhosts-access-log) }, a2dissite => { map { $_ => 1 } qw(000-default) });
-my @HOSTS  = qw(eu.api.example.com shop.eu.example.com shop.example.com);
+my @HOSTS  = qw(eu.example.com eu.api.example.com us.example.com us.api.example.com shop.eu.example.com shop.example.com);
 
 my $readme = slurp(root() . '/README.md');
 my %blocks;    # section -> language -> its blocks, without their indentation
@@ -55,15 +55,29 @@ sub conf_of {
     return $text;
 }
 
-sub start {
-    my (@parts) = @_;
-    my $server = AgentTest::Server->new(database => $postgres->conninfo,
+my %port;    # of the server of a region
+
+sub start { return start_region('eu', @_) }
+
+sub start_region {
+    my ($region, @parts) = @_;
+    my $server = AgentTest::Server->new(database => $postgres->conninfo('agent', database_of($region)),
         config => qq(AgentRunner "\${BUILD_DIR}/agent-runner"\nLoadModule ssl_module "\${MODULES}/mod_ssl.so"\n) . join "\n", map { conf_of($_) } @parts);
     $server->start;
-    my ($port) = $server->url =~ /:(\d+)/;
+    ($port{$region}) = $server->url =~ /:(\d+)/;
     # The programs of the README: curl finds the hosts here and trusts their certificate.
-    program('curl', qq(exec /usr/bin/curl --cacert $dir/cert --connect-to ::127.0.0.1:$port "\$@"));
+    my $places = join ' ', map { my $port = $port{/^us\./ ? 'us' : 'eu'}; $port ? "--connect-to $_:443:127.0.0.1:$port" : () } @HOSTS;
+    program('curl', qq(exec /usr/bin/curl --cacert $dir/cert $places "\$@"));
     return $server;
+}
+
+# The two machines are one here: a database for each region.
+sub database_of { return $_[0] eq 'us' ? 'agent_us' : 'agent' }
+
+# "The machine for `us` has the same with `us`; both have both lines of AgentRegionURL."
+sub for_us {
+    my ($text) = @_;
+    return join '', map { /^AgentRegionURL/ ? $_ : s/\beu\b/us/gr } split /^/, $text;
 }
 
 sub program {
@@ -127,6 +141,31 @@ shell($check, %operator);
 my $created = decode_json(shell($customer, %operator));
 like $created->{key}, qr/\Aag1_eu_sk_/, 'platform: an invitation creates an account, with its first key';
 my $account = $created->{account_id} // $created->{account}{account_id};
+
+# ---- the page of the regions, on both machines ----
+
+sql('create database ' . database_of('us'));
+shell(for_us($schema) =~ s/-d agent\b/'-d ' . database_of('us')/er);
+my $us = start_region('us', for_us($platform));
+for my $region (qw(eu us)) {
+    for my $host ("$region.api.example.com", "$region.example.com") {
+        my ($found, $page) = ask("https://$host/");
+        is $found, 200, "page: https://$host/ is one";
+        my @links = $page =~ /href="([^"]*)"/g;
+        is scalar @links, 2, "page: that of $host links both regions";
+        for my $link (@links) {
+            my ($reached, $linked) = ask($link);
+            is $reached, 200, "page: that of $host leads to $link";
+            my ($own) = $linked =~ m{">(\w+)</a> \(this site\)};
+            is "https://$own.example.com", $link, "page: $link is the site of its region";
+        }
+    }
+    my $info = decode_json((ask("https://$region.api.example.com/info"))[1]);
+    for my $member (qw(web_url api_url)) {
+        is decode_json((ask("$info->{$member}/info"))[1])->{region}, $region, "page: $member of /info of $region leads to this region";
+    }
+}
+undef $us;
 undef $server;
 
 $server = start($platform, $deployment =~ s/\bID\b/$account/gr);
