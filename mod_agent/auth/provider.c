@@ -117,9 +117,19 @@ static int note_failure(request_rec *r, const char *auth_type)
     return OK;
 }
 
+/* A Require has refused the key with 403, for a handler of any module: httpd
+ * would read the body first. */
+static void skip_body(request_rec *r)
+{
+    if (r->status == HTTP_FORBIDDEN && agent_provider_is_chosen(r)) {
+        agent_body_skip(r);
+    }
+}
+
 void agent_provider_register(void)
 {
     ap_hook_check_authn(check_key, NULL, NULL, APR_HOOK_MIDDLE,
                         AP_AUTH_INTERNAL_PER_CONF);
     ap_hook_note_auth_failure(note_failure, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_insert_error_filter(skip_body, NULL, NULL, APR_HOOK_MIDDLE);
 }

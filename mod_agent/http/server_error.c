@@ -21,6 +21,7 @@
 #include "../core/error.h"
 #include "../core/json.h"
 #include "../config/location.h"
+#include "body.h"
 #include "browser.h"
 #include "problem.h"
 #include "router.h"
@@ -209,6 +210,8 @@ static void take_error(request_rec *r)
     if (!is_error || !is_for_api(r)) {
         return;
     }
+    /* Of httpd's own refusal of an API: httpd would read the body first. */
+    agent_body_skip(r);
     agent_browser_set_cors(r);
     if (has_failed || !has_document(r)) {
         ap_add_output_filter_handle(error_filter, NULL, r, r->connection);
