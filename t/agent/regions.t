@@ -126,6 +126,16 @@ subtest 'wrong region: a key of another region is refused before the body is rea
     is outcome($client->get("/threads/$UUID", undef, with($own))), '404 thread_not_found', 'wrong region: also where none is required';
 };
 
+subtest 'wrong region: the connection is closed, also of a request without a body whose client would keep it' => sub {
+    for my $path ("/threads/$UUID", "/keys/threads/$UUID", '/platform/auth', '/files/x', '/open/x') {
+        my $socket = $client->connection;
+        syswrite $socket, "GET $path HTTP/1.1\r\nHost: localhost\r\nx-api-key: $foreign\r\n\r\n";
+        my $answer = parse_response(read_to_end($socket));
+        is outcome($answer), '403 wrong_region', "wrong region: GET $path";
+        is lc($answer->{headers}{connection} // ''), 'close', "wrong region: GET $path, the connection is closed";
+    }
+};
+
 subtest 'wrong region: a key of an unknown region is an unknown key' => sub {
     my $get = sub { $client->get("/keys/threads/$UUID", undef, with($_[0])) };
     my $unknown = $get->(print_key('sk', random_digits(22), random_digits(43), 'eu'));
