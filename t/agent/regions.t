@@ -6,7 +6,7 @@ use warnings;
 use AgentTest::ApiKey;
 use AgentTest::Client qw(parse_response read_to_end run_body);
 use AgentTest::Database;
-use AgentTest::Env qw(slurp);
+use AgentTest::Env qw(root slurp);
 use AgentTest::Postgres;
 use AgentTest::Process qw(is_alive);
 use AgentTest::Server;
@@ -169,6 +169,32 @@ subtest 'wrong region: nothing of the request is logged but key ID and region' =
     like $log, qr/\] AGT0105: wrong_region: key $id of region us$/m, 'wrong region: the error log has key ID and region';
     unlike $log, qr/$canary|\Q$secret\E/, 'wrong region: and nothing else of it';
     unlike +(join '', grep { /AGT0105/ } split /^/, $log), qr/\[client /, 'wrong region: not the address either';
+};
+
+# Each LogFormat and CustomLog of the quick start, the README and conf/, as they are but for their files. Of conf/ they are comments.
+subtest 'wrong region: the access logs of the shipped configuration skip it' => sub {
+    my @lines = map { slurp(root() . "/$_") =~ /^#?\s*((?:LogFormat|CustomLog)\s+\S.*)$/mg } qw(conf/quickstart/httpd.conf README.md conf/agent.conf);
+    my @logs;
+    for (@lines) {
+        next if !/\ACustomLog/;
+        push @logs, 'shipped_' . @logs;
+        s{\A(CustomLog\s+)\S+}{$1"\${DIR}/logs/$logs[-1]"};
+    }
+    cmp_ok scalar @logs, '>=', 3, 'access logs: those of the quick start, the README and the reference';
+    # The format of this name is Debian's and httpd's own configuration's.
+    my $shipped = new_server('AgentRegion eu', $URLS, 'LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined', @lines,
+        '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>');
+    $shipped->start;
+    my $to = AgentTest::Client->new(url => $shipped->url);
+    my @paths = ('/threads', '/platform/v1/account', '/nothing', '/platform/ok');
+    for my $path (@paths) {
+        is announce("$path?q=skipped", $foreign, $to)->{status}, 403, "access logs: $path is refused";
+    }
+    $to->get('/threads/last-one');
+    for my $log (map { "$shipped->{dir}/logs/$_" } @logs) {
+        wait_for("a line of $log", sub { slurp($log) =~ /last-one/ });
+        unlike slurp($log), qr/skipped/, 'access logs: a request with a key of another region is in none';
+    }
 };
 
 subtest 'wrong region: AgentWrongRegion 421 and 307' => sub {
