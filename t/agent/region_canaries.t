@@ -37,14 +37,15 @@ my %planted;
 # canary('a-field'): its text.
 sub canary { my ($field) = @_; $planted{$field} = 1; return "$MARK-$field-end" }
 
-my $code = tempdir('/tmp/agent-test-loud.XXXXXX', CLEANUP => 1);
-chmod 0755, $code or die "$code: $!\n";
-write_file("$code/langgraph.json", '{"dependencies": ["."], "graphs": {"loud": "./loud.py:graph"}}');
-write_file("$code/loud.py", <<'PYTHON');
+# An application that says what it got in each way that a graph has, and writes it into temporary files, one of which has no name.
+my $LOUD = <<'PYTHON';
 import sys
+import tempfile
 from typing import Any
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
+
+unnamed = tempfile.TemporaryFile("w")
 
 
 class State(TypedDict, total=False):
@@ -52,9 +53,12 @@ class State(TypedDict, total=False):
 
 
 async def say(state: State) -> Any:
-    """Says what it got in each way that a graph has, and fails."""
+    """Says it, and fails."""
     print("stdout", state["text"], flush=True)
     print("stderr", state["text"], file=sys.stderr, flush=True)
+    with tempfile.NamedTemporaryFile("w", delete=False) as file:
+        print("file", state["text"], file=file)
+    print("unnamed", state["text"], file=unnamed, flush=True)
     if state["text"] != "quiet":
         raise ValueError(state["text"])
     return {}
@@ -63,12 +67,32 @@ async def say(state: State) -> Any:
 graph = StateGraph(State).add_node("say", say).add_edge(START, "say").compile()
 PYTHON
 
+# A folder that each user may write to.
+sub make_folder {
+    my ($name, $mode) = @_;
+    my $folder = tempdir("/tmp/agent-test-$name.XXXXXX", CLEANUP => 1);
+    chmod $mode, $folder or die "$folder: $!\n";
+    return $folder;
+}
+
+# The application of a region; runners have their environment from its langgraph.json.
+sub write_application {
+    my ($temporary) = @_;
+    my $code = make_folder('loud', 0755);
+    write_file("$code/langgraph.json", encode_json({ dependencies => ['.'], graphs => { loud => './loud.py:graph' }, env => { TMPDIR => $temporary } }));
+    write_file("$code/loud.py", $LOUD);
+    return $code;
+}
+
 my $receiver = AgentTest::Receiver->new;
 my %region = map { $_ => start_region($_) } qw(us eu);
 
-# {postgres, server, client, account, key} of a region.
+# {postgres, server, client, account, key, temporary} of a region; temporary: the folder of the temporary files of all its processes.
 sub start_region {
     my ($name) = @_;
+    my $temporary = make_folder("tmp-$name", 01777);
+    my $code = write_application($temporary);
+    local $ENV{TMPDIR} = $temporary;
     my $postgres = AgentTest::Postgres->new;
     local $ENV{PGHOST} = $postgres->host;
     sql("set session_replication_role = replica; update agent.region set region = '$name'; update agent.accounts set home_region = '$name'");
@@ -89,7 +113,7 @@ AgentDeployment shop account=$account
 AgentApplication loud $code
 CONF
     $server->start;
-    my $of = { postgres => $postgres, server => $server, client => AgentTest::Client->new(url => $server->url), account => $account,
+    my $of = { postgres => $postgres, server => $server, temporary => $temporary, client => AgentTest::Client->new(url => $server->url), account => $account,
         key => create_key($account, kind => 'personal', user => $name eq 'eu' ? canary('user-id') : 'someone') };
     wait_for("the graphs of $name to be reported", sub { @{ ask($of, 'POST', '/assistants/search', {})->{json} } == 2 });
     return $of;
@@ -198,8 +222,14 @@ sub files_with {
     my @found;
     find({ no_chdir => 1, wanted => sub {
         push @found, $_ if -f $_ && slurp($_) =~ $pattern;
-    } }, $of->{postgres}->host, $of->{server}{dir});
-    return @found;
+    } }, $of->{postgres}->host, $of->{temporary}, $of->{server}{dir});
+    return @found, grep { file_has($_, $pattern) } map { unnamed_files($_) } processes_of($of);
+}
+
+# Temporary files without a name, which a process has open.
+sub unnamed_files {
+    my ($pid) = @_;
+    return grep { -f && (readlink // '') =~ / \(deleted\)\z/ } glob "/proc/$pid/fd/*";
 }
 
 sub processes_of {
@@ -244,7 +274,8 @@ sub core_has {
 # In pieces that overlap.
 sub file_has {
     my ($path, $pattern) = @_;
-    open my $file, '<:raw', $path or die "$path: $!\n";
+    # A process may have ended.
+    open my $file, '<:raw', $path or return 0;
     my $rest = '';
     while (sysread $file, my $bytes, $PIECE) {
         return 1 if "$rest$bytes" =~ $pattern;
@@ -281,6 +312,8 @@ subtest 'canaries: eu has them where customers\' data belongs' => sub {
     my %is_of = (files => [ files_with($region{eu}, qr/\Q$MARK/) ], memory => [ memory_with($region{eu}, qr/\Q$MARK/) ]);
     cmp_ok scalar(grep { m{/data/(?:base|pg_wal)/} } @{ $is_of{files} }), '>', 1, 'canaries: the search finds them in the files of the database of eu';
     cmp_ok scalar @{ $is_of{memory} }, '>', 2, 'canaries: the search finds them in the memory of processes of eu';
+    cmp_ok scalar(grep { m{\A\Q$region{eu}{temporary}/} } @{ $is_of{files} }), '>=', 1, 'canaries: in its temporary files';
+    cmp_ok scalar(grep { m{\A/proc/} } @{ $is_of{files} }), '>=', 1, 'canaries: in those that have no name';
     my $rows = join '', map { slurp($_) } grep { m{/data/} } @{ $is_of{files} };
     # These are in no row: of requests that fail, and headers that nothing keeps.
     my @not_stored = grep { $rows !~ /\Q$MARK-$_-end/ } @kept;
@@ -321,7 +354,6 @@ subtest 'canaries: us has none of them' => sub {
 };
 
 subtest 'canaries: no core dump of us has them' => sub {
-    plan skip_all => 'without gcore: the memory was examined' if !grep { -x "$_/gcore" } split /:/, $ENV{PATH};
     my ($keeper) = $region{eu}{postgres}->postmaster_pid;
     is scalar(cores_with(qr/\Q$MARK/, $keeper)), 1, 'canaries: that of the postmaster of eu, whose shared memory is in it, has them';
     my @pids = processes_of($region{us});
