@@ -102,9 +102,14 @@ static const char *check_name(char *word)
         : "names of deployments";
 }
 
+/* Without words: the deployment of the location. */
 static const char *parse_names(cmd_parms *cmd, const char *line,
                                const void **out)
 {
+    if (*line == '\0') {
+        *out = NULL;
+        return NULL;
+    }
     return parse_line(out, cmd, DEPLOYMENT, line, check_name);
 }
 
@@ -166,6 +171,23 @@ static authz_status check_location(const agent_identity_t *identity,
         : hide_deployment(r);
 }
 
+/* Whether a check of words, or one without them, is made; else *status is the
+ * answer. */
+static bool is_checked(authz_status *status, const agent_identity_t *identity,
+                       request_rec *r)
+{
+    if (identity == NULL) {
+        *status = AUTHZ_DENIED_NO_USER;
+        return false;
+    }
+    if (own_child == NULL) {
+        *status = AUTHZ_GENERAL_ERROR;
+        return false;
+    }
+    *status = check_location(identity, r);
+    return *status == AUTHZ_NEUTRAL;
+}
+
 static authz_status match_any(request_rec *r, const void *parsed,
                               match_word_t match)
 {
@@ -173,14 +195,7 @@ static authz_status match_any(request_rec *r, const void *parsed,
     const apr_array_header_t *words = parsed;
     authz_status status;
 
-    if (identity == NULL) {
-        return AUTHZ_DENIED_NO_USER;
-    }
-    if (own_child == NULL) {
-        return AUTHZ_GENERAL_ERROR;
-    }
-    status = check_location(identity, r);
-    if (status != AUTHZ_NEUTRAL) {
+    if (!is_checked(&status, identity, r)) {
         return status;
     }
     status = AUTHZ_DENIED;
@@ -232,10 +247,20 @@ static authz_status match_name(const agent_identity_t *identity,
         r->pool));
 }
 
+static authz_status check_own(request_rec *r)
+{
+    const agent_identity_t *identity = agent_identity_of(r);
+    authz_status status;
+
+    return is_checked(&status, identity, r) ? grant(agent_identity_is_for(
+               identity, agent_config_deployment(agent_config_dir(r)), r->pool))
+                                            : status;
+}
+
 static authz_status check_names(request_rec *r, const char *line,
                                 const void *parsed)
 {
-    return match_any(r, parsed, match_name);
+    return parsed != NULL ? match_any(r, parsed, match_name) : check_own(r);
 }
 
 static const authz_provider account_provider = {check_accounts, parse_accounts};

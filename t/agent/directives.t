@@ -153,7 +153,7 @@ my @good = (
         . "AgentRegionURL us http://[::1]:8080 https://us.api.example.com https://us.beacon.example.com\n",
     graph('AgentModel demo') . "AgentTrustUserHeader 192.0.2.1\n<Location />\nAgentTrustUserHeader none\n</Location>\n",
     (map { graph('AgentModel demo') . "<Location />\nRequire $_\n</Location>\n" } "agent-account $ACCOUNT " . uc $ACCOUNT,
-        'agent-scope read run deploy admin', 'agent-deployment shop desk_2'),
+        'agent-scope read run deploy admin', 'agent-deployment shop desk_2', 'agent-deployment'),
     graph('AgentModel demo') . "<VirtualHost *:1>\nAgentDeployment shop\n" . graph('AgentModel demo') =~ s/\Q$RUNNER\E//r
         . "</VirtualHost>\n",
     graph('AgentModel openai:m', 'AgentModelURL HTTP://127.0.0.1:1/v1')

@@ -37,6 +37,7 @@ CONF
     location('/untyped', 'AuthType None', 'Require all granted'),
     location('/desk', "AgentDeployment desk account=$shop"),
     location('/desk-only', "AgentDeployment desk account=$shop", 'Require agent-deployment desk'),
+    location('/desk-own', "AgentDeployment desk account=$shop", 'Require agent-deployment'),
     location('/desk-any', "AgentDeployment desk account=$shop", '<RequireAny>', 'Require agent-deployment desk', 'Require agent-scope admin', '</RequireAny>'),
     location('/desk-scope', "AgentDeployment desk account=$shop", 'Require agent-scope deploy'),
     location('/leaver', "AgentDeployment till account=$leaver", "Require agent-account $leaver"),
@@ -51,7 +52,8 @@ CONF
     location('/text', 'Require agent-scope read', 'ErrorDocument 500 "A fault."'),
     location('/page', "Require agent-account $shop", 'ErrorDocument 500 /ok'),
     location('/both', 'Require agent-scope read', 'ErrorDocument 500 "A fault."', 'ErrorDocument 404 "Not here."'),
-    location('/files', 'SetHandler None'));
+    location('/files', 'SetHandler None'),
+    location('/files-own', 'SetHandler None', "AgentDeployment desk account=$shop", 'Require agent-deployment'));
 $server->start;
 
 # A client of a loopback address of its own: refused keys are counted by address.
@@ -239,6 +241,12 @@ subtest 'Require agent-...: a key of another deployment of the account gets the 
     is try_key($of{desk}, $_), $ADMITTED, "Require agent-...: $_, its own deployment" for qw(/desk-only /desk-any /desk-scope);
     # A deployment that the key may see, and a Require that it does not meet.
     is try_key($of{shop}, '/desks'), '403 forbidden', 'Require agent-deployment: its own deployment, where another one is named';
+    is try_key($of{desk}, '/desk-own'), $ADMITTED, 'Require agent-deployment without words: a key of the location\'s deployment';
+    is try_key($key, '/desk-own'), $ADMITTED, 'Require agent-deployment without words: a key of all deployments';
+    is try_key($_, '/desk-own'), '404 deployment_not_found', 'Require agent-deployment without words: any other key' for $of{shop}, $foreign;
+    is outcome($client->get("/desk-own/threads/$UUID")), '401 unauthorized', 'Require agent-deployment without words: no key';
+    is outcome($client->get('/files-own/x', undef, with($_->[0]))), $_->[1], 'Require agent-deployment without words: where another handler serves the location'
+        for [ $of{desk}, '404 -' ], [ $of{shop}, '403 -' ], [ create_key($other), '403 -' ];
     is try_key($of{shop}, '/shop-or-admin'), $ADMITTED, 'Require agent-deployment: another Require may grant what it denies';
 };
 
