@@ -4,16 +4,20 @@
 
 #include "../private.h"
 
+/* A row that is none of the macros below, and so might have no scope, does not
+ * compile: it would leave members out. */
+#pragma GCC diagnostic error "-Wmissing-field-initializers"
+
 /* A route about the deployment's data; scope: that which a key must grant for
  * it, without AGENT_SCOPE_. It cannot be left out. */
 #define DATA(method, path, handle, scope)                                      \
     {                                                                          \
-        method, path, handle, AGENT_SCOPE_##scope, true                        \
+        method, path, handle, AGENT_SCOPE_##scope, true, false                 \
     }
 /* A route without data, which needs no key. */
 #define OPEN(method, path, handle)                                             \
     {                                                                          \
-        method, path, handle, AGENT_SCOPE_NONE, false                          \
+        method, path, handle, AGENT_SCOPE_NONE, false, false                   \
     }
 /* A route about an account, which needs no key: it has none yet, or none any
  * longer. */
@@ -25,7 +29,11 @@
 /* A route about the account of the key that it needs. */
 #define ACCOUNT(method, path, handle, scope)                                   \
     {                                                                          \
-        method, path, handle, AGENT_SCOPE_##scope, false                       \
+        method, path, handle, AGENT_SCOPE_##scope, false, false                \
+    }
+#define LAST                                                                   \
+    {                                                                          \
+        NULL, NULL, NULL, AGENT_SCOPE_NONE, false, false                       \
     }
 
 /* The deployment API of an agent server. */
@@ -101,7 +109,7 @@ static const agent_route_t server_routes[] = {
     DATA("POST", "/store/namespaces", agent_handle_namespace_list, READ),
     OPEN("GET", "/ok", agent_handle_ok),
     OPEN("GET", "/info", agent_handle_info),
-    {NULL}};
+    LAST};
 
 /* Anybody may send one: the members of the bodies have some kilobytes. */
 #define PLATFORM_BODY (64 * 1024)
@@ -128,7 +136,7 @@ static const agent_route_t platform_routes[] = {
             ADMIN),
     ACCOUNT("GET", "/v1/account/usage", agent_handle_usage_get, READ),
     ACCOUNT("GET", "/v1/account/audit", agent_handle_audit_list, ADMIN),
-    {NULL}};
+    LAST};
 
 const agent_api_t agent_apis[] = {{.handler = AGENT_SERVER_HANDLER,
                                    .routes = server_routes,
