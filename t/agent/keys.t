@@ -52,6 +52,8 @@ CONF
     location('/text', 'Require agent-scope read', 'ErrorDocument 500 "A fault."'),
     location('/page', "Require agent-account $shop", 'ErrorDocument 500 /ok'),
     location('/both', 'Require agent-scope read', 'ErrorDocument 500 "A fault."', 'ErrorDocument 404 "Not here."'),
+    'LoadModule rewrite_module "${MODULES}/mod_rewrite.so"' . "\n",
+    (map { location("/to-$_", 'RewriteEngine On', "RewriteRule ^ /$_/threads/$UUID") } qw(untyped granted desk-only)),
     location('/files', 'SetHandler None'),
     location('/files-own', 'SetHandler None', "AgentDeployment desk account=$shop", 'Require agent-deployment'));
 $server->start;
@@ -197,6 +199,14 @@ subtest 'keys: a deployment of an account needs a key of it, whatever Require pe
         is try_key(print_key('sk', random_digits(22), random_digits(43)), $path), '401 unknown_key', "keys: $path with an unknown key";
     }
     is try_key($key, '/untyped'), '401 unauthorized', 'keys: without AuthType AgentKey no key is admitted';
+};
+
+subtest 'keys: an internal redirect into another location is verified there again' => sub {
+    is outcome($client->get('/to-granted/', undef, with($key))), $ADMITTED, 'redirect: to one with AuthType AgentKey, with a key';
+    is outcome($client->get('/to-granted/')), '401 unauthorized', 'redirect: without one';
+    is outcome($client->get('/to-untyped/', undef, with($key))), '401 unauthorized', 'redirect: where no AuthType admits keys, the key of before opens nothing';
+    my $of_shop = create_key($shop, kind => 'deployment', deployment => 'shop');
+    is outcome($client->get('/to-desk-only/', undef, with($of_shop))), '404 deployment_not_found', 'redirect: to another deployment, with a key of the one before';
 };
 
 subtest 'keys: a deployment of another account, and one that does not exist, answer the same' => sub {
