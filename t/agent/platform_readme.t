@@ -3,6 +3,7 @@
 # the test, and its commands, from the schema up to a customer's first request; then the locations of "Keys".
 use strict;
 use warnings;
+use AgentTest::ApiKey;
 use AgentTest::Client qw(run_body);
 use AgentTest::Database qw(psql sql);
 use AgentTest::Env qw(build_dir root slurp write_file);
@@ -199,6 +200,9 @@ is +(ask("$shop/ok"))[0], 200, 'keys: /ok of a deployment without a key, for hea
 is +(ask("$shop/threads/01900000-0000-7000-8000-000000000000"))[0], 401, 'keys: all else needs one';
 is +(ask("$shop/threads/01900000-0000-7000-8000-000000000000", @key))[0], 404, 'keys: with a key of the account';
 is +(ask("$shop/reports/index.html"))[0], 401, 'keys: another service asks for a key';
+local $ENV{PGHOST} = $postgres->host;
+my $runner = create_key($account, scopes => ['run']);
+is +(ask("$shop/reports/index.html", '-H', "x-api-key: $runner"))[0], 403, 'keys: it refuses one that may not read';
 is_deeply [ ask("$shop/reports/index.html", @key) ], [ 200, 'a report' ], 'keys: and admits one that may read';
 
 done_testing;
