@@ -131,6 +131,10 @@ for ($readme =~ /\bsudo (a2(?:enmod|disconf|dissite) [\w-]+)/g) {
     ok $command eq 'a2enmod' ? -e "$modules/mod_$name.so" : $DEBIAN{$command}{$name}, "platform: $_ names something of Debian";
 }
 
+my ($check_name) = $readme =~ /`(openssl x509[^`]*)`/;
+like shell(conf_of($check_name) =~ s/\n */ /r), qr/does match certificate/, 'platform: its command finds a name of a certificate';
+like shell(conf_of($check_name) =~ s/\n */ /r =~ s/eu\.example\.com -in/other.example.com -in/r), qr/does NOT match/, 'platform: and no other name';
+
 my $server = start($platform);
 my ($status, $body) = ask('https://eu.api.example.com/info');
 is "$status " . decode_json($body)->{region}, '200 eu', 'platform: /info names the region';
