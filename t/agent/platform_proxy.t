@@ -150,6 +150,27 @@ subtest 'proxied paths: AuthType AgentKey decides before the backend' => sub {
     ok is_proxied(ask('GET /repos', { 'x-api-key' => $key{read} })), 'keys: a valid one is let through';
 };
 
+subtest 'the limiter counts the key that the authentication verifies' => sub {
+    my ($key, $other) = map { create_key(create_account()) } 1, 2;
+    my $of = sub {
+        my ($headers) = @_;
+        my $answer = ask('GET /auth', $headers);
+        return join ' ', $answer->{json}{key_id} // $answer->{json}{code}, limit_of($answer) =~ /(\S+) \S+ (\d+)\z/;
+    };
+    # "key-id rule left"; the rule and what is left for a new key.
+    my ($rule, $left) = (split / /, $of->({ 'x-api-key' => $key }))[ 1, 2 ];
+    my $expect = sub { my ($of_key, $less) = @_; return join ' ', key_id($of_key), $rule, $left - $less };
+    is $of->({ 'x-api-key' => $key }), $expect->($key, 1), 'same key: a second request of it';
+    is $of->({ 'x-api-key' => $other }), $expect->($other, 0), 'same key: another key of the same address has a count of its own';
+    is $of->({ 'x-api-key' => $key, Authorization => 'Basic YTpi' }), $expect->($key, 2), 'same key: x-api-key decides, beside another scheme';
+    is $of->({ 'x-api-key' => $key, Authorization => "Bearer $key" }), $expect->($key, 3), 'same key: in both headers it is counted once';
+    is +(split / /, $of->({ 'x-api-key' => $key, Authorization => "Bearer $other" }))[0], 'invalid_key', 'same key: different keys are refused';
+    is $of->({ 'x-api-key' => $key }), $expect->($key, 5), 'same key: and were counted for x-api-key';
+    is $of->({ 'x-api-key' => $other }), $expect->($other, 1), 'same key: not for the other one';
+    my ($id, $public) = split / /, $of->({ Authorization => "Bearer $key" });
+    is "$id $public", key_id($key) . ' public', 'same key: as a Bearer token alone it is verified, and counted by address';
+};
+
 subtest 'proxied paths: a key of another region is refused on each of them, before the body is read' => sub {
     my $before = () = $backend->requests;
     my $foreign = print_key('sk', random_digits(22), random_digits(43), 'mars');
