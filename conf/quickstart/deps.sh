@@ -34,6 +34,7 @@ test|libwww-perl|perl -MLWP::UserAgent -e1
 test|libcpanel-json-xs-perl|perl -MCpanel::JSON::XS -e1
 test|libcmocka-dev|pkg-config --exists cmocka
 test|universal-ctags|have ctags
+test|libapache2-mod-auth-openidc|file_is_there '/usr/lib/apache2/modules/mod_auth_openidc.so'
 test|clang-format|have clang-format
 test|nodejs|have node
 test|npm|have npm
