@@ -139,6 +139,8 @@ static void init_rest(agent_supervisor_t *sv)
 
     sv->save_graphs = (agent_save_graphs_t){.worker = &sv->worker,
                                             .runners = &sv->runners};
+    sv->failing = (agent_failing_t){.worker = &sv->worker,
+                                    .runners = &sv->runners};
     sv->limits = (agent_account_limits_t){.database = &sv->database};
     sv->webhook = (agent_webhook_t){.context = context,
                                     .deliveries = &sv->deliveries,
@@ -177,6 +179,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_mark_dead_operation, &sv->worker);
     agent_database_add(bulk, &agent_sweep_workers_operation, &sv->worker);
     agent_database_add(bulk, &agent_save_graphs_operation, &sv->save_graphs);
+    agent_database_add(bulk, &agent_failing_operation, &sv->failing);
     agent_expire_add(bulk, &sv->worker, &sv->notify);
     agent_account_add(bulk, &sv->worker, &sv->notify);
     agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);

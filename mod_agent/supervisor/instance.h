@@ -18,6 +18,7 @@
 #include "statement/check.h"
 #include "statement/claim.h"
 #include "statement/database.h"
+#include "statement/failing.h"
 #include "statement/notify.h"
 #include "statement/release.h"
 #include "statement/save.h"
@@ -61,6 +62,7 @@ typedef struct agent_supervisor_t {
     agent_release_runs_t release;
     agent_notify_t notify;
     agent_save_graphs_t save_graphs;
+    agent_failing_t failing;
     agent_account_limits_t limits;
     agent_webhook_t webhook;
 } agent_supervisor_t;

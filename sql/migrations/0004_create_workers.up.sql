@@ -14,6 +14,8 @@ create table agent.workers (
     slots           integer     not null,
     deployment_ids  uuid[]      not null,
     graph_ids       text[]      not null,
+    failing_deployment_ids uuid[] not null default '{}',
+    failing_graph_ids text[]    not null default '{}',
     state           text        not null default 'live',
     lease_until     timestamptz not null,
     started_at      timestamptz not null,
@@ -38,6 +40,9 @@ comment on column agent.workers.slots is 'Runs that it executes at once.';
 comment on column agent.workers.deployment_ids is
     'The deployment of each graph that it executes.';
 comment on column agent.workers.graph_ids is 'The names of those graphs, in the same order.';
+comment on column agent.workers.failing_deployment_ids is
+    'The deployment of each graph that it cannot execute now, since no runner of its pool starts.';
+comment on column agent.workers.failing_graph_ids is 'The names of those graphs, in the same order.';
 comment on column agent.workers.state is 'live, draining (gets no new runs) or dead (final).';
 comment on column agent.workers.lease_until is
     'Other nodes may mark it dead after this, by the database''s clock.';

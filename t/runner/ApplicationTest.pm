@@ -38,8 +38,7 @@ sub send {    ## no critic (Subroutines::ProhibitBuiltinHomonyms)
 
 sub take_line {
     my ($self, $line) = @_;
-    # Reports about graphs need no credit.
-    return push @{ $self->{lines} }, $line if $line->{type} eq 'ready';
+    return $self->SUPER::take_line($line) if $line->{type} =~ /\A(?:importing|ready)\z/;
     my $run_id = $line->{run_id} // '';
     die "a line of a run that has ended: $line->{' text'}\n" if $self->{ended}{$run_id};
     $self->{ended}{$run_id} = 1 if $line->{type} eq 'end';

@@ -155,6 +155,9 @@ sub spend {
 # test does (withhold_credit()).
 sub take_line {
     my ($self, $line) = @_;
+    return push @{ $self->{importing} }, $line->{graph_id} if $line->{type} eq 'importing';
+    # Reports about graphs need no credit.
+    return push @{ $self->{lines} }, $line if $line->{type} eq 'ready';
     my $run = $line->{run_id} // '';
     my $length = 1 + length $line->{' text'};
     resolve($line) if $line->{type} eq 'checkpoint';

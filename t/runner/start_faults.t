@@ -21,13 +21,15 @@ sub check_node {
     return $output;
 }
 
-# A runner of a folder with these files, to which `hello` was sent.
+# A runner of a folder with these files, to which `hello` was sent; failed: of hello.
 sub begin {
     my ($language, $manifest, %files) = @_;
+    my $failed = delete $files{failed};
     my $folder = folder_of($language, $manifest, %files);
     my $runner = RunnerTest->new(command => $program{$language}, directory => $folder);
     $runner->send({ type => 'hello', protocol => 2, application => { name => 'test', directory => $folder },
-        graphs => { map { $_ => { kind => 'langgraph', path => $manifest->{graphs}{$_}, description => undef } } keys %{ $manifest->{graphs} } } });
+        graphs => { map { $_ => { kind => 'langgraph', path => $manifest->{graphs}{$_}, description => undef } } keys %{ $manifest->{graphs} } },
+        failed => $failed });
     return $runner;
 }
 
@@ -76,6 +78,12 @@ my %blocked = (
         begin('javascript', { graphs => { bad => './b.mjs:graph' } },
             'b.mjs' => "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);\nexport const graph = 1;\n") ],
 );
+my %failed = (failed => { bad => { error => 'GraphImportError', message => 'it has ended a process' } });
+my %warned = (
+    python => begin('python', { graphs => { good => './g.py:good', slow => './s.py:good', bad => './b.py:graph' } }, %failed,
+        'g.py' => $PYTHON, 's.py' => $PYTHON, 'b.py' => "import os\nos._exit(3)\n"),
+    javascript => begin('javascript', { graphs => { good => './g.mjs:good', slow => './s.mjs:good', bad => './b.mjs:graph' } }, %failed, %node_files,
+        's.mjs' => "await new Promise((resolve) => setTimeout(resolve, 1500));\nexport { good } from './g.mjs';\n", 'b.mjs' => "process.reallyExit(3);\n"));
 my $good = { graphs => { good => './g.py:good' } };
 my %unusable = (
     (map {
@@ -106,6 +114,21 @@ for my $what (sort keys %blocked) {
     $runner->wait_for_io while $runner->log_text !~ $line;
     pass "$what: the log names the graph that blocks the process";
 }
+
+# ---- Graphs that have failed ----
+for my $language (sort keys %warned) {
+    my $runner = $warned{$language};
+    my $ready = $runner->expect('ready')->{graphs};
+    is_deeply $ready->{bad}{error}, $failed{failed}{bad}, "$language: a graph that hello says has failed is reported with that error, and not imported";
+    ok $ready->{$_}{drawing}, "$language: the graph $_ is ready beside it" for qw(good slow);
+    my @names = grep { defined } @{ $runner->{importing} };
+    is_deeply { map { $_ => 1 } @names }, { good => 1, slow => 1 }, "$language: each graph is named before its code is executed";
+    is $runner->{importing}[-1], undef, "$language: at last none is";
+}
+# While one waits, the next one is not named: an end of the process would be that of the first one.
+my @order = map { $_ // '' } @{ $warned{javascript}{importing} };
+my ($slow) = grep { $order[$_] eq 'slow' } 0 .. $#order;
+is $order[ $slow + 1 ], '', 'javascript: after a start that has failed graphs are imported strictly one after another';
 
 # ---- Graphs that wait ----
 my $ready = $python_runner->expect('ready')->{graphs};

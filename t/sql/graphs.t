@@ -340,4 +340,24 @@ subtest 'a supervisor that registers makes the system assistants of its graphs' 
     is $session->value("select count(*) from agent.assistants where graph_id = 'none'"), 0, 'an account that does not exist has none';
 };
 
+subtest 'graphs that no runner of a worker executes wait for another live worker' => sub {
+    at('18:00:00');
+    my ($first, $second) = map { register($_, qw(agent shop)) } qw(c d);
+    my $alone = sub {
+        my ($worker, @graphs) = @_;
+        return $session->value("select string_agg(graph_id, ' ' order by graph_id) from agent.report_failing_graphs($worker, "
+            . "array_fill('$AgentSQL::DEPLOYMENT'::uuid, array[@{[ scalar @graphs ]}]), '{" . join(',', @graphs) . "}')");
+    };
+    is $alone->($first, qw(agent shop)), undef, 'one that executes them';
+    is $alone->($second, 'shop'), 'shop', 'not one that does not either';
+    is $alone->($first, qw(agent shop)), 'shop', 'each graph for itself';
+    is $alone->($second), undef, 'a worker may execute its graphs again';
+    is $alone->($first, 'shop'), undef, 'they wait for it then';
+    $session->query("update agent.workers set state = 'draining' where worker_id = $second");
+    is $alone->($first, 'shop'), 'shop', 'not for one that is drained';
+    $session->query("update agent.workers set state = 'live' where worker_id = $second");
+    at('18:01:00');
+    is $alone->($first, 'shop'), 'shop', 'nor for one whose lease has ended';
+};
+
 done_testing;

@@ -256,6 +256,7 @@ my @states = (
     [ '{"type":"ready","graphs":{},"slots":1}', qr/ready twice/ ], [ '{"type":"ready","graphs":[],"slots":1}', qr/no graphs/ ],
     [ '{"type":"ready","graphs":{},"slots":99999}', qr/no valid slots/ ], [ '{"type":"pong","id":7}', qr/a pong without a ping/ ],
     [ '{"type":"ready","graphs":{},"slots":1,"features":[]}', qr/features, a reserved name/ ],
+    [ '{"type":"importing","graph_id":null}', qr/imported a graph after it was ready/ ], [ '{"type":"importing","graph_id":7}', qr/no valid graph_id/ ],
     [ '{"type":"pong","id":[]}', qr/no valid id/ ], [ '{"type":"pong","id":1,"busy_ms":-1}', qr/no valid busy_ms/ ],
     [ '{"type":"pong","id":1,"spent":1}', qr/no valid spent/ ],
     [ valid_line('end', status => '"drained"'), qr/ended as drained/ ], [ valid_line('end', status => '"failed"'), qr/no valid status/ ],

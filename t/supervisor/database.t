@@ -112,6 +112,20 @@ for my $part (qw(request result)) {
     };
 }
 
+for my $part (qw(request result)) {
+    subtest "the $part of a report about a program that does not start is lost: it is sent again" => sub {
+        my $proxy = TestProxy->new($pg);
+        my $sv;
+        $proxy->lose($part, 'report_failing_graphs', sub {
+            $sv = TestSupervisor->start($pg, node => 'node-2', conninfo => $proxy->conninfo, graphs => { "broken-$part" => { start => 'exit' } });
+        });
+        my $run = create_run({ do => 'noop' }, graph => "broken-$part");
+        wait_status($run, 'error');
+        is error_of($run), 'RunnerStartError', 'a run of the graph ends';
+        is $sv->stop, 0, 'the supervisor exits with status 0';
+    };
+}
+
 # Of those of the webhooks, webhooks.t. Sweeps change nothing here when a result is lost: they are sent again.
 for my $part (qw(request result)) {
     subtest "the $part of a registration is lost: it is sent again" => sub {

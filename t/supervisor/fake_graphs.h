@@ -92,7 +92,7 @@ static int is_reported(json_object *graph)
 }
 
 /* With `extra`, a number, so many graphs that hello does not name. */
-static json_object *describe_graphs(json_object *graphs)
+static json_object *describe_graphs(json_object *graphs, json_object *failed)
 {
     json_object *reports = json_object_new_object();
     int extra = 0;
@@ -101,7 +101,14 @@ static json_object *describe_graphs(json_object *graphs)
     {
         extra += get_int(graph, "extra", 0);
         if (is_reported(graph)) {
-            json_object_object_add(reports, key, describe_graph(graph));
+            json_object *report = describe_graph(graph);
+            json_object *error = NULL;
+
+            if (failed != NULL
+                && json_object_object_get_ex(failed, key, &error)) {
+                json_object_object_add(report, "error", json_object_get(error));
+            }
+            json_object_object_add(reports, key, report);
         }
     }
     for (int i = 0; i < extra; i++) {

@@ -11,7 +11,8 @@
  * input.spent: each later pong says that the runner is to be replaced.
  * input.once: later attempts are noop.
  * input.drains: on `stop` it sends it as an event, a checkpoint and its end.
- * hello.graphs.*.start: never_ready or exit, for a runner that cannot start.
+ * hello.graphs.*.start: never_ready or exit, for a runner that cannot start;
+ * import_exits or import_blocks: the import of the graph ends or blocks it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,7 @@
 #include <json-c/json.h>
 
 #include "fake_graphs.h"
+#include "fake_imports.h"
 #include "fake_process.h"
 #include "fake_wire.h"
 
@@ -47,7 +49,7 @@ typedef struct run_t {
 
 static run_t runs[MAX_RUNS];
 static int run_count, draining, busy_ms, spent;
-static json_object *own_graphs;
+static json_object *own_graphs, *failed_graphs;
 
 /* ---- lines to the supervisor ---- */
 
@@ -330,19 +332,15 @@ static void handle_hello(json_object *line)
     const char *start;
 
     json_object_object_get_ex(line, "graphs", &graphs);
+    json_object_object_get_ex(line, "failed", &failed_graphs);
     own_graphs = json_object_get(graphs);
+    failed_graphs = json_object_get(failed_graphs);
     start = get_start(graphs);
     if (start != NULL && strcmp(start, "exit") == 0) {
         exit(3);
     }
     if (start == NULL || strcmp(start, "never_ready") != 0) {
-        json_object *reports = describe_graphs(graphs);
-
-        say("{\"type\":\"ready\",\"graphs\":%s,\"slots\":%d,"
-            "\"runtime\":{\"language\":\"c\"}}",
-            json_object_to_json_string_ext(reports, JSON_C_TO_STRING_PLAIN),
-            MAX_RUNS);
-        json_object_put(reports);
+        say_ready(graphs, failed_graphs, MAX_RUNS);
     }
 }
 
@@ -424,7 +422,7 @@ static void handle_line(const char *text)
     if (strcmp(type, "hello") == 0) {
         handle_hello(line);
     }
-    else if (strcmp(type, "start") == 0) {
+    else if (strcmp(type, "start") == 0 && !end_failed(failed_graphs, line)) {
         handle_start(line);
     }
     else if (strcmp(type, "cancel") == 0) {

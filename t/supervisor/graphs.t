@@ -109,6 +109,82 @@ subtest 'a runner gets runs of the graphs that it reported only' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
+my %import_of = (import_exits => 'the runner process ended unexpectedly', import_blocks => 'the runner did not become ready');
+for my $start (sort keys %import_of) {
+    subtest "a graph whose import ends its runner takes no other graph with it: $start" => sub {
+        my %early = $start eq 'import_blocks' ? (timing_ms => { %{ fast_timing() }, ready_timeout => 1000 }) : ();
+        my $sv = supervisor('a', { good => {}, bad => { start => $start }, worse => { start => $start } }, %early);
+        ok $sv->wait_log(qr/AGT0376: runner \d+ of deployment default ended while it imported graph bad \(\Q$import_of{$start}\E\): the graph is not imported again/), 'the log names the graph';
+        wait_stored($_) for qw(good bad worse);
+        is stored('good', 'error'), undef, 'another graph of its program is reported';
+        for my $graph (qw(bad worse)) {
+            is stored($graph, "error ->> 'error'"), 'GraphImportError', "the graph $graph is reported with an error";
+            like stored($graph, "error ->> 'message'"), qr/\ATwo processes in a row have ended .*: \Q$import_of{$start}\E\. /, 'which says why';
+            my $run = create_run({ do => 'noop' }, graph => $graph);
+            $sv->wake;
+            wait_status($run, 'error');
+        }
+        wait_all_final('success', create_run({ do => 'noop' }, graph => 'good'));
+        is scalar(() = $sv->log_text =~ /AGT0376/g), 4, 'each has ended two runners';
+        kill KILL => $sv->runner_pids;
+        $sv->wait_runners(2);
+        wait_all_final('success', create_run({ do => 'noop' }, graph => 'good'));
+        is scalar(() = $sv->log_text =~ /AGT0376/g), 4, 'later runners do not import it';
+        is $sv->stop, 0, 'the supervisor exits with status 0';
+        sql('delete from agent.assistants; delete from agent.graphs');
+    };
+}
+
+sub stored_failing { return poll("select count(*) from agent.workers where state = 'live' and failing_graph_ids = '{shared}'") }
+
+subtest 'runs of a program that does not start end in error' => sub {
+    my $sv = supervisor('a', { shared => { start => 'exit' } });
+    my @early = create_each(2, { do => 'noop' }, graph => 'shared');
+    wait_status($_, 'error') for @early;
+    is error_of($early[0]), 'RunnerStartError', 'the error has a name';
+    like run_field($early[0], "error->>'message'"), qr/\ANo process of the program of the graph starts \((?:exit status 3|the runner process ended unexpectedly)\)/, 'which says why';
+    ok $sv->wait_log(qr/AGT0377: run $early[0] ends in error: no runner of pool default starts/), 'the log says so';
+    my $suspect = create_run({ do => 'noop' }, graph => 'shared', request => { after_seconds => 3600 });
+    sql("update agent.run_queue set max_shared = 1, not_before = null where run_id = '$suspect'");
+    $sv->wake;
+    wait_status($suspect, 'error');
+    is attempts_of($suspect), 1, 'a suspect ends too, at its first attempt';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'runs of a program that does not start here wait for a worker where it does' => sub {
+    my $gate = make_gate();
+    my $works = supervisor('b', { shared => {} }, slots => 1);
+    $works->wait_runners(1);
+    my @runs = create_each(2, { do => 'gate', path => $gate }, graph => 'shared');
+    $works->wake;
+    count_calls('report_failing_graphs');
+    my $fails = supervisor('a', { shared => { start => 'exit' } });
+    wait_for('the graph to be reported twice', sub { calls_of('report_failing_graphs') >= 2 });
+    is stored_failing(), 1, 'one worker has reported that it cannot execute the graph';
+    for (1 .. 2) {
+        wait_for('a run to execute', sub { grep { status_of($_) eq 'pending' && events_of($_) >= 2 } @runs });
+        open_gate($gate);
+        wait_for('it to end', sub { grep { status_of($_) ne 'pending' } @runs });
+        @runs = grep { status_of($_) ne 'success' } @runs;
+    }
+    is scalar(@runs), 0, 'both runs succeed';
+    is $works->stop, 0, 'the supervisor exits with status 0';
+    my $late = create_run({ do => 'noop' }, graph => 'shared');
+    wait_status($late, 'error');
+    pass 'without that worker they end in error';
+    is $fails->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'runs of a program that starts nowhere end in error' => sub {
+    my @sv = map { supervisor($_, { shared => { start => 'exit' } }) } qw(a b);
+    wait_for('both to report it', sub { stored_failing() == 2 });
+    my $run = create_run({ do => 'noop' }, graph => 'shared');
+    wait_status($run, 'error');
+    pass 'the run ends';
+    is $_->stop, 0, 'the supervisor exits with status 0' for @sv;
+};
+
 subtest 'a runner that reports no graph is logged, and gets no runs' => sub {
     my $sv = supervisor('a', { nothing => { absent => 1 }, never => { absent => 1 } });
     ok $sv->wait_log(qr/AGT0367: runner \d+ of deployment default reported none of its 2 graphs: it gets no runs/), 'the log says so';

@@ -177,6 +177,20 @@ static void a_member_is_there_once(void **state)
         read_line(&line, make_checkpoint(",\"other\":{\"format\":1}", *state)));
 }
 
+static void a_runner_names_the_graph_that_it_imports(void **state)
+{
+    agent_line_t line;
+
+    assert_null(
+        read_line(&line, "{\"type\":\"importing\",\"graph_id\":\"a\\u0062\"}"));
+    assert_int_equal(line.type, AGENT_LINE_IMPORTING);
+    assert_int_equal(line.graph_length, 7);
+    assert_null(read_line(&line, "{\"type\":\"importing\",\"graph_id\":null}"));
+    assert_null(line.graph);
+    assert_non_null(
+        read_line(&line, "{\"type\":\"importing\",\"graph_id\":1}"));
+}
+
 static void a_pong_may_say_how_long_the_runner_is_busy(void **state)
 {
     agent_line_t line;
@@ -277,6 +291,7 @@ int main(void)
         CHECK_TEST(an_end_says_where_the_run_stopped),
         CHECK_TEST(a_checkpoint_may_name_its_format),
         CHECK_TEST(a_member_is_there_once),
+        CHECK_TEST(a_runner_names_the_graph_that_it_imports),
         CHECK_TEST(a_pong_may_say_how_long_the_runner_is_busy),
         CHECK_TEST(a_pong_may_ask_for_a_replacement),
         CHECK_TEST(ready_has_no_reserved_name),

@@ -3,6 +3,7 @@
 // import or factory never ends is reported with an error and does not delay the others.
 // Limits count the time in which the process is idle and half of its processor time, not
 // the time in which other processes run: so a slow machine causes no timeouts.
+import { RunnerError } from './errors.mjs';
 import { whileImporting } from './exit.mjs';
 import { Graph } from './graphs.mjs';
 import { Library } from './library.mjs';
@@ -76,16 +77,25 @@ export class Clock {
     }
 }
 
+function errorOf(failed, name) {
+    const found = failed && Object.hasOwn(failed, name) ? failed[name] : undefined;
+    return found && new RunnerError(found.error, found.message);
+}
+
 // The graphs of an application, imported one after another, and their reports.
+// failed: the member of hello, if it is not null: graphs that are not imported, with their errors; the
+// others are then imported strictly one after another, so that the last name is that of the cause.
 // importing(names): called when the set of graphs that are being imported changes.
-export async function loadGraphs(directory, definitions, importing = () => {}) {
+export async function loadGraphs(directory, definitions, failed = undefined, importing = () => {}) {
     const library = new Library(directory);
     const clock = new Clock();
     const graphs = new Map();
     const reports = new Map();
     const current = new Set();
     const open = async (graph) => {
-        await graph.load(directory, library);
+        if (!graph.error) {
+            await graph.load(directory, library);
+        }
         return describeGraph(graph);
     };
     const report = async (graph) => {
@@ -100,10 +110,13 @@ export async function loadGraphs(directory, definitions, importing = () => {}) {
         for (const [name, definition] of Object.entries(definitions)) {
             const graph = new Graph(name, definition);
             graphs.set(name, graph);
-            importing([...current.add(name)]);
+            graph.error = errorOf(failed, name);
+            if (!graph.error) {
+                importing([...current.add(name)]);
+            }
             const end = report(graph);
             ends.push(end);
-            await clock.within(end, 'still', OVERTAKE_MS);
+            await (failed ? end : clock.within(end, 'still', OVERTAKE_MS));
         }
         await Promise.all(ends);
     });

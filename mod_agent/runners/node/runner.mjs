@@ -71,7 +71,7 @@ export class Runner {
         }
         this.#limits = { ...LIMITS, ...message.limits };
         const { graphs, reports, runtime } = await loadGraphs(
-            this.#directory, message.graphs, (names) => this.#wire.importing(names));
+            this.#directory, message.graphs, message.failed ?? undefined, (names) => this.#wire.importing(names));
         settleDirectory();
         this.#graphs = graphs;
         const ready = { type: 'ready', graphs: reports, slots: this.#slots, runtime };

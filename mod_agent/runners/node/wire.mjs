@@ -118,9 +118,12 @@ export class Wire {
         return written;
     }
 
-    // Names the graphs that are being imported, for the log if one blocks this thread.
+    // Names the graphs that are being imported, for the log if one blocks this thread; the last one to
+    // the supervisor, if it ends the process.
     importing(names) {
         this.#worker.postMessage({ importing: names });
+        this.write(JSON.stringify({ type: 'importing', graph_id: names.at(-1) ?? null }));
+        this.post();
     }
 
     // Resolves when most of the bytes are written.

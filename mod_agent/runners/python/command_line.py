@@ -44,7 +44,8 @@ def check() -> NoReturn:
 
     try:
         found = application.read_config(os.getcwd())
-        _, _, reports = asyncio.new_event_loop().run_until_complete(load_graphs(found, refuse, refuse, Bridge()))
+        _, _, reports = asyncio.new_event_loop().run_until_complete(load_graphs(
+            found, refuse, refuse, Bridge(), lambda _: None, None))
     except Exception as error:  # pylint: disable=broad-except
         log.write(application.reason_of(error))
         os._exit(2)

@@ -187,11 +187,13 @@ def context_of(graph: Any, given: Any, config: dict[str, Any]) -> Any:
         return None
 
 
-def import_graphs(paths: dict[str, str], directory: str, saver: Any, store: Any) -> tuple[dict[str, Graph], dict[str, RunnerError]]:
+def import_graphs(paths: dict[str, str], directory: str, saver: Any, store: Any,
+                  importing: Callable[[str | None], None]) -> tuple[dict[str, Graph], dict[str, RunnerError]]:
     """All graphs that can be imported, and the reasons of the others."""
     graphs: dict[str, Graph] = {}
     errors: dict[str, RunnerError] = {}
     for name, path in paths.items():
+        importing(name)
         try:
             with log.watch(f"the import of graph {name}"):
                 graphs[name] = Graph(name, import_attribute(path, directory), saver, store)
@@ -203,4 +205,5 @@ def import_graphs(paths: dict[str, str], directory: str, saver: Any, store: Any)
             log.write_traceback(error)
         if name in errors:
             log.write(f"graph {name} cannot be loaded: {errors[name].name}: {errors[name]}")
+    importing(None)
     return graphs, errors

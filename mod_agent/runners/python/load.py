@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads the graphs of an application, for runs and for `--check`."""
 
-from typing import Any, Callable
+from typing import Any, Callable, Mapping
 
 from . import graphs, report
 from .application import Application
@@ -14,12 +14,17 @@ from .store import Store
 Loaded = tuple[dict[str, graphs.Graph], dict[str, RunnerError], dict[str, Any]]
 
 
-async def load_graphs(found: Application, find_records: Callable[..., Any], find_output: Callable[..., Any], bridge: Bridge) -> Loaded:
+async def load_graphs(found: Application, find_records: Callable[..., Any], find_output: Callable[..., Any], bridge: Bridge,
+                      importing: Callable[[str | None], None], failed: Mapping[str, Any] | None) -> Loaded:
     """Makes this process one of the application, and imports its graphs; raises ApplicationError.
 
-    `find_records` and `find_output` are those of the run whose code uses its checkpointer or its store.
+    `find_records` and `find_output` are those of the run whose code uses its checkpointer or its store;
+    `importing` is called before code of a graph is executed, and with None after it; `failed` is that of `hello`.
     """
     found.enter()
     saver = Saver(find_records, bridge, make_serde(found.serde))
-    loaded, errors = graphs.import_graphs(found.graphs, found.directory, saver, Store(find_output, bridge))
-    return loaded, errors, await report.describe_all(loaded, errors, found.descriptions)
+    left = {name: path for name, path in found.graphs.items() if name not in (failed or {})}
+    loaded, errors = graphs.import_graphs(left, found.directory, saver, Store(find_output, bridge), importing)
+    errors |= {name: RunnerError(error["error"], error["message"]) for name, error in (failed or {}).items()}
+    reports = await report.describe_all(loaded, errors, found.descriptions, importing, failed is not None)
+    return loaded, errors, reports

@@ -133,18 +133,35 @@ async def describe_graph(graph: graphs.Graph, description: str | None) -> dict[s
         return _refusal(graph, error)
 
 
+async def _wait_until(until: float, tasks: list[asyncio.Task[Any]]) -> None:
+    if tasks:
+        await asyncio.wait(tasks, timeout=max(until - asyncio.get_running_loop().time(), 0))
+
+
 def _refusal(graph: graphs.Graph, error: BaseException) -> dict[str, Any]:
     described = describe_error(error)
     log.write(f"graph {graph.name} cannot be used: {described['error']}: {described['message']}")
     return {"error": described}
 
 
+async def _describe_alone(graph: graphs.Graph, description: str | None, importing: Callable[[str | None], None]) -> dict[str, Any]:
+    importing(graph.name)
+    return await describe_graph(graph, description)
+
+
 async def describe_all(loaded: dict[str, graphs.Graph], errors: dict[str, RunnerError],
-                 descriptions: dict[str, str | None]) -> dict[str, Any]:
+                 descriptions: dict[str, str | None], importing: Callable[[str | None], None],
+                 one_by_one: bool) -> dict[str, Any]:
+    """All together, since some wait; one_by_one: the supervisor is to know which one ends or blocks the process."""
     reports = {name: {"error": describe_error(error)} for name, error in errors.items()}
-    tasks = {name: asyncio.create_task(describe_graph(graph, descriptions.get(name))) for name, graph in loaded.items()}
-    if tasks:
-        await asyncio.wait(tasks.values(), timeout=USE_SECONDS)
+    until = asyncio.get_running_loop().time() + USE_SECONDS
+    tasks = {}
+    for name, graph in loaded.items():
+        tasks[name] = asyncio.create_task(_describe_alone(graph, descriptions.get(name), importing))
+        if one_by_one:
+            await _wait_until(until, [tasks[name]])
+    await _wait_until(until, list(tasks.values()))
+    importing(None)
     for name, task in tasks.items():
         if task.done():
             reports[name] = task.result()

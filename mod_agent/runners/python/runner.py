@@ -106,7 +106,8 @@ class Runner:
     async def _prepare(self, message: Mapping[str, Any]) -> None:
         found = self._application(message)
         self._limits |= message.get("limits") or {}
-        self._graphs, self._errors, reports = await load_graphs(found, self.find_records, self.find_output, self._bridge)
+        self._graphs, self._errors, reports = await load_graphs(
+            found, self.find_records, self.find_output, self._bridge, self._importing, message.get("failed"))
         directory.settle()
         # Excludes the imported modules, most objects of the process, from garbage collection.
         gc.collect()
@@ -114,6 +115,11 @@ class Runner:
         self._wire.write(jsontext.dumps({
             "type": "ready", "graphs": reports, "slots": self._slots, "runtime": report.runtime()},
             lenient=True) + b"\n")
+
+    def _importing(self, name: str | None) -> None:
+        """Tells the supervisor before code of the graph is executed, which may end or block the process."""
+        self._wire.write(jsontext.dumps({"type": "importing", "graph_id": name}) + b"\n")
+        self._wire.post()
 
     @staticmethod
     def _application(message: Mapping[str, Any]) -> application.Application:

@@ -119,6 +119,10 @@ class Wire:
         if self._turn_bytes > TURN_BYTES:
             self._write_turn()
 
+    def post(self) -> None:
+        """Writes the lines that wait: before code that may block the loop. On the loop."""
+        self._write_turn()
+
     def hasten(self) -> None:
         """The lines that wait are written at the end of this turn."""
         self._has_haste = True

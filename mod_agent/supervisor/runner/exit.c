@@ -124,6 +124,31 @@ static void adjust_pause(agent_context_t *context, const agent_runner_t *runner)
     }
 }
 
+static bool is_any_ready(const agent_runner_pool_t *pool)
+{
+    agent_runner_t *runner;
+
+    AGENT_RING_EACH(runner, &pool->runners, agent_runner_t, pool_link)
+    {
+        if (runner->state == AGENT_RUNNER_READY) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* It has ended before it was ready and before it imported a graph. */
+static void count_failed_start(const agent_context_t *context,
+                               const agent_runner_t *runner, const char *how)
+{
+    if (runner->slots == 0 && runner->importing == NULL
+        && runner->loss == AGENT_LOSS_COUNTED
+        && context->mode == AGENT_MODE_RUNNING
+        && !is_any_ready(runner->runner_pool)) {
+        agent_pool_count_failed_start(runner->runner_pool, how);
+    }
+}
+
 static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
                        int status)
 {
@@ -131,6 +156,7 @@ static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
         || io->context->mode != AGENT_MODE_RUNNING;
     bool is_expected = runner->loss != AGENT_LOSS_COUNTED
         || runner->max_shared > 0 || (was_asked && runner->group.active == 0);
+    bool was_killed;
     char how[64];
 
     if (runner->state == AGENT_RUNNER_DEAD) {
@@ -144,7 +170,14 @@ static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
                        "AGT0331", 0, "runner %d ended (%s) with %d runs",
                        (int)runner->pid, how, runner->group.active);
     agent_runner_release_runs(io->runs, runner);
+    if (runner->state == AGENT_RUNNER_STARTING && runner->importing != NULL) {
+        /* The end of its output was not read first. */
+        agent_runner_kill(io->runners, runner, runner->loss, runner->reason);
+    }
+    was_killed = runner->state == AGENT_RUNNER_KILLED;
     agent_runner_set_dead(io->runners, runner);
+    /* The signal would say nothing. */
+    count_failed_start(io->context, runner, was_killed ? runner->reason : how);
     adjust_pause(io->context, runner);
 }
 

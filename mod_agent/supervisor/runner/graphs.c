@@ -79,8 +79,8 @@ int agent_graphs_find(const agent_graph_table_t *table, const char *name)
     return -1;
 }
 
-static int find_member(const agent_graph_table_t *table,
-                       const agent_member_t *member)
+int agent_graphs_find_member(const agent_graph_table_t *table,
+                             const agent_member_t *member)
 {
     for (int i = 0; i < table->count; i++) {
         if (agent_member_is(member, table->graphs[i].name)) {
@@ -167,7 +167,7 @@ static const char *read_reports(agent_raw_t *reports,
     }
     while (agent_member_next(&member, &at)) {
         agent_raw_t report = {member.value, member.value_length};
-        int number = find_member(table, &member);
+        int number = agent_graphs_find_member(table, &member);
         const char *wrong;
 
         if (number < 0) {
@@ -291,6 +291,58 @@ static void keep_report(agent_graph_t *graph, agent_raw_t report,
                             agent_buffer_length(&text));
         graph->is_sent = false;
     }
+}
+
+/* ---- graphs that end their runners ---- */
+
+bool agent_graphs_blame(const agent_graph_table_t *table, agent_graph_t *graph,
+                        bool is_warned, const char *reason)
+{
+    if (graph->failure != NULL) {
+        return false;
+    }
+    if (!is_warned || !graph->is_suspect) {
+        graph->is_suspect = true;
+        return false;
+    }
+    graph->failure = apr_psprintf(
+        table->context->pool,
+        "{\"error\":\"GraphImportError\",\"message\":\"Two processes in a row "
+        "have ended while they imported the graph: %s. It is not imported "
+        "again until the server is restarted.\"}",
+        reason);
+    return true;
+}
+
+void agent_graphs_clear(const agent_graph_table_t *table)
+{
+    for (int i = 0; i < table->count; i++) {
+        table->graphs[i].is_suspect = false;
+    }
+}
+
+const char *agent_graphs_print_failed(const agent_graph_table_t *table,
+                                      apr_pool_t *pool)
+{
+    bool is_any = false;
+    agent_buffer_t text;
+
+    agent_buffer_init(&text, pool);
+    for (int i = 0; i < table->count; i++) {
+        const agent_graph_t *graph = &table->graphs[i];
+
+        is_any = is_any || graph->is_suspect || graph->failure != NULL;
+        if (graph->failure != NULL) {
+            agent_buffer_print(
+                &text, "%s%s:%s", agent_buffer_length(&text) > 0 ? "," : "{",
+                agent_json_quote(graph->name, pool), graph->failure);
+        }
+    }
+    if (agent_buffer_length(&text) == 0) {
+        agent_buffer_append(&text, "{", 1);
+    }
+    agent_buffer_append(&text, "}", 2);
+    return is_any ? agent_buffer_text(&text) : NULL;
 }
 
 bool agent_graphs_have_reports(const agent_graph_table_t *table)

@@ -14,6 +14,7 @@
 #include <apr_sha1.h>
 
 #include "../../core/buffer.h"
+#include "../../core/raw.h"
 #include "../../core/uuid.h"
 #include "../context.h"
 #include "protocol.h"
@@ -33,6 +34,10 @@ typedef struct agent_graph_t {
     agent_buffer_t report;
     /* The statement in flight has the report. */
     bool is_sent;
+    /* A runner has ended while it imported the graph, and none was ready since;
+     * a later one did so too: the error of the graph, JSON text, or NULL. */
+    bool is_suspect;
+    const char *failure;
     /* For statement/claim.h: the highest ready_seq that a claim returned. */
     apr_int64_t max_ready_seq;
 } agent_graph_t;
@@ -67,6 +72,9 @@ void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context,
 
 /* Returns the number of the graph of that name; -1 if there is none. */
 int agent_graphs_find(const agent_graph_table_t *table, const char *name);
+/* The same of the key of a member, whose escapes count as what they mean. */
+int agent_graphs_find_member(const agent_graph_table_t *table,
+                             const agent_member_t *member);
 
 /*
  * Takes the graphs of a `ready` line. *set: those that the runner can execute;
@@ -82,6 +90,23 @@ const char *agent_graphs_take(agent_graph_table_t *table,
  * caller releases it with agent_graphs_release(). */
 agent_graph_set_t *agent_graphs_take_set(agent_graph_table_t *table,
                                          const bool *has);
+
+/*
+ * A runner has ended while it imported the graph; reason: why it did. The first
+ * time the graph is suspected. If that was known to the runner (is_warned: it
+ * imported one graph after another), the graph has failed, and later runners
+ * are told not to import it: until the supervisor starts again, since nothing
+ * else tells that the graph has changed. Returns whether it has failed now.
+ */
+bool agent_graphs_blame(const agent_graph_table_t *table, agent_graph_t *graph,
+                        bool is_warned, const char *reason);
+/* A runner is ready: no graph is suspected. */
+void agent_graphs_clear(const agent_graph_table_t *table);
+
+/* Returns the graphs that have failed with their errors, as a JSON object in
+ * pool; NULL: none has, and none is suspected. */
+const char *agent_graphs_print_failed(const agent_graph_table_t *table,
+                                      apr_pool_t *pool);
 
 /* Whether a report waits to be stored that is not in the statement in flight.
  */

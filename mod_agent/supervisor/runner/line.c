@@ -27,6 +27,28 @@ static void refuse_other_graphs(agent_runs_t *runs, agent_runner_t *runner)
     }
 }
 
+/* One that is being drained may import still. */
+static void take_importing(agent_runner_io_t *io, agent_runner_t *runner,
+                           const agent_line_t *line)
+{
+    agent_graph_table_t *graphs = &runner->runner_pool->graphs;
+    agent_member_t name = {.key = line->graph,
+                           .key_length = line->graph_length};
+    int number = line->graph != NULL ? agent_graphs_find_member(graphs, &name)
+                                     : -1;
+
+    if (runner->slots > 0) {
+        agent_runner_breach(io->runners, runner,
+                            "it imported a graph after it was ready");
+        return;
+    }
+    runner->importing = number >= 0 ? &graphs->graphs[number] : NULL;
+    if (line->graph != NULL && number < 0) {
+        agent_runner_breach(io->runners, runner,
+                            "it imported a graph that hello does not name");
+    }
+}
+
 static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
                        const agent_line_t *line)
 {
@@ -45,6 +67,8 @@ static void take_ready(agent_runner_io_t *io, agent_runner_t *runner,
         agent_runner_breach(io->runners, runner, wrong);
         return;
     }
+    agent_graphs_clear(&runner->runner_pool->graphs);
+    agent_pool_forget_failed_starts(runner->runner_pool);
     agent_pool_note_reports(runner->runner_pool);
     runner->state = AGENT_RUNNER_READY;
     runner->slots = line->slots < config->slots ? line->slots : config->slots;
@@ -293,6 +317,7 @@ static bool needs_room(const agent_line_t *line, apr_size_t length)
         return true;
     case AGENT_LINE_REQUEST:
         return length > AGENT_BATCH_LONG_LINE;
+    case AGENT_LINE_IMPORTING:
     case AGENT_LINE_READY:
     case AGENT_LINE_PONG:
     case AGENT_LINE_WANT:
@@ -330,6 +355,9 @@ bool agent_runner_take_line(agent_runner_io_t *io, agent_runner_t *runner,
                           agent_lease_find(&io->runs->leases, &line.key),
                           length);
         return false;
+    }
+    else if (line.type == AGENT_LINE_IMPORTING) {
+        take_importing(io, runner, &line);
     }
     else if (line.type == AGENT_LINE_READY) {
         take_ready(io, runner, &line);

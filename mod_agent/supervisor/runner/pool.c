@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <apr_strings.h>
+
 #include "../../core/backoff.h"
 #include "../../core/deployment.h"
 
@@ -155,4 +157,17 @@ void agent_pool_count_failure(agent_runner_pool_t *pool,
 void agent_pool_count_success(agent_runner_pool_t *pool, int max_shared)
 {
     find_pause(pool, max_shared)->failures = 0;
+}
+
+void agent_pool_count_failed_start(agent_runner_pool_t *pool, const char *how)
+{
+    pool->failed_starts++;
+    apr_cpystrn(pool->start_failure, how, sizeof(pool->start_failure));
+}
+
+void agent_pool_forget_failed_starts(agent_runner_pool_t *pool)
+{
+    pool->failed_starts = 0;
+    agent_graphs_release(pool->failing_set);
+    pool->failing_set = NULL;
 }

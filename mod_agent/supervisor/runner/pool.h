@@ -43,6 +43,9 @@ typedef struct agent_pool_lists_t {
     struct agent_pool_ring_t reporting;
 } agent_pool_lists_t;
 
+/* Then the runs of the pool end in error, until a runner starts. */
+#define AGENT_POOL_MAX_STARTS 5
+
 struct agent_runner_pool_t {
     agent_pool_lists_t *lists;
     /* In these, or not. */
@@ -60,6 +63,13 @@ struct agent_runner_pool_t {
     /* Separate: a run that kills its runner at once delays no others. */
     agent_runner_pause_t ordinary;
     agent_runner_pause_t suspects;
+    /* Runners in a row that have ended before they were ready and before they
+     * imported a graph, and how the last one did. */
+    int failed_starts;
+    char start_failure[64];
+    /* While none starts: the graphs that no other worker executes either. Their
+     * runs are claimed, and end in error. NULL: there are none. */
+    agent_graph_set_t *failing_set;
     agent_pool_claim_t claim;
     /* Of idle.h: when its last run ended, or it was made. */
     apr_time_t idle_since;
@@ -114,5 +124,16 @@ void agent_pool_note_reports(agent_runner_pool_t *pool);
 void agent_pool_count_failure(agent_runner_pool_t *pool,
                               agent_context_t *context, int max_shared);
 void agent_pool_count_success(agent_runner_pool_t *pool, int max_shared);
+
+/* A runner has ended before it was ready and before it imported a graph; how:
+ * as the log says it. One is ready, or has imported a graph. */
+void agent_pool_count_failed_start(agent_runner_pool_t *pool, const char *how);
+void agent_pool_forget_failed_starts(agent_runner_pool_t *pool);
+
+/* No runner of the pool starts. */
+static inline bool agent_pool_is_failing(const agent_runner_pool_t *pool)
+{
+    return pool->failed_starts >= AGENT_POOL_MAX_STARTS;
+}
 
 #endif

@@ -12,6 +12,24 @@
 #define MAX_OP     64
 #define MAX_FORMAT 64
 
+static const char *read_importing(agent_line_t *line,
+                                  const agent_protocol_fields_t *fields)
+{
+    const agent_protocol_text_t *name = &fields->value[FIELD_GRAPH_ID];
+
+    line->type = AGENT_LINE_IMPORTING;
+    line->graph = NULL;
+    line->graph_length = 0;
+    if (!agent_protocol_is_optional(fields, FIELD_GRAPH_ID, '"')) {
+        return "has no valid graph_id";
+    }
+    if (agent_protocol_kind(fields, FIELD_GRAPH_ID) == '"') {
+        line->graph = name->at + 1;
+        line->graph_length = name->length - 2;
+    }
+    return NULL;
+}
+
 static const char *read_ready(agent_line_t *line,
                               const agent_protocol_fields_t *fields)
 {
@@ -328,6 +346,7 @@ static const line_row_t line_rows[] = {
     {"\"checkpoint\"", read_checkpoint},
     {"\"end\"", read_end},
     {"\"pong\"", read_pong},
+    {"\"importing\"", read_importing},
     {"\"ready\"", read_ready},
     {"\"want\"", read_want},
     {"\"request\"", read_request},

@@ -33,6 +33,7 @@
 #define AGENT_PROTOCOL_MAX_PARTS 16
 
 typedef enum agent_line_type_t {
+    AGENT_LINE_IMPORTING,
     AGENT_LINE_READY,
     AGENT_LINE_PONG,
     /* The lines below name a run. */
@@ -50,6 +51,10 @@ typedef enum agent_line_type_t {
 typedef struct agent_line_t {
     agent_line_type_t type;
     agent_lease_key_t key;
+    /* IMPORTING: the name of a graph, with its escapes and without quotes,
+     * borrowed from the line; NULL: none. */
+    const char *graph;
+    apr_size_t graph_length;
     /* READY: runs at once. */
     int slots;
     /* READY, borrowed from the line: the object of graphs; the object of the
@@ -94,9 +99,10 @@ const char *agent_protocol_read(agent_line_t *line, const char *text,
                                 apr_size_t length);
 
 /* Append a line for a runner to out, newline included. graphs: a JSON object;
- * application: one, or NULL. */
+ * application: one, or NULL; failed: an object of graphs that are not to be
+ * imported, or NULL. */
 void agent_protocol_hello(agent_buffer_t *out, const char *application,
-                          const char *graphs);
+                          const char *graphs, const char *failed);
 void agent_protocol_cancel(agent_buffer_t *out, const agent_lease_key_t *key);
 /* reason: a word; deadline_ms: when the run will be cancelled. */
 void agent_protocol_stop(agent_buffer_t *out, const agent_lease_key_t *key,

@@ -50,6 +50,7 @@ static const char *const field_names[FIELD_COUNT] = {
     [FIELD_PARTS] = "parts",
     [FIELD_TEXT] = "text",
     [FIELD_BASE64] = "base64",
+    [FIELD_GRAPH_ID] = "graph_id",
 };
 
 bool agent_protocol_equals(const agent_protocol_text_t *text, const char *word)

@@ -10,7 +10,7 @@
 #include "../../core/json.h"
 
 void agent_protocol_hello(agent_buffer_t *out, const char *application,
-                          const char *graphs)
+                          const char *graphs, const char *failed)
 {
     agent_buffer_print(out,
                        "{\"type\":\"hello\",\"protocol\":%d,\"limits\":"
@@ -20,6 +20,9 @@ void agent_protocol_hello(agent_buffer_t *out, const char *application,
                        (int)AGENT_PROTOCOL_MAX_PART,
                        application != NULL ? application : "null");
     agent_buffer_append(out, graphs, strlen(graphs));
+    agent_buffer_append(out, ",\"failed\":", 10);
+    failed = failed != NULL ? failed : "null";
+    agent_buffer_append(out, failed, strlen(failed));
     agent_buffer_append(out, "}\n", 2);
 }
 

@@ -52,6 +52,7 @@ typedef enum agent_protocol_field_t {
     FIELD_PARTS,
     FIELD_TEXT,
     FIELD_BASE64,
+    FIELD_GRAPH_ID,
     FIELD_COUNT
 } agent_protocol_field_t;
 

@@ -81,6 +81,17 @@ static apr_status_t make_pipes(int pipes[AGENT_SPAWNER_FDS][2])
     return APR_SUCCESS;
 }
 
+static void say_hello(agent_runner_t *runner)
+{
+    const agent_pool_config_t *config = runner->runner_pool->config;
+    const char *failed = agent_graphs_print_failed(&runner->runner_pool->graphs,
+                                                   runner->pool);
+
+    runner->is_warned = failed != NULL;
+    agent_protocol_hello(agent_runner_input(runner), config->application,
+                         config->graphs, failed);
+}
+
 static agent_runner_t *make_runner(agent_runner_table_t *table,
                                    agent_runner_pool_t *runner_pool,
                                    int max_shared,
@@ -116,9 +127,7 @@ static agent_runner_t *make_runner(agent_runner_table_t *table,
     runner->ping_at = AGENT_CLOCK_NEVER;
     runner->pong_by = AGENT_CLOCK_NEVER;
     agent_runner_link(table, runner);
-    agent_protocol_hello(agent_runner_input(runner),
-                         runner_pool->config->application,
-                         runner_pool->config->graphs);
+    say_hello(runner);
     return runner;
 }
 
@@ -172,9 +181,35 @@ agent_runner_t *agent_runner_start(agent_runner_table_t *table,
 
 /* ---- ending ---- */
 
+/* It ends before it is ready: the graph that it imports is suspected, and named
+ * in the log. */
+static void blame_graph(agent_context_t *context, const agent_runner_t *runner)
+{
+    agent_runner_pool_t *pool = runner->runner_pool;
+    bool has_failed;
+
+    if (runner->importing == NULL || runner->loss != AGENT_LOSS_COUNTED
+        || context->mode != AGENT_MODE_RUNNING) {
+        return;
+    }
+    agent_pool_forget_failed_starts(pool);
+    has_failed = agent_graphs_blame(&pool->graphs, runner->importing,
+                                    runner->is_warned, runner->reason);
+    agent_report_write(context, AGENT_LOG_ERR, "AGT0376", 0,
+                       "runner %d of deployment %s ended while it imported "
+                       "graph %s (%s)%s",
+                       (int)runner->pid, pool->config->name,
+                       runner->importing->name, runner->reason,
+                       has_failed ? ": the graph is not imported again until "
+                                    "the next start"
+                                  : "");
+}
+
 void agent_runner_kill(agent_runner_table_t *table, agent_runner_t *runner,
                        agent_loss_t loss, const char *reason)
 {
+    bool is_starting = runner->state == AGENT_RUNNER_STARTING;
+
     if (runner->state >= AGENT_RUNNER_KILLED) {
         return;
     }
@@ -185,6 +220,9 @@ void agent_runner_kill(agent_runner_table_t *table, agent_runner_t *runner,
     agent_buffer_consume(&runner->input, agent_buffer_length(&runner->input));
     runner->loss = loss;
     runner->reason = reason;
+    if (is_starting) {
+        blame_graph(table->context, runner);
+    }
     runner->limit_at = table->context->now + AGENT_RUNNER_KILL_TIMEOUT;
     agent_spawner_kill(&table->spawner, runner->id, SIGKILL);
 }

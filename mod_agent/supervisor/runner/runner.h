@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The table of runner processes of all pools: starting and killing them.
- * slots.h chooses them; exit.h has their end, watch.h limits, io.h pipes.
- */
+/* The table of runner processes of all pools: starting and killing them.
+ * slots.h chooses them; exit.h has their end, watch.h limits, io.h pipes. */
 #ifndef AGENT_SUPERVISOR_RUNNER_H
 #define AGENT_SUPERVISOR_RUNNER_H
 
@@ -70,7 +68,9 @@ struct agent_runner_t {
     agent_lease_key_t held_key;
     agent_runner_log_t log;
     agent_lease_group_t group;
-    int slots;              /* 0 until it is ready */
+    agent_graph_t *importing; /* until it is ready; NULL: none */
+    bool is_warned; /* an earlier start has failed: `failed` of its hello */
+    int slots;      /* 0 until it is ready */
     agent_graph_set_t *set; /* NULL until it is ready */
     agent_loss_t loss;      /* how its runs are treated at its end */
     const char *reason;     /* why, a constant */

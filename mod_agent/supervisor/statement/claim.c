@@ -185,13 +185,37 @@ typedef struct graph_ref_t {
     int graph;
 } graph_ref_t;
 
+/* Ends a run that no runner can execute, of which the claim knows. */
+static bool end_failing(agent_runs_t *runs, agent_lease_t *lease,
+                        const graph_ref_t *ref)
+{
+    const agent_graph_set_t *set = ref->pool != NULL ? ref->pool->failing_set
+                                                     : NULL;
+    char message[256];
+
+    if (set == NULL || !set->has[ref->graph]) {
+        return false;
+    }
+    apr_snprintf(message, sizeof(message),
+                 "No process of the program of the graph starts (%s): the log "
+                 "of the server says why.",
+                 ref->pool->start_failure);
+    agent_report_write(runs->context, AGENT_LOG_WARNING, "AGT0377", 0,
+                       "run %.36s ends in error: no runner of pool %s starts "
+                       "(%s)",
+                       lease->key.run_id, ref->pool->config->name,
+                       ref->pool->start_failure);
+    agent_run_end_fail(runs, lease, "error", "RunnerStartError", message);
+    return true;
+}
+
 static agent_runner_t *find_runner(agent_runner_table_t *table,
                                    const agent_db_result_t *result, int row,
                                    const graph_ref_t *ref)
 {
     int max_shared = (int)agent_db_integer(result, row, COL_MAX_SHARED, 0);
 
-    if (ref->pool == NULL) {
+    if (ref->pool == NULL || ref->pool->failing_set != NULL) {
         return NULL;
     }
     return max_shared > 0
@@ -272,6 +296,9 @@ static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
     lease->is_repeated = is_repeated;
     read_lease(lease, result, row);
     lease->graph = ref->graph;
+    if (end_failing(runs, lease, ref)) {
+        return;
+    }
     if (runner == NULL) {
         /* The runners ended, or a drain began, while the claim was in flight.
          */

@@ -46,12 +46,13 @@ static apr_time_t due_for_suspects(const agent_claim_t *claim)
 }
 
 /* Whether runners with these graphs have a free slot, or will have one when
- * they are started. */
+ * they are started, or runs of the graphs end without one. */
 static bool has_slot(const agent_runner_pool_t *pool,
                      const agent_graph_set_t *set)
 {
     return set->users > 0 && set->count > 0
-        && (set == pool->idle_set || agent_slots_free(pool, set) > 0);
+        && (set == pool->idle_set || set == pool->failing_set
+            || agent_slots_free(pool, set) > 0);
 }
 
 /* Whether any set of a pool has a free slot, or only one for which a claim is
@@ -156,6 +157,10 @@ static void ask_for_room(agent_claim_t *claim, agent_runner_pool_t *pool,
     if (agent_pool_is_idle(pool)) {
         pool->claim.ordinary = AGENT_CLAIM_ONLY_ASK;
         pool->claim.suspects = AGENT_CLAIM_ONLY_ASK;
+    }
+    if (set == pool->failing_set) {
+        pool->claim.ordinary = claim->limit.current;
+        pool->claim.suspects = claim->limit.current;
     }
     APR_RING_INSERT_TAIL(&claim->asked, pool, agent_runner_pool_t, asked_link);
 }

@@ -6,6 +6,7 @@
 \ir workers/notify_runs.sql
 \ir workers/register_worker.sql
 \ir workers/renew_worker.sql
+\ir workers/report_failing_graphs.sql
 \ir workers/save_graphs.sql
 \ir workers/count_accounts.sql
 \ir workers/end_full_runs.sql
