@@ -72,6 +72,7 @@ our $interpreter = shell_program("$top/interpreter", <<'SH');
 test -d .agent && out=.agent || out=..
 printf '%s|%s\n' "$(id -u)" "$*" >>$out/said
 pwd >>$out/folders
+id -G >>$out/groups
 cut -d" " -f6 /proc/self/stat >>$out/session
 env >>$out/environment
 case "$*" in
@@ -98,14 +99,14 @@ sub application {
         %files);
 }
 
-# {status, output, said, environment, folders}: both outputs together, the lines of the
-# interpreter, its environment, and its working directories.
+# {status, output, said, environment, folders, groups}: both outputs together, the lines of
+# the interpreter, its environment, its working directories, and its groups.
 sub build {
     my ($directory, @options) = @_;
     my $command = join ' ', map { "'$_'" } $program, 'build', '--runners', "$top/runners", @options, $directory;
     my $output = qx($command 2>&1);
     my $status = $? >> 8;
-    return { status => $status, output => $output, map { $_ => -e "$directory/.agent/$_" ? slurp("$directory/.agent/$_") : '' } qw(said environment folders) };
+    return { status => $status, output => $output, map { $_ => -e "$directory/.agent/$_" ? slurp("$directory/.agent/$_") : '' } qw(said environment folders groups) };
 }
 
 sub build_python { my ($directory, @options) = @_; return build($directory, '--python', $interpreter, @options) }

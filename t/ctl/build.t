@@ -150,7 +150,7 @@ like build(application({ graphs => { g => './g.mjs:graph' }, node_version => '24
 
 # ---- users ----
 SKIP: {
-    skip 'only root can become another user', 23 if !is_root();
+    skip 'only root can become another user', 24 if !is_root();
     my $terminal = application({}, report => '{"graphs":{"g":{}}}');
     build_python($terminal);
     isnt +(slurp("$terminal/.agent/session") =~ /^(\d+)/)[0], getsid(), 'users: what root starts has a session of its own, without its terminal';
@@ -160,7 +160,12 @@ SKIP: {
     like build_python($own)->{output}, qr/^agentctl: \Q$own\E belongs to root, and nothing is installed as root: give --user NAME/m,
         'users: nothing is installed as root';
     ok !-e "$own/.agent", 'users: nothing is executed as root';
+    # Groups of root, which the user does not have.
+    my $groups = $);
+    $) = '0 0 4';    ## no critic (Variables::RequireLocalizedPunctuationVars)
     my $given = build_python($own, '--user', $user);
+    $) = $groups;    ## no critic (Variables::RequireLocalizedPunctuationVars)
+    is_deeply { map { $_ => 1 } split /\n/, $given->{groups} }, { qx(id -G $user) =~ s/\n//r => 1 }, 'users: it has the groups of that user alone';
     is $given->{status}, 0, 'users: a folder of root is built by another user' or diag $given->{output};
     like $given->{said}, qr/^$uid\|-m pip install .* \.\/\.agent\/source\/\d+$/m,
         'users: a package in it is installed from a copy';

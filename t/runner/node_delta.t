@@ -53,6 +53,8 @@ my $call = { type => 'call', run_id => new_uuid(), epoch => 1, attempt => 1, op 
 $runner->send($call);
 is +(texts_of($runner->lines_of_run($call->{run_id})))[-1], 'more', 'delta: an update adds to them';
 @lines = say_to('last', $runner->next_run($thread));
+is scalar(grep { $_->{op} eq 'checkpoint.delta' && !defined $_->{cursor} } $runner->requests_of($lines[-1]{run_id})), 1,
+    'delta: a run reads the history of a channel by one request, whatever its length';
 is_deeply [ (texts_of(@lines))[ -3 .. -1 ] ], [ 'more', 'last', 26 ], 'delta: a run goes on after the update';
 
 @lines = say_to('exit', thread_id => $thread = new_uuid(), durability => 'exit');
