@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 #include <apr_strings.h>
 
@@ -156,6 +157,15 @@ static int send_method_error(agent_call_t *call, const char *allow)
     return agent_problem_send(call);
 }
 
+/* Whether the client asks for a WebSocket, as those of the event protocol do.
+ */
+static bool wants_websocket(const request_rec *r)
+{
+    const char *upgrade = apr_table_get(r->headers_in, "Upgrade");
+
+    return upgrade != NULL && strcasecmp(upgrade, "websocket") == 0;
+}
+
 /* path NULL: outside AgentPrefix. not_uuid: the name of a parameter, or NULL.
  */
 static int send_not_found(agent_call_t *call, const char *path,
@@ -172,6 +182,11 @@ static int send_not_found(agent_call_t *call, const char *path,
     if (path != NULL && (*path == '\0' || strcmp(path, "/") == 0)) {
         detail = "This is an API without pages: GET /ok and /info show that it "
                  "works.";
+    }
+    if (wants_websocket(call->r)) {
+        detail = "This server has no WebSockets: POST "
+                 "/threads/{thread_id}/runs/stream answers with an event "
+                 "stream.";
     }
     agent_error_set(&call->err, AGENT_E_NOT_FOUND, detail, NULL, call->pool);
     return agent_problem_send(call);

@@ -151,4 +151,12 @@ is_refused($client->post('/threads', { ttl => { ttl => 5, strategy => 'keep_late
 is_accepted($client->get("/threads/$thread?include=$_"), "include: \"$_\"") for 'ttl', 'ttl,ttl', '';
 is $client->get("/threads/$thread?include=x")->{status}, 422, 'include: an unknown word is 422';
 
+# ---- the event protocol ----
+for my $upgrade ('websocket', 'WebSocket') {
+    my $answer = $client->request('GET', "/threads/$thread/stream/events", undef, { Upgrade => $upgrade });
+    is $answer->{status}, 404, "a request for a WebSocket is 404: $upgrade";
+    is $answer->{json}{detail}, 'This server has no WebSockets: POST /threads/{thread_id}/runs/stream answers with an event stream.',
+        'the detail says what there is instead';
+}
+
 done_testing;
