@@ -90,11 +90,14 @@ sub slot {
     return $slot;
 }
 
-# By the answer of the nodes: the owner has the slot.
+# By the answer of the nodes: the owner has the slot. While they learn of a move from each
+# other it may be none of them.
 sub owner {
     my ($self, $key) = @_;
-    my ($owner) = grep { ($_->run('EXISTS', $key) // '-') =~ /\A:/ } @{ $self->{nodes} };
-    return $owner // croak "nobody has $key";
+    return wait_for("an owner of $key", sub {
+        my ($owner) = grep { ($_->run('EXISTS', $key) // '-') =~ /\A:/ } @{ $self->{nodes} };
+        return $owner;
+    });
 }
 
 # Moves the key's data to the node, as redis-cli does; the sub that is returned ends the

@@ -244,6 +244,8 @@ sub kill_host {
     my @all = ($parent, AgentTest::Process::httpd_children($parent));
     kill 'KILL', @all;
     wait_for('the end of the host', sub { !grep { AgentTest::Process::is_alive($_) } @all });
+    # httpd would not start beside a process of that number, even one that has ended.
+    unlink $host->pid_file;
     $host->start;
     $self->pause(1);
     return;
