@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One call of a host to a partition of the store. README.md has the rules (R1 to R5)
+-- One call of a host to a partition of the store. README.md has the rules (R1 to R7)
 -- and their proof. Everything is in one hash, KEYS[1]: it is lost as a whole or not
 -- at all. Its fields:
 --
@@ -18,9 +18,9 @@
 
 local CALL_MS, SILENT_MS, REPLACE_MS, TWO_STORES_MS, CONTACT_MS = 500, 3000, 60000, 60000, 2000
 local LEASE_MAX_MS, MARKS_MAX, NEVER = 1000, 64, 2 ^ 45
-local FRESH, LOCAL, VOUCH, CLEAN, BRING = 1, 2, 4, 8, 16
+local FRESH, LOCAL, VOUCH, CLEAN, BRING, LEAVE = 1, 2, 4, 8, 16, 32
 -- Kinds of members.
-local NEW, VOUCHED, BROUGHT, MOVED = 1, 2, 3, 4
+local NEW, VOUCHED, BROUGHT, MOVED, LEFT = 1, 2, 3, 4, 5
 
 local partition = KEYS[1]
 local kind, id, target = ARGV[1], ARGV[2], ARGV[3]
@@ -154,7 +154,7 @@ end
 
 -- The member's number, or one for a new member; nil if all are in use.
 local function find_number()
-    local free, silent
+    local free, silent, left
     if number >= 0 and number < members and read_member(number)[1] == id then
         return number
     end
@@ -164,6 +164,8 @@ local function find_number()
             return i
         elseif member[1] == '' then
             free = free or i
+        elseif member[6] == LEFT then
+            left = left or i
         elseif now >= member[2] + REPLACE_MS then
             silent = silent or i
         end
@@ -176,7 +178,7 @@ local function find_number()
             return number
         end
     end
-    return free or silent
+    return left or free or silent
 end
 
 -- Sets the kind of a member whose previous contact was not with this epoch.
@@ -190,10 +192,10 @@ local function set_kind(member, keeps)
 end
 
 local function join(i, member)
-    local keeps = i == number_of_host and has_flag(BRING)
+    local keeps = i == number_of_host and has_flag(BRING) and member[6] ~= LEFT
     if keeps then
         member[3] = math.max(now, now + tonumber(ARGV[9]))
-    else
+    elseif member[6] ~= LEFT or not has_flag(FRESH) then
         member[3] = math.max(member[3], member[2] + held_ms, now + TWO_STORES_MS + CALL_MS)
     end
     member[1] = id
@@ -286,12 +288,29 @@ local function renew()
     return member[3], member[5]
 end
 
+-- R7: the number has no host, and its share is not reserved once its base is old enough.
+local function leave()
+    local member = read_member(number)
+    member[2], member[6] = 0, LEFT
+    write_member(number, member)
+    epoch.ready = 0
+    scan()
+end
+
 local number_found = find_number()
 if not number_found then
     return { { 'full', now, epoch.name, -1, 0, epoch.complete, 0 } }
 end
 number = number_found
+local found = read_member(number)
+-- A host that has left sends nothing: this is a call from before, or repeated.
+if found[1] == id and found[6] == LEFT or found[1] ~= id and has_flag(LEAVE) then
+    return { { 'late', now, epoch.name, -1, 0, epoch.complete, 0 } }
+end
 local base, joined = renew()
+if has_flag(LEAVE) then
+    leave()
+end
 
 -- ---- Grants (R3) ----
 

@@ -226,6 +226,39 @@ uint32_t rlr_lease_report(rlr_store_mark_t *out, const rlr_lease_t *lease,
     return count;
 }
 
+static void fill_closing(rlr_store_item_t *item, const rlr_lease_t *lease,
+                         uint64_t tag, uint32_t used)
+{
+    memset(item, 0, sizeof(*item));
+    memcpy(item->key, lease->key, sizeof(item->key));
+    item->limit = lease->limit;
+    item->closed_tag = tag;
+    item->closed_used = used;
+}
+
+uint32_t rlr_lease_close(rlr_store_item_t *out, rlr_lease_t *lease,
+                         uint64_t now_ms)
+{
+    uint32_t count = 0;
+
+    /* All marks of the host have expired, those at the store before. */
+    if (rlr_lease_live_until(lease, now_ms) == 0) {
+        lease->left = 0;
+        return 0;
+    }
+    if (lease->closed_tag != 0) {
+        fill_closing(&out[count++], lease, lease->closed_tag,
+                     lease->closed_used);
+        lease->closed_tag = 0;
+    }
+    if (lease->left > 0) {
+        fill_closing(&out[count++], lease, lease->tag,
+                     lease->size - lease->left + lease->waited);
+        lease->left = 0;
+    }
+    return count;
+}
+
 void rlr_lease_reset(rlr_lease_t *lease)
 {
     rlr_limit_t limit = lease->limit;

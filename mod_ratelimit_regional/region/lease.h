@@ -78,6 +78,14 @@ uint64_t rlr_lease_live_until(const rlr_lease_t *lease, uint64_t now_ms);
 uint32_t rlr_lease_report(rlr_store_mark_t *out, const rlr_lease_t *lease,
                           uint64_t now_ms);
 
+#define RLR_LEASE_CLOSINGS 2
+
+/* Ends the lease of a host that stops: fills out[0 .. RLR_LEASE_CLOSINGS - 1]
+ * with requests for nothing that return what was not used; returns their
+ * number. */
+uint32_t rlr_lease_close(rlr_store_item_t *out, rlr_lease_t *lease,
+                         uint64_t now_ms);
+
 /* Forgets all of it: an operator has reset the key. */
 void rlr_lease_reset(rlr_lease_t *lease);
 

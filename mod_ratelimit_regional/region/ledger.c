@@ -313,3 +313,25 @@ uint32_t rlr_ledger_report(rlr_store_mark_t *out, uint32_t room,
     }
     return count;
 }
+
+uint32_t rlr_ledger_close(rlr_store_item_t *out, uint32_t room,
+                          uint32_t *cursor, const rlr_ledger_t *ledger,
+                          uint32_t partition, uint64_t now_ms)
+{
+    uint32_t count = 0;
+
+    while (*cursor < ledger->memory->sets
+           && room - count >= WAYS * RLR_LEASE_CLOSINGS) {
+        uint32_t set = (*cursor)++;
+
+        if (!lock_set(ledger, partition, set, now_ms)) {
+            continue;
+        }
+        for (uint32_t i = 0; i < WAYS; i++) {
+            count += rlr_lease_close(
+                out + count, &get_leases(ledger, partition, set)[i], now_ms);
+        }
+        pthread_mutex_unlock(&get_stripe(ledger, partition, set)->mutex);
+    }
+    return count;
+}

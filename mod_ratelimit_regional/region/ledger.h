@@ -80,4 +80,10 @@ uint32_t rlr_ledger_report(rlr_store_mark_t *out, uint32_t room,
                            uint32_t *cursor, const rlr_ledger_t *ledger,
                            uint32_t partition, uint64_t now_ms);
 
+/* Ends the leases of the partition and fills out with what to return, in the
+ * same way: from *cursor on; room is at least 8 * RLR_LEASE_CLOSINGS. */
+uint32_t rlr_ledger_close(rlr_store_item_t *out, uint32_t room,
+                          uint32_t *cursor, const rlr_ledger_t *ledger,
+                          uint32_t partition, uint64_t now_ms);
+
 #endif

@@ -37,6 +37,16 @@ void rlr_member_recover(rlr_member_t *member, uint64_t now_ms)
     member->local_until_ms = member->lost_until_ms;
 }
 
+void rlr_member_leave(rlr_member_t *member, rlr_member_t *stopped)
+{
+    uint32_t generation = member->generation + 1;
+
+    *stopped = *member;
+    rlr_member_init(member);
+    member->generation = generation;
+    member->has_left = true;
+}
+
 /* ---- Calls ---- */
 
 /* Whether no store can have given the number to another host that may use its
@@ -155,7 +165,8 @@ bool rlr_member_answer(rlr_member_t *member, const rlr_store_call_t *call,
                        const rlr_store_reply_t *reply, uint32_t generation,
                        uint64_t sent_ms, uint64_t received_ms)
 {
-    if (generation != member->generation || reply->status == RLR_STORE_FAILED
+    if (generation != member->generation || member->has_left
+        || reply->status == RLR_STORE_FAILED
         || received_ms > sent_ms + RLR_PERIOD_CALL_MS) {
         return false;
     }

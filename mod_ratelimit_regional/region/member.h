@@ -30,6 +30,7 @@ typedef struct rlr_member_t {
     bool is_complete; /* the epoch, at the last contact */
     bool is_entitled; /* the base was not later than the last contact */
     bool is_unclean;  /* has admitted from its share since the last contact */
+    bool has_left;    /* sends no calls, and admits nothing */
     /* Changes with the epoch; replies to calls of an earlier one are not
      * used. */
     uint32_t generation;
@@ -63,6 +64,13 @@ rlr_store_kind_t rlr_member_next(const rlr_member_t *member, bool *alone,
 void rlr_member_fill(rlr_store_call_t *call, const rlr_member_t *member,
                      const rlr_member_config_t *config, rlr_store_kind_t kind,
                      uint64_t now_ms);
+
+/*
+ * The host stops: moves the membership to `stopped`, of which only that caller
+ * sends calls; the last one has the flag RLR_STORE_LEAVE. Replies to calls
+ * under way are not used.
+ */
+void rlr_member_leave(rlr_member_t *member, rlr_member_t *stopped);
 
 /* The marks have been reported to the epoch that answered last. */
 void rlr_member_reported(rlr_member_t *member, uint32_t generation);

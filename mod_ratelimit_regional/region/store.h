@@ -44,6 +44,8 @@ typedef enum rlr_store_status_t {
 #define RLR_STORE_CLEAN 8U
 /* Its number cannot belong to another host. */
 #define RLR_STORE_BRING 16U
+/* Stops: this is the last call of its id. */
+#define RLR_STORE_LEAVE 32U
 
 /* A request for admissions of a key. */
 typedef struct rlr_store_item_t {

@@ -9,10 +9,11 @@
  * over-admissions, which must be 0, wrongful refusals, calls and memory.
  *
  *   ratelimit_region [hosts=4] [keys=1000] [seconds=60] [rate=2000] [seed=1]
- *                    [faults=10] [share=3600] [from=6]
+ *                    [faults=10] [stops=0] [share=3600] [from=6]
  *
- * faults is the number of seconds between two of them, 0 for none, share is
- * RateLimitStoreShareTime, and from is the second of the first request.
+ * faults is the number of seconds between two of them, 0 for none, stops that
+ * between two orderly stops of a host, share is RateLimitStoreShareTime, and
+ * from is the second of the first request.
  */
 #include "region_sim.h"
 
@@ -139,6 +140,28 @@ static void send_call(sim_t *sim, host_t *host, region_key_t *key)
     if (kind == RLR_STORE_REPORT) {
         sim_add_marks(host, call, now_ms);
     }
+    sim->calls++;
+    sim_deliver(sim, host, event, true);
+}
+
+/* A contact of a host that stops, with an item, or the last one. */
+void sim_send_last(sim_t *sim, host_t *host, const rlr_store_item_t *item)
+{
+    uint64_t now_ms = sim_clock(sim, host);
+    call_t *call = calloc(1, sizeof(*call));
+    event_t event = {.kind = EVENT_EXECUTE, .host = host->index, .call = call};
+
+    rlr_member_fill(&call->call, &host->member, &host->config,
+                    RLR_STORE_CONTACT, now_ms);
+    call->call.flags |= item == NULL ? RLR_STORE_LEAVE : 0;
+    if (item != NULL) {
+        call->item = *item;
+        call->call.items = &call->item;
+        call->call.item_count = 1;
+    }
+    call->life = host->life - 1;
+    call->server = host->server;
+    call->references = 1;
     sim->calls++;
     sim_deliver(sim, host, event, true);
 }
@@ -368,6 +391,9 @@ static void run(sim_t *sim, uint64_t from_us, uint64_t end_us)
     if (sim->fault_us > 0) {
         sim_push(sim, (event_t){.us = 8000000, .kind = EVENT_FAULT});
     }
+    if (sim->stop_us > 0) {
+        sim_push(sim, (event_t){.us = from_us, .kind = EVENT_STOP});
+    }
     while (sim->us < end_us) {
         event_t event = sim_pop(sim);
         host_t *host = &sim->hosts[event.host];
@@ -436,6 +462,7 @@ int main(int argc, char **argv)
         .share_ms = read_option(argc, argv, "share", 3600) * 1000,
         .seed = read_option(argc, argv, "seed", 1) * 0x9e3779b97f4a7c15U,
         .fault_us = read_option(argc, argv, "faults", 10) * 1000000,
+        .stop_us = read_option(argc, argv, "stops", 0) * 1000000,
     };
     uint64_t keys;
     uint64_t marks;

@@ -47,6 +47,7 @@ typedef struct compare_t {
     host_t hosts[HOSTS];
     uint64_t granted;
     uint64_t completed;
+    uint64_t left;
     uint32_t calm; /* calls that follow the rules: all hosts in turn */
 } compare_t;
 
@@ -138,6 +139,12 @@ static void fill_items(compare_t *compare, host_t *host,
     }
 }
 
+/* Some hosts leave, and some that are not members try to. */
+static uint32_t pick_leave(compare_t *compare)
+{
+    return compare->calm == 0 && pick(compare, 80) == 0 ? RLR_STORE_LEAVE : 0;
+}
+
 static bool has_same_grants(const rlr_store_grant_t *a,
                             const rlr_store_grant_t *b)
 {
@@ -216,6 +223,15 @@ static void learn(compare_t *compare, host_t *host,
     host->base = now + reply->base_offset_ms;
 }
 
+static void restart_host(host_t *host)
+{
+    host->id[0]++;
+    host->was_member = false;
+    host->is_clean = false;
+    host->is_greeted = false;
+    host->number = RLR_STORE_NO_NUMBER;
+}
+
 static bool call_once(compare_t *compare, apr_pool_t *pool)
 {
     uint64_t number = compare->calm > 0
@@ -240,7 +256,7 @@ static bool call_once(compare_t *compare, apr_pool_t *pool)
     };
 
     memcpy(call.id, host->id, sizeof(call.id));
-    call.flags = pick_flags(compare, host);
+    call.flags = pick_flags(compare, host) | pick_leave(compare);
     fill_items(compare, host, items);
     if (compare->calm > 0) {
         kind = host->is_greeted ? 2 : 0;
@@ -259,17 +275,13 @@ static bool call_once(compare_t *compare, apr_pool_t *pool)
     }
     learn(compare, host, &call, &reply);
     host->is_greeted = true;
+    if ((call.flags & RLR_STORE_LEAVE) != 0 && pick(compare, 4) > 0) {
+        compare->left += call.kind == RLR_STORE_CONTACT
+            && reply.status == RLR_STORE_OK;
+        restart_host(host);
+    }
     compare->calm -= compare->calm > 0;
     return true;
-}
-
-static void restart_host(host_t *host)
-{
-    host->id[0]++;
-    host->was_member = false;
-    host->is_clean = false;
-    host->is_greeted = false;
-    host->number = RLR_STORE_NO_NUMBER;
 }
 
 /* All data is lost. */
@@ -345,8 +357,8 @@ int main(int argc, char **argv)
         apr_pool_clear(pool);
     }
     printf("%" PRIu64 " of %" PRIu64 " calls agree, %" PRIu64
-           " granted, %" PRIu64 " in complete epochs\n",
-           i, calls, compare.granted, compare.completed);
+           " granted, %" PRIu64 " in complete epochs, %" PRIu64 " left\n",
+           i, calls, compare.granted, compare.completed, compare.left);
     region_store_drop(compare.store);
     redisFree(compare.redis);
     apr_terminate();

@@ -189,6 +189,50 @@ static void begin_fault(sim_t *sim)
     }
 }
 
+/* Neither requests nor replies reach the host; it returns its leases, and
+ * then leaves. */
+static void stop_host(sim_t *sim, host_t *host)
+{
+    uint64_t now_ms = sim_clock(sim, host);
+
+    if (host->is_down) {
+        return;
+    }
+    host->is_down = true;
+    host->life++;
+    sim->stops++;
+    if (!host->member.is_confirmed || now_ms >= host->member.contact_until_ms) {
+        sim_push(sim,
+                 (event_t){.us = sim->us + sim_random(sim) % 4000000,
+                           .kind = EVENT_START,
+                           .host = host->index});
+        return;
+    }
+    for (uint32_t i = 0; i < HOST_BUCKETS; i++) {
+        for (region_key_t *key = host->keys[i]; key != NULL; key = key->next) {
+            rlr_store_item_t items[RLR_LEASE_CLOSINGS];
+            uint32_t count = rlr_lease_close(items, &key->lease, now_ms);
+
+            for (uint32_t item = 0; item < count; item++) {
+                sim_send_last(sim, host, &items[item]);
+            }
+        }
+    }
+    sim_push(sim,
+             (event_t){.us = sim->us + sim_random(sim) % 2000,
+                       .kind = EVENT_LEAVE,
+                       .host = host->index});
+}
+
+static void leave(sim_t *sim, host_t *host)
+{
+    sim_send_last(sim, host, NULL);
+    sim_push(sim,
+             (event_t){.us = sim->us + sim_random(sim) % 4000000,
+                       .kind = EVENT_START,
+                       .host = host->index});
+}
+
 void sim_fault(sim_t *sim, event_t event)
 {
     host_t *host = &sim->hosts[event.host];
@@ -214,6 +258,15 @@ void sim_fault(sim_t *sim, event_t event)
         sim->is_down[event.host] = true;
         region_store_empty(sim->servers[event.host]);
         sim->is_failing_over = false;
+        break;
+    case EVENT_STOP:
+        stop_host(sim, &sim->hosts[sim->stops % sim->host_count]);
+        sim_push(sim,
+                 (event_t){.us = sim->us + sim_random(sim) % (2 * sim->stop_us),
+                           .kind = EVENT_STOP});
+        break;
+    case EVENT_LEAVE:
+        leave(sim, host);
         break;
     default:
         break;

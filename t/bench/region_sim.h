@@ -15,12 +15,13 @@ enum event_kind {
     EVENT_TICK,
     EVENT_EXECUTE,
     EVENT_REPLY,
-    /* Faults begin and end. */
     EVENT_FAULT,
     EVENT_HEAL,
     EVENT_START,
     EVENT_MOVE,
-    EVENT_RETIRE
+    EVENT_RETIRE,
+    EVENT_STOP,
+    EVENT_LEAVE
 };
 
 typedef struct call_t {
@@ -77,8 +78,7 @@ typedef struct host_t {
     /* Until when calls, and replies, do not arrive. */
     uint64_t cut_until_us;
     uint64_t unanswered_until_us;
-    /* Added to every way. */
-    uint64_t slow_us;
+    uint64_t slow_us; /* added to every way */
 } host_t;
 
 typedef struct sim_entry_t {
@@ -101,6 +101,8 @@ typedef struct sim_t {
     uint64_t share_ms;
     uint64_t seed;
     uint64_t fault_us; /* between faults, on average; 0: none */
+    uint64_t stop_us;  /* between stops of hosts */
+    uint32_t stops;
     region_store_t *servers[2];
     bool is_down[2];
     uint32_t master;
@@ -126,6 +128,7 @@ rlr_limit_t sim_limit(uint32_t key);
 uint64_t sim_random(sim_t *sim);
 uint64_t sim_clock(const sim_t *sim, const host_t *host);
 void sim_start_host(sim_t *sim, host_t *host);
+void sim_send_last(sim_t *sim, host_t *host, const rlr_store_item_t *item);
 void sim_reply(sim_t *sim, host_t *host, call_t *call);
 
 /* region_events.c: the queue of events. */
@@ -141,8 +144,7 @@ void sim_add_marks(host_t *host, call_t *call, uint64_t now_ms);
 
 /* region_log.c: exact logs. */
 void sim_log_add(sim_log_t *log, uint32_t key, uint64_t us);
-/* Returns the admissions beyond a limit in some interval; sets sim->wrongful.
- */
+/* Returns the admissions beyond a limit; sets sim->wrongful. */
 uint64_t sim_log_check(sim_t *sim);
 
 #endif

@@ -13,7 +13,7 @@
 #define MARKS_MAX   64
 #define NEVER       (1LL << 45)
 
-enum kind { EMPTY, NEW, VOUCHED, BROUGHT, MOVED };
+enum kind { EMPTY, NEW, VOUCHED, BROUGHT, MOVED, LEFT };
 
 typedef struct record_t {
     unsigned char id[RLR_STORE_ID_BYTES];
@@ -124,6 +124,7 @@ static int find_number(const region_store_t *store,
     bool has_number = call->number >= 0 && call->number < (int)store->members;
     int unused = -1;
     int silent = -1;
+    int left = -1;
 
     if (has_number && records[call->number].kind != EMPTY
         && memcmp(records[call->number].id, call->id, sizeof(call->id)) == 0) {
@@ -135,6 +136,9 @@ static int find_number(const region_store_t *store,
         }
         else if (memcmp(records[i].id, call->id, sizeof(call->id)) == 0) {
             return i;
+        }
+        else if (records[i].kind == LEFT) {
+            left = left < 0 ? i : left;
         }
         else if (store->now >= records[i].contact + RLR_PERIOD_REPLACE_MS) {
             silent = silent < 0 ? i : silent;
@@ -149,6 +153,9 @@ static int find_number(const region_store_t *store,
                 && store->now < store->start + RLR_PERIOD_REPLACE_MS)) {
             return call->number;
         }
+    }
+    if (left >= 0) {
+        return left;
     }
     return unused >= 0 ? unused : silent;
 }
@@ -178,12 +185,13 @@ static void join(region_store_t *store, int number,
                  const rlr_store_call_t *call)
 {
     record_t *record = &store->records[number];
-    bool keeps = number == call->number && (call->flags & RLR_STORE_BRING) != 0;
+    bool keeps = number == call->number && record->kind != LEFT
+        && (call->flags & RLR_STORE_BRING) != 0;
 
     if (keeps) {
         record->base = max_of(store->now, store->now + call->base_offset_ms);
     }
-    else {
+    else if (record->kind != LEFT || (call->flags & RLR_STORE_FRESH) == 0) {
         record->base = max_of(
             max_of(record->base, record->contact + get_held(store)),
             store->now + RLR_PERIOD_TWO_STORES_MS + RLR_PERIOD_CALL_MS);
@@ -302,6 +310,24 @@ static void renew(region_store_t *store, int number,
     }
 }
 
+static void leave(region_store_t *store, int number)
+{
+    store->records[number].contact = 0;
+    store->records[number].kind = LEFT;
+    store->ready = 0;
+    scan(store);
+}
+
+/* Whether the call is one of a host that has left, or that leaves
+ * and is not a member. */
+static bool has_left(const record_t *record, const rlr_store_call_t *call)
+{
+    bool is_own = record->kind != EMPTY
+        && memcmp(record->id, call->id, sizeof(call->id)) == 0;
+
+    return is_own ? record->kind == LEFT : (call->flags & RLR_STORE_LEAVE) != 0;
+}
+
 /* ---- Grants ---- */
 
 static int64_t get_reserved(const region_store_t *store,
@@ -386,7 +412,14 @@ static void contact(region_store_t *store, const rlr_store_call_t *call,
         reply->status = RLR_STORE_FULL;
         return;
     }
+    if (has_left(&store->records[number], call)) {
+        reply->status = RLR_STORE_LATE;
+        return;
+    }
     renew(store, number, call);
+    if ((call->flags & RLR_STORE_LEAVE) != 0) {
+        leave(store, number);
+    }
     reply->number = number;
     reply->base_offset_ms = store->records[number].base - store->now;
     reply->joined_offset_ms = store->records[number].joined - store->now;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The rules of mod_ratelimit_regional/region in a simulation with faults: hosts that are slow,
-# cut off or killed, calls that are lost, late or repeated, servers that lose their data, and
+# cut off, killed or stopped, calls that are lost, late or repeated, servers that lose their data, and
 # two servers that both answer, and the loss of the store and all hosts at once.
 use strict;
 use warnings;
@@ -24,7 +24,7 @@ sub simulate {
 my ($admitted, $local, @over) = (0, 0);
 for my $seed (1 .. 48) {
     my $result = simulate("seed=$seed", 'seconds=400', 'rate=200', 'hosts=' . (2 + $seed % 4),
-        'faults=' . (3 + 5 * ($seed % 4)), 'share=' . (0, 20, 60, 3600)[ $seed % 4 ]);
+        'faults=' . (3 + 5 * ($seed % 4)), 'stops=' . (0, 2, 20)[ $seed % 3 ], 'share=' . (0, 20, 60, 3600)[ $seed % 4 ]);
     push @over, $result->{text} if $result->{over} > 0;
     $admitted += $result->{admitted};
     $local += $result->{local};
@@ -48,6 +48,10 @@ for my $hosts (2, 10) {
     cmp_ok $quiet->{wrongful}, '<', 6, "without faults, $hosts hosts: few wrongful refusals";
     cmp_ok $quiet->{late_ms}, '<', 2, "without faults, $hosts hosts: limits up to 64 refuse wrongfully for less than 2 ms";
 }
+my $stops = simulate('from=75', 'seconds=190', 'faults=0', 'rate=500', 'stops=3');
+is $stops->{over}, 0, 'hosts that stop and start in turn: never more than N in any T';
+cmp_ok $stops->{wrongful}, '<', 8, 'hosts that stop and start in turn: the others, and they themselves, go on at once';
+
 my $first = simulate('from=6', 'seconds=60', 'faults=0', 'rate=500', 'share=0');
 cmp_ok $first->{wrongful}, '>', 6, 'after a first start requests are refused until T has passed';
 

@@ -151,6 +151,39 @@ static void all_grants_that_count_are_reported(void **state)
     assert_int_equal(rlr_lease_live_until(&test.lease, 11100), 0);
 }
 
+static void a_host_that_stops_returns_what_it_has_not_used(void **state)
+{
+    case_t test;
+    rlr_store_item_t items[RLR_LEASE_CLOSINGS];
+
+    begin(&test, large);
+    ask(&test, 1, 5, 0, 1000);
+    take(&test, 1001);
+    ask(&test, 1, 9, 0, 1002);
+    take(&test, 1003);
+    take(&test, 1003);
+    assert_int_equal(rlr_lease_close(items, &test.lease, 1004), 2);
+    assert_int_equal(items[0].closed_tag, 1);
+    assert_int_equal(items[0].closed_used, 2);
+    assert_int_equal(items[1].closed_tag, 2);
+    assert_int_equal(items[1].closed_used, 3);
+    assert_int_equal(items[1].wanted, 0);
+    assert_memory_equal(items[1].key, key, sizeof(items[1].key));
+    /* Nothing is left, and nothing is returned twice. */
+    assert_int_equal(take(&test, 1005), RLR_LEASE_ASK);
+    assert_int_equal(rlr_lease_close(items, &test.lease, 1005), 0);
+}
+
+static void a_lease_that_no_longer_counts_is_not_returned(void **state)
+{
+    case_t test;
+    rlr_store_item_t items[RLR_LEASE_CLOSINGS];
+
+    begin(&test, large);
+    ask(&test, 1, 5, 0, 1000);
+    assert_int_equal(rlr_lease_close(items, &test.lease, 30000), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +195,8 @@ int main(void)
         CHECK_TEST(more_is_requested_before_a_lease_is_used_up),
         CHECK_TEST(a_replaced_lease_is_closed_with_its_use),
         CHECK_TEST(all_grants_that_count_are_reported),
+        CHECK_TEST(a_host_that_stops_returns_what_it_has_not_used),
+        CHECK_TEST(a_lease_that_no_longer_counts_is_not_returned),
     };
 
     return CHECK_RUN(tests);

@@ -93,6 +93,39 @@ static void all_marks_of_a_partition_are_reported(void **state)
     end(&test);
 }
 
+static void all_leases_of_a_partition_are_returned(void **state)
+{
+    static const rlr_limit_t large = {6400, 10};
+    case_t test;
+    uint32_t cursor = 0;
+    uint32_t closed = 0;
+    uint32_t count;
+
+    begin(&test, 4096);
+    for (uint32_t i = 0; i < 40; i++) {
+        unsigned char key[RLR_STORE_KEY_BYTES];
+        rlr_store_grant_t granted = {9, 0, 0, 0};
+        rlr_store_item_t item;
+        rlr_lease_t *lease;
+
+        make_key(key, i);
+        memcpy(key + 4, &i, sizeof(i));
+        lease = rlr_ledger_lock_lease(&test.ledger, key, large, 1000);
+        rlr_lease_request(&item, lease, 1, i + 1, 1000);
+        rlr_lease_grant(lease, &item, &granted, 1000, 1000);
+        rlr_ledger_unlock_lease(&test.ledger, key);
+    }
+    do {
+        rlr_store_item_t items[8 * RLR_LEASE_CLOSINGS];
+
+        count = rlr_ledger_close(items, 8 * RLR_LEASE_CLOSINGS, &cursor,
+                                 &test.ledger, 0, 1001);
+        closed += count;
+    } while (count > 0);
+    assert_int_equal(closed, 40);
+    end(&test);
+}
+
 static void a_lease_that_counts_is_not_replaced(void **state)
 {
     case_t test;
@@ -184,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(all_marks_of_a_partition_are_reported),
+        CHECK_TEST(all_leases_of_a_partition_are_returned),
         CHECK_TEST(a_lease_that_counts_is_not_replaced),
         CHECK_TEST(a_lost_mark_is_remembered_until_it_expires),
         CHECK_TEST(a_process_that_dies_with_the_lock_of_a_partition),

@@ -189,6 +189,24 @@ static void a_host_that_has_used_its_share_does_not_vouch(void **state)
     assert_int_equal(test.call.flags & RLR_STORE_VOUCH, 0);
 }
 
+static void a_host_that_leaves_admits_nothing_more(void **state)
+{
+    case_t test;
+    rlr_member_t stopped;
+
+    join(&test);
+    rlr_member_use(&test.member, ten.interval_sec, 1400);
+    send_next(&test, 1500);
+    rlr_member_leave(&test.member, &stopped);
+    /* The reply to a call of before. */
+    assert_false(answer(&test, 1500, 1501));
+    assert_int_equal(local(&test, 100000), 0);
+    rlr_member_fill(&test.call, &stopped, &config, RLR_STORE_CONTACT, 1502);
+    assert_int_equal(test.call.number, 2);
+    assert_int_equal(test.call.flags,
+                     RLR_STORE_CLEAN | RLR_STORE_BRING | RLR_STORE_LOCAL);
+}
+
 static void the_shares_of_all_numbers_add_up_to_the_limit(void **state)
 {
     for (uint32_t count = 1; count < 40; count++) {
@@ -217,6 +235,7 @@ int main(void)
         CHECK_TEST(an_answer_ends_the_use_of_the_share),
         CHECK_TEST(marks_are_reported_to_a_new_epoch_before_the_contact),
         CHECK_TEST(a_host_that_has_used_its_share_does_not_vouch),
+        CHECK_TEST(a_host_that_leaves_admits_nothing_more),
         CHECK_TEST(the_shares_of_all_numbers_add_up_to_the_limit),
     };
 
