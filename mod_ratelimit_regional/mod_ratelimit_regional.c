@@ -200,6 +200,7 @@ static int open_store(server_rec *server, apr_pool_t *pconf)
     region = apr_palloc(pconf, sizeof(*region));
     rlr_region_init(region, &global->store, &ledger);
     rlr_vhost_set_store(server, region);
+    rlr_worker_leave_at_end(region, server, pconf);
     return OK;
 }
 

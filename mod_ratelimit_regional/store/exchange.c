@@ -150,7 +150,7 @@ static bool fill_locked(rlr_exchange_t *exchange, flight_t *flight,
     bool alone;
     rlr_store_kind_t kind = rlr_member_next(&state->member, &alone, now_ms);
 
-    if (now_ms < state->alone_until_ms
+    if (state->member.has_left || now_ms < state->alone_until_ms
         || !is_due(state, now_ms, has_questions)) {
         return false;
     }

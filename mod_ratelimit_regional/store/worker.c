@@ -5,9 +5,11 @@
 #include <apr_general.h>
 #include <apr_thread_proc.h>
 #include <ap_mpm.h>
+#include <http_core.h>
 
 #include "../private.h"
 #include "exchange.h"
+#include "leave.h"
 
 #define IDLE_US 100000U
 
@@ -112,4 +114,52 @@ void rlr_worker_start(rlr_region_t *region, server_rec *server,
     }
     region->queue = queue;
     apr_pool_pre_cleanup_register(pool, worker, stop);
+}
+
+/* ---- The end ---- */
+
+typedef struct end_t {
+    const rlr_region_t *region;
+    server_rec *server;
+    apr_pool_t *pool;
+} end_t;
+
+/* In the parent, after the end of all children. */
+static apr_status_t leave(void *data)
+{
+    end_t *end = data;
+    const char *error;
+    uint32_t members;
+    uint32_t left;
+
+    if (ap_state_query(AP_SQ_MAIN_STATE) != AP_SQ_MS_EXITING) {
+        return APR_SUCCESS;
+    }
+    members = rlr_leave_run(&left, &error, end->region, end->pool);
+    if (left < members) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, end->server,
+                     RLR_LOGNO(0119) "left %u of %u partitions of the store: "
+                                     "%s; in the others the share of this host "
+                                     "is reserved for %u s",
+                     left, members, error != NULL ? error : "a lock is held",
+                     (unsigned)(end->region->config->share_ms / 1000 + 60));
+    }
+    else if (members > 0) {
+        ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, end->server,
+                     RLR_LOGNO(0120) "left the store: the share of this host "
+                                     "is not reserved");
+    }
+    return APR_SUCCESS;
+}
+
+void rlr_worker_leave_at_end(rlr_region_t *region, server_rec *server,
+                             apr_pool_t *pconf)
+{
+    end_t *end = apr_palloc(pconf, sizeof(*end));
+
+    end->region = region;
+    end->server = server;
+    end->pool = pconf;
+    /* Before the log is closed and the module unloaded. */
+    apr_pool_pre_cleanup_register(pconf, end, leave);
 }

@@ -12,4 +12,9 @@
 void rlr_worker_start(rlr_region_t *region, server_rec *server,
                       apr_pool_t *pool);
 
+/* Leaves the store when httpd ends, and with it pconf; not at a restart. Logs
+ * the outcome. */
+void rlr_worker_leave_at_end(rlr_region_t *region, server_rec *server,
+                             apr_pool_t *pconf);
+
 #endif

@@ -2,6 +2,7 @@
 # Hosts with a Redis Cluster: redirections, slots that move under load, and a failover.
 use strict;
 use warnings;
+use AgentTest::Env qw(slurp);
 use AgentTest::Wait;
 use RateLimitTest;
 use RegionTest;
@@ -60,5 +61,18 @@ $region->settle;
 admit(7);
 $region->send($_ % 2, '/hour', $keys[ $_ % @keys ]) for 1 .. 4 * @keys;
 is admitted(), join(' ', (7) x @keys), 'a primary dies, and its replica has its slots: exactly N admissions of each key';
+
+# --- Hosts stop ----------------------------------------------------------------------
+
+my @hosts = @{ $region->{hosts} };
+sub log_of { return slurp($_[0]->dir . '/logs/error_log') }
+
+$hosts[0]->stop;
+like log_of($hosts[0]), qr/RLR0120: left the store/, 'a host leaves the partitions of all nodes, though one of the address is away';
+wait_for('all admissions', sub { $region->send(1, '/hour', 'alone'); @{ $region->{log}{'/hour alone'} // [] } == 7 });
+pass 'the other host admits N alone';
+$cluster->{nodes}[2]->stop;
+$hosts[1]->stop;
+like log_of($hosts[1]), qr/RLR0119: left (?:[1-9]|1[0-5]) of 16 partitions of the store/, 'a node is away: a host leaves the partitions of the others';
 
 done_testing;

@@ -70,6 +70,8 @@ is scalar @{ $region->{log}{'/hour key'} }, 7, 'hosts leave a primary that has b
 $sentinel->stop(0);
 $region->settle;
 pass 'two of three Sentinels are enough';
+$region->{hosts}[1]->stop;
+like slurp($region->{hosts}[1]->dir . '/logs/error_log'), qr/RLR0120: left the store/, 'a host that stops finds the primary, and leaves it';
 $sentinel->stop(1);
 wait_for('the log', sub { slurp($region->{hosts}[0]->dir . '/logs/error_log') =~ /RLR0115: .*not more than half of the Sentinels name one primary/ });
 pass 'one of three is not: a partition may have left the host with the former primary';

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One partition after the other: returns the unused parts of leases, and then
+ * the number. */
+#include "leave.h"
+
+#include <apr_strings.h>
+
+#include "../counter/clock.h"
+
+/* Of one call: a script blocks the store. */
+#define ITEMS_MAX 64U
+/* httpd must end. Leases that are not returned expire, and a share that is not
+ * is reserved. */
+#define LEASES_MS 1000U
+#define ALL_MS    2000U
+
+typedef struct leaving_t {
+    const rlr_region_t *region;
+    rlr_store_connection_t *connection;
+    uint64_t leases_until_ms;
+    uint32_t partition;
+    rlr_member_t member; /* of the partition */
+    apr_pool_t *scratch;
+} leaving_t;
+
+static rlr_time_t get_time(void)
+{
+    rlr_time_t now;
+
+    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
+    return now;
+}
+
+/* Sends a call and takes the reply; *is_taken: the store has executed it. */
+static const char *send_call(leaving_t *leaving, bool *is_taken,
+                             rlr_store_kind_t kind, uint32_t flags,
+                             const rlr_store_item_t *items, uint32_t count)
+{
+    uint64_t now_ms = get_time().floor_ms;
+    rlr_store_grant_t grants[ITEMS_MAX];
+    rlr_store_reply_t reply = {.grants = grants};
+    rlr_store_call_t call;
+    const char *error;
+
+    rlr_member_fill(&call, &leaving->member, &leaving->region->member, kind,
+                    now_ms);
+    call.flags |= flags;
+    call.items = items;
+    call.item_count = count;
+    apr_pool_clear(leaving->scratch);
+    rlr_connection_add(leaving->connection, &call, leaving->partition,
+                       leaving->scratch);
+    rlr_connection_flush(leaving->connection);
+    error = rlr_connection_receive(leaving->connection, &reply, count);
+    *is_taken = error == NULL && reply.status == RLR_STORE_OK;
+    if (error == NULL) {
+        rlr_member_answer(&leaving->member, &call, &reply,
+                          leaving->member.generation, now_ms,
+                          get_time().ceil_ms);
+    }
+    return error;
+}
+
+/* Whether the host may send contacts to its epoch. */
+static bool is_in_contact(const leaving_t *leaving)
+{
+    bool alone;
+
+    return rlr_member_next(&leaving->member, &alone, get_time().floor_ms)
+        == RLR_STORE_CONTACT
+        && leaving->member.is_confirmed;
+}
+
+static const char *leave_partition(leaving_t *leaving, bool *has_left)
+{
+    rlr_store_item_t items[ITEMS_MAX];
+    uint32_t cursor = 0;
+    uint32_t count = 0;
+    const char *error = rlr_connection_open(leaving->connection);
+
+    if (error == NULL && !is_in_contact(leaving)) {
+        error = send_call(leaving, has_left, RLR_STORE_HELLO, 0, NULL, 0);
+        *has_left = false;
+    }
+    if (error == NULL && !is_in_contact(leaving)) {
+        return "its data are lost, or the host is not a member";
+    }
+    do {
+        count = rlr_ledger_close(items, ITEMS_MAX, &cursor,
+                                 &leaving->region->ledger, leaving->partition,
+                                 get_time().ceil_ms);
+        if (error == NULL && count > 0) {
+            error = send_call(leaving, has_left, RLR_STORE_CONTACT, 0, items,
+                              count);
+        }
+    } while (error == NULL && count > 0
+             && get_time().floor_ms < leaving->leases_until_ms);
+    return error != NULL ? error
+                         : send_call(leaving, has_left, RLR_STORE_CONTACT,
+                                     RLR_STORE_LEAVE, NULL, 0);
+}
+
+/* Ends the membership for all processes; false: there is none. */
+static bool take_member(leaving_t *leaving)
+{
+    const rlr_ledger_t *ledger = &leaving->region->ledger;
+    rlr_ledger_state_t *state = rlr_ledger_lock(ledger, leaving->partition,
+                                                get_time().floor_ms);
+
+    if (state == NULL) {
+        return false;
+    }
+    rlr_member_leave(&state->member, &leaving->member);
+    rlr_ledger_unlock(ledger, leaving->partition);
+    return leaving->member.was_member;
+}
+
+uint32_t rlr_leave_run(uint32_t *left, const char **error,
+                       const rlr_region_t *region, apr_pool_t *pool)
+{
+    uint64_t start_ms = get_time().floor_ms;
+    leaving_t leaving = {.region = region,
+                         .leases_until_ms = start_ms + LEASES_MS};
+    uint32_t members = 0;
+
+    *left = 0;
+    *error = NULL;
+    apr_pool_create(&leaving.scratch, pool);
+    leaving.connection = rlr_connection_make(&region->config->connection, pool);
+    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+        const char *problem = "no time is left";
+        bool has_left = false;
+
+        leaving.partition = i;
+        if (!take_member(&leaving)) {
+            continue;
+        }
+        members++;
+        /* After an error too: other nodes of a cluster have other partitions,
+         * and one that cannot be opened is not waited for twice. */
+        if (get_time().floor_ms < start_ms + ALL_MS) {
+            problem = leave_partition(&leaving, &has_left);
+        }
+        *left += has_left;
+        if (problem != NULL && *error == NULL) {
+            *error = apr_pstrdup(pool, problem);
+        }
+    }
+    return members;
+}
