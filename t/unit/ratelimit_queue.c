@@ -66,26 +66,35 @@ static void a_request_has_the_decision_of_the_store(void **state)
     assert_int_equal(finish(requests, 1, RLR_QUEUE_ADMITTED), 1);
 }
 
+/* Takes questions for as many requests, which are all asked for once, in one
+ * question or several; returns the number of questions. */
+static int take_all(rlr_question_t **questions, rlr_queue_t *queue,
+                    uint32_t requests)
+{
+    uint32_t waiting = 0;
+    int count = 0;
+
+    while (waiting < requests) {
+        rlr_question_t *list = rlr_queue_take(queue, LONG_US);
+
+        for (; list != NULL; list = list->next) {
+            waiting += list->waiting;
+            questions[count++] = list;
+        }
+    }
+    assert_int_equal(waiting, requests);
+    return count;
+}
+
 static void requests_for_one_key_share_a_question(void **state)
 {
     rlr_queue_t *queue = rlr_queue_make(8, LONG_US, *state);
     rlr_question_t *questions[8];
     request_t requests[8];
-    uint32_t waiting = 0;
-    int count = 0;
+    int count;
 
     start(requests, 8, queue);
-    /* All are asked for once, in one question or several. */
-    while (waiting < 8) {
-        rlr_question_t *list = rlr_queue_take(queue, LONG_US);
-
-        while (list != NULL) {
-            waiting += list->waiting;
-            questions[count++] = list;
-            list = list->next;
-        }
-    }
-    assert_int_equal(waiting, 8);
+    count = take_all(questions, queue, 8);
     for (int i = 0; i < count; i++) {
         /* All but one of them. */
         rlr_queue_finish(queue, questions[i], true,
@@ -99,18 +108,10 @@ static void a_store_that_hangs_holds_no_more_threads_than_may_wait(void **state)
     rlr_queue_t *queue = rlr_queue_make(2, LONG_US, *state);
     rlr_question_t *questions[2];
     request_t requests[2];
-    uint32_t waiting = 0;
-    int count = 0;
+    int count;
 
     start(requests, 2, queue);
-    while (waiting < 2) {
-        rlr_question_t *list = rlr_queue_take(queue, LONG_US);
-
-        for (; list != NULL; list = list->next) {
-            waiting += list->waiting;
-            questions[count++] = list;
-        }
-    }
+    count = take_all(questions, queue, 2);
     /* Both wait: the third does not. */
     assert_int_equal(rlr_queue_request(queue, other, ten), RLR_QUEUE_UNDECIDED);
     for (int i = 0; i < count; i++) {
