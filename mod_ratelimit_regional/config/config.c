@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <apr_hash.h>
+#include <apr_strings.h>
 
 #include "../private.h"
 
@@ -160,8 +161,15 @@ int rlr_config_ipv6_prefix(const rlr_config_t *config)
                                      : config->ipv6_prefix;
 }
 
-const char *rlr_config_check_store(const rlr_global_t *global)
+const char *rlr_config_check_store(const rlr_global_t *global, apr_pool_t *pool)
 {
+    if (global->store.connection.address.count == 0
+        && global->store_directive != NULL) {
+        return apr_psprintf(pool,
+                            "%s: expected RateLimitStore with the address of "
+                            "the store, got none",
+                            global->store_directive);
+    }
     return global->store.connection.address.count != 0
             && global->store.hosts == 0
         ? "RateLimitStoreHosts: expected the number of hosts that share "

@@ -57,7 +57,9 @@ typedef struct rlr_global_t {
     /* RateLimitNewIdentities; count 0: no limit. */
     rlr_limit_t new_identities;
     int table_slots;
-    /* RateLimitStore...; address.count 0: no store. */
+    /* RateLimitStore...; address.count 0: no store. The last of these
+     * directives, or NULL. */
+    const char *store_directive;
     rlr_region_config_t store;
 } rlr_global_t;
 
@@ -108,7 +110,8 @@ bool rlr_config_has_region(const rlr_global_t *global, const char *region);
 
 /* Returns NULL, or the error of RateLimitStore without its other
  * directives. */
-const char *rlr_config_check_store(const rlr_global_t *global);
+const char *rlr_config_check_store(const rlr_global_t *global,
+                                   apr_pool_t *pool);
 
 /* Return the value, or its default. */
 int rlr_config_table_slots(const rlr_global_t *global);

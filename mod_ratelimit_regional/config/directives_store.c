@@ -12,10 +12,18 @@
 #include "../rules/duration.h"
 #include "config.h"
 
-#define HOSTS_MAX      500
-#define TIMEOUT_MAX_MS 1000
-#define SHARE_MAX_MS   86400000U
-#define PASSWORD_MAX   512
+#define HOSTS_MAX    500
+#define PASSWORD_MAX 512
+
+typedef struct time_range_t {
+    uint64_t low_ms;
+    uint64_t high_ms;
+    const char *expected;
+} time_range_t;
+
+static const time_range_t timeouts = {1, 1000, "a time from 1ms to 1s"};
+static const time_range_t share_times = {1000, 86400000,
+                                         "a time from 1s to 1d"};
 
 static const char *expect(const cmd_parms *cmd, const char *expected,
                           const char *given)
@@ -27,9 +35,14 @@ static const char *expect(const cmd_parms *cmd, const char *expected,
 /* The settings; NULL inside of <VirtualHost>. */
 static rlr_region_config_t *find_settings(const char **problem, cmd_parms *cmd)
 {
+    rlr_global_t *global = rlr_config_get(cmd->server)->global;
+
     *problem = ap_check_cmd_context(cmd, GLOBAL_ONLY);
-    return *problem == NULL ? &rlr_config_get(cmd->server)->global->store
-                            : NULL;
+    if (*problem != NULL) {
+        return NULL;
+    }
+    global->store_directive = cmd->cmd->name;
+    return &global->store;
 }
 
 /* Parses a whole number from 1 to high. */
@@ -45,6 +58,20 @@ static const char *read_number(uint32_t *out, const cmd_parms *cmd,
             arg);
     }
     *out = (uint32_t)value;
+    return NULL;
+}
+
+/* Parses a time. */
+static const char *read_time(uint32_t *ms, const cmd_parms *cmd,
+                             const char *arg, const time_range_t *range)
+{
+    uint64_t value;
+
+    if (!rlr_duration_parse(&value, arg) || value < range->low_ms
+        || value > range->high_ms) {
+        return expect(cmd, range->expected, arg);
+    }
+    *ms = (uint32_t)value;
     return NULL;
 }
 
@@ -64,16 +91,10 @@ const char *rlr_directive_store_timeout(cmd_parms *cmd, void *dir,
 {
     const char *problem;
     rlr_region_config_t *settings = find_settings(&problem, cmd);
-    uint64_t ms;
 
-    if (settings == NULL) {
-        return problem;
-    }
-    if (!rlr_duration_parse(&ms, arg) || ms < 1 || ms > TIMEOUT_MAX_MS) {
-        return expect(cmd, "a time from 1ms to 1s", arg);
-    }
-    settings->timeout_ms = (uint32_t)ms;
-    return NULL;
+    return settings == NULL
+        ? problem
+        : read_time(&settings->timeout_ms, cmd, arg, &timeouts);
 }
 
 const char *rlr_directive_store_failure(cmd_parms *cmd, void *dir,
@@ -100,30 +121,70 @@ const char *rlr_directive_store_share_time(cmd_parms *cmd, void *dir,
 {
     const char *problem;
     rlr_region_config_t *settings = find_settings(&problem, cmd);
-    uint64_t ms;
 
-    if (settings == NULL) {
-        return problem;
-    }
-    if (!rlr_duration_parse(&ms, arg) || ms < 1000 || ms > SHARE_MAX_MS) {
-        return expect(cmd, "a time from 1s to 1d", arg);
-    }
-    settings->share_ms = ms;
-    return NULL;
+    return settings == NULL
+        ? problem
+        : read_time(&settings->share_ms, cmd, arg, &share_times);
 }
 
 /* ---- Credentials ---- */
 
-/* Reads the next line; NULL: there is none, or it is too long. */
-static const char *read_line(apr_file_t *file, apr_pool_t *pool)
+static const char *describe(apr_status_t rv, apr_pool_t *pool)
+{
+    char text[120];
+
+    return apr_pstrdup(pool, apr_strerror(rv, text, sizeof(text)));
+}
+
+/* Reads the next line, "" at the end of the file; NULL with *reason. */
+static const char *read_line(const char **reason, apr_file_t *file,
+                             apr_pool_t *pool)
 {
     char line[PASSWORD_MAX + 2];
+    apr_status_t rv = apr_file_gets(line, (int)sizeof(line), file);
 
-    if (apr_file_gets(line, (int)sizeof(line), file) != APR_SUCCESS) {
+    if (APR_STATUS_IS_EOF(rv)) {
+        return "";
+    }
+    if (rv != APR_SUCCESS) {
+        *reason = describe(rv, pool);
         return NULL;
     }
     line[strcspn(line, "\r\n")] = '\0';
-    return strlen(line) > PASSWORD_MAX ? NULL : apr_pstrdup(pool, line);
+    if (strlen(line) > PASSWORD_MAX) {
+        *reason = apr_psprintf(pool, "a line has more than %d characters",
+                               PASSWORD_MAX);
+        return NULL;
+    }
+    return apr_pstrdup(pool, line);
+}
+
+/* Reads a password and, on a line of its own, a user. Returns NULL, or why they
+ * cannot be read. */
+static const char *read_credentials(rlr_connection_config_t *config,
+                                    const char *path, apr_pool_t *pool)
+{
+    const char *reason = NULL;
+    const char *password;
+    const char *user = NULL;
+    apr_file_t *file;
+    apr_status_t rv = apr_file_open(
+        &file, path, APR_FOPEN_READ | APR_FOPEN_BUFFERED, 0, pool);
+
+    if (rv != APR_SUCCESS) {
+        return describe(rv, pool);
+    }
+    password = read_line(&reason, file, pool);
+    if (password != NULL) {
+        user = read_line(&reason, file, pool);
+    }
+    apr_file_close(file);
+    if (password == NULL || user == NULL) {
+        return reason;
+    }
+    config->password = password;
+    config->user = user[0] != '\0' ? user : NULL;
+    return password[0] != '\0' ? NULL : "the line is empty";
 }
 
 const char *rlr_directive_store_password_file(cmd_parms *cmd, void *dir,
@@ -131,26 +192,21 @@ const char *rlr_directive_store_password_file(cmd_parms *cmd, void *dir,
 {
     const char *problem;
     rlr_region_config_t *settings = find_settings(&problem, cmd);
-    const char *password = NULL;
-    const char *user = NULL;
-    apr_file_t *file;
+    const char *path = ap_server_root_relative(cmd->pool, arg);
 
     if (settings == NULL) {
         return problem;
     }
-    if (apr_file_open(&file, ap_server_root_relative(cmd->pool, arg),
-                      APR_FOPEN_READ | APR_FOPEN_BUFFERED, 0, cmd->pool)
-        == APR_SUCCESS) {
-        password = read_line(file, cmd->pool);
-        user = read_line(file, cmd->pool);
-        apr_file_close(file);
+    if (path == NULL) {
+        return expect(cmd, "the path of a file", arg);
     }
-    if (password == NULL || password[0] == '\0') {
-        return expect(cmd, "a file with a password in its first line", arg);
-    }
-    settings->connection.password = password;
-    settings->connection.user = user != NULL && user[0] != '\0' ? user : NULL;
-    return NULL;
+    problem = read_credentials(&settings->connection, path, cmd->pool);
+    return problem == NULL
+        ? NULL
+        : apr_psprintf(cmd->pool,
+                       "%s: expected a file with a password in its first "
+                       "line, got '%s': %s",
+                       cmd->cmd->name, path, problem);
 }
 
 /* ---- TLS ---- */

@@ -361,7 +361,7 @@ const char *rlr_vhost_build(server_rec *main_server, apr_pool_t *pool)
                                list_regions(config->global, pool));
     }
     if (problem == NULL) {
-        problem = rlr_config_check_store(config->global);
+        problem = rlr_config_check_store(config->global, pool);
     }
     return problem != NULL ? problem : check_size(main_server, pool);
 }

@@ -21,7 +21,7 @@ typedef struct rlr_region_config_t {
     rlr_connection_config_t connection;
     uint32_t hosts;
     uint32_t timeout_ms;
-    uint64_t share_ms;
+    uint32_t share_ms;
     rlr_failure_t failure;
 } rlr_region_config_t;
 

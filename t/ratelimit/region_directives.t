@@ -45,7 +45,12 @@ for (
     [ 'RateLimitStoreTimeout 2s' => qr/expected a time from 1ms to 1s, got '2s'/ ],
     [ 'RateLimitStoreFailure perhaps' => qr/expected local, closed or open, got 'perhaps'/ ],
     [ 'RateLimitStoreShareTime 2d' => qr/expected a time from 1s to 1d, got '2d'/ ],
-    [ 'RateLimitStorePasswordFile /nonexistent' => qr/expected a file with a password/ ],
+    [ 'RateLimitStorePasswordFile /nonexistent' => qr{RateLimitStorePasswordFile: expected a file with a password.*'/nonexistent': No such file} ],
+    [ 'RateLimitStorePasswordFile /' => qr{RateLimitStorePasswordFile: .*'/': Is a directory} ],
+    [ 'RateLimitStorePasswordFile /dev/null' => qr{RateLimitStorePasswordFile: .*'/dev/null': the line is empty} ],
+    [ 'RateLimitStorePasswordFile ' . write_file(tempdir('/tmp/agent-test-password.XXXXXX', CLEANUP => 1) . '/long', 'x' x 513) => qr{/long': a line has more than 512} ],
+    (map { [ $_ => qr/\Q@{[ (split)[0] ]}\E: expected RateLimitStore with the address of the store, got none/ ] }
+        'RateLimitStoreHosts 4', 'RateLimitStoreTimeout 5ms', 'RateLimitStoreFailure local', 'RateLimitStoreShareTime 1h'),
     [ "<VirtualHost *:1>\nRateLimitStoreHosts 4\n</VirtualHost>" => qr/RateLimitStoreHosts cannot occur within <VirtualHost>/ ],
 ) {
     my ($line, $error) = @{$_};
