@@ -6,12 +6,10 @@
 
 #include "../region/period.h"
 
-static void refuse(rlr_table_decision_t *decision)
+static void refuse(rlr_table_decision_t *decision, uint32_t wait_ms)
 {
-    static const rlr_window_decision_t refusal = {
-        .admitted = false, .wait_ms = 1000, .reset_ms = 1000};
-
-    decision->window = refusal;
+    decision->window = (rlr_window_decision_t){
+        .admitted = false, .wait_ms = wait_ms, .reset_ms = wait_ms};
 }
 
 /* By this host alone: its whole table, its share, or nothing. */
@@ -21,14 +19,16 @@ static void decide_alone(const rlr_vhost_t *vhost, const unsigned char *key,
 {
     const rlr_region_t *store = vhost->store;
     rlr_table_request_t local = *request;
+    uint32_t wait_ms;
 
     if (store->config->failure == RLR_FAILURE_OPEN) {
         rlr_table_admit(vhost->table, request, &rlr_clock_monotonic, decision);
         return;
     }
-    local.limit.count = rlr_region_begin_share(store, key, request->limit);
+    local.limit.count = rlr_region_begin_share(store, key, request->limit,
+                                               &wait_ms);
     if (local.limit.count == 0) {
-        refuse(decision);
+        refuse(decision, wait_ms);
         rlr_table_count(vhost->table, request, decision);
         return;
     }

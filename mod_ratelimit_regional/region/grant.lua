@@ -314,28 +314,55 @@ end
 
 -- ---- Grants (R3) ----
 
-local function reserved(digest, count, interval_sec)
-    local sum, first = 0, string.byte(digest)
+-- The shares of a key that are reserved: {until when, amount}, in order of time; and their sum.
+local function reserve(digest, count, interval_sec)
+    local shares, sum, first, settle = {}, 0, string.byte(digest), settle_ms(interval_sec)
     for _, odd in ipairs(epoch.odd) do
         if is_unsettled(odd[2], odd[3], interval_sec) then
-            sum = sum + math.floor(count / members)
+            local share = math.floor(count / members)
+            local ends = odd[2] + settle
             if (odd[1] + first) % members < count % members then
-                sum = sum + 1
+                share = share + 1
             end
+            if now >= odd[3] + SILENT_MS then
+                ends = math.max(ends, odd[3] + held_ms + settle)
+            end
+            shares[#shares + 1] = { ends, share }
+            sum = sum + share
         end
     end
-    return sum
+    table.sort(shares, function(a, b) return a[1] < b[1] end)
+    return shares, sum
 end
 
--- How long until `needed` of the marks have expired.
-local function wait_for(marks, needed)
-    for _, mark in ipairs(marks) do
-        needed = needed - mark[2]
+-- How long until `needed` of the marks and of the reserved shares are free, if nothing changes.
+local function wait_for(marks, shares, needed)
+    local i, k = 1, 1
+    while needed > 0 and (marks[i] or shares[k]) do
+        local next
+        if not shares[k] or marks[i] and marks[i][1] <= shares[k][1] then
+            next, i = marks[i], i + 1
+        else
+            next, k = shares[k], k + 1
+        end
+        needed = needed - next[2]
         if needed <= 0 then
-            return mark[1] - now
+            return next[1] - now
         end
     end
-    return -1
+    return needed > 0 and -1 or 0
+end
+
+-- The same, if the epoch is complete before that.
+local function wait_for_epoch(wait, interval_sec)
+    if epoch.complete == 1 or epoch.ready == 0 then
+        return wait
+    end
+    local at = epoch.ready + SILENT_MS + 2 * CALL_MS
+    if epoch.old == 0 then
+        at = math.max(at, epoch.ready + lease_ms(interval_sec) + interval_sec * 1000)
+    end
+    return math.min(wait, math.max(1, at - now))
 end
 
 local function grant(at)
@@ -350,11 +377,12 @@ local function grant(at)
             mark[2] = used
         end
     end
-    local free = count - sum - reserved(digest, count, interval_sec)
-    if now < epoch.known + lease_ms(interval_sec) + interval_sec * 1000 then
-        free = 0
-    end
+    local shares, reserved = reserve(digest, count, interval_sec)
+    local left = count - sum - reserved
+    local known = epoch.known + lease_ms(interval_sec) + interval_sec * 1000 - now
+    local free = known > 0 and 0 or left
     local granted = math.max(0, math.min(wanted, free, math.max(waiting, math.floor(free / (2 * members)))))
+    local wait = 0
     if granted > 0 then
         add_mark(marks, now + 1 + lease + interval_sec * 1000, granted, tonumber(ARGV[at + 5]))
     end
@@ -362,7 +390,10 @@ local function grant(at)
         write_marks(digest, marks, existed)
         sweep()
     end
-    return { granted, granted >= waiting and 0 or wait_for(marks, 1 - free), math.max(0, free - granted),
+    if granted < waiting then
+        wait = wait_for_epoch(wait_for(marks, shares, 1 - left + granted), interval_sec)
+    end
+    return { granted, math.max(wait, granted < waiting and known or 0), math.max(0, free - granted),
         marks[1] and marks[1][1] - now or 0 }
 end
 

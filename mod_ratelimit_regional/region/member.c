@@ -194,22 +194,55 @@ bool rlr_member_answer(rlr_member_t *member, const rlr_store_call_t *call,
 
 /* ---- The share ---- */
 
+/* From when on the host admits its share of the key, if no call is answered;
+ * UINT64_MAX: never. */
+static uint64_t find_share(const rlr_member_t *member,
+                           const rlr_member_config_t *config,
+                           const unsigned char *key, rlr_limit_t limit,
+                           uint64_t now_ms)
+{
+    uint64_t share_ms = config->share_ms;
+    uint64_t from_ms = member->answered_ms
+        + rlr_period_cut_off(limit.interval_sec);
+    int64_t base_ms = member->base_ms
+        + (int64_t)rlr_period_local_sec(limit.interval_sec) * 1000;
+    uint64_t latest_ms;
+
+    if (base_ms > (int64_t)from_ms) {
+        from_ms = (uint64_t)base_ms;
+    }
+    latest_ms = from_ms > now_ms ? from_ms : now_ms;
+    if (member->number == RLR_STORE_NO_NUMBER || !member->is_entitled
+        || latest_ms + rlr_period_drift(share_ms)
+            >= member->confirmed_ms + share_ms
+        || rlr_store_share(member->number, limit.count, config->members, key)
+            == 0) {
+        return UINT64_MAX;
+    }
+    return from_ms;
+}
+
 uint32_t rlr_member_local(const rlr_member_t *member,
                           const rlr_member_config_t *config,
                           const unsigned char *key, rlr_limit_t limit,
                           uint64_t now_ms)
 {
-    uint64_t share_ms = config->share_ms;
+    return find_share(member, config, key, limit, now_ms) > now_ms
+        ? 0
+        : rlr_store_share(member->number, limit.count, config->members, key);
+}
 
-    if (member->number == RLR_STORE_NO_NUMBER || !member->is_entitled
-        || now_ms < member->answered_ms + rlr_period_cut_off(limit.interval_sec)
-        || now_ms + rlr_period_drift(share_ms)
-            >= member->confirmed_ms + share_ms
-        || (int64_t)now_ms < member->base_ms
-                + (int64_t)rlr_period_local_sec(limit.interval_sec) * 1000) {
+uint64_t rlr_member_local_wait(const rlr_member_t *member,
+                               const rlr_member_config_t *config,
+                               const unsigned char *key, rlr_limit_t limit,
+                               uint64_t now_ms)
+{
+    uint64_t from_ms = find_share(member, config, key, limit, now_ms);
+
+    if (now_ms < member->contact_until_ms || from_ms == UINT64_MAX) {
         return 0;
     }
-    return rlr_store_share(member->number, limit.count, config->members, key);
+    return from_ms > now_ms ? from_ms - now_ms : 1;
 }
 
 void rlr_member_use(rlr_member_t *member, uint32_t interval_sec,

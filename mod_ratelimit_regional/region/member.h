@@ -91,6 +91,13 @@ uint32_t rlr_member_local(const rlr_member_t *member,
                           const unsigned char *key, rlr_limit_t limit,
                           uint64_t now_ms);
 
+/* Returns how long until the host may do so, if no call is answered; 0: not
+ * known, or the store answers. */
+uint64_t rlr_member_local_wait(const rlr_member_t *member,
+                               const rlr_member_config_t *config,
+                               const unsigned char *key, rlr_limit_t limit,
+                               uint64_t now_ms);
+
 /* Records an admission of the share, before it is admitted. */
 void rlr_member_use(rlr_member_t *member, uint32_t interval_sec,
                     uint64_t now_ms);

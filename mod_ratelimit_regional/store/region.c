@@ -11,6 +11,9 @@
 /* The row's name with its terminator, and the identity. */
 #define TEXT_MAX 1024
 
+/* The store may answer then; when it will is not known. */
+#define RETRY_MS 1000U
+
 void rlr_region_init(rlr_region_t *region, const rlr_region_config_t *config,
                      const rlr_ledger_t *ledger)
 {
@@ -188,14 +191,17 @@ void rlr_region_peek(const rlr_region_t *region, const unsigned char *key,
 /* ---- The share ---- */
 
 uint32_t rlr_region_begin_share(const rlr_region_t *region,
-                                const unsigned char *key, rlr_limit_t limit)
+                                const unsigned char *key, rlr_limit_t limit,
+                                uint32_t *wait_ms)
 {
     uint32_t partition = rlr_ledger_partition_of(key);
     uint64_t now_ms = get_time().floor_ms;
     rlr_ledger_state_t *state = rlr_ledger_lock(&region->ledger, partition,
                                                 now_ms);
+    uint64_t left_ms;
     uint32_t share;
 
+    *wait_ms = RETRY_MS;
     if (state == NULL) {
         return 0;
     }
@@ -203,6 +209,9 @@ uint32_t rlr_region_begin_share(const rlr_region_t *region,
     share = rlr_member_local(&state->member, &region->member, key, limit,
                              get_time().floor_ms);
     if (share == 0) {
+        left_ms = rlr_member_local_wait(&state->member, &region->member, key,
+                                        limit, now_ms);
+        *wait_ms = left_ms > 0 ? (uint32_t)left_ms : RETRY_MS;
         rlr_ledger_unlock(&region->ledger, partition);
         return 0;
     }

@@ -62,11 +62,13 @@ void rlr_region_peek(const rlr_region_t *region, const unsigned char *key,
 /*
  * Begins a decision by the host's own share, after RLR_REGION_AWAY. Returns the
  * share, to be counted in intervals of rlr_period_local_sec(); 0: none, and
- * nothing has begun. The caller ends it, without waiting in between: no call is
- * sent to the store for the key's partition until then.
+ * nothing has begun, and *wait_ms is how long until it may be otherwise. The
+ * caller ends it, without waiting in between: no call is sent to the store for
+ * the key's partition until then.
  */
 uint32_t rlr_region_begin_share(const rlr_region_t *region,
-                                const unsigned char *key, rlr_limit_t limit);
+                                const unsigned char *key, rlr_limit_t limit,
+                                uint32_t *wait_ms);
 void rlr_region_end_share(const rlr_region_t *region, const unsigned char *key);
 
 /* Removes all admissions of the key, at all hosts within a second; false: the

@@ -6,7 +6,6 @@
 #include <string.h>
 
 /* More are joined. */
-#define MARKS_MAX 128
 
 static region_entry_t **find_bucket(region_marks_t *marks,
                                     const unsigned char *key)
@@ -77,7 +76,7 @@ void region_marks_add(region_entry_t *entry, int64_t expires, uint32_t amount,
     entry->marks[at].amount = amount;
     entry->marks[at].tag = tag;
     entry->count++;
-    if (entry->count > MARKS_MAX) {
+    if (entry->count > REGION_MARKS_MAX) {
         entry->marks[1].amount += entry->marks[0].amount;
         entry->marks[1].tag = 0;
         entry->count--;
@@ -94,6 +93,34 @@ int64_t region_marks_sum(const region_entry_t *entry)
         sum += entry->marks[i].amount;
     }
     return sum;
+}
+
+static int compare_parts(const void *a, const void *b)
+{
+    int64_t left = ((const region_part_t *)a)->at;
+    int64_t right = ((const region_part_t *)b)->at;
+
+    return (left > right) - (left < right);
+}
+
+int64_t region_marks_wait(const region_entry_t *entry, region_part_t *parts,
+                          uint32_t count, int64_t needed, int64_t now)
+{
+    if (needed <= 0) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < entry->count; i++) {
+        parts[count++] = (region_part_t){entry->marks[i].expires,
+                                         entry->marks[i].amount};
+    }
+    qsort(parts, count, sizeof(*parts), compare_parts);
+    for (uint32_t i = 0; i < count; i++) {
+        needed -= parts[i].amount;
+        if (needed <= 0) {
+            return parts[i].at - now;
+        }
+    }
+    return -1;
 }
 
 void region_marks_drop(region_marks_t *marks)

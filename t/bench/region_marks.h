@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-#define REGION_BUCKETS (1U << 20)
+#define REGION_BUCKETS   (1U << 20)
+#define REGION_MARKS_MAX 128 /* of a key */
 
 typedef struct region_mark_t {
     int64_t expires;
@@ -31,6 +32,18 @@ region_entry_t *region_marks_find(region_marks_t *marks, int64_t now,
 void region_marks_add(region_entry_t *entry, int64_t expires, uint32_t amount,
                       uint64_t tag);
 int64_t region_marks_sum(const region_entry_t *entry);
+
+/* A part of the limit that becomes free. */
+typedef struct region_part_t {
+    int64_t at;
+    int64_t amount;
+} region_part_t;
+
+/* Returns how long until `needed` of the marks and of the parts are free; -1:
+ * there are fewer. parts has room for REGION_MARKS_MAX + 1 more. */
+int64_t region_marks_wait(const region_entry_t *entry, region_part_t *parts,
+                          uint32_t count, int64_t needed, int64_t now);
+
 void region_marks_drop(region_marks_t *marks);
 /* Keys with an entry, and their marks. */
 void region_marks_size(const region_marks_t *marks, uint64_t *keys,

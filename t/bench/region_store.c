@@ -330,31 +330,46 @@ static bool has_left(const record_t *record, const rlr_store_call_t *call)
 
 /* ---- Grants ---- */
 
-static int64_t get_reserved(const region_store_t *store,
-                            const rlr_store_item_t *item)
+/* Lists the shares of the key that are reserved; their sum. */
+static int64_t reserve(region_part_t *parts, uint32_t *count,
+                       const region_store_t *store,
+                       const rlr_store_item_t *item)
 {
+    int64_t settle = (int64_t)rlr_period_settle(item->limit.interval_sec);
     int64_t sum = 0;
 
     for (uint32_t i = 0; i < store->odd_count; i++) {
-        if (is_unsettled(store, &store->odd_records[i],
-                         item->limit.interval_sec)) {
-            sum += rlr_store_share((int)store->odd[i], item->limit.count,
-                                   store->members, item->key);
+        const record_t *record = &store->odd_records[i];
+        region_part_t part = {.at = record->base + settle};
+
+        if (!is_unsettled(store, record, item->limit.interval_sec)) {
+            continue;
         }
+        if (store->now >= record->contact + RLR_PERIOD_SILENT_MS) {
+            part.at = max_of(part.at,
+                             record->contact + get_held(store) + settle);
+        }
+        part.amount = rlr_store_share((int)store->odd[i], item->limit.count,
+                                      store->members, item->key);
+        sum += part.amount;
+        parts[(*count)++] = part;
     }
     return sum;
 }
 
-static int64_t wait_for(const region_store_t *store,
-                        const region_entry_t *entry, int64_t needed)
+static int64_t wait_for_epoch(const region_store_t *store, int64_t wait,
+                              int64_t period_ms)
 {
-    for (uint32_t i = 0; i < entry->count; i++) {
-        needed -= entry->marks[i].amount;
-        if (needed <= 0) {
-            return entry->marks[i].expires - store->now;
-        }
+    int64_t at = store->ready + RLR_PERIOD_SILENT_MS + 2 * RLR_PERIOD_CALL_MS;
+
+    if (store->complete || store->ready == 0) {
+        return wait;
     }
-    return -1;
+    if (!store->old) {
+        at = max_of(at, store->ready + period_ms);
+    }
+    at = max_of(1, at - store->now);
+    return wait < at ? wait : at;
 }
 
 static void close_lease(region_entry_t *entry, const rlr_store_item_t *item)
@@ -376,18 +391,20 @@ static void grant(region_store_t *store, const rlr_store_item_t *item,
     region_entry_t *entry = region_marks_find(&store->marks, store->now,
                                               item->key);
     int64_t granted = item->wanted;
-    int64_t most;
+    region_part_t parts[MEMBERS_MAX + REGION_MARKS_MAX + 1];
+    uint32_t count = 0;
+    int64_t known = store->known + period_ms + interval_ms - store->now;
     int64_t left;
+    int64_t most;
+    int64_t free_now;
 
     close_lease(entry, item);
     left = (int64_t)item->limit.count - region_marks_sum(entry)
-        - get_reserved(store, item);
-    if (store->now < store->known + period_ms + interval_ms) {
-        left = 0;
-    }
-    most = left > 0 ? left / (2 * store->members) : 0;
+        - reserve(parts, &count, store, item);
+    free_now = known > 0 ? 0 : left;
+    most = free_now > 0 ? free_now / (2 * store->members) : 0;
     most = max_of(most, item->waiting);
-    granted = granted < left ? granted : left;
+    granted = granted < free_now ? granted : free_now;
     granted = granted < most ? granted : most;
     granted = max_of(granted, 0);
     if (granted > 0) {
@@ -395,12 +412,18 @@ static void grant(region_store_t *store, const rlr_store_item_t *item,
                          (uint32_t)granted, item->tag);
     }
     out->granted = (uint32_t)granted;
-    out->unused = (uint32_t)max_of(0, left - granted);
+    out->unused = (uint32_t)max_of(0, free_now - granted);
     out->reset_ms = entry->count > 0
         ? (uint32_t)(entry->marks[0].expires - store->now)
         : 0;
-    out->wait_ms = granted >= item->waiting ? 0
-                                            : wait_for(store, entry, 1 - left);
+    out->wait_ms = granted >= item->waiting
+        ? 0
+        : max_of(
+            known,
+            wait_for_epoch(store,
+                           region_marks_wait(entry, parts, count,
+                                             1 - left + granted, store->now),
+                           period_ms + interval_ms));
 }
 
 static void contact(region_store_t *store, const rlr_store_call_t *call,

@@ -124,6 +124,26 @@ static void a_host_that_is_cut_off_admits_its_share_after_a_while(void **state)
     assert_int_equal(local(&test, 1001 + 3600000), 0);
 }
 
+static uint64_t local_wait(const case_t *test, uint64_t now_ms)
+{
+    return rlr_member_local_wait(&test->member, &config, key, ten, now_ms);
+}
+
+static void a_host_that_is_cut_off_gives_the_time_of_its_share(void **state)
+{
+    case_t test;
+    uint64_t cut_off_ms = 1001 + rlr_period_cut_off(ten.interval_sec);
+
+    begin(&test);
+    assert_int_equal(local_wait(&test, 1000), 0);
+    join(&test);
+    /* The store answers. */
+    assert_int_equal(local_wait(&test, 2000), 0);
+    assert_int_equal(local_wait(&test, 5000), cut_off_ms - 5000);
+    /* Without the store it will not be admitted. */
+    assert_int_equal(local_wait(&test, 1001 + 3600000), 0);
+}
+
 static void a_host_whose_number_was_another_ones_waits_for_it(void **state)
 {
     case_t test;
@@ -231,6 +251,7 @@ int main(void)
         CHECK_TEST(a_host_without_replies_sends_no_contact),
         CHECK_TEST(late_replies_and_those_of_an_earlier_epoch_are_not_used),
         CHECK_TEST(a_host_that_is_cut_off_admits_its_share_after_a_while),
+        CHECK_TEST(a_host_that_is_cut_off_gives_the_time_of_its_share),
         CHECK_TEST(a_host_whose_number_was_another_ones_waits_for_it),
         CHECK_TEST(an_answer_ends_the_use_of_the_share),
         CHECK_TEST(marks_are_reported_to_a_new_epoch_before_the_contact),

@@ -25,6 +25,8 @@ typedef struct case_t {
     uint64_t now_ms;
     host_t hosts[HOSTS];
     uint64_t tag;
+    rlr_limit_t limit;
+    int64_t wait_ms; /* of the last call */
 } case_t;
 
 static void start_host(case_t *test, int i)
@@ -47,8 +49,10 @@ static uint32_t call(case_t *test, int i, uint32_t wanted, uint32_t flags)
                                             test->now_ms);
     rlr_store_grant_t grant = {0, -1, 0, 0};
     rlr_store_reply_t reply = {.grants = &grant};
-    rlr_store_item_t item = {
-        .limit = nine, .wanted = wanted, .waiting = wanted, .tag = ++test->tag};
+    rlr_store_item_t item = {.limit = test->limit,
+                             .wanted = wanted,
+                             .waiting = wanted,
+                             .tag = ++test->tag};
     rlr_store_call_t sent;
 
     rlr_member_fill(&sent, &host->member, &host->config, kind, test->now_ms);
@@ -61,6 +65,7 @@ static uint32_t call(case_t *test, int i, uint32_t wanted, uint32_t flags)
     if (kind == RLR_STORE_REPORT) {
         rlr_member_reported(&host->member, host->member.generation);
     }
+    test->wait_ms = grant.wait_ms;
     return grant.granted;
 }
 
@@ -77,15 +82,22 @@ static void pass(case_t *test, uint64_t ms, unsigned mask)
     }
 }
 
-/* Three hosts that have been in contact for longer than an interval. */
-static void begin(case_t *test)
+/* Three hosts that have just been started. */
+static void prepare(case_t *test)
 {
     memset(test, 0, sizeof(*test));
     test->store = region_store_make(1, 1000000);
     test->now_ms = 1000;
+    test->limit = nine;
     for (int i = 0; i < HOSTS; i++) {
         start_host(test, i);
     }
+}
+
+/* Three hosts that have been in contact for longer than an interval. */
+static void begin(case_t *test)
+{
+    prepare(test);
     pass(test, 30000, 7);
     for (int i = 0; i < HOSTS; i++) {
         assert_int_equal(test->hosts[i].member.number, i);
@@ -122,6 +134,57 @@ static void a_number_is_reserved_while_its_earlier_host_may_use_it(void **state)
     pass(&test, 200000, 6);
     assert_int_equal(local(&test, 0), 0);
     assert_int_equal(call(&test, 2, 9, 0), 9);
+    end(&test);
+}
+
+/* Asks for one admission when the wait is nearly over, and then. */
+static void assert_wait_is_true(case_t *test, unsigned mask)
+{
+    uint64_t at_ms = test->now_ms + (uint64_t)test->wait_ms;
+
+    pass(test, at_ms - test->now_ms - 100, mask);
+    test->now_ms = at_ms - 1;
+    assert_int_equal(call(test, 2, 1, 0), 0);
+    assert_int_equal(test->wait_ms, 1);
+    test->now_ms = at_ms;
+    assert_int_equal(call(test, 2, 1, 0), 1);
+}
+
+static void the_wait_is_true_while_a_share_is_reserved(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    /* The only admission is the share of host 0, which dies. */
+    test.limit.count = 1;
+    pass(&test, 5000, 6);
+    assert_int_equal(call(&test, 2, 1, 0), 0);
+    assert_true(test.wait_ms > 200000);
+    assert_wait_is_true(&test, 6);
+    end(&test);
+}
+
+static void the_wait_is_true_while_an_admission_and_a_share_count(void **state)
+{
+    case_t test;
+
+    begin(&test);
+    pass(&test, 5000, 6);
+    assert_int_equal(call(&test, 2, 9, 0), 6);
+    assert_int_equal(call(&test, 2, 1, 0), 0);
+    assert_int_equal(test.wait_ms, 10001);
+    assert_wait_is_true(&test, 6);
+    end(&test);
+}
+
+static void the_wait_is_true_after_a_first_start(void **state)
+{
+    case_t test;
+
+    prepare(&test);
+    pass(&test, 1000, 7);
+    assert_int_equal(call(&test, 2, 1, 0), 0);
+    assert_wait_is_true(&test, 7);
     end(&test);
 }
 
@@ -213,6 +276,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_number_is_reserved_while_its_earlier_host_may_use_it),
+        CHECK_TEST(the_wait_is_true_while_a_share_is_reserved),
+        CHECK_TEST(the_wait_is_true_while_an_admission_and_a_share_count),
+        CHECK_TEST(the_wait_is_true_after_a_first_start),
         CHECK_TEST(the_share_of_a_host_that_has_left_is_not_reserved),
         CHECK_TEST(a_new_host_takes_the_number_of_one_that_has_left),
         CHECK_TEST(a_host_that_is_not_new_waits_for_the_number),
