@@ -82,7 +82,7 @@ like outcome($named_port, "RateLimitStoreTLS ca=$dir/ca.pem"), qr/TLS: .*verify 
 my ($strict, $strict_port) = start_redis('server', 'yes');
 is outcome($strict_port, "RateLimitStoreTLS ca=$dir/ca.pem certificate=$dir/client.pem key=$dir/client.key"), 'granted',
     'a server that wants a certificate of the client gets it';
-isnt outcome($strict_port, "RateLimitStoreTLS ca=$dir/ca.pem"), 'granted', 'and refuses hosts without one';
+isnt outcome($strict_port, "RateLimitStoreTLS ca=$dir/ca.pem"), 'granted', 'a server that wants one refuses hosts without it';
 
 for (
     [ 'ca=/nonexistent' => qr/expected certificates of authorities in PEM, got '\/nonexistent'/ ],
