@@ -10,14 +10,14 @@
 #include "auth/admission.h"
 #include "auth/deployment_path.h"
 #include "auth/provider.h"
-#include "auth/region.h"
+#include "auth/key_region.h"
 #include "auth/require.h"
 #include "child.h"
-#include "config/address.h"
+#include "config/published_address.h"
 #include "config/capacity.h"
 #include "config/dbd.h"
 #include "config/directives.h"
-#include "config/effect.h"
+#include "config/unused_directive.h"
 #include "config/graph.h"
 #include "config/location.h"
 #include "config/region.h"
@@ -32,7 +32,7 @@
 #include "http/server_error.h"
 #include "pools.h"
 #include "private.h"
-#include "start.h"
+#include "startup.h"
 #include "wait/park.h"
 
 /* NULL outside a child, and in one that could not be set up. */
@@ -177,7 +177,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
     if (problem != NULL) {
         return refuse_start(server, problem);
     }
-    agent_effect_check(config, server, ptemp);
+    agent_unused_directive_check(config, server, ptemp);
     agent_region_warn(config, server);
     agent_address_warn(config, server, ptemp);
     agent_runner_settings_warn(config, server);
@@ -203,8 +203,8 @@ static int check_database(const agent_server_config_t *config,
                           server_rec *server, apr_pool_t *pool)
 {
     return agent_dbd_check(config, pool) != NULL
-            || agent_start_check(config, agent_dbd_conninfo(config, pool),
-                                 server, pool)
+            || agent_startup_check(config, agent_dbd_conninfo(config, pool),
+                                   server, pool)
         ? OK
         : HTTP_INTERNAL_SERVER_ERROR;
 }
@@ -264,7 +264,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_child_init(start_child, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_stopping(stop_child, NULL, NULL, APR_HOOK_MIDDLE);
     agent_provider_register();
-    agent_region_register();
+    agent_key_region_register();
     agent_deployment_path_register();
     agent_require_register(pool);
     agent_park_register(pool);

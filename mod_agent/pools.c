@@ -9,10 +9,10 @@
 #include <http_log.h>
 #include <unixd.h>
 
-#include "applications.h"
+#include "application_pools.h"
 #include "config/graph.h"
 #include "config/limit.h"
-#include "config/runner.h"
+#include "config/runner_settings.h"
 #include "core/deployment.h"
 #include "db/conninfo.h"
 #include "private.h"
@@ -162,7 +162,7 @@ static apr_status_t fill_pool(agent_pool_config_t *runners,
     runners->program = agent_config_runner(config);
     fill_settings(runners, &settings);
     if (rv == APR_SUCCESS && key->application != NULL) {
-        *problem = agent_application_fill(runners, config, key, pool);
+        *problem = agent_application_pools_fill(runners, config, key, pool);
     }
     return *problem != NULL ? APR_EGENERAL : rv;
 }
@@ -225,7 +225,7 @@ static bool check_application(const agent_server_config_t *config,
         return true;
     }
     if (fill_pool(&runners, &problem, config, key, pool) == APR_SUCCESS) {
-        problem = agent_application_check(&runners, config, key, pool);
+        problem = agent_application_pools_check(&runners, config, key, pool);
     }
     if (problem != NULL) {
         ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server, AGENT_LOGNO(0447) "%s",

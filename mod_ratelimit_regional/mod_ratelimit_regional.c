@@ -186,7 +186,7 @@ static int open_table(server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
 static int open_store(server_rec *server, apr_pool_t *pconf)
 {
     const rlr_global_t *global = rlr_config_get(server)->global;
-    rlr_region_t *region;
+    rlr_group_t *region;
     rlr_ledger_t ledger;
 
     if (global->store.connection.address.count == 0) {
@@ -198,7 +198,7 @@ static int open_store(server_rec *server, apr_pool_t *pconf)
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     region = apr_palloc(pconf, sizeof(*region));
-    rlr_region_init(region, &global->store, &ledger);
+    rlr_group_init(region, &global->store, &ledger);
     rlr_vhost_set_store(server, region);
     rlr_worker_leave_at_end(region, server, pconf);
     return OK;
@@ -226,7 +226,7 @@ static void start_child(apr_pool_t *pchild, server_rec *server)
     const rlr_vhost_t *vhost = rlr_vhost_find(server, NULL);
 
     if (vhost != NULL && vhost->store != NULL) {
-        rlr_region_t *region = apr_palloc(pchild, sizeof(*region));
+        rlr_group_t *region = apr_palloc(pchild, sizeof(*region));
 
         *region = *vhost->store;
         rlr_worker_start(region, server, pchild);

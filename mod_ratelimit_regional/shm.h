@@ -8,7 +8,7 @@
 #include <httpd.h>
 
 #include "counter/table.h"
-#include "region/ledger.h"
+#include "group/ledger.h"
 
 /*
  * Attaches the segment for this configuration; *table is in pool. Creates the

@@ -17,7 +17,7 @@
 #include "binding.h"
 #include "cache.h"
 #include "provider.h"
-#include "region.h"
+#include "key_region.h"
 
 /* A route without data, or a preflight, which has no credentials. */
 static bool is_open(const agent_call_t *call)
@@ -113,7 +113,7 @@ static apr_status_t check_identity(agent_call_t *call, const char *account_id)
 static apr_status_t check_request(agent_call_t *call, const char *account_id)
 {
     return call->identity != NULL
-            || agent_region_check_key(call->r, call->child->config, &call->err)
+            || agent_key_region_check(call->r, call->child->config, &call->err)
                 == APR_SUCCESS
         ? check_identity(call, account_id)
         : APR_EGENERAL;
@@ -124,7 +124,7 @@ static apr_status_t check_open(agent_call_t *call)
     const agent_route_t *route = call->match.route;
 
     return route != NULL && route->is_regional
-        ? agent_region_check_key(call->r, call->child->config, &call->err)
+        ? agent_key_region_check(call->r, call->child->config, &call->err)
         : APR_SUCCESS;
 }
 

@@ -18,7 +18,7 @@
 #include "../wait/client_address.h"
 #include "authenticate.h"
 #include "binding.h"
-#include "region.h"
+#include "key_region.h"
 
 /* Set in child_init. */
 static const agent_child_t *own_child;
@@ -64,7 +64,7 @@ static apr_status_t authenticate(const agent_identity_t **out, request_rec *r,
         .is_renewal = agent_identity_of(r) != NULL};
 
     if (own_child != NULL
-        && agent_region_check_key(r, own_child->config, err) != APR_SUCCESS) {
+        && agent_key_region_check(r, own_child->config, err) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
     if (own_child == NULL || own_child->auth == NULL) {

@@ -19,7 +19,7 @@ bool agent_provider_is_chosen(request_rec *r);
 /*
  * Verifies the request's key and binds its owner to the request, with r->user:
  * the user of a personal key, else the key ID. Errors: those of
- * agent_region_check_key() and agent_authenticate(); sets the headers that the
+ * agent_key_region_check() and agent_authenticate(); sets the headers that the
  * response needs then.
  */
 apr_status_t agent_provider_identify(request_rec *r, agent_error_t **err);

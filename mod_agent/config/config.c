@@ -8,8 +8,8 @@
 #include <apr_strings.h>
 
 #include "../private.h"
-#include "address.h"
-#include "effect.h"
+#include "published_address.h"
+#include "unused_directive.h"
 #include "graph.h"
 #include "limit.h"
 #include "region.h"
@@ -20,10 +20,10 @@ void *agent_config_create_server(apr_pool_t *pool, server_rec *server)
 
     config->wrong_region = -1;
     config->regions = apr_array_make(pool, 2, sizeof(agent_region_t));
-    config->ingress_addresses = apr_array_make(pool, 1,
-                                               sizeof(agent_public_address_t));
-    config->egress_addresses = apr_array_make(pool, 1,
-                                              sizeof(agent_public_address_t));
+    config->ingress_addresses = apr_array_make(
+        pool, 1, sizeof(agent_published_address_t));
+    config->egress_addresses = apr_array_make(
+        pool, 1, sizeof(agent_published_address_t));
     config->address_serial = -1;
     config->max_waiters = -1;
     config->waiters_per_address = -1;

@@ -24,7 +24,7 @@ typedef struct agent_server_config_t {
     int wrong_region;
     apr_array_header_t *regions; /* of agent_region_t */
     bool has_platform;           /* a location has its handler */
-    /* Of agent_public_address_t, see address.h. */
+    /* Of agent_published_address_t, see published_address.h. */
     apr_array_header_t *ingress_addresses;
     apr_array_header_t *egress_addresses;
     int address_serial;
@@ -51,7 +51,7 @@ typedef struct agent_server_config_t {
     apr_array_header_t *webhook_headers;
     apr_array_header_t *limits; /* of agent_account_limit_t, see limit.h */
     agent_generation_t generation;
-    /* Directives of all hosts: agent_host_directive_t, see effect.h. */
+    /* Of all hosts: agent_host_directive_t (unused_directive.h). */
     apr_array_header_t *host_directives;
 } agent_server_config_t;
 

@@ -11,7 +11,7 @@
 
 #include "../core/word.h"
 #include "../private.h"
-#include "address.h"
+#include "published_address.h"
 #include "config.h"
 #include "location.h"
 #include "region.h"
@@ -236,11 +236,11 @@ const command_rec agent_directives[] = {
         "AgentRegionURL", agent_directive_region_url, NULL, RSRC_CONF,
         "REGION WEB API [BEACON]: a region's URLs (default: none)"),
     AP_INIT_RAW_ARGS("AgentIngressAddress", agent_directive_addresses,
-                     DATA(agent_address_ingress), RSRC_CONF,
+                     DATA(agent_published_address_ingress), RSRC_CONF,
                      "addresses or blocks that clients connect to, and "
                      "until=DATE (default: none)"),
     AP_INIT_RAW_ARGS("AgentEgressAddress", agent_directive_addresses,
-                     DATA(agent_address_egress), RSRC_CONF,
+                     DATA(agent_published_address_egress), RSRC_CONF,
                      "addresses or blocks that the service connects from, and "
                      "until=DATE (default: none)"),
     AP_INIT_TAKE1("AgentAddressSerial", set_number, DATA(address_serial),

@@ -9,7 +9,7 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
-#include "effect.h"
+#include "unused_directive.h"
 #include "graph.h"
 #include "location.h"
 
@@ -133,7 +133,7 @@ const char *agent_directive_application(cmd_parms *cmd, void *dir,
 static const char *set_program(const char **out, cmd_parms *cmd,
                                const char *arg)
 {
-    agent_effect_note(cmd, NULL);
+    agent_unused_directive_note(cmd, NULL);
     *out = ap_server_root_relative(cmd->pool, arg);
     return NULL;
 }

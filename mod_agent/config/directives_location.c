@@ -14,7 +14,7 @@
 #include "../core/header.h"
 #include "../core/origin.h"
 #include "../private.h"
-#include "effect.h"
+#include "unused_directive.h"
 #include "location.h"
 #include "value.h"
 
@@ -181,7 +181,7 @@ const char *agent_directive_deployment(cmd_parms *cmd, void *dir,
     }
     config->deployment = agent_deployment_print(
         name, apr_pstrdup(cmd->pool, id), cmd->pool);
-    agent_effect_note(cmd, config->deployment);
+    agent_unused_directive_note(cmd, config->deployment);
     return NULL;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Directives with the settings of runners, of a host; runner.c has the
+/* Directives with the settings of runners, of a host; runner_settings.c has the
  * defaults. */
 #include "directives.h"
 
-#include "effect.h"
+#include "unused_directive.h"
 #include "location.h"
 #include "value.h"
 
@@ -14,7 +14,7 @@ static const agent_size_range_t memory_range = {
 /* Notes the directive, and returns the settings that it changes. */
 static agent_runner_settings_t *begin_change(cmd_parms *cmd, void *dir)
 {
-    agent_effect_note(cmd, NULL);
+    agent_unused_directive_note(cmd, NULL);
     return &((agent_dir_config_t *)dir)->runner;
 }
 

@@ -8,7 +8,7 @@
 #include <httpd.h>
 #include <http_config.h>
 
-#include "runner.h"
+#include "runner_settings.h"
 
 typedef struct agent_dir_config_t {
     /* Settings of a host; not of its locations. */

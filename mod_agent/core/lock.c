@@ -4,7 +4,7 @@
 
 #include <apr_thread_mutex.h>
 
-#include "thread.h"
+#include "child_thread.h"
 
 struct agent_lock_t {
     apr_thread_mutex_t *mutex;
@@ -35,7 +35,7 @@ void agent_lock_take(agent_lock_t *lock)
         apr_thread_mutex_lock(lock->mutex);
         return;
     }
-    agent_thread_hold_signals(&before);
+    agent_child_thread_hold_signals(&before);
     apr_thread_mutex_lock(lock->mutex);
     lock->before = before;
 }
@@ -46,7 +46,7 @@ void agent_lock_release(agent_lock_t *lock)
 
     apr_thread_mutex_unlock(lock->mutex);
     if (is_prefork) {
-        agent_thread_release_signals(&before);
+        agent_child_thread_release_signals(&before);
     }
 }
 
@@ -63,7 +63,7 @@ void agent_lock_destroy_pool(apr_pool_t *pool)
         apr_pool_destroy(pool);
         return;
     }
-    agent_thread_hold_signals(&before);
+    agent_child_thread_hold_signals(&before);
     apr_pool_destroy(pool);
-    agent_thread_release_signals(&before);
+    agent_child_thread_release_signals(&before);
 }

@@ -12,7 +12,7 @@
 #include <mod_dbd.h>
 
 #include "../core/allocator.h"
-#include "../core/thread.h"
+#include "../core/child_thread.h"
 #include "connection.h"
 
 /* Memory that libpq's buffers may keep: of all connections in total, and of
@@ -400,11 +400,11 @@ apr_status_t agent_db_pool_query(agent_db_result_t **result,
                                "DBDParams).",
                                NULL, pool);
     }
-    agent_thread_hold_signals(&before);
+    agent_child_thread_hold_signals(&before);
     rv = connections->whole == NULL
         ? query_whole(result, connections, statement, params, err, pool)
         : query_part(result, connections, statement, params, err, pool);
-    agent_thread_release_signals(&before);
+    agent_child_thread_release_signals(&before);
     return rv;
 }
 

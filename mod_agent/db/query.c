@@ -89,7 +89,7 @@ static apr_status_t query_plain(agent_db_result_t **result, agent_db_t *db,
                                 const char *const *params, agent_error_t **err,
                                 apr_pool_t *pool)
 {
-    apr_status_t rv = agent_db_note_sent(
+    apr_status_t rv = agent_db_mark_sent(
         db,
         PQsendQueryParams(db->conn, sql, count, NULL, params, NULL, NULL, 0),
         err, pool);
@@ -160,7 +160,7 @@ static apr_status_t prepare(agent_db_t *db, const agent_statement_t *statement,
     if (agent_db_is_prepared(db, statement)) {
         return APR_SUCCESS;
     }
-    rv = agent_db_note_sent(db,
+    rv = agent_db_mark_sent(db,
                             PQsendPrepare(db->conn, statement->name,
                                           statement->sql, statement->params,
                                           NULL),
@@ -195,7 +195,7 @@ static apr_status_t query_once(agent_db_result_t **result, agent_db_t *db,
         rv = prepare(db, statement, err, pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = agent_db_note_sent(db,
+        rv = agent_db_mark_sent(db,
                                 PQsendQueryPrepared(db->conn, statement->name,
                                                     statement->params, params,
                                                     NULL, NULL, 0),

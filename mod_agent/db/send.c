@@ -80,7 +80,7 @@ static apr_status_t fail_result(agent_db_t *db, const PGresult *rows,
         pool);
 }
 
-apr_status_t agent_db_note_sent(agent_db_t *db, int sent, agent_error_t **err,
+apr_status_t agent_db_mark_sent(agent_db_t *db, int sent, agent_error_t **err,
                                 apr_pool_t *pool)
 {
     db->sqlstate[0] = '\0';
@@ -148,7 +148,7 @@ apr_status_t agent_db_send_params(agent_db_t *db,
     else {
         sent = send_with_preparation(db, statement, params);
     }
-    return agent_db_note_sent(db, sent, err, pool);
+    return agent_db_mark_sent(db, sent, err, pool);
 }
 
 apr_status_t agent_db_send(agent_db_t *db, const agent_statement_t *statement,

@@ -14,7 +14,7 @@
 #include "../model/schema.h"
 #include "../stream/export.h"
 #include "../wait/client_address.h"
-#include "part.h"
+#include "page_params.h"
 
 /* ---- sign-up ---- */
 
@@ -221,8 +221,8 @@ int agent_handle_audit_list(agent_call_t *call)
     agent_account_part_t part;
     agent_page_t page = {0};
 
-    if (agent_part_read(&part, call, "before") != APR_SUCCESS
-        || agent_part_check_number(&part, call, "before") != APR_SUCCESS
+    if (agent_page_params_read(&part, call, "before") != APR_SUCCESS
+        || agent_page_params_check_number(&part, call, "before") != APR_SUCCESS
         || agent_account_audit(&page, call->db, &part, &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);

@@ -8,7 +8,7 @@
 #include "../http/response.h"
 #include "../model/account.h"
 #include "../model/schema.h"
-#include "part.h"
+#include "page_params.h"
 
 int agent_handle_key_describe(agent_call_t *call)
 {
@@ -27,7 +27,7 @@ int agent_handle_key_list(agent_call_t *call)
     agent_account_part_t part;
     agent_page_t page = {0};
 
-    if (agent_part_read(&part, call, "after") != APR_SUCCESS
+    if (agent_page_params_read(&part, call, "after") != APR_SUCCESS
         || agent_account_keys(&page, call->db, &part, &call->err, call->pool)
             != APR_SUCCESS) {
         return agent_problem_send(call);

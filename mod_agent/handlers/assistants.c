@@ -13,7 +13,7 @@
 #include "../model/assistant.h"
 #include "../model/schema.h"
 #include "../stream/deletion.h"
-#include "../stream/page.h"
+#include "../stream/list.h"
 #include "../stream/update.h"
 #include "creation.h"
 
@@ -136,13 +136,13 @@ static apr_status_t read_versions(agent_page_t *page, agent_call_t *call,
 
 int agent_handle_assistant_search(agent_call_t *call)
 {
-    const agent_page_request_t request = {
+    const agent_list_request_t request = {
         .read = read_assistants,
         .records = {.kind = "assistants",
                     .deployment_id = call->ref.deployment_id,
                     .request = call->body}};
 
-    return read_search(call) == APR_SUCCESS ? agent_page_respond(call, &request)
+    return read_search(call) == APR_SUCCESS ? agent_list_respond(call, &request)
                                             : agent_problem_send(call);
 }
 
@@ -164,13 +164,13 @@ int agent_handle_assistant_count(agent_call_t *call)
 
 int agent_handle_assistant_versions(agent_call_t *call)
 {
-    const agent_page_request_t request = {
+    const agent_list_request_t request = {
         .read = read_versions,
         .records = {.kind = "versions",
                     .deployment_id = call->ref.deployment_id,
                     .parent_id = call->assistant_id}};
 
-    return read_search(call) == APR_SUCCESS ? agent_page_respond(call, &request)
+    return read_search(call) == APR_SUCCESS ? agent_list_respond(call, &request)
                                             : agent_problem_send(call);
 }
 

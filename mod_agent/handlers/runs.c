@@ -15,7 +15,7 @@
 #include "../stream/await.h"
 #include "../stream/deletion.h"
 #include "../stream/disconnect.h"
-#include "../stream/page.h"
+#include "../stream/list.h"
 #include "../stream/run_stream.h"
 #include "creation.h"
 
@@ -34,9 +34,9 @@ static apr_status_t read_list(agent_page_t *page, agent_call_t *call,
 
 /* filter: NULL for a single run. */
 static int respond(agent_call_t *call, const char *kind,
-                   agent_page_read_fn_t read, const agent_run_filter_t *filter)
+                   agent_list_read_fn_t read, const agent_run_filter_t *filter)
 {
-    const agent_page_request_t request = {
+    const agent_list_request_t request = {
         .read = read,
         .filter = filter,
         .records = {.kind = kind,
@@ -44,7 +44,7 @@ static int respond(agent_call_t *call, const char *kind,
                     .parent_id = call->ref.thread_id,
                     .select = filter != NULL ? filter->select : NULL}};
 
-    return agent_page_respond(call, &request);
+    return agent_list_respond(call, &request);
 }
 
 int agent_handle_run_list(agent_call_t *call)

@@ -11,7 +11,7 @@
 #include "../model/state.h"
 #include "../model/thread.h"
 #include "../stream/large_values.h"
-#include "../stream/page.h"
+#include "../stream/list.h"
 #include "../stream/update.h"
 #include "creation.h"
 
@@ -52,11 +52,11 @@ static apr_status_t read_deep_state(agent_page_t *page, agent_call_t *call,
 static int send_deep_state(agent_call_t *call, const char *checkpoint_id,
                            const char *request)
 {
-    const agent_page_request_t page = {.read = read_deep_state,
+    const agent_list_request_t page = {.read = read_deep_state,
                                        .filter = checkpoint_id};
 
     call->body = request;
-    return agent_page_respond(call, &page);
+    return agent_list_respond(call, &page);
 }
 
 /* checkpoint_id NULL: the newest state. */
@@ -121,14 +121,14 @@ static apr_status_t read_history(agent_page_t *page, agent_call_t *call,
 
 static int send_history(agent_call_t *call)
 {
-    const agent_page_request_t request = {
+    const agent_list_request_t request = {
         .read = read_history,
         .records = {.kind = "states",
                     .deployment_id = call->ref.deployment_id,
                     .parent_id = call->ref.thread_id,
                     .request = call->body}};
 
-    return agent_page_respond(call, &request);
+    return agent_list_respond(call, &request);
 }
 
 int agent_handle_history_get(agent_call_t *call)

@@ -9,7 +9,7 @@
 #include "../http/response.h"
 #include "../model/schema.h"
 #include "../model/store.h"
-#include "../stream/page.h"
+#include "../stream/list.h"
 #include "creation.h"
 
 static apr_status_t read_body(agent_call_t *call, agent_store_body_t kind)
@@ -111,12 +111,12 @@ static apr_status_t read_items(agent_page_t *page, agent_call_t *call,
 
 int agent_handle_item_search(agent_call_t *call)
 {
-    const agent_page_request_t request = {
+    const agent_list_request_t request = {
         .read = read_items,
         .records = {.kind = "items", .deployment_id = call->ref.deployment_id}};
 
     return read_body(call, AGENT_STORE_SEARCH) == APR_SUCCESS
-        ? agent_page_respond(call, &request)
+        ? agent_list_respond(call, &request)
         : agent_problem_send(call);
 }
 

@@ -5,7 +5,7 @@
 
 #include <apr_strings.h>
 
-#include "../config/address.h"
+#include "../config/published_address.h"
 #include "../config/region.h"
 #include "../http/problem.h"
 #include "../http/request.h"
@@ -67,15 +67,18 @@ int agent_handle_addresses(agent_call_t *call)
         apr_pstrcat(
             call->pool, "{\"region\":\"", agent_region_own(config),
             "\",\"serial\":",
-            apr_itoa(call->pool, agent_address_serial(config)),
+            apr_itoa(call->pool, agent_published_address_serial(config)),
             ",\"ingress\":[",
-            agent_address_print(config, &agent_address_ingress, call->pool),
+            agent_published_address_print(
+                config, &agent_published_address_ingress, call->pool),
             "],\"egress\":[",
-            agent_address_print(config, &agent_address_egress, call->pool),
+            agent_published_address_print(
+                config, &agent_published_address_egress, call->pool),
             "],\"not_after\":{\"ingress\":{",
-            agent_address_print_ends(config, &agent_address_ingress,
-                                     call->pool),
+            agent_published_address_print_ends(
+                config, &agent_published_address_ingress, call->pool),
             "},\"egress\":{",
-            agent_address_print_ends(config, &agent_address_egress, call->pool),
+            agent_published_address_print_ends(
+                config, &agent_published_address_egress, call->pool),
             "}}}", NULL));
 }

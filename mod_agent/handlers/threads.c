@@ -15,8 +15,8 @@
 #include "../model/thread.h"
 #include "../stream/deletion.h"
 #include "../stream/large_values.h"
-#include "../stream/page.h"
-#include "../stream/thread_copy.h"
+#include "../stream/list.h"
+#include "../stream/copy.h"
 #include "../stream/thread_stream.h"
 #include "../stream/update.h"
 #include "creation.h"
@@ -147,29 +147,29 @@ static apr_status_t read_storage(agent_page_t *page, agent_call_t *call,
                                     pool);
 }
 
-static const agent_page_request_t storage = {.read = read_storage};
-static const agent_page_request_t count = {.read = read_count};
+static const agent_list_request_t storage = {.read = read_storage};
+static const agent_list_request_t count = {.read = read_count};
 
 int agent_handle_thread_storage(agent_call_t *call)
 {
-    return agent_page_respond(call, &storage);
+    return agent_list_respond(call, &storage);
 }
 
 int agent_handle_thread_search(agent_call_t *call)
 {
-    const agent_page_request_t request = {
+    const agent_list_request_t request = {
         .read = read_threads,
         .records = {.kind = "threads",
                     .deployment_id = call->ref.deployment_id,
                     .request = call->body}};
 
-    return read_search(call) == APR_SUCCESS ? agent_page_respond(call, &request)
+    return read_search(call) == APR_SUCCESS ? agent_list_respond(call, &request)
                                             : agent_problem_send(call);
 }
 
 int agent_handle_thread_count(agent_call_t *call)
 {
-    return read_search(call) == APR_SUCCESS ? agent_page_respond(call, &count)
+    return read_search(call) == APR_SUCCESS ? agent_list_respond(call, &count)
                                             : agent_problem_send(call);
 }
 
@@ -243,7 +243,7 @@ int agent_handle_thread_prune(agent_call_t *call)
 
 int agent_handle_thread_copy(agent_call_t *call)
 {
-    return agent_thread_copy_respond(call);
+    return agent_copy_respond(call);
 }
 
 int agent_handle_thread_stream(agent_call_t *call)

@@ -254,7 +254,7 @@ static int end_wait(void *baton, apr_status_t rv)
 static int wait_for_rest(agent_body_t *body, bool has_more)
 {
     agent_call_t *call = body->call;
-    const agent_reading_t reading = {
+    const agent_body_read_t reading = {
         .slots = call->child->bodies->slots,
         .deployment = agent_config_deployment(call->dir),
         .read = read_more,

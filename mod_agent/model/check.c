@@ -487,9 +487,8 @@ static int count_elements(agent_raw_t value, int most)
     return count;
 }
 
-apr_status_t agent_check_contained(const agent_check_t *check,
-                                   agent_raw_t value,
-                                   const agent_json_path_t *path)
+apr_status_t agent_check_filter(const agent_check_t *check, agent_raw_t value,
+                                const agent_json_path_t *path)
 {
     if (count_elements(value, CONTAINED_ELEMENTS) > CONTAINED_ELEMENTS) {
         return agent_check_refuse(path, "at most 64 elements of arrays");

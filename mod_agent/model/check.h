@@ -143,8 +143,7 @@ apr_status_t agent_check_metadata(const agent_check_t *check, agent_raw_t value,
 
 /* The same for metadata that others are to contain; their arrays have at most
  * 64 elements together. */
-apr_status_t agent_check_contained(const agent_check_t *check,
-                                   agent_raw_t value,
-                                   const agent_json_path_t *path);
+apr_status_t agent_check_filter(const agent_check_t *check, agent_raw_t value,
+                                const agent_json_path_t *path);
 
 #endif

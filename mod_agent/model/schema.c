@@ -213,7 +213,7 @@ static const agent_check_t version_members[] = {
 static const agent_check_t assistants_members[] = {
     {.key = "graph_id", .check = agent_check_text, .high = 64},
     {.key = "name", .check = agent_check_text, .high = 512},
-    {.key = "metadata", .check = agent_check_contained},
+    {.key = "metadata", .check = agent_check_filter},
     {.key = "limit", .check = agent_check_integer, .low = 1, .high = 1000},
     {.key = "offset",
      .check = agent_check_integer,
@@ -234,11 +234,11 @@ static apr_status_t check_excluded(const agent_check_t *check,
     apr_status_t rv;
 
     if (agent_raw_kind(value) != AGENT_RAW_ARRAY) {
-        return agent_check_contained(check, value, path);
+        return agent_check_filter(check, value, path);
     }
     rv = agent_check_objects(check, value, path);
     while (rv == APR_SUCCESS && agent_element_next(&element, &at)) {
-        rv = agent_check_contained(check, element, path);
+        rv = agent_check_filter(check, element, path);
     }
     return rv;
 }
@@ -246,7 +246,7 @@ static apr_status_t check_excluded(const agent_check_t *check,
 /* Also of a count, in which the last ones have no meaning. */
 static const agent_check_t threads_members[] = {
     {.key = "ids", .check = agent_check_uuids, .high = 1000},
-    {.key = "metadata", .check = agent_check_contained},
+    {.key = "metadata", .check = agent_check_filter},
     {.key = "exclude_metadata", .check = check_excluded, .low = 1, .high = 16},
     {.key = "status", .check = agent_check_word, .words = thread_statuses},
     {.key = "values", .check = agent_check_unsupported},

@@ -48,9 +48,9 @@ apr_status_t agent_event_page_add(agent_event_page_t *page, agent_call_t *call,
                                "mark for the values",
                                call->pool);
     }
-    agent_sse_add_halves(page->texts, id, event,
-                         apr_pstrmemdup(pool, data, (apr_size_t)(mark - data)),
-                         mark + 1, pool);
+    agent_sse_add_split(page->texts, id, event,
+                        apr_pstrmemdup(pool, data, (apr_size_t)(mark - data)),
+                        mark + 1, pool);
     page->cursor = cursor;
     page->before = page->texts->nelts - 1;
     return APR_SUCCESS;
@@ -149,7 +149,7 @@ static agent_turn_t retry(const agent_event_stream_t *stream)
 
     if (!stream->begun
         || (stream->parts != NULL
-            && agent_large_values_is_hopeless(stream->parts))
+            && agent_large_values_has_exhausted_retries(stream->parts))
         || agent_error_http(call->err->id) != HTTP_SERVICE_UNAVAILABLE) {
         return fail(stream);
     }

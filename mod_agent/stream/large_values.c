@@ -135,9 +135,10 @@ agent_turn_t agent_large_values_take_turn(agent_large_values_t *values,
                             reason);
 }
 
-bool agent_large_values_is_hopeless(const agent_large_values_t *values)
+bool agent_large_values_has_exhausted_retries(
+    const agent_large_values_t *values)
 {
-    return agent_part_is_hopeless(values->call, values->failures);
+    return agent_part_has_exhausted_retries(values->call, values->failures);
 }
 
 static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,

@@ -77,6 +77,7 @@ apr_status_t agent_large_values_send(agent_large_values_t *values,
 
 /* After an error of agent_large_values_send() that may be repeated: whether the
  * part failed so often that it is not to be. */
-bool agent_large_values_is_hopeless(const agent_large_values_t *values);
+bool agent_large_values_has_exhausted_retries(
+    const agent_large_values_t *values);
 
 #endif

@@ -20,7 +20,7 @@ void agent_part_count(int *failures, const agent_call_t *call, apr_status_t rv)
     }
 }
 
-bool agent_part_is_hopeless(const agent_call_t *call, int failures)
+bool agent_part_has_exhausted_retries(const agent_call_t *call, int failures)
 {
     int most = call->err->id == AGENT_E_TIMED_OUT ? MOST_TIME_OUTS
                                                   : MOST_OUTAGES;
@@ -37,7 +37,7 @@ agent_turn_t agent_part_failed(agent_call_t *call, bool has_begun, int failures,
     }
     if (agent_error_http(call->err->id) != HTTP_SERVICE_UNAVAILABLE
         || reason == AGENT_REASON_STOPPING
-        || agent_part_is_hopeless(call, failures)) {
+        || agent_part_has_exhausted_retries(call, failures)) {
         agent_problem_log(call);
         agent_response_abort(call);
         return AGENT_TURN_DONE;

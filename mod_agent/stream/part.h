@@ -12,7 +12,7 @@
 void agent_part_count(int *failures, const agent_call_t *call, apr_status_t rv);
 
 /* After a part that could not be read: whether it is not to be read again. */
-bool agent_part_is_hopeless(const agent_call_t *call, int failures);
+bool agent_part_has_exhausted_retries(const agent_call_t *call, int failures);
 
 /* After a part that could not be read, with call->err. has_begun: a part before
  * it was sent. failures: of agent_part_count(). Returns WAIT or MORE: it is to

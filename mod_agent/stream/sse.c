@@ -66,9 +66,9 @@ void agent_sse_add(apr_array_header_t *texts, const char *id, const char *event,
         pool, id ? "\nid: " : "", id ? id : "", "\n\n", NULL);
 }
 
-void agent_sse_add_halves(apr_array_header_t *texts, const char *id,
-                          const char *event, const char *before,
-                          const char *after, apr_pool_t *pool)
+void agent_sse_add_split(apr_array_header_t *texts, const char *id,
+                         const char *event, const char *before,
+                         const char *after, apr_pool_t *pool)
 {
     APR_ARRAY_PUSH(texts, const char *) = apr_pstrcat(
         pool, "event: ", event, "\ndata: ", agent_sse_one_line(before, pool),

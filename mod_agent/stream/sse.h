@@ -26,9 +26,9 @@ void agent_sse_add(apr_array_header_t *texts, const char *id, const char *event,
 
 /* Adds an event of which only the beginning and the end of the data are texts:
  * one text that ends with `before`, and one that begins with `after`. */
-void agent_sse_add_halves(apr_array_header_t *texts, const char *id,
-                          const char *event, const char *before,
-                          const char *after, apr_pool_t *pool);
+void agent_sse_add_split(apr_array_header_t *texts, const char *id,
+                         const char *event, const char *before,
+                         const char *after, apr_pool_t *pool);
 
 /* Makes line ends in a part of the data of an event spaces: either text, or a
  * copy in pool. */

@@ -6,7 +6,7 @@
 
 #include <apr_allocator.h>
 
-#include "statement/account.h"
+#include "statement/account_sweeps.h"
 #include "statement/expire.h"
 
 /* Freed memory that is kept for later; the rest is returned to the system. */
@@ -27,7 +27,7 @@ static void set_timing(agent_supervisor_timing_t *timing,
     set_default(&timing->ready_timeout, apr_time_from_sec(30));
     set_default(&timing->cancel_grace, apr_time_from_sec(10));
     set_default(&timing->drain_grace, apr_time_from_sec(60));
-    set_default(&timing->trial, apr_time_from_sec(10));
+    set_default(&timing->quarantine, apr_time_from_sec(10));
     set_default(&timing->renew, lease / 4);
     set_default(&timing->stop, lease * 13 / 20);
     set_default(&timing->kill, lease);
@@ -68,8 +68,8 @@ static void init_tables(agent_supervisor_t *sv)
     agent_batch_init(&runs->batches, context);
     agent_credit_init(&runs->credits, context, &runs->batches, &sv->runners);
     agent_release_init(&runs->releases, context);
-    agent_request_init(&runs->requests, &runs->batches.lane_bytes,
-                       context->pool);
+    agent_runner_request_init(&runs->requests, &runs->batches.lane_bytes,
+                              context->pool);
     agent_delivery_init(&sv->deliveries, context, &sv->poll);
     sv->io = (agent_runner_io_t){
         .context = context, .runners = &sv->runners, .runs = runs};
@@ -141,7 +141,7 @@ static void init_rest(agent_supervisor_t *sv)
                                             .runners = &sv->runners};
     sv->failing = (agent_failing_t){.worker = &sv->worker,
                                     .runners = &sv->runners};
-    sv->limits = (agent_account_limits_t){.database = &sv->database};
+    sv->limits = (agent_set_limits_t){.database = &sv->database};
     sv->webhook = (agent_webhook_t){.context = context,
                                     .deliveries = &sv->deliveries,
                                     .worker = &sv->worker,
@@ -163,7 +163,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_t *first = &sv->database;
     agent_database_t *bulk = &sv->bulk;
 
-    agent_database_add(first, &agent_account_limits_operation, &sv->limits);
+    agent_database_add(first, &agent_set_limits_operation, &sv->limits);
     agent_database_add(first, &agent_renew_operation, &sv->worker);
     agent_database_add(first, &agent_batch_operation, &sv->save);
     agent_database_add(first, &agent_check_operation, &sv->check);
@@ -173,7 +173,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(first, &agent_register_operation, &sv->worker);
 
     agent_database_add(bulk, &agent_lane_operation, &sv->save);
-    agent_database_add(bulk, &agent_release_operation, &sv->release);
+    agent_database_add(bulk, &agent_release_runs_operation, &sv->release);
     agent_database_add(bulk, &agent_start_operation, &sv->starts);
     agent_database_add(bulk, &agent_answer_operation, &sv->answer);
     agent_database_add(bulk, &agent_mark_dead_operation, &sv->worker);
@@ -181,7 +181,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(bulk, &agent_save_graphs_operation, &sv->save_graphs);
     agent_database_add(bulk, &agent_failing_operation, &sv->failing);
     agent_expire_add(bulk, &sv->worker, &sv->notify);
-    agent_account_add(bulk, &sv->worker, &sv->notify);
+    agent_account_sweeps_add(bulk, &sv->worker, &sv->notify);
     agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);
     agent_database_add(bulk, &agent_webhook_sweep_operation, &sv->webhook);

@@ -13,14 +13,14 @@
 #include "runner/runner.h"
 #include "runs.h"
 #include "schedule.h"
-#include "statement/account_limits.h"
+#include "statement/set_limits.h"
 #include "statement/answer.h"
 #include "statement/check.h"
 #include "statement/claim.h"
 #include "statement/database.h"
 #include "statement/failing.h"
 #include "statement/notify.h"
-#include "statement/release.h"
+#include "statement/release_runs.h"
 #include "statement/save.h"
 #include "statement/save_graphs.h"
 #include "statement/start.h"
@@ -63,7 +63,7 @@ typedef struct agent_supervisor_t {
     agent_notify_t notify;
     agent_save_graphs_t save_graphs;
     agent_failing_t failing;
-    agent_account_limits_t limits;
+    agent_set_limits_t limits;
     agent_webhook_t webhook;
 } agent_supervisor_t;
 

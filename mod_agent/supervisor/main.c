@@ -18,7 +18,7 @@
 #include "runner/io.h"
 #include "runner/recycle.h"
 #include "runner/slots.h"
-#include "runner/trial.h"
+#include "runner/quarantine.h"
 #include "runner/watch.h"
 #include "webhook/loop.h"
 
@@ -251,7 +251,7 @@ static void tick(agent_supervisor_t *sv)
         check_parent(sv);
         agent_runner_tick_deadlines(&sv->runners, &sv->runs);
         agent_runner_tick_limits(&sv->runners, &sv->runs);
-        agent_runner_tick_trials(&sv->runners, &sv->runs);
+        agent_runner_tick_quarantine(&sv->runners, &sv->runs);
         agent_runner_tick_recycle(&sv->runners, &sv->runs);
         agent_runner_tick_idle(&sv->runners, &sv->runs);
         agent_worker_tick(&sv->worker);

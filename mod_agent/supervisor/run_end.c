@@ -12,7 +12,7 @@ void agent_run_end_set_state(agent_runs_t *runs, agent_lease_t *lease,
 {
     if (lease->state == AGENT_LEASE_HELD && state != AGENT_LEASE_HELD) {
         agent_credit_release(&runs->credits, lease);
-        agent_request_release(&runs->requests, lease);
+        agent_runner_request_release(&runs->requests, lease);
     }
     agent_lease_set_state(&runs->leases, lease, state);
 }
@@ -20,7 +20,7 @@ void agent_run_end_set_state(agent_runs_t *runs, agent_lease_t *lease,
 void agent_run_end_detach(agent_runs_t *runs, agent_lease_t *lease)
 {
     agent_credit_forget(&runs->credits, lease);
-    agent_request_forget(&runs->requests, lease);
+    agent_runner_request_forget(&runs->requests, lease);
     agent_lease_detach(&runs->leases, lease);
 }
 

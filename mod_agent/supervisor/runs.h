@@ -20,7 +20,7 @@ struct agent_runs_t {
     agent_batch_queue_t batches;
     agent_credit_queue_t credits;
     agent_release_queue_t releases;
-    agent_request_queue_t requests;
+    agent_runner_request_queue_t requests;
 };
 
 #endif

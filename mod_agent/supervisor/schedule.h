@@ -12,8 +12,8 @@ typedef struct agent_schedule_t {
     const agent_context_t *context;
     /* claim_runs. */
     apr_time_t claim_at;
-    /* claim_runs for suspects, while no ordinary slot is free. */
-    apr_time_t suspects_at;
+    /* claim_runs for quarantined runs, while no ordinary slot is free. */
+    apr_time_t claim_quarantined_at;
     /* check_leases. */
     apr_time_t check_at;
     /* claim_webhooks: when it is due, and when it was sent last. */
@@ -31,12 +31,12 @@ static inline void agent_schedule_claim(agent_schedule_t *schedule)
     schedule->claim_at = schedule->context->now;
 }
 
-/* Runs were requeued, maybe as suspects: claim now, even if the only runners
- * with room are those for suspects. */
+/* Runs were requeued, maybe quarantined: claim now, even if the only runners
+ * with room are quarantine runners. */
 static inline void agent_schedule_claim_requeued(agent_schedule_t *schedule)
 {
     schedule->claim_at = schedule->context->now;
-    schedule->suspects_at = schedule->context->now;
+    schedule->claim_quarantined_at = schedule->context->now;
 }
 
 /* A run was cancelled: check the leases now. */

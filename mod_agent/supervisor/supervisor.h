@@ -37,9 +37,9 @@ typedef struct agent_supervisor_timing_t {
     /* For the runs of a runner that drains, unless its replacement was ready
      * before (60 s). */
     apr_interval_time_t drain_grace;
-    /* Trial of a suspect (10 s; six times as long each time it is tried after
-     * it was cleared). */
-    apr_interval_time_t trial;
+    /* Quarantine of a run (10 s; six times as long each time after it has
+     * passed). */
+    apr_interval_time_t quarantine;
     /* Between two renewals (a quarter of the lease); without a renewal, until
      * runners are stopped (13/20 of the lease) and killed (the lease). */
     apr_interval_time_t renew;

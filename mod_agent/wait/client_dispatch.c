@@ -12,7 +12,7 @@
 
 #include "../core/allocator.h"
 #include "../core/lock.h"
-#include "../core/thread.h"
+#include "../core/child_thread.h"
 #include "epoll.h"
 
 /* Instead of a wait's serial number. */
@@ -131,7 +131,7 @@ static apr_status_t end_thread(void *data)
     agent_client_dispatch_t *dispatch = data;
 
     (void)!eventfd_write(dispatch->end_fd, 1);
-    agent_thread_join(dispatch->thread);
+    agent_child_thread_join(dispatch->thread);
     agent_lock_take(dispatch->lock);
     close(dispatch->epoll_fd);
     dispatch->epoll_fd = -1;
@@ -170,7 +170,7 @@ apr_status_t agent_client_dispatch_create(agent_client_dispatch_t **out,
     /* Before subpools are destroyed: the thread still uses them. */
     apr_pool_pre_cleanup_register(pool, dispatch, end_thread);
     *out = dispatch;
-    return agent_thread_start(&dispatch->thread, run, dispatch, pool);
+    return agent_child_thread_start(&dispatch->thread, run, dispatch, pool);
 }
 
 /* ---- waits ---- */

@@ -60,7 +60,7 @@ int agent_park_send_response(request_rec *r, apr_size_t bytes);
 
 /* ---- waiting for the rest of a request body ---- */
 
-typedef struct agent_reading_t {
+typedef struct agent_body_read_t {
     agent_body_slots_t *slots;
     /* Name of the deployment; borrowed. */
     const char *deployment;
@@ -75,7 +75,7 @@ typedef struct agent_reading_t {
     int (*run_handler)(void *baton, apr_status_t rv);
     /* In the request's pool. */
     void *baton;
-} agent_reading_t;
+} agent_body_read_t;
 
 /* Whether the request could wait for its body without a thread. */
 bool agent_park_can_read(const request_rec *r);
@@ -87,7 +87,7 @@ bool agent_park_can_read(const request_rec *r);
  * Returns the handler's return value. A graceful stop of the child does not end
  * the wait; Timeout and mod_reqtimeout limit it.
  */
-int agent_park_read(request_rec *r, const agent_reading_t *reading,
+int agent_park_read(request_rec *r, const agent_body_read_t *reading,
                     bool has_more);
 
 /* Returns the duplicate of the client's socket, one for each request, in

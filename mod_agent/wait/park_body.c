@@ -35,7 +35,7 @@ static void send_continue(request_rec *r)
     r->status_line = line;
 }
 
-int agent_park_read(request_rec *r, const agent_reading_t *reading,
+int agent_park_read(request_rec *r, const agent_body_read_t *reading,
                     bool has_more)
 {
     agent_park_t *park = agent_park_find(r->connection);

@@ -27,7 +27,7 @@ typedef struct agent_park_t {
     bool waits_for_client;
     /* The request whose body is incomplete; NULL = none. */
     request_rec *unread;
-    agent_reading_t reading;
+    agent_body_read_t reading;
     agent_body_slot_t *slot;
 } agent_park_t;
 
@@ -67,7 +67,7 @@ int agent_park_advance(conn_rec *c, agent_park_t *park);
 void agent_park_abandon(conn_rec *c, agent_park_t *park);
 
 /* Ends the wait of a request for its body, with rv as for
- * agent_reading_t.run_handler. Returns what the process_connection hook
+ * agent_body_read_t.run_handler. Returns what the process_connection hook
  * returns. */
 int agent_park_body_end(conn_rec *c, agent_park_t *park, apr_status_t rv);
 /* Reads more of the body, which has arrived. Returns what the hook returns. */

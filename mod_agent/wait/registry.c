@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../core/allocator.h"
-#include "../core/thread.h"
+#include "../core/child_thread.h"
 #include "api_keys.h"
 #include "dispatch_queue.h"
 #include "listen.h"
@@ -25,10 +25,10 @@ static apr_status_t end_threads(void *data)
 
     agent_waiter_registry_stop(registry, 0);
     close(registry->end_fds[1]);
-    agent_thread_join(registry->listen_thread);
-    agent_thread_join(registry->watch_thread);
-    agent_thread_join(registry->api_keys_thread);
-    agent_thread_join(registry->expiry_thread);
+    agent_child_thread_join(registry->listen_thread);
+    agent_child_thread_join(registry->watch_thread);
+    agent_child_thread_join(registry->api_keys_thread);
+    agent_child_thread_join(registry->expiry_thread);
     close(registry->end_fds[0]);
     agent_api_keys_close(registry->api_keys);
     agent_watch_close(registry);
@@ -67,20 +67,20 @@ static apr_status_t open_descriptors(agent_waiter_registry_t *registry)
 static apr_status_t start_threads(agent_waiter_registry_t *registry,
                                   apr_pool_t *pool)
 {
-    apr_status_t rv = agent_thread_start(&registry->listen_thread,
-                                         agent_listen_run, registry, pool);
+    apr_status_t rv = agent_child_thread_start(
+        &registry->listen_thread, agent_listen_run, registry, pool);
 
     if (rv == APR_SUCCESS) {
-        rv = agent_thread_start(&registry->watch_thread, agent_watch_run,
-                                registry, pool);
+        rv = agent_child_thread_start(&registry->watch_thread, agent_watch_run,
+                                      registry, pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = agent_thread_start(&registry->api_keys_thread, agent_api_keys_run,
-                                registry, pool);
+        rv = agent_child_thread_start(&registry->api_keys_thread,
+                                      agent_api_keys_run, registry, pool);
     }
     return rv == APR_SUCCESS
-        ? agent_thread_start(&registry->expiry_thread,
-                             agent_api_keys_run_expiries, registry, pool)
+        ? agent_child_thread_start(&registry->expiry_thread,
+                                   agent_api_keys_run_expiries, registry, pool)
         : rv;
 }
 

@@ -33,7 +33,7 @@ static const char *expect(const cmd_parms *cmd, const char *expected,
 }
 
 /* The settings; NULL inside of <VirtualHost>. */
-static rlr_region_config_t *find_settings(const char **problem, cmd_parms *cmd)
+static rlr_group_config_t *find_settings(const char **problem, cmd_parms *cmd)
 {
     rlr_global_t *global = rlr_config_get(cmd->server)->global;
 
@@ -79,7 +79,7 @@ const char *rlr_directive_store_hosts(cmd_parms *cmd, void *dir,
                                       const char *arg)
 {
     const char *problem;
-    rlr_region_config_t *settings = find_settings(&problem, cmd);
+    rlr_group_config_t *settings = find_settings(&problem, cmd);
 
     return settings == NULL
         ? problem
@@ -90,7 +90,7 @@ const char *rlr_directive_store_timeout(cmd_parms *cmd, void *dir,
                                         const char *arg)
 {
     const char *problem;
-    rlr_region_config_t *settings = find_settings(&problem, cmd);
+    rlr_group_config_t *settings = find_settings(&problem, cmd);
 
     return settings == NULL
         ? problem
@@ -102,7 +102,7 @@ const char *rlr_directive_store_failure(cmd_parms *cmd, void *dir,
 {
     static const char *const words[] = {"local", "closed", "open"};
     const char *problem;
-    rlr_region_config_t *settings = find_settings(&problem, cmd);
+    rlr_group_config_t *settings = find_settings(&problem, cmd);
 
     if (settings == NULL) {
         return problem;
@@ -120,7 +120,7 @@ const char *rlr_directive_store_share_time(cmd_parms *cmd, void *dir,
                                            const char *arg)
 {
     const char *problem;
-    rlr_region_config_t *settings = find_settings(&problem, cmd);
+    rlr_group_config_t *settings = find_settings(&problem, cmd);
 
     return settings == NULL
         ? problem
@@ -191,7 +191,7 @@ const char *rlr_directive_store_password_file(cmd_parms *cmd, void *dir,
                                               const char *arg)
 {
     const char *problem;
-    rlr_region_config_t *settings = find_settings(&problem, cmd);
+    rlr_group_config_t *settings = find_settings(&problem, cmd);
     const char *path = ap_server_root_relative(cmd->pool, arg);
 
     if (settings == NULL) {
@@ -236,7 +236,7 @@ static const char **find_option(rlr_tls_files_t *files, const char *option,
     return NULL;
 }
 
-static const char *make_tls(cmd_parms *cmd, rlr_region_config_t *settings,
+static const char *make_tls(cmd_parms *cmd, rlr_group_config_t *settings,
                             const rlr_tls_files_t *files)
 {
     const char *problem;
@@ -250,7 +250,7 @@ static const char *make_tls(cmd_parms *cmd, rlr_region_config_t *settings,
 const char *rlr_directive_store(cmd_parms *cmd, void *dir, const char *arg)
 {
     const char *problem;
-    rlr_region_config_t *settings = find_settings(&problem, cmd);
+    rlr_group_config_t *settings = find_settings(&problem, cmd);
 
     if (settings == NULL) {
         return problem;
@@ -274,7 +274,7 @@ const char *rlr_directive_store_tls(cmd_parms *cmd, void *dir, int argc,
                                     char *const argv[])
 {
     const char *problem;
-    rlr_region_config_t *settings = find_settings(&problem, cmd);
+    rlr_group_config_t *settings = find_settings(&problem, cmd);
     rlr_tls_files_t files = {0};
 
     if (settings == NULL) {

@@ -474,7 +474,7 @@ void rlr_vhost_set_table(server_rec *main_server, const rlr_table_t *table,
     }
 }
 
-void rlr_vhost_set_store(server_rec *main_server, const rlr_region_t *store)
+void rlr_vhost_set_store(server_rec *main_server, const rlr_group_t *store)
 {
     for (server_rec *server = main_server; server != NULL;
          server = server->next) {

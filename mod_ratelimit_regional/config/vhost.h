@@ -15,7 +15,7 @@
 #include "../rules/lookup.h"
 #include "../rules/quota.h"
 #include "../rules/rule.h"
-#include "../store/region.h"
+#include "../store/group.h"
 
 /* A rule as a virtual host applies it. */
 typedef struct rlr_vhost_rule_t {
@@ -61,7 +61,7 @@ typedef struct rlr_vhost_t {
     const apr_array_header_t *exempt_keys;     /* of rlr_digest_t */
     const rlr_table_t *table;
     /* The store, or NULL. */
-    const rlr_region_t *store;
+    const rlr_group_t *store;
     /* The row of warnings; see warning.h. */
     uint32_t warning_row;
 } rlr_vhost_t;
@@ -87,7 +87,7 @@ void rlr_vhost_set_table(server_rec *main_server, const rlr_table_t *table,
                          apr_pool_t *pool);
 
 /* Sets the store of all virtual hosts. */
-void rlr_vhost_set_store(server_rec *main_server, const rlr_region_t *store);
+void rlr_vhost_set_store(server_rec *main_server, const rlr_group_t *store);
 
 /* Returns the virtual host's rules in order, vhost->rules->nelts of them, in
  * pool. */

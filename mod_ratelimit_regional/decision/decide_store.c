@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "../region/period.h"
+#include "../group/period.h"
 
 static void refuse(rlr_table_decision_t *decision, uint32_t wait_ms)
 {
@@ -17,7 +17,7 @@ static void decide_alone(const rlr_vhost_t *vhost, const unsigned char *key,
                          const rlr_table_request_t *request,
                          rlr_table_decision_t *decision)
 {
-    const rlr_region_t *store = vhost->store;
+    const rlr_group_t *store = vhost->store;
     rlr_table_request_t local = *request;
     uint32_t wait_ms;
 
@@ -25,8 +25,8 @@ static void decide_alone(const rlr_vhost_t *vhost, const unsigned char *key,
         rlr_table_admit(vhost->table, request, &rlr_clock_monotonic, decision);
         return;
     }
-    local.limit.count = rlr_region_begin_share(store, key, request->limit,
-                                               &wait_ms);
+    local.limit.count = rlr_group_begin_share(store, key, request->limit,
+                                              &wait_ms);
     if (local.limit.count == 0) {
         refuse(decision, wait_ms);
         rlr_table_count(vhost->table, request, decision);
@@ -35,7 +35,7 @@ static void decide_alone(const rlr_vhost_t *vhost, const unsigned char *key,
     local.limit.interval_sec = rlr_period_local_sec(
         request->limit.interval_sec);
     rlr_table_admit(vhost->table, &local, &rlr_clock_monotonic, decision);
-    rlr_region_end_share(store, key);
+    rlr_group_end_share(store, key);
 }
 
 void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
@@ -45,10 +45,10 @@ void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
     unsigned char key[RLR_STORE_KEY_BYTES];
 
     memset(decision, 0, sizeof(*decision));
-    rlr_region_key(key, row, request->identity, request->identity_length);
-    if (rlr_region_admit(vhost->store, key, request->limit, &decision->window,
-                         &decision->first_refusal)
-        == RLR_REGION_DECIDED) {
+    rlr_group_key(key, row, request->identity, request->identity_length);
+    if (rlr_group_admit(vhost->store, key, request->limit, &decision->window,
+                        &decision->first_refusal)
+        == RLR_GROUP_DECIDED) {
         rlr_table_count(vhost->table, request, decision);
         return;
     }
@@ -62,8 +62,8 @@ void rlr_decide_store_peek(const rlr_vhost_t *vhost, const char *row,
     unsigned char key[RLR_STORE_KEY_BYTES];
 
     memset(decision, 0, sizeof(*decision));
-    rlr_region_key(key, row, request->identity, request->identity_length);
-    rlr_region_peek(vhost->store, key, request->limit, &decision->window);
+    rlr_group_key(key, row, request->identity, request->identity_length);
+    rlr_group_peek(vhost->store, key, request->limit, &decision->window);
 }
 
 bool rlr_decide_store_reset(const rlr_vhost_t *vhost, const char *row,
@@ -76,6 +76,6 @@ bool rlr_decide_store_reset(const rlr_vhost_t *vhost, const char *row,
     if (vhost->store == NULL) {
         return had_slot;
     }
-    rlr_region_key(key, row, request->identity, request->identity_length);
-    return rlr_region_reset(vhost->store, key, request->limit);
+    rlr_group_key(key, row, request->identity, request->identity_length);
+    return rlr_group_reset(vhost->store, key, request->limit);
 }

@@ -193,9 +193,9 @@ void rlr_subject_set_target(rlr_subject_t *subject, const rlr_vhost_t *vhost,
                                    vhost->strip_prefix);
 }
 
-rlr_connection_t *rlr_subject_connection(conn_rec *c)
+rlr_client_connection_t *rlr_subject_connection(conn_rec *c)
 {
-    rlr_connection_t *connection = ap_get_module_config(
+    rlr_client_connection_t *connection = ap_get_module_config(
         c->conn_config, &ratelimit_regional_module);
 
     if (connection == NULL) {

@@ -32,10 +32,10 @@ typedef struct rlr_digest_cache_t {
 typedef struct rlr_upgrade_t rlr_upgrade_t;
 
 /* The module's data of a connection. */
-typedef struct rlr_connection_t {
+typedef struct rlr_client_connection_t {
     rlr_digest_cache_t cache;
     rlr_upgrade_t *upgrade; /* or NULL */
-} rlr_connection_t;
+} rlr_client_connection_t;
 
 /* A credential: the value of a key's header, or its digest. */
 typedef struct rlr_credential_t {
@@ -59,7 +59,7 @@ typedef struct rlr_subject_t {
 
 /* Returns the module's data of a connection that is not an HTTP/2 stream;
  * creates it if there is none. */
-rlr_connection_t *rlr_subject_connection(conn_rec *c);
+rlr_client_connection_t *rlr_subject_connection(conn_rec *c);
 
 /* Reads the subject from a request; the path is in the request's pool. */
 void rlr_subject_read(rlr_subject_t *subject, const rlr_vhost_t *vhost,

@@ -52,7 +52,7 @@ static rlr_digest_t make_digest(const rlr_vhost_t *vhost,
 void rlr_upgrade_remember(request_rec *r, const rlr_decision_t *decision,
                           rlr_subject_t *subject)
 {
-    rlr_connection_t *connection;
+    rlr_client_connection_t *connection;
     rlr_upgrade_t *upgrade;
 
     if (r->connection->master != NULL
@@ -79,7 +79,7 @@ bool rlr_upgrade_take(rlr_decision_t *decision, const request_rec *r,
                       const rlr_vhost_t *vhost, rlr_subject_t *subject)
 {
     const conn_rec *master = r->connection->master;
-    const rlr_connection_t *connection = master == NULL
+    const rlr_client_connection_t *connection = master == NULL
         ? NULL
         : ap_get_module_config(master->conn_config, &ratelimit_regional_module);
     rlr_upgrade_t *upgrade = connection == NULL ? NULL : connection->upgrade;

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "../region/period.h"
+#include "../group/period.h"
 
-/* A contact of an idle partition. */
+/* A heartbeat of an idle partition. */
 #define IDLE_MS 300U
 /* Of one in an epoch that is not complete yet. */
 #define JOINING_MS 80U
@@ -18,8 +18,8 @@
 #define MARKS_MAX 512U
 /* For all marks of a partition: millions. */
 #define REPORT_MS 10000U
-/* Calls until a question is sent: hello, report, contact, question; and pauses
- * for calls of other children. */
+/* Calls until a pending request is sent: hello, report, heartbeat, pending
+ * request; and pauses for calls of other children. */
 #define ROUNDS   12
 #define PAUSE_NS 500000
 
@@ -30,7 +30,7 @@ typedef struct flight_t {
     uint64_t sent_ms;
     rlr_store_call_t call;
     rlr_store_item_t *items;
-    rlr_question_t *questions[ITEMS_MAX]; /* of the items */
+    rlr_pending_request_t *pending_requests[ITEMS_MAX]; /* of the items */
 } flight_t;
 
 typedef struct flights_t {
@@ -47,22 +47,24 @@ static rlr_time_t get_time(void)
     return now;
 }
 
-/* Finishes the questions of a list that belong to the partition, undecided. */
-static void drop_questions(rlr_exchange_t *exchange, rlr_question_t **list,
-                           uint32_t partition)
+/* Finishes the pending requests of a list that belong to the partition,
+ * undecided. */
+static void drop_pending_requests(rlr_exchange_t *exchange,
+                                  rlr_pending_request_t **list,
+                                  uint32_t partition)
 {
-    rlr_question_t **at = list;
+    rlr_pending_request_t **at = list;
 
     while (*at != NULL) {
-        rlr_question_t *question = *at;
+        rlr_pending_request_t *pending = *at;
 
         if (partition == RLR_LEDGER_PARTITIONS
-            || rlr_ledger_partition_of(question->key) == partition) {
-            *at = question->next;
-            rlr_queue_finish(exchange->queue, question, false, 0);
+            || rlr_ledger_partition_of(pending->key) == partition) {
+            *at = pending->next;
+            rlr_queue_finish(exchange->queue, pending, false, 0);
         }
         else {
-            at = &question->next;
+            at = &pending->next;
         }
     }
 }
@@ -70,59 +72,61 @@ static void drop_questions(rlr_exchange_t *exchange, rlr_question_t **list,
 /* ---- Sending ---- */
 
 static void fill_item(rlr_exchange_t *exchange, rlr_store_item_t *item,
-                      const rlr_question_t *question, uint64_t now_ms)
+                      const rlr_pending_request_t *pending, uint64_t now_ms)
 {
-    rlr_lease_t *lease = rlr_ledger_lock_lease(exchange->ledger, question->key,
-                                               question->limit, now_ms);
+    rlr_lease_t *lease = rlr_ledger_lock_lease(exchange->ledger, pending->key,
+                                               pending->limit, now_ms);
     rlr_lease_t none;
 
     exchange->tag = exchange->tag % RLR_STORE_TAG_MAX + 1;
     if (lease != NULL) {
-        rlr_lease_request(item, lease, question->waiting, exchange->tag,
-                          now_ms);
-        rlr_ledger_unlock_lease(exchange->ledger, question->key);
+        rlr_lease_request(item, lease, pending->waiting, exchange->tag, now_ms);
+        rlr_ledger_unlock_lease(exchange->ledger, pending->key);
         return;
     }
     /* Without a slot only what is needed now. */
-    rlr_lease_init(&none, question->key, question->limit);
-    rlr_lease_request(item, &none, question->waiting, exchange->tag, now_ms);
+    rlr_lease_init(&none, pending->key, pending->limit);
+    rlr_lease_request(item, &none, pending->waiting, exchange->tag, now_ms);
 }
 
-/* Moves questions of the partition from the list to the flight. */
-static void take_questions(rlr_exchange_t *exchange, flight_t *flight,
-                           rlr_question_t **list, apr_pool_t *scratch)
+/* Moves pending requests of the partition from the list to the flight. */
+static void take_pending_requests(rlr_exchange_t *exchange, flight_t *flight,
+                                  rlr_pending_request_t **list,
+                                  apr_pool_t *scratch)
 {
-    rlr_question_t **at = list;
+    rlr_pending_request_t **at = list;
     uint32_t count = 0;
 
     flight->items = apr_pcalloc(scratch, ITEMS_MAX * sizeof(*flight->items));
     while (*at != NULL && count < ITEMS_MAX) {
-        rlr_question_t *question = *at;
+        rlr_pending_request_t *pending = *at;
 
         /* A reset is a call of its own. */
-        if (rlr_ledger_partition_of(question->key) != flight->partition
+        if (rlr_ledger_partition_of(pending->key) != flight->partition
             || (count > 0
-                && question->is_reset != flight->questions[0]->is_reset)) {
-            at = &question->next;
+                && pending->is_reset
+                    != flight->pending_requests[0]->is_reset)) {
+            at = &pending->next;
             continue;
         }
-        *at = question->next;
-        if (question->is_reset) {
+        *at = pending->next;
+        if (pending->is_reset) {
             flight->call.kind = RLR_STORE_RESET;
-            memcpy(flight->items[count].key, question->key,
-                   sizeof(question->key));
+            memcpy(flight->items[count].key, pending->key,
+                   sizeof(pending->key));
         }
         else {
-            fill_item(exchange, &flight->items[count], question,
+            fill_item(exchange, &flight->items[count], pending,
                       flight->sent_ms);
         }
-        flight->questions[count++] = question;
+        flight->pending_requests[count++] = pending;
     }
     flight->call.items = flight->items;
     flight->call.item_count = count;
 }
 
-static bool has_question(const rlr_question_t *list, uint32_t partition)
+static bool has_pending_request(const rlr_pending_request_t *list,
+                                uint32_t partition)
 {
     while (list != NULL && rlr_ledger_partition_of(list->key) != partition) {
         list = list->next;
@@ -131,27 +135,27 @@ static bool has_question(const rlr_question_t *list, uint32_t partition)
 }
 
 static bool is_due(const rlr_ledger_state_t *state, uint64_t now_ms,
-                   bool has_questions)
+                   bool has_pending_requests)
 {
-    return has_questions || !state->member.is_confirmed
-        || now_ms >= state->member.contact_until_ms
-        || now_ms >= state->contacted_ms
+    return has_pending_requests || !state->member.is_confirmed
+        || now_ms >= state->member.heartbeat_until_ms
+        || now_ms >= state->heartbeat_sent_ms
             + (state->member.is_complete ? IDLE_MS : JOINING_MS);
 }
 
 /* Fills a call of the partition, if one is due and may be sent. The lock is
  * held. */
 static bool fill_locked(rlr_exchange_t *exchange, flight_t *flight,
-                        rlr_ledger_state_t *state, rlr_question_t **list,
+                        rlr_ledger_state_t *state, rlr_pending_request_t **list,
                         apr_pool_t *scratch)
 {
     uint64_t now_ms = get_time().floor_ms;
-    bool has_questions = has_question(*list, flight->partition);
+    bool has_pending_requests = has_pending_request(*list, flight->partition);
     bool alone;
     rlr_store_kind_t kind = rlr_member_next(&state->member, &alone, now_ms);
 
     if (state->member.has_left || now_ms < state->alone_until_ms
-        || !is_due(state, now_ms, has_questions)) {
+        || !is_due(state, now_ms, has_pending_requests)) {
         return false;
     }
     rlr_member_fill(&flight->call, &state->member, &exchange->member, kind,
@@ -166,10 +170,10 @@ static bool fill_locked(rlr_exchange_t *exchange, flight_t *flight,
         flight->call.latest_ms += REPORT_MS;
         state->alone_until_ms = now_ms + REPORT_MS;
     }
-    if (kind == RLR_STORE_CONTACT) {
-        state->contacted_ms = now_ms;
-        if (has_questions && state->member.is_confirmed) {
-            take_questions(exchange, flight, list, scratch);
+    if (kind == RLR_STORE_HEARTBEAT) {
+        state->heartbeat_sent_ms = now_ms;
+        if (has_pending_requests && state->member.is_confirmed) {
+            take_pending_requests(exchange, flight, list, scratch);
         }
     }
     return true;
@@ -203,26 +207,26 @@ static void take_grant(rlr_exchange_t *exchange, const flight_t *flight,
                        uint32_t i, const rlr_store_grant_t *grant,
                        uint64_t now_ms)
 {
-    rlr_question_t *question = flight->questions[i];
+    rlr_pending_request_t *pending = flight->pending_requests[i];
     const rlr_store_item_t *item = &flight->items[i];
-    rlr_lease_t *lease = rlr_ledger_lock_lease(exchange->ledger, question->key,
-                                               question->limit, now_ms);
-    uint32_t interval_ms = question->limit.interval_sec * 1000;
+    rlr_lease_t *lease = rlr_ledger_lock_lease(exchange->ledger, pending->key,
+                                               pending->limit, now_ms);
+    uint32_t interval_ms = pending->limit.interval_sec * 1000;
     rlr_lease_t none;
     uint32_t admitted;
 
     if (lease != NULL) {
         admitted = rlr_lease_grant(lease, item, grant, flight->sent_ms, now_ms);
-        rlr_ledger_unlock_lease(exchange->ledger, question->key);
+        rlr_ledger_unlock_lease(exchange->ledger, pending->key);
     }
     else {
-        rlr_lease_init(&none, question->key, question->limit);
+        rlr_lease_init(&none, pending->key, pending->limit);
         admitted = rlr_lease_grant(&none, item, grant, flight->sent_ms, now_ms);
         rlr_ledger_lose(exchange->ledger, flight->partition,
                         now_ms + interval_ms + RLR_PERIOD_LEASE_MAX_MS
                             + rlr_period_drift(interval_ms) + 1);
     }
-    rlr_queue_finish(exchange->queue, question, true, admitted);
+    rlr_queue_finish(exchange->queue, pending, true, admitted);
 }
 
 /* Takes the reply; true if it was accepted or needs no acceptance. */
@@ -254,20 +258,20 @@ static bool answer(rlr_exchange_t *exchange, const flight_t *flight,
     }
     /* With the lock: a report that follows has these marks. */
     for (uint32_t i = 0; i < flight->call.item_count; i++) {
-        if (is_accepted && flight->call.kind == RLR_STORE_CONTACT) {
+        if (is_accepted && flight->call.kind == RLR_STORE_HEARTBEAT) {
             take_grant(exchange, flight, i, &reply->grants[i], now_ms);
         }
         else {
-            rlr_queue_finish(exchange->queue, flight->questions[i], is_accepted,
-                             0);
+            rlr_queue_finish(exchange->queue, flight->pending_requests[i],
+                             is_accepted, 0);
         }
     }
     rlr_ledger_unlock(exchange->ledger, flight->partition);
     return true;
 }
 
-/* Finishes the questions of a call without a reply. A report is not waited for
- * any longer: another one only adds the marks again. */
+/* Finishes the pending requests of a call without a reply. A report is not
+ * waited for any longer: another one only adds the marks again. */
 static void abandon(rlr_exchange_t *exchange, const flight_t *flight)
 {
     if (flight->call.kind == RLR_STORE_REPORT) {
@@ -280,7 +284,8 @@ static void abandon(rlr_exchange_t *exchange, const flight_t *flight)
         }
     }
     for (uint32_t i = 0; i < flight->call.item_count; i++) {
-        rlr_queue_finish(exchange->queue, flight->questions[i], false, 0);
+        rlr_queue_finish(exchange->queue, flight->pending_requests[i], false,
+                         0);
     }
 }
 
@@ -306,7 +311,7 @@ static const char *receive(rlr_exchange_t *exchange, flights_t *flights,
 
     for (uint32_t i = 0; i < flights->count; i++) {
         flight_t *flight = &flights->all[i];
-        uint32_t items = flight->call.kind == RLR_STORE_CONTACT
+        uint32_t items = flight->call.kind == RLR_STORE_HEARTBEAT
             ? flight->call.item_count
             : 0;
         rlr_store_reply_t reply = {
@@ -335,7 +340,7 @@ static const char *receive(rlr_exchange_t *exchange, flights_t *flights,
 /* ---- Rounds ---- */
 
 static void add_flight(rlr_exchange_t *exchange, flights_t *flights,
-                       uint32_t partition, rlr_question_t **list,
+                       uint32_t partition, rlr_pending_request_t **list,
                        apr_pool_t *scratch)
 {
     flight_t *flight = &flights->all[flights->count];
@@ -373,7 +378,7 @@ static void sort_flights(flights_t *flights)
     }
 }
 
-/* Whether a partition is not in contact, so that its next call is due at
+/* Whether a partition is not connected, so that its next call is due at
  * once. */
 static bool is_joining(rlr_exchange_t *exchange)
 {
@@ -391,8 +396,8 @@ static bool is_joining(rlr_exchange_t *exchange)
     return joining;
 }
 
-static const char *run_round(rlr_exchange_t *exchange, rlr_question_t **list,
-                             apr_pool_t *scratch)
+static const char *run_round(rlr_exchange_t *exchange,
+                             rlr_pending_request_t **list, apr_pool_t *scratch)
 {
     flights_t flights = {.room = RLR_LEDGER_PARTITIONS};
 
@@ -412,7 +417,8 @@ static const char *run_round(rlr_exchange_t *exchange, rlr_question_t **list,
 }
 
 const char *rlr_exchange_run(rlr_exchange_t *exchange,
-                             rlr_question_t *questions, apr_pool_t *scratch)
+                             rlr_pending_request_t *pending_requests,
+                             apr_pool_t *scratch)
 {
     uint64_t now_ms = get_time().floor_ms;
     const char *error = NULL;
@@ -421,10 +427,10 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
         exchange->is_answered = false;
         error = rlr_connection_open(exchange->connection);
         for (int i = 0; error == NULL && i < ROUNDS
-             && (i == 0 || questions != NULL
+             && (i == 0 || pending_requests != NULL
                  || (i < 3 && is_joining(exchange)));
              i++) {
-            error = run_round(exchange, &questions, scratch);
+            error = run_round(exchange, &pending_requests, scratch);
         }
         /* A node of a cluster may be away while others answer. */
         rlr_queue_set_away(exchange->queue,
@@ -433,6 +439,6 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
             exchange->attempt_ms = get_time().floor_ms + RETRY_MS;
         }
     }
-    drop_questions(exchange, &questions, RLR_LEDGER_PARTITIONS);
+    drop_pending_requests(exchange, &pending_requests, RLR_LEDGER_PARTITIONS);
     return error;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One exchange of a worker with the store: sends questions, and contacts of
- * partitions that are due, and takes the replies. */
+/* One exchange of a worker with the store: sends pending requests, and
+ * heartbeats of partitions that are due, and takes the replies. */
 #ifndef RLR_EXCHANGE_H
 #define RLR_EXCHANGE_H
 
 #include "../counter/clock.h"
-#include "../region/ledger.h"
+#include "../group/ledger.h"
 #include "connection.h"
 #include "queue.h"
 
@@ -19,9 +19,10 @@ typedef struct rlr_exchange_t {
     bool is_answered;    /* a server has taken a call of this exchange */
 } rlr_exchange_t;
 
-/* Sends the questions, a list, and finishes all of them. Returns NULL, or an
- * error, valid until the next call. scratch is cleared by the caller. */
+/* Sends the pending requests, a list, and finishes all of them. Returns NULL,
+ * or an error, valid until the next call. scratch is cleared by the caller. */
 const char *rlr_exchange_run(rlr_exchange_t *exchange,
-                             rlr_question_t *questions, apr_pool_t *scratch);
+                             rlr_pending_request_t *pending_requests,
+                             apr_pool_t *scratch);
 
 #endif

@@ -15,7 +15,7 @@
 #define ALL_MS    2000U
 
 typedef struct leaving_t {
-    const rlr_region_t *region;
+    const rlr_group_t *group;
     rlr_store_connection_t *connection;
     uint64_t leases_until_ms;
     uint32_t partition;
@@ -42,7 +42,7 @@ static const char *send_call(leaving_t *leaving, bool *is_taken,
     rlr_store_call_t call;
     const char *error;
 
-    rlr_member_fill(&call, &leaving->member, &leaving->region->member, kind,
+    rlr_member_fill(&call, &leaving->member, &leaving->group->member, kind,
                     now_ms);
     call.flags |= flags;
     call.items = items;
@@ -61,13 +61,13 @@ static const char *send_call(leaving_t *leaving, bool *is_taken,
     return error;
 }
 
-/* Whether the host may send contacts to its epoch. */
-static bool is_in_contact(const leaving_t *leaving)
+/* Whether the host may send heartbeats to its epoch. */
+static bool is_in_heartbeat(const leaving_t *leaving)
 {
     bool alone;
 
     return rlr_member_next(&leaving->member, &alone, get_time().floor_ms)
-        == RLR_STORE_CONTACT
+        == RLR_STORE_HEARTBEAT
         && leaving->member.is_confirmed;
 }
 
@@ -78,32 +78,32 @@ static const char *leave_partition(leaving_t *leaving, bool *has_left)
     uint32_t count = 0;
     const char *error = rlr_connection_open(leaving->connection);
 
-    if (error == NULL && !is_in_contact(leaving)) {
+    if (error == NULL && !is_in_heartbeat(leaving)) {
         error = send_call(leaving, has_left, RLR_STORE_HELLO, 0, NULL, 0);
         *has_left = false;
     }
-    if (error == NULL && !is_in_contact(leaving)) {
+    if (error == NULL && !is_in_heartbeat(leaving)) {
         return "its data are lost, or the host is not a member";
     }
     do {
         count = rlr_ledger_close(items, ITEMS_MAX, &cursor,
-                                 &leaving->region->ledger, leaving->partition,
+                                 &leaving->group->ledger, leaving->partition,
                                  get_time().ceil_ms);
         if (error == NULL && count > 0) {
-            error = send_call(leaving, has_left, RLR_STORE_CONTACT, 0, items,
+            error = send_call(leaving, has_left, RLR_STORE_HEARTBEAT, 0, items,
                               count);
         }
     } while (error == NULL && count > 0
              && get_time().floor_ms < leaving->leases_until_ms);
     return error != NULL ? error
-                         : send_call(leaving, has_left, RLR_STORE_CONTACT,
+                         : send_call(leaving, has_left, RLR_STORE_HEARTBEAT,
                                      RLR_STORE_LEAVE, NULL, 0);
 }
 
 /* Ends the membership for all processes; false: there is none. */
 static bool take_member(leaving_t *leaving)
 {
-    const rlr_ledger_t *ledger = &leaving->region->ledger;
+    const rlr_ledger_t *ledger = &leaving->group->ledger;
     rlr_ledger_state_t *state = rlr_ledger_lock(ledger, leaving->partition,
                                                 get_time().floor_ms);
 
@@ -116,17 +116,17 @@ static bool take_member(leaving_t *leaving)
 }
 
 uint32_t rlr_leave_run(uint32_t *left, const char **error,
-                       const rlr_region_t *region, apr_pool_t *pool)
+                       const rlr_group_t *group, apr_pool_t *pool)
 {
     uint64_t start_ms = get_time().floor_ms;
-    leaving_t leaving = {.region = region,
+    leaving_t leaving = {.group = group,
                          .leases_until_ms = start_ms + LEASES_MS};
     uint32_t members = 0;
 
     *left = 0;
     *error = NULL;
     apr_pool_create(&leaving.scratch, pool);
-    leaving.connection = rlr_connection_make(&region->config->connection, pool);
+    leaving.connection = rlr_connection_make(&group->config->connection, pool);
     for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
         const char *problem = "no time is left";
         bool has_left = false;

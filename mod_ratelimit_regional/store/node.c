@@ -9,7 +9,7 @@
 
 #include <apr_strings.h>
 
-#include "../region/period.h"
+#include "../group/period.h"
 
 static const struct timeval patience = {.tv_sec = 0,
                                         .tv_usec = RLR_PERIOD_CALL_MS * 1000};

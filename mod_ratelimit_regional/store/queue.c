@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One lock for all; a condition for the worker and one per question. */
+/* One lock for all; a condition for the worker and one per pending request. */
 #include "queue.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@ struct rlr_queue_t {
     uint32_t timeout_us;
     bool is_stopped;
     bool is_away;
-    rlr_question_t *first; /* not yet sent */
-    rlr_question_t *last;
-    rlr_question_t *unused;
-    rlr_question_t questions[QUESTIONS];
+    rlr_pending_request_t *first; /* not yet sent */
+    rlr_pending_request_t *last;
+    rlr_pending_request_t *unused;
+    rlr_pending_request_t pending_requests[QUESTIONS];
 };
 
 static bool make_condition(pthread_cond_t *condition)
@@ -44,9 +44,9 @@ rlr_queue_t *rlr_queue_make(uint32_t max_waiting, uint32_t timeout_us,
     queue->max_waiting = max_waiting;
     queue->timeout_us = timeout_us;
     for (int i = 0; made && i < QUESTIONS; i++) {
-        made = make_condition(&queue->questions[i].done);
-        queue->questions[i].next = queue->unused;
-        queue->unused = &queue->questions[i];
+        made = make_condition(&queue->pending_requests[i].done);
+        queue->pending_requests[i].next = queue->unused;
+        queue->unused = &queue->pending_requests[i];
     }
     return made ? queue : NULL;
 }
@@ -62,74 +62,76 @@ static struct timespec get_time_after(uint32_t us)
     return until;
 }
 
-/* ---- Questions ---- */
+/* ---- Pending requests ---- */
 
-static rlr_question_t *find_locked(rlr_queue_t *queue, const unsigned char *key,
-                                   rlr_limit_t limit)
+static rlr_pending_request_t *find_locked(rlr_queue_t *queue,
+                                          const unsigned char *key,
+                                          rlr_limit_t limit)
 {
-    rlr_question_t *question = queue->first;
+    rlr_pending_request_t *pending = queue->first;
 
     /* As many as threads that wait, and refills. */
-    while (question != NULL
-           && (question->is_reset || !rlr_limit_equal(question->limit, limit)
-               || memcmp(question->key, key, sizeof(question->key)) != 0)) {
-        question = question->next;
+    while (pending != NULL
+           && (pending->is_reset || !rlr_limit_equal(pending->limit, limit)
+               || memcmp(pending->key, key, sizeof(pending->key)) != 0)) {
+        pending = pending->next;
     }
-    return question;
+    return pending;
 }
 
 /* NULL: all are in use. */
-static rlr_question_t *ask_locked(rlr_queue_t *queue, const unsigned char *key,
-                                  rlr_limit_t limit, bool is_reset)
+static rlr_pending_request_t *ask_locked(rlr_queue_t *queue,
+                                         const unsigned char *key,
+                                         rlr_limit_t limit, bool is_reset)
 {
-    rlr_question_t *question = queue->unused;
+    rlr_pending_request_t *pending = queue->unused;
 
-    if (question == NULL || queue->is_stopped) {
+    if (pending == NULL || queue->is_stopped) {
         return NULL;
     }
-    queue->unused = question->next;
-    memcpy(question->key, key, sizeof(question->key));
-    question->limit = limit;
-    question->is_reset = is_reset;
-    question->waiting = 0;
-    question->admitted = 0;
-    question->threads = 0;
-    question->is_sent = false;
-    question->is_done = false;
-    question->is_decided = false;
-    question->next = NULL;
+    queue->unused = pending->next;
+    memcpy(pending->key, key, sizeof(pending->key));
+    pending->limit = limit;
+    pending->is_reset = is_reset;
+    pending->waiting = 0;
+    pending->admitted = 0;
+    pending->threads = 0;
+    pending->is_sent = false;
+    pending->is_done = false;
+    pending->is_decided = false;
+    pending->next = NULL;
     if (queue->first == NULL) {
-        queue->first = question;
+        queue->first = pending;
     }
     else {
-        queue->last->next = question;
+        queue->last->next = pending;
     }
-    queue->last = question;
+    queue->last = pending;
     pthread_cond_signal(&queue->asked);
-    return question;
+    return pending;
 }
 
-static void release_locked(rlr_queue_t *queue, rlr_question_t *question)
+static void release_locked(rlr_queue_t *queue, rlr_pending_request_t *pending)
 {
-    if (question->threads == 0 && question->is_done) {
-        question->next = queue->unused;
-        queue->unused = question;
+    if (pending->threads == 0 && pending->is_done) {
+        pending->next = queue->unused;
+        queue->unused = pending;
     }
 }
 
-static void wait_locked(rlr_queue_t *queue, rlr_question_t *question,
+static void wait_locked(rlr_queue_t *queue, rlr_pending_request_t *pending,
                         uint32_t timeout_us)
 {
     struct timespec until = get_time_after(timeout_us);
     int rv = 0;
 
-    question->threads++;
+    pending->threads++;
     queue->waiting++;
-    while (!question->is_done && rv == 0) {
-        rv = pthread_cond_timedwait(&question->done, &queue->lock, &until);
+    while (!pending->is_done && rv == 0) {
+        rv = pthread_cond_timedwait(&pending->done, &queue->lock, &until);
     }
     queue->waiting--;
-    question->threads--;
+    pending->threads--;
 }
 
 rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
@@ -137,28 +139,28 @@ rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
                                      rlr_limit_t limit)
 {
     rlr_queue_result_t result = RLR_QUEUE_UNDECIDED;
-    rlr_question_t *question = NULL;
+    rlr_pending_request_t *pending = NULL;
 
     pthread_mutex_lock(&queue->lock);
     if (queue->waiting < queue->max_waiting && !queue->is_away) {
-        question = find_locked(queue, key, limit);
-        if (question == NULL) {
-            question = ask_locked(queue, key, limit, false);
+        pending = find_locked(queue, key, limit);
+        if (pending == NULL) {
+            pending = ask_locked(queue, key, limit, false);
         }
     }
-    if (question != NULL) {
-        question->waiting++;
-        wait_locked(queue, question, queue->timeout_us);
-        if (!question->is_done) {
+    if (pending != NULL) {
+        pending->waiting++;
+        wait_locked(queue, pending, queue->timeout_us);
+        if (!pending->is_done) {
             /* Not sent yet: nothing is requested for it. */
-            question->waiting -= question->is_sent ? 0 : 1;
+            pending->waiting -= pending->is_sent ? 0 : 1;
         }
-        else if (question->is_decided) {
-            result = question->admitted > 0 ? RLR_QUEUE_ADMITTED
-                                            : RLR_QUEUE_REFUSED;
-            question->admitted -= question->admitted > 0;
+        else if (pending->is_decided) {
+            result = pending->admitted > 0 ? RLR_QUEUE_ADMITTED
+                                           : RLR_QUEUE_REFUSED;
+            pending->admitted -= pending->admitted > 0;
         }
-        release_locked(queue, question);
+        release_locked(queue, pending);
     }
     pthread_mutex_unlock(&queue->lock);
     return result;
@@ -177,15 +179,15 @@ void rlr_queue_refill(rlr_queue_t *queue, const unsigned char *key,
 bool rlr_queue_reset(rlr_queue_t *queue, const unsigned char *key)
 {
     static const rlr_limit_t none = {0, 0};
-    rlr_question_t *question;
+    rlr_pending_request_t *pending;
     bool is_removed = false;
 
     pthread_mutex_lock(&queue->lock);
-    question = ask_locked(queue, key, none, true);
-    if (question != NULL) {
-        wait_locked(queue, question, RESET_US);
-        is_removed = question->is_done && question->is_decided;
-        release_locked(queue, question);
+    pending = ask_locked(queue, key, none, true);
+    if (pending != NULL) {
+        wait_locked(queue, pending, RESET_US);
+        is_removed = pending->is_done && pending->is_decided;
+        release_locked(queue, pending);
     }
     pthread_mutex_unlock(&queue->lock);
     return is_removed;
@@ -193,10 +195,10 @@ bool rlr_queue_reset(rlr_queue_t *queue, const unsigned char *key)
 
 /* ---- The worker ---- */
 
-rlr_question_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us)
+rlr_pending_request_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us)
 {
     struct timespec until = get_time_after(wait_us);
-    rlr_question_t *list;
+    rlr_pending_request_t *list;
     int rv = 0;
 
     pthread_mutex_lock(&queue->lock);
@@ -205,22 +207,22 @@ rlr_question_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us)
     }
     list = queue->first;
     queue->first = NULL;
-    for (rlr_question_t *at = list; at != NULL; at = at->next) {
+    for (rlr_pending_request_t *at = list; at != NULL; at = at->next) {
         at->is_sent = true;
     }
     pthread_mutex_unlock(&queue->lock);
     return list;
 }
 
-void rlr_queue_finish(rlr_queue_t *queue, rlr_question_t *question,
+void rlr_queue_finish(rlr_queue_t *queue, rlr_pending_request_t *pending,
                       bool is_decided, uint32_t admitted)
 {
     pthread_mutex_lock(&queue->lock);
-    question->is_done = true;
-    question->is_decided = is_decided;
-    question->admitted = admitted;
-    pthread_cond_broadcast(&question->done);
-    release_locked(queue, question);
+    pending->is_done = true;
+    pending->is_decided = is_decided;
+    pending->admitted = admitted;
+    pthread_cond_broadcast(&pending->done);
+    release_locked(queue, pending);
     pthread_mutex_unlock(&queue->lock);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests of a child that wait for the store. Those for the same key share one
- * question, until it is sent. A worker thread sends the questions. A request
- * waits for RateLimitStoreTimeout at most; when as many threads wait as may,
- * further requests do not.
+ * pending request, until it is sent. A worker thread sends the pending
+ * requests. A request waits for RateLimitStoreTimeout at most; when as many
+ * threads wait as may, further requests do not.
  */
 #ifndef RLR_QUEUE_H
 #define RLR_QUEUE_H
@@ -12,7 +12,7 @@
 
 #include <apr_pools.h>
 
-#include "../region/store.h"
+#include "../group/store.h"
 
 typedef enum rlr_queue_result_t {
     RLR_QUEUE_ADMITTED,
@@ -20,9 +20,9 @@ typedef enum rlr_queue_result_t {
     RLR_QUEUE_UNDECIDED /* no reply in time, or none that can be used */
 } rlr_queue_result_t;
 
-/* A question to the store. */
-typedef struct rlr_question_t {
-    struct rlr_question_t *next;
+/* A pending request to the store. */
+typedef struct rlr_pending_request_t {
+    struct rlr_pending_request_t *next;
     unsigned char key[RLR_STORE_KEY_BYTES];
     rlr_limit_t limit;
     bool is_reset; /* removes the key instead */
@@ -36,7 +36,7 @@ typedef struct rlr_question_t {
     bool is_done;
     bool is_decided;
     pthread_cond_t done;
-} rlr_question_t;
+} rlr_pending_request_t;
 
 typedef struct rlr_queue_t rlr_queue_t;
 
@@ -61,11 +61,11 @@ bool rlr_queue_reset(rlr_queue_t *queue, const unsigned char *key);
 /* While the store is away no request waits. */
 void rlr_queue_set_away(rlr_queue_t *queue, bool is_away);
 
-/* For the worker: takes all questions, a list, or waits for one until wait_us
- * have passed; NULL: there is none. They belong to the worker until it finishes
- * each of them. */
-rlr_question_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us);
-void rlr_queue_finish(rlr_queue_t *queue, rlr_question_t *question,
+/* For the worker: takes all pending requests, a list, or waits for one until
+ * wait_us have passed; NULL: there is none. They belong to the worker until it
+ * finishes each of them. */
+rlr_pending_request_t *rlr_queue_take(rlr_queue_t *queue, uint32_t wait_us);
+void rlr_queue_finish(rlr_queue_t *queue, rlr_pending_request_t *pending,
                       bool is_decided, uint32_t admitted);
 
 /* Ends waits of the worker. */

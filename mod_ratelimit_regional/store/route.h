@@ -4,7 +4,7 @@
 #ifndef RLR_ROUTE_H
 #define RLR_ROUTE_H
 
-#include "../region/ledger.h"
+#include "../group/ledger.h"
 #include "node.h"
 
 #define RLR_ROUTE_NODES_MAX 64

@@ -11,11 +11,12 @@
 #include <apr_strings.h>
 
 #include "../counter/clock.h"
-#include "../region/period.h"
+#include "../group/period.h"
 
-/* From one question to the next. */
+/* From one pending request to the next. */
 #define ASK_MS 300U
-/* An unanswered question ends the connection; and how long none is opened. */
+/* An unanswered pending request ends the connection; and how long none is
+ * opened. */
 #define ANSWER_MS 1000U
 #define RETRY_MS  1000U
 /* How long an answer counts: less than RLR_PERIOD_TWO_STORES_MS by far. */

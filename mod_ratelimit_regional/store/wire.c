@@ -60,7 +60,8 @@ static void add_items(rlr_wire_command_t *command, const rlr_store_call_t *call,
 void rlr_wire_encode(rlr_wire_command_t *command, const rlr_store_call_t *call,
                      uint32_t partition, const char *sha, apr_pool_t *pool)
 {
-    static const char *const kinds[] = {"hello", "report", "contact", "reset"};
+    static const char *const kinds[] = {"hello", "report", "heartbeat",
+                                        "reset"};
     size_t most = HEAD + 8 * (size_t)call->item_count
         + 3 * (size_t)call->mark_count;
 

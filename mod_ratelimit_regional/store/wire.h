@@ -7,7 +7,7 @@
 
 #include <apr_pools.h>
 
-#include "../region/store.h"
+#include "../group/store.h"
 
 typedef struct rlr_wire_command_t {
     int count;
@@ -15,7 +15,7 @@ typedef struct rlr_wire_command_t {
     size_t *lengths;
 } rlr_wire_command_t;
 
-/* The script, region/grant.lua. */
+/* The script, group/grant.lua. */
 extern const char rlr_wire_script[];
 
 /* Encodes the call to a partition, in pool; sha is the script's. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs exchanges: at once when there are questions, else every 100 ms. */
+/* Runs exchanges: at once with pending requests, else every 100 ms. */
 #include "worker.h"
 
 #include <apr_general.h>
@@ -50,11 +50,12 @@ static void *APR_THREAD_FUNC run(apr_thread_t *thread, void *data)
 
     apr_pool_create(&scratch, worker->pool);
     while (!rlr_queue_is_stopped(worker->exchange.queue)) {
-        rlr_question_t *questions = rlr_queue_take(worker->exchange.queue,
-                                                   IDLE_US);
+        rlr_pending_request_t *pending_requests = rlr_queue_take(
+            worker->exchange.queue, IDLE_US);
 
-        log_result(worker,
-                   rlr_exchange_run(&worker->exchange, questions, scratch));
+        log_result(
+            worker,
+            rlr_exchange_run(&worker->exchange, pending_requests, scratch));
         apr_pool_clear(scratch);
     }
     return NULL;
@@ -80,22 +81,21 @@ static uint32_t get_max_waiting(void)
     return threads >= 8 ? (uint32_t)threads / 4 : 1;
 }
 
-void rlr_worker_start(rlr_region_t *region, server_rec *server,
-                      apr_pool_t *pool)
+void rlr_worker_start(rlr_group_t *group, server_rec *server, apr_pool_t *pool)
 {
     worker_t *worker = apr_pcalloc(pool, sizeof(*worker));
     rlr_exchange_t *exchange = &worker->exchange;
-    rlr_queue_t *queue = rlr_queue_make(
-        get_max_waiting(), region->config->timeout_ms * 1000, pool);
+    rlr_queue_t *queue = rlr_queue_make(get_max_waiting(),
+                                        group->config->timeout_ms * 1000, pool);
     apr_status_t rv = queue != NULL ? APR_SUCCESS : APR_ENOMEM;
 
     /* Of its own: a pool has one thread. */
     apr_pool_create(&worker->pool, NULL);
     worker->server = server;
-    exchange->ledger = &region->ledger;
-    exchange->member = region->member;
+    exchange->ledger = &group->ledger;
+    exchange->member = group->member;
     exchange->queue = queue;
-    exchange->connection = rlr_connection_make(&region->config->connection,
+    exchange->connection = rlr_connection_make(&group->config->connection,
                                                worker->pool);
     if (rv == APR_SUCCESS) {
         rv = apr_generate_random_bytes((unsigned char *)&exchange->tag,
@@ -112,14 +112,14 @@ void rlr_worker_start(rlr_region_t *region, server_rec *server,
         apr_pool_destroy(worker->pool);
         return;
     }
-    region->queue = queue;
+    group->queue = queue;
     apr_pool_pre_cleanup_register(pool, worker, stop);
 }
 
 /* ---- The end ---- */
 
 typedef struct end_t {
-    const rlr_region_t *region;
+    const rlr_group_t *group;
     server_rec *server;
     apr_pool_t *pool;
 } end_t;
@@ -135,14 +135,14 @@ static apr_status_t leave(void *data)
     if (ap_state_query(AP_SQ_MAIN_STATE) != AP_SQ_MS_EXITING) {
         return APR_SUCCESS;
     }
-    members = rlr_leave_run(&left, &error, end->region, end->pool);
+    members = rlr_leave_run(&left, &error, end->group, end->pool);
     if (left < members) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, end->server,
                      RLR_LOGNO(0119) "left %u of %u partitions of the store: "
                                      "%s; in the others the share of this host "
                                      "is reserved for %u s",
                      left, members, error != NULL ? error : "a lock is held",
-                     (unsigned)(end->region->config->share_ms / 1000 + 60));
+                     (unsigned)(end->group->config->share_ms / 1000 + 60));
     }
     else if (members > 0) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, end->server,
@@ -152,12 +152,12 @@ static apr_status_t leave(void *data)
     return APR_SUCCESS;
 }
 
-void rlr_worker_leave_at_end(rlr_region_t *region, server_rec *server,
+void rlr_worker_leave_at_end(rlr_group_t *group, server_rec *server,
                              apr_pool_t *pconf)
 {
     end_t *end = apr_palloc(pconf, sizeof(*end));
 
-    end->region = region;
+    end->group = group;
     end->server = server;
     end->pool = pconf;
     /* Before the log is closed and the module unloaded. */

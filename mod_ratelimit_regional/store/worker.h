@@ -5,16 +5,15 @@
 
 #include <httpd.h>
 
-#include "region.h"
+#include "group.h"
 
-/* Makes region->queue and starts the thread, which ends with the pool. Logs
+/* Makes group->queue and starts the thread, which ends with the pool. Logs
  * errors; without the thread the store counts as away. */
-void rlr_worker_start(rlr_region_t *region, server_rec *server,
-                      apr_pool_t *pool);
+void rlr_worker_start(rlr_group_t *group, server_rec *server, apr_pool_t *pool);
 
 /* Leaves the store when httpd ends, and with it pconf; not at a restart. Logs
  * the outcome. */
-void rlr_worker_leave_at_end(rlr_region_t *region, server_rec *server,
+void rlr_worker_leave_at_end(rlr_group_t *group, server_rec *server,
                              apr_pool_t *pconf);
 
 #endif

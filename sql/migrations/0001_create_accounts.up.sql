@@ -381,7 +381,7 @@ create table agent.graphs (
 comment on table agent.graphs is
     'What runners reported about the graphs of a deployment when they started (`ready` of the runner protocol). '
     'A graph that no configuration has any longer keeps its row.';
-comment on column agent.graphs.deployment_id is 'Its deployment.';
+comment on column agent.graphs.deployment_id is 'The deployment that owns the row.';
 comment on column agent.graphs.graph_id is 'Name of the graph, unique within the deployment.';
 comment on column agent.graphs.description is 'Free text or null.';
 comment on column agent.graphs.schemas is
@@ -419,7 +419,7 @@ comment on table agent.assistants is
     'A graph with its settings: those of its current version. The system assistant of a graph is created when a '
     'supervisor that executes the graph starts, and stays when no configuration has the graph any longer: searches '
     'leave it out.';
-comment on column agent.assistants.deployment_id is 'Its deployment.';
+comment on column agent.assistants.deployment_id is 'The deployment that owns the row.';
 comment on column agent.assistants.assistant_id is
     'Identifier; UUIDv5 of the graph name for system assistants.';
 comment on column agent.assistants.graph_id is 'The graph that it runs.';
@@ -452,7 +452,7 @@ create table agent.assistant_versions (
 );
 comment on table agent.assistant_versions is
     'An assistant as it was after its creation and after each update: the newest 1,000. Rows do not change.';
-comment on column agent.assistant_versions.deployment_id is 'Its deployment.';
+comment on column agent.assistant_versions.deployment_id is 'The deployment that owns the row.';
 comment on column agent.assistant_versions.assistant_id is 'The assistant.';
 comment on column agent.assistant_versions.version is 'Number of the version, from 1.';
 comment on column agent.assistant_versions.graph_id is 'As in agent.assistants.';
@@ -480,7 +480,7 @@ comment on constraint store_items_pkey on agent.store_items is
     'The items below a prefix of labels are one range of it, since labels are compared byte by byte.';
 comment on table agent.store_items is
     'Data of a deployment that outlives threads: an object under a namespace and a key.';
-comment on column agent.store_items.deployment_id is 'Its deployment.';
+comment on column agent.store_items.deployment_id is 'The deployment that owns the row.';
 comment on column agent.store_items.namespace is 'Labels, the outermost first: agent.read_namespace checks them.';
 comment on column agent.store_items.key is 'Unique in its namespace.';
 comment on column agent.store_items.value is 'An object; searched.';

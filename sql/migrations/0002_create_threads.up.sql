@@ -35,7 +35,7 @@ create table agent.threads (
     constraint threads_active_check check ((status = 'busy') = (active_run_id is not null))
 ) with (fillfactor = 70);
 comment on table agent.threads is 'A conversation. Every change to its runs and its state locks this row first.';
-comment on column agent.threads.deployment_id is 'Its deployment.';
+comment on column agent.threads.deployment_id is 'The deployment that owns the row.';
 comment on column agent.threads.thread_id is 'Identifier, unique within the deployment.';
 comment on column agent.threads.status is
     'busy exactly while the thread has an unfinished run; create_run relies on it.';
@@ -87,7 +87,7 @@ create table agent.thread_expiries (
 comment on table agent.thread_expiries is
     'Threads scheduled for deletion. A separate table, so that other threads have no row, and threads and runs no '
     'index on a column that each end of a run changes.';
-comment on column agent.thread_expiries.deployment_id is 'Its deployment.';
+comment on column agent.thread_expiries.deployment_id is 'The deployment that owns the row.';
 comment on column agent.thread_expiries.thread_id is 'The thread.';
 comment on column agent.thread_expiries.expires_at is 'Not deleted before.';
 
@@ -137,7 +137,7 @@ create table agent.checkpoints (
     constraint checkpoints_pkey primary key (deployment_id, thread_id, checkpoint_ns, checkpoint_id)
 );
 comment on table agent.checkpoints is 'States of a thread as the API shows them, one per step of a run.';
-comment on column agent.checkpoints.deployment_id is 'Its deployment.';
+comment on column agent.checkpoints.deployment_id is 'The deployment that owns the row.';
 comment on column agent.checkpoints.thread_id is 'The thread.';
 comment on column agent.checkpoints.checkpoint_ns is
     'Namespace of the graph that it is of; empty for the root graph, whose newest checkpoint is the head.';
@@ -175,7 +175,7 @@ create table agent.checkpoint_tasks (
 comment on table agent.checkpoint_tasks is
     'Reports of runs about tasks of checkpoints: a row for each, since the tasks of a step end one by one. It is '
     'deleted with its run, which may have continued from a checkpoint of another one.';
-comment on column agent.checkpoint_tasks.deployment_id is 'Its deployment.';
+comment on column agent.checkpoint_tasks.deployment_id is 'The deployment that owns the row.';
 comment on column agent.checkpoint_tasks.thread_id is 'The thread.';
 comment on column agent.checkpoint_tasks.checkpoint_id is 'The checkpoint in whose tasks it is.';
 comment on column agent.checkpoint_tasks.task_id is 'Identifier of the task made by the runner.';
@@ -204,7 +204,7 @@ comment on table agent.checkpoint_items is
     'The elements of the lists of checkpoints and snapshots, and their other long values. A list grows at its end only '
     'and is shared by the checkpoints of a chat: each step stores what it adds. A checkpoint that continues an earlier '
     'one, whose list has grown since, begins another list.';
-comment on column agent.checkpoint_items.deployment_id is 'Its deployment.';
+comment on column agent.checkpoint_items.deployment_id is 'The deployment that owns the row.';
 comment on column agent.checkpoint_items.thread_id is
     'The thread; threads share no content, so that one can be deleted as a whole.';
 comment on column agent.checkpoint_items.list_id is 'The list.';
@@ -232,7 +232,7 @@ create table agent.inherited_items (
 comment on table agent.inherited_items is
     'Elements of deleted checkpoints that remaining ones contain. They are deleted with the last checkpoint that '
     'contains them (agent.release_items).';
-comment on column agent.inherited_items.deployment_id is 'Its deployment.';
+comment on column agent.inherited_items.deployment_id is 'The deployment that owns the row.';
 comment on column agent.inherited_items.thread_id is 'The thread.';
 comment on column agent.inherited_items.is_snapshot is
     'Whether they are of snapshots: the ancestor is in agent.checkpoint_snapshots.';
@@ -255,7 +255,7 @@ create table agent.item_sweeps (
 comment on table agent.item_sweeps is
     'Lists whose elements from some position on no checkpoint contains, and which were too many for one statement: '
     'agent.sweep_state deletes them.';
-comment on column agent.item_sweeps.deployment_id is 'Its deployment.';
+comment on column agent.item_sweeps.deployment_id is 'The deployment that owns the row.';
 comment on column agent.item_sweeps.thread_id is 'The thread.';
 comment on column agent.item_sweeps.list_id is 'The list.';
 comment on column agent.item_sweeps.is_snapshot is
@@ -277,7 +277,7 @@ create table agent.copied_runs (
 comment on table agent.copied_runs is
     'Members that the checkpoints of a copied thread show of the runs that saved them, which are runs of another '
     'thread and may be deleted with it.';
-comment on column agent.copied_runs.deployment_id is 'Its deployment.';
+comment on column agent.copied_runs.deployment_id is 'The deployment that owns the row.';
 comment on column agent.copied_runs.thread_id is 'The copy.';
 comment on column agent.copied_runs.run_id is 'The run.';
 comment on column agent.copied_runs.metadata is
@@ -307,8 +307,8 @@ create table agent.thread_copies (
 ) with (fillfactor = 50);
 comment on table agent.thread_copies is
     'Copies of threads that are under way: the row of the copy in agent.threads is inserted at the end, so that '
-    'nothing of it can be read before. One that was not continued for some time is deleted (agent.sweep_copies).';
-comment on column agent.thread_copies.deployment_id is 'Its deployment.';
+    'nothing of it can be read before. A copy that was not continued for some time is deleted (agent.sweep_copies).';
+comment on column agent.thread_copies.deployment_id is 'The deployment that owns the row.';
 comment on column agent.thread_copies.thread_id is 'The copy.';
 comment on column agent.thread_copies.source_id is 'The thread that is copied.';
 comment on column agent.thread_copies.source_created_at is 'When that was created: another one may take its id.';
@@ -343,7 +343,7 @@ create table agent.copy_lists (
 );
 comment on table agent.copy_lists is
     'Elements that the copied checkpoints contain and that a copy under way has not copied yet.';
-comment on column agent.copy_lists.deployment_id is 'Its deployment.';
+comment on column agent.copy_lists.deployment_id is 'The deployment that owns the row.';
 comment on column agent.copy_lists.thread_id is 'The copy.';
 comment on column agent.copy_lists.list_id is 'The list, which has the same number in the copy.';
 comment on column agent.copy_lists.first is 'Position of the first element.';
@@ -358,7 +358,7 @@ create table agent.copy_blobs (
     constraint copy_blobs_pkey primary key (deployment_id, thread_id, digest)
 );
 comment on table agent.copy_blobs is 'Blobs of which a copy under way has copied uses, but not all parts yet.';
-comment on column agent.copy_blobs.deployment_id is 'Its deployment.';
+comment on column agent.copy_blobs.deployment_id is 'The deployment that owns the row.';
 comment on column agent.copy_blobs.thread_id is 'The copy.';
 comment on column agent.copy_blobs.digest is 'The blob.';
 comment on column agent.copy_blobs.uses is 'How often copied rows name it.';
@@ -381,7 +381,7 @@ create table agent.checkpoint_snapshots (
 comment on table agent.checkpoint_snapshots is
     'What a graph''s library needs to go on from a checkpoint. agent.checkpoints has what the API shows of it; either '
     'may be stored without the other.';
-comment on column agent.checkpoint_snapshots.deployment_id is 'Its deployment.';
+comment on column agent.checkpoint_snapshots.deployment_id is 'The deployment that owns the row.';
 comment on column agent.checkpoint_snapshots.thread_id is 'The thread.';
 comment on column agent.checkpoint_snapshots.checkpoint_ns is 'Namespace of its graph; empty for the root graph.';
 comment on column agent.checkpoint_snapshots.checkpoint_id is 'Identifier made by the library; ordered by time.';
@@ -424,7 +424,7 @@ create table agent.checkpoint_writes (
 comment on table agent.checkpoint_writes is
     'What the tasks of a step wrote, before the snapshot that follows it: so that a task which has ended is not '
     'executed again. Of the rows of one idx the oldest run''s counts, or the newest''s when idx is negative.';
-comment on column agent.checkpoint_writes.deployment_id is 'Its deployment.';
+comment on column agent.checkpoint_writes.deployment_id is 'The deployment that owns the row.';
 comment on column agent.checkpoint_writes.thread_id is 'The thread.';
 comment on column agent.checkpoint_writes.checkpoint_ns is 'Namespace of the snapshot.';
 comment on column agent.checkpoint_writes.checkpoint_id is 'The snapshot with which the step began.';
@@ -463,7 +463,7 @@ create table agent.checkpoint_blobs (
 comment on table agent.checkpoint_blobs is
     'The values of snapshots and writes, each once in a thread, whatever the number of its uses; in parts when it is '
     'long.';
-comment on column agent.checkpoint_blobs.deployment_id is 'Its deployment.';
+comment on column agent.checkpoint_blobs.deployment_id is 'The deployment that owns the row.';
 comment on column agent.checkpoint_blobs.thread_id is
     'The thread; threads share no content, so that one can be deleted as a whole.';
 comment on column agent.checkpoint_blobs.digest is
@@ -489,7 +489,7 @@ create table agent.blob_sweeps (
     constraint blob_sweeps_pkey primary key (deployment_id, thread_id)
 );
 comment on table agent.blob_sweeps is 'Threads that may have blobs without uses: agent.sweep_blobs deletes them.';
-comment on column agent.blob_sweeps.deployment_id is 'Its deployment.';
+comment on column agent.blob_sweeps.deployment_id is 'The deployment that owns the row.';
 comment on column agent.blob_sweeps.thread_id is 'The thread.';
 comment on column agent.blob_sweeps.due_at is 'Not examined before.';
 

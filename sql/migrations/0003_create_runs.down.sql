@@ -13,7 +13,7 @@ drop table agent.event_sweeps;
 drop table agent.run_events;
 drop table agent.calls;
 drop table agent.run_queue;
-drop domain agent.process_share;
+drop domain agent.max_concurrent_runs;
 drop domain agent.call_op;
 drop domain agent.cancel_action;
 drop domain agent.queue_state;

@@ -58,7 +58,7 @@ comment on constraint runs_pkey on agent.runs is
 comment on constraint runs_thread_seq_key on agent.runs is 'Lists the runs of a thread in their order.';
 comment on table agent.runs is
     'The record of a run, kept after its end. Updated once, when the run becomes final.';
-comment on column agent.runs.deployment_id is 'Its deployment.';
+comment on column agent.runs.deployment_id is 'The deployment that owns the row.';
 comment on column agent.runs.run_id is
     'Identifier, UUIDv7: rows and index entries arrive in order.';
 comment on column agent.runs.thread_id is 'The thread it runs on.';
@@ -126,8 +126,8 @@ create domain agent.cancel_action as text check (value in ('interrupt', 'rollbac
 comment on domain agent.cancel_action is 'How a run is to be cancelled.';
 create domain agent.call_op as text check (value in ('update', 'describe'));
 comment on domain agent.call_op is 'What a call does.';
-create domain agent.process_share as smallint check (value > 0);
-comment on domain agent.process_share is 'A number of runs that one runner executes at once.';
+create domain agent.max_concurrent_runs as smallint check (value > 0);
+comment on domain agent.max_concurrent_runs is 'A number of runs that one runner executes at once.';
 
 create table agent.run_queue (
     deployment_id       uuid        not null,
@@ -148,8 +148,8 @@ create table agent.run_queue (
     base_checkpoint_id  uuid,
     started_at          timestamptz,
     request_bytes       integer,
-    max_shared          agent.process_share,
-    times_cleared       smallint    not null default 0,
+    max_shared          agent.max_concurrent_runs,
+    quarantines_passed       smallint    not null default 0,
     op                  agent.call_op,
     constraint run_queue_pkey primary key (run_id, deployment_id),
     constraint run_queue_ready_check check (state <> 'ready' or ready_seq is not null),
@@ -168,7 +168,7 @@ comment on constraint run_queue_pkey on agent.run_queue is
 comment on table agent.run_queue is
     'One narrow row per unfinished run or call; deleted when it becomes final, so that the table '
     'stays small.';
-comment on column agent.run_queue.deployment_id is 'Its deployment.';
+comment on column agent.run_queue.deployment_id is 'The deployment that owns the row.';
 comment on column agent.run_queue.run_id is 'The run.';
 comment on column agent.run_queue.thread_id is 'Its thread; the call''s own id for a call of no thread.';
 comment on column agent.run_queue.thread_seq is
@@ -196,9 +196,9 @@ comment on column agent.run_queue.request_bytes is
     'Length of the request''s part of the start message; null when it was not measured.';
 comment on column agent.run_queue.max_shared is
     'Runs that its runner may execute at once, itself included, after it was on a runner that died; null for any '
-    'number. A run with a limit is a suspect.';
-comment on column agent.run_queue.times_cleared is
-    'How often it was a suspect and its limit was lifted; the supervisor then executes it apart for longer.';
+    'number. A run with a limit is quarantined.';
+comment on column agent.run_queue.quarantines_passed is
+    'How often it has passed quarantine; the next quarantine takes longer.';
 comment on column agent.run_queue.op is
     'Operation of a call, whose record is in agent.calls and which has no events; null for a run.';
 
@@ -210,10 +210,10 @@ create index run_queue_ready on agent.run_queue (deployment_id, graph_id, ready_
     where state = 'ready' and not_before is null and max_shared is null;
 comment on index agent.run_queue_ready is
     'Scanned by claim_runs; without blocked, delayed and leased runs.';
-create index run_queue_suspects on agent.run_queue (deployment_id, graph_id, ready_seq)
+create index run_queue_quarantined on agent.run_queue (deployment_id, graph_id, ready_seq)
     where state = 'ready' and not_before is null and max_shared is not null;
-comment on index agent.run_queue_suspects is
-    'The same for suspects.';
+comment on index agent.run_queue_quarantined is
+    'The same for quarantined runs.';
 create index run_queue_delayed on agent.run_queue (not_before)
     where state = 'ready' and not_before is not null;
 comment on index agent.run_queue_delayed is 'Ready runs with a delay.';
@@ -254,7 +254,7 @@ comment on table agent.calls is
     'What a request asks of the code of a graph. While it is unfinished it has a row in agent.run_queue, '
     'under its id: it is leased, fenced and saved like a run, and an update holds the thread like one. The request '
     'waits for the result; agent.sweep_calls deletes the row.';
-comment on column agent.calls.deployment_id is 'Its deployment.';
+comment on column agent.calls.deployment_id is 'The deployment that owns the row.';
 comment on column agent.calls.call_id is 'Identifier, UUIDv7; run_id in agent.run_queue and agent.checkpoints.';
 comment on column agent.calls.thread_id is 'Its thread; its own id for a call of no thread.';
 comment on column agent.calls.graph_id is 'The graph whose code is called.';
@@ -307,7 +307,7 @@ create table agent.run_events (
 comment on table agent.run_events is
     'The events of runs, by day, so that retention drops a table and deletes no row. One fenced writer '
     'per run, numbers without gaps from 0: a reader''s cursor is "seq greater than the last one read".';
-comment on column agent.run_events.deployment_id is 'Its deployment.';
+comment on column agent.run_events.deployment_id is 'The deployment that owns the row.';
 comment on column agent.run_events.bucket is
     'Day of the run''s first attempt; chooses the partition.';
 comment on column agent.run_events.run_id is 'The run.';
@@ -333,7 +333,7 @@ create table agent.event_sweeps (
 );
 comment on table agent.event_sweeps is
     'Deleted runs that had more events than one statement deletes: agent.sweep_events deletes the rest.';
-comment on column agent.event_sweeps.deployment_id is 'Its deployment.';
+comment on column agent.event_sweeps.deployment_id is 'The deployment that owns the row.';
 comment on column agent.event_sweeps.bucket is 'Partition of the events.';
 comment on column agent.event_sweeps.run_id is 'The run, which no longer has a record.';
 
@@ -348,7 +348,7 @@ create table agent.run_sweeps (
 comment on table agent.run_sweeps is
     'Deleted runs that saved more checkpoints, snapshots and writes than one statement deletes: nothing reads the '
     'rest, and agent.sweep_state deletes it.';
-comment on column agent.run_sweeps.deployment_id is 'Its deployment.';
+comment on column agent.run_sweeps.deployment_id is 'The deployment that owns the row.';
 comment on column agent.run_sweeps.thread_id is 'The thread.';
 comment on column agent.run_sweeps.run_id is 'The run, which no longer has a record.';
 comment on column agent.run_sweeps.is_attaching is
@@ -369,7 +369,7 @@ create table agent.write_sweeps (
 );
 comment on table agent.write_sweeps is
     'Deleted snapshots to which other runs wrote more than one statement deletes: agent.sweep_state deletes the rest.';
-comment on column agent.write_sweeps.deployment_id is 'Its deployment.';
+comment on column agent.write_sweeps.deployment_id is 'The deployment that owns the row.';
 comment on column agent.write_sweeps.thread_id is 'The thread.';
 comment on column agent.write_sweeps.checkpoint_ns is 'Namespace of the snapshot.';
 comment on column agent.write_sweeps.checkpoint_id is 'The snapshot.';
@@ -400,7 +400,7 @@ create table agent.usage_events (
 comment on table agent.usage_events is
     'One row per run that ended, for billing, written in the transaction that ends it. Kept when run '
     'and thread are deleted. Also shows which worker ended a run when a batch is repeated after an unclear commit.';
-comment on column agent.usage_events.deployment_id is 'Its deployment.';
+comment on column agent.usage_events.deployment_id is 'The deployment that owns the row.';
 comment on column agent.usage_events.run_id is 'The run.';
 comment on column agent.usage_events.thread_id is 'Its thread.';
 comment on column agent.usage_events.assistant_id is 'Its assistant.';

@@ -81,7 +81,7 @@ comment on table agent.webhook_outbox is
     'One row per run with a webhook, inserted in the transaction that ends the run and complete in '
     'itself: run and thread may be deleted before the delivery. Deleted when delivered; marked dead '
     'and kept for a while when given up.';
-comment on column agent.webhook_outbox.deployment_id is 'Its deployment.';
+comment on column agent.webhook_outbox.deployment_id is 'The deployment that owns the row.';
 comment on column agent.webhook_outbox.run_id is
     'The run that ended; also the identifier of the delivery, the same at each attempt.';
 comment on column agent.webhook_outbox.thread_id is 'Its thread.';

@@ -61,7 +61,7 @@ create type agent.start_place as (
     given_map       jsonb
 );
 comment on type agent.start_place is
-    'Where a run starts, or what an update changes: the checkpoint that a request names. See agent.find_place.';
+    'Where a run starts, or what an update changes: the checkpoint that a request names. See agent.resolve_checkpoint.';
 comment on column agent.start_place.checkpoint_ns is 'Its namespace, empty for the root graph.';
 comment on column agent.start_place.checkpoint_id is 'Its identifier.';
 comment on column agent.start_place.root_id is
@@ -103,7 +103,7 @@ create type agent.leased_run as (
 comment on type agent.leased_run is
     'A run under a lease that a worker holds or held, with what the worker reports about it. See '
     'agent.make_leased_run.';
-comment on column agent.leased_run.deployment_id is 'Its deployment.';
+comment on column agent.leased_run.deployment_id is 'The deployment that owns the row.';
 comment on column agent.leased_run.run_id is 'The run.';
 comment on column agent.leased_run.epoch is 'Number of the lease.';
 comment on column agent.leased_run.locks_thread is
@@ -128,7 +128,7 @@ create type agent.run_end as (
     cancel_reason   text
 );
 comment on type agent.run_end is 'A run that becomes final. See agent.make_end.';
-comment on column agent.run_end.deployment_id is 'Its deployment.';
+comment on column agent.run_end.deployment_id is 'The deployment that owns the row.';
 comment on column agent.run_end.thread_id is 'Its thread.';
 comment on column agent.run_end.run_id is 'The run.';
 comment on column agent.run_end.status is 'The final status.';
@@ -149,7 +149,7 @@ create type agent.batch_event as (
     checkpoint_id  uuid
 );
 comment on type agent.batch_event is 'An event of a batch. See agent.make_event.';
-comment on column agent.batch_event.deployment_id is 'Its deployment.';
+comment on column agent.batch_event.deployment_id is 'The deployment that owns the row.';
 comment on column agent.batch_event.run_id is 'The run.';
 comment on column agent.batch_event.epoch is 'Number of the lease.';
 comment on column agent.batch_event.seq is 'Number of the event within the run.';
@@ -191,7 +191,7 @@ create type agent.stored_items as (
     is_digests     boolean
 );
 comment on type agent.stored_items is 'Elements to be added to a list of agent.checkpoint_items.';
-comment on column agent.stored_items.deployment_id is 'Its deployment.';
+comment on column agent.stored_items.deployment_id is 'The deployment that owns the row.';
 comment on column agent.stored_items.thread_id is 'The thread.';
 comment on column agent.stored_items.list_id is 'The list.';
 comment on column agent.stored_items.first is 'Position of the first element.';
@@ -214,7 +214,7 @@ create type agent.batch_checkpoint as (
     format                text
 );
 comment on type agent.batch_checkpoint is 'A checkpoint of a batch.';
-comment on column agent.batch_checkpoint.deployment_id is 'Its deployment.';
+comment on column agent.batch_checkpoint.deployment_id is 'The deployment that owns the row.';
 comment on column agent.batch_checkpoint.run_id is 'The run.';
 comment on column agent.batch_checkpoint.epoch is 'Number of the lease.';
 comment on column agent.batch_checkpoint.checkpoint_ns is 'Namespace of its graph, empty for the root graph.';
@@ -249,7 +249,7 @@ create type agent.batch_record as (
 );
 comment on type agent.batch_record is
     'A put, put_writes or blob of a batch, as the graph''s library sends them; members of other messages are null.';
-comment on column agent.batch_record.deployment_id is 'Its deployment.';
+comment on column agent.batch_record.deployment_id is 'The deployment that owns the row.';
 comment on column agent.batch_record.run_id is 'The run.';
 comment on column agent.batch_record.epoch is 'Number of the lease.';
 comment on column agent.batch_record.type is 'put, put_writes or blob.';
@@ -276,7 +276,7 @@ create type agent.blob_use as (
     uses           integer
 );
 comment on type agent.blob_use is 'How often new rows name a blob, less the rows that no longer do.';
-comment on column agent.blob_use.deployment_id is 'Its deployment.';
+comment on column agent.blob_use.deployment_id is 'The deployment that owns the row.';
 comment on column agent.blob_use.thread_id is 'The thread.';
 comment on column agent.blob_use.digest is 'Its digest.';
 comment on column agent.blob_use.uses is 'Difference to checkpoint_blobs.uses.';
@@ -291,7 +291,7 @@ create type agent.batch_task as (
     task           text
 );
 comment on type agent.batch_task is 'A task of a batch.';
-comment on column agent.batch_task.deployment_id is 'Its deployment.';
+comment on column agent.batch_task.deployment_id is 'The deployment that owns the row.';
 comment on column agent.batch_task.run_id is 'The run.';
 comment on column agent.batch_task.epoch is 'Number of the lease.';
 comment on column agent.batch_task.checkpoint_ns is 'Namespace of the checkpoint.';

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A runner that is killed: the time until its runs begin their next attempt, as
 # the clients that stream them see it. A run that was alone loses an attempt; of
-# several each is a suspect and continues on a runner for suspects.
+# several each is quarantined and continues on a quarantine runner.
 package BenchRestart;
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The functions of t/bench/chats.pl: chats of many turns through the functions of the schema, timed in the server, so that
--- no client takes part. A turn is a run with three checkpoints, three events and two messages of about 600 bytes.
+-- The functions of t/bench/chats.pl: chats of many turns through the functions of the schema, timed in the server, so
+-- that no client takes part. A turn is a run with three checkpoints, three events and two messages of about 600 bytes.
 create schema bench;
 create sequence bench.ids;
 create table bench.figures (name text, chat integer, ms double precision, cpu_ms double precision, bytes bigint);

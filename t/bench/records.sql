@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The same for the records of a graph's library (t/bench/chats.pl --records): replaces functions of chats.sql. A turn is a run with
--- three snapshots, two writes and two messages of about 600 bytes, sent as blobs.
+-- The same for the records of a graph's library (t/bench/chats.pl --records): replaces functions of chats.sql. A turn
+-- is a run with three snapshots, two writes and two messages of about 600 bytes, sent as blobs.
 create function bench.digest(p_kind text, p_turn integer) returns uuid language sql immutable as $$
     select md5(p_kind || p_turn)::uuid
 $$;

@@ -40,7 +40,7 @@ static void check_run(const runner_run_t *run)
 {
     must(json_object_is_type(run->values, json_type_object));
     must(run->weight >= run->state_weight);
-    must(!run->has_overflown);
+    must(!run->is_too_large);
     must(run->is_loaded == (run->phase == RUNNER_PHASE_BEGIN));
 }
 

@@ -25,7 +25,7 @@
 
 typedef struct side_t {
     agent_runner_table_t table;
-    agent_request_queue_t queue;
+    agent_runner_request_queue_t queue;
     apr_size_t long_bytes;
     agent_runner_t runner;
     agent_lease_t *lease;
@@ -48,7 +48,7 @@ static side_t *make_side(apr_pool_t *pool)
 
     context->pool = pool;
     agent_lease_init(table, context);
-    agent_request_init(&side->queue, &side->long_bytes, pool);
+    agent_runner_request_init(&side->queue, &side->long_bytes, pool);
     side->acks = apr_array_make(pool, AGENT_ACK_MAX, sizeof(apr_int64_t));
     APR_RING_INIT(&side->table.pending, agent_runner_t, pending_link);
     side->runner.table = &side->table;
@@ -57,7 +57,7 @@ static side_t *make_side(apr_pool_t *pool)
     agent_buffer_init(&side->runner.input, pool);
     memset(key.run_id, '1', sizeof(key.run_id));
     side->lease = agent_lease_add(table, &key, &side->runner.group);
-    agent_request_begin(side->lease, CHECKPOINT);
+    agent_runner_request_begin(side->lease, CHECKPOINT);
     return side;
 }
 
@@ -81,7 +81,8 @@ static void read_input(side_t *side)
 /* A part for the run that waits, as the database has it. */
 static void answer(side_t *side)
 {
-    agent_lease_t *lease = agent_request_find(&side->queue, has_room, NULL);
+    agent_lease_t *lease = agent_runner_request_find(&side->queue, has_room,
+                                                     NULL);
 
     if (lease != NULL) {
         must(lease->request.is_waiting);
@@ -93,9 +94,9 @@ static void answer(side_t *side)
             must(lease->request.after <= lease->records.saved);
             must((lease->request.long_bytes > 0) == (side->long_bytes > 0));
         }
-        agent_request_reply(&side->queue, lease, "{\"a\":{\"value\":1}}",
-                            side->parts < PARTS ? "1.1" : NULL);
-        must(agent_request_find(&side->queue, has_room, NULL) == NULL);
+        agent_runner_request_reply(&side->queue, lease, "{\"a\":{\"value\":1}}",
+                                   side->parts < PARTS ? "1.1" : NULL);
+        must(agent_runner_request_find(&side->queue, has_room, NULL) == NULL);
         must(side->long_bytes == 0);
     }
 }
@@ -104,7 +105,7 @@ static void answer(side_t *side)
 static void commit(side_t *side)
 {
     side->lease->records.saved = side->lease->records.sent;
-    agent_request_save(&side->queue, side->lease);
+    agent_runner_request_save(&side->queue, side->lease);
     for (int i = 0; i < side->acks->nelts; i++) {
         agent_ack_reply(side->lease, APR_ARRAY_IDX(side->acks, i, apr_int64_t));
     }
@@ -115,7 +116,8 @@ static void commit(side_t *side)
 static bool take(side_t *side, const agent_line_t *line)
 {
     if (line->type == AGENT_LINE_REQUEST) {
-        return agent_request_take(&side->queue, side->lease, line) == NULL;
+        return agent_runner_request_take(&side->queue, side->lease, line)
+            == NULL;
     }
     if (line->type == AGENT_LINE_RECORD) {
         side->lease->records.sent++;
@@ -160,6 +162,6 @@ static void examine(const char *text, size_t length, apr_pool_t *pool)
         text = newline != NULL ? newline + 1 : end;
     }
     must(side->lease->request.refused <= AGENT_REQUEST_MAX_REFUSED + 1);
-    agent_request_forget(&side->queue, side->lease);
-    must(agent_request_find(&side->queue, has_room, NULL) == NULL);
+    agent_runner_request_forget(&side->queue, side->lease);
+    must(agent_runner_request_find(&side->queue, has_room, NULL) == NULL);
 }

@@ -45,12 +45,12 @@ is headers_from($httpd_headers,
 
 # The limiter: the files that count, and those that read rules and paths.
 my $limiter = qr{\Amod_ratelimit_regional/};
-my $counting = qr{$limiter(?:(?:counter|region)/.*|decision/new_keys\.[ch])\z};
+my $counting = qr{$limiter(?:(?:counter|group)/.*|decision/new_keys\.[ch])\z};
 my $reading = qr{${limiter}rules/};
 is headers_from($httpd_headers, grep { /$counting|$reading/ } @c_files), '',
-    "httpd's headers not in the limiter's counter/, region/, rules/ and decision/new_keys";
+    "httpd's headers not in the limiter's counter/, group/, rules/ and decision/new_keys";
 is headers_from($apr_headers, grep { /$counting/ } @c_files), '',
-    "APR's headers not in the limiter's counter/, region/ and decision/new_keys";
+    "APR's headers not in the limiter's counter/, group/ and decision/new_keys";
 
 only_in('PQ functions only in connection.c, conninfo.c, send.c, query.c and listen.c of db',
     qr/\bPQ[a-z]\w*\s*\(/, qr{\Amod_agent/db/(?:connection|conninfo|send|query|listen)\.c\z});
@@ -77,11 +77,11 @@ is join(' ', sort keys %may), join(' ', sort keys %has_source),
 # Those of the limiter.
 my %limiter_may = (
     counter  => [],
-    region   => [qw(counter)],
+    group   => [qw(counter)],
     rules    => [qw(counter)],
-    store    => [qw(rules region counter)],
-    config   => [qw(store rules region counter)],
-    decision => [qw(config store rules region counter)],
+    store    => [qw(rules group counter)],
+    config   => [qw(store rules group counter)],
+    decision => [qw(config store rules group counter)],
     status   => [qw(decision config rules counter)],
 );
 

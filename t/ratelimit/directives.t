@@ -26,7 +26,7 @@ sub reference {
     $text =~ s/^RateLimitRule /RateLimitRule my-/m;
     # Any file with a first line.
     $text =~ s{^(RateLimitStorePasswordFile) .*}{"$1 " . root() . '/README.md'}me;
-    # Whether hiredis has TLS depends on the system: region_tls.t has the directive.
+    # Whether hiredis has TLS depends on the system: group_tls.t has the directive.
     $text =~ s{^RateLimitStoreTLS .*\n}{}mg;
     return $text;
 }

@@ -41,9 +41,9 @@ class Host:
         self.executor = executor.Executor(self.loop, SLOTS, self.take, self.has_stuck.set)
         self.loop.set_default_executor(self.executor)
 
-    def take(self, *is_spent: bool) -> None:
-        self.requests.extend(is_spent)
-        (self.has_asked if is_spent[0] else self.has_recovered).set()
+    def take(self, *wants_replacement: bool) -> None:
+        self.requests.extend(wants_replacement)
+        (self.has_asked if wants_replacement[0] else self.has_recovered).set()
 
     def submit(self, job: Job, call: Callable[[], Any]) -> asyncio.Future[Any]:
         context = contextvars.copy_context()

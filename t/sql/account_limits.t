@@ -414,9 +414,9 @@ subtest 'queued runs of an account that has stored as many bytes as it may wait 
     is $claim->(), 1, 'that of the other account is claimed';
     is $session->value("select string_agg(state, ',') from agent.run_queue where deployment_id = '@{[ $shop->deployment ]}'"), 'ready';
     $session->query("update agent.run_queue set max_shared = 1 where state = 'ready' and deployment_id = '@{[ $shop->deployment ]}'");
-    is $claim->(suspects => 10), 0, 'a suspect waits too';
+    is $claim->(quarantined => 10), 0, 'a quarantined run waits too';
     is scalar(grep { defined } map { $_->{run_id} } $shop->claim($worker, deployments => [ $shop->deployment ], accounts => [$account], limit => 10,
-        suspects => 10)), 0, 'with one pool';
+        quarantined => 10)), 0, 'with one pool';
     # Its graph is known, by a report that does not say all.
     $session->query("update agent.workers set deployment_ids = deployment_ids || '@{[ $shop->deployment ]}'::uuid,
         graph_ids = graph_ids || 'agent'::text where worker_id = $worker");

@@ -318,7 +318,7 @@ subtest 'a copy that a measure has seen half deleted leaves it with what it had 
     limit($account, stored_bytes => undef);
 };
 
-subtest 'what a copy has stored without a limit counts with the first limit' => sub {
+subtest 'bytes that a copy has stored without a limit count with the first limit' => sub {
     my ($account, $shop) = account();
     my $in = thread_of($shop, 3000);
     my ($abandoned, $ended) = map { AgentSQL::uuid() } 1 .. 2;

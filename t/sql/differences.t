@@ -460,7 +460,7 @@ sub cost_of {
     return ($rows, $bytes, min(@pages));
 }
 
-subtest 'what a step stores and reads depends on what it sends, whatever the parent has' => sub {
+subtest 'a step stores and reads in proportion to what it sends, whatever the parent has' => sub {
     my $claim = $play->leased($worker, $play->thread);
     my %first = (
         'two short elements' => [ 1, 2 ], 'an element of 500 KB' => [ noise(1, 500_000), 2 ],

@@ -64,40 +64,40 @@ subtest 'a claim composes start messages up to its bytes, compose_starts the oth
     $play->save($other, map { AgentSQL::Play::finish($_) } values %claims);
 };
 
-subtest 'a suspect is claimed only by a worker with room for suspects' => sub {
+subtest 'a quarantined run is claimed only by a worker with room for one' => sub {
     my $other = $play->worker;
     my $run = $play->run($play->thread);
     my ($claim) = $play->claim($other);
     my $items = AgentSQL::encode([ AgentSQL::Play::item($claim) ]);
     is_deeply [ $play->session->query("select outcome from agent.release_runs($other, '$items', false, 'x', 25::smallint)") ],
         [ ['requeued'] ];
-    is_deeply [ $play->claim($other, suspects => 0) ], [];
+    is_deeply [ $play->claim($other, quarantined => 0) ], [];
     ($claim) = $play->claim($other);
     is_deeply [ @{$claim}{qw(run_id max_shared attempt)} ], [ $run, 25, 1 ], 'the claim reports the limit; the attempt was not counted';
     $play->release($other, 'true', $claim);
     is $play->queue($run)->{max_shared}, 25, 'the limit is kept until another one is given';
     $play->session->query('update agent.run_queue set not_before = null');
     ($claim) = $play->claim($other);
-    is $claim->{times_cleared}, 0, 'times_cleared counts no release with a limit';
+    is $claim->{quarantines_passed}, 0, 'quarantines_passed counts no release with a limit';
     $items = AgentSQL::encode([ AgentSQL::Play::item($claim) ]);
     $play->session->query("select outcome from agent.release_runs($other, '$items', false, 'x', (-1)::smallint)");
-    ($claim) = $play->claim($other, suspects => 0);
-    is_deeply [ @{$claim}{qw(run_id max_shared times_cleared)} ], [ $run, undef, 1 ],
+    ($claim) = $play->claim($other, quarantined => 0);
+    is_deeply [ @{$claim}{qw(run_id max_shared quarantines_passed)} ], [ $run, undef, 1 ],
         'a release with -1 removes the limit, which is counted';
     $play->save($other, AgentSQL::Play::finish($claim));
 };
 
-subtest 'suspects and other runs are claimed up to separate limits' => sub {
+subtest 'quarantined runs and other runs are claimed up to separate limits' => sub {
     my $other = $play->worker;
-    my @suspects = map { $play->run($play->thread) } 1 .. 5;
+    my @quarantined = map { $play->run($play->thread) } 1 .. 5;
     $play->session->query('update agent.run_queue set max_shared = 1');
     my @runs = map { $play->run($play->thread) } 1 .. 4;
     my $claimed = sub { [ map { $_->{run_id} } $play->claim($other, @_) ] };
-    is_deeply $claimed->(limit => 1, suspects => 0), [ $runs[0] ], 'suspects do not delay other runs';
-    is_deeply $claimed->(limit => 0, suspects => 2), [ @suspects[ 0, 1 ] ], 'other runs do not delay suspects';
-    is_deeply [ sort @{ $claimed->(limit => 2, suspects => 1) } ], [ sort @runs[ 1, 2 ], $suspects[2] ], 'one claim returns suspects and other runs';
-    is_deeply $claimed->(limit => 0, suspects => 0), [];
-    is_deeply [ sort @{ $claimed->() } ], [ sort $runs[3], @suspects[ 3, 4 ] ], 'no run is left';
+    is_deeply $claimed->(limit => 1, quarantined => 0), [ $runs[0] ], 'quarantined runs do not delay other runs';
+    is_deeply $claimed->(limit => 0, quarantined => 2), [ @quarantined[ 0, 1 ] ], 'other runs do not delay quarantined runs';
+    is_deeply [ sort @{ $claimed->(limit => 2, quarantined => 1) } ], [ sort @runs[ 1, 2 ], $quarantined[2] ], 'one claim returns quarantined runs and other runs';
+    is_deeply $claimed->(limit => 0, quarantined => 0), [];
+    is_deeply [ sort @{ $claimed->() } ], [ sort $runs[3], @quarantined[ 3, 4 ] ], 'no run is left';
     $play->session->query("select * from agent.mark_worker_dead($other, false, 100)");
     $play->finish_all($worker);
 };

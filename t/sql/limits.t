@@ -403,7 +403,7 @@ subtest 'limits that others have locked are not waited for' => sub {
     $session->query('delete from agent.account_limits');
 };
 
-subtest 'the server that was started last is obeyed, whatever the clocks of the database and its hosts said before' => sub {
+subtest 'the most recently started server wins, whatever the clocks of the database and its hosts said before' => sub {
     my @servers = map { AgentSQL::uuid() } 1 .. 3;
     my $now = '2027-06-01T12:00:00Z';
     # The time of the database, and how long ago each of the servers was started.
@@ -493,7 +493,7 @@ subtest 'claim_runs: a claim for many pools locks no more runs than it takes' =>
     $any->finish_all($worker);
 };
 
-subtest 'claim_runs: accounts take turns for suspects too' => sub {
+subtest 'claim_runs: accounts take turns for quarantined runs too' => sub {
     my ($large, $first) = account();
     my ($small, $shop) = account();
     my @pools = ([ $large, $first ], (map { [ $large, deployment($large, "d$_") ] } 1 .. 3), [ $small, $shop ]);
@@ -560,8 +560,8 @@ subtest 'claim_runs: no run of an account is claimed once it is closed, and noth
         is_deeply claim_for({ limits => [-1] }, [ $mine, $shop ]), [], 'nor does a runner start for it';
         $other_shop->stateless;
         $session->query("update agent.run_queue set max_shared = 1 where state = 'ready'");
-        is_deeply claim_for({ limit => 10, suspects => 10 }, [ $mine, $shop ]), [], 'of one pool, a suspect';
-        is_deeply shares(claim_for({ limit => 10, suspects => 10 }, @pools), @pools), [ 0, 1 ], 'of two, a suspect';
+        is_deeply claim_for({ limit => 10, quarantined => 10 }, [ $mine, $shop ]), [], 'of one pool, a quarantined run';
+        is_deeply shares(claim_for({ limit => 10, quarantined => 10 }, @pools), @pools), [ 0, 1 ], 'of two, a quarantined run';
         # A request that was admitted before.
         is +($shop->try_run($thread))[0], 'ok', 'a run is created';
         is $session->value("select count(*) from agent.account_counts where account_id = '$mine'"), 0;

@@ -368,21 +368,21 @@ subtest 'the plan of a claim is index scans and a tid scan: no table scan, no ha
             . "'{$min_ready_seq}', '{1}', '{50}', '{16}', 50, 1000000)");
         return split /^LOG: /m, $session->receive;
     };
-    # Suspects are looked for where no other run is ready.
-    my ($ready, $suspects) = grep { /not exists \(\s*select from agent\.find_ready_graphs/ } $ask->('9' x 15);
+    # Quarantined runs are looked for where no other run is ready.
+    my ($ready, $quarantined) = grep { /not exists \(\s*select from agent\.find_ready_graphs/ } $ask->('9' x 15);
     like $ready, qr/Index (?:Only )?Scan using run_queue_ready on run_queue/, 'the search for ready runs was logged';
-    like $suspects, qr/Index (?:Only )?Scan using run_queue_suspects on run_queue/, 'suspects are found by their own index';
+    like $quarantined, qr/Index (?:Only )?Scan using run_queue_quarantined on run_queue/, 'quarantined runs are found by their own index';
     my @plans = $ask->(0);
     my $choice = sub { return join '', grep { /for no key update skip locked/ && /from agent\.run_queue c/ } @_ };
     my $rows = $choice->(@plans);
     like $rows, qr/Index (?:Only )?Scan using run_queue_ready on run_queue/, 'the choice of runs was logged';
-    like $rows, qr/Index (?:Only )?Scan using run_queue_suspects on run_queue/, 'suspects are chosen by their own index';
+    like $rows, qr/Index (?:Only )?Scan using run_queue_quarantined on run_queue/, 'quarantined runs are chosen by their own index';
     unlike $rows, qr/Subquery Scan on r.*\n(?:.*\n){1,3}.*Sort/, 'the queue is read in order';
     $session->send("select count(*) from agent.claim_runs($worker, array_fill('00000000-0000-0000-0000-000000000001'::uuid, '{2}'), '{agent,other}', '{0,0}',
         '{1,2}', '{5,5}', '{1,1}', 50, 1000000)" =~ s/\s+/ /gr);
     my @several = split /^LOG: /m, $session->receive;
     $rows = $choice->(@several);
-    like $rows, qr/Index (?:Only )?Scan using run_queue_$_ on run_queue/, "the choice for several pools: $_" for qw(ready suspects);
+    like $rows, qr/Index (?:Only )?Scan using run_queue_$_ on run_queue/, "the choice for several pools: $_" for qw(ready quarantined);
     unlike "@several", qr/Seq Scan on run|Hash(?!Aggregate)|Merge|Bitmap/, 'no table is scanned for several pools';
     my ($claim) = grep { /with claimed as/ } @plans;
     like $claim, qr/Update on run_queue/, 'the claim was logged';

@@ -255,11 +255,11 @@ subtest 'a claim whose function returns another type than before ends no runner'
     $sv->wait_ready;
     my $gate = make_gate();
     my $long = $sv->start_run({ do => 'gate', path => $gate });
-    my $source = join "\n", sql("select replace(pg_get_functiondef(oid), 'times_cleared smallint', 'times_cleared integer') from pg_proc "
+    my $source = join "\n", sql("select replace(pg_get_functiondef(oid), 'quarantines_passed smallint', 'quarantines_passed integer') from pg_proc "
         . "where proname = 'claim_runs'");
     my ($types) = sql("select pg_get_function_identity_arguments(oid) from pg_proc where proname = 'claim_runs'");
     sql("alter function agent.claim_runs($types) rename to kept");
-    sql($source =~ s/q\.times_cleared,/q.times_cleared::integer,/r =~ s/null::smallint, null::smallint/null::smallint, null::integer/r);
+    sql($source =~ s/q\.quarantines_passed,/q.quarantines_passed::integer,/r =~ s/null::smallint, null::smallint/null::smallint, null::integer/r);
     my $run = create_run({ do => 'noop' });
     $sv->wake;
     wait_status($run, 'success');

@@ -144,11 +144,11 @@ subtest 'runs of a program that does not start end in error' => sub {
     is error_of($early[0]), 'RunnerStartError', 'the error has a name';
     like run_field($early[0], "error->>'message'"), qr/\ANo process of the program of the graph starts \((?:exit status 3|the runner process ended unexpectedly)\)/, 'which says why';
     ok $sv->wait_log(qr/AGT0377: run $early[0] ends in error: no runner of pool default starts/), 'the log says so';
-    my $suspect = create_run({ do => 'noop' }, graph => 'shared', request => { after_seconds => 3600 });
-    sql("update agent.run_queue set max_shared = 1, not_before = null where run_id = '$suspect'");
+    my $quarantined = create_run({ do => 'noop' }, graph => 'shared', request => { after_seconds => 3600 });
+    sql("update agent.run_queue set max_shared = 1, not_before = null where run_id = '$quarantined'");
     $sv->wake;
-    wait_status($suspect, 'error');
-    is attempts_of($suspect), 1, 'a suspect ends too, at its first attempt';
+    wait_status($quarantined, 'error');
+    is attempts_of($quarantined), 1, 'a quarantined run ends too, at its first attempt';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
@@ -209,17 +209,17 @@ subtest 'a run of any graph that a runner reported starts the runners of an idle
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'a suspect is not executed by a runner that did not report its graph' => sub {
+subtest 'a quarantined run is not executed by a runner that did not report its graph' => sub {
     my $dir = tempdir(CLEANUP => 1);
     chmod 0777, $dir;
     my $sv = supervisor('a', { agent => {}, rare => { first => "$dir/rare" } });
     $sv->wait_runners(1);
-    my $suspect = create_run({ do => 'noop' }, graph => 'rare', request => { after_seconds => 3600 });
-    sql("update agent.run_queue set max_shared = 1, not_before = null where run_id = '$suspect'");
+    my $quarantined = create_run({ do => 'noop' }, graph => 'rare', request => { after_seconds => 3600 });
+    sql("update agent.run_queue set max_shared = 1, not_before = null where run_id = '$quarantined'");
     $sv->wake;
-    wait_status($suspect, 'error');
-    is attempts_of($suspect), 3, 'it ends after three attempts';
-    is scalar(events_of($suspect)), 0, 'no runner was given the run';
+    wait_status($quarantined, 'error');
+    is attempts_of($quarantined), 3, 'it ends after three attempts';
+    is scalar(events_of($quarantined)), 0, 'no runner was given the run';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

@@ -106,42 +106,42 @@ subtest 'a run that always kills its runner costs the runs beside it no attempt'
     is attempts_of(@others), 1, 'the other runs end at their first attempt';
 };
 
-# Creates suspects, each to be tried alone.
-sub make_suspects {
+# Creates quarantined runs, each to be executed alone.
+sub make_quarantined {
     my ($graph, $count, $input) = @_;
     my @runs = create_each($count, $input, graph => $graph);
     sql("update agent.run_queue set max_shared = 1 where graph_id = '$graph' and state = 'ready'");
     return @runs;
 }
 
-subtest 'suspects: at most 16 are claimed, a runner for each' => sub {
+subtest 'quarantined runs: at most 16 are claimed, a runner for each' => sub {
     my $gate = make_gate();
-    my @first = make_suspects('many', 16, { do => 'gate', path => $gate });
-    my @suspects = (@first, make_suspects('many', 24, { do => 'noop' }));
+    my @first = make_quarantined('many', 16, { do => 'gate', path => $gate });
+    my @quarantined = (@first, make_quarantined('many', 24, { do => 'noop' }));
     my @runs = create_each(5, { do => 'noop' }, graph => 'many');
     my $many = TestSupervisor->start($pg, node => 'node-5', graphs => { many => {} },
-        timing_ms => { %{ fast_timing() }, trial => 600_000 });
+        timing_ms => { %{ fast_timing() }, quarantine => 600_000 });
     wait_all_final('success', @runs);
-    pass 'ordinary runs execute beside suspects';
+    pass 'ordinary runs execute beside quarantined runs';
     my $held = "select count(*) from agent.run_queue where graph_id = 'many' and state = 'leased'";
-    wait_for('16 suspects to execute', sub { poll($held) == 16 && !grep { events_of($_) < 2 } @first });
+    wait_for('16 quarantined runs to execute', sub { poll($held) == 16 && !grep { events_of($_) < 2 } @first });
     wait_status(create_run({ do => 'noop' }, graph => 'many'), 'success') for 1 .. 3;
-    is sql($held), 16, 'the other suspects wait in the queue';
+    is sql($held), 16, 'the other quarantined runs wait in the queue';
     open_gate($gate);
-    wait_all_final('success', @suspects);
-    is sql('select max(epoch) from agent.usage_events where run_id in (' . quoted(@suspects) . ')'), 1,
-        'each suspect is claimed once';
+    wait_all_final('success', @quarantined);
+    is sql('select max(epoch) from agent.usage_events where run_id in (' . quoted(@quarantined) . ')'), 1,
+        'each quarantined run is claimed once';
     is $many->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'suspects: they execute while ordinary runs have all slots' => sub {
+subtest 'quarantined runs execute while ordinary runs have all slots' => sub {
     my $full = TestSupervisor->start($pg, node => 'node-6', graphs => { full => {} }, slots => 1, timing_ms => fast_timing());
     $full->wait_ready;
     my $gate = make_gate();
     my ($long, $next) = create_each(2, { do => 'gate', path => $gate }, graph => 'full');
     wait_for('the only slot to be taken', sub { events_of($long) >= 2 });
     sql("update agent.run_queue set max_shared = 1 where run_id = '$next'");
-    wait_for('the suspect to begin', sub { events_of($next) >= 2 });
+    wait_for('the quarantined run to begin', sub { events_of($next) >= 2 });
     open_gate($gate);
     wait_all_final('success', $long, $next);
     is $full->stop, 0, 'the supervisor exits with status 0';

@@ -181,15 +181,15 @@ subtest 'deployments may have different programs' => sub {
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
-subtest 'suspects and delayed runs start the runners of a deployment again, too' => sub {
+subtest 'quarantined runs and delayed runs start the runners of a deployment again, too' => sub {
     my $sv = supervisor(pools => { default => { runner_idle_ms => 1000 } });
     wait_for('its process to end', sub { 1 == $sv->runner_pids });
     my $late = create_run({ do => 'noop' }, request => { after_seconds => 1 });
     wait_status($late, 'success');
     wait_for('its process to end again', sub { 1 == $sv->runner_pids });
-    my $suspect = create_run({ do => 'noop' }, request => { after_seconds => 3600 });
-    sql("update agent.run_queue set max_shared = 1, not_before = null where run_id = '$suspect'");
-    wait_status($suspect, 'success');
+    my $quarantined = create_run({ do => 'noop' }, request => { after_seconds => 3600 });
+    sql("update agent.run_queue set max_shared = 1, not_before = null where run_id = '$quarantined'");
+    wait_status($quarantined, 'success');
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 

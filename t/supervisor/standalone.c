@@ -17,7 +17,7 @@
  * drain_timeout_ms, cgroup (a directory), and also in pools.DEPLOYMENT
  * cgroup_memory, cgroup_processes, cgroup_cpu_percent, run_timeout_ms,
  * store_ttl_ms, timing_ms (ping_interval, ping_timeout, ready_timeout,
- * cancel_grace, drain_grace, trial, renew, stop, kill, statement, credit),
+ * cancel_grace, drain_grace, quarantine, renew, stop, kill, statement, credit),
  * uid, gid, life_fd (an inherited descriptor), wake (path of a datagram socket
  * to make), webhooks (allow, deny and ports: arrays of texts; key: base64;
  * timeout_ms).
@@ -286,7 +286,7 @@ static void fill_config(agent_supervisor_config_t *config, json_object *json,
     config->timing.ready_timeout = get_ms(timing, "ready_timeout", 0);
     config->timing.cancel_grace = get_ms(timing, "cancel_grace", 0);
     config->timing.drain_grace = get_ms(timing, "drain_grace", 0);
-    config->timing.trial = get_ms(timing, "trial", 0);
+    config->timing.quarantine = get_ms(timing, "quarantine", 0);
     config->timing.renew = get_ms(timing, "renew", 0);
     config->timing.stop = get_ms(timing, "stop", 0);
     config->timing.kill = get_ms(timing, "kill", 0);

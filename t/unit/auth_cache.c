@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: auth/cache.c core/lock.c core/thread.c */
+/* OBJECTS: auth/cache.c core/lock.c core/child_thread.c */
 /* Verified keys that a child keeps for a while. */
 #include "check.h"
 

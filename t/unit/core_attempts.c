@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/attempts.c core/lock.c core/thread.c */
+/* OBJECTS: core/attempts.c core/lock.c core/child_thread.c */
 /* Attempts of an address. */
 #include "check.h"
 

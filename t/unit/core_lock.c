@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: core/lock.c core/thread.c core/allocator.c */
+/* OBJECTS: core/lock.c core/child_thread.c core/allocator.c */
 /* Locks of a child, and the signals that end a child of the prefork MPM. */
 #include "check.h"
 

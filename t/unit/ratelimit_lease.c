@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/region/lease.c */
+/* OBJECTS: ../mod_ratelimit_regional/group/lease.c */
 /* A host's lease of one key. */
 #include "check.h"
 
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/region/lease.h"
+#include "../../mod_ratelimit_regional/group/lease.h"
 
 static const unsigned char key[RLR_STORE_KEY_BYTES] = {7};
 static const rlr_limit_t small = {10, 10};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/region/ */
+/* OBJECTS: ../mod_ratelimit_regional/group/ */
 /* Memberships and leases in shared memory. */
 #include "check.h"
 
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../mod_ratelimit_regional/region/ledger.h"
+#include "../../mod_ratelimit_regional/group/ledger.h"
 
 static const unsigned char id[RLR_STORE_ID_BYTES] = {9, 8, 7};
 static const rlr_limit_t ten = {10, 10};
@@ -172,7 +172,7 @@ static void a_process_that_dies_with_the_lock_of_a_partition(void **state)
     assert_non_null(partition);
     assert_int_equal(partition->member.number, RLR_STORE_NO_NUMBER);
     assert_true(partition->member.was_member);
-    assert_true(partition->member.is_unclean);
+    assert_true(partition->member.has_used_share);
     assert_true(partition->member.lost_until_ms > 2000);
     rlr_ledger_unlock(&test.ledger, 0);
     end(&test);

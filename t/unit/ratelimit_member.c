@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: ../mod_ratelimit_regional/region/member.c */
+/* OBJECTS: ../mod_ratelimit_regional/group/member.c */
 /* A host's membership of a partition of the store. */
 #include "check.h"
 
 #include <string.h>
 
-#include "../../mod_ratelimit_regional/region/member.h"
-#include "../../mod_ratelimit_regional/region/period.h"
+#include "../../mod_ratelimit_regional/group/member.h"
+#include "../../mod_ratelimit_regional/group/period.h"
 
 static const unsigned char key[RLR_STORE_KEY_BYTES] = {0};
 static const rlr_limit_t ten = {10, 10};
@@ -49,7 +49,7 @@ static void join(case_t *test)
     begin(test);
     assert_int_equal(send_next(test, 1000), RLR_STORE_HELLO);
     assert_false(answer(test, 1000, 1001));
-    assert_int_equal(send_next(test, 1001), RLR_STORE_CONTACT);
+    assert_int_equal(send_next(test, 1001), RLR_STORE_HEARTBEAT);
     assert_int_equal(test->call.flags, RLR_STORE_FRESH);
     test->reply.number = 2;
     test->reply.base_offset_ms = -10000000;
@@ -69,7 +69,7 @@ static uint32_t local(const case_t *test, uint64_t now_ms)
     return rlr_member_local(&test->member, &config, key, ten, now_ms);
 }
 
-static void a_host_says_hello_before_its_first_contact(void **state)
+static void a_host_says_hello_before_its_first_heartbeat(void **state)
 {
     case_t test;
 
@@ -79,7 +79,7 @@ static void a_host_says_hello_before_its_first_contact(void **state)
     assert_int_equal(test.call.number, 2);
 }
 
-static void a_contact_is_void_half_a_second_after_it_was_sent(void **state)
+static void a_heartbeat_is_void_half_a_second_after_it_was_sent(void **state)
 {
     case_t test;
 
@@ -89,12 +89,12 @@ static void a_contact_is_void_half_a_second_after_it_was_sent(void **state)
     assert_int_equal(test.call.latest_ms, 5001002 + 498 + 500);
 }
 
-static void a_host_without_replies_sends_no_contact(void **state)
+static void a_host_without_replies_sends_no_heartbeat(void **state)
 {
     case_t test;
 
     join(&test);
-    assert_int_equal(send_next(&test, 3000), RLR_STORE_CONTACT);
+    assert_int_equal(send_next(&test, 3000), RLR_STORE_HEARTBEAT);
     assert_int_equal(send_next(&test, 3001), RLR_STORE_HELLO);
 }
 
@@ -154,7 +154,7 @@ static void a_host_whose_number_was_another_ones_waits_for_it(void **state)
     assert_true(answer(&test, 1500, 1501));
     assert_int_equal(local(&test, 60000), 0);
     assert_int_equal(local(&test, 200000), 0);
-    /* Without a contact after the base it has no right to the number. */
+    /* Without a heartbeat after the base it has no right to the number. */
     send_next(&test, 1600);
     assert_int_equal(test.call.flags & RLR_STORE_BRING, 0);
 }
@@ -169,7 +169,7 @@ static void an_answer_ends_the_use_of_the_share(void **state)
     assert_int_equal(send_next(&test, 100000), RLR_STORE_HELLO);
     answer(&test, 100000, 100001);
     assert_int_equal(local(&test, 100001), 0);
-    assert_int_equal(send_next(&test, 100001), RLR_STORE_CONTACT);
+    assert_int_equal(send_next(&test, 100001), RLR_STORE_HEARTBEAT);
     assert_int_equal(test.call.flags,
                      RLR_STORE_CLEAN | RLR_STORE_BRING | RLR_STORE_LOCAL);
     assert_true(answer(&test, 100001, 100002));
@@ -177,7 +177,7 @@ static void an_answer_ends_the_use_of_the_share(void **state)
     assert_int_equal(test.call.flags, RLR_STORE_CLEAN | RLR_STORE_BRING);
 }
 
-static void marks_are_reported_to_a_new_epoch_before_the_contact(void **state)
+static void marks_are_reported_to_a_new_epoch_before_the_heartbeat(void **state)
 {
     case_t test;
     bool alone;
@@ -190,12 +190,12 @@ static void marks_are_reported_to_a_new_epoch_before_the_contact(void **state)
                      RLR_STORE_REPORT);
     assert_true(alone);
     rlr_member_reported(&test.member, test.member.generation);
-    assert_int_equal(send_next(&test, 1503), RLR_STORE_CONTACT);
-    assert_int_equal(test.call.flags, RLR_STORE_VOUCH | RLR_STORE_BRING);
+    assert_int_equal(send_next(&test, 1503), RLR_STORE_HEARTBEAT);
+    assert_int_equal(test.call.flags, RLR_STORE_ATTEST | RLR_STORE_BRING);
     assert_int_equal(test.call.joined_offset_ms, 502 - 1503);
 }
 
-static void a_host_that_has_used_its_share_does_not_vouch(void **state)
+static void a_host_that_has_used_its_share_does_not_attest(void **state)
 {
     case_t test;
 
@@ -206,7 +206,7 @@ static void a_host_that_has_used_its_share_does_not_vouch(void **state)
     answer(&test, 1500, 1501);
     rlr_member_reported(&test.member, test.member.generation);
     send_next(&test, 1503);
-    assert_int_equal(test.call.flags & RLR_STORE_VOUCH, 0);
+    assert_int_equal(test.call.flags & RLR_STORE_ATTEST, 0);
 }
 
 static void a_host_that_leaves_admits_nothing_more(void **state)
@@ -221,7 +221,7 @@ static void a_host_that_leaves_admits_nothing_more(void **state)
     /* The reply to a call of before. */
     assert_false(answer(&test, 1500, 1501));
     assert_int_equal(local(&test, 100000), 0);
-    rlr_member_fill(&test.call, &stopped, &config, RLR_STORE_CONTACT, 1502);
+    rlr_member_fill(&test.call, &stopped, &config, RLR_STORE_HEARTBEAT, 1502);
     assert_int_equal(test.call.number, 2);
     assert_int_equal(test.call.flags,
                      RLR_STORE_CLEAN | RLR_STORE_BRING | RLR_STORE_LOCAL);
@@ -246,16 +246,16 @@ static void the_shares_of_all_numbers_add_up_to_the_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(a_host_says_hello_before_its_first_contact),
-        CHECK_TEST(a_contact_is_void_half_a_second_after_it_was_sent),
-        CHECK_TEST(a_host_without_replies_sends_no_contact),
+        CHECK_TEST(a_host_says_hello_before_its_first_heartbeat),
+        CHECK_TEST(a_heartbeat_is_void_half_a_second_after_it_was_sent),
+        CHECK_TEST(a_host_without_replies_sends_no_heartbeat),
         CHECK_TEST(late_replies_and_those_of_an_earlier_epoch_are_not_used),
         CHECK_TEST(a_host_that_is_cut_off_admits_its_share_after_a_while),
         CHECK_TEST(a_host_that_is_cut_off_gives_the_time_of_its_share),
         CHECK_TEST(a_host_whose_number_was_another_ones_waits_for_it),
         CHECK_TEST(an_answer_ends_the_use_of_the_share),
-        CHECK_TEST(marks_are_reported_to_a_new_epoch_before_the_contact),
-        CHECK_TEST(a_host_that_has_used_its_share_does_not_vouch),
+        CHECK_TEST(marks_are_reported_to_a_new_epoch_before_the_heartbeat),
+        CHECK_TEST(a_host_that_has_used_its_share_does_not_attest),
         CHECK_TEST(a_host_that_leaves_admits_nothing_more),
         CHECK_TEST(the_shares_of_all_numbers_add_up_to_the_limit),
     };

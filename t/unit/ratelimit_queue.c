@@ -55,50 +55,50 @@ static int finish(request_t *requests, int count, rlr_queue_result_t result)
 static void a_request_has_the_decision_of_the_store(void **state)
 {
     rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
-    rlr_question_t *question;
+    rlr_pending_request_t *pending;
     request_t requests[1];
 
     start(requests, 1, queue);
-    question = rlr_queue_take(queue, LONG_US);
-    assert_non_null(question);
-    assert_memory_equal(question->key, key, sizeof(key));
-    rlr_queue_finish(queue, question, true, 1);
+    pending = rlr_queue_take(queue, LONG_US);
+    assert_non_null(pending);
+    assert_memory_equal(pending->key, key, sizeof(key));
+    rlr_queue_finish(queue, pending, true, 1);
     assert_int_equal(finish(requests, 1, RLR_QUEUE_ADMITTED), 1);
 }
 
-/* Takes questions for as many requests, which are all asked for once, in one
- * question or several; returns the number of questions. */
-static int take_all(rlr_question_t **questions, rlr_queue_t *queue,
-                    uint32_t requests)
+/* Takes pending requests for as many requests, which are all asked for once, in
+ * one pending request or several; returns the number of pending requests. */
+static int take_all(rlr_pending_request_t **pending_requests,
+                    rlr_queue_t *queue, uint32_t requests)
 {
     uint32_t waiting = 0;
     int count = 0;
 
     while (waiting < requests) {
-        rlr_question_t *list = rlr_queue_take(queue, LONG_US);
+        rlr_pending_request_t *list = rlr_queue_take(queue, LONG_US);
 
         for (; list != NULL; list = list->next) {
             waiting += list->waiting;
-            questions[count++] = list;
+            pending_requests[count++] = list;
         }
     }
     assert_int_equal(waiting, requests);
     return count;
 }
 
-static void requests_for_one_key_share_a_question(void **state)
+static void requests_for_one_key_share_a_pending_request(void **state)
 {
     rlr_queue_t *queue = rlr_queue_make(8, LONG_US, *state);
-    rlr_question_t *questions[8];
+    rlr_pending_request_t *pending_requests[8];
     request_t requests[8];
     int count;
 
     start(requests, 8, queue);
-    count = take_all(questions, queue, 8);
+    count = take_all(pending_requests, queue, 8);
     for (int i = 0; i < count; i++) {
         /* All but one of them. */
-        rlr_queue_finish(queue, questions[i], true,
-                         questions[i]->waiting - (i == 0));
+        rlr_queue_finish(queue, pending_requests[i], true,
+                         pending_requests[i]->waiting - (i == 0));
     }
     assert_int_equal(finish(requests, 8, RLR_QUEUE_ADMITTED), 7);
 }
@@ -106,16 +106,16 @@ static void requests_for_one_key_share_a_question(void **state)
 static void a_store_that_hangs_holds_no_more_threads_than_may_wait(void **state)
 {
     rlr_queue_t *queue = rlr_queue_make(2, LONG_US, *state);
-    rlr_question_t *questions[2];
+    rlr_pending_request_t *pending_requests[2];
     request_t requests[2];
     int count;
 
     start(requests, 2, queue);
-    count = take_all(questions, queue, 2);
+    count = take_all(pending_requests, queue, 2);
     /* Both wait: the third does not. */
     assert_int_equal(rlr_queue_request(queue, other, ten), RLR_QUEUE_UNDECIDED);
     for (int i = 0; i < count; i++) {
-        rlr_queue_finish(queue, questions[i], false, 0);
+        rlr_queue_finish(queue, pending_requests[i], false, 0);
     }
     assert_int_equal(finish(requests, 2, RLR_QUEUE_UNDECIDED), 2);
 }
@@ -123,13 +123,13 @@ static void a_store_that_hangs_holds_no_more_threads_than_may_wait(void **state)
 static void a_request_waits_for_the_timeout_at_most(void **state)
 {
     rlr_queue_t *queue = rlr_queue_make(4, 1000, *state);
-    rlr_question_t *question;
+    rlr_pending_request_t *pending;
 
     assert_int_equal(rlr_queue_request(queue, key, ten), RLR_QUEUE_UNDECIDED);
-    question = rlr_queue_take(queue, LONG_US);
+    pending = rlr_queue_take(queue, LONG_US);
     /* It waits no longer: nothing is requested for it. */
-    assert_int_equal(question->waiting, 0);
-    rlr_queue_finish(queue, question, true, 1);
+    assert_int_equal(pending->waiting, 0);
+    rlr_queue_finish(queue, pending, true, 1);
     assert_null(rlr_queue_take(queue, 0));
 }
 
@@ -145,17 +145,17 @@ static void while_the_store_is_away_no_request_waits(void **state)
 static void a_refill_is_asked_for_once_and_not_waited_for(void **state)
 {
     rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
-    rlr_question_t *question;
+    rlr_pending_request_t *pending;
 
     rlr_queue_refill(queue, key, ten);
     rlr_queue_refill(queue, key, ten);
-    question = rlr_queue_take(queue, LONG_US);
-    assert_int_equal(question->waiting, 0);
-    assert_null(question->next);
-    rlr_queue_finish(queue, question, true, 0);
+    pending = rlr_queue_take(queue, LONG_US);
+    assert_int_equal(pending->waiting, 0);
+    assert_null(pending->next);
+    rlr_queue_finish(queue, pending, true, 0);
 }
 
-static void a_stopped_queue_takes_no_question(void **state)
+static void a_stopped_queue_takes_no_pending_request(void **state)
 {
     rlr_queue_t *queue = rlr_queue_make(4, LONG_US, *state);
 
@@ -169,11 +169,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_request_has_the_decision_of_the_store),
-        CHECK_TEST(requests_for_one_key_share_a_question),
+        CHECK_TEST(requests_for_one_key_share_a_pending_request),
         CHECK_TEST(a_request_waits_for_the_timeout_at_most),
         CHECK_TEST(while_the_store_is_away_no_request_waits),
         CHECK_TEST(a_refill_is_asked_for_once_and_not_waited_for),
-        CHECK_TEST(a_stopped_queue_takes_no_question),
+        CHECK_TEST(a_stopped_queue_takes_no_pending_request),
         CHECK_TEST(a_store_that_hangs_holds_no_more_threads_than_may_wait),
     };
 

@@ -99,7 +99,7 @@ static void a_state_without_a_checkpoint_is_not_kept(void **state)
     run->is_at_checkpoint = false;
     runner_warm_keep(warm, run, 0);
     run->is_at_checkpoint = true;
-    run->has_overflown = true;
+    run->is_too_large = true;
     runner_warm_keep(warm, run, 0);
     assert_int_equal(warm->bytes, 0);
     assert_false(take(warm, ID(1), ID(a), *state));

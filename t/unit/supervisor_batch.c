@@ -247,7 +247,7 @@ static void records_are_numbered_and_those_with_an_ack_due_now(void **state)
                     -1);
     batch = APR_RING_FIRST(&runs->batches.waiting);
     assert_true(batch->due_at > runs->context->now);
-    agent_batch_hurry(&runs->batches, fixture->leases[1]->key.run_id);
+    agent_batch_flush_run(&runs->batches, fixture->leases[1]->key.run_id);
     assert_true(batch->due_at > runs->context->now);
     add_record(&runs->batches, lease, 0);
     assert_int_equal(batch->due_at, runs->context->now);
@@ -282,7 +282,7 @@ static void a_request_for_records_makes_them_due_now(void **state)
     runs->context->now = apr_time_from_sec(1);
     runs->batches.sent_at = runs->context->now;
     add_record(&runs->batches, fixture->leases[0], -1);
-    agent_batch_hurry(&runs->batches, fixture->leases[0]->key.run_id);
+    agent_batch_flush_run(&runs->batches, fixture->leases[0]->key.run_id);
     assert_int_equal(APR_RING_FIRST(&runs->batches.waiting)->due_at,
                      runs->context->now);
 }

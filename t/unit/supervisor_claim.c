@@ -13,7 +13,7 @@
 #include "../../mod_agent/supervisor/order.h"
 #include "../../mod_agent/supervisor/runner/slots.h"
 #include "../../mod_agent/supervisor/statement/claim.h"
-#include "../../mod_agent/supervisor/statement/release.h"
+#include "../../mod_agent/supervisor/statement/release_runs.h"
 #include "../../mod_agent/supervisor/supervisor.h"
 
 #define ONE   "00000000-0000-0000-0000-000000000001"
@@ -88,7 +88,7 @@ static fixture_t *make_fixture(apr_pool_t *pool, int active)
     f->context.now = NOW;
     f->context.config = &f->config;
     f->schedule.context = &f->context;
-    f->schedule.claim_at = f->schedule.suspects_at = AGENT_CLOCK_NEVER;
+    f->schedule.claim_at = f->schedule.claim_quarantined_at = AGENT_CLOCK_NEVER;
     agent_poll_init(&f->poll, &f->context);
     agent_runner_init(&f->runners, &f->context, &f->poll);
     add_runner(f, 0, active);
@@ -117,8 +117,8 @@ static void receive_release(fixture_t *f)
     /* libpq takes NULL for a result without rows. */
     const void *no_rows = NULL;
 
-    agent_release_operation.receive(&f->release,
-                                    (const agent_db_result_t *)&no_rows);
+    agent_release_runs_operation.receive(&f->release,
+                                         (const agent_db_result_t *)&no_rows);
 }
 
 static void a_claim_follows_a_release_at_once(void **state)
@@ -130,7 +130,8 @@ static void a_claim_follows_a_release_at_once(void **state)
     assert_true(agent_claim_operation.due(&f->claim) == NOW);
 }
 
-static void suspects_are_claimed_at_once_beside_full_runners(void **state)
+static void quarantined_runs_are_claimed_at_once_beside_full_runners(
+    void **state)
 {
     fixture_t *f = make_fixture(*state, SLOTS);
 
@@ -156,8 +157,8 @@ static void a_claim_asks_each_pool_for_its_free_slots(void **state)
     assert_ptr_equal(first->set, f->set);
     assert_int_equal(first->ordinary, 1);
     assert_int_equal(full->ordinary, 0);
-    assert_int_equal(first->suspects, AGENT_RUNNERS_SUSPECT / 2);
-    assert_int_equal(full->suspects, AGENT_RUNNERS_SUSPECT / 2);
+    assert_int_equal(first->quarantined, AGENT_RUNNERS_QUARANTINE / 2);
+    assert_int_equal(full->quarantined, AGENT_RUNNERS_QUARANTINE / 2);
     assert_int_equal(f->claim.ordinary, 1);
 }
 
@@ -391,7 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_claim_follows_a_release_at_once),
-        CHECK_TEST(suspects_are_claimed_at_once_beside_full_runners),
+        CHECK_TEST(quarantined_runs_are_claimed_at_once_beside_full_runners),
         CHECK_TEST(new_runs_do_not_cause_claims_while_runners_are_full),
         CHECK_TEST(a_claim_asks_each_pool_for_its_free_slots),
         CHECK_TEST(a_wake_up_asks_for_runs_of_its_deployment_only),

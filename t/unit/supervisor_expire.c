@@ -12,7 +12,7 @@
 
 #include <apr_strings.h>
 
-#include "../../mod_agent/supervisor/statement/account.h"
+#include "../../mod_agent/supervisor/statement/account_sweeps.h"
 #include "../../mod_agent/supervisor/statement/expire.h"
 #include "../../mod_agent/supervisor/statement/sweep.h"
 
@@ -39,7 +39,7 @@ static agent_database_t *make_sweeps(agent_worker_t *worker, apr_pool_t *pool)
     worker->context->pool = pool;
     agent_database_init(database, worker->context, NULL, &settings);
     agent_expire_add(database, worker, NULL);
-    agent_account_add(database, worker, NULL);
+    agent_account_sweeps_add(database, worker, NULL);
     return database;
 }
 

@@ -114,7 +114,7 @@ static void a_pool_waits_for_the_successor_of_a_runner_that_died(void **state)
     assert_false(becomes_idle(f));
 }
 
-/* A runner that is drained, or is for suspects, reports nothing for its
+/* A runner that is drained, or is for quarantined runs, reports nothing for its
  * successor.
  */
 static void only_ordinary_runners_that_stay_count(void **state)

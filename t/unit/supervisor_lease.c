@@ -109,16 +109,17 @@ static void the_time_limit_of_the_pool_begins_when_the_run_starts(void **state)
     assert_true(fixture->other->deadline == AGENT_CLOCK_NEVER);
 }
 
-static void each_trial_is_six_times_as_long_as_the_one_before(void **state)
+static void each_quarantine_is_six_times_as_long_as_the_one_before(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
-    fixture->runs->context->timing.trial = apr_time_from_sec(10);
-    fixture->leases[1]->times_cleared = 1;
-    fixture->leases[2]->times_cleared = 2;
+    fixture->runs->context->timing.quarantine = apr_time_from_sec(10);
+    fixture->leases[1]->quarantines_passed = 1;
+    fixture->leases[2]->quarantines_passed = 2;
     for (int i = 0, sec = 10; i < 3; i++, sec *= 6) {
         agent_lease_start(&fixture->runs->leases, fixture->leases[i]);
-        assert_int_equal(fixture->leases[i]->trial_end, apr_time_from_sec(sec));
+        assert_int_equal(fixture->leases[i]->quarantine_end,
+                         apr_time_from_sec(sec));
     }
 }
 
@@ -131,7 +132,7 @@ int main(void)
         CHECK_TEST(a_group_sums_the_start_lines_of_its_started_runs),
         CHECK_TEST(the_memory_of_an_ended_lease_is_reused),
         CHECK_TEST(the_time_limit_of_the_pool_begins_when_the_run_starts),
-        CHECK_TEST(each_trial_is_six_times_as_long_as_the_one_before),
+        CHECK_TEST(each_quarantine_is_six_times_as_long_as_the_one_before),
     };
 
     return CHECK_RUN(tests);

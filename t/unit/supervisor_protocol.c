@@ -212,16 +212,16 @@ static void a_pong_may_ask_for_a_replacement(void **state)
     agent_line_t line;
 
     assert_null(read_line(&line, "{\"type\":\"pong\",\"id\":1}"));
-    assert_false(line.is_spent);
+    assert_false(line.wants_replacement);
     assert_null(
         read_line(&line, "{\"type\":\"pong\",\"id\":1,\"spent\":true}"));
-    assert_true(line.is_spent);
+    assert_true(line.wants_replacement);
     assert_null(
         read_line(&line, "{\"type\":\"pong\",\"id\":1,\"spent\":false}"));
-    assert_false(line.is_spent);
+    assert_false(line.wants_replacement);
     assert_null(
         read_line(&line, "{\"type\":\"pong\",\"id\":1,\"spent\":null}"));
-    assert_false(line.is_spent);
+    assert_false(line.wants_replacement);
     assert_non_null(
         read_line(&line, "{\"type\":\"pong\",\"id\":1,\"spent\":\"t\"}"));
 }

@@ -205,8 +205,8 @@ static void a_request_has_arguments_of_at_most_4_kib(void **state)
                               ",\"id\":1,\"op\":\"x\",\"args\":[]}"));
     expect_most("{\"type\":\"request\"," RUN
                 ",\"id\":1,\"op\":\"x\",\"args\":{\"a\":\"",
-                "a", AGENT_REQUEST_MAX_ARGS - strlen("{\"a\":\"\"}"), "\"}}",
-                *state);
+                "a", AGENT_RUNNER_REQUEST_MAX_ARGS - strlen("{\"a\":\"\"}"),
+                "\"}}", *state);
 }
 
 int main(void)

@@ -19,12 +19,12 @@ static fixture_t *make_requests(apr_pool_t *pool)
 {
     fixture_t *fixture = make_fixture(pool);
 
-    agent_request_init(&fixture->runs->requests,
-                       &fixture->runs->batches.lane_bytes, pool);
+    agent_runner_request_init(&fixture->runs->requests,
+                              &fixture->runs->batches.lane_bytes, pool);
     for (int i = 0; i < RUNS; i++) {
-        agent_request_begin(fixture->leases[i], CHECKPOINT);
+        agent_runner_request_begin(fixture->leases[i], CHECKPOINT);
     }
-    agent_request_begin(fixture->other, CHECKPOINT);
+    agent_runner_request_begin(fixture->other, CHECKPOINT);
     return fixture;
 }
 
@@ -38,7 +38,7 @@ static const char *take(const fixture_t *fixture, agent_lease_t *lease,
                          .cursor = cursor,
                          .cursor_length = strlen(cursor)};
 
-    return agent_request_take(&fixture->runs->requests, lease, &line);
+    return agent_runner_request_take(&fixture->runs->requests, lease, &line);
 }
 
 /* A request for records of the graph library. */
@@ -54,7 +54,7 @@ static const char *get_records(const fixture_t *fixture, agent_lease_t *lease,
                          .cursor = "9.9",
                          .cursor_length = 3};
 
-    return agent_request_take(&fixture->runs->requests, lease, &line);
+    return agent_runner_request_take(&fixture->runs->requests, lease, &line);
 }
 
 static void get_state(const fixture_t *fixture, agent_lease_t *lease)
@@ -70,7 +70,7 @@ static bool has_room(void *baton, const agent_lease_t *lease)
 /* full: a runner without room, or NULL. */
 static agent_lease_t *find(const fixture_t *fixture, agent_runner_t *full)
 {
-    return agent_request_find(&fixture->runs->requests, has_room, full);
+    return agent_runner_request_find(&fixture->runs->requests, has_room, full);
 }
 
 /* Asserts that the unread input is one reply, and reads it. */
@@ -97,16 +97,16 @@ static void expect_reply(agent_lease_t *lease, const char *member,
 static void a_state_is_read_part_by_part(void **state)
 {
     fixture_t *fixture = make_requests(*state);
-    agent_request_queue_t *queue = &fixture->runs->requests;
+    agent_runner_request_queue_t *queue = &fixture->runs->requests;
     agent_lease_t *lease = fixture->leases[0];
 
     get_state(fixture, lease);
     assert_ptr_equal(find(fixture, NULL), lease);
-    agent_request_reply(queue, lease, "{\"a\":{\"items\":[1]}}", "1.1");
+    agent_runner_request_reply(queue, lease, "{\"a\":{\"items\":[1]}}", "1.1");
     assert_null(find(fixture, NULL));
     expect_reply(lease, "cursor", "\"1.1\"");
     get_state(fixture, lease);
-    agent_request_reply(queue, lease, "{\"b\":{\"value\":2}}", NULL);
+    agent_runner_request_reply(queue, lease, "{\"b\":{\"value\":2}}", NULL);
     expect_reply(lease, "result", "{\"b\":{\"value\":2}}");
     /* It was read to its end. */
     assert_null(take(fixture, lease, "state.get", ""));
@@ -148,7 +148,7 @@ static void a_run_may_not_request_before_it_read_the_last_reply(void **state)
 
     get_state(fixture, lease);
     assert_non_null(take(fixture, lease, "state.get", ""));
-    agent_request_reply(&fixture->runs->requests, lease, "{}", "1.1");
+    agent_runner_request_reply(&fixture->runs->requests, lease, "{}", "1.1");
     assert_non_null(take(fixture, lease, "state.get", "1.1"));
     read_go(fixture->runner);
     get_state(fixture, lease);
@@ -159,7 +159,7 @@ static void a_run_may_send_few_requests_that_are_refused(void **state)
     fixture_t *fixture = make_requests(*state);
     agent_lease_t *lease = fixture->leases[0];
 
-    for (int i = 0; i < AGENT_REQUEST_MAX_REFUSED; i++) {
+    for (int i = 0; i < AGENT_RUNNER_REQUEST_MAX_REFUSED; i++) {
         const char *op = i % 2 == 0 ? "state.put" : "state.get";
 
         assert_null(take(fixture, lease, op, "9.9"));
@@ -172,23 +172,23 @@ static void a_run_may_send_few_requests_that_are_refused(void **state)
 static void runners_take_turns_and_runs_keep_their_order(void **state)
 {
     fixture_t *fixture = make_requests(*state);
-    agent_request_queue_t *queue = &fixture->runs->requests;
+    agent_runner_request_queue_t *queue = &fixture->runs->requests;
 
     for (int i = 0; i < RUNS; i++) {
         get_state(fixture, fixture->leases[i]);
     }
     get_state(fixture, fixture->other);
     assert_ptr_equal(find(fixture, NULL), fixture->leases[0]);
-    agent_request_reply(queue, fixture->leases[0], "{}", "1.1");
+    agent_runner_request_reply(queue, fixture->leases[0], "{}", "1.1");
     assert_ptr_equal(find(fixture, NULL), fixture->other);
-    agent_request_reply(queue, fixture->other, "{}", "1.1");
+    agent_runner_request_reply(queue, fixture->other, "{}", "1.1");
     assert_ptr_equal(find(fixture, NULL), fixture->leases[1]);
     /* The next request of a run that got a part comes after the others. */
     read_go(fixture->runner);
     get_state(fixture, fixture->leases[0]);
     for (int i = 1; i < RUNS; i++) {
         assert_ptr_equal(find(fixture, NULL), fixture->leases[i]);
-        agent_request_reply(queue, fixture->leases[i], "{}", NULL);
+        agent_runner_request_reply(queue, fixture->leases[i], "{}", NULL);
     }
     assert_ptr_equal(find(fixture, NULL), fixture->leases[0]);
 }
@@ -221,16 +221,16 @@ static void unread_input_leaves_no_room_for_a_part(void **state)
 static void a_request_that_failed_is_tried_after_the_others(void **state)
 {
     fixture_t *fixture = make_requests(*state);
-    agent_request_queue_t *queue = &fixture->runs->requests;
+    agent_runner_request_queue_t *queue = &fixture->runs->requests;
 
     get_state(fixture, fixture->leases[0]);
     get_state(fixture, fixture->leases[1]);
     get_state(fixture, fixture->other);
-    agent_request_postpone(queue, fixture->leases[0]);
+    agent_runner_request_postpone(queue, fixture->leases[0]);
     assert_ptr_equal(find(fixture, NULL), fixture->other);
-    agent_request_reply(queue, fixture->other, "{}", NULL);
+    agent_runner_request_reply(queue, fixture->other, "{}", NULL);
     assert_ptr_equal(find(fixture, NULL), fixture->leases[1]);
-    agent_request_reply(queue, fixture->leases[1], "{}", NULL);
+    agent_runner_request_reply(queue, fixture->leases[1], "{}", NULL);
     assert_ptr_equal(find(fixture, NULL), fixture->leases[0]);
 }
 
@@ -263,13 +263,13 @@ static void the_request_of_a_run_that_has_ended_is_dropped(void **state)
 static void a_cursor_that_is_too_long_is_not_kept(void **state)
 {
     fixture_t *fixture = make_requests(*state);
-    char cursor[AGENT_REQUEST_CURSOR_SIZE + 1];
+    char cursor[AGENT_RUNNER_REQUEST_CURSOR_SIZE + 1];
 
     memset(cursor, '1', sizeof(cursor));
     cursor[sizeof(cursor) - 1] = '\0';
     get_state(fixture, fixture->leases[0]);
-    agent_request_reply(&fixture->runs->requests, fixture->leases[0], "{}",
-                        cursor);
+    agent_runner_request_reply(&fixture->runs->requests, fixture->leases[0],
+                               "{}", cursor);
     expect_reply(fixture->leases[0], "code", "\"state_unreadable\"");
 }
 
@@ -282,26 +282,26 @@ static void a_request_for_records_keeps_its_arguments(void **state)
     assert_null(get_records(fixture, lease, args));
     memset(args, 'x', sizeof(args) - 1);
     assert_ptr_equal(find(fixture, NULL), lease);
-    assert_int_equal(lease->request.op, AGENT_REQUEST_BLOBS);
+    assert_int_equal(lease->request.op, AGENT_RUNNER_REQUEST_BLOBS);
     assert_string_equal(lease->request.args, "{\"digests\":[]}");
     assert_string_equal(lease->request.cursor, "9.9");
-    agent_request_reply(&fixture->runs->requests, lease, "{}", "2");
+    agent_runner_request_reply(&fixture->runs->requests, lease, "{}", "2");
     expect_reply(lease, "cursor", "\"2\"");
     assert_null(lease->request.pool);
     /* As often as the run likes; the state is still read from its beginning. */
     assert_null(get_records(fixture, lease, ""));
     assert_null(lease->request.args);
-    agent_request_reply(&fixture->runs->requests, lease, "{}", NULL);
+    agent_runner_request_reply(&fixture->runs->requests, lease, "{}", NULL);
     expect_reply(lease, "cursor", "null");
     get_state(fixture, lease);
     assert_ptr_equal(find(fixture, NULL), lease);
-    assert_int_equal(lease->request.op, AGENT_REQUEST_STATE);
+    assert_int_equal(lease->request.op, AGENT_RUNNER_REQUEST_STATE);
 }
 
 static void a_request_for_records_waits_for_those_sent_before(void **state)
 {
     fixture_t *fixture = make_requests(*state);
-    agent_request_queue_t *queue = &fixture->runs->requests;
+    agent_runner_request_queue_t *queue = &fixture->runs->requests;
     agent_lease_t *lease = fixture->leases[0];
 
     lease->records.sent = 5;
@@ -314,14 +314,14 @@ static void a_request_for_records_waits_for_those_sent_before(void **state)
     assert_ptr_equal(find(fixture, NULL), fixture->leases[1]);
     lease->records.sent = 9;
     lease->records.saved = 4;
-    agent_request_save(queue, lease);
+    agent_runner_request_save(queue, lease);
     assert_ptr_equal(find(fixture, NULL), fixture->leases[1]);
     lease->records.saved = 5;
-    agent_request_save(queue, lease);
-    agent_request_reply(queue, fixture->leases[1], "{}", NULL);
+    agent_runner_request_save(queue, lease);
+    agent_runner_request_reply(queue, fixture->leases[1], "{}", NULL);
     assert_ptr_equal(find(fixture, NULL), lease);
-    agent_request_save(queue, lease);
-    agent_request_reply(queue, lease, "{}", NULL);
+    agent_runner_request_save(queue, lease);
+    agent_runner_request_reply(queue, lease, "{}", NULL);
     assert_null(find(fixture, NULL));
 }
 
@@ -357,22 +357,23 @@ static const char *use_store(const fixture_t *fixture, agent_lease_t *lease,
 
     memset(args, ' ', bytes);
     line.args = args;
-    return agent_request_take(&fixture->runs->requests, lease, &line);
+    return agent_runner_request_take(&fixture->runs->requests, lease, &line);
 }
 
 static void long_arguments_are_counted_until_the_reply(void **state)
 {
     fixture_t *fixture = make_requests(*state);
-    agent_request_queue_t *queue = &fixture->runs->requests;
+    agent_runner_request_queue_t *queue = &fixture->runs->requests;
     const apr_size_t *bytes = &fixture->runs->batches.lane_bytes;
 
-    assert_null(use_store(fixture, fixture->leases[0], AGENT_REQUEST_MAX_ARGS));
+    assert_null(
+        use_store(fixture, fixture->leases[0], AGENT_RUNNER_REQUEST_MAX_ARGS));
     assert_int_equal(*bytes, 0);
     assert_null(use_store(fixture, fixture->leases[1], 5000));
     assert_null(use_store(fixture, fixture->leases[2], 6000));
     assert_null(use_store(fixture, fixture->other, 7000));
     assert_int_equal(*bytes, 18000);
-    agent_request_reply(queue, fixture->leases[1], "{}", NULL);
+    agent_runner_request_reply(queue, fixture->leases[1], "{}", NULL);
     assert_int_equal(*bytes, 13000);
     agent_run_end_set_state(fixture->runs, fixture->leases[2],
                             AGENT_LEASE_ENDED);
@@ -385,7 +386,7 @@ static void long_arguments_are_counted_until_the_reply(void **state)
 static void long_arguments_do_not_wait_for_the_runner(void **state)
 {
     fixture_t *fixture = make_requests(*state);
-    agent_request_queue_t *queue = &fixture->runs->requests;
+    agent_runner_request_queue_t *queue = &fixture->runs->requests;
 
     get_state(fixture, fixture->leases[0]);
     assert_null(use_store(fixture, fixture->leases[1], 100));
@@ -393,10 +394,10 @@ static void long_arguments_do_not_wait_for_the_runner(void **state)
     assert_null(use_store(fixture, fixture->leases[2], 5000));
     assert_null(use_store(fixture, fixture->leases[3], 5000));
     assert_ptr_equal(find(fixture, fixture->runner), fixture->leases[2]);
-    agent_request_postpone(queue, fixture->leases[2]);
+    agent_runner_request_postpone(queue, fixture->leases[2]);
     assert_ptr_equal(find(fixture, fixture->runner), fixture->leases[3]);
-    agent_request_reply(queue, fixture->leases[3], "{}", NULL);
-    agent_request_reply(queue, fixture->leases[2], "{}", NULL);
+    agent_runner_request_reply(queue, fixture->leases[3], "{}", NULL);
+    agent_runner_request_reply(queue, fixture->leases[2], "{}", NULL);
     assert_null(find(fixture, fixture->runner));
     assert_ptr_equal(find(fixture, NULL), fixture->leases[0]);
 }
@@ -456,7 +457,7 @@ static void requests_that_the_database_refuses_are_counted(void **state)
     fixture_t *fixture = make_requests(*state);
     agent_lease_t *lease = fixture->leases[0];
 
-    lease->request.refused = AGENT_REQUEST_MAX_REFUSED + 1;
+    lease->request.refused = AGENT_RUNNER_REQUEST_MAX_REFUSED + 1;
     assert_non_null(take(fixture, lease, "state.get", ""));
 }
 

@@ -3,7 +3,7 @@
 /* OBJECTS: wait/body_slot.c */
 /* OBJECTS: wait/client_socket.c */
 /* OBJECTS: wait/client_address.c */
-/* OBJECTS: core/allocator.c core/lock.c core/thread.c */
+/* OBJECTS: core/allocator.c core/lock.c core/child_thread.c */
 /* Who is cut when slow clients hold too much, or take too many slots. */
 #include "check.h"
 

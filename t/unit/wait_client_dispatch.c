@@ -2,7 +2,7 @@
 /* OBJECTS: wait/client_dispatch.c */
 /* OBJECTS: wait/epoll.c */
 /* OBJECTS: core/allocator.c core/lock.c */
-/* OBJECTS: core/thread.c */
+/* OBJECTS: core/child_thread.c */
 /* Which requests that wait for their clients are dispatched. */
 #include "check.h"
 

@@ -13,7 +13,7 @@
 /* OBJECTS: wait/slot_share.c */
 /* OBJECTS: core/allocator.c */
 /* OBJECTS: core/id_list.c */
-/* OBJECTS: core/thread.c */
+/* OBJECTS: core/child_thread.c */
 /* OBJECTS: core/throttle.c */
 /* OBJECTS: db/array.c */
 /* OBJECTS: core/error.c core/limit.c */

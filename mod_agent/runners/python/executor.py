@@ -95,7 +95,7 @@ class Executor(ThreadPoolExecutor):
         # The fewest lost ones since the last report.
         self._least_lost = 0
         self._begun = 0
-        self._is_spent = False
+        self._wants_replacement = False
         self._is_watching = False
         # Whether a run without a thread has waited at the last report.
         self._was_waiting = False
@@ -139,7 +139,7 @@ class Executor(ThreadPoolExecutor):
         if owner.has_ended:
             self._lost += count
             self._least_lost = min(self._least_lost, self._lost)
-            if count > 0 or self._is_spent:
+            if count > 0 or self._wants_replacement:
                 self._look_soon()
         else:
             self._busy += count
@@ -296,8 +296,8 @@ class Executor(ThreadPoolExecutor):
 
     def _look(self) -> None:
         is_needed = self._lost > 0 or any(not owner.has_ended for owner in self._turns)
-        if self._is_spent and 2 * self._lost <= self._spare:
-            self._is_spent = False
+        if self._wants_replacement and 2 * self._lost <= self._spare:
+            self._wants_replacement = False
             self._on_spent(False)
             log.write("agent runner: enough of these threads have returned: a request for another process that was not sent is taken back")
         if is_needed and not self._is_watching:
@@ -318,8 +318,8 @@ class Executor(ThreadPoolExecutor):
             log.write(f"agent runner: runs wait for threads, and none of their functions has returned for {REPORT_SECONDS} s: "
                       f"{_names([(owner.job, f'{owner.busy} execute and {len(owner.waiting)} wait') for owner in blocked])}")
         # Those of runs that were cancelled together return in most cases, and a new process imports everything.
-        if 2 * least > self._spare and not self._is_spent:
-            self._is_spent = True
+        if 2 * least > self._spare and not self._wants_replacement:
+            self._wants_replacement = True
             self._on_spent(True)
             log.write(f"agent runner: {self._describe_lost()}; at most {self._spare} are replaced: "
                       "this process should get no more runs")

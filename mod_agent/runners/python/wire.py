@@ -91,7 +91,7 @@ class Wire:
         self._input = threading.Lock()
         self._buffer = bytearray()
         self._messages: deque[dict[str, Any]] = deque()
-        self._is_spent = self._has_asked = False
+        self._wants_replacement = self._has_asked = False
         self._pipes = {fd: os.fstat(fd).st_ino for fd in (3, 4)}
         for fd in (3, 4, self._wake_in, self._wake_out):
             os.set_inheritable(fd, False)
@@ -102,9 +102,9 @@ class Wire:
         self._loop.add_reader(3, self._read_on_loop)
         threading.Thread(target=self._serve, name="agent-wire", daemon=True).start()
 
-    def ask_replacement(self, is_spent: bool) -> None:
+    def ask_replacement(self, wants_replacement: bool) -> None:
         """Asks the supervisor for a new process, in the next `pong` and all later ones; False takes that back."""
-        self._is_spent = is_spent
+        self._wants_replacement = wants_replacement
 
     def is_full(self) -> bool:
         return self._pending_bytes > PENDING_BYTES_MAX
@@ -240,7 +240,7 @@ class Wire:
                 self._loop.call_soon(self._pass_messages)
 
     def _answer_ping(self, number: int) -> None:
-        self._has_asked = self._has_asked or self._is_spent
+        self._has_asked = self._has_asked or self._wants_replacement
         spent = b',"spent":true' if self._has_asked else b""
         line = b'{"type":"pong","id":%d,"busy_ms":%d%b}\n' % (number, int(self._turns.seconds() * 1000), spent)
         with self._lock:

@@ -68,7 +68,7 @@ void agent_batch_flush(agent_batch_queue_t *queue)
     }
 }
 
-void agent_batch_hurry(agent_batch_queue_t *queue, const char *run_id)
+void agent_batch_flush_run(agent_batch_queue_t *queue, const char *run_id)
 {
     agent_batch_t *batch;
 
@@ -95,7 +95,7 @@ static agent_batch_t *make_batch(agent_batch_queue_t *queue)
     return batch;
 }
 
-/* That of its other lanes. */
+/* The turn of its other lanes. */
 static apr_uint64_t turn_of(agent_batch_queue_t *queue,
                             const char *deployment_id)
 {

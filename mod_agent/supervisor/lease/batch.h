@@ -80,7 +80,7 @@ typedef struct agent_batch_t {
     apr_time_t due_at;
     apr_time_t retry_at;
     /* Of one run, over the second connection; its id, not terminated, and its
-     * deployment; the turns of both (turn.h). */
+     * deployment; the turns of both (round_robin.h). */
     bool is_lane;
     const char *lane_key, *deployment_id;
     apr_uint64_t turn, deployment_turn;
@@ -121,7 +121,7 @@ void agent_batch_add(agent_batch_queue_t *queue, agent_lease_t *lease,
 void agent_batch_flush(agent_batch_queue_t *queue);
 
 /* Makes the batches with output of the run due now. */
-void agent_batch_hurry(agent_batch_queue_t *queue, const char *run_id);
+void agent_batch_flush_run(agent_batch_queue_t *queue, const char *run_id);
 
 /* Whether output of the run is not committed yet. */
 bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id);

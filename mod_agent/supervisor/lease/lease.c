@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-/* Each trial of a run takes this many times as long as the one before, at most
- * MAX_TRIAL, which no execution exceeds. */
-#define TRIAL_FACTOR 6
-#define MAX_TRIAL    apr_time_from_sec(7 * 86400)
+/* Each quarantine of a run takes this many times as long as the one before, at
+ * most MAX_QUARANTINE, which no execution exceeds. */
+#define QUARANTINE_FACTOR 6
+#define MAX_QUARANTINE    apr_time_from_sec(7 * 86400)
 
 void agent_lease_init(agent_lease_table_t *table,
                       const agent_context_t *context)
@@ -27,7 +27,7 @@ void agent_lease_group_init(agent_lease_group_t *group, agent_runner_t *runner,
     for (int i = 0; i < AGENT_CREDIT_CLASSES; i++) {
         APR_RING_INIT(&group->classes[i].waiting, agent_lease_t, credit.link);
     }
-    for (int i = 0; i < AGENT_REQUEST_CLASSES; i++) {
+    for (int i = 0; i < AGENT_RUNNER_REQUEST_CLASSES; i++) {
         APR_RING_INIT(&group->requests[i].waiting, agent_lease_t, request.link);
     }
 }
@@ -62,7 +62,7 @@ agent_lease_t *agent_lease_add(agent_lease_table_t *table,
     memset(lease, 0, sizeof(*lease));
     lease->key = *key;
     lease->state = AGENT_LEASE_HELD;
-    lease->trial_end = AGENT_CLOCK_NEVER;
+    lease->quarantine_end = AGENT_CLOCK_NEVER;
     lease->deadline = AGENT_CLOCK_NEVER;
     lease->grace_at = AGENT_CLOCK_NEVER;
     if (group != NULL) {
@@ -157,16 +157,17 @@ static apr_time_t deadline_of(const agent_context_t *context,
 }
 
 /* Longer each time, so that a run that kills its runners only later can be
- * cleared a few times at most. */
-static apr_interval_time_t trial_of(const agent_context_t *context,
-                                    int times_cleared)
+ * passed a few times at most. */
+static apr_interval_time_t quarantine_of(const agent_context_t *context,
+                                         int quarantines_passed)
 {
-    apr_interval_time_t trial = context->timing.trial;
+    apr_interval_time_t quarantine = context->timing.quarantine;
 
-    for (int i = 0; i < times_cleared && trial < MAX_TRIAL; i++) {
-        trial *= TRIAL_FACTOR;
+    for (int i = 0; i < quarantines_passed && quarantine < MAX_QUARANTINE;
+         i++) {
+        quarantine *= QUARANTINE_FACTOR;
     }
-    return trial;
+    return quarantine;
 }
 
 void agent_lease_start(agent_lease_table_t *table, agent_lease_t *lease)
@@ -179,7 +180,8 @@ void agent_lease_start(agent_lease_table_t *table, agent_lease_t *lease)
     lease->group->started_bytes += lease->start_bytes
         + lease->request.state_bytes;
     lease->deadline = deadline_of(context, lease->group);
-    lease->trial_end = context->now + trial_of(context, lease->times_cleared);
+    lease->quarantine_end = context->now
+        + quarantine_of(context, lease->quarantines_passed);
 }
 
 void agent_lease_detach(agent_lease_table_t *table, agent_lease_t *lease)

@@ -36,7 +36,7 @@ typedef enum agent_lease_cause_t {
     AGENT_CAUSE_NONE,
     AGENT_CAUSE_REQUEST,  /* it was cancelled */
     AGENT_CAUSE_DEADLINE, /* it exceeded its time limit */
-    /* It is to continue under another lease: a drain, the end of a trial. */
+    /* It is to continue under another lease: a drain, the end of quarantine. */
     AGENT_CAUSE_DRAIN,
     /* The lease is lost, or its output is not stored. */
     AGENT_CAUSE_LOST
@@ -55,7 +55,7 @@ typedef struct agent_lease_group_t {
     apr_size_t started_bytes;
     int used; /* start lines that were handed over, ever */
     agent_credit_class_t classes[AGENT_CREDIT_CLASSES];
-    agent_request_class_t requests[AGENT_REQUEST_CLASSES];
+    agent_runner_request_class_t requests[AGENT_RUNNER_REQUEST_CLASSES];
 } agent_lease_group_t;
 
 struct agent_lease_t {
@@ -77,10 +77,10 @@ struct agent_lease_t {
     bool is_repeated; /* a runner had not ended an earlier lease of the run */
     bool is_stopping; /* it was sent `stop`: it may end as drained */
     /* How many runs may share its next runner. 0: as many as before;
-     * AGENT_SHARED_BY_ANY: any number, since it is no longer a suspect. */
+     * AGENT_SHARED_BY_ANY: any number, since it has passed quarantine. */
     int next_max_shared;
-    int times_cleared; /* trials that it has passed (runner/trial.h) */
-    bool is_refused;   /* the database refused its output once */
+    int quarantines_passed; /* see runner/quarantine.h */
+    bool is_refused;        /* the database refused its output once */
     agent_lease_state_t state;
     agent_lease_cause_t cause;
     /* The group of its runner; NULL once the runner's side has ended. */
@@ -89,10 +89,10 @@ struct agent_lease_t {
     apr_int64_t next_seq;
     apr_int64_t saved_seq;
     agent_credit_t credit;
-    agent_request_t request;
+    agent_runner_request_t request;
     agent_record_t records;
-    /* When a suspect can be cleared (core/clock.h, or AGENT_CLOCK_NEVER). */
-    apr_time_t trial_end;
+    /* When it passes quarantine (core/clock.h), or AGENT_CLOCK_NEVER. */
+    apr_time_t quarantine_end;
     apr_time_t deadline; /* when the run exceeds AgentRunTimeout */
     apr_time_t grace_at; /* when one that was asked to end must have ended */
 };

@@ -13,7 +13,7 @@ void agent_release_init(agent_release_queue_t *queue,
     queue->context = context;
     APR_RING_INIT(&queue->waiting, agent_release_t, link);
     APR_RING_INIT(&queue->unused, agent_release_t, link);
-    agent_limit_init(&queue->limit, MAX_RELEASES);
+    agent_adaptive_limit_init(&queue->limit, MAX_RELEASES);
 }
 
 bool agent_release_is_empty(const agent_release_queue_t *queue)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of releases: runs to be requeued (../statement/release.c). A
+ * The queue of releases: runs to be requeued (../statement/release_runs.c). A
  * release is sent only when all output of its run is committed: the next
  * attempt continues from there.
  */
 #ifndef AGENT_SUPERVISOR_RELEASE_H
 #define AGENT_SUPERVISOR_RELEASE_H
 
-#include "../limit.h"
+#include "../adaptive_limit.h"
 #include "lease.h"
 
 typedef struct agent_release_t {
@@ -38,7 +38,7 @@ typedef struct agent_release_queue_t {
     agent_release_ring_t waiting;
     agent_release_ring_t unused;
     /* Runs that one statement may release, and those of the one in flight. */
-    agent_limit_t limit;
+    agent_adaptive_limit_t limit;
     int in_flight;
 } agent_release_queue_t;
 

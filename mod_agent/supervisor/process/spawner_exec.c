@@ -112,13 +112,13 @@ static void limit_count(int resource, int count, const char *what)
     }
 }
 
-static void drop_rights(const agent_spawner_origin_t *origin)
+static void drop_rights(const agent_spawn_params_t *params)
 {
     const struct rlimit no_core = {0, 0};
-    bool own = origin->pool->uid != (uid_t)-1;
+    bool own = params->pool->uid != (uid_t)-1;
     apr_status_t rv = agent_process_become(
-        own ? origin->pool->uid : origin->uid,
-        own ? origin->pool->gid : origin->gid);
+        own ? params->pool->uid : params->uid,
+        own ? params->pool->gid : params->gid);
 
     if (rv != APR_SUCCESS) {
         errno = APR_TO_OS_ERROR(rv);
@@ -154,21 +154,21 @@ static void fill_environment(environment_t *out, const char *const *own)
     out->variables[count] = NULL;
 }
 
-void agent_spawner_exec(const agent_spawner_origin_t *origin,
+void agent_spawner_exec(const agent_spawn_params_t *params,
                         const int fds[AGENT_SPAWNER_FDS])
 {
     static char *const no_arguments[] = {"agent-runner", NULL};
-    const agent_pool_config_t *pool = origin->pool;
+    const agent_pool_config_t *pool = params->pool;
     environment_t environment;
     int program;
 
     fill_environment(&environment, pool->environment);
     setsid();
-    program = arrange_fds(origin->program, fds);
+    program = arrange_fds(params->program, fds);
     agent_process_reset_signals();
     signal(SIGPIPE, SIG_DFL);
     limit_count(RLIMIT_NOFILE, pool->files, "limit of files");
-    drop_rights(origin);
+    drop_rights(params);
     limit_count(RLIMIT_NPROC, pool->processes, "limit of processes");
     limit_memory(pool->memory);
     if (chdir(pool->directory != NULL ? pool->directory : "/") != 0) {
@@ -176,7 +176,7 @@ void agent_spawner_exec(const agent_spawner_origin_t *origin,
     }
     /* After the change of user, which clears this setting. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != origin->parent) {
+    if (getppid() != params->parent) {
         _exit(125);
     }
     fexecve(program,

@@ -14,14 +14,14 @@ void agent_spawner_serve(int fd, const int *programs, int cgroup,
 
 /* Becomes a runner of a pool, in a new child of the spawner; program: its open
  * program, uid and gid: those of the supervisor. */
-typedef struct agent_spawner_origin_t {
+typedef struct agent_spawn_params_t {
     const agent_pool_config_t *pool;
     int program;
     uid_t uid;
     gid_t gid;
     pid_t parent;
-} agent_spawner_origin_t;
-void agent_spawner_exec(const agent_spawner_origin_t *origin,
+} agent_spawn_params_t;
+void agent_spawner_exec(const agent_spawn_params_t *params,
                         const int fds[AGENT_SPAWNER_FDS])
     __attribute__((noreturn));
 

@@ -151,13 +151,13 @@ static void wait_for_parent(const int gate[2])
 static void exec_runner(const spawner_t *s, int pool, const int *fds,
                         pid_t parent)
 {
-    const agent_spawner_origin_t origin = {.pool = &s->config->pools[pool],
-                                           .program = s->programs[pool],
-                                           .uid = s->config->uid,
-                                           .gid = s->config->gid,
-                                           .parent = parent};
+    const agent_spawn_params_t params = {.pool = &s->config->pools[pool],
+                                         .program = s->programs[pool],
+                                         .uid = s->config->uid,
+                                         .gid = s->config->gid,
+                                         .parent = parent};
 
-    agent_spawner_exec(&origin, fds);
+    agent_spawner_exec(&params, fds);
 }
 
 static void close_gate(const int gate[2])

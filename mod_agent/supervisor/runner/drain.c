@@ -27,7 +27,7 @@ void agent_runner_drain(agent_runs_t *runs, agent_runner_t *runner)
 void agent_runner_drain_replaced(agent_runs_t *runs, agent_runner_t *runner)
 {
     agent_runner_drain(runs, runner);
-    runner->is_patient = true;
+    runner->drains_without_limit = true;
 }
 
 void agent_runner_replace(agent_runs_t *runs, agent_runner_t *runner)
@@ -38,8 +38,8 @@ void agent_runner_replace(agent_runs_t *runs, agent_runner_t *runner)
                            (int)runner->pid);
         agent_runner_drain(runs, runner);
     }
-    else if (runner->is_patient) {
-        runner->is_patient = false;
+    else if (runner->drains_without_limit) {
+        runner->drains_without_limit = false;
         runner->limit_at = runs->context->now
             + runs->context->timing.drain_grace;
     }

@@ -13,10 +13,10 @@
 /* A runner that ends sooner has failed to start. */
 #define SHORT_LIFE apr_time_from_sec(1)
 
-/* Suspects are tried in groups of a quarter, rounded up. */
-static int group_size(int suspects)
+/* Runs that were lost together execute in groups of a quarter, rounded up. */
+static int group_size(int started)
 {
-    return (suspects + 3) / 4;
+    return (started + 3) / 4;
 }
 
 /* Counts the runs that were started, in any state: each may be the cause. */
@@ -33,20 +33,20 @@ static int count_started(const agent_runner_t *runner)
 }
 
 static void release_lost(agent_runs_t *runs, const agent_runner_t *runner,
-                         agent_lease_t *lease, int suspects)
+                         agent_lease_t *lease, int started)
 {
-    bool is_suspect = runner->loss == AGENT_LOSS_COUNTED && lease->is_started
+    bool may_be_cause = runner->loss == AGENT_LOSS_COUNTED && lease->is_started
         && lease->cause != AGENT_CAUSE_DRAIN;
 
-    if (is_suspect && suspects > 1) {
-        lease->next_max_shared = group_size(suspects);
+    if (may_be_cause && started > 1) {
+        lease->next_max_shared = group_size(started);
     }
-    agent_run_end_release(runs, lease, is_suspect && suspects == 1,
+    agent_run_end_release(runs, lease, may_be_cause && started == 1,
                           runner->reason);
 }
 
 static void end_held(agent_runs_t *runs, const agent_runner_t *runner,
-                     agent_lease_t *lease, int suspects)
+                     agent_lease_t *lease, int started)
 {
     if (runner->loss == AGENT_LOSS_FORGET) {
         agent_run_end_set_state(runs, lease, AGENT_LEASE_GONE);
@@ -55,26 +55,26 @@ static void end_held(agent_runs_t *runs, const agent_runner_t *runner,
         agent_run_end_time_out(runs, lease);
     }
     else {
-        release_lost(runs, runner, lease, suspects);
+        release_lost(runs, runner, lease, started);
     }
 }
 
 void agent_runner_release_runs(agent_runs_t *runs, agent_runner_t *runner)
 {
-    int suspects = count_started(runner);
+    int started = count_started(runner);
 
-    if (runner->loss == AGENT_LOSS_COUNTED && suspects > 1) {
+    if (runner->loss == AGENT_LOSS_COUNTED && started > 1) {
         agent_report_write(runs->context, AGENT_LOG_NOTICE, "AGT0374", 0,
                            "runner %d ended with %d runs: they are tried "
                            "again, at most %d together",
-                           (int)runner->pid, suspects, group_size(suspects));
+                           (int)runner->pid, started, group_size(started));
     }
     while (!APR_RING_EMPTY(&runner->group.leases, agent_lease_t, link)) {
         agent_lease_t *lease = APR_RING_FIRST(&runner->group.leases);
 
         /* The end of a run in another state is in a batch or a release. */
         if (lease->state == AGENT_LEASE_HELD) {
-            end_held(runs, runner, lease, suspects);
+            end_held(runs, runner, lease, started);
         }
         agent_run_end_detach(runs, lease);
     }
@@ -106,7 +106,7 @@ static void describe_status(char *text, size_t size, int status)
 
 /*
  * Delays the next runner if this one failed to start, and ends the delays if it
- * lived long enough. A runner for suspects is expected to die of its runs; only
+ * lived long enough. A quarantine runner is expected to die of its runs; only
  * one that has executed none is a failure: its runs are requeued uncounted, and
  * would be claimed for a new runner without a pause.
  */

@@ -12,7 +12,7 @@ bool agent_runner_take_updates(agent_runner_io_t *io);
 /*
  * Takes the runs from a runner that is no longer read, and requeues them as
  * runner->loss says. With AGENT_LOSS_COUNTED, the attempt of a run counts if
- * the runner executed only that one. Several runs become suspects: they are
+ * the runner executed only that one. Several runs are quarantined: they are
  * tried again, uncounted, in groups of a quarter, until one is alone. A run
  * that exceeded its time limit ends as timeout.
  */

@@ -58,7 +58,7 @@ void agent_graphs_init(agent_graph_table_t *table, agent_context_t *context,
     table->graphs = apr_pcalloc(
         pool, (apr_size_t)table->count * sizeof(*table->graphs));
     for (int i = 0; i < table->count; i++) {
-        agent_graph_t *graph = &table->graphs[i];
+        agent_reported_graph_t *graph = &table->graphs[i];
 
         graph->name = config->graph_ids[i];
         agent_uuid_v5(graph->assistant_id, graph->name);
@@ -257,7 +257,7 @@ static void add_member(agent_buffer_t *out, const char *name, const char *value,
 }
 
 /* Keeps a report until it is stored, unless it is the last one again. */
-static void keep_report(agent_graph_t *graph, agent_raw_t report,
+static void keep_report(agent_reported_graph_t *graph, agent_raw_t report,
                         const agent_line_t *line, apr_pool_t *pool)
 {
     unsigned char digest[APR_SHA1_DIGESTSIZE];
@@ -295,14 +295,15 @@ static void keep_report(agent_graph_t *graph, agent_raw_t report,
 
 /* ---- graphs that end their runners ---- */
 
-bool agent_graphs_blame(const agent_graph_table_t *table, agent_graph_t *graph,
-                        bool is_warned, const char *reason)
+bool agent_graphs_blame(const agent_graph_table_t *table,
+                        agent_reported_graph_t *graph, bool is_warned,
+                        const char *reason)
 {
     if (graph->failure != NULL) {
         return false;
     }
-    if (!is_warned || !graph->is_suspect) {
-        graph->is_suspect = true;
+    if (!is_warned || !graph->is_quarantined) {
+        graph->is_quarantined = true;
         return false;
     }
     graph->failure = apr_psprintf(
@@ -317,7 +318,7 @@ bool agent_graphs_blame(const agent_graph_table_t *table, agent_graph_t *graph,
 void agent_graphs_clear(const agent_graph_table_t *table)
 {
     for (int i = 0; i < table->count; i++) {
-        table->graphs[i].is_suspect = false;
+        table->graphs[i].is_quarantined = false;
     }
 }
 
@@ -329,9 +330,9 @@ const char *agent_graphs_print_failed(const agent_graph_table_t *table,
 
     agent_buffer_init(&text, pool);
     for (int i = 0; i < table->count; i++) {
-        const agent_graph_t *graph = &table->graphs[i];
+        const agent_reported_graph_t *graph = &table->graphs[i];
 
-        is_any = is_any || graph->is_suspect || graph->failure != NULL;
+        is_any = is_any || graph->is_quarantined || graph->failure != NULL;
         if (graph->failure != NULL) {
             agent_buffer_print(
                 &text, "%s%s:%s", agent_buffer_length(&text) > 0 ? "," : "{",

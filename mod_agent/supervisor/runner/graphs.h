@@ -23,7 +23,7 @@
 #define AGENT_GRAPH_REPORT_MAX ((apr_size_t)1024 * 1024)
 
 /* A graph of the configuration. */
-typedef struct agent_graph_t {
+typedef struct agent_reported_graph_t {
     /* Borrowed from the configuration; its key in hello. */
     const char *name;
     /* Id of its system assistant. */
@@ -36,11 +36,11 @@ typedef struct agent_graph_t {
     bool is_sent;
     /* A runner has ended while it imported the graph, and none was ready since;
      * a later one did so too: the error of the graph, JSON text, or NULL. */
-    bool is_suspect;
+    bool is_quarantined;
     const char *failure;
     /* For statement/claim.h: the highest ready_seq that a claim returned. */
     apr_int64_t max_ready_seq;
-} agent_graph_t;
+} agent_reported_graph_t;
 
 /* A set of graphs that runners reported. */
 typedef struct agent_graph_set_t {
@@ -58,7 +58,7 @@ typedef struct agent_graph_table_t {
     agent_context_t *context;
     /* Id of the deployment; "" until this worker is registered. */
     char deployment_id[AGENT_UUID_SIZE];
-    agent_graph_t *graphs;
+    agent_reported_graph_t *graphs;
     int count;
     /* Sets that runners have, or had: set_count of at most set_max, which is
      * more than the pool can have runners at once. */
@@ -98,8 +98,9 @@ agent_graph_set_t *agent_graphs_take_set(agent_graph_table_t *table,
  * are told not to import it: until the supervisor starts again, since nothing
  * else tells that the graph has changed. Returns whether it has failed now.
  */
-bool agent_graphs_blame(const agent_graph_table_t *table, agent_graph_t *graph,
-                        bool is_warned, const char *reason);
+bool agent_graphs_blame(const agent_graph_table_t *table,
+                        agent_reported_graph_t *graph, bool is_warned,
+                        const char *reason);
 /* A runner is ready: no graph is suspected. */
 void agent_graphs_clear(const agent_graph_table_t *table);
 

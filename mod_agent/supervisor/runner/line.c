@@ -9,8 +9,8 @@
 #include "ack.h"
 #include "protocol.h"
 
-/* Suspects are assigned to a runner before it reports its graphs. The attempt
- * counts, so that one that never finds its graph ends. */
+/* Quarantined runs are assigned to a runner before it reports its graphs. The
+ * attempt counts, so that one that never finds its graph ends. */
 static void refuse_other_graphs(agent_runs_t *runs, agent_runner_t *runner)
 {
     agent_lease_t *lease;
@@ -120,7 +120,8 @@ static void take_pong(agent_runner_io_t *io, agent_runner_t *runner,
     }
     runner->pong_by = AGENT_CLOCK_NEVER;
     runner->ping_at = io->context->now + io->context->timing.ping_interval;
-    runner->is_spent = runner->is_spent || line->is_spent;
+    runner->wants_replacement = runner->wants_replacement
+        || line->wants_replacement;
     check_busy(io, runner, line->busy_ms);
 }
 
@@ -177,7 +178,7 @@ static void take_request(agent_runner_io_t *io, agent_runner_t *runner,
 {
     agent_runs_t *runs = io->runs;
     const char *wrong = lease->is_started
-        ? agent_request_take(&runs->requests, lease, line)
+        ? agent_runner_request_take(&runs->requests, lease, line)
         : "it named a run that it was not given";
 
     if (length > AGENT_BATCH_LONG_LINE) {
@@ -188,7 +189,7 @@ static void take_request(agent_runner_io_t *io, agent_runner_t *runner,
     }
     else if (lease->request.is_waiting && !lease->request.is_queued) {
         /* It waits for records of the run. */
-        agent_batch_hurry(&runs->batches, lease->key.run_id);
+        agent_batch_flush_run(&runs->batches, lease->key.run_id);
     }
 }
 

@@ -136,7 +136,7 @@ void agent_pools_claim_after(agent_runner_pool_t *pools, int count,
 static agent_runner_pause_t *find_pause(agent_runner_pool_t *pool,
                                         int max_shared)
 {
-    return max_shared > 0 ? &pool->suspects : &pool->ordinary;
+    return max_shared > 0 ? &pool->quarantined : &pool->ordinary;
 }
 
 void agent_pool_count_failure(agent_runner_pool_t *pool,

@@ -24,9 +24,9 @@ typedef struct agent_pool_claim_t {
     int last_set;
     /* Runs of each kind, and how many of them it got. */
     int ordinary;
-    int suspects;
+    int quarantined;
     int got_ordinary;
-    int got_suspects;
+    int got_quarantined;
 } agent_pool_claim_t;
 
 APR_RING_HEAD(agent_runner_ring_t, agent_runner_t);
@@ -62,7 +62,7 @@ struct agent_runner_pool_t {
     agent_runner_ring_t runners;
     /* Separate: a run that kills its runner at once delays no others. */
     agent_runner_pause_t ordinary;
-    agent_runner_pause_t suspects;
+    agent_runner_pause_t quarantined;
     /* Runners in a row that have ended before they were ready and before they
      * imported a graph, and how the last one did. */
     int failed_starts;

@@ -68,8 +68,8 @@ static const char *read_pong(agent_line_t *line,
 
     line->type = AGENT_LINE_PONG;
     line->busy_ms = 0;
-    line->is_spent = spent == 't';
-    if (!line->is_spent
+    line->wants_replacement = spent == 't';
+    if (!line->wants_replacement
         && !agent_protocol_is_optional(fields, FIELD_SPENT, 'f')) {
         return "has no valid spent";
     }
@@ -103,11 +103,11 @@ static const char *read_want(agent_line_t *line,
 static const char *check_length(const agent_line_t *line)
 {
     if (line->op_length == 5 && memcmp(line->op, "store", 5) == 0) {
-        return line->args_length > AGENT_REQUEST_MAX_STORE
+        return line->args_length > AGENT_RUNNER_REQUEST_MAX_STORE
             ? "has args of more than 4 MiB"
             : NULL;
     }
-    return line->args_length > AGENT_REQUEST_MAX_ARGS
+    return line->args_length > AGENT_RUNNER_REQUEST_MAX_ARGS
         ? "has args of more than 4 KiB"
         : NULL;
 }
@@ -149,7 +149,7 @@ static const char *read_request(agent_line_t *line,
     }
     if (given->at != NULL && !agent_protocol_equals(given, "null")
         && !agent_protocol_word(&cursor, given,
-                                AGENT_REQUEST_CURSOR_SIZE - 1)) {
+                                AGENT_RUNNER_REQUEST_CURSOR_SIZE - 1)) {
         return "has no valid cursor";
     }
     line->op = op.at;

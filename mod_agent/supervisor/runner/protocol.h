@@ -66,7 +66,7 @@ typedef struct agent_line_t {
     apr_int64_t ping_id;
     apr_int64_t busy_ms;
     /* PONG: it wants to be replaced. */
-    bool is_spent;
+    bool wants_replacement;
     /* WANT: bytes of the lines to come, newlines included; at least 1. */
     apr_size_t wanted;
     /* REQUEST: the runner's number for it; the operation, its arguments (an

@@ -14,7 +14,7 @@ static bool reaches_bound(const agent_runner_t *runner)
     const agent_pool_config_t *config = runner->runner_pool->config;
 
     return runner->group.used > 0
-        && (runner->is_spent
+        && (runner->wants_replacement
             || (config->max_runs > 0 && runner->group.used >= config->max_runs)
             || agent_runner_exceeds(runner, config->recycle_memory));
 }

@@ -9,7 +9,7 @@
 
 #include "runner.h"
 
-/* Called each second. Runners for suspects are left out: they end when they are
+/* Called each second. Quarantine runners are left out: they end when they are
  * idle. */
 void agent_runner_tick_recycle(const agent_runner_table_t *table,
                                agent_runs_t *runs);

@@ -38,7 +38,7 @@ void agent_runner_link(agent_runner_table_t *table, agent_runner_t *runner)
     APR_RING_INSERT_TAIL(&runner->runner_pool->runners, runner, agent_runner_t,
                          pool_link);
     table->count++;
-    table->suspects += runner->max_shared > 0;
+    table->quarantined += runner->max_shared > 0;
 }
 
 static void unlink_runner(agent_runner_table_t *table, agent_runner_t *runner)
@@ -52,7 +52,7 @@ static void unlink_runner(agent_runner_table_t *table, agent_runner_t *runner)
 void agent_runner_set_dead(agent_runner_table_t *table, agent_runner_t *runner)
 {
     runner->state = AGENT_RUNNER_DEAD;
-    table->suspects -= runner->max_shared > 0;
+    table->quarantined -= runner->max_shared > 0;
     agent_runner_touch(runner);
     agent_pool_miss_runner(runner->runner_pool);
 }

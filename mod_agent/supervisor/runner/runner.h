@@ -51,11 +51,11 @@ struct agent_runner_t {
     apr_uint32_t id; /* at the spawner */
     pid_t pid;       /* 0 until the spawner has started it */
     agent_runner_state_t state;
-    int max_shared;   /* suspects that may share it; 0: an ordinary runner */
-    bool is_spent;    /* it wants to be replaced (`pong`) */
-    bool is_replaced; /* drained when another one is ready (recycle.h) */
-    bool is_patient;  /* it was replaced: no limit for its runs (drain.h) */
-    agent_poll_watch_t in; /* io.h waits for the three */
+    int max_shared;         /* of quarantined runs; 0: an ordinary one */
+    bool wants_replacement; /* `spent` of a pong */
+    bool is_replaced;       /* drained when another one is ready (recycle.h) */
+    bool drains_without_limit; /* replaced; see drain.h */
+    agent_poll_watch_t in;     /* io.h waits for the three */
     agent_poll_watch_t out;
     agent_poll_watch_t log_out;
     /* To be written to it (agent_runner_input()); bytes written so far. */
@@ -68,7 +68,7 @@ struct agent_runner_t {
     agent_lease_key_t held_key;
     agent_runner_log_t log;
     agent_lease_group_t group;
-    agent_graph_t *importing; /* until it is ready; NULL: none */
+    agent_reported_graph_t *importing; /* until it is ready; NULL: none */
     bool is_warned; /* an earlier start has failed: `failed` of its hello */
     int slots;      /* 0 until it is ready */
     agent_graph_set_t *set; /* NULL until it is ready */
@@ -92,7 +92,7 @@ struct agent_runner_table_t {
     agent_runner_ring_t all;
     int count;                   /* of all */
     agent_runner_ring_t pending; /* see agent_runner_touch() */
-    int suspects;                /* those for suspects that are not dead */
+    int quarantined;             /* quarantine runners that are not dead */
     apr_uint32_t last_id;
     bool is_full;    /* none is read: too much output is not committed */
     bool is_stopped; /* all are (SIGSTOP): the lease was not renewed */
@@ -120,7 +120,7 @@ static inline agent_buffer_t *agent_runner_input(agent_runner_t *runner)
 /* Adds a runner whose pool and max_shared are set. */
 void agent_runner_link(agent_runner_table_t *table, agent_runner_t *runner);
 
-/* Starts a runner. max_shared: suspects that may share it; 0: an ordinary one.
+/* Starts a runner. max_shared: of quarantined runs; 0: an ordinary one.
  * NULL: it could not be started, which is logged and counted as a failure. */
 agent_runner_t *agent_runner_start(agent_runner_table_t *table,
                                    agent_runner_pool_t *pool, int max_shared);

@@ -14,9 +14,9 @@ typedef enum count_t {
     COUNT_ORDINARY,
     COUNT_USEFUL,
     COUNT_READY,
-    /* Those for suspects: not dead; starting. */
-    COUNT_SUSPECT,
-    COUNT_SUSPECT_STARTING
+    /* Quarantine runners: not dead; starting. */
+    COUNT_QUARANTINE,
+    COUNT_QUARANTINE_STARTING
 } count_t;
 
 static bool is_counted(const agent_runner_t *runner, count_t what)
@@ -29,7 +29,7 @@ static bool is_counted(const agent_runner_t *runner, count_t what)
             && !runner->is_replaced;
     case COUNT_READY:
         return runner->state == AGENT_RUNNER_READY && runner->max_shared == 0;
-    case COUNT_SUSPECT:
+    case COUNT_QUARANTINE:
         return runner->state < AGENT_RUNNER_DEAD && runner->max_shared > 0;
     default:
         return runner->state == AGENT_RUNNER_STARTING && runner->max_shared > 0;
@@ -76,23 +76,23 @@ int agent_slots_used(const agent_runner_pool_t *pool)
     return count;
 }
 
-int agent_slots_suspect_share(const agent_runner_table_t *table)
+int agent_slots_quarantine_share(const agent_runner_table_t *table)
 {
-    int share = AGENT_RUNNERS_SUSPECT
+    int share = AGENT_RUNNERS_QUARANTINE
         / (table->pool_count > 0 ? table->pool_count : 1);
 
     return share > 0 ? share : 1;
 }
 
-/* Runners for suspects that can be started now; after a failure one at a time,
+/* Quarantine runners that can be started now; after a failure one at a time,
  * when the pause is over. */
 static int count_startable(const agent_runner_table_t *table,
                            const agent_runner_pool_t *pool)
 {
-    const agent_runner_pause_t *pause = &pool->suspects;
-    int of_pool = agent_slots_suspect_share(table)
-        - count_runners(pool, COUNT_SUSPECT);
-    int of_kind = AGENT_RUNNERS_SUSPECT - table->suspects;
+    const agent_runner_pause_t *pause = &pool->quarantined;
+    int of_pool = agent_slots_quarantine_share(table)
+        - count_runners(pool, COUNT_QUARANTINE);
+    int of_kind = AGENT_RUNNERS_QUARANTINE - table->quarantined;
     int of_all = AGENT_RUNNERS_MAX - table->count;
     int count = agent_smaller(of_pool, agent_smaller(of_kind, of_all));
 
@@ -101,15 +101,15 @@ static int count_startable(const agent_runner_table_t *table,
         return 0;
     }
     if (pause->failures > 0) {
-        return count_runners(pool, COUNT_SUSPECT_STARTING) == 0 ? 1 : 0;
+        return count_runners(pool, COUNT_QUARANTINE_STARTING) == 0 ? 1 : 0;
     }
     return count;
 }
 
-int agent_slots_free_suspect_runners(const agent_runner_table_t *table,
-                                     const agent_runner_pool_t *pool)
+int agent_slots_free_quarantine_runners(const agent_runner_table_t *table,
+                                        const agent_runner_pool_t *pool)
 {
-    /* If no ordinary runner starts, those for suspects would not either. */
+    /* If no ordinary runner starts, quarantine runners would not either. */
     return count_runners(pool, COUNT_READY) > 0 ? count_startable(table, pool)
                                                 : 0;
 }
@@ -141,9 +141,9 @@ agent_runner_t *agent_slots_least_loaded(const agent_runner_pool_t *pool,
     return best;
 }
 
-agent_runner_t *agent_slots_for_suspect(agent_runner_table_t *table,
-                                        agent_runner_pool_t *pool,
-                                        int max_shared, int graph)
+agent_runner_t *agent_slots_for_quarantined(agent_runner_table_t *table,
+                                            agent_runner_pool_t *pool,
+                                            int max_shared, int graph)
 {
     agent_runner_t *runner;
 
@@ -169,8 +169,8 @@ agent_runner_t *agent_slots_for_suspect(agent_runner_table_t *table,
 static bool goes_before(const agent_runner_t *runner,
                         const agent_runner_t *other)
 {
-    return runner->is_patient != other->is_patient
-        ? other->is_patient
+    return runner->drains_without_limit != other->drains_without_limit
+        ? other->drains_without_limit
         : runner->limit_at < other->limit_at;
 }
 

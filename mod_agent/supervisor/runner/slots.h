@@ -17,24 +17,25 @@ int agent_slots_free(const agent_runner_pool_t *pool,
 /* Runs that the runners of the pool have. */
 int agent_slots_used(const agent_runner_pool_t *pool);
 
-/* Runners for suspects of the pool that can be started; 0 if no ordinary one
+/* Quarantine runners of the pool that can be started; 0 if no ordinary one
  * is ready. */
-int agent_slots_free_suspect_runners(const agent_runner_table_t *table,
-                                     const agent_runner_pool_t *pool);
+int agent_slots_free_quarantine_runners(const agent_runner_table_t *table,
+                                        const agent_runner_pool_t *pool);
 
-/* Runners for suspects that a pool may have at once: all pools have as many. */
-int agent_slots_suspect_share(const agent_runner_table_t *table);
+/* Quarantine runners that a pool may have at once: all pools have as many. */
+int agent_slots_quarantine_share(const agent_runner_table_t *table);
 
 /* The pool's ordinary runner with the fewest runs that has that graph (its
  * number) and a free slot; NULL if there is none. */
 agent_runner_t *agent_slots_least_loaded(const agent_runner_pool_t *pool,
                                          int graph);
 
-/* A runner of the pool for at most max_shared suspects with that graph and a
- * free slot, or a new one that is not ready yet; NULL if none can be started.
+/* A runner of the pool for at most max_shared quarantined runs with that graph
+ * and a free slot, or a new one that is not ready yet; NULL if none can be
+ * started.
  */
-agent_runner_t *agent_slots_for_suspect(agent_runner_table_t *table,
-                                        agent_runner_pool_t *pool,
-                                        int max_shared, int graph);
+agent_runner_t *agent_slots_for_quarantined(agent_runner_table_t *table,
+                                            agent_runner_pool_t *pool,
+                                            int max_shared, int graph);
 
 #endif

@@ -86,7 +86,7 @@ bool agent_runner_exceeds(const agent_runner_t *runner, apr_int64_t bytes)
 static void keep_patient(const agent_runner_table_t *table,
                          agent_runner_t *runner)
 {
-    if (runner->state == AGENT_RUNNER_DRAINING && runner->is_patient
+    if (runner->state == AGENT_RUNNER_DRAINING && runner->drains_without_limit
         && runner->limit_at != AGENT_CLOCK_NEVER) {
         runner->limit_at = table->context->now
             + table->context->timing.drain_grace;

@@ -7,8 +7,9 @@
 
 /* Called each second. Kills a runner that did not become ready, answer a ping
  * or end in time; that takes too much memory; that drains and has no runs
- * left; or that is for suspects and idle. Requeues the runs of a killed one
- * whose exit is not reported. Sends pings; reports lines that were not logged.
+ * left; or that is for quarantined runs and idle. Requeues the runs of a killed
+ * one whose exit is not reported. Sends pings; reports lines that were not
+ * logged.
  */
 void agent_runner_tick_limits(agent_runner_table_t *table, agent_runs_t *runs);
 

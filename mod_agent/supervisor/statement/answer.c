@@ -33,7 +33,7 @@ static bool has_room(void *baton, const agent_lease_t *lease)
 
 static agent_lease_t *find_next(agent_answer_t *answer)
 {
-    return agent_request_find(&answer->runs->requests, has_room, answer);
+    return agent_runner_request_find(&answer->runs->requests, has_room, answer);
 }
 
 static apr_time_t due_answer(void *part)
@@ -54,8 +54,8 @@ static apr_time_t due_answer(void *part)
  * connection is lost it may be executed twice: the puts are the same. */
 #define STORE_PARAMS 8
 
-/* In the order of agent_request_op_t. */
-static const agent_statement_t statements[AGENT_REQUEST_OPS] = {
+/* In the order of agent_runner_request_op_t. */
+static const agent_statement_t statements[AGENT_RUNNER_REQUEST_OPS] = {
     {.name = "agent_read_state",
      .params = ANSWER_PARAMS,
      .sql =
@@ -82,9 +82,9 @@ static const agent_statement_t statements[AGENT_REQUEST_OPS] = {
             "$5, $6, $7, $8)"},
 };
 
-static const char *third_param(const agent_request_t *request)
+static const char *third_param(const agent_runner_request_t *request)
 {
-    if (request->op == AGENT_REQUEST_STATE) {
+    if (request->op == AGENT_RUNNER_REQUEST_STATE) {
         return request->checkpoint_id;
     }
     return request->args != NULL ? request->args : "{}";
@@ -103,10 +103,10 @@ static void set_params(const char *params[STORE_PARAMS],
                        const agent_answer_t *answer, const agent_lease_t *lease,
                        apr_pool_t *scratch)
 {
-    const agent_request_t *request = &lease->request;
+    const agent_runner_request_t *request = &lease->request;
     int at = 0;
 
-    if (request->op == AGENT_REQUEST_STORE) {
+    if (request->op == AGENT_RUNNER_REQUEST_STORE) {
         params[at++] = answer->worker->id;
         params[at++] = lease->deployment_id;
         params[at++] = apr_pstrmemdup(scratch, lease->key.run_id,
@@ -121,7 +121,7 @@ static void set_params(const char *params[STORE_PARAMS],
     params[at++] = request->cursor[0] != '\0' ? request->cursor : NULL;
     params[at++] = apr_itoa(scratch,
                             fits(answer, lease) ? AGENT_ANSWER_BYTES : 0);
-    if (request->op == AGENT_REQUEST_STORE) {
+    if (request->op == AGENT_RUNNER_REQUEST_STORE) {
         params[at] = print_ttl(lease->group, scratch);
     }
 }
@@ -183,23 +183,25 @@ static void hand_over(agent_runs_t *runs, agent_lease_t *lease,
     apr_size_t length = part != NULL ? strlen(part) : 0;
 
     if (part == NULL) {
-        agent_request_refuse(&runs->requests, lease, "state_unreadable",
-                             "A part of the value is missing in the "
-                             "database.");
+        agent_runner_request_refuse(&runs->requests, lease, "state_unreadable",
+                                    "A part of the value is missing in the "
+                                    "database.");
     }
     else if (length + REPLY_BYTES > AGENT_PROTOCOL_MAX_LINE
              || (!agent_scan_json(&scan, part, length)
                  && scan.code == AGENT_SCAN_TOO_HEAVY)) {
-        agent_request_refuse(&runs->requests, lease, "state_too_large",
-                             "An element of the result is larger than a runner "
-                             "can be given.");
+        agent_runner_request_refuse(
+            &runs->requests, lease, "state_too_large",
+            "An element of the result is larger than a runner "
+            "can be given.");
     }
     else if (scan.code != AGENT_SCAN_OK) {
-        agent_request_refuse(&runs->requests, lease, "state_unreadable",
-                             "The result is not what a runner can be given.");
+        agent_runner_request_refuse(
+            &runs->requests, lease, "state_unreadable",
+            "The result is not what a runner can be given.");
     }
     else {
-        agent_request_reply(&runs->requests, lease, part, cursor);
+        agent_runner_request_reply(&runs->requests, lease, part, cursor);
     }
 }
 
@@ -216,13 +218,13 @@ static void refuse(agent_runs_t *runs, agent_lease_t *lease, const char *code)
     for (int i = 0; i < 4; i++) {
         if (strcmp(code, refusals[i][0]) == 0) {
             lease->request.refused += i < 2;
-            agent_request_refuse(&runs->requests, lease, refusals[i][0],
-                                 refusals[i][1]);
+            agent_runner_request_refuse(&runs->requests, lease, refusals[i][0],
+                                        refusals[i][1]);
             return;
         }
     }
-    agent_request_refuse(&runs->requests, lease, "not_found",
-                         "It is not in the database, or was deleted.");
+    agent_runner_request_refuse(&runs->requests, lease, "not_found",
+                                "It is not in the database, or was deleted.");
 }
 
 static void receive_answer(void *part, const agent_db_result_t *result)
@@ -253,7 +255,7 @@ static void fail_answer(void *part, agent_failure_t failure)
 
     /* The fault of one run, which delays no other. */
     if (failure == AGENT_FAILURE_DATA && lease != NULL
-        && lease->request.op != AGENT_REQUEST_STATE) {
+        && lease->request.op != AGENT_RUNNER_REQUEST_STATE) {
         refuse(answer->runs, lease, "invalid_args");
         return;
     }
@@ -263,15 +265,15 @@ static void fail_answer(void *part, agent_failure_t failure)
     }
     if (agent_failure_is_transient(failure)
         || ++lease->request.failures < MAX_FAILURES) {
-        agent_request_postpone(&answer->runs->requests, lease);
+        agent_runner_request_postpone(&answer->runs->requests, lease);
         return;
     }
     agent_report_write(answer->runs->context, AGENT_LOG_ERR, "AGT0375", 0,
                        "a request of run %.36s could not be answered in time: "
                        "it is refused",
                        lease->key.run_id);
-    agent_request_refuse(&answer->runs->requests, lease, "state_timeout",
-                         "The result could not be read in time.");
+    agent_runner_request_refuse(&answer->runs->requests, lease, "state_timeout",
+                                "The result could not be read in time.");
 }
 
 const agent_operation_t agent_answer_operation = {

@@ -28,7 +28,7 @@ enum {
     COL_READY_SEQ,
     COL_LAST_SEQ,
     COL_MAX_SHARED,
-    COL_TIMES_CLEARED,
+    COL_QUARANTINES_PASSED,
     COL_START_BYTES,
     COL_STATE_BYTES,
     COL_OP,
@@ -37,7 +37,7 @@ enum {
 
 void agent_claim_init(agent_claim_t *claim)
 {
-    agent_limit_init(&claim->limit, MAX_CLAIM);
+    agent_adaptive_limit_init(&claim->limit, MAX_CLAIM);
     APR_RING_INIT(&claim->asked, agent_runner_pool_t, asked_link);
 }
 
@@ -51,7 +51,7 @@ typedef enum array_t {
     /* The number of its pool in the arrays below, from 1. */
     OF_GRAPH_POOL,
     OF_POOL_ORDINARY,
-    OF_POOL_SUSPECTS,
+    OF_POOL_QUARANTINED,
     OF_POOL_ACCOUNT,
     OF_POOL_RUNNING,
     ARRAYS,
@@ -66,8 +66,8 @@ static void add_value(apr_array_header_t *const *arrays, array_t array,
 }
 
 /* Rows with a higher ready_seq are searched, per graph. */
-static const char *print_mark(const agent_graph_t *graph, bool full_scan,
-                              apr_pool_t *pool)
+static const char *print_mark(const agent_reported_graph_t *graph,
+                              bool full_scan, apr_pool_t *pool)
 {
     return full_scan || graph->max_ready_seq < SLACK
         ? "0"
@@ -87,14 +87,14 @@ static void add_pool(const agent_claim_t *claim,
     }
     add_value(arrays, OF_POOL_ORDINARY,
               apr_itoa(pool, runner_pool->claim.ordinary));
-    add_value(arrays, OF_POOL_SUSPECTS,
-              apr_itoa(pool, runner_pool->claim.suspects));
+    add_value(arrays, OF_POOL_QUARANTINED,
+              apr_itoa(pool, runner_pool->claim.quarantined));
     add_value(arrays, OF_POOL_ACCOUNT, agent_pool_account(runner_pool));
     add_value(arrays, OF_POOL_RUNNING,
               apr_itoa(pool, agent_slots_used(runner_pool)));
     number = apr_itoa(pool, arrays[OF_POOL_ORDINARY]->nelts);
     for (int i = 0; i < runner_pool->graphs.count; i++) {
-        const agent_graph_t *graph = &runner_pool->graphs.graphs[i];
+        const agent_reported_graph_t *graph = &runner_pool->graphs.graphs[i];
 
         if (set->has[i]) {
             add_value(arrays, OF_GRAPH_DEPLOYMENT,
@@ -132,7 +132,8 @@ static const agent_statement_t claim_runs = {
     .name = "agent_claim_runs",
     .params = 11,
     .sql = "select deployment_id, run_id, thread_id, epoch, graph_id, attempt, "
-           "ready_seq, last_event_seq, max_shared, times_cleared, start_bytes, "
+           "ready_seq, last_event_seq, max_shared, quarantines_passed, "
+           "start_bytes, "
            "state_bytes, op, start "
            "from agent.claim_runs($1, $2, $3, $4, $5, $6, $7, $8, $9, "
            "$10, $11)"};
@@ -168,8 +169,8 @@ static void read_lease(agent_lease_t *lease, const agent_db_result_t *result,
     lease->attempt = (int)agent_db_integer(result, row, COL_ATTEMPT, 1);
     lease->saved_seq = agent_db_integer(result, row, COL_LAST_SEQ, -1);
     lease->next_seq = lease->saved_seq + 1;
-    lease->times_cleared = (int)agent_db_integer(result, row, COL_TIMES_CLEARED,
-                                                 0);
+    lease->quarantines_passed = (int)agent_db_integer(
+        result, row, COL_QUARANTINES_PASSED, 0);
     lease->start_bytes = (apr_size_t)agent_db_integer(result, row,
                                                       COL_START_BYTES, 0);
     lease->request.state_bytes = (apr_size_t)agent_db_integer(
@@ -219,7 +220,7 @@ static agent_runner_t *find_runner(agent_runner_table_t *table,
         return NULL;
     }
     return max_shared > 0
-        ? agent_slots_for_suspect(table, ref->pool, max_shared, ref->graph)
+        ? agent_slots_for_quarantined(table, ref->pool, max_shared, ref->graph)
         : agent_slots_least_loaded(ref->pool, ref->graph);
 }
 
@@ -242,7 +243,7 @@ static graph_ref_t find_graph(const agent_claim_t *claim,
             : -1;
 
         if (number >= 0) {
-            agent_graph_t *graph = &graphs->graphs[number];
+            agent_reported_graph_t *graph = &graphs->graphs[number];
 
             graph->max_ready_seq = ready_seq > graph->max_ready_seq
                 ? ready_seq
@@ -313,13 +314,13 @@ static void take_run(agent_claim_t *claim, const agent_db_result_t *result,
 }
 
 static void count_row(agent_claim_t *claim, const graph_ref_t *ref,
-                      bool is_suspect)
+                      bool is_quarantined)
 {
-    claim->got_ordinary += !is_suspect;
-    claim->got_suspects += is_suspect;
+    claim->got_ordinary += !is_quarantined;
+    claim->got_quarantined += is_quarantined;
     if (ref->pool != NULL) {
-        ref->pool->claim.got_ordinary += !is_suspect;
-        ref->pool->claim.got_suspects += is_suspect;
+        ref->pool->claim.got_ordinary += !is_quarantined;
+        ref->pool->claim.got_quarantined += is_quarantined;
     }
 }
 
@@ -345,7 +346,7 @@ static void receive_claim(void *part, const agent_db_result_t *result)
         take_run(claim, result, row, &ref);
     }
     agent_claim_finish(claim, true);
-    agent_limit_raise(&claim->limit);
+    agent_adaptive_limit_raise(&claim->limit);
 }
 
 static void fail_claim(void *part, agent_failure_t failure)
@@ -358,8 +359,8 @@ static void fail_claim(void *part, agent_failure_t failure)
     /* Other failures do not depend on the number of rows: a claim has no data
      * of runs as parameters. */
     if (failure == AGENT_FAILURE_LOST || failure == AGENT_FAILURE_TIMEOUT) {
-        agent_limit_lower(&claim->limit,
-                          agent_larger(claim->ordinary, claim->suspects));
+        agent_adaptive_limit_lower(
+            &claim->limit, agent_larger(claim->ordinary, claim->quarantined));
     }
     if (failure == AGENT_FAILURE_LOST) {
         /* Runs may be leased to this worker that it does not know. */

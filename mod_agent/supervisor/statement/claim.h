@@ -3,7 +3,7 @@
 #ifndef AGENT_SUPERVISOR_CLAIM_H
 #define AGENT_SUPERVISOR_CLAIM_H
 
-#include "../limit.h"
+#include "../adaptive_limit.h"
 #include "../runs.h"
 #include "worker.h"
 
@@ -28,13 +28,13 @@ typedef struct agent_claim_t {
     /* The pools of the statement in flight. */
     struct agent_pool_ring_t asked;
     /* Rows of each kind that a statement may ask for. */
-    agent_limit_t limit;
+    agent_adaptive_limit_t limit;
     /* Rows of each kind that the statement in flight asked for at most. */
     int ordinary;
-    int suspects;
+    int quarantined;
     /* Rows of each kind that it returned. */
     int got_ordinary;
-    int got_suspects;
+    int got_quarantined;
 } agent_claim_t;
 
 extern const agent_operation_t agent_claim_operation;

@@ -24,10 +24,10 @@ static apr_time_t next_full_scan(const agent_runner_pool_t *pool)
     return next;
 }
 
-/* Suspects have separate runners. While the others are full, suspects are
- * claimed when this worker has requeued runs, and each second, but not whenever
- * a run becomes ready. */
-static apr_time_t due_for_suspects(const agent_claim_t *claim)
+/* Quarantined runs have separate runners. While the others are full,
+ * quarantined runs are claimed when this worker has requeued runs, and each
+ * second, but not whenever a run becomes ready. */
+static apr_time_t due_for_quarantined(const agent_claim_t *claim)
 {
     const agent_schedule_t *schedule = claim->schedule;
     apr_time_t next = AGENT_CLOCK_NEVER;
@@ -35,14 +35,14 @@ static apr_time_t due_for_suspects(const agent_claim_t *claim)
     for (int i = 0; i < claim->runners->pool_count; i++) {
         const agent_runner_pool_t *pool = &claim->runners->pools[i];
 
-        if (agent_slots_free_suspect_runners(claim->runners, pool) > 0) {
+        if (agent_slots_free_quarantine_runners(claim->runners, pool) > 0) {
             next = agent_earlier(next, next_full_scan(pool));
         }
     }
     return next == AGENT_CLOCK_NEVER
         ? next
         : agent_later(schedule->claim_at,
-                      agent_earlier(schedule->suspects_at, next));
+                      agent_earlier(schedule->claim_quarantined_at, next));
 }
 
 /* Whether runners with these graphs have a free slot, or will have one when
@@ -106,7 +106,7 @@ apr_time_t agent_claim_due(const agent_claim_t *claim)
         return claim->context->now;
     }
     return any_pool_has_slot(claim) ? claim->schedule->claim_at
-                                    : due_for_suspects(claim);
+                                    : due_for_quarantined(claim);
 }
 
 /* ---- what ---- */
@@ -115,7 +115,7 @@ apr_time_t agent_claim_due(const agent_claim_t *claim)
 static void begin_round(const agent_claim_t *claim)
 {
     claim->schedule->claim_at = AGENT_CLOCK_NEVER;
-    claim->schedule->suspects_at = AGENT_CLOCK_NEVER;
+    claim->schedule->claim_quarantined_at = AGENT_CLOCK_NEVER;
     for (int i = 0; i < claim->runners->pool_count; i++) {
         agent_pool_request_claim(&claim->runners->pools[i]);
     }
@@ -127,14 +127,15 @@ static agent_graph_set_t *find_next_set(const agent_claim_t *claim,
                                         const agent_runner_pool_t *pool)
 {
     const agent_graph_table_t *graphs = &pool->graphs;
-    bool has_suspects = agent_slots_free_suspect_runners(claim->runners, pool)
+    bool has_quarantine_runner = agent_slots_free_quarantine_runners(
+                                     claim->runners, pool)
         > 0;
 
     for (int i = 1; i <= graphs->set_count; i++) {
         agent_graph_set_t *set =
             &graphs->sets[(pool->claim.last_set + i) % graphs->set_count];
 
-        if (set->is_due && (has_suspects || has_slot(pool, set))) {
+        if (set->is_due && (has_quarantine_runner || has_slot(pool, set))) {
             return set;
         }
     }
@@ -151,16 +152,16 @@ static void ask_for_room(agent_claim_t *claim, agent_runner_pool_t *pool,
         .last_set = (int)(set - pool->graphs.sets),
         .ordinary = agent_smaller(agent_slots_free(pool, set),
                                   claim->limit.current),
-        .suspects = agent_smaller(
-            agent_slots_free_suspect_runners(claim->runners, pool),
+        .quarantined = agent_smaller(
+            agent_slots_free_quarantine_runners(claim->runners, pool),
             claim->limit.current)};
     if (agent_pool_is_idle(pool)) {
         pool->claim.ordinary = AGENT_CLAIM_ONLY_ASK;
-        pool->claim.suspects = AGENT_CLAIM_ONLY_ASK;
+        pool->claim.quarantined = AGENT_CLAIM_ONLY_ASK;
     }
     if (set == pool->failing_set) {
         pool->claim.ordinary = claim->limit.current;
-        pool->claim.suspects = claim->limit.current;
+        pool->claim.quarantined = claim->limit.current;
     }
     APR_RING_INSERT_TAIL(&claim->asked, pool, agent_runner_pool_t, asked_link);
 }
@@ -173,7 +174,7 @@ static bool choose_sets(agent_claim_t *claim)
     agent_runner_pool_t *next;
 
     claim->ordinary = claim->got_ordinary = 0;
-    claim->suspects = claim->got_suspects = 0;
+    claim->quarantined = claim->got_quarantined = 0;
     AGENT_RING_EACH_SAFE(pool, next, &claim->runners->lists.due,
                          agent_runner_pool_t, due_link)
     {
@@ -182,11 +183,12 @@ static bool choose_sets(agent_claim_t *claim)
         if (set != NULL) {
             ask_for_room(claim, pool, set);
             claim->ordinary += agent_larger(pool->claim.ordinary, 0);
-            claim->suspects += agent_larger(pool->claim.suspects, 0);
+            claim->quarantined += agent_larger(pool->claim.quarantined, 0);
         }
     }
     claim->ordinary = agent_smaller(claim->ordinary, claim->limit.current);
-    claim->suspects = agent_smaller(claim->suspects, claim->limit.current);
+    claim->quarantined = agent_smaller(claim->quarantined,
+                                       claim->limit.current);
     return !APR_RING_EMPTY(&claim->asked, agent_runner_pool_t, asked_link);
 }
 
@@ -210,7 +212,7 @@ static bool is_full(int asked, int got)
 void agent_claim_finish(agent_claim_t *claim, bool is_done)
 {
     bool is_limited = is_full(claim->limit.current, claim->got_ordinary)
-        || is_full(claim->limit.current, claim->got_suspects);
+        || is_full(claim->limit.current, claim->got_quarantined);
     agent_runner_pool_t *pool;
     agent_runner_pool_t *next;
 
@@ -225,7 +227,7 @@ void agent_claim_finish(agent_claim_t *claim, bool is_done)
                 pool, asked->set,
                 asked->set->is_due || is_limited
                     || is_full(asked->ordinary, asked->got_ordinary)
-                    || is_full(asked->suspects, asked->got_suspects));
+                    || is_full(asked->quarantined, asked->got_quarantined));
         }
         asked->set = NULL;
         AGENT_RING_LEAVE(pool, asked_link);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lease/turn.h"
+#include "../lease/round_robin.h"
 #include "../run_end.h"
 #include "../runner/ack.h"
 #include "save_params.h"
@@ -22,10 +22,11 @@ static apr_time_t due_any(const agent_save_t *save, bool is_lane)
 {
     const agent_batch_queue_t *queue = &save->runs->batches;
     const agent_batch_t *batch = agent_worker_is_live(save->worker)
-        ? agent_turn_next(queue, is_lane)
+        ? agent_round_robin_next(queue, is_lane)
         : NULL;
 
-    return batch != NULL ? agent_turn_due(queue, batch) : AGENT_CLOCK_NEVER;
+    return batch != NULL ? agent_round_robin_due(queue, batch)
+                         : AGENT_CLOCK_NEVER;
 }
 
 static apr_time_t due_batch(void *part)
@@ -61,7 +62,7 @@ static apr_status_t send_any(const agent_save_t *save, agent_batch_t *batch,
         abort();
     }
     agent_save_make_params(&params, save->worker->id, batch, pool);
-    agent_turn_send(&save->runs->batches, batch);
+    agent_round_robin_send(&save->runs->batches, batch);
     return agent_db_send_params(database->db, &save_batch, &params, err, pool);
 }
 
@@ -72,7 +73,7 @@ static apr_status_t send_batch(void *part, agent_database_t *database,
     agent_batch_queue_t *queue = &save->runs->batches;
 
     queue->sent_at = queue->context->now;
-    return send_any(save, agent_turn_next(queue, false), database, err);
+    return send_any(save, agent_round_robin_next(queue, false), database, err);
 }
 
 static apr_status_t send_lane(void *part, agent_database_t *database,
@@ -80,8 +81,8 @@ static apr_status_t send_lane(void *part, agent_database_t *database,
 {
     const agent_save_t *save = part;
 
-    return send_any(save, agent_turn_next(&save->runs->batches, true), database,
-                    err);
+    return send_any(save, agent_round_robin_next(&save->runs->batches, true),
+                    database, err);
 }
 
 /* has_next: a run that waited for one of the batch is ready. */
@@ -100,7 +101,7 @@ static void settle_saved(agent_save_t *save, const agent_batch_run_t *run,
     lease->saved_seq = run->last_seq;
     lease->records.saved = run->last_record;
     agent_credit_save(lease, run->line_bytes);
-    agent_request_save(&save->runs->requests, lease);
+    agent_runner_request_save(&save->runs->requests, lease);
     if (run->has_end && lease->state == AGENT_LEASE_ENDED) {
         agent_run_end_set_state(save->runs, lease, AGENT_LEASE_GONE);
         /* A pool that had no room for all ready runs is due as it is. */
@@ -230,8 +231,9 @@ static void fail_batch(void *part, agent_failure_t failure)
     agent_batch_queue_t *queue = &save->runs->batches;
     agent_batch_t *batch = find_sent(queue, false);
 
-    agent_turn_fail(&save->runs->batches, batch,
-                    agent_database_retry_at(save->runs->context, failure));
+    agent_round_robin_fail(
+        &save->runs->batches, batch,
+        agent_database_retry_at(save->runs->context, failure));
     batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_DATA || failure == AGENT_FAILURE_TIMEOUT
         || batch->failures >= MAX_FAILURES) {
@@ -250,8 +252,9 @@ static void fail_lane(void *part, agent_failure_t failure)
     agent_lease_key_t key = APR_ARRAY_IDX(batch->items, 0, agent_item_t)
                                 .run->key;
 
-    agent_turn_fail(&save->runs->batches, batch,
-                    agent_database_retry_at(save->runs->context, failure));
+    agent_round_robin_fail(
+        &save->runs->batches, batch,
+        agent_database_retry_at(save->runs->context, failure));
     batch->failures += !agent_failure_is_transient(failure);
     if (failure == AGENT_FAILURE_DATA) {
         refuse_run(save->runs, &key, &invalid);

@@ -8,7 +8,7 @@
 /* Bytes of the reports in a statement, unless the first one is longer. */
 #define MAX_BYTES ((apr_size_t)4 * 1024 * 1024)
 
-static bool is_waiting(const agent_graph_t *graph)
+static bool is_waiting(const agent_reported_graph_t *graph)
 {
     return agent_buffer_length(&graph->report) > 0;
 }
@@ -43,14 +43,15 @@ static const agent_statement_t save_graphs = {
     .sql = "select agent.save_graphs($1, $2)"};
 
 /* Whether the report goes into the statement. */
-static bool fits(const agent_graph_t *graph, const agent_buffer_t *items)
+static bool fits(const agent_reported_graph_t *graph,
+                 const agent_buffer_t *items)
 {
     return agent_buffer_length(items) == 0
         || agent_buffer_length(items) + agent_buffer_length(&graph->report)
         <= MAX_BYTES;
 }
 
-static void add_report(agent_buffer_t *items, agent_graph_t *graph)
+static void add_report(agent_buffer_t *items, agent_reported_graph_t *graph)
 {
     agent_buffer_append(items, agent_buffer_length(items) == 0 ? "[" : ",", 1);
     agent_buffer_append(items, agent_buffer_text(&graph->report),
@@ -76,7 +77,7 @@ static apr_status_t send_save(void *part, agent_database_t *database,
     save->due_at = database->context->now + INTERVAL;
     agent_buffer_init(&items, database->scratch);
     for (int i = 0; i < table->count; i++) {
-        agent_graph_t *graph = &table->graphs[i];
+        agent_reported_graph_t *graph = &table->graphs[i];
 
         if (is_waiting(graph) && fits(graph, &items)) {
             add_report(&items, graph);
@@ -96,7 +97,7 @@ static apr_status_t send_save(void *part, agent_database_t *database,
 static void take_sent(agent_runner_pool_t *pool, bool is_done)
 {
     for (int i = 0; i < pool->graphs.count; i++) {
-        agent_graph_t *graph = &pool->graphs.graphs[i];
+        agent_reported_graph_t *graph = &pool->graphs.graphs[i];
 
         if (graph->is_sent && is_done) {
             agent_buffer_clear(&graph->report);

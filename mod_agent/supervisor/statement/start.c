@@ -19,7 +19,7 @@ enum { COL_RUN, COL_EPOCH, COL_START };
 
 void agent_start_init(agent_start_queue_t *queue)
 {
-    agent_limit_init(&queue->limit, MAX_STARTS);
+    agent_adaptive_limit_init(&queue->limit, MAX_STARTS);
 }
 
 /* ---- room ---- */
@@ -369,11 +369,11 @@ static void begin_requests(agent_lease_t *lease, const char *start)
     agent_raw_t checkpoint = agent_raw_get(agent_raw_read(start), "checkpoint");
     agent_raw_t id = agent_raw_get(checkpoint, "checkpoint_id");
 
-    agent_request_begin(lease,
-                        agent_raw_kind(id) == AGENT_RAW_STRING
-                                && id.length == AGENT_UUID_SIZE + 1
-                            ? id.text + 1
-                            : NULL);
+    agent_runner_request_begin(lease,
+                               agent_raw_kind(id) == AGENT_RAW_STRING
+                                       && id.length == AGENT_UUID_SIZE + 1
+                                   ? id.text + 1
+                                   : NULL);
 }
 
 void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
@@ -440,7 +440,7 @@ static void receive_start(void *part, const agent_db_result_t *result)
     }
     /* Leases without a row in the result are lost. */
     for_each_sent(queue, agent_run_end_lose);
-    agent_limit_raise(&queue->limit);
+    agent_adaptive_limit_raise(&queue->limit);
 }
 
 /* Lets the other runs of its runner be tried first. */
@@ -483,7 +483,7 @@ static void fail_start(void *part, agent_failure_t failure)
     for_each_sent(queue,
                   is_transient || queue->in_flight > 1 ? keep : count_failure);
     if (!is_transient) {
-        agent_limit_lower(&queue->limit, queue->in_flight);
+        agent_adaptive_limit_lower(&queue->limit, queue->in_flight);
     }
 }
 

@@ -8,7 +8,7 @@
 #ifndef AGENT_SUPERVISOR_START_H
 #define AGENT_SUPERVISOR_START_H
 
-#include "../limit.h"
+#include "../adaptive_limit.h"
 #include "../runs.h"
 #include "worker.h"
 
@@ -44,7 +44,7 @@ typedef struct agent_start_queue_t {
     const agent_runner_table_t *runners;
     agent_runs_t *runs;
     /* Lines that one statement may compose, and those of the one in flight. */
-    agent_limit_t limit;
+    agent_adaptive_limit_t limit;
     int in_flight;
     /* No statement is sent before. */
     apr_time_t retry_at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statements that do a part of what they find: each is sent again soon while it
  * finds more, else each 10 s. One more is a row of such a table (expire.c,
- * account.c). */
+ * account_sweeps.c). */
 #ifndef AGENT_SUPERVISOR_SWEEP_H
 #define AGENT_SUPERVISOR_SWEEP_H
 

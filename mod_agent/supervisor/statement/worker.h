@@ -11,7 +11,7 @@
 
 #include <apr_tables.h>
 
-#include "../limit.h"
+#include "../adaptive_limit.h"
 #include "../process/process.h"
 #include "../runs.h"
 #include "../schedule.h"
@@ -65,7 +65,7 @@ typedef struct agent_worker_t {
      * at most AGENT_DEAD_MAX of agent_dead_t. */
     apr_array_header_t *dead;
     /* Runs that one mark_worker_dead releases. */
-    agent_limit_t dead_limit;
+    agent_adaptive_limit_t dead_limit;
     /* When the next statement about a dead worker is due. */
     apr_time_t dead_at;
     /* That statement is fail_run, for a run that cannot be released. */

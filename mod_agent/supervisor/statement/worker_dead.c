@@ -12,7 +12,7 @@
 #include <apr_strings.h>
 
 #include "fail_run.h"
-#include "release.h"
+#include "release_runs.h"
 
 /* Runs that one statement releases at most. */
 #define MAX_RELEASED 100
@@ -23,7 +23,7 @@ void agent_worker_init(agent_worker_t *worker)
 {
     worker->dead = apr_array_make(worker->context->pool, AGENT_DEAD_MAX,
                                   sizeof(agent_dead_t));
-    agent_limit_init(&worker->dead_limit, MAX_RELEASED);
+    agent_adaptive_limit_init(&worker->dead_limit, MAX_RELEASED);
 }
 
 static agent_dead_t *get_dead(const agent_worker_t *worker, int index)
@@ -122,7 +122,7 @@ static void remove_dead(agent_worker_t *worker)
     worker->dead->nelts--;
     memmove(get_dead(worker, 0), get_dead(worker, 1),
             (size_t)worker->dead->nelts * sizeof(agent_dead_t));
-    agent_limit_init(&worker->dead_limit, MAX_RELEASED);
+    agent_adaptive_limit_init(&worker->dead_limit, MAX_RELEASED);
 }
 
 static void report_sweep(agent_worker_t *worker, int count)
@@ -139,7 +139,7 @@ static void receive_dead(void *part, const agent_db_result_t *result)
     agent_worker_t *worker = part;
     int count = agent_db_rows(result);
 
-    agent_release_notify(worker->notify, worker->schedule, result);
+    agent_release_runs_notify(worker->notify, worker->schedule, result);
     agent_schedule_claim_requeued(worker->schedule);
     if (worker->is_failing_run) {
         worker->is_failing_run = false;
@@ -150,7 +150,7 @@ static void receive_dead(void *part, const agent_db_result_t *result)
         remove_dead(worker);
     }
     else {
-        agent_limit_raise(&worker->dead_limit);
+        agent_adaptive_limit_raise(&worker->dead_limit);
     }
 }
 
@@ -179,7 +179,8 @@ static void fail_dead(void *part, agent_failure_t failure)
         postpone_dead(worker);
     }
     else if (worker->dead_limit.current > 1) {
-        agent_limit_lower(&worker->dead_limit, worker->dead_limit.current);
+        agent_adaptive_limit_lower(&worker->dead_limit,
+                                   worker->dead_limit.current);
     }
     else if (!is_last(worker)) {
         agent_report_write(worker->context, AGENT_LOG_ERR, "AGT0373", 0,
@@ -208,7 +209,7 @@ void agent_worker_deregister(agent_worker_t *worker)
         if (!is_marking_dead(worker)) {
             /* These failures were those of another worker. */
             worker->is_failing_run = false;
-            agent_limit_init(&worker->dead_limit, MAX_RELEASED);
+            agent_adaptive_limit_init(&worker->dead_limit, MAX_RELEASED);
         }
         worker->state = AGENT_WORKER_DEREGISTERING;
         worker->dead_at = worker->context->now;

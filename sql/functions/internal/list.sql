@@ -87,7 +87,7 @@
 \ir checkpoints/add_subgraphs.sql
 \ir checkpoints/find_namespace.sql
 \ir checkpoints/find_parents.sql
-\ir checkpoints/find_place.sql
+\ir checkpoints/resolve_checkpoint.sql
 \ir checkpoints/insert_checkpoints.sql
 \ir checkpoints/move_head.sql
 \ir checkpoints/render_interrupts.sql
@@ -183,7 +183,7 @@
 \ir copies/copy_snapshots.sql
 \ir copies/find_next_namespace.sql
 \ir copies/finish_copy.sql
-\ir copies/give_up_copy.sql
+\ir copies/abandon_copy.sql
 
 \ir deletion/attach_children.sql
 \ir deletion/begin_account_deletion.sql

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A batch of agent.save_batch as the tests write it: one JSON array of a runner's messages, each with "d": deployment_id,
--- "r": run_id, "e": epoch and, if it is an event, "s": its number. The supervisor makes the same arrays of valid lines:
--- mod_agent/supervisor/statement/save_params.c, t/unit/supervisor_save_params.c.
+-- A batch of agent.save_batch as the tests write it: one JSON array of a runner's messages, each with "d":
+-- deployment_id, "r": run_id, "e": epoch and, if it is an event, "s": its number. The supervisor makes the same arrays
+-- of valid lines: mod_agent/supervisor/statement/save_params.c, t/unit/supervisor_save_params.c.
 
 -- The rows of a list whose elements are short: their texts, and how many elements each has.
 create function public.split_rows(p_list json, out content text[], out elements integer[])

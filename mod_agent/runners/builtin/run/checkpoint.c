@@ -109,7 +109,7 @@ static void send_checkpoint(runner_run_t *run, json_object *metadata)
     if (run->text_size > RUNNER_STATE_MAX
         || run->tree_weight > RUNNER_STATE_WEIGHT_MAX) {
         runner_wire_drop(run->output.wire);
-        run->has_overflown = true;
+        run->is_too_large = true;
         return;
     }
     runner_wire_add(run->output.wire, ",\"next\":");
@@ -178,7 +178,7 @@ void runner_checkpoint_save(runner_run_t *run, const char *source,
     make_checkpoint_id(run);
     metadata = agent_json_own(make_metadata(run, source, writes), run->scratch);
     send_checkpoint(run, metadata);
-    if (run->has_overflown) {
+    if (run->is_too_large) {
         /* No event may name a checkpoint that was not sent. */
         runner_emit_clear(run);
         return;

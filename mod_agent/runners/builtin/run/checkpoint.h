@@ -13,7 +13,7 @@
  * Sends the state as the next checkpoint (a new id, the next step), and the
  * events of the stream modes values, checkpoints and debug. source is "input"
  * or "loop"; takes the reference of writes, NULL is null. A state that is too
- * large is not sent, and sets run->has_overflown.
+ * large is not sent, and sets run->is_too_large.
  */
 void runner_checkpoint_save(runner_run_t *run, const char *source,
                             json_object *writes);

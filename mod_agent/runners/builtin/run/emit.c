@@ -21,7 +21,7 @@ static void end_line(runner_run_t *run, bool is_optional)
 {
     runner_wire_add(run->output.wire, "}");
     if (runner_wire_end(run->output.wire) != APR_SUCCESS) {
-        run->has_overflown = true;
+        run->is_too_large = true;
         return;
     }
     runner_output_add(&run->output, is_optional);

@@ -10,7 +10,7 @@
 void runner_emit_begin_event(runner_run_t *run, const char *name);
 
 /* Ends a line that is sent even when the run is cancelled. A line that is too
- * long is dropped, and sets run->has_overflown. */
+ * long is dropped, and sets run->is_too_large. */
 void runner_emit_end(runner_run_t *run);
 
 /* Writes an event; takes the reference of data. */

@@ -71,7 +71,7 @@ static void count_part(runner_run_t *run, runner_weight_t weight)
         run->weight += run->state_weight - run->expected_weight;
         run->expected_weight = run->state_weight;
     }
-    run->has_overflown = run->state_weight > RUNNER_STATE_WEIGHT_MAX;
+    run->is_too_large = run->state_weight > RUNNER_STATE_WEIGHT_MAX;
 }
 
 static void finish_reading(runner_run_t *run)
@@ -112,7 +112,7 @@ const char *runner_load_take(runner_run_t *run, json_object *reply,
     }
     count_part(run, weight);
     apr_cpystrn(run->cursor, cursor, sizeof(run->cursor));
-    if (run->has_overflown || *cursor == '\0') {
+    if (run->is_too_large || *cursor == '\0') {
         finish_reading(run);
     }
     else {

@@ -46,8 +46,8 @@ static bool may_replace_growing(const runner_pending_t *pending,
 
 /* The place that the run may have among those that grow: its own, or one that
  * it may take; NULL: none. */
-static const runner_growing_t *find_place(const runner_pending_t *pending,
-                                          const size_t *bytes, apr_time_t now)
+static const runner_growing_t *find_budget(const runner_pending_t *pending,
+                                           const size_t *bytes, apr_time_t now)
 {
     const runner_growing_t *place = NULL;
 
@@ -70,7 +70,7 @@ static runner_growing_t *admit_growing(runner_pending_t *pending,
                                        const size_t *bytes, apr_time_t now)
 {
     runner_growing_t *before = find_growing(pending, bytes);
-    const runner_growing_t *place = find_place(pending, bytes, now);
+    const runner_growing_t *place = find_budget(pending, bytes, now);
     runner_growing_t *growing;
 
     if (place == NULL) {
@@ -149,7 +149,7 @@ bool runner_pending_is_paused(runner_pending_t *pending, const size_t *bytes,
 bool runner_pending_may_step(const runner_pending_t *pending,
                              const size_t *bytes, apr_time_t now)
 {
-    return !pending->limits_growth || find_place(pending, bytes, now) != NULL;
+    return !pending->limits_growth || find_budget(pending, bytes, now) != NULL;
 }
 
 bool runner_pending_begin_step(runner_pending_t *pending, const size_t *bytes,

@@ -414,7 +414,7 @@ static void advance_phase(runner_run_t *run)
 
 void runner_run_advance(runner_run_t *run)
 {
-    if (run->has_overflown && run->phase != RUNNER_PHASE_OVER) {
+    if (run->is_too_large && run->phase != RUNNER_PHASE_OVER) {
         fail_overflow(run);
         return;
     }

@@ -117,7 +117,7 @@ struct runner_run_t {
     /* A client continues after a breakpoint, which is not applied again. */
     bool is_resuming;
     /* A line is longer than the protocol allows, or the state too large. */
-    bool has_overflown;
+    bool is_too_large;
 
     /* The memory of the state in bytes (weight.h); before the first checkpoint
      * the most that it may take. */

@@ -89,7 +89,7 @@ void runner_warm_keep(runner_warm_t *warm, runner_run_t *run, apr_time_t now)
 {
     runner_warm_state_t *state = find(warm, run);
 
-    if (!run->is_at_checkpoint || run->has_overflown || run->graph == NULL) {
+    if (!run->is_at_checkpoint || run->is_too_large || run->graph == NULL) {
         return;
     }
     if (state != NULL) {

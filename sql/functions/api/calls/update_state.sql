@@ -41,7 +41,7 @@ begin
        and t.thread_id = p_thread_id
        and not t.is_deleted;
     v_before := v_thread.status;
-    v_start := agent.find_place(
+    v_start := agent.resolve_checkpoint(
         p_deployment_id, p_thread_id, (p_request ->> 'checkpoint_id')::uuid, (p_request -> 'checkpoint')::jsonb, null);
     v_graph_id := v_thread.metadata ->> 'graph_id';
     if not found then
@@ -85,7 +85,7 @@ begin
 
     if (v_start.place).checkpoint_ns <> '' then
         -- Another update may have saved the last one of the namespace before this one held the thread.
-        v_last := agent.find_place(
+        v_last := agent.resolve_checkpoint(
             p_deployment_id, p_thread_id, (p_request ->> 'checkpoint_id')::uuid, (p_request -> 'checkpoint')::jsonb,
             null);
         if v_last.is_found then

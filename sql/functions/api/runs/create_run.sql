@@ -84,7 +84,7 @@ begin
     end if;
 
     if agent.names_checkpoint(v_request) then
-        v_start := agent.find_place(
+        v_start := agent.resolve_checkpoint(
             p_deployment_id, p_thread_id, v_request.checkpoint_id, v_request.checkpoint::jsonb,
             v_request.config -> 'configurable');
         v_place := v_start.place;

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The graphs that have a ready run, and whose pool has no runner. The arrays are those of agent.claim_runs, p_free
 -- that of agent.find_free_runs: pools of an account without a free run are passed over.
--- Returns: a row for each graph, two if it also has a ready suspect.
+-- Returns: a row for each graph, two if it also has a ready quarantined run.
 -- Locks:   none.
 create or replace function agent.find_idle_graphs(
     p_deployment_ids uuid[],

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Divides the runs of a claim among the graphs: suspects (max_shared) only, or none of these. Accounts take turns, run
--- by run, then the deployments of one, the one that executes the fewest first, then its pools; the runs of one pool are
--- counted in the order in which they became ready. The parameters are those of agent.claim_runs; p_limits: of the
+-- Divides the runs of a claim among the graphs: quarantined runs (max_shared) only, or all others. Accounts take turns,
+-- run by run, then the deployments of one, the one that executes the fewest first, then its pools; the runs of one pool
+-- are counted in the order in which they became ready. The parameters are those of agent.claim_runs; p_limits: of the
 -- pools. p_free: how many more runs the account of each pool may execute, as agent.find_free_runs returns it.
 -- Returns: a row for each graph that has a share: its number in the arrays, and the number of runs.
 -- Locks:   none.
@@ -15,10 +15,10 @@ create or replace function agent.share_ready_runs(
     p_accounts uuid[],
     p_running integer[],
     p_free bigint[],
-    p_are_suspects boolean
+    p_are_quarantined boolean
 ) returns table (graph integer, runs bigint)
 language sql stable parallel safe
--- No SET clause: it would keep the body from being inlined into FROM, where p_are_suspects is a constant that
+-- No SET clause: it would keep the body from being inlined into FROM, where p_are_quarantined is a constant that
 -- selects the index.
 as $function$
     select s.graph::integer, count(*)
@@ -42,7 +42,7 @@ as $function$
                                      cross join lateral (
                                             select c.ready_seq
                                               from agent.run_queue c
-                                             where agent.is_claimable(c, p_are_suspects)
+                                             where agent.is_claimable(c, p_are_quarantined)
                                                and c.deployment_id = g.deployment_id
                                                and c.graph_id = g.graph_id
                                                and c.ready_seq > g.min_ready_seq

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Whether the request of a run may name the checkpoint that it starts from; most requests do not, and need no
--- agent.find_place.
+-- agent.resolve_checkpoint.
 -- Returns: false, true or null.
 -- Locks:   none.
 create or replace function agent.names_checkpoint(p_request agent.run_request) returns boolean

@@ -36,7 +36,7 @@ begin
         perform from agent.accounts a
           where a.account_id = p_account_id
             for no key update;
-        -- That of the name does not count: another server may have created it since.
+        -- The deployment of the name does not count: another server may have created it since.
         if v_limit <= (
             select count(*)
               from agent.deployments d

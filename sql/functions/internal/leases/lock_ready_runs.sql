@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Chooses the runs that a worker claims, and in addition the suspects. The parameters are those of agent.claim_runs.
--- p_free, p_held: how many more runs the account of each pool may execute, and why none, as of agent.find_free_runs. Of
--- suspects, which have executed before, it holds back those of accounts that are held only. Of full accounts
--- it chooses calls that describe graphs (agent.lock_descriptions).
+-- Chooses the runs that a worker claims, and in addition the quarantined runs. The parameters are those of
+-- agent.claim_runs. p_free, p_held: how many more runs the account of each pool may execute, and why none, as of
+-- agent.find_free_runs. Of quarantined runs, which have executed before, it holds back those of accounts that are held
+-- only. Of full accounts it chooses calls that describe graphs (agent.lock_descriptions).
 -- Runs of closed accounts end (agent.end_closed_runs). Accounts take turns (agent.share_ready_runs). The shares are
 -- found without locks, so that a claim of many pools locks no more rows than it takes; a row that another claim holds
 -- is skipped for the next one of the graph.
@@ -14,7 +14,7 @@ create or replace function agent.lock_ready_runs(
     p_min_ready_seqs bigint[],
     p_pools integer[],
     p_limits integer[],
-    p_suspects integer[],
+    p_quarantined integer[],
     p_limit integer,
     p_accounts uuid[],
     p_running integer[],
@@ -27,7 +27,7 @@ set enable_hashjoin = off set enable_mergejoin = off set enable_sort = off
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_suspects bigint[];
+    v_quarantined bigint[];
     v_calls    tid[] := '{}';
 begin
     if 'closed' = any (p_held) then
@@ -65,14 +65,14 @@ begin
                        and c.graph_id = g.graph_id
                        and c.ready_seq > g.min_ready_seq
                      order by c.ready_seq
-                     limit greatest(least(p_suspects[1], p_limit, case when p_held[1] is not null then 0 end), 0)
+                     limit greatest(least(p_quarantined[1], p_limit, case when p_held[1] is not null then 0 end), 0)
                        for no key update skip locked
                    ) r
              order by r.ready_seq
-             limit greatest(least(p_suspects[1], p_limit, case when p_held[1] is not null then 0 end), 0))
+             limit greatest(least(p_quarantined[1], p_limit, case when p_held[1] is not null then 0 end), 0))
             || v_calls;
     end if;
-    v_suspects := array(
+    v_quarantined := array(
         select case when h.reason is not null then 0 end
           from unnest(p_held) with ordinality h (reason, pos)
          order by h.pos);
@@ -95,8 +95,8 @@ begin
         || array(
         select r.ctid
           from agent.share_ready_runs(
-                   p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_suspects, p_limit, p_accounts, p_running,
-                   v_suspects, true) s
+                   p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_quarantined, p_limit, p_accounts,
+                   p_running, v_quarantined, true) s
          cross join lateral (
                 select c.ctid
                   from agent.run_queue c

@@ -2,7 +2,7 @@
 -- Makes a leased run ready again. After an uncounted loss and after the first counted one it is ready at once, after
 -- the second counted loss in 5 seconds and after further ones, which a row with max_attempts above 3 has, in 25 seconds
 -- (+-20 %, so that runs that were lost together are not retried together).
--- p_max_shared null: unchanged; -1: no limit, which is counted in times_cleared.
+-- p_max_shared null: unchanged; -1: no limit, which is counted in quarantines_passed.
 -- Returns: nothing.
 -- Locks:   the caller holds the queue row.
 create or replace function agent.requeue_run(
@@ -20,7 +20,7 @@ begin
            worker_id = null,
            ready_seq = nextval('agent.run_ready_seq'),
            max_shared = nullif(coalesce(p_max_shared, q.max_shared), -1),
-           times_cleared = q.times_cleared + case when p_max_shared = -1 then 1 else 0 end,
+           quarantines_passed = q.quarantines_passed + case when p_max_shared = -1 then 1 else 0 end,
            attempts = q.attempts - case when p_counted then 0 else 1 end,
            not_before = case when p_counted and q.attempts > 1 then
                agent.now() + agent.jitter(power(5, least(q.attempts, 3) - 1) * interval '1 second')

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Saves what the libraries of leased runs put: snapshots, writes, and the blobs that these name. Those that are stored
+-- Saves what the libraries of leased runs put: snapshots, writes, and the blobs that these name. Blobs that are stored
 -- already change nothing, so that a batch can be repeated. The uses of a batch are counted together, and a blob is
 -- inserted with its count.
 -- Returns: nothing. Raises an error of class 22 as agent.save_snapshot, agent.save_writes, agent.save_part and

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Saves a snapshot that a graph's library put. One that exists already changes nothing. Channels that it does not name
+-- Saves a snapshot that a graph's library put. An existing snapshot changes nothing. Channels that it does not name
 -- are those of its parent; the others are stored as differences from them (agent.derive_channel).
 -- Returns: the uses of blobs that it adds. Raises an error of class 22 when the parent is not a snapshot of the
 --          namespace, for an id of one that is being deleted, for references that are wrong, and beyond 65,536 digests,

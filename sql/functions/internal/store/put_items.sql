@@ -63,7 +63,7 @@ begin
                value_bytes = excluded.value_bytes,
                ttl = excluded.ttl,
                expires_at = excluded.expires_at,
-               -- One that has expired was no longer there.
+               -- An expired item was no longer there.
                created_at = case when i.expires_at <= v_now then v_now else i.created_at end,
                updated_at = greatest(v_now, i.updated_at + interval '1 microsecond');
     end loop;

@@ -2,8 +2,9 @@
 -- The deployments that have webhooks due at p_now, for agent.claim_webhooks: those of the longest due ones, and up to
 -- 100 in a ring that begins at a random one.
 -- Returns: a row per deployment. turns: how many there are; turns_left: from turns down to 1, the one that holds the
---          fewest slots of the worker first, equal ones in random order. owed, owed_bytes: what it does not hold of
---          what is guaranteed to it; all_owed, all_owed_bytes: the sums over all p_deployments, due or not.
+--          fewest slots of the worker first, equal ones in random order. unfilled, unfilled_bytes: what it does not
+--          hold of what is guaranteed to it; all_unfilled, all_unfilled_bytes: the sums over all p_deployments, due or
+--          not.
 -- Locks:   none.
 create or replace function agent.webhook_turns(
     p_worker_id bigint,
@@ -15,10 +16,10 @@ create or replace function agent.webhook_turns(
     deployment_id uuid,
     turns bigint,
     turns_left bigint,
-    owed bigint,
-    owed_bytes bigint,
-    all_owed bigint,
-    all_owed_bytes bigint
+    unfilled bigint,
+    unfilled_bytes bigint,
+    all_unfilled bigint,
+    all_unfilled_bytes bigint
 )
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapscan = off
@@ -69,7 +70,7 @@ begin
               from agent.webhook_outbox h
              where h.worker_id = p_worker_id
              group by h.deployment_id
-        ), owed (deployment_id, slots, bytes) as materialized (
+        ), unfilled (deployment_id, slots, bytes) as materialized (
             select g.deployment_id,
                    greatest(p_guaranteed - coalesce(h.slots, 0), 0),
                    greatest(p_guaranteed_bytes - coalesce(h.bytes, 0), 0)
@@ -81,11 +82,11 @@ begin
                row_number() over (order by coalesce(h.slots, 0) desc, random()),
                coalesce(w.slots, 0),
                coalesce(w.bytes, 0),
-               (select coalesce(sum(a.slots), 0)::bigint from owed a),
-               (select coalesce(sum(a.bytes), 0)::bigint from owed a)
+               (select coalesce(sum(a.slots), 0)::bigint from unfilled a),
+               (select coalesce(sum(a.bytes), 0)::bigint from unfilled a)
           from due d
           left join held h on h.deployment_id = d.deployment_id
-          left join owed w on w.deployment_id = d.deployment_id;
+          left join unfilled w on w.deployment_id = d.deployment_id;
 end
 $function$;
 

@@ -2,16 +2,16 @@
 -- Leases ready runs to a worker, for the free slots of its pools. A pool executes the graphs of one program of a
 -- deployment: none gets runs for the slots of another. Accounts take turns, run by run, then the deployments of one,
 -- then their pools; the runs of a pool are leased in the order in which they became ready. Runs of an account that
--- executes as many as its limit (running_runs) stay ready. Suspects (max_shared) are counted apart, so that neither
--- kind blocks the other.
+-- executes as many as its limit (running_runs) stay ready. Quarantined runs (max_shared) are counted apart, so that
+-- neither kind blocks the other.
 -- p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools: one element each per graph that the worker executes.
 -- Only runs whose ready_seq is greater than the graph's; a worker passes its low-water mark, below which it has
 -- claimed everything, so that the scan does not begin at dead index entries. p_pools: the number of the pool.
--- p_limits, p_suspects: one element each per pool, beginning with pool number 1: the free slots for runs, and those
--- for suspects. Both are -1 for a pool without a runner: none of its runs is leased, but a row reports that it has a
--- ready one.
+-- p_limits, p_quarantined: one element each per pool, beginning with pool number 1: the free slots for runs, and those
+-- for quarantined runs. Both are -1 for a pool without a runner: none of its runs is leased, but a row reports that it
+-- has a ready one.
 -- p_accounts, p_running: likewise, the account of a pool, and the runs that its runners execute.
--- p_limit: the maximum number of leased runs, and the same number of suspects in addition.
+-- p_limit: the maximum number of leased runs, and the same number of quarantined runs in addition.
 -- p_max_bytes: total length of the start messages that are composed here, while rows are locked, shortest
 -- first; agent.compose_starts composes the others.
 -- Returns: one row per leased run. A row with deployment_id and graph_id only: the graph has a ready run, and its
@@ -19,8 +19,8 @@
 --          start: the start message; null when agent.compose_starts is to compose it. start_bytes: its approximate
 --          length. state_bytes: the length of the state, which the runner reads. op: the operation of a call, whose
 --          message agent.compose_call composes; null for a run. last_event_seq: the number of the last event, from
---          which numbering continues; -1 for none. times_cleared: how often the run has ceased to be a suspect
---          (agent.requeue_run); each time its next trial takes longer.
+--          which numbering continues; -1 for none. quarantines_passed: how often the run has passed quarantine
+--          (agent.requeue_run); each time its next quarantine takes longer.
 -- Locks:   the worker (share, so that agent.mark_worker_dead sees the claim), then queue rows, skipping locked
 --          ones, and records of runs that have waited past midnight. Commits asynchronously: a lost claim
 --          leaves the run ready.
@@ -31,7 +31,7 @@ create or replace function agent.claim_runs(
     p_min_ready_seqs bigint[],
     p_pools integer[],
     p_limits integer[],
-    p_suspects integer[],
+    p_quarantined integer[],
     p_limit integer,
     p_max_bytes bigint,
     p_accounts uuid[] default '{}',
@@ -46,7 +46,7 @@ create or replace function agent.claim_runs(
     ready_seq bigint,
     last_event_seq bigint,
     max_shared smallint,
-    times_cleared smallint,
+    quarantines_passed smallint,
     start_bytes bigint,
     state_bytes bigint,
     op text,
@@ -76,7 +76,7 @@ begin
     then
         if not exists (
             select from agent.find_ready_graphs(
-                p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_suspects, true))
+                p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_quarantined, true))
         then
             return;
         end if;
@@ -93,7 +93,7 @@ begin
     end if;
     select f.free, f.held into v_free, v_held from agent.find_free_runs(p_accounts) f;
     v_rows := agent.lock_ready_runs(
-        p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, p_suspects, p_limit, p_accounts,
+        p_deployment_ids, p_graph_ids, p_min_ready_seqs, p_pools, p_limits, p_quarantined, p_limit, p_accounts,
         p_running, v_free, v_held);
     if exists (select from agent.account_counts) then
         perform agent.count_started_runs(v_rows);
@@ -132,7 +132,7 @@ begin
                    when q.epoch = 1 then -1
                    else agent.last_event_seq(q.deployment_id, q.events_bucket, q.run_id)
                end,
-               q.max_shared::smallint, q.times_cleared, q.bytes,
+               q.max_shared::smallint, q.quarantines_passed, q.bytes,
                case
                    when q.together <= p_max_bytes then coalesce(s.state_bytes, 0)
                    else agent.measure_state(q.deployment_id, q.run_id, q.thread_id, q.op)

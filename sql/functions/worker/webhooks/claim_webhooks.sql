@@ -63,11 +63,11 @@ begin
          order by t.turns_left desc
     loop
         if v_open is null then
-            v_open := p_free - v_turn.all_owed;
-            v_open_bytes := p_max_bytes - v_turn.all_owed_bytes;
+            v_open := p_free - v_turn.all_unfilled;
+            v_open_bytes := p_max_bytes - v_turn.all_unfilled_bytes;
         end if;
-        v_room := least(v_turn.owed + greatest(v_open, 0), p_free - cardinality(v_rows));
-        v_room_bytes := v_turn.owed_bytes + greatest(v_open_bytes, 0);
+        v_room := least(v_turn.unfilled + greatest(v_open, 0), p_free - cardinality(v_rows));
+        v_room_bytes := v_turn.unfilled_bytes + greatest(v_open_bytes, 0);
         continue when v_room <= 0 or v_room_bytes <= 0;
         select l.row_ids, l.bytes
           into v_taken, v_taken_bytes
@@ -77,8 +77,8 @@ begin
                    ((p_limit - cardinality(v_rows) + v_turn.turns_left - 1) / v_turn.turns_left)::integer,
                    v_room::integer, v_room_bytes, v_turn.turns::integer, v_now) l;
         v_rows := v_rows || v_taken;
-        v_open := v_open - greatest(cardinality(v_taken) - v_turn.owed, 0);
-        v_open_bytes := v_open_bytes - greatest(v_taken_bytes - v_turn.owed_bytes, 0);
+        v_open := v_open - greatest(cardinality(v_taken) - v_turn.unfilled, 0);
+        v_open_bytes := v_open_bytes - greatest(v_taken_bytes - v_turn.unfilled_bytes, 0);
         exit when cardinality(v_rows) >= p_limit;
     end loop;
 
@@ -96,8 +96,8 @@ begin
                set worker_id = p_worker_id,
                    attempts = o.attempts + 1,
                    due_at = v_now + p_lease_sec * interval '1 second'
-             -- No further condition: the planner could read another index for it, from end to end. Those that
-             -- were given up above have other row ids.
+             -- No further condition: the planner could read another index for it, from end to end. Webhooks
+             -- that were given up above have other row ids.
              where o.ctid = any (v_rows)
             returning o.deployment_id, o.run_id, o.attempts, o.url, o.body
         )

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Counts anew what accounts with a limit have, those whose count is the oldest first and a minute old; then those whose
--- count is a minute in the future, since the database's clock went back: agent.count_account. One that fails is counted
--- again after a minute, as if it had been counted. A count without a limit ends when its turn comes: later calls delete
--- it (agent.end_counts).
+-- count is a minute in the future, since the database's clock went back: agent.count_account. An account that fails is
+-- counted again after a minute, as if it had been counted. A count without a limit ends when its turn comes: later
+-- calls delete it (agent.end_counts).
 -- Bounded: 100 accounts, and no further one after 50 ms. One has a piece of 20,000 threads, or all of its unfinished
 -- runs or webhooks. The leased runs of 100 accounts are counted together, unless that fails.
 -- Returns: the number of accounts that had a turn: call again while it is not 0.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Measures what accounts with a limit of stored bytes have stored, those that are due, in pieces: each call goes on for
--- 50 ms. Those that have waited longest have the first turns, so that a large account does not hold up others; those
+-- 50 ms. Accounts that have waited longest have the first turns, so that a large account does not hold up others; those
 -- that were measured in the future, since the database's clock went back, are due. An account is measured again a
 -- minute after the end, or after ten times as long as it has taken; one that failed after a minute. The bytes that it
 -- writes during this are not known before the end of the next measure.

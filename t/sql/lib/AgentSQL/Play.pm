@@ -186,7 +186,7 @@ sub claim {
          cross join lateral agent.claim_runs(%d, k.ids, k.graphs, k.marks, k.pools, '{%s}', '{%s}', %d, %d,
                    '{%s}', '{%s}') c",
         $with{min} || 0, CORE::join(',', @deployments), $with{graphs} || '{agent}', $worker, CORE::join(',', @limits),
-        CORE::join(",", ($with{suspects} // 16) x @deployments), $with{most} // ($limit || 16), $with{max_bytes} // 1_000_000,
+        CORE::join(",", ($with{quarantined} // 16) x @deployments), $with{most} // ($limit || 16), $with{max_bytes} // 1_000_000,
         CORE::join(',', @{ $with{accounts} // [] }), CORE::join(',', @{ $with{running} // [] })));
 }
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Refuses keys of other regions; see key_region.h. */
+#include "key_region.h"
+
+#include <string.h>
+
+#include <apr_strings.h>
+#include <apr_uri.h>
+#include <http_protocol.h>
+#include <http_request.h>
+
+#include "../config/location.h"
+#include "../config/region.h"
+#include "../core/api_key.h"
+#include "../http/body.h"
+#include "../http/problem.h"
+#include "../http/router.h"
+
+/* Keys of unknown regions are unknown keys. */
+static bool is_foreign(agent_api_key_t *key, const char *text,
+                       const agent_server_config_t *config)
+{
+    return agent_api_key_parse(key, text) == AGENT_API_KEY_OK
+        && strcmp(key->region, agent_region_own(config)) != 0
+        && (config->regions->nelts == 0
+            || agent_region_find(config, key->region) != NULL);
+}
+
+/* Whether the header has the key of another region of the service, also beside
+ * other words. */
+static bool find_key(agent_api_key_t *key, const request_rec *r,
+                     const char *header, const agent_server_config_t *config)
+{
+    const char *value = apr_table_get(r->headers_in, header);
+    char *rest = value != NULL ? apr_pstrdup(r->pool, value) : NULL;
+    char *state;
+    const char *word = rest != NULL ? apr_strtok(rest, " \t,", &state) : NULL;
+
+    while (word != NULL && !is_foreign(key, word, config)) {
+        word = apr_strtok(NULL, " \t,", &state);
+    }
+    return word != NULL;
+}
+
+/* For the access log, which is written for the first of several requests:
+ * internal redirects and subrequests follow it. */
+static void set_variable(request_rec *r, const char *region)
+{
+    for (; r != NULL; r = r->prev != NULL ? r->prev : r->main) {
+        apr_table_set(r->subprocess_env, AGENT_WRONG_REGION_VARIABLE, region);
+        apr_table_set(r->notes, AGENT_WRONG_REGION_VARIABLE, region);
+    }
+}
+
+/* Path and query as they were sent: httpd decodes those of r->parsed_uri. */
+static const char *find_path(const request_rec *r)
+{
+    apr_uri_t uri;
+
+    return apr_uri_parse(r->pool, r->unparsed_uri, &uri) == APR_SUCCESS
+            && uri.path != NULL && *uri.path == '/'
+        ? apr_uri_unparse(r->pool, &uri, APR_URI_UNP_OMITSITEPART)
+        : "/";
+}
+
+/* home: NULL where its addresses are not known. */
+static void set_headers(request_rec *r, const agent_api_key_t *key,
+                        const agent_region_t *home, int status)
+{
+    apr_table_t *headers = r->err_headers_out;
+
+    /* The body, which is not read, would follow. */
+    r->connection->keepalive = AP_CONN_CLOSE;
+    apr_table_set(headers, "X-Agent-Home-Region", key->region);
+    if (home == NULL) {
+        return;
+    }
+    apr_table_setn(
+        headers, "Link",
+        apr_pstrcat(r->pool, "<", home->api, ">; rel=\"alternate\"", NULL));
+    if (status == HTTP_TEMPORARY_REDIRECT) {
+        apr_table_setn(headers, "Location",
+                       apr_pstrcat(r->pool, home->api, find_path(r), NULL));
+    }
+}
+
+/* There is no redirect to an address that is not known. */
+static int choose_status(const agent_server_config_t *config,
+                         const agent_region_t *home)
+{
+    int status = agent_region_wrong_status(config);
+
+    return home == NULL && status == HTTP_TEMPORARY_REDIRECT ? HTTP_FORBIDDEN
+                                                             : status;
+}
+
+static bool find_any_key(agent_api_key_t *key, const request_rec *r,
+                         const agent_server_config_t *config)
+{
+    return find_key(key, r, "x-api-key", config)
+        || find_key(key, r, "Authorization", config);
+}
+
+apr_status_t agent_key_region_check(request_rec *r,
+                                    const agent_server_config_t *config,
+                                    agent_error_t **err)
+{
+    const agent_region_t *home;
+    agent_api_key_t key;
+
+    if (!find_any_key(&key, r, config)) {
+        return APR_SUCCESS;
+    }
+    home = agent_region_find(config, key.region);
+    agent_error_set(
+        err, AGENT_E_WRONG_REGION,
+        apr_psprintf(r->pool, "This key belongs to region %s.", key.region),
+        apr_psprintf(r->pool, "key %s of region %s", key.id, key.region),
+        r->pool);
+    (*err)->http = choose_status(config, home);
+    /* A region's name needs no escapes. */
+    (*err)->members = apr_pstrcat(
+        r->pool, ",\"home_region\":\"", key.region, "\"",
+        agent_region_print_urls(home, false, r->pool), NULL);
+    set_headers(r, &key, home, (*err)->http);
+    set_variable(r, key.region);
+    return APR_EGENERAL;
+}
+
+/* Its handler decides by the route, since some have no data, and by the page
+ * that has sent the request. */
+static bool is_for_api(request_rec *r)
+{
+    return r->proxyreq == PROXYREQ_NONE
+        && agent_router_find(agent_config_handler(r)) != NULL;
+}
+
+static int refuse(request_rec *r, const agent_error_t *err)
+{
+    agent_body_skip(r);
+    return agent_problem_refuse(r, NULL, err);
+}
+
+/* Of such a path httpd logs the whole, with the client's address. */
+static bool is_invalid(const request_rec *r)
+{
+    char *path = apr_pstrdup(r->pool, r->parsed_uri.path);
+
+    return path != NULL && strcmp(path, "*") != 0
+        && !ap_normalize_path(path, AP_NORMALIZE_NOT_ABOVE_ROOT);
+}
+
+/* Requests that httpd refuses before the next hook are not logged either. */
+static int keep_from_log(request_rec *r)
+{
+    const agent_server_config_t *config = agent_config_server(r->server);
+    agent_error_t *err = NULL;
+    agent_api_key_t key;
+
+    if (!agent_region_is_guarded(config) || !find_any_key(&key, r, config)) {
+        return DECLINED;
+    }
+    set_variable(r, key.region);
+    return is_invalid(r)
+            && agent_key_region_check(r, config, &err) != APR_SUCCESS
+        ? refuse(r, err)
+        : DECLINED;
+}
+
+/* Any handler, mod_proxy's for one, would read the body; so would httpd after
+ * an answer of mod_rewrite or of its own, to a path that it cannot decode.
+ * Internal redirects have passed this hook before. */
+static int refuse_foreign(request_rec *r)
+{
+    const agent_server_config_t *config = agent_config_server(r->server);
+    agent_error_t *err = NULL;
+
+    return !ap_is_initial_req(r) || !agent_region_is_guarded(config)
+            || (is_for_api(r) && !agent_body_exists(r))
+            || agent_key_region_check(r, config, &err) == APR_SUCCESS
+        ? DECLINED
+        : refuse(r, err);
+}
+
+void agent_key_region_register(void)
+{
+    ap_hook_post_read_request(keep_from_log, NULL, NULL, APR_HOOK_REALLY_FIRST);
+    /* The locations are known, the path is not decoded yet. */
+    ap_hook_pre_translate_name(refuse_foreign, NULL, NULL,
+                               APR_HOOK_REALLY_FIRST);
+    /* Now it is known whether mod_proxy has taken it from an API. */
+    ap_hook_header_parser(refuse_foreign, NULL, NULL, APR_HOOK_REALLY_FIRST);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys of other regions: their requests must not be served, nor their bodies be
+ * read, in this one. */
+#ifndef AGENT_AUTH_KEY_REGION_H
+#define AGENT_AUTH_KEY_REGION_H
+
+#include "../http/call.h"
+
+/* Set in the environment of a request with a key of another region, to the name
+ * of that: CustomLog skips it by env=!agent_wrong_region. */
+#define AGENT_WRONG_REGION_VARIABLE "agent_wrong_region"
+
+/* Registers the hook that refuses them on all paths of a server with regions;
+ * called with the module's hooks. */
+void agent_key_region_register(void);
+
+/*
+ * Refuses a request with a key that, by its text, belongs to another region of
+ * the service, in either header, whatever else they have: where no key is
+ * required, a request with two of them would be served. Of the regions that
+ * AgentRegionURL names, if it names any. Asks no database. Error: WRONG_REGION,
+ * with the headers of its response set.
+ */
+apr_status_t agent_key_region_check(request_rec *r,
+                                    const agent_server_config_t *config,
+                                    agent_error_t **err);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The check of the database before httpd starts. */
+#ifndef AGENT_STARTUP_H
+#define AGENT_STARTUP_H
+
+#include "config/config.h"
+
+/*
+ * Returns false, after logging why, when the database can be reached and
+ * belongs to another region than this server. Stores the limits of accounts,
+ * and logs the deployments that these do not permit. To be called in
+ * post_config of the first start; takes as long as AgentDBConnectTimeout and
+ * AgentDBQueryTimeout at most. conninfo: of the database.
+ */
+bool agent_startup_check(const agent_server_config_t *config,
+                         const char *conninfo, server_rec *server,
+                         apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,407 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- One call of a host to a partition of the store. README.md has the rules (R1 to R7)
+-- and their proof. Everything is in one hash, KEYS[1]: it is lost as a whole or not
+-- at all. Its fields:
+--
+--   m         the epoch
+--   m0 ...    the members: {id, heartbeat, base, attested base, joined, kind}
+--   16 bytes  a key: its marks, {expires I6, amount I4, tag I6} each
+--
+-- ARGV: kind, id, the epoch that it is for, latest time, members, share time (ms), flags, number,
+-- offset of the base, offset of the joining; then the items:
+--   heartbeat   digest, count, interval (s), wanted, waiting, tag, closed tag, its use
+--   report    digest, amount, milliseconds until it expires
+--   reset     digest
+-- Reply: {status, time, epoch, number, base - time, complete, joined - time}, and for each item of a
+-- heartbeat {granted, milliseconds until one is free, not granted, milliseconds until a
+-- mark expires}.
+
+local CALL_MS, TIMEOUT_MS, REPLACE_MS, TWO_STORES_MS, HEARTBEAT_MS = 500, 3000, 60000, 60000, 2000
+local LEASE_MAX_MS, MARKS_MAX, NEVER = 1000, 64, 2 ^ 45
+local FRESH, LOCAL, ATTEST, CLEAN, BRING, LEAVE = 1, 2, 4, 8, 16, 32
+-- Kinds of members.
+local NEW, ATTESTED, BROUGHT, MOVED, LEFT = 1, 2, 3, 4, 5
+
+local partition = KEYS[1]
+local kind, id, target = ARGV[1], ARGV[2], ARGV[3]
+local latest, members, share_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local flags, number_of_host = tonumber(ARGV[7]), tonumber(ARGV[8])
+local number = number_of_host
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+-- How long a host that is cut off may admit its share, and be granted leases by
+-- another server.
+local held_ms = share_ms + math.ceil(share_ms / 512) + HEARTBEAT_MS + CALL_MS + TWO_STORES_MS
+
+local function has_flag(flag)
+    return math.floor(flags / flag) % 2 == 1
+end
+
+local function lease_ms(interval_sec)
+    return math.min(LEASE_MAX_MS, math.floor(interval_sec * 1000 / 64))
+end
+
+local function settle_ms(interval_sec)
+    return TIMEOUT_MS + CALL_MS + lease_ms(interval_sec) + interval_sec * 1000
+end
+
+-- ---- The epoch (R4) ----
+
+local server = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+local packed = redis.call('HGET', partition, 'm')
+local epoch = packed and cmsgpack.unpack(packed)
+local is_changed = false
+
+-- {id, heartbeat, base, attested base, joined, kind}; an empty number is one whose
+-- member, if there is one, was last connected when the epoch began.
+local function read_member(i)
+    local text = redis.call('HGET', partition, 'm' .. i)
+    return text and cmsgpack.unpack(text) or { '', epoch.start, epoch.start, 0, 0, 0 }
+end
+
+local function write_member(i, member)
+    redis.call('HSET', partition, 'm' .. i, cmsgpack.pack(member))
+end
+
+if not epoch or epoch.server ~= server or epoch.members ~= members or epoch.share_ms ~= share_ms then
+    local is_other = epoch and epoch.server == server
+    if is_other and epoch.busy_until > now then
+        return { { 'other', now, '', -1, 0, 0, 0 } }
+    end
+    redis.call('UNLINK', partition)
+    epoch = { server = server, start = now, members = members, share_ms = share_ms, complete = 0,
+        old = packed and 1 or 0, scan = 0, ready = 0, known = 0, odd = {}, busy_until = 0,
+        name = string.sub(redis.sha1hex(server .. now .. id), 1, 16) }
+    redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
+end
+if kind == 'hello' then
+    return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
+end
+if now > latest or target ~= epoch.name then
+    return { { 'late', now, epoch.name, -1, 0, epoch.complete, 0 } }
+end
+
+-- ---- Marks ----
+
+-- Appends the mark, and joins the oldest two of too many: the later time counts.
+local function add_mark(marks, expires, amount, tag)
+    local at = #marks + 1
+    while at > 1 and marks[at - 1][1] > expires do
+        at = at - 1
+    end
+    table.insert(marks, at, { expires, amount, tag })
+    if #marks > MARKS_MAX * 2 then
+        marks[2] = { marks[2][1], marks[1][2] + marks[2][2], 0 }
+        table.remove(marks, 1)
+    end
+end
+
+-- The live marks of a key, oldest first, and their sum.
+local function read_marks(digest)
+    local text = redis.call('HGET', partition, digest) or ''
+    local marks, sum = {}, 0
+    for at = 1, #text, 16 do
+        local expires, amount, tag = struct.unpack('>I6I4I6', text, at)
+        if expires > now then
+            marks[#marks + 1] = { expires, amount, tag }
+            sum = sum + amount
+        end
+    end
+    return marks, sum, text ~= ''
+end
+
+local function write_marks(digest, marks, existed)
+    local parts = {}
+    for i, mark in ipairs(marks) do
+        if mark[2] > 0 then
+            parts[#parts + 1] = struct.pack('>I6I4I6', mark[1], mark[2], mark[3])
+        end
+    end
+    if #parts > 0 then
+        redis.call('HSET', partition, digest, table.concat(parts))
+    elseif existed then
+        redis.call('HDEL', partition, digest)
+    end
+end
+
+-- Removes expired keys: more than a call adds.
+local function sweep()
+    local found = redis.call('HRANDFIELD', partition, 3, 'WITHVALUES')
+    for i = 1, #found, 2 do
+        local text = found[i + 1]
+        if #found[i] == 16 and (struct.unpack('>I6', text, #text - 15)) <= now then
+            redis.call('HDEL', partition, found[i])
+        end
+    end
+end
+
+if kind == 'report' then
+    for at = 11, #ARGV, 3 do
+        local marks, _, existed = read_marks(ARGV[at])
+        add_mark(marks, now + 1 + tonumber(ARGV[at + 2]), tonumber(ARGV[at + 1]), 0)
+        write_marks(ARGV[at], marks, existed)
+    end
+    return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
+end
+if kind == 'reset' then
+    for at = 11, #ARGV do
+        redis.call('HDEL', partition, ARGV[at])
+    end
+    return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
+end
+
+-- ---- Members (R1, R2) ----
+
+-- The member's number, or one for a new member; nil if all are in use.
+local function find_number()
+    local free, timed_out, left
+    if number >= 0 and number < members and read_member(number)[1] == id then
+        return number
+    end
+    for i = 0, members - 1 do
+        local member = read_member(i)
+        if member[1] == id then
+            return i
+        elseif member[1] == '' then
+            free = free or i
+        elseif member[6] == LEFT then
+            left = left or i
+        elseif now >= member[2] + REPLACE_MS then
+            timed_out = timed_out or i
+        end
+    end
+    if number >= 0 and number < members and has_flag(BRING) then
+        local member = read_member(number)
+        -- A member that has brought its number may take it from a new one.
+        if member[1] == '' or (member[6] == MOVED or member[6] == NEW)
+            and epoch.complete == 0 and now < epoch.start + REPLACE_MS then
+            return number
+        end
+    end
+    return left or free or timed_out
+end
+
+-- Sets the kind of a member whose previous heartbeat was not with this epoch.
+local function set_kind(member, keeps)
+    member[4] = now + tonumber(ARGV[9])
+    member[5] = keeps and now + tonumber(ARGV[10]) or now
+    member[6] = keeps and has_flag(ATTEST) and ATTESTED or has_flag(FRESH) and NEW or keeps and BROUGHT or MOVED
+    if not has_flag(FRESH) then
+        epoch.old = 1
+    end
+end
+
+local function join(i, member)
+    local keeps = i == number_of_host and has_flag(BRING) and member[6] ~= LEFT
+    if keeps then
+        member[3] = math.max(now, now + tonumber(ARGV[9]))
+    elseif member[6] ~= LEFT or not has_flag(FRESH) then
+        member[3] = math.max(member[3], member[2] + held_ms, now + TWO_STORES_MS + CALL_MS)
+    end
+    member[1] = id
+    set_kind(member, keeps)
+end
+
+-- R5: all members have attested, or are new.
+local function is_ready()
+    local kind_of_all = read_member(0)[6]
+    for i = 1, members - 1 do
+        if read_member(i)[6] ~= kind_of_all then
+            return false
+        end
+    end
+    return kind_of_all == ATTESTED or kind_of_all == NEW and epoch.old == 0
+end
+
+local function complete()
+    local all = {}
+    for i = 0, members - 1 do
+        all[i] = read_member(i)
+        if all[i][2] < epoch.ready + TIMEOUT_MS + 2 * CALL_MS then
+            return false
+        end
+    end
+    for i = 0, members - 1 do
+        if all[i][6] == ATTESTED then
+            all[i][3] = all[i][4]
+            epoch.known = math.max(epoch.known, all[i][5])
+        else
+            -- Hosts that run now had no part in earlier epochs: others may have, until now.
+            all[i][3], all[i][5] = 0, epoch.ready
+            epoch.known = epoch.ready
+        end
+        write_member(i, all[i])
+    end
+    epoch.complete = 1
+    return true
+end
+
+local function is_unsettled(base, heartbeat, interval_sec)
+    local settle = settle_ms(interval_sec)
+    return now < base + settle or now >= heartbeat + TIMEOUT_MS and now < heartbeat + held_ms + settle
+end
+
+-- Lists the members that are not settled for the longest interval; the list is valid
+-- until the next one may time out.
+local function scan()
+    epoch.odd, epoch.scan = {}, NEVER
+    for i = 0, members - 1 do
+        local member = read_member(i)
+        if is_unsettled(member[3], member[2], 86400) then
+            epoch.odd[#epoch.odd + 1] = { i, member[3], member[2] }
+        end
+        if now < member[2] + TIMEOUT_MS then
+            epoch.scan = math.min(epoch.scan, member[2] + TIMEOUT_MS)
+        end
+        epoch.busy_until = math.max(epoch.busy_until, member[2] + held_ms)
+    end
+    is_changed = true
+end
+
+-- Takes the heartbeat of the member; returns its base, and when it got the number.
+local function renew()
+    local member = read_member(number)
+    local is_other = member[1] ~= id
+    local has_used_share = has_flag(LOCAL) or not has_flag(CLEAN)
+    local is_odd = is_other or has_used_share
+    local had_timed_out = now >= member[2] + TIMEOUT_MS
+    if is_other then
+        join(number, member)
+    elseif has_used_share then
+        member[3] = math.max(member[3], now)
+        set_kind(member, number == number_of_host and has_flag(BRING))
+    end
+    if is_odd or now >= member[2] + 200 then
+        member[2] = now
+        write_member(number, member)
+        if is_odd then
+            epoch.ready = epoch.complete == 0 and is_ready() and now or 0
+        end
+        if epoch.complete == 0 and epoch.ready > 0 and complete() then
+            is_odd = true
+            member = read_member(number)
+        end
+    end
+    if is_odd or had_timed_out or now >= epoch.scan then
+        scan()
+    end
+    return member[3], member[5]
+end
+
+-- R7: the number has no host, and its share is not reserved once its base is old enough.
+local function leave()
+    local member = read_member(number)
+    member[2], member[6] = 0, LEFT
+    write_member(number, member)
+    epoch.ready = 0
+    scan()
+end
+
+local number_found = find_number()
+if not number_found then
+    return { { 'full', now, epoch.name, -1, 0, epoch.complete, 0 } }
+end
+number = number_found
+local found = read_member(number)
+-- A host that has left sends nothing: this is a call from before, or repeated.
+if found[1] == id and found[6] == LEFT or found[1] ~= id and has_flag(LEAVE) then
+    return { { 'late', now, epoch.name, -1, 0, epoch.complete, 0 } }
+end
+local base, joined = renew()
+if has_flag(LEAVE) then
+    leave()
+end
+
+-- ---- Grants (R3) ----
+
+-- The shares of a key that are reserved: {until when, amount}, in order of time; and their sum.
+local function reserve(digest, count, interval_sec)
+    local shares, sum, first, settle = {}, 0, string.byte(digest), settle_ms(interval_sec)
+    for _, odd in ipairs(epoch.odd) do
+        if is_unsettled(odd[2], odd[3], interval_sec) then
+            local share = math.floor(count / members)
+            local ends = odd[2] + settle
+            if (odd[1] + first) % members < count % members then
+                share = share + 1
+            end
+            if now >= odd[3] + TIMEOUT_MS then
+                ends = math.max(ends, odd[3] + held_ms + settle)
+            end
+            shares[#shares + 1] = { ends, share }
+            sum = sum + share
+        end
+    end
+    table.sort(shares, function(a, b) return a[1] < b[1] end)
+    return shares, sum
+end
+
+-- How long until `needed` of the marks and of the reserved shares are free, if nothing changes.
+local function wait_for(marks, shares, needed)
+    local i, k = 1, 1
+    while needed > 0 and (marks[i] or shares[k]) do
+        local next
+        if not shares[k] or marks[i] and marks[i][1] <= shares[k][1] then
+            next, i = marks[i], i + 1
+        else
+            next, k = shares[k], k + 1
+        end
+        needed = needed - next[2]
+        if needed <= 0 then
+            return next[1] - now
+        end
+    end
+    return needed > 0 and -1 or 0
+end
+
+-- The same, if the epoch is complete before that.
+local function wait_for_epoch(wait, interval_sec)
+    if epoch.complete == 1 or epoch.ready == 0 then
+        return wait
+    end
+    local at = epoch.ready + TIMEOUT_MS + 2 * CALL_MS
+    if epoch.old == 0 then
+        at = math.max(at, epoch.ready + lease_ms(interval_sec) + interval_sec * 1000)
+    end
+    return math.min(wait, math.max(1, at - now))
+end
+
+local function grant(at)
+    local digest, count, interval_sec = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+    local wanted, waiting = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+    local closed, used = tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7])
+    local lease = count > MARKS_MAX and lease_ms(interval_sec) or 0
+    local marks, sum, existed = read_marks(digest)
+    for _, mark in ipairs(marks) do
+        if closed ~= 0 and mark[3] == closed and mark[2] > used then
+            sum = sum - mark[2] + used
+            mark[2] = used
+        end
+    end
+    local shares, reserved = reserve(digest, count, interval_sec)
+    local left = count - sum - reserved
+    local known = epoch.known + lease_ms(interval_sec) + interval_sec * 1000 - now
+    local free = known > 0 and 0 or left
+    local granted = math.max(0, math.min(wanted, free, math.max(waiting, math.floor(free / (2 * members)))))
+    local wait = 0
+    if granted > 0 then
+        add_mark(marks, now + 1 + lease + interval_sec * 1000, granted, tonumber(ARGV[at + 5]))
+    end
+    if granted > 0 or closed ~= 0 then
+        write_marks(digest, marks, existed)
+        sweep()
+    end
+    if granted < waiting then
+        wait = wait_for_epoch(wait_for(marks, shares, 1 - left + granted), interval_sec)
+    end
+    return { granted, math.max(wait, granted < waiting and known or 0), math.max(0, free - granted),
+        marks[1] and marks[1][1] - now or 0 }
+end
+
+local reply = { { 'ok', now, epoch.name, number, base - now, epoch.complete, joined - now } }
+for at = 11, #ARGV, 8 do
+    reply[#reply + 1] = grant(at)
+end
+if is_changed then
+    redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
+end
+return reply

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decides on calls, replies and the share of a host that is cut off. Takes the
+ * time as an argument and never blocks. */
+#include "member.h"
+
+#include <string.h>
+
+#include "period.h"
+
+void rlr_member_init(rlr_member_t *member)
+{
+    memset(member, 0, sizeof(*member));
+    member->number = RLR_STORE_NO_NUMBER;
+}
+
+rlr_store_kind_t rlr_member_next(const rlr_member_t *member, bool *alone,
+                                 uint64_t now_ms)
+{
+    /* A second first heartbeat would count as a return. */
+    *alone = now_ms >= member->heartbeat_until_ms || !member->is_confirmed;
+    if (now_ms >= member->heartbeat_until_ms) {
+        return RLR_STORE_HELLO;
+    }
+    return member->is_reporting ? RLR_STORE_REPORT : RLR_STORE_HEARTBEAT;
+}
+
+void rlr_member_recover(rlr_member_t *member, uint64_t now_ms)
+{
+    uint32_t generation = member->generation + 1;
+
+    rlr_member_init(member);
+    member->generation = generation;
+    member->was_member = true;
+    member->has_used_share = true;
+    member->answered_ms = now_ms;
+    member->lost_until_ms = now_ms + 2000 * RLR_LIMIT_INTERVAL_SEC_MAX;
+    member->local_until_ms = member->lost_until_ms;
+}
+
+void rlr_member_leave(rlr_member_t *member, rlr_member_t *stopped)
+{
+    uint32_t generation = member->generation + 1;
+
+    *stopped = *member;
+    rlr_member_init(member);
+    member->generation = generation;
+    member->has_left = true;
+}
+
+/* ---- Calls ---- */
+
+/* Whether no store can have given the number to another host that may use its
+ * share, or be settled with it. */
+static bool may_bring(const rlr_member_t *member,
+                      const rlr_member_config_t *config, uint64_t now_ms)
+{
+    uint64_t share_ms = config->share_ms - rlr_period_drift(config->share_ms);
+    uint64_t kept_ms = RLR_PERIOD_REPLACE_MS - RLR_PERIOD_HEARTBEAT_MS;
+
+    return member->number != RLR_STORE_NO_NUMBER && member->is_entitled
+        && now_ms
+        < member->confirmed_ms + (share_ms > kept_ms ? share_ms : kept_ms);
+}
+
+static uint32_t get_flags(const rlr_member_t *member,
+                          const rlr_member_config_t *config, uint64_t now_ms)
+{
+    uint32_t flags = member->was_member ? 0 : RLR_STORE_FRESH;
+
+    if (member->is_confirmed) {
+        flags |= RLR_STORE_CLEAN;
+    }
+    if (may_bring(member, config, now_ms)) {
+        flags |= RLR_STORE_BRING;
+    }
+
+    if (member->has_used_share) {
+        flags |= RLR_STORE_LOCAL;
+    }
+    if (member->is_attesting && now_ms < member->attest_until_ms
+        && now_ms >= member->local_until_ms
+        && now_ms >= member->lost_until_ms) {
+        flags |= RLR_STORE_ATTEST;
+    }
+    return flags;
+}
+
+void rlr_member_fill(rlr_store_call_t *call, const rlr_member_t *member,
+                     const rlr_member_config_t *config, rlr_store_kind_t kind,
+                     uint64_t now_ms)
+{
+    memset(call, 0, sizeof(*call));
+    call->kind = kind;
+    memcpy(call->id, config->id, sizeof(call->id));
+    memcpy(call->epoch, member->epoch, sizeof(call->epoch));
+    /* The store's clock is not before this now: it read store_ms before
+     * store_at_ms. */
+    call->latest_ms = member->store_ms + RLR_PERIOD_CALL_MS
+        + (now_ms > member->store_at_ms ? now_ms - member->store_at_ms : 0);
+    call->members = config->members;
+    call->share_ms = config->share_ms;
+    call->flags = get_flags(member, config, now_ms);
+    call->number = member->number;
+    call->base_offset_ms = member->base_ms - (int64_t)now_ms;
+    call->joined_offset_ms = member->joined_ms - (int64_t)now_ms;
+}
+
+void rlr_member_reported(rlr_member_t *member, uint32_t generation)
+{
+    if (member->generation == generation) {
+        member->is_reporting = false;
+        member->is_attesting = true;
+    }
+}
+
+/* ---- Replies ---- */
+
+/* The store has lost its data, or is another server: leases of the old epoch
+ * are used up to their end, and none is accepted after the report. */
+static void change_epoch(rlr_member_t *member, const char *epoch)
+{
+    if (member->is_confirmed) {
+        member->attest_until_ms = member->confirmed_ms + RLR_PERIOD_REPLACE_MS
+            - RLR_PERIOD_HEARTBEAT_MS;
+    }
+    member->generation++;
+    memcpy(member->epoch, epoch, sizeof(member->epoch));
+    member->is_confirmed = false;
+    member->is_attesting = false;
+    member->is_reporting = member->number != RLR_STORE_NO_NUMBER;
+    /* Not sent to the new epoch with the time of the old one. */
+    member->heartbeat_until_ms = 0;
+}
+
+static void take_time(rlr_member_t *member, const rlr_store_reply_t *reply,
+                      uint64_t sent_ms, uint64_t received_ms)
+{
+    member->store_ms = reply->now_ms;
+    member->store_at_ms = received_ms;
+    if (sent_ms >= member->answered_ms) {
+        member->answered_ms = sent_ms;
+        member->heartbeat_until_ms = sent_ms + RLR_PERIOD_HEARTBEAT_MS;
+    }
+}
+
+/* The reply to a heartbeat. */
+static void confirm(rlr_member_t *member, const rlr_store_reply_t *reply,
+                    uint64_t sent_ms, uint64_t received_ms)
+{
+    member->was_member = true;
+    member->number = reply->number;
+    member->base_ms = (int64_t)received_ms + reply->base_offset_ms;
+    member->joined_ms = (int64_t)received_ms + reply->joined_offset_ms;
+    member->is_confirmed = true;
+    member->is_complete = reply->complete;
+    member->is_entitled = reply->base_offset_ms <= 0;
+    member->has_used_share = false;
+    member->is_attesting = false;
+    if (sent_ms > member->confirmed_ms) {
+        member->confirmed_ms = sent_ms;
+    }
+}
+
+bool rlr_member_answer(rlr_member_t *member, const rlr_store_call_t *call,
+                       const rlr_store_reply_t *reply, uint32_t generation,
+                       uint64_t sent_ms, uint64_t received_ms)
+{
+    if (generation != member->generation || member->has_left
+        || reply->status == RLR_STORE_FAILED
+        || received_ms > sent_ms + RLR_PERIOD_CALL_MS) {
+        return false;
+    }
+    if (memcmp(member->epoch, reply->epoch, sizeof(member->epoch)) != 0) {
+        change_epoch(member, reply->epoch);
+        if (call->kind != RLR_STORE_HELLO) {
+            return false;
+        }
+    }
+    if (reply->status == RLR_STORE_OTHER || reply->status == RLR_STORE_LATE) {
+        member->heartbeat_until_ms = 0;
+        return false;
+    }
+    take_time(member, reply, sent_ms, received_ms);
+    if (call->kind != RLR_STORE_HEARTBEAT) {
+        return false;
+    }
+    if (reply->status == RLR_STORE_FULL) {
+        member->is_confirmed = false;
+        return false;
+    }
+    confirm(member, reply, sent_ms, received_ms);
+    return true;
+}
+
+/* ---- The share ---- */
+
+/* From when on the host admits its share of the key, if no call is answered;
+ * UINT64_MAX: never. */
+static uint64_t find_share(const rlr_member_t *member,
+                           const rlr_member_config_t *config,
+                           const unsigned char *key, rlr_limit_t limit,
+                           uint64_t now_ms)
+{
+    uint64_t share_ms = config->share_ms;
+    uint64_t from_ms = member->answered_ms
+        + rlr_period_cut_off(limit.interval_sec);
+    int64_t base_ms = member->base_ms
+        + (int64_t)rlr_period_local_sec(limit.interval_sec) * 1000;
+    uint64_t latest_ms;
+
+    if (base_ms > (int64_t)from_ms) {
+        from_ms = (uint64_t)base_ms;
+    }
+    latest_ms = from_ms > now_ms ? from_ms : now_ms;
+    if (member->number == RLR_STORE_NO_NUMBER || !member->is_entitled
+        || latest_ms + rlr_period_drift(share_ms)
+            >= member->confirmed_ms + share_ms
+        || rlr_store_share(member->number, limit.count, config->members, key)
+            == 0) {
+        return UINT64_MAX;
+    }
+    return from_ms;
+}
+
+uint32_t rlr_member_local(const rlr_member_t *member,
+                          const rlr_member_config_t *config,
+                          const unsigned char *key, rlr_limit_t limit,
+                          uint64_t now_ms)
+{
+    return find_share(member, config, key, limit, now_ms) > now_ms
+        ? 0
+        : rlr_store_share(member->number, limit.count, config->members, key);
+}
+
+uint64_t rlr_member_local_wait(const rlr_member_t *member,
+                               const rlr_member_config_t *config,
+                               const unsigned char *key, rlr_limit_t limit,
+                               uint64_t now_ms)
+{
+    uint64_t from_ms = find_share(member, config, key, limit, now_ms);
+
+    if (now_ms < member->heartbeat_until_ms || from_ms == UINT64_MAX) {
+        return 0;
+    }
+    return from_ms > now_ms ? from_ms - now_ms : 1;
+}
+
+void rlr_member_use(rlr_member_t *member, uint32_t interval_sec,
+                    uint64_t now_ms)
+{
+    uint64_t until = now_ms
+        + (uint64_t)rlr_period_local_sec(interval_sec) * 1000;
+
+    member->has_used_share = true;
+    if (until > member->local_until_ms) {
+        member->local_until_ms = until;
+    }
+}

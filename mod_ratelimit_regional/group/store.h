@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A call of a host to a partition of the store, and its reply. */
+#ifndef RLR_STORE_H
+#define RLR_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../counter/window.h"
+
+#define RLR_STORE_KEY_BYTES 16
+/* Without a terminator. */
+#define RLR_STORE_EPOCH_BYTES 16
+#define RLR_STORE_ID_BYTES    16
+#define RLR_STORE_NO_NUMBER   (-1)
+#define RLR_STORE_TAG_MAX     ((1ULL << 48) - 1)
+
+typedef enum rlr_store_kind_t {
+    /* Reads the epoch and the time. */
+    RLR_STORE_HELLO,
+    /* Adds marks that another epoch has granted. */
+    RLR_STORE_REPORT,
+    /* Renews the membership and requests grants. */
+    RLR_STORE_HEARTBEAT,
+    /* Forgets all marks of keys. */
+    RLR_STORE_RESET
+} rlr_store_kind_t;
+
+typedef enum rlr_store_status_t {
+    RLR_STORE_OK,
+    RLR_STORE_LATE,  /* executed too late, or for another epoch */
+    RLR_STORE_FULL,  /* all numbers are in use */
+    RLR_STORE_OTHER, /* hosts with another configuration use the store */
+    RLR_STORE_FAILED /* no reply that can be used */
+} rlr_store_status_t;
+
+/* Never connected to any store. */
+#define RLR_STORE_FRESH 1U
+/* Has admitted from its share since the last heartbeat. */
+#define RLR_STORE_LOCAL 2U
+/* Has reported all of its marks to this epoch. */
+#define RLR_STORE_ATTEST 4U
+/* Its previous heartbeat was with this epoch. */
+#define RLR_STORE_CLEAN 8U
+/* Its number cannot belong to another host. */
+#define RLR_STORE_BRING 16U
+/* Stops: this is the last call of its id. */
+#define RLR_STORE_LEAVE 32U
+
+/* A request for admissions of a key. */
+typedef struct rlr_store_item_t {
+    unsigned char key[RLR_STORE_KEY_BYTES];
+    rlr_limit_t limit;
+    uint32_t wanted;  /* at most */
+    uint32_t waiting; /* of these, for requests that wait */
+    uint64_t tag;     /* of the mark, random: 1 to RLR_STORE_TAG_MAX */
+    /* A lease that has ended, and how many admissions it was used for; tag 0:
+     * none. */
+    uint64_t closed_tag;
+    uint32_t closed_used;
+} rlr_store_item_t;
+
+/* Admissions that another epoch has granted. */
+typedef struct rlr_store_mark_t {
+    unsigned char key[RLR_STORE_KEY_BYTES];
+    uint32_t amount;
+    uint64_t left_ms; /* until it no longer counts */
+} rlr_store_mark_t;
+
+typedef struct rlr_store_call_t {
+    rlr_store_kind_t kind;
+    unsigned char id[RLR_STORE_ID_BYTES];
+    char epoch[RLR_STORE_EPOCH_BYTES]; /* which alone may execute it */
+    uint64_t latest_ms;                /* by the store's clock */
+    uint32_t members;
+    uint64_t share_ms;
+    uint32_t flags;
+    int number;
+    int64_t base_offset_ms;
+    int64_t joined_offset_ms;
+    const rlr_store_item_t *items;
+    uint32_t item_count;
+    const rlr_store_mark_t *marks;
+    uint32_t mark_count;
+} rlr_store_call_t;
+
+typedef struct rlr_store_grant_t {
+    uint32_t granted;
+    int64_t wait_ms;   /* until one may be free; -1: not known */
+    uint32_t unused;   /* that would still be granted */
+    uint32_t reset_ms; /* until an admission expires; 0: none is counted */
+} rlr_store_grant_t;
+
+typedef struct rlr_store_reply_t {
+    rlr_store_status_t status;
+    uint64_t now_ms;
+    char epoch[RLR_STORE_EPOCH_BYTES];
+    int number;
+    int64_t base_offset_ms;
+    int64_t joined_offset_ms;
+    bool complete;
+    /* One per item; the caller provides the memory. */
+    rlr_store_grant_t *grants;
+} rlr_store_reply_t;
+
+/* The share of a member of a key's limit; those of all members add up to
+ * count. */
+static inline uint32_t rlr_store_share(int number, uint32_t count,
+                                       uint32_t members,
+                                       const unsigned char *key)
+{
+    return count / members
+        + (((uint32_t)number + key[0]) % members < count % members);
+}
+
+#endif

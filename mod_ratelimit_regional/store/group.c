@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decides by a lease, or asks the store. */
+#include "group.h"
+
+#include <string.h>
+
+#include "../counter/clock.h"
+#include "../group/period.h"
+#include "../rules/sha256.h"
+
+/* The row's name with its terminator, and the identity. */
+#define TEXT_MAX 1024
+
+/* The store may answer then; when it will is not known. */
+#define RETRY_MS 1000U
+
+void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
+                    const rlr_ledger_t *ledger)
+{
+    memset(group, 0, sizeof(*group));
+    group->config = config;
+    group->ledger = *ledger;
+    memcpy(group->member.id, rlr_ledger_id(ledger), sizeof(group->member.id));
+    group->member.members = config->hosts;
+    group->member.share_ms = config->failure == RLR_FAILURE_LOCAL
+        ? config->share_ms
+        : 0;
+}
+
+void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,
+                   const void *identity, size_t length)
+{
+    char text[TEXT_MAX];
+    size_t row_length = strlen(row) + 1;
+    rlr_digest_t digest;
+
+    /* Both are shorter: see RLR_NAME_MAX and RLR_IDENTITY_MAX. */
+    if (row_length > TEXT_MAX / 2) {
+        row_length = TEXT_MAX / 2;
+    }
+    if (length > TEXT_MAX / 2) {
+        length = TEXT_MAX / 2;
+    }
+    memcpy(text, row, row_length);
+    memcpy(text + row_length, identity, length);
+    digest = rlr_sha256_digest(text, row_length + length);
+    memcpy(key, digest.bytes, RLR_STORE_KEY_BYTES);
+}
+
+static rlr_time_t get_time(void)
+{
+    rlr_time_t now;
+
+    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
+    return now;
+}
+
+/* ---- Decisions ---- */
+
+/* Completes the decision from the lease, which is locked. */
+static void describe(rlr_window_decision_t *decision, const rlr_lease_t *lease,
+                     bool is_admitted, const rlr_time_t *now)
+{
+    uint64_t now_ms = now->ceil_ms;
+    uint64_t reset_ms = lease->reset_at_ms > now_ms
+        ? lease->reset_at_ms - now_ms
+        : (uint64_t)lease->limit.interval_sec * 1000;
+
+    decision->admitted = is_admitted;
+    decision->remaining = is_admitted ? lease->left + lease->unused : 0;
+    if (decision->remaining >= lease->limit.count) {
+        decision->remaining = lease->limit.count - 1;
+    }
+    decision->wait_ms = is_admitted ? 0
+                                    : (uint32_t)rlr_lease_wait(lease, now_ms);
+    decision->reset_ms = is_admitted ? (uint32_t)reset_ms : decision->wait_ms;
+    decision->at_ms = now->floor_ms;
+}
+
+static bool is_first_refusal(rlr_lease_t *lease, uint64_t now_ms)
+{
+    if (now_ms < lease->logged_until_ms) {
+        return false;
+    }
+    lease->logged_until_ms = now_ms
+        + (uint64_t)lease->limit.interval_sec * 1000;
+    return true;
+}
+
+/* Decides by the lease; *refill: more should be requested. */
+static rlr_lease_result_t try_lease(const rlr_group_t *group,
+                                    const unsigned char *key, rlr_limit_t limit,
+                                    rlr_window_decision_t *decision,
+                                    bool *first, bool *refill)
+{
+    rlr_time_t now = get_time();
+    rlr_lease_t *lease = rlr_ledger_lock_lease(&group->ledger, key, limit,
+                                               now.ceil_ms);
+    rlr_lease_result_t result;
+    uint64_t wait_ms;
+
+    *refill = false;
+    if (lease == NULL) {
+        return RLR_LEASE_ASK;
+    }
+    /* Read with the lock: an admission is not later than its lease. */
+    now = get_time();
+    result = rlr_lease_take(lease, now.ceil_ms, &wait_ms);
+    if (result != RLR_LEASE_ASK) {
+        describe(decision, lease, result == RLR_LEASE_ADMITTED, &now);
+        *first = result == RLR_LEASE_REFUSED
+            && is_first_refusal(lease, now.ceil_ms);
+        *refill = rlr_lease_is_due(lease, now.ceil_ms)
+            && rlr_ledger_may_request(lease, now.ceil_ms);
+    }
+    rlr_ledger_unlock_lease(&group->ledger, key);
+    return result;
+}
+
+/* Completes a decision of the store. */
+static void settle(const rlr_group_t *group, const unsigned char *key,
+                   rlr_limit_t limit, bool is_admitted,
+                   rlr_window_decision_t *decision, bool *first)
+{
+    rlr_time_t now = get_time();
+    rlr_lease_t *lease = rlr_ledger_lock_lease(&group->ledger, key, limit,
+                                               now.ceil_ms);
+    rlr_lease_t none;
+
+    if (lease == NULL) {
+        rlr_lease_init(&none, key, limit);
+        describe(decision, &none, is_admitted, &now);
+        *first = false;
+        return;
+    }
+    describe(decision, lease, is_admitted, &now);
+    *first = !is_admitted && is_first_refusal(lease, now.ceil_ms);
+    rlr_ledger_unlock_lease(&group->ledger, key);
+}
+
+rlr_group_result_t rlr_group_admit(const rlr_group_t *group,
+                                   const unsigned char *key, rlr_limit_t limit,
+                                   rlr_window_decision_t *decision, bool *first)
+{
+    rlr_queue_result_t result;
+    bool refill;
+
+    if (try_lease(group, key, limit, decision, first, &refill)
+        != RLR_LEASE_ASK) {
+        if (refill && group->queue != NULL) {
+            rlr_queue_refill(group->queue, key, limit);
+        }
+        return RLR_GROUP_DECIDED;
+    }
+    if (group->queue == NULL) {
+        return RLR_GROUP_AWAY;
+    }
+    result = rlr_queue_request(group->queue, key, limit);
+    if (result == RLR_QUEUE_UNDECIDED) {
+        return RLR_GROUP_AWAY;
+    }
+    settle(group, key, limit, result == RLR_QUEUE_ADMITTED, decision, first);
+    return RLR_GROUP_DECIDED;
+}
+
+void rlr_group_peek(const rlr_group_t *group, const unsigned char *key,
+                    rlr_limit_t limit, rlr_window_decision_t *decision)
+{
+    rlr_time_t now = get_time();
+    rlr_lease_t *lease = rlr_ledger_lock_lease(&group->ledger, key, limit,
+                                               now.ceil_ms);
+    bool is_known = lease != NULL && lease->reset_at_ms > now.ceil_ms;
+
+    memset(decision, 0, sizeof(*decision));
+    decision->admitted = true;
+    decision->remaining = limit.count;
+    decision->at_ms = now.floor_ms;
+    if (is_known) {
+        bool is_refused = lease->left == 0
+            && now.ceil_ms < lease->refused_until_ms;
+
+        describe(decision, lease, !is_refused, &now);
+    }
+    if (lease != NULL) {
+        rlr_ledger_unlock_lease(&group->ledger, key);
+    }
+}
+
+/* ---- The share ---- */
+
+uint32_t rlr_group_begin_share(const rlr_group_t *group,
+                               const unsigned char *key, rlr_limit_t limit,
+                               uint32_t *wait_ms)
+{
+    uint32_t partition = rlr_ledger_partition_of(key);
+    uint64_t now_ms = get_time().floor_ms;
+    rlr_ledger_state_t *state = rlr_ledger_lock(&group->ledger, partition,
+                                                now_ms);
+    uint64_t left_ms;
+    uint32_t share;
+
+    *wait_ms = RETRY_MS;
+    if (state == NULL) {
+        return 0;
+    }
+    /* Not before the lock was taken. */
+    share = rlr_member_local(&state->member, &group->member, key, limit,
+                             get_time().floor_ms);
+    if (share == 0) {
+        left_ms = rlr_member_local_wait(&state->member, &group->member, key,
+                                        limit, now_ms);
+        *wait_ms = left_ms > 0 ? (uint32_t)left_ms : RETRY_MS;
+        rlr_ledger_unlock(&group->ledger, partition);
+        return 0;
+    }
+    /* Before the admission: this process may die after it. */
+    rlr_member_use(&state->member, limit.interval_sec, get_time().ceil_ms);
+    return share;
+}
+
+void rlr_group_end_share(const rlr_group_t *group, const unsigned char *key)
+{
+    rlr_ledger_unlock(&group->ledger, rlr_ledger_partition_of(key));
+}
+
+bool rlr_group_reset(const rlr_group_t *group, const unsigned char *key,
+                     rlr_limit_t limit)
+{
+    uint64_t now_ms = get_time().ceil_ms;
+    rlr_lease_t *lease;
+    bool is_removed = group->queue != NULL
+        && rlr_queue_reset(group->queue, key);
+
+    lease = rlr_ledger_lock_lease(&group->ledger, key, limit, now_ms);
+    if (lease != NULL) {
+        rlr_lease_reset(lease);
+        rlr_ledger_unlock_lease(&group->ledger, key);
+    }
+    return is_removed;
+}

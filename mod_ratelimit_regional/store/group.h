@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decisions for the hosts of a region together (RateLimitStore). */
+#ifndef RLR_GROUP_H
+#define RLR_GROUP_H
+
+#include <apr_pools.h>
+
+#include "../group/ledger.h"
+#include "connection.h"
+#include "queue.h"
+
+/* RateLimitStoreFailure */
+typedef enum rlr_failure_t {
+    RLR_FAILURE_LOCAL,
+    RLR_FAILURE_CLOSED,
+    RLR_FAILURE_OPEN
+} rlr_failure_t;
+
+/* The directives; read-only after the configuration. */
+typedef struct rlr_group_config_t {
+    rlr_connection_config_t connection;
+    uint32_t hosts;
+    uint32_t timeout_ms;
+    uint32_t share_ms;
+    rlr_failure_t failure;
+} rlr_group_config_t;
+
+/* A child's access to its group; the ledger is shared by all children. */
+typedef struct rlr_group_t {
+    const rlr_group_config_t *config;
+    rlr_ledger_t ledger;
+    rlr_member_config_t member;
+    rlr_queue_t *queue; /* set in each child; NULL before */
+} rlr_group_t;
+
+/* Sets *group for the ledger, without a queue. */
+void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
+                    const rlr_ledger_t *ledger);
+
+/* Returns the key by which all hosts know an identity of a row. */
+void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,
+                   const void *identity, size_t length);
+
+typedef enum rlr_group_result_t {
+    RLR_GROUP_DECIDED,
+    RLR_GROUP_AWAY /* no decision by the store or a lease */
+} rlr_group_result_t;
+
+/* Requests one admission; *first: the first refusal of the key in an interval,
+ * to be logged. May wait for the store. */
+rlr_group_result_t rlr_group_admit(const rlr_group_t *group,
+                                   const unsigned char *key, rlr_limit_t limit,
+                                   rlr_window_decision_t *decision,
+                                   bool *first);
+
+/* Estimates from the last reply of the store, without asking it; `remaining`
+ * does not count the request. */
+void rlr_group_peek(const rlr_group_t *group, const unsigned char *key,
+                    rlr_limit_t limit, rlr_window_decision_t *decision);
+
+/*
+ * Begins a decision by the host's own share, after RLR_GROUP_AWAY. Returns the
+ * share, to be counted in intervals of rlr_period_local_sec(); 0: none, and
+ * nothing has begun, and *wait_ms is how long until it may be otherwise. The
+ * caller ends it, without waiting in between: no call is sent to the store for
+ * the key's partition until then.
+ */
+uint32_t rlr_group_begin_share(const rlr_group_t *group,
+                               const unsigned char *key, rlr_limit_t limit,
+                               uint32_t *wait_ms);
+void rlr_group_end_share(const rlr_group_t *group, const unsigned char *key);
+
+/* Removes all admissions of the key, at all hosts within a second; false: the
+ * store did not reply. */
+bool rlr_group_reset(const rlr_group_t *group, const unsigned char *key,
+                     rlr_limit_t limit);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The network between hosts and servers, and faults: slow, cut off and killed
+ * hosts, calls that are lost, late or repeated, servers that lose their data,
+ * and two servers that both answer. */
+#include "group_sim.h"
+
+#include <stdlib.h>
+
+void sim_release(call_t *call)
+{
+    if (--call->references == 0) {
+        free(call->marks);
+        free(call);
+    }
+}
+
+void sim_add_marks(host_t *host, call_t *call, uint64_t now_ms)
+{
+    uint32_t room = 0;
+
+    for (uint32_t i = 0; i < HOST_BUCKETS; i++) {
+        for (group_key_t *key = host->keys[i]; key != NULL; key = key->next) {
+            if (call->call.mark_count + RLR_LEASE_MARKS > room) {
+                room = room * 2 + RLR_LEASE_MARKS;
+                call->marks = realloc(call->marks, room * sizeof(*call->marks));
+            }
+            call->call.mark_count += rlr_lease_report(
+                call->marks + call->call.mark_count, &key->lease, now_ms);
+        }
+    }
+    call->call.marks = call->marks;
+}
+
+/* A way of 0.1 to 0.6 ms; through a fault it is lost, or ends when the fault
+ * does. */
+void sim_deliver(sim_t *sim, host_t *host, event_t event, bool to_server)
+{
+    uint64_t until = host->cut_until_us;
+
+    if (!to_server && host->unanswered_until_us > until) {
+        until = host->unanswered_until_us;
+    }
+    event.us = sim->us + 100 + sim_random(sim) % 500;
+    if (host->slow_us > 0) {
+        event.us += sim_random(sim) % host->slow_us;
+    }
+    if (sim->us < until) {
+        if (sim_random(sim) % 2 == 0) {
+            sim_release(event.call);
+            return;
+        }
+        event.us += until - sim->us;
+    }
+    if (sim->fault_us > 0 && to_server && sim_random(sim) % 500 == 0) {
+        event_t again = event;
+
+        again.us += sim_random(sim) % 20000000;
+        again.call->references++;
+        sim_push(sim, again);
+    }
+    sim_push(sim, event);
+}
+
+void sim_execute(sim_t *sim, host_t *host, event_t event)
+{
+    call_t *call = event.call;
+    rlr_store_grant_t grant = {0, -1, 0, 0};
+    rlr_store_reply_t reply = {.grants = &grant};
+
+    if (sim->is_down[call->server]) {
+        sim_release(call);
+        return;
+    }
+    group_store_call(sim->servers[call->server], sim->us, &call->call, &reply);
+    /* A repeated call has the reply of the first execution or of its own. */
+    if (call->executed_us == 0) {
+        call->executed_us = sim->us;
+        call->reply = reply;
+        call->grant = grant;
+    }
+    event.kind = EVENT_REPLY;
+    sim_deliver(sim, host, event, false);
+}
+
+static uint64_t pick_duration(sim_t *sim)
+{
+    static const uint64_t ms[] = {50,   300,   1000,  2500,
+                                  5000, 13000, 20000, 40000};
+
+    uint64_t us = ms[sim_random(sim) % 8] * 1000 / 2
+        + sim_random(sim) % (ms[sim_random(sim) % 8] * 1000);
+
+    /* Some last until another host has the number. */
+    return sim_random(sim) % 8 == 0 ? 90000000 + us * 4 : us;
+}
+
+/* The other server becomes the master; hosts follow within some seconds, and
+ * the old one is stopped after that. */
+static void fail_over(sim_t *sim)
+{
+    uint32_t old = sim->master;
+
+    if (sim->is_failing_over) {
+        return;
+    }
+    sim->is_failing_over = true;
+    sim->master = 1 - old;
+    sim->is_down[sim->master] = false;
+    group_store_restart(sim->servers[sim->master], sim->next_server++);
+    for (uint32_t i = 0; i < sim->host_count; i++) {
+        sim_push(sim,
+                 (event_t){.us = sim->us + sim_random(sim) % 15000000,
+                           .kind = EVENT_MOVE,
+                           .host = i});
+    }
+    sim_push(sim,
+             (event_t){.us = sim->us + 20000000 + sim_random(sim) % 30000000,
+                       .kind = EVENT_RETIRE,
+                       .host = old});
+}
+
+/* The store loses its data and all hosts are killed at once; they start again
+ * within two seconds. */
+static void lose_all(sim_t *sim)
+{
+    group_store_empty(sim->servers[0]);
+    group_store_empty(sim->servers[1]);
+    for (uint32_t i = 0; i < sim->host_count; i++) {
+        sim->hosts[i].is_down = true;
+        sim_push(sim,
+                 (event_t){.us = sim->us + sim_random(sim) % 2000000,
+                           .kind = EVENT_START,
+                           .host = i});
+    }
+}
+
+static void begin_fault(sim_t *sim)
+{
+    host_t *host = &sim->hosts[sim_random(sim) % sim->host_count];
+    uint64_t duration = pick_duration(sim);
+    event_t heal = {
+        .us = sim->us + duration, .kind = EVENT_HEAL, .host = host->index};
+
+    sim->faults++;
+    switch (sim_random(sim) % 10) {
+    case 0:
+        host->cut_until_us = sim->us + duration;
+        break;
+    case 1:
+        host->unanswered_until_us = sim->us + duration;
+        break;
+    case 2:
+        host->slow_us = 1000ULL << sim_random(sim) % 13;
+        sim_push(sim, heal);
+        break;
+    case 3:
+        host->is_down = true;
+        heal.kind = EVENT_START;
+        sim_push(sim, heal);
+        break;
+    case 4:
+        group_store_empty(sim->servers[sim->master]);
+        break;
+    case 5:
+        group_store_restart(sim->servers[sim->master], sim->next_server++);
+        break;
+    case 6:
+        for (uint32_t i = 0; i < sim->host_count; i++) {
+            if (sim_random(sim) % 2 == 0) {
+                sim->hosts[i].cut_until_us = sim->us + duration;
+            }
+        }
+        break;
+    case 7:
+        fail_over(sim);
+        break;
+    case 8:
+        lose_all(sim);
+        break;
+    default:
+        if (!sim->is_failing_over) {
+            fail_over(sim);
+            break;
+        }
+        /* Back to the other server, while it still runs. */
+        host->server = 1 - host->server;
+        heal.kind = EVENT_MOVE;
+        sim_push(sim, heal);
+    }
+}
+
+/* Neither requests nor replies reach the host; it returns its leases, and
+ * then leaves. */
+static void stop_host(sim_t *sim, host_t *host)
+{
+    uint64_t now_ms = sim_clock(sim, host);
+
+    if (host->is_down) {
+        return;
+    }
+    host->is_down = true;
+    host->life++;
+    sim->stops++;
+    if (!host->member.is_confirmed
+        || now_ms >= host->member.heartbeat_until_ms) {
+        sim_push(sim,
+                 (event_t){.us = sim->us + sim_random(sim) % 4000000,
+                           .kind = EVENT_START,
+                           .host = host->index});
+        return;
+    }
+    for (uint32_t i = 0; i < HOST_BUCKETS; i++) {
+        for (group_key_t *key = host->keys[i]; key != NULL; key = key->next) {
+            rlr_store_item_t items[RLR_LEASE_CLOSINGS];
+            uint32_t count = rlr_lease_close(items, &key->lease, now_ms);
+
+            for (uint32_t item = 0; item < count; item++) {
+                sim_send_last(sim, host, &items[item]);
+            }
+        }
+    }
+    sim_push(sim,
+             (event_t){.us = sim->us + sim_random(sim) % 2000,
+                       .kind = EVENT_LEAVE,
+                       .host = host->index});
+}
+
+static void leave(sim_t *sim, host_t *host)
+{
+    sim_send_last(sim, host, NULL);
+    sim_push(sim,
+             (event_t){.us = sim->us + sim_random(sim) % 4000000,
+                       .kind = EVENT_START,
+                       .host = host->index});
+}
+
+void sim_fault(sim_t *sim, event_t event)
+{
+    host_t *host = &sim->hosts[event.host];
+
+    switch (event.kind) {
+    case EVENT_FAULT:
+        begin_fault(sim);
+        sim_push(
+            sim,
+            (event_t){.us = sim->us + sim_random(sim) % (2 * sim->fault_us),
+                      .kind = EVENT_FAULT});
+        break;
+    case EVENT_HEAL:
+        host->slow_us = 0;
+        break;
+    case EVENT_START:
+        sim_start_host(sim, host);
+        break;
+    case EVENT_MOVE:
+        host->server = sim->master;
+        break;
+    case EVENT_RETIRE:
+        sim->is_down[event.host] = true;
+        group_store_empty(sim->servers[event.host]);
+        sim->is_failing_over = false;
+        break;
+    case EVENT_STOP:
+        stop_host(sim, &sim->hosts[sim->stops % sim->host_count]);
+        sim_push(sim,
+                 (event_t){.us = sim->us + sim_random(sim) % (2 * sim->stop_us),
+                           .kind = EVENT_STOP});
+        break;
+    case EVENT_LEAVE:
+        leave(sim, host);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of the simulation of a region (ratelimit_group.c). */
+#ifndef GROUP_SIM_H
+#define GROUP_SIM_H
+
+#include "../../mod_ratelimit_regional/counter/window_rebuild.h"
+#include "../../mod_ratelimit_regional/group/lease.h"
+#include "../../mod_ratelimit_regional/group/member.h"
+#include "group_store.h"
+
+#define HOST_BUCKETS 4096U
+
+enum event_kind {
+    EVENT_ARRIVE,
+    EVENT_TICK,
+    EVENT_EXECUTE,
+    EVENT_REPLY,
+    EVENT_FAULT,
+    EVENT_HEAL,
+    EVENT_START,
+    EVENT_MOVE,
+    EVENT_RETIRE,
+    EVENT_STOP,
+    EVENT_LEAVE
+};
+
+typedef struct call_t {
+    rlr_store_call_t call;
+    rlr_store_reply_t reply;
+    rlr_store_item_t item;
+    rlr_store_grant_t grant;
+    rlr_store_mark_t *marks;
+    uint32_t generation;
+    uint64_t sent_ms;
+    uint64_t sent_us;
+    uint64_t executed_us;
+    uint64_t waiting_since_us;
+    uint32_t life;
+    uint32_t server;
+    uint32_t key;
+    int references;
+    bool has_key;
+    bool is_alone;
+    bool is_replied;
+} call_t;
+
+typedef struct event_t {
+    uint64_t us;
+    uint64_t order;
+    enum event_kind kind;
+    uint32_t host;
+    call_t *call;
+} event_t;
+
+typedef struct group_key_t {
+    struct group_key_t *next;
+    uint32_t key;
+    rlr_lease_t lease;
+    rlr_window_t *window; /* of the share; NULL until it is used */
+    uint32_t waiting;
+    uint64_t waiting_since_us; /* the first one of them */
+    uint64_t sent_us;          /* 0: no call under way */
+} group_key_t;
+
+typedef struct host_t {
+    uint32_t index;
+    rlr_member_t member;
+    rlr_member_config_t config;
+    group_key_t *keys[HOST_BUCKETS];
+    uint64_t begun_us;
+    uint64_t clock_ms;
+    double rate;
+    uint64_t alone_until_us;
+    uint64_t heartbeat_sent_us;
+    uint32_t life; /* replies to an earlier process are lost */
+    bool is_down;
+    uint32_t server;
+    /* Until when calls, and replies, do not arrive. */
+    uint64_t cut_until_us;
+    uint64_t unanswered_until_us;
+    uint64_t slow_us; /* added to every way */
+} host_t;
+
+typedef struct sim_entry_t {
+    uint32_t key;
+    uint64_t us;
+} sim_entry_t;
+
+typedef struct sim_log_t {
+    sim_entry_t *entries;
+    uint64_t count;
+    uint64_t room;
+} sim_log_t;
+
+typedef struct sim_t {
+    uint64_t us;
+    host_t *hosts;
+    uint32_t host_count;
+    uint32_t key_count;
+    uint64_t gap_us;
+    uint64_t share_ms;
+    uint64_t seed;
+    uint64_t fault_us; /* between faults, on average; 0: none */
+    uint64_t stop_us;  /* between stops of hosts */
+    uint32_t stops;
+    group_store_t *servers[2];
+    bool is_down[2];
+    uint32_t master;
+    uint32_t next_server; /* a replication id that was not used */
+    bool is_failing_over;
+    event_t *events;
+    uint64_t event_count;
+    uint64_t event_room;
+    uint64_t event_order;
+    sim_log_t admissions;
+    sim_log_t refusals;
+    uint64_t requests;
+    uint64_t local;
+    uint64_t calls;
+    uint64_t faults;
+    uint64_t wrongful;
+    /* Of limits up to 64, and how long after an admission became possible. */
+    uint64_t wrongful_small;
+    uint64_t wrongful_us;
+} sim_t;
+
+rlr_limit_t sim_limit(uint32_t key);
+uint64_t sim_random(sim_t *sim);
+uint64_t sim_clock(const sim_t *sim, const host_t *host);
+void sim_start_host(sim_t *sim, host_t *host);
+void sim_send_last(sim_t *sim, host_t *host, const rlr_store_item_t *item);
+void sim_reply(sim_t *sim, host_t *host, call_t *call);
+
+/* group_events.c: the queue of events. */
+void sim_push(sim_t *sim, event_t event);
+event_t sim_pop(sim_t *sim);
+
+/* group_faults.c: the network between hosts and servers. */
+void sim_deliver(sim_t *sim, host_t *host, event_t event, bool to_server);
+void sim_execute(sim_t *sim, host_t *host, event_t event);
+void sim_release(call_t *call);
+void sim_fault(sim_t *sim, event_t event);
+void sim_add_marks(host_t *host, call_t *call, uint64_t now_ms);
+
+/* group_log.c: exact logs. */
+void sim_log_add(sim_log_t *log, uint32_t key, uint64_t us);
+/* Returns the admissions beyond a limit; sets sim->wrongful. */
+uint64_t sim_log_check(sim_t *sim);
+
+#endif

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+# Faults of hosts, of the network and of the store, under clients that send to all hosts:
+#
+#   my $faults = GroupTest::Faults->new(failure => 'local');
+#   my $result = $faults->run('answers are lost', $seconds)
+#   # {requests, admitted, wrongful, most}: `most` of the whole run so far
+#   GroupTest::Faults->names
+package GroupTest::Faults;
+use strict;
+use warnings;
+
+use AgentTest::Process;
+use AgentTest::Wait;
+use List::Util qw(max);
+use RateLimitTest;
+use GroupTest;
+use GroupTest::Cluster;
+use GroupTest::OldRedis;
+use GroupTest::Proxy;
+use GroupTest::Redis;
+use GroupTest::Sentinel;
+use GroupTest::Traffic;
+
+my $HOSTS = 4;
+# A share is reserved for so long, and the longest fault is longer.
+my $SHARE_SEC = 10;
+
+my @FAULTS = (
+    [ 'none'                                     => sub { return } ],
+    [ 'calls and answers up to 0.8 s late'       => sub { $_[0]->disturb('delay', 800) } ],
+    [ 'connections are cut'                      => sub { $_[0]->disturb('cut', 5) } ],
+    [ 'answers end in their middle'              => sub { $_[0]->disturb('half', 5) } ],
+    [ 'answers come twice'                       => sub { $_[0]->disturb('repeat', 5) } ],
+    [ 'answers are lost'                         => sub { $_[0]->disturb('lose', 5) } ],
+    [ 'one host after the other is cut off, packets come later' => sub { $_[0]->one_by_one('hold') } ],
+    [ 'one host after the other has a black hole' => sub { $_[0]->one_by_one('hole') } ],
+    [ 'all hosts are cut off'                    => sub { $_[0]->disturb('hold') } ],
+    [ 'kill -9 of the store, which starts again' => sub { $_[0]->kill_store } ],
+    [ 'kill -9 of the store, which is away'      => sub { $_[0]{redis}->stop; $_[0]->pause(1); $_[0]{redis}->start } ],
+    [ 'the store is emptied (FLUSHALL)'          => sub { $_[0]->repeat(sub { $_[0]{redis}->run('FLUSHALL') }) } ],
+    [ 'keys are evicted (allkeys-lru)'           => sub { $_[0]->evict } ],
+    [ 'the password changes, and is set back'    => sub { $_[0]->change_password } ],
+    [ 'an old version in its place'              => sub { $_[0]->put_old } ],
+    [ 'kill -9 of children of httpd'             => sub { $_[0]->repeat(\&kill_child) } ],
+    [ 'kill -9 of a host, which starts again'    => sub { $_[0]->kill_host } ],
+);
+
+# Of another store.
+my %FAULTS_OF = (
+    server => \@FAULTS,
+    sentinel => [
+        [ 'Sentinel: the primary is killed, failover' => sub { $_[0]->fail_over } ],
+    ],
+    cluster => [
+        [ 'Cluster: slots move' => sub { $_[0]->move_slots } ],
+        [ 'Cluster: a primary is killed, failover' => sub { $_[0]->kill_node } ],
+    ],
+);
+
+sub names { return map { $_->[0] } @{ $FAULTS_OF{ $_[1] // 'server' } } }
+
+# store => 'server', 'sentinel' or 'cluster'; failure => RateLimitStoreFailure
+sub new {
+    my ($class, %args) = @_;
+    my $kind = $args{store} // 'server';
+    my $self = bless { faults => $FAULTS_OF{$kind} }, $class;
+    my %store = $kind eq 'sentinel' ? $self->start_sentinel : $kind eq 'cluster' ? $self->start_cluster : $self->start_server;
+    my $failure = $args{failure} // 'local';
+    $self->{region} = GroupTest->new(hosts => $HOSTS, %store, rules => <<"CONF")->start;
+RateLimitRule ten =/ten key=api-key us=10/10
+RateLimitStoreFailure $failure
+RateLimitStoreShareTime ${SHARE_SEC}s
+CONF
+    $self->{traffic} = GroupTest::Traffic->new(ports => [ map { $_->{port} } @{ $self->{region}{hosts} } ],
+        path => '/ten', limit => 10, interval => 10);
+    return $self;
+}
+
+sub start_server {
+    my ($self) = @_;
+    $self->{redis} = GroupTest::Redis->new;
+    $self->{proxy} = GroupTest::Proxy->new(ports => $HOSTS, to => $self->{redis}{port});
+    return (store => $self->{redis}, ports => $self->{proxy}{ports});
+}
+
+sub start_sentinel {
+    my ($self) = @_;
+    my @fast = ('--repl-diskless-sync-delay', 0);
+    $self->{redis} = GroupTest::Redis->new(options => \@fast);
+    $self->{replica} = GroupTest::Redis->new(options => [ @fast, '--replicaof', "127.0.0.1 $self->{redis}{port}" ]);
+    $self->wait_for_replica;
+    $self->{sentinel} = GroupTest::Sentinel->new(primary => $self->{redis});
+    return (store => $self->{redis}, url => $self->{sentinel}->url);
+}
+
+sub wait_for_replica {
+    my ($self) = @_;
+    wait_for('the replica', sub { ($self->{replica}->run('INFO', 'replication') // '') =~ /master_link_status:up/ });
+    return;
+}
+
+sub start_cluster {
+    my ($self) = @_;
+    $self->{cluster} = GroupTest::Cluster->new;
+    return (store => $self->{cluster}, url => $self->{cluster}->url);
+}
+
+# The fault lasts for as many seconds, and some that it may take; then the region recovers
+# for half as long.
+sub run {
+    my ($self, $name, $seconds) = @_;
+    my ($fault) = grep { $_->[0] eq $name } @{ $self->{faults} };
+    $self->{seconds} = $seconds;
+    $self->{traffic}->start;
+    $fault->[1]->($self);
+    $self->pause($name eq 'none' ? 1 : 0.5);
+    $self->{traffic}->stop;
+    my $log = $self->{traffic}->log;
+    return { requests => scalar @{$log}, admitted => scalar(grep { $_->{admitted} } @{$log}),
+        wrongful => $self->{traffic}->wrongful($log), most => $self->{traffic}->most };
+}
+
+# A part of the fault's time, under load: the interval is under test.
+sub pause {
+    my ($self, $part) = @_;
+    wait_ms(1000 * $self->{seconds} * $part);
+    return;
+}
+
+sub disturb {
+    my ($self, $fault, $value) = @_;
+    $self->{proxy}->set_all($fault, $value);
+    $self->pause(1);
+    $self->{proxy}->set_all('none');
+    return;
+}
+
+sub one_by_one {
+    my ($self, $fault) = @_;
+    for my $host (0 .. $HOSTS - 1) {
+        $self->{proxy}->set($host, $fault);
+        $self->pause(1 / $HOSTS);
+        $self->{proxy}->set($host, 'none');
+    }
+    return;
+}
+
+sub repeat {
+    my ($self, $action) = @_;
+    for (1 .. 4) {
+        $action->($self);
+        $self->pause(1 / 4);
+    }
+    return;
+}
+
+sub kill_store {
+    my ($self) = @_;
+    $self->repeat(sub { $self->{redis}->stop; $self->{redis}->start });
+    return;
+}
+
+# More data than fits, of others.
+sub evict {
+    my ($self) = @_;
+    my $redis = $self->{redis};
+    $redis->run('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
+    $redis->run('CONFIG', 'SET', 'maxmemory', '3mb');
+    $self->repeat(sub {
+        $redis->run('EVAL', q(for i = 1, 3000 do redis.call('SET', 'other' .. i, string.rep('x', 1000)) end return 1), 0);
+    });
+    $redis->run('CONFIG', 'SET', 'maxmemory', '0');
+    return;
+}
+
+sub change_password {
+    my ($self) = @_;
+    $self->{redis}->run('CONFIG', 'SET', 'requirepass', 'another');
+    $self->{proxy}->set_all('refuse');
+    $self->{proxy}->set_all('none');
+    $self->pause(1);
+    local $self->{redis}{password} = 'another';
+    $self->{redis}->run('CONFIG', 'SET', 'requirepass', '');
+    return;
+}
+
+sub put_old {
+    my ($self) = @_;
+    my $old = GroupTest::OldRedis->new('6.0.16');
+    $self->{proxy}->set_all('to', $old->{port});
+    $self->pause(1);
+    $self->{proxy}->set_all('to', $self->{redis}{port});
+    return;
+}
+
+sub kill_child {
+    my ($self) = @_;
+    for my $host (@{ $self->{region}{hosts} }) {
+        my ($child) = AgentTest::Process::httpd_children($host->httpd_pid);
+        kill 'KILL', $child if $child;
+    }
+    return;
+}
+
+# The former primary comes back as a replica.
+sub fail_over {
+    my ($self) = @_;
+    $self->{redis}->stop;
+    $self->{sentinel}->wait_for_primary($self->{replica});
+    @{$self}{qw(redis replica)} = @{$self}{qw(replica redis)};
+    $self->pause(1);
+    $self->{replica}->start;
+    $self->{replica}->run('REPLICAOF', '127.0.0.1', $self->{redis}{port});
+    $self->wait_for_replica;
+    return;
+}
+
+sub move_slots {
+    my ($self) = @_;
+    $self->repeat(sub {
+        for my $partition (map { "rlr:{$_}" } 0 .. 15) {
+            my ($to) = grep { $_ != $self->{cluster}->owner($partition) } @{ $self->{cluster}{nodes} }[1, 2];
+            $self->{cluster}->begin_move($partition, $to)->();
+        }
+    });
+    return;
+}
+
+sub kill_node {
+    my ($self) = @_;
+    my ($first) = @{ $self->{cluster}{nodes} };
+    $self->{cluster}->begin_move("rlr:{$_}", $first)->() for 0 .. 15;
+    $self->pause(1 / 2);
+    $first->stop;
+    $self->pause(1);
+    return;
+}
+
+# A host is all of its processes.
+sub kill_host {
+    my ($self) = @_;
+    my $host = $self->{region}{hosts}[0];
+    my $parent = $host->httpd_pid;
+    my @all = ($parent, AgentTest::Process::httpd_children($parent));
+    kill 'KILL', @all;
+    wait_for('the end of the host', sub { !grep { AgentTest::Process::is_alive($_) } @all });
+    # httpd would not start beside a process of that number, even one that has ended.
+    unlink $host->pid_file;
+    $host->start;
+    $self->pause(1);
+    return;
+}
+
+1;

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# The rules of mod_ratelimit_regional/group in a simulation with faults: hosts that are slow,
+# cut off, killed or stopped, calls that are lost, late or repeated, servers that lose their data, and
+# two servers that both answer, and the loss of the store and all hosts at once.
+use strict;
+use warnings;
+use AgentTest::Env qw(build_dir);
+use Test::More;
+
+my $program = build_dir() . '/bench/ratelimit_group';
+
+# The numbers that the simulation prints.
+sub simulate {
+    my (@options) = @_;
+    open my $from, '-|', $program, @options or die "$program: $!\n";
+    my $text = do { local $/; <$from> };
+    close $from;
+    my ($over, $wrongful, $late_ms) = $text =~ /over-admissions (\d+)  wrongful refusals ([\d.]+).*until ([\d.]+) ms/s
+        or die "$program @options: $text\n";
+    my ($admitted, $local) = $text =~ /admitted (\d+) local (\d+)/;
+    return { text => $text, over => $over, wrongful => $wrongful, late_ms => $late_ms, admitted => $admitted, local => $local };
+}
+
+my ($admitted, $local, @over) = (0, 0);
+for my $seed (1 .. 48) {
+    my $result = simulate("seed=$seed", 'seconds=400', 'rate=200', 'hosts=' . (2 + $seed % 4),
+        'faults=' . (3 + 5 * ($seed % 4)), 'stops=' . (0, 2, 20)[ $seed % 3 ], 'share=' . (0, 20, 60, 3600)[ $seed % 4 ]);
+    push @over, $result->{text} if $result->{over} > 0;
+    $admitted += $result->{admitted};
+    $local += $result->{local};
+}
+is "@over", '', 'never more than N in any T over all hosts, through faults of hosts, network and store';
+cmp_ok $admitted, '>', 100_000, 'requests were admitted in between';
+cmp_ok $local, '>', 1000, 'hosts that were cut off admitted their share';
+
+# A day of four hosts, with a fault every five minutes or every 20 seconds.
+for (1 .. 2) {
+    for my $faults (300, 20) {
+        my $day = simulate("seed=$_", 'seconds=86400', 'rate=20', 'keys=100', "faults=$faults", 'share=600');
+        is $day->{over}, 0, "24 hours, a fault every $faults s (seed $_): never more than N in any T" or diag $day->{text};
+    }
+}
+
+# The longest interval after the first start has passed.
+for my $hosts (2, 10) {
+    my $quiet = simulate('from=75', 'seconds=190', 'faults=0', 'rate=500', "hosts=$hosts");
+    is $quiet->{over}, 0, "without faults, $hosts hosts: never more than N in any T";
+    cmp_ok $quiet->{wrongful}, '<', 6, "without faults, $hosts hosts: few wrongful refusals";
+    cmp_ok $quiet->{late_ms}, '<', 2, "without faults, $hosts hosts: limits up to 64 refuse wrongfully for less than 2 ms";
+}
+my $stops = simulate('from=75', 'seconds=190', 'faults=0', 'rate=500', 'stops=3');
+is $stops->{over}, 0, 'hosts that stop and start in turn: never more than N in any T';
+cmp_ok $stops->{wrongful}, '<', 8, 'hosts that stop and start in turn: the others, and they themselves, go on at once';
+
+my $first = simulate('from=6', 'seconds=60', 'faults=0', 'rate=500', 'share=0');
+cmp_ok $first->{wrongful}, '>', 6, 'after a first start requests are refused until T has passed';
+
+done_testing;

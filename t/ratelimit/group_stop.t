@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# Hosts that stop in order, and start again, one after the other: the region goes on at once.
+use strict;
+use warnings;
+use AgentTest::Env qw(slurp);
+use AgentTest::Wait;
+use RateLimitTest;
+use GroupTest;
+use Test::More;
+
+my $region = GroupTest->new(hosts => 3, rules => <<'CONF')->start;
+RateLimitRule ten   =/ten   key=api-key us=10/10
+RateLimitRule hour  =/hour  key=api-key us=9/1h
+RateLimitRule large =/large key=api-key us=960/1h
+CONF
+my @hosts = @{ $region->{hosts} };
+
+# Waits until the host has admitted as many requests.
+sub admit {
+    my ($host, $path, $key, $count) = @_;
+    my $admitted = 0;
+    wait_for("$count admissions", sub { ($admitted += $region->send($host, $path, $key)) >= $count });
+    return;
+}
+
+sub log_of { return slurp($_[0]->dir . '/logs/error_log') }
+
+admit($_, '/hour', 'key', 1) for 0 .. 2;
+admit(0, '/large', 'key', 4);
+
+# --- One after the other ------------------------------------------------------------------
+
+# With a share reserved the region would admit a third less, for an hour.
+for my $host (0 .. 2) {
+    $hosts[$host]->stop;
+    admit(($host + 1) % 3, '/hour', 'key', 1);
+    pass "host $host has stopped: another one admits at once";
+    $hosts[$host]->start;
+    admit($host, '/hour', 'key', 1);
+    pass "host $host has started: it admits at once";
+}
+for my $host (0 .. 2) {
+    like log_of($hosts[$host]), qr/RLR0120: left the store/, "the log of host $host says that it has left";
+}
+$region->send($_ % 3, '/hour', 'key') for 1 .. 9;
+is scalar @{ $region->{log}{'/hour key'} }, 9, 'all hosts together admit N: requests before their stops are counted';
+
+# --- All at once --------------------------------------------------------------------------
+
+$_->stop for @hosts;
+$_->start for @hosts;
+admit(1, '/hour', 'second', 3);
+$region->send($_ % 3, '/hour', 'second') for 1 .. 12;
+cmp_ok scalar @{ $region->{log}{'/hour second'} }, '<=', 9, 'all have stopped and started: N, and without a wait';
+$region->send($_ % 3, '/hour', 'key') for 1 .. 6;
+is scalar @{ $region->{log}{'/hour key'} }, 9, 'nothing is forgotten';
+
+# --- Fewer hosts --------------------------------------------------------------------------
+
+$hosts[2]->stop;
+admit(0, '/hour', 'fewer', 5);
+admit(1, '/hour', 'fewer', 4);
+pass 'two of three admit N, when the third has left';
+
+# --- Without the store ---------------------------------------------------------------------
+
+$region->{redis}->stop;
+$hosts[1]->stop;
+like log_of($hosts[1]), qr/RLR0119: left 0 of 16 partitions of the store: connect: .*; in the others the share of this host is reserved for 3660 s/,
+    'a host that cannot leave says so, and what it costs';
+
+done_testing;
