@@ -52,6 +52,15 @@ my @PHRASES = (
     [ qr/\bagent_(?:runner|worker|drain)_(?:leave|retire)\b|_(?:runner|worker|mode)_(?:leaving|left)\b|leave_?if_?drained/i,
                                         'drain (a runner), stop (the supervisor), deregister (a worker)' ],
     [ qr/\bagent_waits?_t\b/,           'agent_waiter_registry_t, agent_wake_reason_t' ],
+    [ qr/(?<![a-z])suspect(?:s|ed)?(?![a-z])/i, 'quarantined run' ],
+    [ qr/\btrials?\b|_trials?\b|\btimes_cleared\b/i, 'quarantine; quarantines_passed' ],
+    [ qr/\b(?:is_hopeless|is_patient|is_spent|has_overflown)\b|_hurry\b/, 'the condition: has_exhausted_retries, wants_replacement' ],
+    [ qr/\btext that reads\b/i,        'deletion token' ],
+    [ qr/\bis obeyed\b/i,              'wins, applies' ],
+    [ qr/\bbegins? the time\b/i,       'restarts the time to live' ],
+    [ qr/\bspawner_origin\b/,          'spawn_params' ],
+    [ qr/_vouch|vouch_|\bis_unclean\b|\brlr_question_t\b/i, 'attest, has_used_share, pending request' ],
+    [ qr{(?:^|[.!?:]\s|/\*|//|\*|\#|--)\s*(?:One that|Those that|That of)\b}, 'the noun: "a run that ..."' ],
 );
 
 # Files that may have a phrase, with the reason.
