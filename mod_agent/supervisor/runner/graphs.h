@@ -93,7 +93,7 @@ agent_graph_set_t *agent_graphs_take_set(agent_graph_table_t *table,
 
 /*
  * A runner has ended while it imported the graph; reason: why it did. The first
- * time the graph is suspected. If that was known to the runner (is_warned: it
+ * time the graph is blamed. If that was known to the runner (is_warned: it
  * imported one graph after another), the graph has failed, and later runners
  * are told not to import it: until the supervisor starts again, since nothing
  * else tells that the graph has changed. Returns whether it has failed now.
@@ -101,11 +101,11 @@ agent_graph_set_t *agent_graphs_take_set(agent_graph_table_t *table,
 bool agent_graphs_blame(const agent_graph_table_t *table,
                         agent_reported_graph_t *graph, bool is_warned,
                         const char *reason);
-/* A runner is ready: no graph is suspected. */
+/* A runner is ready: no graph is blamed. */
 void agent_graphs_clear(const agent_graph_table_t *table);
 
 /* Returns the graphs that have failed with their errors, as a JSON object in
- * pool; NULL: none has, and none is suspected. */
+ * pool; NULL: none has, and none is blamed. */
 const char *agent_graphs_print_failed(const agent_graph_table_t *table,
                                       apr_pool_t *pool);
 

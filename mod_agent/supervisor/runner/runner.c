@@ -181,7 +181,7 @@ agent_runner_t *agent_runner_start(agent_runner_table_t *table,
 
 /* ---- ending ---- */
 
-/* It ends before it is ready: the graph that it imports is suspected, and named
+/* It ends before it is ready: the graph that it imports is blamed, and named
  * in the log. */
 static void blame_graph(agent_context_t *context, const agent_runner_t *runner)
 {

@@ -24,7 +24,7 @@ begin
        and c.expires_at > '-infinity'
        for update;
     if found then
-        perform agent.abandon_copy(v_copy);
+        perform agent.release_copy(v_copy);
     end if;
 end
 $function$;

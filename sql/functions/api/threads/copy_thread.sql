@@ -78,7 +78,7 @@ begin
     if p_continued and exists (select from agent.account_limits) then
         body := agent.check_stored_bytes(p_deployment_id);
         if body is not null then
-            perform agent.abandon_copy(v_copy);
+            perform agent.release_copy(v_copy);
             code := 'limit_exceeded';
             return;
         end if;
@@ -93,7 +93,7 @@ begin
        and t.created_at = v_copy.source_created_at
        and t.state_deletions = v_copy.state_deletions;
     if not found or v_piece.left_bytes is null then
-        perform agent.abandon_copy(v_copy);
+        perform agent.release_copy(v_copy);
         code := 'thread_changed';
     else
         code := 'ok';

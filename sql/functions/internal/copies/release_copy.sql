@@ -3,7 +3,7 @@
 -- copy with which the request begins again.
 -- Returns: nothing.
 -- Locks:   the caller holds the row of the copy; takes one row of the count of an account with a limit.
-create or replace function agent.abandon_copy(p_copy agent.thread_copies) returns void
+create or replace function agent.release_copy(p_copy agent.thread_copies) returns void
 language plpgsql volatile security invoker
 set search_path = '' set jit = off set enable_seqscan = off
 set plan_cache_mode = force_generic_plan
@@ -19,4 +19,4 @@ begin
 end
 $function$;
 
-comment on function agent.abandon_copy(agent.thread_copies) is 'Gives up the copy of a thread.';
+comment on function agent.release_copy(agent.thread_copies) is 'Gives up the copy of a thread.';
