@@ -21,7 +21,7 @@ typedef struct host_t {
 } host_t;
 
 typedef struct case_t {
-    region_store_t *store;
+    group_store_t *store;
     uint64_t now_ms;
     host_t hosts[HOSTS];
     uint64_t tag;
@@ -59,7 +59,7 @@ static uint32_t call(case_t *test, int i, uint32_t wanted, uint32_t flags)
     sent.flags |= flags;
     sent.items = &item;
     sent.item_count = kind == RLR_STORE_HEARTBEAT;
-    region_store_call(test->store, test->now_ms * 1000, &sent, &reply);
+    group_store_call(test->store, test->now_ms * 1000, &sent, &reply);
     rlr_member_answer(&host->member, &sent, &reply, host->member.generation,
                       test->now_ms, test->now_ms);
     if (kind == RLR_STORE_REPORT) {
@@ -86,7 +86,7 @@ static void pass(case_t *test, uint64_t ms, unsigned mask)
 static void prepare(case_t *test)
 {
     memset(test, 0, sizeof(*test));
-    test->store = region_store_make(1, 1000000);
+    test->store = group_store_make(1, 1000000);
     test->now_ms = 1000;
     test->limit = nine;
     for (int i = 0; i < HOSTS; i++) {
@@ -106,7 +106,7 @@ static void begin(case_t *test)
 
 static void end(case_t *test)
 {
-    region_store_drop(test->store);
+    group_store_drop(test->store);
 }
 
 static uint32_t local(const case_t *test, int i)
