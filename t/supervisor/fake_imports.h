@@ -12,7 +12,7 @@
 #include "fake_graphs.h"
 #include "fake_wire.h"
 
-/* Those that are to end or block the process, unless they have failed. */
+/* Graphs that are to end or block the process, unless they have failed. */
 static void import_graphs(json_object *graphs, json_object *failed)
 {
     json_object_object_foreach(graphs, key, graph)

@@ -27,7 +27,7 @@ static void refuse_other_graphs(agent_runs_t *runs, agent_runner_t *runner)
     }
 }
 
-/* One that is being drained may import still. */
+/* A runner that is being drained may import still. */
 static void take_importing(agent_runner_io_t *io, agent_runner_t *runner,
                            const agent_line_t *line)
 {
