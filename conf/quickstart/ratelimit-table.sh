@@ -22,6 +22,7 @@ ErrorLog "$RUN_DIR/error_log"
 LoadModule authz_core_module "$(apxs_value LIBEXECDIR)/mod_authz_core.so"
 LoadModule ratelimit_regional_module "$PWD/.build/release/mod_ratelimit_regional.so"
 Include "$(readlink -f "$1")"
+RateLimitEngine Off
 CONF
 # Without the lines that httpd -t adds to the table.
 "$(apxs_value SBINDIR)/$(apxs_value PROGNAME)" -f "$RUN_DIR/httpd.conf" -t -D DUMP_RATELIMIT \

@@ -68,6 +68,7 @@ CONF
 my $LIMITED = <<'CONF';
 LoadModule ratelimit_regional_module "${MODULE}"
 Include "${ROOT}/conf/ratelimit_regional.conf"
+RateLimitRegion us
 RateLimitTable 524288
 CONF
 

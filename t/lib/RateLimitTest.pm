@@ -104,8 +104,8 @@ sub access_log {
     });
 }
 
-# The shipped table.
-sub table { return qq(Include "\${ROOT}/conf/ratelimit_regional.conf"\n) }
+# The shipped table, of region us.
+sub table { return qq(Include "\${ROOT}/conf/ratelimit_regional.conf"\nRateLimitRegion us\n) }
 
 # --- One request ----------------------------------------------------------------
 

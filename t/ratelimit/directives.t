@@ -104,6 +104,8 @@ my ($ok, $output) = check($RULE);
 ok !$ok, 'rules without a region are refused';
 like $output, qr/RateLimitRegion: expected one of us eu, or RateLimitEngine Off, got none/,
     'rules without a region: the error names RateLimitRegion';
+($ok, $output) = check(table() =~ s/^RateLimitRegion.*\n//mr);
+like $output, qr/RateLimitRegion: expected one of us eu/, 'the shipped table chooses no region: no server enforces the wrong one';
 
 sub many { return join '', $BASE, map { "RateLimitRule x$_ /x$_ key=ip us=1/1\n" } 1 .. $_[0] }
 ($ok) = check(many(1020));
@@ -197,7 +199,7 @@ unlike $output, qr/RateLimitRule [de]/, 'a rule of another region or key is not 
 unlike $output, qr/RLR/, 'all rules of the shipped table can match';
 (my $published = slurp(root() . '/conf/ratelimit_regional.conf'))
     =~ s/^(RateLimitRule\s+runs-stats[^\n]*\n)(.*?)(?=^RateLimitRule\s+public\s)/$2$1/ms;
-($ok, $output) = check($published);
+($ok, $output) = check("${published}RateLimitRegion us\n");
 like $output, qr/RateLimitRule runs-stats can never match in region us: .* match default-api first$/m,
     '3.2: in the published order runs-stats can never match';
 ($ok, $output) = check("$RULE<VirtualHost *:\${PORT}>\nRateLimitRegion us\n</VirtualHost>");
