@@ -44,7 +44,15 @@ sub take_line {
     $self->{ended}{$run_id} = 1 if $line->{type} eq 'end';
     $self->SUPER::take_line($line);
     $self->{records}->take($line);
-    $self->acknowledge($line) if defined $line->{ack} && !$self->{is_withholding_acks};
+    push @{ $self->{to_acknowledge} }, $line if defined $line->{ack} && !$self->{is_withholding_acks};
+    return;
+}
+
+# Records are acknowledged when all lines that were there are read: then those of parallel tasks are open together.
+sub take_output {
+    my ($self) = @_;
+    $self->SUPER::take_output;
+    $self->acknowledge($_) for splice @{ $self->{to_acknowledge} //= [] };
     return;
 }
 
@@ -57,7 +65,7 @@ sub withhold_acks {
 
 sub acknowledge {
     my ($self, $line) = @_;
-    return $self->send_raw($self->reply_to($line, $line->{ack}, { ok => \1, result => undef, cursor => undef }));
+    return $self->send({ type => 'reply', %{$line}{qw(run_id epoch)}, id => $line->{ack}, ok => \1, result => undef, cursor => undef });
 }
 
 sub reply_to {

@@ -20,6 +20,7 @@ our @EXPORT_OK = qw(graph start_line human new_uuid run_graph messages_of
 
 use constant TIMEOUT => 120;
 use constant LINE_MAX => 8 * 1024 * 1024;
+use constant ACKS_MAX => 16;
 
 my $json = Cpanel::JSON::XS->new->utf8->canonical->allow_nonref;
 
@@ -92,6 +93,7 @@ sub hello {
 
 sub send {    ## no critic (Subroutines::ProhibitBuiltinHomonyms)
     my ($self, @messages) = @_;
+    delete $self->{open_acks}{ $_->{run_id} }{ $_->{id} } for grep { $_->{type} eq 'reply' } @messages;
     return $self->send_raw(join '', map { prepare($_) } @messages);
 }
 
@@ -160,6 +162,7 @@ sub take_line {
     return push @{ $self->{lines} }, $line if $line->{type} eq 'ready';
     my $run = $line->{run_id} // '';
     my $length = 1 + length $line->{' text'};
+    $self->count_ack($line) if defined $line->{ack};
     resolve($line) if $line->{type} eq 'checkpoint';
     place_values($line) if $line->{path};
     $self->spend($run, $length) if $line->{type} eq 'request' && $length > 64 * 1024 + 1;
@@ -185,6 +188,15 @@ sub take_line {
     else {
         $self->send_raw(go_line($line));
     }
+    return;
+}
+
+# Dies for a record too many whose reply the run has not got.
+sub count_ack {
+    my ($self, $line) = @_;
+    my $open = $self->{open_acks}{ $line->{run_id} } //= {};
+    $open->{ $line->{ack} } = 1;
+    die "more than ${\ACKS_MAX} records with ack are open\n" if keys %{$open} > ACKS_MAX;
     return;
 }
 

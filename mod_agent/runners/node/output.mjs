@@ -15,6 +15,8 @@ const CONTENTS = {
 
 // Of a line with a part of a value, beside its data.
 const PART_MEMBERS_BYTES = 1000;
+// Records with `ack` whose reply was not read; one more is a breach.
+const OPEN_ACKS_MAX = 16;
 
 export class Output {
     #wire;
@@ -29,6 +31,9 @@ export class Output {
     #isClosed = false;
     #isCancelled = false;
     #replies = new Map();
+    // Ids of the records whose reply was not read, and the callers that wait until there are fewer.
+    #openAcks = new Set();
+    #ackQueue = [];
     #ids = 0;
     #turn = Promise.resolve();
 
@@ -144,9 +149,11 @@ export class Output {
         this.#pump();
     }
 
-    // Events that have no credit yet are left out from now on.
+    // Events that have no credit yet are left out from now on. The replies to records may not come.
     cancel() {
         this.#isCancelled = true;
+        this.#openAcks.forEach((id) => this.#replies.get(id)?.resolve());
+        this.#ackQueue.splice(0).forEach((go) => go());
         const from = this.#isWaiting ? this.#granted : 0;
         const kept = this.#queue.slice(from).filter((entry) => !entry.mayBeDropped || entry.resolve());
         this.#queue = [...this.#queue.slice(0, from), ...kept];
@@ -160,6 +167,7 @@ export class Output {
         const error = new RunnerError('RunEndedError', 'the run has ended');
         this.#replies.forEach(({ reject }) => reject(error));
         this.#replies.clear();
+        this.#ackQueue.splice(0).forEach((go) => go());
     }
 
     #newReply() {
@@ -173,16 +181,34 @@ export class Output {
         return { id, promise };
     }
 
-    // Sends a record; resolves when it is committed. Throws at once, not with the
-    // promise, for a line that is too long: then nothing was sent.
-    sendAcknowledged(type, members) {
+    // Sends a record; resolves when it was sent, with {committed}, a promise of its commit. Rejects for
+    // a line that is too long: then nothing was sent.
+    async sendAcknowledged(type, members) {
+        while (this.#openAcks.size >= OPEN_ACKS_MAX && !this.#isCancelled && !this.#isClosed) {
+            await new Promise((resolve) => {
+                this.#ackQueue.push(resolve);
+            });
+        }
         this.#throwIfClosed();
+        if (this.#isCancelled) {
+            await this.send(type, members);
+            return {};
+        }
         const { id, promise } = this.#newReply();
+        this.#openAcks.add(id);
         try {
-            return Promise.resolve(this.send(type, { ...members, ack: id })).then(() => promise);
+            const room = this.send(type, { ...members, ack: id });
+            return { committed: Promise.resolve(room).then(() => promise) };
         } catch (error) {
             this.#replies.delete(id);
+            this.#closeAck(id);
             throw error;
+        }
+    }
+
+    #closeAck(id) {
+        if (this.#openAcks.delete(id)) {
+            this.#ackQueue.shift()?.();
         }
     }
 
@@ -211,6 +237,7 @@ export class Output {
             return;
         }
         this.#replies.delete(message.id);
+        this.#closeAck(message.id);
         if (message.ok) {
             waiting.resolve({ result: message.result, cursor: message.cursor ?? null });
         } else {

@@ -136,7 +136,8 @@ export class Records {
                 metadata: render(metadata), channels,
             };
             // Throws for a line that is too long: then nothing was put.
-            const sent = this.#isSync ? this.#output.sendAcknowledged('put', members) : this.#output.send('put', members);
+            const { committed: commit } = this.#isSync ? await this.#output.sendAcknowledged('put', members)
+                : { committed: this.#output.send('put', members) };
             this.#remember(ns, checkpoint.id, references);
             this.#made.add(checkpoint.id);
             this.#waiting.get(checkpoint.id)?.resolve(true);
@@ -149,10 +150,10 @@ export class Records {
                 this.#state = checkpoint.channel_values;
             }
             if (this.#isSync) {
-                this.#commit = sent.catch(() => {});
-                return { promise: sent };
+                this.#commit = commit?.catch(() => {});
+                return { promise: commit };
             }
-            await sent;
+            await commit;
             return {};
         });
         await committed.promise;

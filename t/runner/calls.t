@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+# Records with `ack` of the runners of both languages.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use AgentTest::Applications qw(folder_of runner_of);
+use ApplicationTest;
+use PythonRunner ();
+use RecordStore;
+use RunnerTest qw(lines_of start_line);
+use Test::More;
+
+my %FILE = (python => 'g.py', javascript => 'g.mjs');
+my %SOURCE = (python => <<'PY', javascript => <<'JS');
+import operator
+from typing import Annotated, Any
+
+from langgraph.graph import START, StateGraph
+from langgraph.types import Send
+from typing_extensions import TypedDict
+
+
+class State(TypedDict, total=False):
+    n: int
+    names: Annotated[list[str], operator.add]
+
+
+def graph_of(**nodes: Any) -> Any:
+    graph = StateGraph(State)
+    for name, node in nodes.items():
+        graph.add_node(name, node).add_edge(START, name)
+    return graph.compile()
+
+
+async def act(state: State) -> Any:
+    return {"names": ["x"]}
+
+
+leaf = graph_of(act=act)
+
+fans = (
+    StateGraph(State)
+    .add_node("plan", lambda state: {})
+    .add_node("work", leaf)
+    .add_edge(START, "plan")
+    .add_conditional_edges("plan", lambda state: [Send("work", {"names": []})] * state["n"], ["work"])
+    .compile()
+)
+PY
+import { Annotation, Send, START, StateGraph } from '@langchain/langgraph';
+
+const State = Annotation.Root({ n: Annotation(), names: Annotation({ reducer: (a, b) => a.concat(b), default: () => [] }) });
+const graphOf = (nodes) => Object.entries(nodes).reduce(
+    (graph, [name, node]) => graph.addNode(name, node).addEdge(START, name), new StateGraph(State)).compile();
+const leaf = graphOf({ act: async () => ({ names: ['x'] }) });
+export const fans = new StateGraph(State)
+    .addNode('plan', () => ({}))
+    .addNode('work', leaf)
+    .addEdge(START, 'plan')
+    .addConditionalEdges('plan', ({ n }) => Array.from({ length: n }, () => new Send('work', { names: [] })), ['work'])
+    .compile();
+JS
+my @GRAPHS = qw(fans);
+
+sub paths_of { my ($language) = @_; return { map { $_ => "./$FILE{$language}:$_" } @GRAPHS } }
+
+sub folder { my ($language) = @_; return folder_of($language, { graphs => paths_of($language) }, $FILE{$language} => $SOURCE{$language}) }
+
+for my $language (qw(python javascript)) {
+    my $folder = folder($language);
+    my $runner = ApplicationTest->new(command => [ runner_of($language) ], directory => $folder,
+        records => RecordStore->new, graphs => paths_of($language));
+
+    my @lines = $runner->run(graph_id => 'fans', input => { n => 40 }, durability => 'sync');
+    is $lines[-1]{status}, 'success', "$language: durability sync: parallel subgraphs have at most 16 records that are not acknowledged";
+    is scalar(grep { defined $_->{ack} && $_->{ns} } lines_of('put', @lines)), 120, "$language: durability sync: all of their checkpoints have been";
+    $runner->withhold_acks;
+    my $start = start_line(graph_id => 'fans', input => { n => 40 }, durability => 'sync');
+    my $open = 0;
+    $runner->send($start);
+    $runner->lines_until(sub {
+        $open++ if defined $_[0]{ack};
+        # Those of the root graph, before which no subgraph begins.
+        $runner->acknowledge($_[0]) if defined $_[0]{ack} && !$_[0]{ns} && $open--;
+        return $open == 16;
+    });
+    $runner->send({ type => 'cancel', run_id => $start->{run_id}, epoch => 1 });
+    is +($runner->lines_of_run($start->{run_id}))[-1]{status}, 'interrupted',
+        "$language: durability sync: a cancelled run waits for no acknowledgement, and has no more of them open";
+    $runner->send({ type => 'drain' });
+    is $runner->finish, 0, "$language: the runner goes on after all of them";
+}
+done_testing;
