@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Records with `ack` of the runners of both languages.
+# The call update, and records with `ack`: the same answers by the runners of both languages.
 use strict;
 use warnings;
 use FindBin;
@@ -8,7 +8,7 @@ use AgentTest::Applications qw(folder_of runner_of);
 use ApplicationTest;
 use PythonRunner ();
 use RecordStore;
-use RunnerTest qw(lines_of start_line);
+use RunnerTest qw(new_uuid lines_of start_line);
 use Test::More;
 
 my %FILE = (python => 'g.py', javascript => 'g.mjs');
@@ -54,6 +54,7 @@ const State = Annotation.Root({ n: Annotation(), names: Annotation({ reducer: (a
 const graphOf = (nodes) => Object.entries(nodes).reduce(
     (graph, [name, node]) => graph.addNode(name, node).addEdge(START, name), new StateGraph(State)).compile();
 const leaf = graphOf({ act: async () => ({ names: ['x'] }) });
+export { leaf };
 export const fans = new StateGraph(State)
     .addNode('plan', () => ({}))
     .addNode('work', leaf)
@@ -61,16 +62,42 @@ export const fans = new StateGraph(State)
     .addConditionalEdges('plan', ({ n }) => Array.from({ length: n }, () => new Send('work', { names: [] })), ['work'])
     .compile();
 JS
-my @GRAPHS = qw(fans);
+my @GRAPHS = qw(leaf fans);
 
 sub paths_of { my ($language) = @_; return { map { $_ => "./$FILE{$language}:$_" } @GRAPHS } }
 
 sub folder { my ($language) = @_; return folder_of($language, { graphs => paths_of($language) }, $FILE{$language} => $SOURCE{$language}) }
 
+# The lines of a call.
+sub call {
+    my ($runner, $op, $graph, $arguments, %fields) = @_;
+    my $call = { type => 'call', run_id => new_uuid(), epoch => 1, attempt => 1, op => $op, thread_id => undef,
+        graph_id => $graph, arguments => $arguments, config => {}, context => {}, checkpoint => undef, %fields };
+    $runner->send($call);
+    return $runner->lines_of_run($call->{run_id});
+}
+
+# [what, updates, the state after them]
+my @updates = (
+    [ 'an object', [ { values => { names => ['y'] }, as_node => 'act' } ], [qw(x y)] ],
+    [ 'pairs', [ { values => [ [ names => ['y'] ], [ names => ['z'] ] ], as_node => 'act' } ], [qw(x y z)] ],
+    [ 'no pairs', [ { values => [], as_node => 'act' } ], ['x'] ],
+    [ 'a command with pairs', [ { command => { update => [ [ names => ['y'] ], [ names => ['z'] ] ] }, as_node => 'act' } ], [qw(x y z)] ],
+);
+
 for my $language (qw(python javascript)) {
     my $folder = folder($language);
     my $runner = ApplicationTest->new(command => [ runner_of($language) ], directory => $folder,
         records => RecordStore->new, graphs => paths_of($language));
+
+    for my $case (@updates) {
+        my ($what, $updates, $names) = @{$case};
+        my $thread = new_uuid();
+        $runner->run(graph_id => 'leaf', thread_id => $thread, input => { n => 1 });
+        my @lines = call($runner, 'update', 'leaf', { supersteps => [$updates] }, $runner->next_run($thread));
+        my ($checkpoint) = lines_of('checkpoint', @lines);
+        is_deeply [ @{ $lines[-1] }{qw(status error)}, $checkpoint->{values}{names} ], [ 'success', undef, $names ], "$language: update: $what";
+    }
 
     my @lines = $runner->run(graph_id => 'fans', input => { n => 40 }, durability => 'sync');
     is $lines[-1]{status}, 'success', "$language: durability sync: parallel subgraphs have at most 16 records that are not acknowledged";

@@ -46,8 +46,10 @@ export class Call extends Job {
     }
 
     #toUpdate({ values, as_node: node, command }) {
+        // The library takes pairs as the update of a command only.
+        const form = command ?? (Array.isArray(values) ? { update: values } : undefined);
         return {
-            values: command ? this.toCommand(command) : values ?? null,
+            values: form ? this.toCommand(form) : values ?? null,
             ...(node === null || node === undefined ? {} : { asNode: node }),
         };
     }
