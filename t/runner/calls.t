@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The call update, and records with `ack`: the same answers by the runners of both languages.
+# The calls update and describe, and records with `ack`: the same answers by the runners of both languages.
 use strict;
 use warnings;
 use FindBin;
@@ -38,6 +38,7 @@ async def act(state: State) -> Any:
 
 
 leaf = graph_of(act=act)
+nested = graph_of(a=graph_of(b=graph_of(c=leaf)), ab=graph_of(d=leaf))
 
 fans = (
     StateGraph(State)
@@ -55,6 +56,7 @@ const graphOf = (nodes) => Object.entries(nodes).reduce(
     (graph, [name, node]) => graph.addNode(name, node).addEdge(START, name), new StateGraph(State)).compile();
 const leaf = graphOf({ act: async () => ({ names: ['x'] }) });
 export { leaf };
+export const nested = graphOf({ a: graphOf({ b: graphOf({ c: leaf }) }), ab: graphOf({ d: leaf }) });
 export const fans = new StateGraph(State)
     .addNode('plan', () => ({}))
     .addNode('work', leaf)
@@ -62,7 +64,7 @@ export const fans = new StateGraph(State)
     .addConditionalEdges('plan', ({ n }) => Array.from({ length: n }, () => new Send('work', { names: [] })), ['work'])
     .compile();
 JS
-my @GRAPHS = qw(leaf fans);
+my @GRAPHS = qw(leaf nested fans);
 
 sub paths_of { my ($language) = @_; return { map { $_ => "./$FILE{$language}:$_" } @GRAPHS } }
 
@@ -76,6 +78,26 @@ sub call {
     $runner->send($call);
     return $runner->lines_of_run($call->{run_id});
 }
+
+# The value of a call that describes a graph.
+sub described {
+    my ($runner, $graph, $arguments, %fields) = @_;
+    my $end = (call($runner, 'describe', $graph, $arguments, %fields))[-1];
+    return $end->{value} // $end->{error};
+}
+
+# [namespace, whether with recurse, the namespaces that are found]
+my @subgraphs = (
+    [ undef, 0, [qw(a ab)] ],
+    [ undef, 1, [qw(a ab ab|d a|b a|b|c)] ],
+    [ 'a', 0, ['a'] ],
+    [ 'a', 1, [qw(a a|b a|b|c)] ],
+    [ 'a|b', 0, ['a|b'] ],
+    [ 'a|b', 1, [qw(a|b a|b|c)] ],
+    [ 'a|b|c', 1, ['a|b|c'] ],
+    [ 'a|d', 1, [] ],
+    [ 'b', 1, [] ],
+);
 
 # [what, updates, the state after them]
 my @updates = (
@@ -97,6 +119,13 @@ for my $language (qw(python javascript)) {
         my @lines = call($runner, 'update', 'leaf', { supersteps => [$updates] }, $runner->next_run($thread));
         my ($checkpoint) = lines_of('checkpoint', @lines);
         is_deeply [ @{ $lines[-1] }{qw(status error)}, $checkpoint->{values}{names} ], [ 'success', undef, $names ], "$language: update: $what";
+    }
+
+    for my $case (@subgraphs) {
+        my ($namespace, $recurse, $found) = @{$case};
+        my $value = described($runner, 'nested', { what => 'subgraphs', namespace => $namespace, recurse => $recurse ? \1 : \0 });
+        is_deeply [ sort keys %{$value} ], $found,
+            "$language: describe: subgraphs of " . ($namespace // 'the graph') . ($recurse ? ' and below' : '');
     }
 
     my @lines = $runner->run(graph_id => 'fans', input => { n => 40 }, durability => 'sync');

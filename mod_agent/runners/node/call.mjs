@@ -70,12 +70,10 @@ export class Call extends Job {
 
     async #subgraphs(namespace, recurse) {
         const found = {};
-        for await (const [name, graph] of this.graph.getSubgraphsAsync(namespace, recurse || namespace !== undefined)) {
-            found[name] = schemasOf(graph, this.library);
-            if (namespace !== undefined && recurse) {
-                for await (const [below, subgraph] of graph.getSubgraphsAsync(undefined, true)) {
-                    found[`${name}|${below}`] = schemasOf(subgraph, this.library);
-                }
+        const isRequested = (ns) => namespace === undefined || ns === namespace || (recurse && ns.startsWith(`${namespace}|`));
+        for await (const [ns, graph] of this.graph.getSubgraphsAsync(undefined, recurse || namespace !== undefined)) {
+            if (isRequested(ns)) {
+                found[ns] = schemasOf(graph, this.library);
             }
         }
         return found;

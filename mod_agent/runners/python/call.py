@@ -69,8 +69,15 @@ class Call(Job):
             return report.schemas_of(graph, self._graph.name)
         if what == "graph":
             return report.drawing_of(await graph.aget_graph(xray=arguments.get("xray") or False))
-        return {ns: report.schemas_of(subgraph, self._graph.name) async for ns, subgraph in graph.aget_subgraphs(
-            namespace=arguments.get("namespace"), recurse=bool(arguments.get("recurse")))}
+        namespace, recurse = arguments.get("namespace"), bool(arguments.get("recurse"))
+        # By the library itself only one on the path of a single name is found.
+        return {ns: report.schemas_of(subgraph, self._graph.name)
+                async for ns, subgraph in graph.aget_subgraphs(recurse=recurse or namespace is not None)
+                if is_requested(ns, namespace, recurse)}
+
+
+def is_requested(ns: str, namespace: str | None, recurse: bool) -> bool:
+    return namespace is None or ns == namespace or recurse and ns.startswith(f"{namespace}|")
 
 
 def values_to_write(update: Mapping[str, Any]) -> Any:
