@@ -4,7 +4,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use AgentTest::Applications qw(folder_of runner_of);
+use AgentTest::Applications qw(check_folder folder_of runner_of);
 use ApplicationTest;
 use PythonRunner ();
 use RecordStore;
@@ -16,6 +16,7 @@ my %SOURCE = (python => <<'PY', javascript => <<'JS');
 import operator
 from typing import Annotated, Any
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import START, StateGraph
 from langgraph.types import Send
 from typing_extensions import TypedDict
@@ -48,6 +49,10 @@ fans = (
     .add_conditional_edges("plan", lambda state: [Send("work", {"names": []})] * state["n"], ["work"])
     .compile()
 )
+
+
+def tenant(config: RunnableConfig) -> Any:
+    return graph_of(**{config["configurable"]["tenant"]: leaf})
 PY
 import { Annotation, Send, START, StateGraph } from '@langchain/langgraph';
 
@@ -63,8 +68,9 @@ export const fans = new StateGraph(State)
     .addEdge(START, 'plan')
     .addConditionalEdges('plan', ({ n }) => Array.from({ length: n }, () => new Send('work', { names: [] })), ['work'])
     .compile();
+export const tenant = (config) => graphOf({ [config.configurable.tenant.toLowerCase()]: leaf });
 JS
-my @GRAPHS = qw(leaf nested fans);
+my @GRAPHS = qw(leaf nested fans tenant);
 
 sub paths_of { my ($language) = @_; return { map { $_ => "./$FILE{$language}:$_" } @GRAPHS } }
 
@@ -127,6 +133,20 @@ for my $language (qw(python javascript)) {
         is_deeply [ sort keys %{$value} ], $found,
             "$language: describe: subgraphs of " . ($namespace // 'the graph') . ($recurse ? ' and below' : '');
     }
+
+    my $report = $runner->{ready}{graphs}{tenant};
+    is_deeply [ @{$report}{qw(error factory)} ], [ undef, Cpanel::JSON::XS::true() ],
+        "$language: factory: one that fails without a client's configuration is not an error";
+    like $runner->log_text, qr/^graph tenant: its factory fails without a client's configuration: (?:Key|Type)Error: /m, "$language: factory: the log says that it has failed";
+    my @config = (config => { configurable => { tenant => 'acme' } });
+    is_deeply [ map { $_->{id} } grep { $_->{id} !~ /\A__/ } @{ described($runner, 'tenant', { what => 'graph', xray => \0 }, @config)->{nodes} } ],
+        ['acme'], "$language: factory: its drawing is made with the configuration of the call";
+    is_deeply [ keys %{ described($runner, 'tenant', { what => 'subgraphs', namespace => undef, recurse => \0 }, @config) } ],
+        ['acme'], "$language: factory: so are its subgraphs";
+    is ref described($runner, 'tenant', { what => 'schemas' }, @config), 'HASH', "$language: factory: and its schemas";
+    is +($runner->run(graph_id => 'tenant', input => { n => 1 }, @config))[-1]{status}, 'success', "$language: factory: runs are executed";
+    my $checked = check_folder($language, $folder);
+    is_deeply [ $checked->{status}, $checked->{graphs}{tenant}{error} ], [ 0, undef ], "$language: factory: the folder can be used";
 
     my @lines = $runner->run(graph_id => 'fans', input => { n => 40 }, durability => 'sync');
     is $lines[-1]{status}, 'success', "$language: durability sync: parallel subgraphs have at most 16 records that are not acknowledged";

@@ -41,7 +41,11 @@ export async function describeGraph(graph) {
             drawing: partOf(name, 'nodes and edges', await drawingOf(used)),
         };
     } catch (error) {
-        log(`graph ${name}: it has no drawing: ${stackOf(error)}`);
+        if (error?.name === 'ProcessExitError') {
+            log(`graph ${name}: ${stackOf(error)}`);
+            return { description, error: describeError(error) };
+        }
+        log(`graph ${name}: ${graph.isFactory ? "its factory fails without a client's configuration" : 'it has no drawing'}: ${stackOf(error)}`);
         return { description, factory: graph.isFactory };
     }
 }

@@ -123,14 +123,22 @@ def drawing_of(drawn: Any) -> dict[str, Any]:
 
 
 async def describe_graph(graph: graphs.Graph, description: str | None) -> dict[str, Any]:
+    """A factory that fails without the configuration of a client is not an error of the graph."""
     try:
         async with graph.use(graphs.DESCRIBE, {"configurable": {}}) as used:
             subgraphs = _attempt(graph.name, "list of subgraphs", lambda: any(True for _ in used.get_subgraphs()))
             return {"description": description, "schemas": _reported_schemas(used, graph.name),
                     "drawing": _reported_drawing(used, graph.name),
                     "factory": graph.is_factory, "has_subgraphs": subgraphs is not False}
-    except (Exception, SystemExit) as error:  # pylint: disable=broad-except
+    except SystemExit as error:
         return _refusal(graph, error)
+    except Exception as error:  # pylint: disable=broad-except
+        if not graph.is_factory:
+            return _refusal(graph, error)
+        described = describe_error(error)
+        log.write(f"graph {graph.name}: its factory fails without a client's configuration: {described['error']}: "
+                  f"{described['message']}")
+        return {"description": description, "factory": True}
 
 
 async def _wait_until(until: float, tasks: list[asyncio.Task[Any]]) -> None:
