@@ -302,4 +302,45 @@ chomp(@printed = <$output>);
 close $output;
 is_deeply \@printed, [ 'a', 'a b c d', '1 2 3 True True' ], 'pipe: ping is answered while code blocks the loop; it takes all messages in their order';
 
+# A pipe that code of a graph closes, after the thread that reads it has looked for that.
+$program = <<'END';
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from python import wire
+
+class End(BaseException):
+    pass
+
+def end(reason):
+    raise End(reason)
+
+def read_in_thread(pipe):
+    pipe._watch = pipe._read
+    pipe._serve()
+
+for number, fd in zip((103, 105, 104), (*os.pipe(), os.open(os.devnull, os.O_WRONLY))):
+    os.dup2(fd, number)
+    os.close(fd)
+for what in ["closed", "replaced", "has ended"]:
+    if what == "has ended":
+        os.close(105)
+    for read in [wire.Wire._read_on_loop, read_in_thread]:
+        os.dup2(103, 3)
+        os.dup2(104, 4)
+        pipe = wire.Wire(None, wire.Turns(), None, end, None)
+        if what == "closed":
+            os.close(3)
+        if what == "replaced":
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 3)
+        try:
+            read(pipe)
+        except End as reason:
+            print(what, *reason.args)
+END
+open $output, '-|', python(), '-c', $program, root() . '/mod_agent/runners' or die "python: $!\n";
+chomp(@printed = <$output>);
+close $output;
+is_deeply \@printed, [ ('closed descriptor 3 is closed') x 2, ('replaced descriptor 3 is closed') x 2, ('has ended None') x 2 ],
+    'pipe: that a graph has closed it is the reason of the end, in the loop and in the thread';
+
 done_testing;

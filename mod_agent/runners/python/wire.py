@@ -60,6 +60,12 @@ class Turns(selectors.DefaultSelector):
         return 0 if since is None else time.monotonic() - since
 
 
+def identity_of(fd: int) -> tuple[int, int]:
+    """Of the open file."""
+    status = os.fstat(fd)
+    return status.st_dev, status.st_ino
+
+
 class Wire:
     """Owns descriptors 3 and 4, which no child process inherits.
 
@@ -92,7 +98,7 @@ class Wire:
         self._buffer = bytearray()
         self._messages: deque[dict[str, Any]] = deque()
         self._wants_replacement = self._has_asked = False
-        self._pipes = {fd: os.fstat(fd).st_ino for fd in (3, 4)}
+        self._pipes = {fd: identity_of(fd) for fd in (3, 4)}
         for fd in (3, 4, self._wake_in, self._wake_out):
             os.set_inheritable(fd, False)
             os.set_blocking(fd, False)
@@ -201,10 +207,15 @@ class Wire:
     def _read_on_loop(self) -> None:
         try:
             if not self._read():
-                self._on_end(None)
+                self._end(None)
         except Exception as error:  # pylint: disable=broad-except
-            self._on_end(f"{type(error).__name__}: {error}")
+            self._end(f"{type(error).__name__}: {error}")
         self._pass_messages()
+
+    def _end(self, reason: str | None) -> None:
+        """A pipe that a graph has closed is the reason, whatever the thread that comes to it first has read there."""
+        closed = self._find_closed()
+        self._on_end(reason if closed is None else f"descriptor {closed} is closed")
 
     def _read(self) -> bool:
         """Reads what is there; false at the end of the input."""
@@ -256,16 +267,18 @@ class Wire:
 
     def _serve(self) -> None:
         try:
-            self._on_end(self._watch())
+            self._watch()
+            self._end(None)
         except Exception as error:  # pylint: disable=broad-except
-            self._on_end(f"{type(error).__name__}: {error}")
+            self._end(f"{type(error).__name__}: {error}")
 
-    def _watch(self) -> str | None:
+    def _watch(self) -> None:
+        """Returns at the end of the input, and when a pipe is closed here."""
         poll = select.poll()
         poll.register(self._wake_out, select.POLLIN)
         while True:
-            if (closed := self._find_closed()) is not None:
-                return f"descriptor {closed} is closed"
+            if self._find_closed() is not None:
+                return
             self._watch_output(poll)
             is_blocked = self._watch_input(poll)
             for fd, _ in poll.poll(LOOK_MS):
@@ -274,15 +287,15 @@ class Wire:
                 elif fd == 4:
                     self._write_more()
                 elif not self._read():
-                    return None
+                    return
             if is_blocked and self._messages:
                 self._loop.call_soon_threadsafe(self._pass_messages)
 
     def _find_closed(self) -> int | None:
         """A pipe that a graph has closed, and would be watched in vain. Its number may be that of another file by now."""
-        for fd, inode in self._pipes.items():
+        for fd, identity in self._pipes.items():
             try:
-                if os.fstat(fd).st_ino != inode:
+                if identity_of(fd) != identity:
                     return fd
             except OSError:
                 return fd
