@@ -129,6 +129,10 @@ for my $language (sort keys %reader) {
     my ($file) = keys %files;
     my $found = $with->('.env', '.env' => join('', map { "$_->[1]\n" } @env), %files, $file => $report . $files{$file})->{environment};
     is $found->{"C$_"}, $env[$_][2], "$language: env: $env[$_][0]" for 0 .. $#env;
+    my $numbers = '"I":-5,"F":1.5,"W":1.0,"Z":-0,"L":999999999999999,"S":0.0001,"E":1.2e3';
+    $found = check($language, qq({"graphs":{"g":"$path"},"env":{"A_NAME":"its value",$numbers}}), $file => $report . $files{$file})->{environment};
+    is_deeply [ map { $found->{$_} } qw(I F W Z L S E) ], [qw(-5 1.5 1 0 999999999999999 0.0001 1200)],
+        "$language: numbers in the object of env are written alike";
     my $missing = $with->('.env');
     is $missing->{status}, 2, "$language: a missing file of env ends the runner";
     is lc $missing->{errors}, "langgraph.json: env: .env: no such file or directory\n", "$language: one line names the file";

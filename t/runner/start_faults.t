@@ -84,6 +84,22 @@ my %warned = (
         'g.py' => $PYTHON, 's.py' => $PYTHON, 'b.py' => "import os\nos._exit(3)\n"),
     javascript => begin('javascript', { graphs => { good => './g.mjs:good', slow => './s.mjs:good', bad => './b.mjs:graph' } }, %failed, %node_files,
         's.mjs' => "await new Promise((resolve) => setTimeout(resolve, 1500));\nexport { good } from './g.mjs';\n", 'b.mjs' => "process.reallyExit(3);\n"));
+# [what, env, the reason, files]
+my $NAME = 'a name is not empty, and has no =, U+0000 and unpaired surrogates';
+my $KIND = 'expected a string or a number';
+my $RANGE = 'expected a number from 0.0001 to 999999999999999, or a string';
+my @env = (
+    [ 'a file that is not UTF-8', '.env', '.env: it is not UTF-8', '.env' => "A=\xe9\n" ],
+    [ 'a name that is empty', { '' => 'x' }, qq("": $NAME) ],
+    [ 'a name with =', { 'P=Q' => 'x' }, qq("P=Q": $NAME) ],
+    [ 'a value with U+0000', { A => "a\0b" }, '"A": a value has no U+0000 and no unpaired surrogates' ],
+    [ 'true', { A => \1 }, qq("A": $KIND) ],
+    [ 'null', { A => undef }, qq("A": $KIND) ],
+    [ 'a list', { A => ['x'] }, qq("A": $KIND) ],
+    [ 'an object', { A => {} }, qq("A": $KIND) ],
+    [ 'a large number', { A => 1e15 }, qq("A": $RANGE) ],
+    [ 'a small number', { A => 0.00001 }, qq("A": $RANGE) ],
+);
 my $good = { graphs => { good => './g.py:good' } };
 my %unusable = (
     (map {
@@ -91,9 +107,14 @@ my %unusable = (
         $runner->send({ type => 'hello', protocol => 3, graphs => {} });
         ("$_: another version of the protocol" => [ qr/the server speaks version 3$/m, $runner ])
     } qw(python javascript)),
-    'python: .env is not UTF-8' => [ qr/^agent runner: langgraph\.json: env: \.env: .*utf-8/m, begin('python', { %{$good}, env => '.env' }, '.env' => "A=\xe9\n") ],
-    'python: a variable without a name' => [ qr/^agent runner: langgraph\.json: env: '': /m, begin('python', { %{$good}, env => { '' => 'x' } }) ],
-    'python: a variable whose name has a =' => [ qr/^agent runner: langgraph\.json: env: 'A=B': /m, begin('python', { %{$good}, env => { 'A=B' => 'x' } }) ],
+    (map {
+        my ($language, $graphs, @files) = @{$_};
+        map {
+            my ($what, $env, $reason, %more) = @{$_};
+            ("$language: env: $what" => [ qr/^(?:agent runner: )?langgraph\.json: env: \Q$reason\E$/m,
+                begin($language, { graphs => $graphs, env => $env }, @files, %more) ])
+        } @env;
+    } ([ 'python', $good->{graphs} ], [ 'javascript', { good => './g.mjs:good' } ])),
     'python: dependencies is not a list' => [ qr/^agent runner: langgraph\.json: TypeError: /m, begin('python', { %{$good}, dependencies => 5 }) ],
     'python: checkpointer is not an object' => [ qr/^agent runner: langgraph\.json: AttributeError: /m, begin('python', { %{$good}, checkpointer => 'x' }) ],
     'javascript: the package of the library is not JSON' => [ qr/^the application cannot be used: .*JSON/m,

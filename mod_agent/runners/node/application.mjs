@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folder of an application: its langgraph.json, its environment.
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { getSystemErrorMap } from 'node:util';
@@ -35,7 +36,14 @@ const ENV_LINE = new RegExp([
     /(?:(?:"((?:\\[^]|[^"\\])*)"|'([^']*)'|`([^`]*)`)[ \t]*(?:#[^\n]*)?|#[^\n]*|([^\n]*?)(?:[ \t]+#[^\n]*|[ \t]*))/,
     /(?![^\n])/,
 ].map((part) => part.source).join(''), 'g');
+// Of numbers that both languages write in the same way, without an exponent.
+const NUMBER_MIN = 0.0001;
+const NUMBER_MAX = 999999999999999;
 const ESCAPES = { n: '\n', r: '\r', '"': '"', '\\': '\\' };
+
+function isBad(text) {
+    return text.includes('\0') || !text.isWellFormed();
+}
 
 function parseEnv(text) {
     return Object.fromEntries([...text.replace(/\r\n?/g, '\n').matchAll(ENV_LINE)].map(
@@ -45,11 +53,33 @@ function parseEnv(text) {
 
 function readEnv(directory, file) {
     try {
-        return parseEnv(readFileSync(path.resolve(directory, file), 'utf8'));
+        const bytes = readFileSync(path.resolve(directory, file));
+        if (!isUtf8(bytes)) {
+            throw new Error('it is not UTF-8');
+        }
+        return parseEnv(bytes.toString());
     } catch (error) {
         const [, reason] = getSystemErrorMap().get(error.errno) ?? [undefined, error.message];
         throw new RunnerError('ValueError', `langgraph.json: env: ${file}: ${reason}`);
     }
+}
+
+// The value of a variable; throws with the texts of ../python/application.py.
+function variableOf(name, value) {
+    let reason;
+    if (name === '' || name.includes('=') || isBad(name)) {
+        reason = 'a name is not empty, and has no =, U+0000 and unpaired surrogates';
+    } else if (typeof value === 'string') {
+        reason = isBad(value) ? 'a value has no U+0000 and no unpaired surrogates' : undefined;
+    } else if (typeof value !== 'number') {
+        reason = 'expected a string or a number';
+    } else if (value !== 0 && !(Math.abs(value) >= NUMBER_MIN && Math.abs(value) <= NUMBER_MAX)) {
+        reason = 'expected a number from 0.0001 to 999999999999999, or a string';
+    }
+    if (reason) {
+        throw new RunnerError('ValueError', `langgraph.json: env: ${JSON.stringify(name)}: ${reason}`);
+    }
+    return String(value);
 }
 
 // Sets the variables of langgraph.json's `env`: a file, or an object; a list names
@@ -62,6 +92,7 @@ export function setEnv(directory, env) {
         values = env;
     }
     for (const [name, value] of Object.entries(values)) {
-        process.env[name] ??= String(value);
+        const text = variableOf(name, value);
+        process.env[name] ??= text;
     }
 }

@@ -18,6 +18,9 @@ _ENV_LINE = re.compile(
     r"""(?:(?:"((?:\\[\s\S]|[^"\\])*)"|'([^']*)'|`([^`]*)`)[ \t]*(?:#[^\n]*)?|#[^\n]*|([^\n]*?)(?:[ \t]+#[^\n]*|[ \t]*))"""
     r"""(?![^\n])""")
 _ESCAPE = re.compile(r'\\([nr"\\])')
+_BAD_TEXT = re.compile("[\0\ud800-\udfff]")
+# Of numbers that both languages write in the same way, without an exponent.
+_NUMBER_MIN, _NUMBER_MAX = 0.0001, 999_999_999_999_999
 _ESCAPES = {"n": "\n", "r": "\r", '"': '"', "\\": "\\"}
 
 
@@ -42,10 +45,8 @@ class Application:
         """Prepares the process: working directory, environment, sys.path."""
         directory.enter(self.directory)
         for name, value in read_env(self.env, self.directory).items():
-            try:
-                os.environ.setdefault(name, value)
-            except (OSError, ValueError) as error:
-                raise ApplicationError(f"langgraph.json: env: {name!r}: {error}") from error
+            text = variable_of(name, value)
+            os.environ.setdefault(name, text)
         for folder in reversed(self.folders()):
             if folder not in sys.path:
                 sys.path.insert(0, folder)
@@ -84,10 +85,27 @@ def read_config(directory: str) -> Application:
     return application
 
 
-def read_env(env: Any, directory: str) -> dict[str, str]:
+def variable_of(name: str, value: Any) -> str:
+    """The value of a variable; raises ApplicationError, with the texts of ../node/application.mjs."""
+    reason = None
+    if name == "" or "=" in name or _BAD_TEXT.search(name):
+        reason = "a name is not empty, and has no =, U+0000 and unpaired surrogates"
+    elif isinstance(value, str):
+        if _BAD_TEXT.search(value):
+            reason = "a value has no U+0000 and no unpaired surrogates"
+    elif isinstance(value, bool) or not isinstance(value, (int, float)):
+        reason = "expected a string or a number"
+    elif value != 0 and not _NUMBER_MIN <= abs(value) <= _NUMBER_MAX:
+        reason = "expected a number from 0.0001 to 999999999999999, or a string"
+    if reason is not None:
+        raise ApplicationError(f"langgraph.json: env: {json.dumps(name, ensure_ascii=False)}: {reason}")
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def read_env(env: Any, directory: str) -> dict[str, Any]:
     """`env` of langgraph.json: a file's name, a list of names (which are in the environment), or a map."""
     if isinstance(env, dict):
-        return {str(name): str(value) for name, value in env.items()}
+        return env
     if not isinstance(env, str):
         return {}
     try:
@@ -96,7 +114,7 @@ def read_env(env: Any, directory: str) -> dict[str, str]:
     except OSError as error:
         raise ApplicationError(f"langgraph.json: env: {env}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ApplicationError(f"langgraph.json: env: {env}: {error}") from error
+        raise ApplicationError(f"langgraph.json: env: {env}: it is not UTF-8") from error
 
 
 def parse_env(text: str) -> dict[str, str]:
