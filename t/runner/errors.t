@@ -19,32 +19,34 @@ sub refuse {
 }
 
 my %runner = (
-    python => PythonRunner->new(graphs => [qw(faulty quoted broken notes)], store => \&refuse),
+    python => PythonRunner->new(graphs => [qw(faulty quoted unsaved broken notes)], store => \&refuse),
     javascript => NodeApplication::runner(store => \&refuse, broken => './absent.mjs:graph',
-        map { $_ => "./graphs.mjs:$_" } qw(act quoted)),
+        map { $_ => "./graphs.mjs:$_" } qw(act quoted unsaved)),
 );
 
 # A run of the node that does so, or of another graph.
 sub run_of {
-    my ($language, $do, $graph) = @_;
+    my ($language, $do, $graph, %fields) = @_;
     my %run = $language eq 'python' ? (graph_id => $graph // 'faulty', input => { do => $do, n => 1 })
         : (graph_id => $graph // 'act', input => { answer => $do });
-    return $runner{$language}->run(%run, stream_modes => ['custom']);
+    return $runner{$language}->run(%run, stream_modes => ['custom'], %fields);
 }
 
-# [what, the node's name, graph, name of the error, pattern of its message]
+# [what, the node's name, graph, name of the error, pattern of its message, other fields of the run]
 my @cases = (
     [ 'a value of more than 110 levels', '111 levels', undef, 'NotRenderedError', qr/\Aa value has more than 110 levels\z/ ],
     [ 'an event that JSON cannot hold', 'strange event', undef, 'NotRenderedError', qr/JSON/ ],
     [ 'a value that cannot be stored', 'strange value', undef, 'NotRenderedError', qr/BigInt|Strange/ ],
     [ 'a subgraph in a node whose name a line cannot have', 'x', 'quoted', 'NotRenderedError', qr/a "/ ],
+    [ 'an event of a subgraph in such a node', 'x', 'unsaved', 'NotRenderedError', qr/\Aa name of more than 4096 bytes, or with characters that are not admitted: .*a /,
+        stream_modes => ['updates'], stream_subgraphs => \1 ],
     [ 'a graph that was not reported', 'x', 'none', 'GraphNotFound', qr/\Athe application has no graph none\z/ ],
     [ 'a graph that was reported with an error', 'x', 'broken', undef, qr/./ ],
 );
 for my $language (sort keys %runner) {
     for my $case (@cases) {
-        my ($what, $do, $graph, $name, $message) = @{$case};
-        my @lines = run_of($language, $do, $graph);
+        my ($what, $do, $graph, $name, $message, %fields) = @{$case};
+        my @lines = run_of($language, $do, $graph, %fields);
         my $error = $lines[-1]{error};
         is "$lines[-1]{status} $error->{error}", 'error ' . ($name // $runner{$language}{ready}{graphs}{$graph}{error}{error}),
             "$language: $what ends the run";

@@ -183,6 +183,11 @@ async function testCheckpoints() {
         equal(lines[0].values, { value: { count: most === 256 ? 1 : 2 } },
             `checkpoints: of ${most} that are put the first is sent as it ${most === 256 ? 'was' : 'is'}`);
     }
+    const checkpoints = new Checkpoints({ send: () => undefined });
+    const place = { ns: '', next: [], tasks: [], metadata: {} };
+    checkpoints.send({ ...place, id: 'c0', parent: null, values: { list: [1] } });
+    assert.throws(() => checkpoints.send({ ...place, id: 'c1', parent: 'c0', values: { list: [1, 2, 3n] } }), /BigInt/);
+    equal(true, true, 'checkpoints: no element that is added to a list may be one that JSON cannot hold');
 }
 
 // A promise takes time for each chunk of the library.

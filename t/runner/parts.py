@@ -2,8 +2,11 @@
 """Parts of the Python runner alone, which no application can look at: prints TAP for parts.t."""
 
 import asyncio
+import contextvars
+import gc
 import importlib
 import json
+import os
 import pathlib
 import sys
 import tempfile
@@ -12,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "mod_agent/
 
 # pylint: disable=wrong-import-position
 from langchain_core.messages import AIMessageChunk  # noqa: E402
-from python import cache, checkpoints, graphs, held, messages, output, recent  # noqa: E402
+from python import cache, checkpoints, graphs, held, log, messages, output, recent  # noqa: E402
 
 count = 0
 
@@ -196,7 +199,27 @@ def test_recent():
     equal(["a" in found, "c" in found, "d" in found], [False, True, True], "recent: of many items the last ones are known")
 
 
+class Printing:
+    run_id = "r"
+
+
+def test_log():
+    read, written = os.pipe()
+    lines, run = log.Lines(written), Printing()
+    for text in "begun", " and left", None, "after", " the end\n", "a rest":
+        if text is None:
+            lines.end_run(run)
+        else:
+            contextvars.copy_context().run(lambda text=text: (log.current_run.set(run), lines.write(text)))
+    equal(os.read(read, 4096), b"run r: begun and left\nrun r: after the end\n", "log: lines are whole, also after the end of the run")
+    kept = len(lines._parts)
+    del run
+    gc.collect()
+    equal((kept, len(lines._parts)), (1, 0), "log: the rest of a line goes with its run")
+
+
 importlib.invalidate_caches()
+test_log()
 test_cache()
 test_held()
 test_messages()

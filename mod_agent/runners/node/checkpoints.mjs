@@ -62,7 +62,7 @@ function difference(before, value) {
     }
     if (Array.isArray(value) && Array.isArray(before)) {
         const keep = sameElements(before, value);
-        return { $list: { keep, items: value.slice(keep).map(render) } };
+        return { $list: { keep, items: value.slice(keep).map((item) => render(item)) } };
     }
     const plain = render(value);
     return isMark(plain) ? { $value: plain } : plain;

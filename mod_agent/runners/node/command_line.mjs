@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line. Without --check the process speaks the protocol on descriptors 3
 // and 4; with it, it imports all graphs and prints their reports as one line of JSON.
+import { setMaxListeners } from 'node:events';
 import { parseArgs } from 'node:util';
 import { pathOf, readConfig, setEnv } from './application.mjs';
 import { watchDirectory } from './directory.mjs';
@@ -44,6 +45,8 @@ async function check(config) {
         () => exitProcess(hasFailed ? SOME_GRAPHS_FAIL : 0));
 }
 
+// Each parallel task adds a listener to signals that the library makes: a warning of their number would be wrong.
+setMaxListeners(0);
 guardExit();
 logErrors();
 const config = prepare();

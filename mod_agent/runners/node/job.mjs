@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The common part of a run and a call: their graph, their configuration, their end.
-import { setMaxListeners } from 'node:events';
 import { Checkpoints } from './checkpoints.mjs';
 import { restoreDirectory } from './directory.mjs';
 import { describeError, RunnerError, stackOf } from './errors.mjs';
@@ -51,8 +50,6 @@ export class Job {
         this.epoch = message.epoch;
         this.output = new Output(wire, { run_id: message.run_id, epoch: message.epoch }, limits);
         this.#graph = graph;
-        // Each parallel task adds a listener: no warning about their number.
-        setMaxListeners(0, this.signal);
         this.#cancelled = new Promise((resolve) => {
             this.signal.addEventListener('abort', resolve, { once: true });
         });

@@ -9,6 +9,7 @@ import { Messages } from './messages.mjs';
 import { Metadata } from './metadata.mjs';
 
 const NAME_BYTES_MAX = 4096;
+const BAD_NAME = /["\\\p{Cc}\p{Cs}\u2028\u2029]|^ | $/u;
 // Modes of the library; the others are made of these.
 const LIBRARY_MODES = ['values', 'updates', 'custom', 'debug', 'tools'];
 
@@ -55,11 +56,12 @@ function checkpointEvent({ parentConfig, ...payload }) {
     };
 }
 
-// The name of an event has neither quotes nor control characters, nor unpaired surrogates.
+// The protocol has rules for the name of an event, which contains names of nodes.
 function eventName(mode, namespace) {
-    const name = [mode, ...namespace].join('|').replace(/["\\\p{Cc}\p{Cs}\u2028\u2029]/gu, '_').trim();
-    if (Buffer.byteLength(name) > NAME_BYTES_MAX) {
-        throw new RunnerError('NotRenderedError', `the name of an event has more than ${NAME_BYTES_MAX} bytes`);
+    const name = [mode, ...namespace].join('|');
+    if (BAD_NAME.test(name) || Buffer.byteLength(name) > NAME_BYTES_MAX) {
+        throw new RunnerError('NotRenderedError', `a name of more than ${NAME_BYTES_MAX} bytes, `
+            + `or with characters that are not admitted: ${JSON.stringify(name.slice(0, 80))}`);
     }
     return name;
 }

@@ -94,7 +94,7 @@ class Job:
         shown = b"null"
         if error is not None and status == "error":
             shown = jsontext.dumps(describe_error(error))
-        log.end_run(self.run_id)
+        log.end_run(self)
         try:
             await self.output.end([("status", jsontext.dumps(status)), ("error", shown), *(extra or [])])
         except ValueTooLargeError as too_large:

@@ -13,6 +13,7 @@ import threading
 import traceback
 from contextvars import ContextVar
 from typing import Any, Iterator
+from weakref import WeakKeyDictionary
 
 current_run: ContextVar[Any] = ContextVar("agent_current_run", default=None)
 
@@ -28,7 +29,9 @@ class Lines(io.TextIOBase):
     def __init__(self, fd: int) -> None:
         super().__init__()
         self._fd = fd
-        self._parts: dict[str, str] = {}
+        # Of each run the start of a line, and of this object that of the process. A thread that a run leaves behind may
+        # print after its end: that goes with the run.
+        self._parts: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         # A finalizer or a handler of a signal may print while its thread is in write().
         self._lock = threading.RLock()
         os.register_at_fork(after_in_child=self._unlock)
@@ -54,13 +57,13 @@ class Lines(io.TextIOBase):
 
     def write(self, text: str) -> int:
         run = current_run.get()
-        prefix = f"run {run.run_id}: " if run is not None else ""
+        prefix, owner = (f"run {run.run_id}: ", run) if run is not None else ("", self)
         with self._lock:
-            *lines, rest = (self._parts.pop(prefix, "") + text).split("\n")
+            *lines, rest = (self._parts.pop(owner, "") + text).split("\n")
             if len(rest) > LINE_BYTES_MAX:
                 lines, rest = [*lines, rest], ""
             if rest:
-                self._parts[prefix] = rest
+                self._parts[owner] = rest
         for line in lines:
             for start in range(0, len(line) or 1, LINE_BYTES_MAX):
                 self._write_line(prefix + line[start:start + LINE_BYTES_MAX])
@@ -75,13 +78,12 @@ class Lines(io.TextIOBase):
             # The log is gone; the run goes on.
             pass
 
-    def end_run(self, run_id: str) -> None:
+    def end_run(self, run: Any) -> None:
         """Writes the rest of the run's last line."""
-        prefix = f"run {run_id}: "
         with self._lock:
-            rest = self._parts.pop(prefix, "")
+            rest = self._parts.pop(run, "")
         if rest:
-            self._write_line(prefix + rest)
+            self._write_line(f"run {run.run_id}: {rest}")
 
 
 class LinesOfBytes(io.RawIOBase):
@@ -113,9 +115,9 @@ def write(text: str) -> None:
     _errors.write(text + "\n")
 
 
-def end_run(run_id: str) -> None:
-    _out.end_run(run_id)
-    _errors.end_run(run_id)
+def end_run(run: Any) -> None:
+    _out.end_run(run)
+    _errors.end_run(run)
 
 
 @contextlib.contextmanager
