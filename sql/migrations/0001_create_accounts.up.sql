@@ -193,6 +193,7 @@ create table agent.api_keys (
     expires_at     timestamptz,
     revoked_at     timestamptz,
     last_used_at   timestamptz,
+    lifetime       interval,
     constraint api_keys_pkey primary key (key_id),
     constraint api_keys_account_fkey foreign key (account_id) references agent.accounts,
     constraint api_keys_deployment_fkey foreign key (account_id, deployment_id)
@@ -230,6 +231,8 @@ comment on column agent.api_keys.expires_at is 'From then on it is not valid; nu
 comment on column agent.api_keys.revoked_at is
     'When it was revoked, or was found to have expired: it is not valid whatever the clock says later. Null: never.';
 comment on column agent.api_keys.last_used_at is 'The hour of its last use; null: never used.';
+comment on column agent.api_keys.lifetime is
+    'From its creation to the end that it got then, which rotations do not shorten; null: it got none.';
 -- agent.insert_api_key shows these comments to its caller.
 comment on constraint api_keys_id_check on agent.api_keys is 'Expected 22 letters and digits as key ID.';
 comment on constraint api_keys_digest_check on agent.api_keys is 'Expected 32 bytes as digest.';

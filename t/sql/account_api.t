@@ -180,6 +180,20 @@ subtest 'a key is rotated with an overlap, and revoked, also by itself' => sub {
     is_deeply [ map { s/\Akey \S+ //r } @{ audit($account) }[ 2 .. 4 ] ], [ "key.rotate $next", "key.rotate $third", "key.revoke $third" ];
 };
 
+subtest 'a client that has lost the new key rotates the old one again, and gets a key with the whole lifetime' => sub {
+    my ($account, $never) = account();
+    my $limited = key($never, expires_in_sec => 86400);
+    for my $case ([ $never, undef ], [ $limited, '1 day' ]) {
+        my ($old, $lifetime) = @{$case};
+        for my $overlap (60, 3600) {
+            my ($code, $key) = call('rotate_account_key', $never, $old, AgentSQL::encode({ overlap_sec => $overlap }), key_id(), $DIGEST);
+            is $code, 'ok';
+            is $owner->value("select expires_at - created_at from agent.api_keys where key_id = '$key->{key_id}'") // '', $lifetime // '', "overlap $overlap";
+        }
+    }
+    is $owner->value("select max(expires_at) - max(created_at) < '62 s' from agent.api_keys where key_id in ('$never', '$limited')"), 't', 'the second rotation does not prolong the overlap';
+};
+
 subtest 'a key that is revoked at the same time makes no other one' => sub {
     my ($account, $key) = account();
     my $other = $db->session($AgentSQL::APP);

@@ -204,6 +204,23 @@ subtest 'a rotated API key is valid for the overlap, and the new one is like it'
     $session->query('reset agent.now');
 };
 
+subtest 'a key that is rotated again during its overlap gives the new key the whole lifetime' => sub {
+    my $account = account();
+    for my $lifetime (undef, '10 days') {
+        for my $overlaps ([ '60 s', '1 hour' ], [ '1 hour', '60 s' ]) {
+            my ($old, @new) = map { key_id() } 1 .. 4;
+            create($account, $old, lifetime => $lifetime);
+            is code('rotate_api_key', $old, $new[$_], '\x' . 'cd' x 32, $overlaps->[$_]), 'ok' for 0, 1;
+            is code('rotate_api_key', $new[1], $new[2], '\x' . 'cd' x 32, '60 s'), 'ok', 'the new one is rotated too';
+            is_deeply [ map { $owner->value("select coalesce(lifetime::text, 'none') from agent.api_keys where key_id = '$_'") } $old, @new ],
+                [ ($lifetime // 'none') x 4 ];
+            is_deeply [ map { $owner->value("select coalesce((expires_at - created_at)::text, 'never') from agent.api_keys where key_id = '$_'") } @new[ 0, 2 ] ],
+                [ ($lifetime // 'never') x 2 ], ($lifetime // 'no end') . ": overlaps of @{$overlaps}";
+            is $owner->value("select expires_at - created_at < '62 s' from agent.api_keys where key_id = '$old'"), 't', 'the old one ends with the shorter overlap';
+        }
+    }
+};
+
 subtest 'an action that fails is not recorded' => sub {
     my $before = $owner->value('select count(*) from agent.audit_log');
     my $id = account();

@@ -18,6 +18,7 @@ as $function$
 declare
     v_region     text;
     v_constraint text;
+    v_key        agent.api_keys := p_key;
 begin
     select case when a.closed_at is not null then 'account_closed' else 'ok' end, a.home_region into code, v_region
       from agent.accounts a
@@ -38,8 +39,9 @@ begin
         code := 'limit_exceeded';
         return;
     end if;
+    v_key.lifetime := v_key.expires_at - v_key.created_at;
     insert into agent.api_keys
-    select p_key.*
+    select v_key.*
         on conflict (key_id) do nothing;
     if not found then
         code := 'key_exists';

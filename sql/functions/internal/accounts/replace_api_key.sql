@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Creates an API key that takes the place of another one: the same account, kind, name, user, deployment, scopes and
--- lifetime. The old one is valid for p_overlap more, or until its own end when that is earlier. p_account_id: whose key
+-- lifetime. The old one is valid for p_overlap more, or until its own end when that is earlier. While it is, it may be
+-- rotated again, for a client that has lost the response: each new key has the whole lifetime. p_account_id: whose key
 -- it must be; null: anybody's. p_actor: who does it.
 -- Returns: ok with the record of the new key; key_not_found; key_revoked: the old one is not valid; account_closed;
 --          key_exists for a new id that is taken; limit_exceeded; too_many_actions; invalid_value with the reason.
@@ -43,7 +44,7 @@ begin
     v_new.key_id := p_new_key_id;
     v_new.digest := p_digest;
     v_new.created_at := v_now;
-    v_new.expires_at := v_now + (v_old.expires_at - v_old.created_at);
+    v_new.expires_at := v_now + v_old.lifetime;
     v_new.last_used_at := null;
     select i.code, i.body into code, body
       from agent.insert_api_key(v_new, p_actor, 'key.rotate',
