@@ -2,18 +2,14 @@
 /* Verifies API keys; see authenticate.h. */
 #include "authenticate.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include <apr_escape.h>
-#include <apr_strings.h>
 
 #include "../core/attempts.h"
 #include "../core/clock.h"
-#include "../core/raw.h"
 #include "../model/api_key.h"
 #include "cache.h"
 #include "credential.h"
+#include "key_record.h"
 
 /* Refused keys of one address, in the time from the first one on. */
 #define FAILURE_LIMIT 20
@@ -37,14 +33,6 @@ typedef struct attempt_t {
     agent_error_t **err;
     apr_pool_t *pool;
 } attempt_t;
-
-/* A key as the database has it. */
-typedef struct record_t {
-    unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
-    agent_identity_t identity;
-    char region[AGENT_API_KEY_REGION_MAX + 1];
-    bool is_used;
-} record_t;
 
 apr_status_t agent_auth_create(agent_auth_t **out, agent_db_pool_t *db,
                                const char *region, apr_pool_t *pool)
@@ -102,80 +90,6 @@ static apr_status_t parse_key(agent_api_key_t *out, const char *text,
     }
 }
 
-/* ---- the database's record ---- */
-
-static void copy_text(char *out, size_t size, agent_raw_t value,
-                      apr_pool_t *pool)
-{
-    const char *text = agent_raw_string(value, pool);
-
-    apr_cpystrn(out, text != NULL ? text : "", size);
-}
-
-static unsigned read_scopes(agent_raw_t list, apr_pool_t *pool)
-{
-    const char *at = list.text;
-    agent_raw_t item;
-    unsigned scopes = 0;
-
-    while (agent_element_next(&item, &at)) {
-        const char *word = agent_raw_string(item, pool);
-
-        scopes |= word != NULL ? agent_scope_read(word) : 0;
-    }
-    return scopes;
-}
-
-/* expires_in_ms null: it does not expire. */
-static apr_time_t read_expiry(agent_raw_t expires_in_ms, apr_time_t begun_at)
-{
-    apr_int64_t left = agent_raw_kind(expires_in_ms) == AGENT_RAW_NUMBER
-        ? apr_strtoi64(expires_in_ms.text, NULL, 10)
-        : APR_INT64_MAX;
-
-    return left < apr_time_as_msec(AGENT_CLOCK_NEVER - begun_at)
-        ? begun_at + apr_time_from_msec(left)
-        : AGENT_CLOCK_NEVER;
-}
-
-/* False: the record does not have the members of agent.find_api_key(). */
-static bool read_record(record_t *out, const attempt_t *attempt,
-                        const char *body)
-{
-    agent_raw_t object = agent_raw_read(body);
-    apr_pool_t *pool = attempt->pool;
-    const char *digest = agent_raw_string(agent_raw_get(object, "digest"),
-                                          pool);
-    const char *kind = agent_raw_string(agent_raw_get(object, "kind"), pool);
-    agent_identity_t *identity = &out->identity;
-
-    if (digest == NULL || strlen(digest) != 2 * AGENT_API_KEY_DIGEST_BYTES
-        || apr_unescape_hex(out->digest, digest, APR_ESCAPE_STRING, 0, NULL)
-            != APR_SUCCESS
-        || kind == NULL || !agent_api_key_read_kind(&identity->kind, kind)) {
-        return false;
-    }
-    memcpy(identity->key_id, attempt->key.id, sizeof(identity->key_id));
-    copy_text(identity->account_id, sizeof(identity->account_id),
-              agent_raw_get(object, "account_id"), pool);
-    copy_text(identity->deployment_id, sizeof(identity->deployment_id),
-              agent_raw_get(object, "deployment_id"), pool);
-    copy_text(identity->deployment, sizeof(identity->deployment),
-              agent_raw_get(object, "deployment"), pool);
-    copy_text(out->region, sizeof(out->region), agent_raw_get(object, "region"),
-              pool);
-    identity->user_id = agent_raw_string(agent_raw_get(object, "user_id"),
-                                         pool);
-    identity->scopes = read_scopes(agent_raw_get(object, "scopes"), pool);
-    identity->checked_at = attempt->begun_at;
-    identity->expires_at = read_expiry(agent_raw_get(object, "expires_in_ms"),
-                                       attempt->begun_at);
-    out->is_used = agent_raw_kind(agent_raw_get(object, "is_used"))
-            == AGENT_RAW_BOOLEAN
-        && *agent_raw_get(object, "is_used").text == 't';
-    return true;
-}
-
 /* ---- the verification ---- */
 
 /* The same for a key that does not exist and for a wrong secret. */
@@ -189,7 +103,8 @@ static apr_status_t refuse_key(const attempt_t *attempt)
 
 /* Compares also without a record, so that the time of the response does not
  * tell whether there is one. */
-static bool is_secret(const attempt_t *attempt, const record_t *record)
+static bool is_secret(const attempt_t *attempt,
+                      const agent_key_record_t *record)
 {
     unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
 
@@ -199,7 +114,8 @@ static bool is_secret(const attempt_t *attempt, const record_t *record)
 }
 
 /* Neither the kind nor the region is a part of the secret's digest. */
-static bool is_genuine(const attempt_t *attempt, const record_t *record)
+static bool is_genuine(const attempt_t *attempt,
+                       const agent_key_record_t *record)
 {
     return is_secret(attempt, record)
         && record->identity.kind == attempt->key.kind
@@ -208,7 +124,8 @@ static bool is_genuine(const attempt_t *attempt, const record_t *record)
 
 /* A foreign key of the database makes it so; a key that it admits for another
  * region is the database's fault. */
-static apr_status_t check_home(const attempt_t *attempt, const record_t *record)
+static apr_status_t check_home(const attempt_t *attempt,
+                               const agent_key_record_t *record)
 {
     return strcmp(record->region, attempt->auth->region) == 0
         ? APR_SUCCESS
@@ -217,7 +134,8 @@ static apr_status_t check_home(const attempt_t *attempt, const record_t *record)
                           attempt->pool);
 }
 
-static apr_status_t find_record(record_t *out, const attempt_t *attempt)
+static apr_status_t find_record(agent_key_record_t *out,
+                                const attempt_t *attempt)
 {
     const char *body;
 
@@ -230,11 +148,14 @@ static apr_status_t find_record(record_t *out, const attempt_t *attempt)
         }
         return APR_EGENERAL;
     }
-    if (body == NULL || !read_record(out, attempt, body)) {
+    if (body == NULL
+        || !agent_key_record_read(out, body, attempt->begun_at,
+                                  attempt->pool)) {
         return agent_error_set(attempt->err, AGENT_E_INTERNAL, NULL,
                                "agent.find_api_key() returned another object",
                                attempt->pool);
     }
+    memcpy(out->identity.key_id, attempt->key.id, sizeof(attempt->key.id));
     return is_genuine(attempt, out) ? check_home(attempt, out)
                                     : refuse_key(attempt);
 }
@@ -252,7 +173,7 @@ static apr_status_t ask_database(agent_identity_t *out,
                                  const attempt_t *attempt,
                                  const unsigned char *digest)
 {
-    record_t record = {.is_used = true};
+    agent_key_record_t record = {.is_used = true};
 
     if (find_record(&record, attempt) != APR_SUCCESS) {
         return APR_EGENERAL;

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An API key as the database has it. */
+#ifndef AGENT_AUTH_KEY_RECORD_H
+#define AGENT_AUTH_KEY_RECORD_H
+
+#include <stdbool.h>
+
+#include "../core/identity.h"
+
+typedef struct agent_key_record_t {
+    unsigned char digest[AGENT_API_KEY_DIGEST_BYTES];
+    /* Without its key_id. */
+    agent_identity_t identity;
+    /* The home of its account. */
+    char region[AGENT_API_KEY_REGION_MAX + 1];
+    /* Its use in this hour is recorded. */
+    bool is_used;
+} agent_key_record_t;
+
+/*
+ * Reads the object of agent.find_api_key(); the identity's user is in pool.
+ * begun_at: when the query began, of the monotonic clock. False: a member is
+ * absent or has another type. A member that is null grants more than one with
+ * a value, so an absent one is never read as null.
+ */
+bool agent_key_record_read(agent_key_record_t *out, const char *body,
+                           apr_time_t begun_at, apr_pool_t *pool);
+
+#endif
