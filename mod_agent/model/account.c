@@ -53,29 +53,47 @@ apr_status_t agent_account_update(const char **body, agent_db_pool_t *db,
 
 /* ---- new keys ---- */
 
-static apr_status_t make_key(agent_new_key_t *key, agent_error_t **err,
-                             apr_pool_t *pool)
-{
-    return agent_new_key_make(key)
-        ? APR_SUCCESS
-        : agent_error_set(err, AGENT_E_INTERNAL, NULL,
-                          "no key can be made: random bytes or SHA-256 failed",
-                          pool);
-}
-
 /* Sets *body to the record that a function has made of the key, with its text,
  * in pool. */
-static apr_status_t show_key(const char **body, agent_new_key_t *key,
+static apr_status_t show_key(const char **body, const agent_new_key_t *key,
                              const char *record, agent_error_t **err,
                              apr_pool_t *pool)
 {
     *body = record != NULL ? agent_new_key_show(key, record, pool) : NULL;
-    OPENSSL_cleanse(key->secret, sizeof(key->secret));
     return *body != NULL
         ? APR_SUCCESS
         : agent_error_set(err, AGENT_E_INTERNAL, NULL,
                           "a function returned another record than a key's",
                           pool);
+}
+
+/* Calls a function that stores a new key. The last two of its parameters, which
+ * are set here, are the id and the digest of the key. */
+static apr_status_t create_key(const char **body, agent_db_pool_t *db,
+                               const agent_statement_t *statement,
+                               const char **params, agent_error_t **err,
+                               apr_pool_t *pool)
+{
+    agent_new_key_t key;
+    const char *record;
+    apr_status_t rv;
+
+    if (agent_new_key_make(&key)) {
+        params[statement->params - 2] = key.id_text;
+        params[statement->params - 1] = key.digest;
+        rv = agent_db_pool_call(&record, db, statement, params, err, pool);
+        if (rv == APR_SUCCESS) {
+            rv = show_key(body, &key, record, err, pool);
+        }
+    }
+    else {
+        rv = agent_error_set(
+            err, AGENT_E_INTERNAL, NULL,
+            "no key can be made: random bytes or SHA-256 failed", pool);
+    }
+    /* Also after a statement that failed: it may have stored the key. */
+    OPENSSL_cleanse(&key, sizeof(key));
+    return rv;
 }
 
 static const agent_statement_t sign_up = {
@@ -95,17 +113,10 @@ apr_status_t agent_account_sign_up(const char **body, agent_db_pool_t *db,
                                    agent_error_t **err, apr_pool_t *pool)
 {
     char account_id[AGENT_UUID_SIZE];
-    agent_new_key_t key;
-    const char *record;
-    const char *params[] = {print_account(name, pool), invitation, account_id,
-                            key.id_text, key.digest};
+    const char *params[5] = {print_account(name, pool), invitation, account_id};
 
     agent_uuid_v7(account_id);
-    return make_key(&key, err, pool) == APR_SUCCESS
-            && agent_db_pool_call(&record, db, &sign_up, params, err, pool)
-                == APR_SUCCESS
-        ? show_key(body, &key, record, err, pool)
-        : APR_EGENERAL;
+    return create_key(body, db, &sign_up, params, err, pool);
 }
 
 static const agent_statement_t create_account_key = {
@@ -117,16 +128,9 @@ apr_status_t agent_account_create_key(const char **body, agent_db_pool_t *db,
                                       const char *key_id, const char *request,
                                       agent_error_t **err, apr_pool_t *pool)
 {
-    agent_new_key_t key;
-    const char *record;
-    const char *params[] = {key_id, request, key.id_text, key.digest};
+    const char *params[4] = {key_id, request};
 
-    return make_key(&key, err, pool) == APR_SUCCESS
-            && agent_db_pool_call(&record, db, &create_account_key, params, err,
-                                  pool)
-                == APR_SUCCESS
-        ? show_key(body, &key, record, err, pool)
-        : APR_EGENERAL;
+    return create_key(body, db, &create_account_key, params, err, pool);
 }
 
 static const agent_statement_t rotate_account_key = {
@@ -140,17 +144,9 @@ apr_status_t agent_account_rotate_key(const char **body, agent_db_pool_t *db,
                                       const char *request, agent_error_t **err,
                                       apr_pool_t *pool)
 {
-    agent_new_key_t key;
-    const char *record;
-    const char *params[] = {change->key_id, change->old_id, request,
-                            key.id_text, key.digest};
+    const char *params[5] = {change->key_id, change->old_id, request};
 
-    return make_key(&key, err, pool) == APR_SUCCESS
-            && agent_db_pool_call(&record, db, &rotate_account_key, params, err,
-                                  pool)
-                == APR_SUCCESS
-        ? show_key(body, &key, record, err, pool)
-        : APR_EGENERAL;
+    return create_key(body, db, &rotate_account_key, params, err, pool);
 }
 
 static const agent_statement_t revoke_account_key = {
