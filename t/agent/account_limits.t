@@ -128,7 +128,7 @@ subtest 'limits: beyond the limit of stored bytes requests that store are 413, a
     is $of->post("/threads/$thread/runs", run_body('hello', multitask_strategy => 'enqueue'))->{status}, 413;
     is $of->get("/threads/$thread/runs/$run/join")->{status}, 200, 'the end of the run is reported to those that wait';
     is $of->get("/threads/$thread/runs/$run")->{json}{status}, 'error';
-    like sql("select error from agent.runs where run_id = '$run'"), qr/"stored_bytes_exceeded".*AgentLimit stored_bytes/;
+    like sql("select error from agent.runs where run_id = '$run'"), qr/"StoredBytesExceededError".*AgentLimit stored_bytes/;
     wait_for('the runner to be asked to stop it', sub { $full->error_log =~ /AGT0343: run $run/ });
     is $of->delete('/store/items', { namespace => ['n'], key => 'k' })->{status}, 204;
     sql('update agent.account_measures set due_at = now()');

@@ -392,7 +392,7 @@ subtest 'runs that execute when the account reaches its limit of stored bytes en
     my $run = $shop->body('get_run', $thread, $claim->{run_id});
     is $run->{status}, 'error';
     my $error = AgentSQL::decode($session->value("select error from agent.runs where run_id = '$claim->{run_id}'"));
-    is $error->{error}, 'stored_bytes_exceeded';
+    is $error->{error}, 'StoredBytesExceededError';
     like $error->{message}, qr/AgentLimit stored_bytes/;
     is_deeply $shop->messages($thread), [ 'x' x 2000 ], 'what it has saved stays';
     is $session->value("select worker_id from agent.run_queue where run_id = '$theirs->{run_id}'"), $by, 'that of another account goes on';

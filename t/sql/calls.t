@@ -351,7 +351,7 @@ subtest 'a call that was saved has succeeded, whatever follows' => sub {
     is +(result($thread, $call))[0], 'ok', 'a saved call whose runner is lost has the result ok';
     is_deeply [ $play->claim($worker) ], [], 'it is not executed again';
     ($thread, $call, $claim) = $made->();
-    my ($row) = $session->query("select * from agent.fail_run($worker, '$deployment', '$call', 1, 'output_timeout', 'm')");
+    my ($row) = $session->query("select * from agent.fail_run($worker, '$deployment', '$call', 1, 'OutputTimeoutError', 'm')");
     is $row->[2], 'error', 'an end that cannot be saved ends the queue row with status error';
     is +(result($thread, $call))[0], 'ok', 'its end could not be saved';
 };

@@ -355,7 +355,7 @@ subtest 'a run that lost three runners ends in error with a message' => sub {
     my $record = $play->body('get_run', $thread, $run);
     is $record->{status}, 'error';
     is_deeply $record->{error}, {
-        error => 'poison',
+        error => 'RunGivenUpError',
         message => 'The run was given up after 3 attempts; at the last one its runner was killed.',
     };
     is $play->queue($next)->{state}, 'ready', 'the next run of the thread is ready';

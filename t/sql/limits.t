@@ -567,7 +567,7 @@ subtest 'claim_runs: no run of an account is claimed once it is closed, and noth
         is $session->value("select count(*) from agent.account_counts where account_id = '$mine'"), 0;
         claim_for({ limit => 10 }, [ $mine, $shop ]) for 1 .. 2;
         is $session->value("select string_agg(distinct status || ' ' || (error ->> 'error'), ',') from agent.runs where deployment_id = '"
-            . $shop->deployment . "'"), 'error account_closed', 'its runs end';
+            . $shop->deployment . "'"), 'error AccountClosedError', 'its runs end';
         is $session->value("select count(*) from agent.run_queue where deployment_id = '" . $shop->deployment . "'"), 0, 'each of them';
         is $session->value("select f from agent.find_free_runs(array['$mine', gen_random_uuid(), '$mine']::uuid[]) f"), '("{0,0,0}","{closed,closed,closed}")';
         $any->finish_all($worker);

@@ -122,7 +122,7 @@ subtest 'a run that lost its runner or worker too often has a webhook' => sub {
         }
         my $body = $play->only_row($run)->{body};
         is $body->{status}, 'error';
-        is $body->{error}{error}, $how eq 'release_runs' ? 'poison' : 'worker_lost';
+        is $body->{error}{error}, $how eq 'release_runs' ? 'RunGivenUpError' : 'WorkerLostError';
     }
 };
 

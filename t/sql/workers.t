@@ -99,7 +99,7 @@ subtest 'mark_worker_dead releases runs up to its limit and can be called again'
     finish_all();
 };
 
-subtest 'a run lost with its worker three times ends in error worker_lost' => sub {
+subtest 'a run lost with its worker three times ends in error WorkerLostError' => sub {
     my $thread = $play->thread;
     my $run = $play->run($thread);
     for (1 .. 3) {
@@ -109,7 +109,7 @@ subtest 'a run lost with its worker three times ends in error worker_lost' => su
         mark_dead($worker, 'true');
     }
     my $error = $play->body('get_run', $thread, $run)->{error};
-    is $error->{error}, 'worker_lost';
+    is $error->{error}, 'WorkerLostError';
     is $error->{message}, 'The run was given up after 3 attempts; at the last one the worker on host host7 was lost.';
 };
 

@@ -398,7 +398,7 @@ subtest 'a run whose output cannot be stored ends in error, other runs of its ba
 
     wait_status($bad, 'error');
     wait_all_final('success', @good, $first);
-    is error_of($bad), 'invalid_output', 'the error of the run is invalid_output';
+    is error_of($bad), 'InvalidOutputError', 'the error of the run is InvalidOutputError';
     is_deeply [ map { $_->[0] } events_of($bad) ], [qw(metadata custom error)], 'the last event of the run is the error';
     like +(events_of($bad))[-1][1]{message}, qr/error log says why \(AGT0313\)/, 'which names the message of the error log';
     like $sv->log_text, qr/AGT0313: save_batch failed: .*violates check constraint/, 'that says why';

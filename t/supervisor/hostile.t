@@ -77,7 +77,7 @@ subtest 'a run that always kills its runner ends in error after three attempts' 
     my $poison = create_run({ do => 'abort' });
     $sv->wake;
     wait_status($poison, 'error');
-    is error_of($poison), 'poison', 'the error of the run is poison';
+    is error_of($poison), 'RunGivenUpError', 'the error of the run is RunGivenUpError';
     is attempts_of($poison), 3, 'the run has three attempts';
     my $after = create_run({ do => 'noop' });
     $sv->wake;
@@ -90,7 +90,7 @@ subtest 'a run that always kills its runner costs the runs beside it no attempt'
     my $poison = create_run({ do => 'abort' });
     $sv->wake;
     wait_status($poison, 'error');
-    is error_of($poison), 'poison', 'the error of the run is poison';
+    is error_of($poison), 'RunGivenUpError', 'the error of the run is RunGivenUpError';
     is attempts_of($poison), 3, 'three attempts are counted, at which the run was alone';
     like $sv->log_text, qr/AGT0374: runner \d+ ended with 21 runs: they are tried again, at most 6 together/,
         'the runs are tried in smaller groups before';

@@ -143,7 +143,7 @@ subtest 'a run that refers to a value that its thread does not have ends in erro
     my $beside = run_steps([ ack => 4000, put($IDS[4], undef) ], [ request => 'checkpoint.get', { ns => '' } ]);
     my $run = run_steps([ send => put($IDS[5], undef, bad => '#absent:bytes:9') ]);
     wait_status($run, 'error');
-    is error_of($run), 'invalid_output', 'an absent value: the output of the run that refers to it is refused';
+    is error_of($run), 'InvalidOutputError', 'an absent value: the output of the run that refers to it is refused';
     is scalar(replies_of($beside)), 1, 'an absent value: the other run of the runner ends';
     is attempts_of($beside), 1, 'an absent value: the other run of the runner ends at its first attempt';
 };

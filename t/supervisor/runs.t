@@ -118,7 +118,7 @@ subtest 'a run whose start line is longer than 8 MiB ends in error' => sub {
     my $fits = create_run({ do => 'noop' }, pad => 8 * 1024 * 1024 - 2000);
     $sv->wake;
     wait_status($run, 'error');
-    is error_of($run), 'state_too_large', 'the error of the run is state_too_large';
+    is error_of($run), 'StateTooLargeError', 'the error of the run is StateTooLargeError';
     wait_status($fits, 'success');
 };
 
@@ -126,7 +126,7 @@ subtest 'a run whose state would take too much memory as a tree ends in error' =
     my $run = create_run({ do => 'noop' }, objects => 600_000);
     $sv->wake;
     wait_status($run, 'error');
-    is error_of($run), 'state_too_large', 'the error of the run is state_too_large';
+    is error_of($run), 'StateTooLargeError', 'the error of the run is StateTooLargeError';
     unlike $sv->log_text, qr/AGT0331/, 'the runner does not end';
 };
 
@@ -138,7 +138,7 @@ subtest 'a run whose start line would break the protocol ends in error' => sub {
     my $refused = create_run({ do => 'noop' }, thread => $thread);
     $sv->wake;
     wait_status($refused, 'error');
-    is error_of($refused), 'invalid_start', 'the error of the run is invalid_start';
+    is error_of($refused), 'InvalidStartError', 'the error of the run is InvalidStartError';
     like run_field($refused, "error->>'message'"), qr{/config/metadata/n.+"o contains a number},
         'the message names the member';
     unlike $sv->log_text, qr/AGT0331/, 'the runner does not end';

@@ -31,11 +31,11 @@ sub mend_rollback {
 my $START_TYPES = 'uuid, uuid, uuid, text, integer, smallint';
 
 sub break_start {
-    my ($run) = @_;
+    my ($run, $statement) = @_;
     sql("alter function agent.compose_start($START_TYPES) rename to compose_start_kept");
     return sql("create function agent.compose_start(a uuid, r uuid, t uuid, g text, e integer, n smallint) "
         . 'returns table (start text, state_bytes bigint) language plpgsql as '
-        . "'begin if r = ''$run'' then perform pg_sleep(3600); end if; "
+        . "'begin if r = ''$run'' then $statement; end if; "
         . "return query select * from agent.compose_start_kept(a, r, t, g, e, n); end'");
 }
 
@@ -68,7 +68,7 @@ subtest 'a run whose rollback always takes too long ends in error, no other run 
         wait_status($run, 'error', 180);
     });
     is_linear($cost, 0, 'the supervisor does not spin while the rollback waits');
-    is error_of($run), 'output_timeout', 'the error of the run is output_timeout';
+    is error_of($run), 'OutputTimeoutError', 'the error of the run is OutputTimeoutError';
     cmp_ok last_end(@small), '<', last_end($run), 'runs that were created later end before it';
     is status_of($other), 'pending', 'another run of the runner continues';
     is sql("select attempts from agent.run_queue where run_id = '$other'"), 1, 'the other run is at its first attempt';
@@ -80,12 +80,27 @@ subtest 'a run whose rollback always takes too long ends in error, no other run 
 subtest 'a run whose start line always takes too long to compose ends in error, no other run does' => sub {
     # Too long for a claim to compose.
     my ($slow, @others) = create_each(3, { do => 'noop' }, pad => 1_500_000);
-    break_start($slow);
+    break_start($slow, 'perform pg_sleep(3600)');
     my $sv = TestSupervisor->start($pg, @short_statements);
     $sv->wait_ready;
     wait_status($_, 'success', 60) for @others;
     wait_status($slow, 'error', 180);
-    is error_of($slow), 'start_timeout', 'the error of the run is start_timeout';
+    is error_of($slow), 'StartTimeoutError', 'the error of the run is StartTimeoutError';
+    like $sv->log_text, qr/AGT0371: the start of run $slow could not be composed: it took too long/, 'the log says why';
+    mend_start();
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'a run whose start line the database refuses to compose ends in error, which does not speak of time' => sub {
+    my ($refused, $other) = create_each(2, { do => 'noop' }, pad => 1_500_000);
+    break_start($refused, "raise ''no''");
+    my $sv = TestSupervisor->start($pg, @short_statements);
+    $sv->wait_ready;
+    wait_status($other, 'success', 60);
+    wait_status($refused, 'error', 180);
+    is error_of($refused), 'StartFailedError', 'the error of the run is StartFailedError';
+    like run_field($refused, "error->>'message'"), qr/refused .* \(AGT0313\)/, 'its message says where the cause is';
+    like $sv->log_text, qr/AGT0371: the start of run $refused could not be composed: the database refused it/, 'so does the log';
     mend_start();
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
@@ -102,7 +117,7 @@ subtest 'a run of a dead worker that cannot be released ends in error, and delay
     my $small = create_run({ do => 'noop' });
     wait_status($small, 'success');
     wait_status($run, 'error', 180);
-    is error_of($run), 'release_timeout', 'the error of the run is release_timeout';
+    is error_of($run), 'ReleaseTimeoutError', 'the error of the run is ReleaseTimeoutError';
     cmp_ok last_end($small), '<', last_end($run), 'a run that was created later ends before it';
     like $sv->log_text, qr/AGT0373: a run of worker \d+ could not be released in time/, 'the failure is logged';
     mend_rollback();

@@ -7,7 +7,7 @@
 #include "../../db/statement.h"
 
 /* The error and the message of such a run. */
-#define AGENT_FAIL_RUN_ERROR "release_timeout"
+#define AGENT_FAIL_RUN_ERROR "ReleaseTimeoutError"
 #define AGENT_FAIL_RUN_MESSAGE                                                 \
     "The run could not be given back to the queue in time."
 

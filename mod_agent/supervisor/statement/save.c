@@ -190,11 +190,11 @@ typedef struct refusal_t {
 } refusal_t;
 
 static const refusal_t invalid = {
-    "invalid_output",
+    "InvalidOutputError",
     "The run's output cannot be stored; the server's error "
     "log says why (AGT0313)."};
 static const refusal_t too_slow = {
-    "output_timeout", "The run's output could not be stored in time."};
+    "OutputTimeoutError", "The run's output could not be stored in time."};
 
 /* The database refuses the output of this run: it ends in error. */
 static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,

@@ -7,9 +7,9 @@
 #include <apr_strings.h>
 
 #include "../../core/raw.h"
-#include "../../core/scan.h"
 #include "../run_end.h"
 #include "../runner/protocol.h"
+#include "start_check.h"
 
 #define MAX_STARTS 50
 /* A run ends in error when composing its line alone has failed this often. */
@@ -287,67 +287,6 @@ static apr_status_t send_start(void *part, agent_database_t *database,
 
 /* ---- handing over ---- */
 
-static void refuse(agent_runs_t *runs, agent_lease_t *lease, const char *code,
-                   const char *message)
-{
-    agent_run_end_fail(runs, lease, "error", code, message);
-}
-
-static const char *print_scan_error(const agent_scan_t *scan, apr_pool_t *pool)
-{
-    return apr_psprintf(pool, "No runner can be given this: %s %s.",
-                        agent_scan_pointer(scan, pool),
-                        agent_scan_reason(scan->code));
-}
-
-/* Whether the request names a checkpoint that was deleted since. Without it the
- * run would replace the thread's state by one that begins empty. */
-static bool refuse_deleted(agent_runs_t *runs, agent_lease_t *lease,
-                           const char *start)
-{
-    agent_raw_t checkpoint = agent_raw_get(agent_raw_read(start), "checkpoint");
-
-    if (agent_raw_kind(agent_raw_get(checkpoint, "deleted"))
-        == AGENT_RAW_NONE) {
-        return false;
-    }
-    refuse(runs, lease, "StateUnavailableError",
-           "The checkpoint from which the run was to start was deleted.");
-    return true;
-}
-
-/*
- * Checks a start line before its runner gets it. A line that breaks the
- * protocol or exhausts the runner's memory would end the runner, and all its
- * runs with it. Requests are checked when they arrive, but a row may be older
- * than these checks, or written by hand.
- */
-static bool refuse_start(agent_runs_t *runs, agent_lease_t *lease,
-                         const char *start, apr_size_t length)
-{
-    agent_scan_t scan = {.max_weight = AGENT_START_WEIGHT};
-    apr_pool_t *pool;
-
-    if (length > AGENT_PROTOCOL_MAX_LINE) {
-        refuse(runs, lease, "state_too_large",
-               "The run's input is larger than a runner can be given (8 MiB).");
-        return true;
-    }
-    if (agent_scan_json(&scan, start, length)) {
-        return refuse_deleted(runs, lease, start);
-    }
-    if (scan.code == AGENT_SCAN_TOO_HEAVY) {
-        refuse(runs, lease, "state_too_large",
-               "The run's input has more values than a runner can hold: in "
-               "memory they would take more than 384 MB.");
-        return true;
-    }
-    apr_pool_create(&pool, runs->context->pool);
-    refuse(runs, lease, "invalid_start", print_scan_error(&scan, pool));
-    apr_pool_destroy(pool);
-    return true;
-}
-
 static void announce(agent_runs_t *runs, agent_lease_t *lease)
 {
     apr_pool_t *pool;
@@ -383,7 +322,7 @@ void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
     apr_size_t length = strlen(start);
 
     announce(runs, lease);
-    if (refuse_start(runs, lease, start, length)) {
+    if (!agent_start_check_line(runs, lease, start, length)) {
         agent_run_end_detach(runs, lease);
         return;
     }
@@ -452,21 +391,55 @@ static void postpone(agent_lease_t *lease)
     APR_RING_INSERT_TAIL(ring, lease, agent_lease_t, link);
 }
 
-static void count_failure(agent_runs_t *runs, agent_lease_t *lease)
+/* Why a line was not composed: the error in which its run ends. */
+typedef struct obstacle_t {
+    const char *error;
+    const char *cause;
+    const char *message;
+} obstacle_t;
+
+static void count_failure(agent_runs_t *runs, agent_lease_t *lease,
+                          const obstacle_t *obstacle)
 {
     if (++lease->start_failures < MAX_FAILURES) {
         postpone(lease);
         return;
     }
     agent_report_write(runs->context, AGENT_LOG_ERR, "AGT0371", 0,
-                       "the state that run %.36s starts from could not be read "
-                       "in time: the run ends in error",
-                       lease->key.run_id);
-    agent_run_end_fail(
-        runs, lease, "error", "start_timeout",
-        "The state that the run starts from could not be read in "
-        "time.");
+                       "the start of run %.36s could not be composed: %s",
+                       lease->key.run_id, obstacle->cause);
+    agent_run_end_fail(runs, lease, "error", obstacle->error,
+                       obstacle->message);
     agent_run_end_detach(runs, lease);
+}
+
+static void count_time_out(agent_runs_t *runs, agent_lease_t *lease)
+{
+    static const obstacle_t slow = {
+        "StartTimeoutError", "it took too long",
+        "The state that the run starts from could not be read in time."};
+
+    count_failure(runs, lease, &slow);
+}
+
+static void count_loss(agent_runs_t *runs, agent_lease_t *lease)
+{
+    static const obstacle_t lost = {
+        "StartFailedError", "the connection to the database was lost",
+        "The connection to the database was lost each time when the state that "
+        "the run starts from was read."};
+
+    count_failure(runs, lease, &lost);
+}
+
+static void count_refusal(agent_runs_t *runs, agent_lease_t *lease)
+{
+    static const obstacle_t refused = {
+        "StartFailedError", "the database refused it",
+        "The database refused to read the state that the run starts from; the "
+        "server's error log says why (AGT0313)."};
+
+    count_failure(runs, lease, &refused);
 }
 
 static void keep(agent_runs_t *runs, agent_lease_t *lease)
@@ -474,15 +447,24 @@ static void keep(agent_runs_t *runs, agent_lease_t *lease)
     /* The next statement composes its line again. */
 }
 
+static visit_t *choose_visit(agent_failure_t failure, int in_flight)
+{
+    if (agent_failure_is_transient(failure) || in_flight > 1) {
+        return keep;
+    }
+    if (failure == AGENT_FAILURE_TIMEOUT) {
+        return count_time_out;
+    }
+    return failure == AGENT_FAILURE_LOST ? count_loss : count_refusal;
+}
+
 static void fail_start(void *part, agent_failure_t failure)
 {
     agent_start_queue_t *queue = part;
-    bool is_transient = agent_failure_is_transient(failure);
 
     queue->retry_at = agent_database_retry_at(queue->runs->context, failure);
-    for_each_sent(queue,
-                  is_transient || queue->in_flight > 1 ? keep : count_failure);
-    if (!is_transient) {
+    for_each_sent(queue, choose_visit(failure, queue->in_flight));
+    if (!agent_failure_is_transient(failure)) {
         agent_adaptive_limit_lower(&queue->limit, queue->in_flight);
     }
 }

@@ -21,7 +21,7 @@ begin
         select agent.make_end(
                    l.lease, 'error',
                    json_build_object(
-                       'error', 'account_closed', 'message', 'The account was closed before the run began.'))
+                       'error', 'AccountClosedError', 'message', 'The account was closed before the run began.'))
           from (
                 select distinct d.id
                   from unnest(p_deployment_ids, p_pools) d (id, pool)

@@ -3,7 +3,7 @@
 -- p_items: [{"d": deployment_id, "r": run_id, "e": epoch}, ...]. p_reason completes the sentence "at the last one
 -- ...". p_max_shared: runs, itself included, that may share a runner with one of these from now on; -1: any
 -- number again; null: unchanged.
--- Returns: one row per item: requeued, error (no attempts left: code poison), interrupted, rolled_back (a
+-- Returns: one row per item: requeued, error (no attempts left: RunGivenUpError), interrupted, rolled_back (a
 --          cancel was requested), gone (no longer held).
 -- Locks:   the threads, then the queue rows, then the run rows.
 create or replace function agent.release_runs(
@@ -23,7 +23,7 @@ begin
                    array(
                        select agent.make_leased_run(i.d, i.r, i.e)
                          from json_to_recordset(p_items) as i (d uuid, r uuid, e integer)),
-                   p_counted, 'poison', p_reason, p_max_shared) l;
+                   p_counted, 'RunGivenUpError', p_reason, p_max_shared) l;
 end
 $function$;
 

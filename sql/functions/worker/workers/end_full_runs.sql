@@ -36,7 +36,7 @@ begin
         return query
             select e.run_id, e.thread_id
               from agent.fail_run(
-                       p_worker_id, v_run.deployment_id, v_run.run_id, v_run.epoch, 'stored_bytes_exceeded',
+                       p_worker_id, v_run.deployment_id, v_run.run_id, v_run.epoch, 'StoredBytesExceededError',
                        'The account may not store more (AgentLimit stored_bytes).') e;
     end loop;
 end

@@ -40,7 +40,7 @@ begin
     return query
         select l.run_id, l.thread_id, l.outcome
           from agent.release_leased_runs(
-                   p_worker_id, v_runs, p_counted, 'worker_lost',
+                   p_worker_id, v_runs, p_counted, 'WorkerLostError',
                    format('the worker on host %s was lost', coalesce(v_node, 'unknown')), null) l;
 end
 $function$;
