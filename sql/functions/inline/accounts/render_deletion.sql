@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The record of the deletion of an account. No other function knows its members. artifacts: folders of runs, of which
--- accounts have none.
+-- The record of the deletion of an account. No other function knows its members.
 -- Returns: the record.
 -- Locks:   none.
 create or replace function agent.render_deletion(p_deletion agent.account_deletions) returns json
@@ -15,7 +14,6 @@ as $function$
         'requested_at', agent.render_time(p_deletion.requested_at),
         'finished_at', agent.render_time(p_deletion.finished_at),
         'rows', p_deletion.deleted_rows,
-        'artifacts', 0,
         'logs_expire_at',
             agent.render_time(p_deletion.finished_at + pg_catalog.make_interval(days => p_deletion.log_days)),
         'backups_expire_at',
