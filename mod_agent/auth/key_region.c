@@ -127,12 +127,23 @@ apr_status_t agent_key_region_check(request_rec *r,
     return APR_EGENERAL;
 }
 
-/* Its handler decides by the route, since some have no data, and by the page
- * that has sent the request. */
-static bool is_for_api(request_rec *r)
+/* A request of an API that concerns nobody's data, such as GET /ok: its handler
+ * answers it. */
+static bool is_open(request_rec *r)
 {
-    return r->proxyreq == PROXYREQ_NONE
-        && agent_router_find(agent_config_handler(r)) != NULL;
+    agent_call_t call = {.r = r,
+                         .pool = r->pool,
+                         .dir = agent_config_dir(r),
+                         .api = agent_router_find(agent_config_handler(r))};
+    const agent_route_t *route;
+
+    if (r->proxyreq != PROXYREQ_NONE || call.api == NULL) {
+        return false;
+    }
+    agent_router_match(&call);
+    route = call.match.route;
+    return route != NULL && route->scope == AGENT_SCOPE_NONE
+        && !route->is_regional;
 }
 
 static int refuse(request_rec *r, const agent_error_t *err)
@@ -169,14 +180,16 @@ static int keep_from_log(request_rec *r)
 
 /* Any handler, mod_proxy's for one, would read the body; so would httpd after
  * an answer of mod_rewrite or of its own, to a path that it cannot decode.
- * Internal redirects have passed this hook before. */
+ * Other modules also answer paths of an API, as `Redirect` does, so its handler
+ * alone would not refuse the key. Internal redirects have passed this hook
+ * before. */
 static int refuse_foreign(request_rec *r)
 {
     const agent_server_config_t *config = agent_config_server(r->server);
     agent_error_t *err = NULL;
 
     return !ap_is_initial_req(r) || !agent_region_is_guarded(config)
-            || (is_for_api(r) && !agent_body_exists(r))
+            || (is_open(r) && !agent_body_exists(r))
             || agent_key_region_check(r, config, &err) == APR_SUCCESS
         ? DECLINED
         : refuse(r, err);

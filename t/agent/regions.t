@@ -71,7 +71,7 @@ my $server = new_server('AgentRegion eu', $URLS, 'LogLevel warn agent:debug',
     '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>',
     '<Location "/files">', 'SetHandler None', 'AuthType AgentKey', 'Require agent-scope read', '</Location>',
     '<Location "/open">', 'SetHandler None', '</Location>', 'LoadModule alias_module "${MODULES}/mod_alias.so"',
-    'Redirect /moved http://elsewhere.example/',
+    'Redirect /moved http://elsewhere.example/', '<Location "/keys/moved">', 'Redirect /keys/moved http://elsewhere.example/', '</Location>',
     '<Location "/denied">', 'Require all denied', '</Location>');
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
@@ -121,13 +121,14 @@ subtest 'wrong region: a key of another region is refused before the body is rea
         }
     }
     is outcome($client->post('/platform/v1/accounts', { name => 'x' }, with($foreign))), '403 wrong_region', 'wrong region: a sign-up needs no key, but has data';
-    is $client->get('/ok', undef, with($foreign))->{status}, 200, 'wrong region: a route without data needs no key';
+    is $client->get($_, undef, with($foreign))->{status}, 200, "wrong region: $_, a route without data, needs no key"
+        for qw(/ok /info /platform/ok /platform/info /platform/);
     is outcome($client->get("/keys/threads/$UUID", undef, with($own))), '404 thread_not_found', 'wrong region: a key of this region is admitted';
     is outcome($client->get("/threads/$UUID", undef, with($own))), '404 thread_not_found', 'wrong region: also where none is required';
 };
 
 subtest 'wrong region: the connection is closed, also of a request without a body whose client would keep it' => sub {
-    for my $path ("/threads/$UUID", "/keys/threads/$UUID", '/platform/auth', '/files/x', '/open/x') {
+    for my $path ("/threads/$UUID", "/keys/threads/$UUID", '/platform/auth', '/files/x', '/open/x', '/moved/x', '/keys/moved/x', '/nothing', '/platform/nothing') {
         my $socket = $client->connection;
         syswrite $socket, "GET $path HTTP/1.1\r\nHost: localhost\r\nx-api-key: $foreign\r\n\r\n";
         my $answer = parse_response(read_to_end($socket));
