@@ -9,8 +9,9 @@
 
 #include "auth/admission.h"
 #include "auth/deployment_path.h"
-#include "auth/provider.h"
 #include "auth/key_region.h"
+#include "auth/own_child.h"
+#include "auth/provider.h"
 #include "auth/require.h"
 #include "child.h"
 #include "config/published_address.h"
@@ -239,9 +240,7 @@ static int start_daemon(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp,
 static void start_child(apr_pool_t *pool, server_rec *server)
 {
     current_child = agent_child_start(server, pool);
-    agent_provider_start(current_child);
-    agent_require_start(current_child);
-    agent_deployment_path_start(current_child);
+    agent_own_child_set(current_child);
 }
 
 static void stop_child(apr_pool_t *pool, int graceful)

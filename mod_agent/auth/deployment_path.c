@@ -16,16 +16,9 @@
 
 #include "../http/problem.h"
 #include "../http/router.h"
+#include "own_child.h"
 #include "provider.h"
 #include "require.h"
-
-/* Set in child_init. */
-static const agent_child_t *own_child;
-
-void agent_deployment_path_start(const agent_child_t *child)
-{
-    own_child = child;
-}
 
 /* A location that serves a deployment has another handler. */
 static bool is_not_served(request_rec *r)
@@ -47,14 +40,15 @@ static bool is_not_served(request_rec *r)
  * account. */
 static int refuse(request_rec *r)
 {
+    const agent_child_t *child = agent_own_child_get();
     agent_error_t *err = NULL;
 
-    if (own_child == NULL || !is_not_served(r)) {
+    if (child == NULL || !is_not_served(r)) {
         return DECLINED;
     }
     return agent_provider_identify(r, &err) == APR_SUCCESS
         ? agent_require_hide_deployment(r)
-        : agent_problem_refuse(r, own_child, err);
+        : agent_problem_refuse(r, child, err);
 }
 
 void agent_deployment_path_register(void)

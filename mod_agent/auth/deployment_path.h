@@ -10,7 +10,4 @@
  * with the module's hooks. */
 void agent_deployment_path_register(void);
 
-/* Called in child_init, once the child is set up. */
-void agent_deployment_path_start(const agent_child_t *child);
-
 #endif

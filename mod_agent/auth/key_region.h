@@ -15,11 +15,9 @@
 void agent_key_region_register(void);
 
 /*
- * Refuses a request with a key that, by its text, belongs to another region of
- * the service, in either header, whatever else they have: where no key is
- * required, a request with two of them would be served. Of the regions that
- * AgentRegionURL names, if it names any. Asks no database. Error: WRONG_REGION,
- * with the headers of its response set.
+ * Refuses a key of another region in either header. Without AgentRegionURL
+ * every region but this one counts as known. Asks no database. Error:
+ * WRONG_REGION, with the headers of its response set.
  */
 apr_status_t agent_key_region_check(request_rec *r,
                                     const agent_server_config_t *config,

@@ -19,14 +19,7 @@
 #include "authenticate.h"
 #include "binding.h"
 #include "key_region.h"
-
-/* Set in child_init. */
-static const agent_child_t *own_child;
-
-void agent_provider_start(const agent_child_t *child)
-{
-    own_child = child;
-}
+#include "own_child.h"
 
 bool agent_provider_is_chosen(request_rec *r)
 {
@@ -62,17 +55,18 @@ static apr_status_t authenticate(const agent_identity_t **out, request_rec *r,
         .authorization = apr_table_get(r->headers_in, "Authorization"),
         .address = agent_client_address_number(r->useragent_addr),
         .is_renewal = agent_identity_of(r) != NULL};
+    const agent_child_t *child = agent_own_child_get();
 
-    if (own_child != NULL
-        && agent_key_region_check(r, own_child->config, err) != APR_SUCCESS) {
+    if (child != NULL
+        && agent_key_region_check(r, child->config, err) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    if (own_child == NULL || own_child->auth == NULL) {
+    if (child == NULL || child->auth == NULL) {
         agent_error_set(err, AGENT_E_UNAVAILABLE, NULL,
                         "this server has no database for API keys", r->pool);
         return APR_EGENERAL;
     }
-    return agent_authenticate(out, own_child->auth, &request, retry_sec, err,
+    return agent_authenticate(out, child->auth, &request, retry_sec, err,
                               r->pool);
 }
 
@@ -95,6 +89,7 @@ apr_status_t agent_provider_identify(request_rec *r, agent_error_t **err)
 
 static int check_key(request_rec *r)
 {
+    const agent_child_t *child = agent_own_child_get();
     agent_error_t *err = NULL;
 
     if (!agent_provider_is_chosen(r)) {
@@ -103,8 +98,8 @@ static int check_key(request_rec *r)
     if (agent_provider_identify(r, &err) == APR_SUCCESS) {
         return OK;
     }
-    return own_child != NULL ? agent_problem_refuse(r, own_child, err)
-                             : HTTP_SERVICE_UNAVAILABLE;
+    return child != NULL ? agent_problem_refuse(r, child, err)
+                         : HTTP_SERVICE_UNAVAILABLE;
 }
 
 /* A Require has refused the request. */

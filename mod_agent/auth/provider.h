@@ -10,9 +10,6 @@
 /* Registers the hooks; called with the module's hooks. */
 void agent_provider_register(void);
 
-/* Called in child_init, once the child is set up. */
-void agent_provider_start(const agent_child_t *child);
-
 /* Whether the request's location has AuthType AgentKey. */
 bool agent_provider_is_chosen(request_rec *r);
 

@@ -19,14 +19,7 @@
 #include "../http/router.h"
 #include "../http/unread.h"
 #include "binding.h"
-
-/* Set in child_init. */
-static const agent_child_t *own_child;
-
-void agent_require_start(const agent_child_t *child)
-{
-    own_child = child;
-}
+#include "own_child.h"
 
 /* ---- lines ---- */
 
@@ -128,14 +121,14 @@ static const char *account_of(request_rec *r)
     return account != NULL ? account : AGENT_ACCOUNT_ID;
 }
 
-/* Its error is sent with its own status, see ../http/server_error.c: httpd
- * answers 500 to each error of a Require. An `ErrorDocument 500` would take its
- * place, as if there were a fault. */
+/* httpd answers 500 to any error of a Require; ../http/server_error.c replaces
+ * that by the status of err. The empty response keeps an `ErrorDocument 500` of
+ * the location from being sent. */
 static int refuse(request_rec *r, const agent_error_t *err)
 {
     agent_body_skip(r);
     ap_custom_response(r, HTTP_INTERNAL_SERVER_ERROR, "");
-    agent_problem_refuse(r, own_child, err);
+    agent_problem_refuse(r, agent_own_child_get(), err);
     return HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -180,7 +173,7 @@ static bool is_checked(authz_status *status, const agent_identity_t *identity,
         *status = AUTHZ_DENIED_NO_USER;
         return false;
     }
-    if (own_child == NULL) {
+    if (agent_own_child_get() == NULL) {
         *status = AUTHZ_GENERAL_ERROR;
         return false;
     }

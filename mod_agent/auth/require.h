@@ -9,9 +9,6 @@
 /* Registers the providers; called with the module's hooks. */
 void agent_require_register(apr_pool_t *pool);
 
-/* Called in child_init, once the child is set up. */
-void agent_require_start(const agent_child_t *child);
-
 /* Refuses a request with a valid key with 404 (DEPLOYMENT_NOT_FOUND), whether
  * the deployment exists or not: 401 would mislead the owner of the key. Returns
  * what a hook returns to httpd. */

@@ -65,9 +65,9 @@ class Worker:
 class Executor(ThreadPoolExecutor):
     """Gives each run a thread at once, and more in turns.
 
-    A run gets another thread only while more of the shared threads are free than it has: a run that
-    is alone takes half of them, and those after it always find some: a thread that it has cannot be
-    taken back. Both callbacks are called on the loop: `on_spent` with true when the process should be
+    A run gets another thread only while more shared threads are free than it already has. So a run
+    that is alone takes half of them and leaves some for later runs, since no thread can be taken back
+    from it. Both callbacks are called on the loop: `on_spent` with true when the process should be
     replaced, and with false when it no longer need be; `on_stuck` when a run has got no thread for a
     whole interval because all threads that there may be, or that could be started, are lost.
     """

@@ -201,7 +201,7 @@ class Records:
         await self._output.room()
 
     def begin_step(self, tasks: Sequence[Mapping[str, Any]], may_wait: bool) -> None:
-        """The root graph's checkpoint is sent, and its tasks follow. may_wait: no other code follows the last of them."""
+        """Begins the tasks after a checkpoint of the root graph. may_wait: no other code, as a factory's end, runs after them."""
         if self._has_written and tasks:
             self._output.hasten()
         self._has_written = False
