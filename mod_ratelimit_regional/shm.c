@@ -252,7 +252,7 @@ apr_status_t rlr_shm_open(const rlr_table_t **table, uint32_t *rows,
 
 /* ---- The ledger ---- */
 
-#define LEDGER_KEY "mod_ratelimit_regional:ledger:1"
+#define LEDGER_KEY "mod_ratelimit_regional:ledger:2"
 
 static apr_status_t create_ledger(rlr_ledger_t *ledger, mapping_t *mapping,
                                   uint32_t leases)

@@ -2,6 +2,7 @@
 /* Asks the store; without it decides as RateLimitStoreFailure says. */
 #include "decide_store.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "../group/period.h"
@@ -10,6 +11,16 @@ static void refuse(rlr_table_decision_t *decision, uint32_t wait_ms)
 {
     decision->window = (rlr_window_decision_t){
         .admitted = false, .wait_ms = wait_ms, .reset_ms = wait_ms};
+}
+
+static void count_alone(const rlr_group_t *store,
+                        const rlr_table_decision_t *decision)
+{
+    rlr_ledger_counters_t *counters = rlr_ledger_counters(&store->ledger);
+
+    atomic_fetch_add(decision->window.admitted ? &counters->alone_admitted
+                                               : &counters->alone_refused,
+                     1);
 }
 
 /* By this host alone: its whole table, its share, or nothing. */
@@ -23,12 +34,14 @@ static void decide_alone(const rlr_vhost_t *vhost, const unsigned char *key,
 
     if (store->config->failure == RLR_FAILURE_OPEN) {
         rlr_table_admit(vhost->table, request, &rlr_clock_monotonic, decision);
+        count_alone(store, decision);
         return;
     }
     local.limit.count = rlr_group_begin_share(store, key, request->limit,
                                               &wait_ms);
     if (local.limit.count == 0) {
         refuse(decision, wait_ms);
+        count_alone(store, decision);
         rlr_table_count(vhost->table, request, decision);
         return;
     }
@@ -36,6 +49,7 @@ static void decide_alone(const rlr_vhost_t *vhost, const unsigned char *key,
         request->limit.interval_sec);
     rlr_table_admit(vhost->table, &local, &rlr_clock_monotonic, decision);
     rlr_group_end_share(store, key);
+    count_alone(store, decision);
 }
 
 void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,

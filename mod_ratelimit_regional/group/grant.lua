@@ -4,15 +4,16 @@
 -- at all. Its fields:
 --
 --   m         the epoch
---   m0 ...    the members: {id, heartbeat, base, attested base, joined, kind}
+--   m0 ...    the members: {id, heartbeat, base, attested base, joined, kind, name}
 --   16 bytes  a key: its marks, {expires I6, amount I4, tag I6} each
 --
 -- ARGV: kind, id, the epoch that it is for, latest time, members, share time (ms), flags, number,
--- offset of the base, offset of the joining; then the items:
+-- offset of the base, offset of the joining, name; then the items:
 --   heartbeat   digest, count, interval (s), wanted, waiting, tag, closed tag, its use
 --   report    digest, amount, milliseconds until it expires
 --   reset     digest
--- Reply: {status, time, epoch, number, base - time, complete, joined - time}, and for each item of a
+-- Reply: {status, time, epoch, number, base - time, complete, joined - time, and of a heartbeat: missing
+-- hosts, reserved shares, milliseconds until none is, names}, and for each item of a
 -- heartbeat {granted, milliseconds until one is free, not granted, milliseconds until a
 -- mark expires}.
 
@@ -52,11 +53,11 @@ local packed = redis.call('HGET', partition, 'm')
 local epoch = packed and cmsgpack.unpack(packed)
 local is_changed = false
 
--- {id, heartbeat, base, attested base, joined, kind}; an empty number is one whose
+-- {id, heartbeat, base, attested base, joined, kind, name}; an empty number is one whose
 -- member, if there is one, was last connected when the epoch began.
 local function read_member(i)
     local text = redis.call('HGET', partition, 'm' .. i)
-    return text and cmsgpack.unpack(text) or { '', epoch.start, epoch.start, 0, 0, 0 }
+    return text and cmsgpack.unpack(text) or { '', epoch.start, epoch.start, 0, 0, 0, '' }
 end
 
 local function write_member(i, member)
@@ -71,6 +72,7 @@ if not epoch or epoch.server ~= server or epoch.members ~= members or epoch.shar
     redis.call('UNLINK', partition)
     epoch = { server = server, start = now, members = members, share_ms = share_ms, complete = 0,
         old = packed and 1 or 0, scan = 0, ready = 0, known = 0, odd = {}, busy_until = 0,
+        missing = 0, reserved = 0, reserved_until = 0, names = '',
         name = string.sub(redis.sha1hex(server .. now .. id), 1, 16) }
     redis.call('HSET', partition, 'm', cmsgpack.pack(epoch))
 end
@@ -136,7 +138,7 @@ local function sweep()
 end
 
 if kind == 'report' then
-    for at = 11, #ARGV, 3 do
+    for at = 12, #ARGV, 3 do
         local marks, _, existed = read_marks(ARGV[at])
         add_mark(marks, now + 1 + tonumber(ARGV[at + 2]), tonumber(ARGV[at + 1]), 0)
         write_marks(ARGV[at], marks, existed)
@@ -144,7 +146,7 @@ if kind == 'report' then
     return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
 end
 if kind == 'reset' then
-    for at = 11, #ARGV do
+    for at = 12, #ARGV do
         redis.call('HDEL', partition, ARGV[at])
     end
     return { { 'ok', now, epoch.name, -1, 0, epoch.complete, 0 } }
@@ -198,7 +200,7 @@ local function join(i, member)
     elseif member[6] ~= LEFT or not has_flag(FRESH) then
         member[3] = math.max(member[3], member[2] + held_ms, now + TWO_STORES_MS + CALL_MS)
     end
-    member[1] = id
+    member[1], member[7] = id, ARGV[11]
     set_kind(member, keeps)
 end
 
@@ -241,12 +243,29 @@ local function is_unsettled(base, heartbeat, interval_sec)
     return now < base + settle or now >= heartbeat + TIMEOUT_MS and now < heartbeat + held_ms + settle
 end
 
+-- For operators: a member that is not connected, or whose share is reserved.
+local function note(member, names)
+    local is_missing = member[6] ~= LEFT and (member[1] == '' or now >= member[2] + TIMEOUT_MS)
+    local reserved_until = is_missing and math.max(member[3], member[2] + held_ms) or member[3]
+    if is_missing then
+        epoch.missing = epoch.missing + 1
+        names[#names + 1] = member[7] ~= '' and member[7] or nil
+    end
+    if reserved_until > now then
+        epoch.reserved = epoch.reserved + 1
+        epoch.reserved_until = math.max(epoch.reserved_until, reserved_until)
+    end
+end
+
 -- Lists the members that are not settled for the longest interval; the list is valid
 -- until the next one may time out.
 local function scan()
+    local names = {}
     epoch.odd, epoch.scan = {}, NEVER
+    epoch.missing, epoch.reserved, epoch.reserved_until = 0, 0, 0
     for i = 0, members - 1 do
         local member = read_member(i)
+        note(member, names)
         if is_unsettled(member[3], member[2], 86400) then
             epoch.odd[#epoch.odd + 1] = { i, member[3], member[2] }
         end
@@ -255,6 +274,7 @@ local function scan()
         end
         epoch.busy_until = math.max(epoch.busy_until, member[2] + held_ms)
     end
+    epoch.names = string.sub(table.concat(names, ', '), 1, 190)
     is_changed = true
 end
 
@@ -397,8 +417,12 @@ local function grant(at)
         marks[1] and marks[1][1] - now or 0 }
 end
 
-local reply = { { 'ok', now, epoch.name, number, base - now, epoch.complete, joined - now } }
-for at = 11, #ARGV, 8 do
+-- An epoch that is about to be complete is not worth a warning.
+local is_short = epoch.complete == 0 and epoch.ready > 0
+local reply = { { 'ok', now, epoch.name, number, base - now, epoch.complete, joined - now,
+    is_short and 0 or epoch.missing, is_short and 0 or epoch.reserved, math.max(0, epoch.reserved_until - now),
+    epoch.names } }
+for at = 12, #ARGV, 8 do
     reply[#reply + 1] = grant(at)
 end
 if is_changed then

@@ -33,7 +33,8 @@ typedef struct set_t {
 struct rlr_ledger_memory_t {
     unsigned char id[RLR_STORE_ID_BYTES];
     uint32_t sets; /* per partition */
-    _Atomic uint64_t warned_ms;
+    _Atomic uint64_t warned_ms[RLR_LEDGER_WARNINGS];
+    rlr_ledger_counters_t counters;
     rlr_partition_t partitions[RLR_LEDGER_PARTITIONS];
     set_t all_sets[];
 };
@@ -97,13 +98,19 @@ const unsigned char *rlr_ledger_id(const rlr_ledger_t *ledger)
     return ledger->memory->id;
 }
 
-bool rlr_ledger_warns(const rlr_ledger_t *ledger, uint64_t now_ms)
+bool rlr_ledger_warns(const rlr_ledger_t *ledger, rlr_ledger_warning_t warning,
+                      uint64_t now_ms)
 {
-    uint64_t warned_ms = atomic_load(&ledger->memory->warned_ms);
+    _Atomic uint64_t *at = &ledger->memory->warned_ms[warning];
+    uint64_t warned_ms = atomic_load(at);
 
     return (warned_ms == 0 || now_ms >= warned_ms + 60000)
-        && atomic_compare_exchange_strong(&ledger->memory->warned_ms,
-                                          &warned_ms, now_ms);
+        && atomic_compare_exchange_strong(at, &warned_ms, now_ms);
+}
+
+rlr_ledger_counters_t *rlr_ledger_counters(const rlr_ledger_t *ledger)
+{
+    return &ledger->memory->counters;
 }
 
 /* ---- Locks ---- */
@@ -167,6 +174,33 @@ void rlr_ledger_lose(const rlr_ledger_t *ledger, uint32_t partition,
 
     while (before < until_ms
            && !atomic_compare_exchange_weak(lost, &before, until_ms)) {
+    }
+}
+
+void rlr_ledger_sum_up(rlr_ledger_summary_t *summary,
+                       const rlr_ledger_t *ledger, uint64_t now_ms)
+{
+    memset(summary, 0, sizeof(*summary));
+    for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
+        const rlr_ledger_state_t *state = rlr_ledger_lock(ledger, i, now_ms);
+        const rlr_store_absent_t *absent;
+
+        if (state == NULL) {
+            continue;
+        }
+        absent = &state->absent;
+        summary->starting += !state->member.was_member;
+        summary->members += state->member.is_confirmed;
+        summary->connected += state->member.is_confirmed
+            && now_ms < state->member.heartbeat_until_ms;
+        summary->is_refused |= state->status == RLR_STORE_FULL
+            || state->status == RLR_STORE_OTHER;
+        if (state->member.is_confirmed
+            && (absent->missing > summary->absent.missing
+                || absent->reserved > summary->absent.reserved)) {
+            summary->absent = *absent;
+        }
+        rlr_ledger_unlock(ledger, i);
     }
 }
 

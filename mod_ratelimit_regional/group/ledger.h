@@ -35,8 +35,35 @@ void rlr_ledger_attach(rlr_ledger_t *ledger, void *memory);
 
 const unsigned char *rlr_ledger_id(const rlr_ledger_t *ledger);
 
+typedef enum rlr_ledger_warning_t {
+    RLR_LEDGER_AWAY,
+    RLR_LEDGER_ABSENT,
+    RLR_LEDGER_LATE,
+    RLR_LEDGER_WARNINGS
+} rlr_ledger_warning_t;
+
 /* Whether a warning is due: once a minute. */
-bool rlr_ledger_warns(const rlr_ledger_t *ledger, uint64_t now_ms);
+bool rlr_ledger_warns(const rlr_ledger_t *ledger, rlr_ledger_warning_t warning,
+                      uint64_t now_ms);
+
+/* Numbers of this host since its first start. */
+typedef struct rlr_ledger_counters_t {
+    _Atomic uint64_t rounds; /* calls that were sent together */
+    _Atomic uint64_t errors; /* of rounds */
+    _Atomic uint64_t us;     /* that rounds took */
+    /* Requests: */
+    _Atomic uint64_t leased; /* admitted from leases */
+    _Atomic uint64_t cached; /* refused by the last reply */
+    _Atomic uint64_t asked;  /* decided by the store */
+    _Atomic uint64_t late;   /* it did not reply within the timeout */
+    _Atomic uint64_t busy;   /* as many threads waited as may */
+    _Atomic uint64_t logged; /* of the last two */
+    /* Without the store: */
+    _Atomic uint64_t alone_admitted;
+    _Atomic uint64_t alone_refused;
+} rlr_ledger_counters_t;
+
+rlr_ledger_counters_t *rlr_ledger_counters(const rlr_ledger_t *ledger);
 
 static inline uint32_t rlr_ledger_partition_of(const unsigned char *key)
 {
@@ -48,6 +75,8 @@ typedef struct rlr_ledger_state_t {
     rlr_member_t member;
     uint64_t alone_until_ms;    /* until when no other call may be sent */
     uint64_t heartbeat_sent_ms; /* when the last heartbeat was sent */
+    rlr_store_status_t status;  /* of the last reply */
+    rlr_store_absent_t absent;  /* by the last heartbeat */
 } rlr_ledger_state_t;
 
 /* Takes the lock; NULL: not within a second. */
@@ -79,6 +108,18 @@ bool rlr_ledger_may_request(rlr_lease_t *lease, uint64_t now_ms);
 uint32_t rlr_ledger_report(rlr_store_mark_t *out, uint32_t room,
                            uint32_t *cursor, const rlr_ledger_t *ledger,
                            uint32_t partition, uint64_t now_ms);
+
+/* The worst of all partitions. */
+typedef struct rlr_ledger_summary_t {
+    uint32_t members;   /* partitions that the host is a member of */
+    uint32_t connected; /* of these, with an answer of late */
+    uint32_t starting;  /* never connected to the store */
+    bool is_refused;    /* the store has no number for it */
+    rlr_store_absent_t absent;
+} rlr_ledger_summary_t;
+
+void rlr_ledger_sum_up(rlr_ledger_summary_t *summary,
+                       const rlr_ledger_t *ledger, uint64_t now_ms);
 
 /* Ends the leases of the partition and fills out with what to return, in the
  * same way: from *cursor on; room is at least 8 * RLR_LEASE_CLOSINGS. */

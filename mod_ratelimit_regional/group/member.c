@@ -92,6 +92,7 @@ void rlr_member_fill(rlr_store_call_t *call, const rlr_member_t *member,
     memset(call, 0, sizeof(*call));
     call->kind = kind;
     memcpy(call->id, config->id, sizeof(call->id));
+    call->name = config->name;
     memcpy(call->epoch, member->epoch, sizeof(call->epoch));
     /* The store's clock is not before this now: it read store_ms before
      * store_at_ms. */

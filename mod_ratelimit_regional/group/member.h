@@ -14,6 +14,7 @@
 /* The same on all hosts of a region. */
 typedef struct rlr_member_config_t {
     unsigned char id[RLR_STORE_ID_BYTES];
+    char name[RLR_STORE_NAME_BYTES];
     uint32_t members;
     /* How long the host admits its share while it is cut off; 0: never. */
     uint64_t share_ms;

@@ -12,6 +12,10 @@
 /* Without a terminator. */
 #define RLR_STORE_EPOCH_BYTES 16
 #define RLR_STORE_ID_BYTES    16
+/* Of a host, with a terminator. */
+#define RLR_STORE_NAME_BYTES 64
+/* Of several. */
+#define RLR_STORE_NAMES_BYTES 200
 #define RLR_STORE_NO_NUMBER   (-1)
 #define RLR_STORE_TAG_MAX     ((1ULL << 48) - 1)
 
@@ -70,6 +74,7 @@ typedef struct rlr_store_mark_t {
 typedef struct rlr_store_call_t {
     rlr_store_kind_t kind;
     unsigned char id[RLR_STORE_ID_BYTES];
+    const char *name;                  /* for operators */
     char epoch[RLR_STORE_EPOCH_BYTES]; /* which alone may execute it */
     uint64_t latest_ms;                /* by the store's clock */
     uint32_t members;
@@ -91,6 +96,15 @@ typedef struct rlr_store_grant_t {
     uint32_t reset_ms; /* until an admission expires; 0: none is counted */
 } rlr_store_grant_t;
 
+/* Hosts without a heartbeat, and shares that are reserved for longer than for
+ * an interval. */
+typedef struct rlr_store_absent_t {
+    uint32_t missing;  /* numbers */
+    uint32_t reserved; /* shares */
+    uint64_t reserved_ms;
+    char names[RLR_STORE_NAMES_BYTES]; /* of missing hosts that were there */
+} rlr_store_absent_t;
+
 typedef struct rlr_store_reply_t {
     rlr_store_status_t status;
     uint64_t now_ms;
@@ -99,6 +113,7 @@ typedef struct rlr_store_reply_t {
     int64_t base_offset_ms;
     int64_t joined_offset_ms;
     bool complete;
+    rlr_store_absent_t absent; /* of a heartbeat */
     /* One per item; the caller provides the memory. */
     rlr_store_grant_t *grants;
 } rlr_store_reply_t;

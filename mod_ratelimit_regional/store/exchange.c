@@ -3,6 +3,7 @@
  * replies in order. */
 #include "exchange.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -241,6 +242,7 @@ static bool answer(rlr_exchange_t *exchange, const flight_t *flight,
     if (state == NULL) {
         return false;
     }
+    state->status = reply->status;
     if (flight->call.kind == RLR_STORE_RESET) {
         is_accepted = reply->status == RLR_STORE_OK;
     }
@@ -248,6 +250,9 @@ static bool answer(rlr_exchange_t *exchange, const flight_t *flight,
         is_accepted = rlr_member_answer(&state->member, &flight->call, reply,
                                         flight->generation, flight->sent_ms,
                                         now_ms);
+        if (is_accepted) {
+            state->absent = reply->absent;
+        }
         if (flight->call.kind == RLR_STORE_REPORT
             && reply->status == RLR_STORE_OK) {
             rlr_member_reported(&state->member, flight->generation);
@@ -332,6 +337,7 @@ static const char *receive(rlr_exchange_t *exchange, flights_t *flights,
         exchange->is_answered |= error == NULL;
         if (first_error == NULL) {
             first_error = error;
+            exchange->is_refused = error != NULL;
         }
     }
     return first_error;
@@ -396,10 +402,30 @@ static bool is_joining(rlr_exchange_t *exchange)
     return joining;
 }
 
+static uint64_t get_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void count_round(const rlr_exchange_t *exchange, uint64_t begun_us,
+                        const char *error)
+{
+    rlr_ledger_counters_t *counters = rlr_ledger_counters(exchange->ledger);
+
+    atomic_fetch_add(&counters->rounds, 1);
+    atomic_fetch_add(&counters->errors, error != NULL);
+    atomic_fetch_add(&counters->us, get_us() - begun_us);
+}
+
 static const char *run_round(rlr_exchange_t *exchange,
                              rlr_pending_request_t **list, apr_pool_t *scratch)
 {
     flights_t flights = {.room = RLR_LEDGER_PARTITIONS};
+    const char *error;
+    uint64_t begun_us;
 
     flights.all = apr_palloc(scratch, flights.room * sizeof(*flights.all));
     for (uint32_t i = 0; i < RLR_LEDGER_PARTITIONS; i++) {
@@ -412,8 +438,11 @@ static const char *run_round(rlr_exchange_t *exchange,
         return NULL;
     }
     sort_flights(&flights);
+    begun_us = get_us();
     rlr_connection_flush(exchange->connection);
-    return receive(exchange, &flights, scratch);
+    error = receive(exchange, &flights, scratch);
+    count_round(exchange, begun_us, error);
+    return error;
 }
 
 const char *rlr_exchange_run(rlr_exchange_t *exchange,
@@ -425,6 +454,7 @@ const char *rlr_exchange_run(rlr_exchange_t *exchange,
 
     if (now_ms >= exchange->attempt_ms) {
         exchange->is_answered = false;
+        exchange->is_refused = false;
         error = rlr_connection_open(exchange->connection);
         for (int i = 0; error == NULL && i < ROUNDS
              && (i == 0 || pending_requests != NULL

@@ -17,6 +17,7 @@ typedef struct rlr_exchange_t {
     uint64_t attempt_ms; /* when it may connect again */
     uint64_t tag;        /* of the last mark */
     bool is_answered;    /* a server has taken a call of this exchange */
+    bool is_refused;     /* the first error: the store has no number for it */
 } rlr_exchange_t;
 
 /* Sends the pending requests, a list, and finishes all of them. Returns NULL,

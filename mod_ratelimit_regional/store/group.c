@@ -2,7 +2,9 @@
 /* Decides by a lease, or asks the store. */
 #include "group.h"
 
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../counter/clock.h"
 #include "../group/period.h"
@@ -22,6 +24,9 @@ void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
     group->ledger = *ledger;
     memcpy(group->member.id, rlr_ledger_id(ledger), sizeof(group->member.id));
     group->member.members = config->hosts;
+    if (gethostname(group->member.name, sizeof(group->member.name) - 1) != 0) {
+        group->member.name[0] = '\0';
+    }
     group->member.share_ms = config->failure == RLR_FAILURE_LOCAL
         ? config->share_ms
         : 0;
@@ -142,11 +147,14 @@ rlr_group_result_t rlr_group_admit(const rlr_group_t *group,
                                    const unsigned char *key, rlr_limit_t limit,
                                    rlr_window_decision_t *decision, bool *first)
 {
+    rlr_ledger_counters_t *counters = rlr_ledger_counters(&group->ledger);
     rlr_queue_result_t result;
     bool refill;
 
     if (try_lease(group, key, limit, decision, first, &refill)
         != RLR_LEASE_ASK) {
+        atomic_fetch_add(
+            decision->admitted ? &counters->leased : &counters->cached, 1);
         if (refill && group->queue != NULL) {
             rlr_queue_refill(group->queue, key, limit);
         }
@@ -156,9 +164,16 @@ rlr_group_result_t rlr_group_admit(const rlr_group_t *group,
         return RLR_GROUP_AWAY;
     }
     result = rlr_queue_request(group->queue, key, limit);
-    if (result == RLR_QUEUE_UNDECIDED) {
+    if (result == RLR_QUEUE_LATE) {
+        atomic_fetch_add(&counters->late, 1);
+    }
+    else if (result == RLR_QUEUE_BUSY) {
+        atomic_fetch_add(&counters->busy, 1);
+    }
+    if (result != RLR_QUEUE_ADMITTED && result != RLR_QUEUE_REFUSED) {
         return RLR_GROUP_AWAY;
     }
+    atomic_fetch_add(&counters->asked, 1);
     settle(group, key, limit, result == RLR_QUEUE_ADMITTED, decision, first);
     return RLR_GROUP_DECIDED;
 }

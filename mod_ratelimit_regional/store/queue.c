@@ -138,11 +138,15 @@ rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
                                      const unsigned char *key,
                                      rlr_limit_t limit)
 {
-    rlr_queue_result_t result = RLR_QUEUE_UNDECIDED;
+    rlr_queue_result_t result = RLR_QUEUE_BUSY;
     rlr_pending_request_t *pending = NULL;
 
     pthread_mutex_lock(&queue->lock);
-    if (queue->waiting < queue->max_waiting && !queue->is_away) {
+    if (queue->is_away || queue->is_stopped) {
+        pthread_mutex_unlock(&queue->lock);
+        return RLR_QUEUE_UNDECIDED;
+    }
+    if (queue->waiting < queue->max_waiting) {
         pending = find_locked(queue, key, limit);
         if (pending == NULL) {
             pending = ask_locked(queue, key, limit, false);
@@ -154,11 +158,15 @@ rlr_queue_result_t rlr_queue_request(rlr_queue_t *queue,
         if (!pending->is_done) {
             /* Not sent yet: nothing is requested for it. */
             pending->waiting -= pending->is_sent ? 0 : 1;
+            result = RLR_QUEUE_LATE;
         }
         else if (pending->is_decided) {
             result = pending->admitted > 0 ? RLR_QUEUE_ADMITTED
                                            : RLR_QUEUE_REFUSED;
             pending->admitted -= pending->admitted > 0;
+        }
+        else {
+            result = RLR_QUEUE_UNDECIDED;
         }
         release_locked(queue, pending);
     }

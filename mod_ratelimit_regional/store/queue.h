@@ -17,7 +17,9 @@
 typedef enum rlr_queue_result_t {
     RLR_QUEUE_ADMITTED,
     RLR_QUEUE_REFUSED,
-    RLR_QUEUE_UNDECIDED /* no reply in time, or none that can be used */
+    RLR_QUEUE_LATE,     /* no reply in time */
+    RLR_QUEUE_BUSY,     /* as many threads wait as may */
+    RLR_QUEUE_UNDECIDED /* no reply that can be used */
 } rlr_queue_result_t;
 
 /* A pending request to the store. */

@@ -10,7 +10,7 @@
 
 /* Arguments before the items: EVALSHA, the script, the number of keys, the
  * key, and those of every call. */
-#define HEAD 14
+#define HEAD 15
 
 static void add(rlr_wire_command_t *command, const void *bytes, size_t length)
 {
@@ -82,6 +82,7 @@ void rlr_wire_encode(rlr_wire_command_t *command, const rlr_store_call_t *call,
     add_number(command, call->number, pool);
     add_number(command, call->base_offset_ms, pool);
     add_number(command, call->joined_offset_ms, pool);
+    add_text(command, call->name != NULL ? call->name : "");
     add_items(command, call, pool);
 }
 
@@ -118,6 +119,26 @@ static bool read_status(rlr_store_reply_t *reply, const redisReply *text)
     return false;
 }
 
+/* The part of a reply to a heartbeat that is for operators. */
+static bool read_absent(rlr_store_absent_t *absent, const redisReply *head)
+{
+    int64_t missing;
+    int64_t reserved;
+    int64_t reserved_ms;
+
+    if (head->elements < 11 || !read_integer(&missing, head->element[7])
+        || !read_integer(&reserved, head->element[8])
+        || !read_integer(&reserved_ms, head->element[9])
+        || head->element[10]->type != REDIS_REPLY_STRING) {
+        return false;
+    }
+    absent->missing = (uint32_t)missing;
+    absent->reserved = (uint32_t)reserved;
+    absent->reserved_ms = (uint64_t)reserved_ms;
+    apr_cpystrn(absent->names, head->element[10]->str, sizeof(absent->names));
+    return true;
+}
+
 static bool read_head(rlr_store_reply_t *reply, const redisReply *head)
 {
     int64_t now_ms;
@@ -140,7 +161,8 @@ static bool read_head(rlr_store_reply_t *reply, const redisReply *head)
     if (head->element[2]->len == sizeof(reply->epoch)) {
         memcpy(reply->epoch, head->element[2]->str, sizeof(reply->epoch));
     }
-    return true;
+    memset(&reply->absent, 0, sizeof(reply->absent));
+    return head->elements == 7 || read_absent(&reply->absent, head);
 }
 
 static bool read_grant(rlr_store_grant_t *grant, const redisReply *reply)

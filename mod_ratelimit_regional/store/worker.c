@@ -2,6 +2,8 @@
 /* Runs exchanges: at once with pending requests, else every 100 ms. */
 #include "worker.h"
 
+#include <stdatomic.h>
+
 #include <apr_general.h>
 #include <apr_thread_proc.h>
 #include <ap_mpm.h>
@@ -18,28 +20,95 @@ typedef struct worker_t {
     server_rec *server;
     apr_pool_t *pool; /* of the thread */
     apr_thread_t *thread;
+    rlr_failure_t failure;
+    uint64_t logged_ms;
     bool is_away;
 } worker_t;
 
-static void log_result(worker_t *worker, const char *error)
+/* The outcome for requests without a lease. */
+static const char *name_outcome(const worker_t *worker, uint64_t now_ms)
+{
+    rlr_ledger_summary_t summary;
+
+    if (worker->failure == RLR_FAILURE_OPEN) {
+        return "this host counts by itself";
+    }
+    rlr_ledger_sum_up(&summary, worker->exchange.ledger, now_ms);
+    return summary.starting == RLR_LEDGER_PARTITIONS
+        ? "this host has not been connected to it since its start: it has "
+          "no share, and refuses all requests"
+        : "keys without a lease are decided as RateLimitStoreFailure says";
+}
+
+static void log_error(worker_t *worker, const char *error, uint64_t now_ms)
+{
+    if (!rlr_ledger_warns(worker->exchange.ledger, RLR_LEDGER_AWAY, now_ms)) {
+        return;
+    }
+    if (worker->exchange.is_refused) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
+                     RLR_LOGNO(0121) "the store refuses this host: %s; %s",
+                     error, name_outcome(worker, now_ms));
+    }
+    else {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
+                     RLR_LOGNO(0115) "the store does not answer: %s; %s", error,
+                     name_outcome(worker, now_ms));
+    }
+    worker->is_away = true;
+}
+
+/* Hosts that are missing, and requests that the store came too late for. */
+static void log_state(const worker_t *worker, uint64_t now_ms)
 {
     const rlr_ledger_t *ledger = worker->exchange.ledger;
+    rlr_ledger_counters_t *counters = rlr_ledger_counters(ledger);
+    uint64_t late = atomic_load(&counters->late) + atomic_load(&counters->busy);
+    rlr_ledger_summary_t summary;
+    const rlr_store_absent_t *absent = &summary.absent;
+
+    rlr_ledger_sum_up(&summary, ledger, now_ms);
+    if ((absent->missing > 0 || absent->reserved > 0)
+        && rlr_ledger_warns(ledger, RLR_LEDGER_ABSENT, now_ms)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
+                     RLR_LOGNO(0122) "%u of %u hosts are not connected to "
+                                     "the store (names: %s); it reserves the "
+                                     "shares of %u, for up to %lu s and the "
+                                     "rule's interval: that much of each limit "
+                                     "is refused",
+                     absent->missing, worker->exchange.member.members,
+                     absent->names[0] != '\0' ? absent->names : "none known",
+                     absent->reserved,
+                     (unsigned long)(absent->reserved_ms / 1000));
+    }
+    if (late > atomic_load(&counters->logged)
+        && rlr_ledger_warns(ledger, RLR_LEDGER_LATE, now_ms)) {
+        ap_log_error(
+            APLOG_MARK, APLOG_WARNING, 0, worker->server,
+            RLR_LOGNO(0123) "%lu requests were decided without the "
+                            "store, which did not reply within "
+                            "RateLimitStoreTimeout, or as many "
+                            "requests waited for it as may",
+            (unsigned long)(late - atomic_exchange(&counters->logged, late)));
+    }
+}
+
+static void log_result(worker_t *worker, const char *error)
+{
     rlr_time_t now;
 
     rlr_clock_monotonic.read(&now, NULL);
-    if (error != NULL && rlr_ledger_warns(ledger, now.floor_ms)) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, worker->server,
-                     RLR_LOGNO(0115) "the store does not answer: %s; keys "
-                                     "without a lease are decided as "
-                                     "RateLimitStoreFailure says",
-                     error);
-        worker->is_away = true;
+    if (error != NULL) {
+        log_error(worker, error, now.floor_ms);
     }
-    else if (error == NULL && worker->is_away
-             && now.floor_ms >= worker->exchange.attempt_ms) {
+    else if (worker->is_away && now.floor_ms >= worker->exchange.attempt_ms) {
         ap_log_error(APLOG_MARK, APLOG_NOTICE, 0, worker->server,
                      RLR_LOGNO(0116) "the store answers");
         worker->is_away = false;
+    }
+    if (now.floor_ms >= worker->logged_ms + 1000) {
+        worker->logged_ms = now.floor_ms;
+        log_state(worker, now.floor_ms);
     }
 }
 
@@ -92,6 +161,7 @@ void rlr_worker_start(rlr_group_t *group, server_rec *server, apr_pool_t *pool)
     /* Of its own: a pool has one thread. */
     apr_pool_create(&worker->pool, NULL);
     worker->server = server;
+    worker->failure = group->config->failure;
     exchange->ledger = &group->ledger;
     exchange->member = group->member;
     exchange->queue = queue;

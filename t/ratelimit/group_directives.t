@@ -88,7 +88,7 @@ my %count = $open->flood(30, 'GET', '/hour', { 'x-api-key' => 'third' });
 is $count{admitted}, 10, 'open: the host counts by itself';
 
 my $fifth = start('good');
-wait_for('the log', sub { slurp($fifth->dir . '/logs/error_log') =~ /RLR0115: .*as many hosts as RateLimitStoreHosts use it/ });
+wait_for('the log', sub { slurp($fifth->dir . '/logs/error_log') =~ /RLR0121: the store refuses this host: as many hosts as RateLimitStoreHosts use it/ });
 is $fifth->ask('GET', '/ten', { 'x-api-key' => 'first' })->{status}, 429, 'a host more than RateLimitStoreHosts admits nothing';
 
 my $folder = tempdir('/tmp/agent-test-sentinel.XXXXXX', CLEANUP => 1);

@@ -207,9 +207,10 @@ static void a_warning_is_due_once_a_minute(void **state)
     case_t test;
 
     begin(&test, 16);
-    assert_true(rlr_ledger_warns(&test.ledger, 1000));
-    assert_false(rlr_ledger_warns(&test.ledger, 60999));
-    assert_true(rlr_ledger_warns(&test.ledger, 61000));
+    assert_true(rlr_ledger_warns(&test.ledger, RLR_LEDGER_AWAY, 1000));
+    assert_false(rlr_ledger_warns(&test.ledger, RLR_LEDGER_AWAY, 60999));
+    assert_true(rlr_ledger_warns(&test.ledger, RLR_LEDGER_AWAY, 61000));
+    assert_true(rlr_ledger_warns(&test.ledger, RLR_LEDGER_LATE, 61001));
     end(&test);
 }
 

@@ -10,7 +10,7 @@
 
 static const unsigned char key[RLR_STORE_KEY_BYTES] = {0};
 static const rlr_limit_t ten = {10, 10};
-static const rlr_member_config_t config = {{1, 2, 3}, 4, 3600000};
+static const rlr_member_config_t config = {{1, 2, 3}, "one", 4, 3600000};
 
 typedef struct case_t {
     rlr_member_t member;

@@ -113,7 +113,7 @@ static void a_store_that_hangs_holds_no_more_threads_than_may_wait(void **state)
     start(requests, 2, queue);
     count = take_all(pending_requests, queue, 2);
     /* Both wait: the third does not. */
-    assert_int_equal(rlr_queue_request(queue, other, ten), RLR_QUEUE_UNDECIDED);
+    assert_int_equal(rlr_queue_request(queue, other, ten), RLR_QUEUE_BUSY);
     for (int i = 0; i < count; i++) {
         rlr_queue_finish(queue, pending_requests[i], false, 0);
     }
@@ -125,7 +125,7 @@ static void a_request_waits_for_the_timeout_at_most(void **state)
     rlr_queue_t *queue = rlr_queue_make(4, 1000, *state);
     rlr_pending_request_t *pending;
 
-    assert_int_equal(rlr_queue_request(queue, key, ten), RLR_QUEUE_UNDECIDED);
+    assert_int_equal(rlr_queue_request(queue, key, ten), RLR_QUEUE_LATE);
     pending = rlr_queue_take(queue, LONG_US);
     /* It waits no longer: nothing is requested for it. */
     assert_int_equal(pending->waiting, 0);
