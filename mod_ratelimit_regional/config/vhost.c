@@ -482,6 +482,8 @@ void rlr_vhost_set_store(server_rec *main_server, const rlr_group_t *store)
 
         if (vhost != NULL) {
             vhost->store = store;
+            vhost->store_stats = rlr_stats_find(
+                rlr_ledger_stats(&store->ledger), vhost->region);
         }
     }
 }

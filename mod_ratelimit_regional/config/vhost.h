@@ -62,6 +62,7 @@ typedef struct rlr_vhost_t {
     const rlr_table_t *table;
     /* The store, or NULL. */
     const rlr_group_t *store;
+    rlr_stats_region_t *store_stats; /* of the region */
     /* The row of warnings; see warning.h. */
     uint32_t warning_row;
 } rlr_vhost_t;

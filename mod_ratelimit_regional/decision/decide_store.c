@@ -2,7 +2,6 @@
 /* Asks the store; without it decides as RateLimitStoreFailure says. */
 #include "decide_store.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "../group/period.h"
@@ -13,35 +12,19 @@ static void refuse(rlr_table_decision_t *decision, uint32_t wait_ms)
         .admitted = false, .wait_ms = wait_ms, .reset_ms = wait_ms};
 }
 
-static void count_alone(const rlr_group_t *store,
-                        const rlr_table_decision_t *decision)
-{
-    rlr_ledger_counters_t *counters = rlr_ledger_counters(&store->ledger);
-
-    atomic_fetch_add(decision->window.admitted ? &counters->alone_admitted
-                                               : &counters->alone_refused,
-                     1);
-}
-
-/* By this host alone: its whole table, its share, or nothing. */
-static void decide_alone(const rlr_vhost_t *vhost, const unsigned char *key,
-                         const rlr_table_request_t *request,
-                         rlr_table_decision_t *decision)
+/* By the host's share, or nothing. */
+static void decide_by_share(const rlr_vhost_t *vhost, const unsigned char *key,
+                            const rlr_table_request_t *request,
+                            rlr_table_decision_t *decision)
 {
     const rlr_group_t *store = vhost->store;
     rlr_table_request_t local = *request;
     uint32_t wait_ms;
 
-    if (store->config->failure == RLR_FAILURE_OPEN) {
-        rlr_table_admit(vhost->table, request, &rlr_clock_monotonic, decision);
-        count_alone(store, decision);
-        return;
-    }
     local.limit.count = rlr_group_begin_share(store, key, request->limit,
                                               &wait_ms);
     if (local.limit.count == 0) {
         refuse(decision, wait_ms);
-        count_alone(store, decision);
         rlr_table_count(vhost->table, request, decision);
         return;
     }
@@ -49,7 +32,6 @@ static void decide_alone(const rlr_vhost_t *vhost, const unsigned char *key,
         request->limit.interval_sec);
     rlr_table_admit(vhost->table, &local, &rlr_clock_monotonic, decision);
     rlr_group_end_share(store, key);
-    count_alone(store, decision);
 }
 
 void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
@@ -57,16 +39,26 @@ void rlr_decide_store_admit(const rlr_vhost_t *vhost, const char *row,
                             rlr_table_decision_t *decision)
 {
     unsigned char key[RLR_STORE_KEY_BYTES];
+    rlr_stats_outcome_t outcome;
 
     memset(decision, 0, sizeof(*decision));
     rlr_group_key(key, row, request->identity, request->identity_length);
-    if (rlr_group_admit(vhost->store, key, request->limit, &decision->window,
-                        &decision->first_refusal)
-        == RLR_GROUP_DECIDED) {
+    outcome = rlr_group_admit(vhost->store, key, request->limit,
+                              &decision->window, &decision->first_refusal);
+    rlr_stats_request(vhost->store_stats, outcome);
+    if (outcome <= RLR_STATS_DECIDED) {
         rlr_table_count(vhost->table, request, decision);
         return;
     }
-    decide_alone(vhost, key, request, decision);
+    if (vhost->store->config->failure == RLR_FAILURE_OPEN) {
+        rlr_table_admit(vhost->table, request, &rlr_clock_monotonic, decision);
+    }
+    else {
+        decide_by_share(vhost, key, request, decision);
+    }
+    rlr_stats_request(vhost->store_stats,
+                      decision->window.admitted ? RLR_STATS_ALONE_ADMITTED
+                                                : RLR_STATS_ALONE_REFUSED);
 }
 
 void rlr_decide_store_peek(const rlr_vhost_t *vhost, const char *row,

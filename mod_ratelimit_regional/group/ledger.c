@@ -34,7 +34,7 @@ struct rlr_ledger_memory_t {
     unsigned char id[RLR_STORE_ID_BYTES];
     uint32_t sets; /* per partition */
     _Atomic uint64_t warned_ms[RLR_LEDGER_WARNINGS];
-    rlr_ledger_counters_t counters;
+    rlr_stats_t stats;
     rlr_partition_t partitions[RLR_LEDGER_PARTITIONS];
     set_t all_sets[];
 };
@@ -108,9 +108,9 @@ bool rlr_ledger_warns(const rlr_ledger_t *ledger, rlr_ledger_warning_t warning,
         && atomic_compare_exchange_strong(at, &warned_ms, now_ms);
 }
 
-rlr_ledger_counters_t *rlr_ledger_counters(const rlr_ledger_t *ledger)
+rlr_stats_t *rlr_ledger_stats(const rlr_ledger_t *ledger)
 {
-    return &ledger->memory->counters;
+    return &ledger->memory->stats;
 }
 
 /* ---- Locks ---- */
@@ -346,6 +346,28 @@ uint32_t rlr_ledger_report(rlr_store_mark_t *out, uint32_t room,
         pthread_mutex_unlock(&get_stripe(ledger, partition, set)->mutex);
     }
     return count;
+}
+
+void rlr_ledger_count_leases(rlr_ledger_leases_t *leases,
+                             const rlr_ledger_t *ledger, uint64_t now_ms)
+{
+    uint32_t sets = ledger->memory->sets;
+
+    memset(leases, 0, sizeof(*leases));
+    for (uint32_t n = 0; n < RLR_LEDGER_PARTITIONS * sets; n++) {
+        const rlr_lease_t *all = get_leases(ledger, n / sets, n % sets);
+
+        if (!lock_set(ledger, n / sets, n % sets, now_ms)) {
+            continue;
+        }
+        for (uint32_t i = 0; i < WAYS; i++) {
+            if (all[i].left > 0 && now_ms < all[i].until_ms) {
+                leases->keys++;
+                leases->left += all[i].left;
+            }
+        }
+        pthread_mutex_unlock(&get_stripe(ledger, n / sets, n % sets)->mutex);
+    }
 }
 
 uint32_t rlr_ledger_close(rlr_store_item_t *out, uint32_t room,

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+#include "stats.h"
 #include "lease.h"
 #include "member.h"
 
@@ -46,24 +47,8 @@ typedef enum rlr_ledger_warning_t {
 bool rlr_ledger_warns(const rlr_ledger_t *ledger, rlr_ledger_warning_t warning,
                       uint64_t now_ms);
 
-/* Numbers of this host since its first start. */
-typedef struct rlr_ledger_counters_t {
-    _Atomic uint64_t rounds; /* calls that were sent together */
-    _Atomic uint64_t errors; /* of rounds */
-    _Atomic uint64_t us;     /* that rounds took */
-    /* Requests: */
-    _Atomic uint64_t leased; /* admitted from leases */
-    _Atomic uint64_t cached; /* refused by the last reply */
-    _Atomic uint64_t asked;  /* decided by the store */
-    _Atomic uint64_t late;   /* it did not reply within the timeout */
-    _Atomic uint64_t busy;   /* as many threads waited as may */
-    _Atomic uint64_t logged; /* of the last two */
-    /* Without the store: */
-    _Atomic uint64_t alone_admitted;
-    _Atomic uint64_t alone_refused;
-} rlr_ledger_counters_t;
-
-rlr_ledger_counters_t *rlr_ledger_counters(const rlr_ledger_t *ledger);
+/* The numbers of this host. */
+rlr_stats_t *rlr_ledger_stats(const rlr_ledger_t *ledger);
 
 static inline uint32_t rlr_ledger_partition_of(const unsigned char *key)
 {
@@ -120,6 +105,15 @@ typedef struct rlr_ledger_summary_t {
 
 void rlr_ledger_sum_up(rlr_ledger_summary_t *summary,
                        const rlr_ledger_t *ledger, uint64_t now_ms);
+
+/* Leases that may be used now. */
+typedef struct rlr_ledger_leases_t {
+    uint32_t keys;
+    uint64_t left; /* admissions of all of them */
+} rlr_ledger_leases_t;
+
+void rlr_ledger_count_leases(rlr_ledger_leases_t *leases,
+                             const rlr_ledger_t *ledger, uint64_t now_ms);
 
 /* Ends the leases of the partition and fills out with what to return, in the
  * same way: from *cursor on; room is at least 8 * RLR_LEASE_CLOSINGS. */

@@ -199,6 +199,77 @@ static void print_region(request_rec *r, const rlr_status_region_t *region)
     ap_rputs("</table></div>\n", r);
 }
 
+/* ---- The store ---- */
+
+static void print_store_requests(request_rec *r, const rlr_status_t *status)
+{
+    ap_rputs("<div class=table><table><tr><th>Region"
+             "<th class=n>Leased<th class=n>Refused by the last reply"
+             "<th class=n>Decided by the store<th class=n>It was late"
+             "<th class=n>Too many waited<th class=n>It was away"
+             "<th class=n>Then admitted here<th class=n>Then refused here"
+             "</tr>\n",
+             r);
+    for (int i = 0; i < status->regions->nelts; i++) {
+        const rlr_status_region_t *region = &APR_ARRAY_IDX(status->regions, i,
+                                                           rlr_status_region_t);
+
+        ap_rprintf(r, "<tr><td><b>%s</b></td>", region->region);
+        for (int k = 0; k < RLR_STATS_OUTCOMES; k++) {
+            print_count(r, atomic_load(&region->store->requests[k]),
+                        k > RLR_STATS_DECIDED ? "bad" : "");
+        }
+        ap_rputs("</tr>\n", r);
+    }
+    ap_rputs("</table></div>\n", r);
+}
+
+/* Hosts that are missing, and the shares that are not granted for them. */
+static void print_absent(request_rec *r, const rlr_status_store_t *store)
+{
+    const rlr_store_absent_t *absent = &store->summary.absent;
+
+    if (absent->missing == 0 && absent->reserved == 0) {
+        return;
+    }
+    ap_rprintf(r,
+               "<p class=bad>%u of %u hosts are not connected to the store "
+               "%s; it reserves the shares of %u, for up to %" APR_UINT64_T_FMT
+               " s and the rule's interval.</p>\n",
+               absent->missing, store->hosts,
+               ap_escape_html(r->pool, absent->names), absent->reserved,
+               absent->reserved_ms / 1000);
+}
+
+static void print_store(request_rec *r, const rlr_status_t *status)
+{
+    const rlr_status_store_t *store = status->store;
+    uint64_t rounds;
+
+    if (store == NULL) {
+        return;
+    }
+    rounds = rlr_stats_rounds(store->stats);
+    ap_rprintf(r,
+               "<h2>Store <b>%s</b> <small>of this host, %s, one of %u; "
+               "connected to %u of %u partitions</small></h2>\n"
+               "<div class=tiles>\n",
+               rlr_status_describe_store(store),
+               ap_escape_html(r->pool, store->host), store->hosts,
+               store->summary.connected, RLR_LEDGER_PARTITIONS);
+    print_tile(r, "leases", store->leases.keys,
+               apr_psprintf(r->pool, "for %" APR_UINT64_T_FMT " requests",
+                            store->leases.left));
+    print_tile(r, "round trips", rounds, "");
+    print_tile(r, "microseconds each",
+               rounds > 0 ? atomic_load(&store->stats->round_us) / rounds : 0,
+               "");
+    print_tile(r, "errors", atomic_load(&store->stats->errors), "");
+    ap_rputs("</div>\n", r);
+    print_absent(r, store);
+    print_store_requests(r, status);
+}
+
 /* ---- Queries ---- */
 
 static void print_regions(request_rec *r, const rlr_status_t *status)
@@ -313,6 +384,7 @@ void rlr_html_print(request_rec *r, const rlr_status_t *status,
         print_region(r,
                      &APR_ARRAY_IDX(status->regions, i, rlr_status_region_t));
     }
+    print_store(r, status);
     print_forms(r, status);
     ap_rputs("</main></body></html>\n", r);
 }

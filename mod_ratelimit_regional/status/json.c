@@ -60,10 +60,57 @@ static void print_new_keys(request_rec *r, const rlr_status_region_t *region)
         region->new_keys_counters.would_refuse);
 }
 
+/* ---- The store ---- */
+
+static void print_store_requests(request_rec *r,
+                                 const rlr_stats_region_t *stats)
+{
+    if (stats == NULL) {
+        ap_rputs("null", r);
+        return;
+    }
+    for (int i = 0; i < RLR_STATS_OUTCOMES; i++) {
+        ap_rprintf(r, "%s\"%s\":%" APR_UINT64_T_FMT, i > 0 ? "," : "{",
+                   rlr_stats_words[i], atomic_load(&stats->requests[i]));
+    }
+    ap_rputs("}", r);
+}
+
+static void print_store(request_rec *r, const rlr_status_store_t *store)
+{
+    const rlr_store_absent_t *absent;
+    uint64_t us;
+
+    if (store == NULL) {
+        ap_rputs("null", r);
+        return;
+    }
+    absent = &store->summary.absent;
+    us = atomic_load(&store->stats->round_us);
+    ap_rprintf(r,
+               "{\"host\":%s,\"state\":\"%s\",\"hosts\":%u,"
+               "\"partitions\":%u,\"connected\":%u,"
+               "\"missing_hosts\":%u,\"missing_names\":%s,"
+               "\"reserved_shares\":%u,\"reserved_ms\":%" APR_UINT64_T_FMT
+               ",\"leases\":%u,\"leased_requests\":%" APR_UINT64_T_FMT
+               ",\"round_trips\":%" APR_UINT64_T_FMT
+               ",\"round_trips_us\":%" APR_UINT64_T_FMT
+               ",\"errors\":%" APR_UINT64_T_FMT "}",
+               rlr_json_quote(store->host, r->pool),
+               rlr_status_describe_store(store), store->hosts,
+               RLR_LEDGER_PARTITIONS, store->summary.connected, absent->missing,
+               rlr_json_quote(absent->names, r->pool), absent->reserved,
+               absent->reserved_ms, store->leases.keys, store->leases.left,
+               rlr_stats_rounds(store->stats), us,
+               atomic_load(&store->stats->errors));
+}
+
 static void print_region(request_rec *r, const rlr_status_region_t *region)
 {
     ap_rprintf(r, "{\"region\":\"%s\",\"new_identities\":", region->region);
     print_new_keys(r, region);
+    ap_rputs(",\"store\":", r);
+    print_store_requests(r, region->store);
     ap_rputs(",\"rules\":[", r);
     for (int i = 0; i < region->rows->nelts; i++) {
         ap_rputs(i > 0 ? ",\n" : "\n", r);
@@ -76,8 +123,10 @@ void rlr_json_print(request_rec *r, const rlr_status_t *status)
 {
     ap_rprintf(r,
                "{\"version\":\"" RLR_VERSION "\",\"slots\":%u,"
-               "\"live_keys\":%u,\"regions\":[",
+               "\"live_keys\":%u,\"store\":",
                status->slots, status->live_keys);
+    print_store(r, status->store);
+    ap_rputs(",\"regions\":[", r);
     for (int i = 0; i < status->regions->nelts; i++) {
         ap_rputs(i > 0 ? ",\n" : "\n", r);
         print_region(r,

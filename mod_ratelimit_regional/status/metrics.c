@@ -97,6 +97,87 @@ static void print_new_key_metrics(request_rec *r, const rlr_status_t *status)
     }
 }
 
+/* ---- The store ---- */
+
+static void print_store_requests(request_rec *r, const rlr_status_t *status)
+{
+    ap_rputs("# HELP ratelimit_store_requests_total Requests by how this host "
+             "decided them; late, busy and away are then alone_...\n"
+             "# TYPE ratelimit_store_requests_total counter\n",
+             r);
+    for (int i = 0; i < status->regions->nelts; i++) {
+        const rlr_status_region_t *region = &APR_ARRAY_IDX(status->regions, i,
+                                                           rlr_status_region_t);
+
+        for (int k = 0; k < RLR_STATS_OUTCOMES; k++) {
+            ap_rprintf(r,
+                       "ratelimit_store_requests_total{region=\"%s\","
+                       "host=\"%s\",decision=\"%s\"} %" APR_UINT64_T_FMT "\n",
+                       region->region, status->store->host, rlr_stats_words[k],
+                       atomic_load(&region->store->requests[k]));
+        }
+    }
+}
+
+static void print_round_trips(request_rec *r, const rlr_status_store_t *store)
+{
+    static const char name[] = "ratelimit_store_round_trip_seconds";
+    uint64_t count = 0;
+
+    ap_rprintf(r,
+               "# HELP %s Calls to the store that were sent together, until "
+               "the last reply.\n"
+               "# TYPE %s histogram\n",
+               name, name);
+    for (int i = 0; i < RLR_STATS_BOUNDS; i++) {
+        count += atomic_load(&store->stats->rounds[i]);
+        ap_rprintf(r,
+                   "%s_bucket{host=\"%s\",le=\"%.3f\"} %" APR_UINT64_T_FMT "\n",
+                   name, store->host, rlr_stats_bounds_ms[i] / 1000.0, count);
+    }
+    count += atomic_load(&store->stats->rounds[RLR_STATS_BOUNDS]);
+    ap_rprintf(r,
+               "%s_bucket{host=\"%s\",le=\"+Inf\"} %" APR_UINT64_T_FMT "\n"
+               "%s_sum{host=\"%s\"} %.6f\n"
+               "%s_count{host=\"%s\"} %" APR_UINT64_T_FMT "\n",
+               name, store->host, count, name, store->host,
+               (double)atomic_load(&store->stats->round_us) / 1e6, name,
+               store->host, count);
+}
+
+static void print_store_number(request_rec *r, const rlr_status_store_t *store,
+                               const char *name, const char *type,
+                               const char *help, uint64_t value)
+{
+    ap_rprintf(r,
+               "# HELP ratelimit_store_%s %s\n"
+               "# TYPE ratelimit_store_%s %s\n"
+               "ratelimit_store_%s{host=\"%s\"} %" APR_UINT64_T_FMT "\n",
+               name, help, name, type, name, store->host, value);
+}
+
+static void print_store(request_rec *r, const rlr_status_store_t *store)
+{
+    print_round_trips(r, store);
+    print_store_number(r, store, "errors_total", "counter",
+                       "Round trips with an error.",
+                       atomic_load(&store->stats->errors));
+    print_store_number(r, store, "leases", "gauge",
+                       "Keys of which this host has a lease.",
+                       store->leases.keys);
+    print_store_number(r, store, "leased_requests", "gauge",
+                       "Requests that these leases admit.", store->leases.left);
+    print_store_number(r, store, "connected_partitions", "gauge",
+                       "Partitions, of 16, that this host is connected to.",
+                       store->summary.connected);
+    print_store_number(r, store, "missing_hosts", "gauge",
+                       "Hosts that are not connected to the store.",
+                       store->summary.absent.missing);
+    print_store_number(r, store, "reserved_shares", "gauge",
+                       "Shares that the store reserves for hosts.",
+                       store->summary.absent.reserved);
+}
+
 void rlr_metrics_print(request_rec *r, const rlr_status_t *status)
 {
     print_metric(r, status,
@@ -128,4 +209,8 @@ void rlr_metrics_print(request_rec *r, const rlr_status_t *status)
                "# TYPE ratelimit_table_live_keys gauge\n"
                "ratelimit_table_live_keys %u\n",
                status->slots, status->live_keys);
+    if (status->store != NULL) {
+        print_store_requests(r, status);
+        print_store(r, status->store);
+    }
 }

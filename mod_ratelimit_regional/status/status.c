@@ -87,6 +87,37 @@ static void collect_region(rlr_status_region_t *region, const uint32_t *keys,
     region->new_keys = vhost->new_keys.limit;
     rlr_walk_counters(vhost->table, vhost->new_keys.new_row,
                       &region->new_keys_counters);
+    region->store = vhost->store != NULL ? vhost->store_stats : NULL;
+}
+
+static const rlr_status_store_t *collect_store(const rlr_group_t *store,
+                                               apr_pool_t *pool)
+{
+    rlr_status_store_t *status;
+    rlr_time_t now;
+
+    if (store == NULL) {
+        return NULL;
+    }
+    status = apr_palloc(pool, sizeof(*status));
+    rlr_clock_monotonic.read(&now, rlr_clock_monotonic.baton);
+    status->host = store->member.name;
+    status->hosts = store->member.members;
+    status->stats = rlr_ledger_stats(&store->ledger);
+    rlr_ledger_sum_up(&status->summary, &store->ledger, now.ceil_ms);
+    rlr_ledger_count_leases(&status->leases, &store->ledger, now.ceil_ms);
+    return status;
+}
+
+const char *rlr_status_describe_store(const rlr_status_store_t *store)
+{
+    if (store->summary.connected == RLR_LEDGER_PARTITIONS) {
+        return "member";
+    }
+    if (store->summary.is_refused) {
+        return "refused";
+    }
+    return store->summary.connected > 0 ? "joining" : "away";
 }
 
 void rlr_status_collect(rlr_status_t *status, apr_pool_t *pool)
@@ -102,6 +133,7 @@ void rlr_status_collect(rlr_status_t *status, apr_pool_t *pool)
         status->slots = rlr_walk_slots(any->table);
         status->live_keys = rlr_walk_live_keys(
             any->table, keys, RLR_TABLE_ROWS_MAX, &rlr_clock_monotonic);
+        status->store = collect_store(any->store, pool);
     }
     for (int i = 0; i < names->nelts; i++) {
         rlr_status_region_t *region = apr_array_push(status->regions);

@@ -7,6 +7,7 @@
 #include <apr_tables.h>
 
 #include "../counter/walk.h"
+#include "../group/ledger.h"
 #include "../rules/rule.h"
 
 /* A rule in a region. */
@@ -25,13 +26,27 @@ typedef struct rlr_status_region_t {
     /* RateLimitNewIdentities and its counters; count 0: no limit. */
     rlr_limit_t new_keys;
     rlr_counters_t new_keys_counters;
+    const rlr_stats_region_t *store; /* NULL: none */
 } rlr_status_region_t;
+
+/* The store, as this host knows it. */
+typedef struct rlr_status_store_t {
+    const char *host; /* this one */
+    uint32_t hosts;   /* RateLimitStoreHosts */
+    const rlr_stats_t *stats;
+    rlr_ledger_summary_t summary;
+    rlr_ledger_leases_t leases;
+} rlr_status_store_t;
 
 typedef struct rlr_status_t {
     apr_array_header_t *regions; /* of rlr_status_region_t */
     uint32_t slots;
     uint32_t live_keys;
+    const rlr_status_store_t *store; /* NULL: none */
 } rlr_status_t;
+
+/* Returns a word for the membership: "member", "joining", "refused", "away". */
+const char *rlr_status_describe_store(const rlr_status_store_t *store);
 
 /* Collects the numbers of all regions, in pool. */
 void rlr_status_collect(rlr_status_t *status, apr_pool_t *pool);

@@ -3,7 +3,6 @@
  * replies in order. */
 #include "exchange.h"
 
-#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -410,16 +409,6 @@ static uint64_t get_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void count_round(const rlr_exchange_t *exchange, uint64_t begun_us,
-                        const char *error)
-{
-    rlr_ledger_counters_t *counters = rlr_ledger_counters(exchange->ledger);
-
-    atomic_fetch_add(&counters->rounds, 1);
-    atomic_fetch_add(&counters->errors, error != NULL);
-    atomic_fetch_add(&counters->us, get_us() - begun_us);
-}
-
 static const char *run_round(rlr_exchange_t *exchange,
                              rlr_pending_request_t **list, apr_pool_t *scratch)
 {
@@ -441,7 +430,8 @@ static const char *run_round(rlr_exchange_t *exchange,
     begun_us = get_us();
     rlr_connection_flush(exchange->connection);
     error = receive(exchange, &flights, scratch);
-    count_round(exchange, begun_us, error);
+    rlr_stats_round(rlr_ledger_stats(exchange->ledger), get_us() - begun_us,
+                    error != NULL);
     return error;
 }
 

@@ -2,7 +2,6 @@
 /* Decides by a lease, or asks the store. */
 #include "group.h"
 
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -143,39 +142,37 @@ static void settle(const rlr_group_t *group, const unsigned char *key,
     rlr_ledger_unlock_lease(&group->ledger, key);
 }
 
-rlr_group_result_t rlr_group_admit(const rlr_group_t *group,
-                                   const unsigned char *key, rlr_limit_t limit,
-                                   rlr_window_decision_t *decision, bool *first)
+rlr_stats_outcome_t rlr_group_admit(const rlr_group_t *group,
+                                    const unsigned char *key, rlr_limit_t limit,
+                                    rlr_window_decision_t *decision,
+                                    bool *first)
 {
-    rlr_ledger_counters_t *counters = rlr_ledger_counters(&group->ledger);
-    rlr_queue_result_t result;
+    rlr_queue_result_t result = RLR_QUEUE_UNDECIDED;
     bool refill;
 
     if (try_lease(group, key, limit, decision, first, &refill)
         != RLR_LEASE_ASK) {
-        atomic_fetch_add(
-            decision->admitted ? &counters->leased : &counters->cached, 1);
         if (refill && group->queue != NULL) {
             rlr_queue_refill(group->queue, key, limit);
         }
-        return RLR_GROUP_DECIDED;
+        return decision->admitted ? RLR_STATS_LEASED : RLR_STATS_CACHED;
     }
-    if (group->queue == NULL) {
-        return RLR_GROUP_AWAY;
+    if (group->queue != NULL) {
+        result = rlr_queue_request(group->queue, key, limit);
     }
-    result = rlr_queue_request(group->queue, key, limit);
-    if (result == RLR_QUEUE_LATE) {
-        atomic_fetch_add(&counters->late, 1);
+    switch (result) {
+    case RLR_QUEUE_ADMITTED:
+    case RLR_QUEUE_REFUSED:
+        settle(group, key, limit, result == RLR_QUEUE_ADMITTED, decision,
+               first);
+        return RLR_STATS_ASKED;
+    case RLR_QUEUE_LATE:
+        return RLR_STATS_LATE;
+    case RLR_QUEUE_BUSY:
+        return RLR_STATS_BUSY;
+    default:
+        return RLR_STATS_AWAY;
     }
-    else if (result == RLR_QUEUE_BUSY) {
-        atomic_fetch_add(&counters->busy, 1);
-    }
-    if (result != RLR_QUEUE_ADMITTED && result != RLR_QUEUE_REFUSED) {
-        return RLR_GROUP_AWAY;
-    }
-    atomic_fetch_add(&counters->asked, 1);
-    settle(group, key, limit, result == RLR_QUEUE_ADMITTED, decision, first);
-    return RLR_GROUP_DECIDED;
 }
 
 void rlr_group_peek(const rlr_group_t *group, const unsigned char *key,

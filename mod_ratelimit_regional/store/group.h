@@ -41,17 +41,13 @@ void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
 void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,
                    const void *identity, size_t length);
 
-typedef enum rlr_group_result_t {
-    RLR_GROUP_DECIDED,
-    RLR_GROUP_AWAY /* no decision by the store or a lease */
-} rlr_group_result_t;
-
 /* Requests one admission; *first: the first refusal of the key in an interval,
- * to be logged. May wait for the store. */
-rlr_group_result_t rlr_group_admit(const rlr_group_t *group,
-                                   const unsigned char *key, rlr_limit_t limit,
-                                   rlr_window_decision_t *decision,
-                                   bool *first);
+ * to be logged. May wait for the store. After RLR_STATS_DECIDED: there is no
+ * decision by the store or a lease. */
+rlr_stats_outcome_t rlr_group_admit(const rlr_group_t *group,
+                                    const unsigned char *key, rlr_limit_t limit,
+                                    rlr_window_decision_t *decision,
+                                    bool *first);
 
 /* Estimates from the last reply of the store, without asking it; `remaining`
  * does not count the request. */
@@ -59,7 +55,7 @@ void rlr_group_peek(const rlr_group_t *group, const unsigned char *key,
                     rlr_limit_t limit, rlr_window_decision_t *decision);
 
 /*
- * Begins a decision by the host's own share, after RLR_GROUP_AWAY. Returns the
+ * Begins a decision by the host's own share, after no decision. Returns the
  * share, to be counted in intervals of rlr_period_local_sec(); 0: none, and
  * nothing has begun, and *wait_ms is how long until it may be otherwise. The
  * caller ends it, without waiting in between: no call is sent to the store for

@@ -62,8 +62,9 @@ static void log_error(worker_t *worker, const char *error, uint64_t now_ms)
 static void log_state(const worker_t *worker, uint64_t now_ms)
 {
     const rlr_ledger_t *ledger = worker->exchange.ledger;
-    rlr_ledger_counters_t *counters = rlr_ledger_counters(ledger);
-    uint64_t late = atomic_load(&counters->late) + atomic_load(&counters->busy);
+    rlr_stats_t *stats = rlr_ledger_stats(ledger);
+    uint64_t late = rlr_stats_sum(stats, RLR_STATS_LATE)
+        + rlr_stats_sum(stats, RLR_STATS_BUSY);
     rlr_ledger_summary_t summary;
     const rlr_store_absent_t *absent = &summary.absent;
 
@@ -81,7 +82,7 @@ static void log_state(const worker_t *worker, uint64_t now_ms)
                      absent->reserved,
                      (unsigned long)(absent->reserved_ms / 1000));
     }
-    if (late > atomic_load(&counters->logged)
+    if (late > atomic_load(&stats->logged)
         && rlr_ledger_warns(ledger, RLR_LEDGER_LATE, now_ms)) {
         ap_log_error(
             APLOG_MARK, APLOG_WARNING, 0, worker->server,
@@ -89,7 +90,7 @@ static void log_state(const worker_t *worker, uint64_t now_ms)
                             "store, which did not reply within "
                             "RateLimitStoreTimeout, or as many "
                             "requests waited for it as may",
-            (unsigned long)(late - atomic_exchange(&counters->logged, late)));
+            (unsigned long)(late - atomic_exchange(&stats->logged, late)));
     }
 }
 

@@ -82,7 +82,7 @@ my %limiter_may = (
     store    => [qw(rules group counter)],
     config   => [qw(store rules group counter)],
     decision => [qw(config store rules group counter)],
-    status   => [qw(decision config rules counter)],
+    status   => [qw(decision config rules group counter)],
 );
 
 # Includes of a module's layers that its table does not allow.

@@ -3,6 +3,7 @@
 /* Memberships and leases in shared memory. */
 #include "check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -214,6 +215,78 @@ static void a_warning_is_due_once_a_minute(void **state)
     end(&test);
 }
 
+static void leases_that_may_be_used_are_counted(void **state)
+{
+    static const rlr_limit_t large = {6400, 3600};
+    unsigned char key[RLR_STORE_KEY_BYTES];
+    rlr_store_grant_t granted = {100, 0, 0, 0};
+    rlr_ledger_leases_t leases;
+    rlr_store_item_t item;
+    rlr_lease_t *lease;
+    case_t test;
+
+    begin(&test, 256);
+    make_key(key, 1);
+    lease = rlr_ledger_lock_lease(&test.ledger, key, large, 1000);
+    rlr_lease_request(&item, lease, 1, 1, 1000);
+    assert_int_equal(rlr_lease_grant(lease, &item, &granted, 1000, 1000), 1);
+    rlr_ledger_unlock_lease(&test.ledger, key);
+    assert_true(grant(&test, 2, 1, 1000));
+    rlr_ledger_count_leases(&leases, &test.ledger, 1000);
+    assert_int_equal(leases.keys, 1);
+    assert_int_equal(leases.left, 99);
+    rlr_ledger_count_leases(&leases, &test.ledger, 3000);
+    assert_int_equal(leases.keys, 0);
+    assert_int_equal(leases.left, 0);
+    end(&test);
+}
+
+static void requests_are_counted_by_region(void **state)
+{
+    rlr_stats_t *stats;
+    rlr_stats_region_t *regions[RLR_STATS_REGIONS + 1];
+    case_t test;
+
+    begin(&test, 16);
+    stats = rlr_ledger_stats(&test.ledger);
+    for (uint32_t i = 0; i <= RLR_STATS_REGIONS; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "region%u", (unsigned)i);
+        regions[i] = rlr_stats_find(stats, name);
+        assert_ptr_equal(rlr_stats_find(stats, name), regions[i]);
+        rlr_stats_request(regions[i], RLR_STATS_ASKED);
+    }
+    /* One too many. */
+    assert_ptr_equal(regions[RLR_STATS_REGIONS],
+                     regions[RLR_STATS_REGIONS - 1]);
+    assert_ptr_not_equal(regions[0], regions[1]);
+    assert_int_equal(regions[1]->requests[RLR_STATS_ASKED], 1);
+    assert_int_equal(rlr_stats_sum(stats, RLR_STATS_ASKED),
+                     RLR_STATS_REGIONS + 1);
+    assert_int_equal(rlr_stats_sum(stats, RLR_STATS_LATE), 0);
+    end(&test);
+}
+
+static void round_trips_are_counted_by_duration(void **state)
+{
+    rlr_stats_t *stats;
+    case_t test;
+
+    begin(&test, 16);
+    stats = rlr_ledger_stats(&test.ledger);
+    rlr_stats_round(stats, 1000, false);
+    rlr_stats_round(stats, 1001, false);
+    rlr_stats_round(stats, 600000, true);
+    assert_int_equal(stats->rounds[0], 1);
+    assert_int_equal(stats->rounds[1], 1);
+    assert_int_equal(stats->rounds[RLR_STATS_BOUNDS], 1);
+    assert_int_equal(rlr_stats_rounds(stats), 3);
+    assert_int_equal(stats->round_us, 602001);
+    assert_int_equal(stats->errors, 1);
+    end(&test);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +297,9 @@ int main(void)
         CHECK_TEST(a_process_that_dies_with_the_lock_of_a_partition),
         CHECK_TEST(a_process_that_dies_with_the_lock_of_a_lease),
         CHECK_TEST(a_warning_is_due_once_a_minute),
+        CHECK_TEST(leases_that_may_be_used_are_counted),
+        CHECK_TEST(requests_are_counted_by_region),
+        CHECK_TEST(round_trips_are_counted_by_duration),
     };
 
     return CHECK_RUN(tests);

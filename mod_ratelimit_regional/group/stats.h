@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The numbers of a host for operators, in shared memory, since its first start:
+ * how requests were decided, by region, and its calls to the store.
+ */
+#ifndef RLR_STATS_H
+#define RLR_STATS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RLR_STATS_REGIONS      16U
+#define RLR_STATS_REGION_BYTES 65U
+
+/* How a request was decided. */
+typedef enum rlr_stats_outcome_t {
+    RLR_STATS_LEASED, /* admitted from a lease */
+    RLR_STATS_CACHED, /* refused by the last reply of the store */
+    RLR_STATS_ASKED,  /* by the store */
+    RLR_STATS_DECIDED = RLR_STATS_ASKED,
+    /* Without the store, for a reason, and then by this host alone: */
+    RLR_STATS_LATE, /* no reply within RateLimitStoreTimeout */
+    RLR_STATS_BUSY, /* as many threads waited as may */
+    RLR_STATS_AWAY, /* the store is away, or its reply was of no use */
+    RLR_STATS_ALONE_ADMITTED,
+    RLR_STATS_ALONE_REFUSED,
+    RLR_STATS_OUTCOMES
+} rlr_stats_outcome_t;
+
+/* The word of each on the status page. */
+extern const char *const rlr_stats_words[RLR_STATS_OUTCOMES];
+
+typedef struct rlr_stats_region_t {
+    char region[RLR_STATS_REGION_BYTES]; /* empty: not in use */
+    _Atomic uint64_t requests[RLR_STATS_OUTCOMES];
+} rlr_stats_region_t;
+
+/* Upper bounds of the duration of a round, in milliseconds; longer ones are
+ * counted after the last. */
+#define RLR_STATS_BOUNDS 8
+extern const uint32_t rlr_stats_bounds_ms[RLR_STATS_BOUNDS];
+
+typedef struct rlr_stats_t {
+    rlr_stats_region_t regions[RLR_STATS_REGIONS];
+    /* Rounds: calls that are sent together, and their replies. */
+    _Atomic uint64_t rounds[RLR_STATS_BOUNDS + 1];
+    _Atomic uint64_t round_us; /* of all rounds */
+    _Atomic uint64_t errors;   /* rounds with an error */
+    _Atomic uint64_t logged;   /* of RLR_STATS_LATE and RLR_STATS_BUSY */
+} rlr_stats_t;
+
+/* Returns the numbers of the region; those of the last one if there are too
+ * many. The parent process calls it for all regions first. */
+rlr_stats_region_t *rlr_stats_find(rlr_stats_t *stats, const char *region);
+
+void rlr_stats_request(rlr_stats_region_t *region, rlr_stats_outcome_t outcome);
+void rlr_stats_round(rlr_stats_t *stats, uint64_t us, bool has_error);
+
+/* Returns the number of all rounds. */
+uint64_t rlr_stats_rounds(const rlr_stats_t *stats);
+
+/* Returns how many requests of all regions were decided so. */
+uint64_t rlr_stats_sum(const rlr_stats_t *stats, rlr_stats_outcome_t outcome);
+
+#endif
