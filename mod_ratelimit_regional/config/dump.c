@@ -10,6 +10,7 @@
 
 #include "../private.h"
 #include "config.h"
+#include "dump_store.h"
 #include "vhost.h"
 
 /* Columns before those of the regions. */
@@ -187,5 +188,6 @@ void rlr_dump(apr_pool_t *pool, server_rec *main_server)
                          APR_ARRAY_IDX(regions, i, const char *), pool);
     }
     print_servers(main_server, pool);
+    rlr_dump_store(global, pool);
     fflush(stdout);
 }

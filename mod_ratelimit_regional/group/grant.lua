@@ -12,10 +12,12 @@
 --   heartbeat   digest, count, interval (s), wanted, waiting, tag, closed tag, its use
 --   report    digest, amount, milliseconds until it expires
 --   reset     digest
+--   publish   the host's rules, or nothing
+--   read
 -- Reply: {status, time, epoch, number, base - time, complete, joined - time, and of a heartbeat: missing
 -- hosts, reserved shares, milliseconds until none is, names}, and for each item of a
 -- heartbeat {granted, milliseconds until one is free, not granted, milliseconds until a
--- mark expires}.
+-- mark expires}; of read {milliseconds since it was sent, name, text}.
 
 local CALL_MS, TIMEOUT_MS, REPLACE_MS, TWO_STORES_MS, HEARTBEAT_MS = 500, 3000, 60000, 60000, 2000
 local LEASE_MAX_MS, MARKS_MAX, NEVER = 1000, 64, 2 ^ 45
@@ -44,6 +46,23 @@ end
 
 local function settle_ms(interval_sec)
     return TIMEOUT_MS + CALL_MS + lease_ms(interval_sec) + interval_sec * 1000
+end
+
+-- ---- The rules of hosts, for operators ----
+
+-- They are in a hash of their own, by the number of the host: {time, name, text}.
+if kind == 'publish' then
+    if ARGV[12] == '' then
+        redis.call('HDEL', partition, number)
+    else
+        redis.call('HSET', partition, number, cmsgpack.pack({ now, ARGV[11], ARGV[12] }))
+    end
+    return { { 'ok', now, '', -1, 0, 0, 0 } }
+end
+if kind == 'read' then
+    local text = redis.call('HGET', partition, number)
+    local rules = text and cmsgpack.unpack(text) or { now, '', '' }
+    return { { 'ok', now, '', -1, 0, 0, 0 }, { math.max(0, now - rules[1]), rules[2], rules[3] } }
 end
 
 -- ---- The epoch (R4) ----

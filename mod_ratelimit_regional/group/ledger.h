@@ -40,10 +40,11 @@ typedef enum rlr_ledger_warning_t {
     RLR_LEDGER_AWAY,
     RLR_LEDGER_ABSENT,
     RLR_LEDGER_LATE,
+    RLR_LEDGER_RULES,
     RLR_LEDGER_WARNINGS
 } rlr_ledger_warning_t;
 
-/* Whether a warning is due: once a minute. */
+/* Whether a warning, or to send the rules, is due: once a minute. */
 bool rlr_ledger_warns(const rlr_ledger_t *ledger, rlr_ledger_warning_t warning,
                       uint64_t now_ms);
 

@@ -16,6 +16,8 @@
 #define RLR_STORE_NAME_BYTES 64
 /* Of several. */
 #define RLR_STORE_NAMES_BYTES 200
+/* Longer ones are cut. */
+#define RLR_STORE_RULES_BYTES 262144
 #define RLR_STORE_NO_NUMBER   (-1)
 #define RLR_STORE_TAG_MAX     ((1ULL << 48) - 1)
 
@@ -27,7 +29,10 @@ typedef enum rlr_store_kind_t {
     /* Renews the membership and requests grants. */
     RLR_STORE_HEARTBEAT,
     /* Forgets all marks of keys. */
-    RLR_STORE_RESET
+    RLR_STORE_RESET,
+    /* For operators: keeps the rules of a host, and reads those of a number. */
+    RLR_STORE_PUBLISH,
+    RLR_STORE_READ
 } rlr_store_kind_t;
 
 typedef enum rlr_store_status_t {
@@ -87,6 +92,7 @@ typedef struct rlr_store_call_t {
     uint32_t item_count;
     const rlr_store_mark_t *marks;
     uint32_t mark_count;
+    const char *rules; /* to be kept, or NULL */
 } rlr_store_call_t;
 
 typedef struct rlr_store_grant_t {
@@ -105,6 +111,13 @@ typedef struct rlr_store_absent_t {
     char names[RLR_STORE_NAMES_BYTES]; /* of missing hosts that were there */
 } rlr_store_absent_t;
 
+/* The rules of a host, as it has sent them. */
+typedef struct rlr_store_rules_t {
+    char name[RLR_STORE_NAME_BYTES]; /* of the host */
+    uint64_t age_ms;
+    char text[RLR_STORE_RULES_BYTES]; /* empty: none are known */
+} rlr_store_rules_t;
+
 typedef struct rlr_store_reply_t {
     rlr_store_status_t status;
     uint64_t now_ms;
@@ -116,6 +129,7 @@ typedef struct rlr_store_reply_t {
     rlr_store_absent_t absent; /* of a heartbeat */
     /* One per item; the caller provides the memory. */
     rlr_store_grant_t *grants;
+    rlr_store_rules_t *rules; /* the same, for RLR_STORE_READ; or NULL */
 } rlr_store_reply_t;
 
 /* The share of a member of a key's limit; those of all members add up to

@@ -18,9 +18,9 @@ rlr_store_connection_t *rlr_connection_make(
  * the next call. Blocks for about a second at most. */
 const char *rlr_connection_open(rlr_store_connection_t *connection);
 
-/* Queues a call to a partition; nothing is sent. Each call is received, in the
- * same order; at most RLR_LEDGER_PARTITIONS are under way. The pool is used
- * until then. */
+/* Queues a call to a partition, or to RLR_ROUTE_RULES; nothing is sent. Each
+ * call is received, in the same order; at most RLR_LEDGER_PARTITIONS are under
+ * way. The pool is used until then. */
 void rlr_connection_add(rlr_store_connection_t *connection,
                         const rlr_store_call_t *call, uint32_t partition,
                         apr_pool_t *scratch);

@@ -16,11 +16,12 @@
 #define RETRY_MS 1000U
 
 void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
-                    const rlr_ledger_t *ledger)
+                    const rlr_ledger_t *ledger, const char *rules)
 {
     memset(group, 0, sizeof(*group));
     group->config = config;
     group->ledger = *ledger;
+    group->rules = rules;
     memcpy(group->member.id, rlr_ledger_id(ledger), sizeof(group->member.id));
     group->member.members = config->hosts;
     if (gethostname(group->member.name, sizeof(group->member.name) - 1) != 0) {

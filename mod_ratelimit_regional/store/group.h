@@ -30,12 +30,13 @@ typedef struct rlr_group_t {
     const rlr_group_config_t *config;
     rlr_ledger_t ledger;
     rlr_member_config_t member;
+    const char *rules;  /* of this host, a line for each, for operators */
     rlr_queue_t *queue; /* set in each child; NULL before */
 } rlr_group_t;
 
 /* Sets *group for the ledger, without a queue. */
 void rlr_group_init(rlr_group_t *group, const rlr_group_config_t *config,
-                    const rlr_ledger_t *ledger);
+                    const rlr_ledger_t *ledger, const char *rules);
 
 /* Returns the key by which all hosts know an identity of a row. */
 void rlr_group_key(unsigned char key[RLR_STORE_KEY_BYTES], const char *row,

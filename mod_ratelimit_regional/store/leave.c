@@ -6,6 +6,7 @@
 #include <apr_strings.h>
 
 #include "../counter/clock.h"
+#include "publish.h"
 
 /* Of one call: a script blocks the store. */
 #define ITEMS_MAX 64U
@@ -142,6 +143,10 @@ uint32_t rlr_leave_run(uint32_t *left, const char **error,
             problem = leave_partition(&leaving, &has_left);
         }
         *left += has_left;
+        if (has_left && i == RLR_PUBLISH_PARTITION) {
+            rlr_publish_remove(leaving.connection, leaving.member.number,
+                               leaving.scratch);
+        }
         if (problem != NULL && *error == NULL) {
             *error = apr_pstrdup(pool, problem);
         }

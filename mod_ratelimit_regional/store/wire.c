@@ -10,7 +10,7 @@
 
 /* Arguments before the items: EVALSHA, the script, the number of keys, the
  * key, and those of every call. */
-#define HEAD 15
+#define HEAD 16
 
 static void add(rlr_wire_command_t *command, const void *bytes, size_t length)
 {
@@ -60,8 +60,8 @@ static void add_items(rlr_wire_command_t *command, const rlr_store_call_t *call,
 void rlr_wire_encode(rlr_wire_command_t *command, const rlr_store_call_t *call,
                      uint32_t partition, const char *sha, apr_pool_t *pool)
 {
-    static const char *const kinds[] = {"hello", "report", "heartbeat",
-                                        "reset"};
+    static const char *const kinds[] = {"hello", "report",  "heartbeat",
+                                        "reset", "publish", "read"};
     size_t most = HEAD + 8 * (size_t)call->item_count
         + 3 * (size_t)call->mark_count;
 
@@ -83,6 +83,9 @@ void rlr_wire_encode(rlr_wire_command_t *command, const rlr_store_call_t *call,
     add_number(command, call->base_offset_ms, pool);
     add_number(command, call->joined_offset_ms, pool);
     add_text(command, call->name != NULL ? call->name : "");
+    if (call->rules != NULL) {
+        add_text(command, call->rules);
+    }
     add_items(command, call, pool);
 }
 
@@ -183,6 +186,21 @@ static bool read_grant(rlr_store_grant_t *grant, const redisReply *reply)
     return true;
 }
 
+static bool read_rules(rlr_store_rules_t *rules, const redisReply *reply)
+{
+    int64_t age_ms;
+
+    if (!is_array(reply, 3) || !read_integer(&age_ms, reply->element[0])
+        || reply->element[1]->type != REDIS_REPLY_STRING
+        || reply->element[2]->type != REDIS_REPLY_STRING) {
+        return false;
+    }
+    rules->age_ms = (uint64_t)age_ms;
+    apr_cpystrn(rules->name, reply->element[1]->str, sizeof(rules->name));
+    apr_cpystrn(rules->text, reply->element[2]->str, sizeof(rules->text));
+    return true;
+}
+
 void rlr_wire_decode(rlr_store_reply_t *reply, uint32_t item_count,
                      const void *redis_reply, const char **error)
 {
@@ -195,6 +213,10 @@ void rlr_wire_decode(rlr_store_reply_t *reply, uint32_t item_count,
         for (uint32_t i = 0; is_read && i < item_count; i++) {
             is_read = read_grant(&reply->grants[i], all->element[1 + i]);
         }
+    }
+    if (is_read && reply->rules != NULL) {
+        is_read = all->elements == 2
+            && read_rules(reply->rules, all->element[1]);
     }
     if (!is_read) {
         reply->status = RLR_STORE_FAILED;

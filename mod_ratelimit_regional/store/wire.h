@@ -22,7 +22,8 @@ extern const char rlr_wire_script[];
 void rlr_wire_encode(rlr_wire_command_t *command, const rlr_store_call_t *call,
                      uint32_t partition, const char *sha, apr_pool_t *pool);
 
-/* Reads a reply of hiredis (redisReply). reply->grants has room for all items.
+/* Reads a reply of hiredis (redisReply). reply->grants has room for all items,
+ * and reply->rules is NULL but for RLR_STORE_READ.
  * Sets RLR_STORE_FAILED if it is anything else; *error is then its text, or
  * NULL. */
 void rlr_wire_decode(rlr_store_reply_t *reply, uint32_t item_count,

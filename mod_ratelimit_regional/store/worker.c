@@ -12,11 +12,13 @@
 #include "../private.h"
 #include "exchange.h"
 #include "leave.h"
+#include "publish.h"
 
 #define IDLE_US 100000U
 
 typedef struct worker_t {
     rlr_exchange_t exchange;
+    const rlr_group_t *group;
     server_rec *server;
     apr_pool_t *pool; /* of the thread */
     apr_thread_t *thread;
@@ -122,10 +124,14 @@ static void *APR_THREAD_FUNC run(apr_thread_t *thread, void *data)
     while (!rlr_queue_is_stopped(worker->exchange.queue)) {
         rlr_pending_request_t *pending_requests = rlr_queue_take(
             worker->exchange.queue, IDLE_US);
+        const char *error = rlr_exchange_run(&worker->exchange,
+                                             pending_requests, scratch);
 
-        log_result(
-            worker,
-            rlr_exchange_run(&worker->exchange, pending_requests, scratch));
+        log_result(worker, error);
+        if (error == NULL) {
+            rlr_publish_send(worker->exchange.connection, worker->group,
+                             scratch);
+        }
         apr_pool_clear(scratch);
     }
     return NULL;
@@ -161,6 +167,7 @@ void rlr_worker_start(rlr_group_t *group, server_rec *server, apr_pool_t *pool)
 
     /* Of its own: a pool has one thread. */
     apr_pool_create(&worker->pool, NULL);
+    worker->group = group;
     worker->server = server;
     worker->failure = group->config->failure;
     exchange->ledger = &group->ledger;

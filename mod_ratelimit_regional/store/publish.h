@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of each host, kept by the store for operators, who compare them. */
+#ifndef RLR_PUBLISH_H
+#define RLR_PUBLISH_H
+
+#include "group.h"
+
+/* The numbers that hosts have in it are those of their rules. */
+#define RLR_PUBLISH_PARTITION 0U
+
+/* Sends group->rules, if this host is a member and no process of it has within
+ * the last minute. The connection has no call under way. An error does not
+ * matter here: the next call has it too. */
+void rlr_publish_send(rlr_store_connection_t *connection,
+                      const rlr_group_t *group, apr_pool_t *scratch);
+
+/* Removes the rules of a host that leaves, from an open connection. */
+void rlr_publish_remove(rlr_store_connection_t *connection, int number,
+                        apr_pool_t *scratch);
+
+/* Reads the rules of the host with the number from an open connection. Returns
+ * NULL, or the error, as rlr_connection_receive(). */
+const char *rlr_publish_read(rlr_store_rules_t *rules,
+                             rlr_store_connection_t *connection, int number,
+                             apr_pool_t *pool);
+
+#endif
