@@ -16,6 +16,7 @@
 #include "core/lock.h"
 #include "daemon.h"
 #include "http/body.h"
+#include "http/unread.h"
 #include "model/deployment.h"
 #include "model/system.h"
 #include "private.h"
@@ -149,6 +150,10 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
         rv = agent_bodies_create(&child->bodies, agent_capacity_body_bytes(),
                                  agent_capacity_body_waiters(config),
                                  agent_capacity_reserved_threads(), pool);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = agent_unread_start(agent_capacity_discarding_threads(),
+                                is_child_ending, pool);
     }
     if (rv == APR_SUCCESS) {
         rv = agent_deployments_create(&child->deployments, pool);

@@ -32,8 +32,8 @@
  * may have several pages open. */
 #define ADDRESS_PART      4
 #define LEAST_PER_ADDRESS 8
-/* Parked requests may always use 1/8 of the threads, and those that wait for
- * their clients another 1/8. */
+/* Parked requests may always use 1/8 of the threads, those that wait for their
+ * clients another 1/8, and bodies that are discarded a third one. */
 #define LEAST_TURNS_PART 8
 
 static int query_mpm(int what, int fallback)
@@ -151,6 +151,11 @@ int agent_capacity_min_turns(int connections)
 }
 
 int agent_capacity_client_threads(void)
+{
+    return find_least_turns();
+}
+
+int agent_capacity_discarding_threads(void)
 {
     return find_least_turns();
 }

@@ -48,6 +48,9 @@ int agent_capacity_reserved_threads(void);
  * their responses, in parts. */
 int agent_capacity_client_threads(void);
 
+/* Returns how many threads may discard bodies of refused requests. */
+int agent_capacity_discarding_threads(void);
+
 /* This child in httpd's scoreboard. */
 typedef struct agent_capacity_child_t agent_capacity_child_t;
 

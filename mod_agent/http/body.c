@@ -384,7 +384,6 @@ apr_status_t agent_bodies_create(agent_bodies_t **out, apr_int64_t bytes,
                                           pool);
 
     bodies->most_blocked = (apr_uint32_t)blocked;
-    agent_unread_start(bodies);
     *out = bodies;
     if (rv == APR_SUCCESS) {
         rv = agent_body_slots_create(&bodies->slots, slots, pool);

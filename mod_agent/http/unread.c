@@ -2,59 +2,157 @@
 /* Bodies of refused requests; see unread.h. */
 #include "unread.h"
 
-#include <apr_atomic.h>
 #include <apr_buckets.h>
 #include <http_protocol.h>
 #include <util_filter.h>
 
 #include "../core/clock.h"
+#include "../core/lock.h"
+#include "../wait/client_address.h"
 
 #define FILTER_NAME "AGENT_UNREAD_BODY"
 
-/* As long as httpd lingers over HTTP/1.1. */
-#define DISCARD_TIME apr_time_from_sec(30)
-
+/* A client that still sends is not silent for so long. */
+#define SILENT_TIME apr_time_from_sec(1)
+#define MOST_TIME   apr_time_from_sec(10)
+#define PAUSE       apr_time_from_msec(20)
+/* Somewhat more than the highest AgentMaxBody. */
+#define MOST_BYTES ((apr_off_t)8 * 1024 * 1024)
 #define READ_BYTES ((apr_off_t)64 * 1024)
+
+#define MOST_PER_ADDRESS 2
+
+/* Held by a thread that discards a body. */
+typedef struct slot_t {
+    /* The client's; NULL: the slot is free. */
+    const conn_rec *connection;
+    apr_uint64_t address;
+} slot_t;
+
+typedef struct slots_t {
+    agent_lock_t *lock;
+    bool (*is_child_ending)(void);
+    int count;
+    slot_t *all;
+} slots_t;
 
 static ap_filter_rec_t *filter_record;
 
 /* Set in child_init. */
-static agent_bodies_t *own_bodies;
+static slots_t *own_slots;
 
-/* Returns false at the end of the body, or when it cannot be read. */
-static bool discard_piece(request_rec *r, apr_bucket_brigade *piece)
+/* ---- slots ---- */
+
+/* One for each connection: mod_http2 executes few of its requests at once, and
+ * the others wait for them. */
+static slot_t *find_slot_locked(const conn_rec *connection,
+                                apr_uint64_t address)
 {
-    apr_status_t rv = ap_get_brigade(r->input_filters, piece, AP_MODE_READBYTES,
-                                     APR_BLOCK_READ, READ_BYTES);
-    bool has_more = rv == APR_SUCCESS && !APR_BRIGADE_EMPTY(piece)
-        && !APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(piece));
+    slot_t *found = NULL;
+    int of_address = 0;
 
+    for (int i = 0; i < own_slots->count; i++) {
+        slot_t *slot = &own_slots->all[i];
+
+        if (slot->connection == connection) {
+            return NULL;
+        }
+        if (slot->connection == NULL) {
+            found = slot;
+        }
+        else if (slot->address == address) {
+            of_address++;
+        }
+    }
+    return of_address < MOST_PER_ADDRESS ? found : NULL;
+}
+
+/* NULL: there is none for this client. */
+static slot_t *take_slot(const request_rec *r)
+{
+    const conn_rec *connection = r->connection->master;
+    apr_uint64_t address = agent_client_address_number(r->useragent_addr);
+    slot_t *slot;
+
+    agent_lock_take(own_slots->lock);
+    slot = find_slot_locked(connection, address);
+    if (slot != NULL) {
+        *slot = (slot_t){.connection = connection, .address = address};
+    }
+    agent_lock_release(own_slots->lock);
+    return slot;
+}
+
+static void return_slot(slot_t *slot)
+{
+    agent_lock_take(own_slots->lock);
+    slot->connection = NULL;
+    agent_lock_release(own_slots->lock);
+}
+
+/* ---- discarding ---- */
+
+/* APR_SUCCESS: *left is smaller; APR_EAGAIN: nothing has arrived; APR_EOF: the
+ * end of the body. */
+static apr_status_t discard_piece(apr_off_t *left, request_rec *r,
+                                  apr_bucket_brigade *piece)
+{
+    apr_off_t size = 0;
+    apr_status_t rv = ap_get_brigade(r->input_filters, piece, AP_MODE_READBYTES,
+                                     APR_NONBLOCK_READ, READ_BYTES);
+
+    if (rv == APR_SUCCESS) {
+        rv = apr_brigade_length(piece, 1, &size);
+    }
+    if (rv == APR_SUCCESS && size == 0) {
+        rv = APR_EAGAIN;
+    }
+    if (!APR_BRIGADE_EMPTY(piece)
+        && APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(piece))) {
+        rv = APR_EOF;
+    }
     apr_brigade_cleanup(piece);
-    return has_more;
+    *left -= size;
+    return rv;
 }
 
 static void discard(request_rec *r)
 {
     apr_bucket_brigade *piece = apr_brigade_create(r->pool,
                                                    r->connection->bucket_alloc);
-    apr_time_t until = agent_clock_boot_now() + DISCARD_TIME;
+    apr_time_t now = agent_clock_now();
+    apr_time_t until = now + MOST_TIME;
+    apr_time_t silent_until = now + SILENT_TIME;
+    apr_off_t left = MOST_BYTES;
+    apr_status_t rv = APR_SUCCESS;
 
-    while (discard_piece(r, piece) && agent_clock_boot_now() < until) {
+    while ((rv == APR_SUCCESS || APR_STATUS_IS_EAGAIN(rv)) && left > 0
+           && now < until && now < silent_until
+           && !own_slots->is_child_ending()) {
+        rv = discard_piece(&left, r, piece);
+        if (APR_STATUS_IS_EAGAIN(rv)) {
+            apr_sleep(PAUSE);
+        }
+        now = agent_clock_now();
+        if (rv == APR_SUCCESS) {
+            silent_until = now + SILENT_TIME;
+        }
     }
     apr_brigade_destroy(piece);
 }
 
-/* Where too many threads block, the stream is reset. */
+/* Without a slot the stream is reset. */
 static void discard_bounded(request_rec *r)
 {
-    if (own_bodies == NULL) {
-        return;
-    }
-    if (apr_atomic_inc32(&own_bodies->blocked) < own_bodies->most_blocked) {
+    slot_t *slot = own_slots != NULL ? take_slot(r) : NULL;
+
+    if (slot != NULL) {
         discard(r);
+        return_slot(slot);
     }
-    apr_atomic_dec32(&own_bodies->blocked);
 }
+
+/* ---- the filter ---- */
 
 static apr_status_t pass_response(ap_filter_t *filter, apr_bucket_brigade *out)
 {
@@ -82,9 +180,19 @@ void agent_unread_register(void)
                                               AP_FTYPE_PROTOCOL);
 }
 
-void agent_unread_start(agent_bodies_t *bodies)
+apr_status_t agent_unread_start(int slots, bool (*is_child_ending)(void),
+                                apr_pool_t *pool)
 {
-    own_bodies = bodies;
+    slots_t *created = apr_pcalloc(pool, sizeof(*created));
+    apr_status_t rv = agent_lock_create(&created->lock, pool);
+
+    created->is_child_ending = is_child_ending;
+    created->count = slots;
+    created->all = apr_pcalloc(pool, (apr_size_t)slots * sizeof(slot_t));
+    if (rv == APR_SUCCESS) {
+        own_slots = created;
+    }
+    return rv;
 }
 
 static bool has_filter(const request_rec *r)

@@ -4,20 +4,25 @@
  * the connection is closed after the response, and httpd lingers. Over HTTP/2
  * mod_http2 resets the stream as soon as the response has ended (RFC 9113,
  * 8.1); clients that are still sending drop the response then. So it is sent
- * at once, but ends when the body has been read and discarded.
+ * at once, but ends when the body has been read and discarded, which takes a
+ * thread: until 1 s passes without data, for 10 s and 8 MB at most, and not
+ * while the child ends. Few threads do so at a time: one for a connection and
+ * two for an address. The streams of other requests are reset.
  */
 #ifndef AGENT_HTTP_UNREAD_H
 #define AGENT_HTTP_UNREAD_H
 
-#include <httpd.h>
+#include <stdbool.h>
 
-#include "body_buffer.h"
+#include <httpd.h>
 
 /* Registers the filter; called with the module's hooks. */
 void agent_unread_register(void);
 
-/* Called in child_init, with the child's limit of threads that block. */
-void agent_unread_start(agent_bodies_t *bodies);
+/* Called in child_init. slots: how many threads may discard at a time, at
+ * least 1. */
+apr_status_t agent_unread_start(int slots, bool (*is_child_ending)(void),
+                                apr_pool_t *pool);
 
 /* Before the response: the body, or its rest, stays unread. */
 void agent_unread_leave(request_rec *r);

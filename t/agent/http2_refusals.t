@@ -3,15 +3,21 @@
 use strict;
 use warnings;
 use AgentTest::ApiKey;
+use AgentTest::Client qw(read_until);
 use AgentTest::Conf qw(location);
 use AgentTest::Database;
-use AgentTest::Env qw(write_file);
+use AgentTest::Env qw(root write_file);
+use AgentTest::Process;
 use AgentTest::Server;
+use AgentTest::Wait;
 use Cpanel::JSON::XS qw(decode_json);
 use File::Temp;
+use IPC::Open2 qw(open2);
 use Test::More;
 
 my ($server, $client) = AgentTest::Server->start_with_client('LoadModule http2_module "${MODULES}/mod_http2.so"', 'Protocols h2c http/1.1',
+    # The child may discard two bodies at a time. If it waited for the clients of this test it would not go on.
+    'ThreadLimit 16', 'ThreadsPerChild 16', 'MaxSpareThreads 16', 'MaxRequestWorkers 16', 'Timeout 3600',
     'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
     location('/keyed', 'AuthType AgentKey', 'AuthzSendForbiddenOnFailure On', 'Require agent-scope run'),
     location('/either', 'AuthType AgentKey', '<RequireAny>', 'Require agent-scope admin', 'Require agent-scope run', '</RequireAny>'),
@@ -45,6 +51,53 @@ for my $title (sort keys %refusals) {
 # A first line denies, a second one grants: the body is read by the handler.
 my $writer = create_key('00000000-0000-0000-0000-00000000000a');
 is refusal('/either/threads', '-H', "x-api-key: $writer"), '400 invalid_json', 'HTTP/2: a body that is admitted is read';
+
+sub start_client {
+    my ($scenario) = @_;
+    my $pid = open2(my $out, my $in, 'node', root() . '/t/agent/refused-client.mjs', $server->url, $writer, $scenario);
+    chomp(my $line = read_until($out, qr/\n/));
+    return ($line, $pid, $in);
+}
+
+sub end_client {
+    my ($pid, $in) = @_;
+    close $in;
+    waitpid $pid, 0;
+    return;
+}
+
+my @scenarios = (
+    [ 'silent', '401', 'a client that sends nothing more' ],
+    [ 'trickling', '401', 'a client that sends a byte now and then, as long as it likes' ],
+    [ 'flooding', 'ended', 'a body without an end' ],
+);
+for my $scenario (@scenarios) {
+    my ($name, $expected, $title) = @$scenario;
+    my ($line, @client) = start_client($name);
+    is $line, $expected, "HTTP/2: $title: the request ends";
+    end_client(@client);
+}
+for my $round (1 .. 3) {
+    my ($line, @client) = start_client('customer');
+    is $line, '200', 'HTTP/2: bodies that are discarded take no thread from those that are admitted';
+    end_client(@client);
+}
+{
+    my ($line, @client) = start_client('same');
+    is $line, '404', 'HTTP/2: bodies that are discarded hold up no other request of their connection';
+    end_client(@client);
+}
+{
+    my @old = AgentTest::Process::httpd_children($server->httpd_pid);
+    my ($line, @client) = start_client('held');
+    is $line, '401', 'HTTP/2: the answer comes before the body has';
+    $server->graceful;
+    ok wait_for('the child to end', sub {
+        my %left = map { $_ => 1 } AgentTest::Process::httpd_children($server->httpd_pid);
+        return !grep { $left{$_} } @old;
+    }), 'HTTP/2: a silent client holds up no graceful restart';
+    end_client(@client);
+}
 
 my $too_many = '';
 for (1 .. 40) {

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client whose requests are refused over HTTP/2 while it sends their bodies,
+// and one of a customer beside it, for http2_refusals.t: URL KEY SCENARIO.
+// Prints a line of words for each scenario.
+import http2 from 'node:http2';
+
+const [url, key, scenario] = process.argv.slice(2);
+const BODY_BYTES = 4_000_000;
+const FLOOD_BYTES = 64_000_000;
+
+function connect() {
+    const session = http2.connect(url);
+    session.on('error', () => {});
+    return session;
+}
+
+function begin(session, headers, options) {
+    const stream = session.request({ ':path': '/keyed/threads', 'content-type': 'application/json', ...headers }, options);
+    const request = { stream, status: 'none' };
+    stream.on('error', () => {});
+    stream.resume();
+    request.answered = new Promise((resolve) => {
+        stream.on('response', (head) => {
+            request.status = head[':status'];
+            resolve(request.status);
+        });
+        stream.on('close', () => resolve(request.status));
+    });
+    request.closed = new Promise((resolve) => { stream.on('close', () => resolve(request.status)); });
+    return request;
+}
+
+function post(session, headers) {
+    return begin(session, { ':method': 'POST', ...headers });
+}
+
+function refused(session) {
+    return post(session, { 'content-length': BODY_BYTES });
+}
+
+// A byte now and then, until the server ends the stream.
+function trickle(request) {
+    const timer = setInterval(() => request.stream.write('x'), 50);
+    request.stream.on('close', () => clearInterval(timer));
+}
+
+// As fast as the server reads; resolves to the bytes, when the stream is over.
+async function flood(request, most) {
+    const piece = Buffer.alloc(65_536, 'x');
+    let sent = 0;
+    while (sent < most && !request.stream.closed) {
+        sent += piece.length;
+        if (!request.stream.write(piece)) {
+            await Promise.race([new Promise((resolve) => { request.stream.once('drain', resolve); }), request.closed]);
+        }
+    }
+    return sent;
+}
+
+const scenarios = {
+    async silent() {
+        return refused(connect()).closed;
+    },
+    async trickling() {
+        const request = refused(connect());
+        trickle(request);
+        return request.closed;
+    },
+    async flooding() {
+        const request = post(connect(), {});
+        return await flood(request, FLOOD_BYTES) < FLOOD_BYTES ? 'ended' : 'read on';
+    },
+    // A body of which a part comes later, while others are discarded.
+    async customer() {
+        const others = [1, 2, 3, 4].map(connect).flatMap((session) => [1, 2, 3].map(() => refused(session)));
+        await Promise.all(others.map((other) => other.answered));
+        others.forEach(trickle);
+        const request = post(connect(), { 'x-api-key': key, 'content-length': 2 });
+        request.stream.write('{');
+        setTimeout(() => request.stream.end('}'), 100);
+        return request.closed;
+    },
+    async same() {
+        const session = connect();
+        const others = [1, 2, 3, 4, 5, 6].map(() => refused(session));
+        await Promise.all(others.map((other) => other.answered));
+        const path = '/keyed/threads/01890000-0000-7000-8000-000000000000';
+        return begin(session, { ':path': path, 'x-api-key': key }, { endStream: true }).closed;
+    },
+    // Stays until its input ends.
+    async held() {
+        const request = refused(connect());
+        return request.answered;
+    },
+};
+
+console.log(await scenarios[scenario]());
+if (scenario !== 'held') {
+    process.exit(0);
+}
+process.stdin.on('end', () => process.exit(0)).resume();
