@@ -105,6 +105,44 @@ subtest 'a copy counts as a thread from its first piece on: no more of them begi
     limit($account, threads => undef);
 };
 
+subtest 'a copy whose client has left counts until its rows are gone' => sub {
+    my ($account, $shop) = account();
+    limit($account, threads => 3);
+    my $in = thread_of($shop, 2000);
+    my @begun;
+    for (1 .. 12) {
+        my $copy = AgentSQL::uuid();
+        my $piece = piece($shop, $in, $copy);
+        if ($piece->[0] eq 'ok') { push @begun, $copy } else { is_deeply $piece, $FULL }
+        $shop->api('abandon_copy', $copy);
+    }
+    is @begun, 2, 'two copies beside the thread';
+    threads_are($account, 3, 'the thread and two copies');
+    is piece($shop, $in, $_, 1)->[0], 'thread_changed', 'none goes on' for @begun;
+    sweep();
+    threads_are($account, 1, 'the thread');
+    is $session->value('select count(*) from agent.checkpoints where thread_id = any (\'{' . join(',', @begun) . '}\')'), 0, 'nothing is left';
+    is_deeply piece($shop, $in, AgentSQL::uuid()), $MORE, 'there is room again';
+    limit($account, threads => undef);
+};
+
+subtest 'so does one that was given up since its account has stored as many bytes as it may' => sub {
+    my ($account, $shop) = account();
+    my $in = thread_of($shop, 2000);
+    limit($account, threads => 2, stored_bytes => 1_000_000_000);
+    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    my $of_one = measure($account);
+    limit($account, stored_bytes => $of_one + 1);
+    my $copy = AgentSQL::uuid();
+    is_deeply piece($shop, $in, $copy), $MORE;
+    is piece($shop, $in, $copy, 1)->[0], 'limit_exceeded';
+    threads_are($account, 2, 'the thread and the copy');
+    $shop->api('abandon_copy', $copy);
+    sweep();
+    threads_are($account, 1, 'the thread');
+    limit($account, threads => undef, stored_bytes => undef);
+};
+
 subtest 'a copy that is given up leaves its place to the one that begins in its stead, and counts once' => sub {
     my ($account, $shop) = account();
     limit($account, threads => 2);

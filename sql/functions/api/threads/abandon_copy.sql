@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Gives up a copy of a thread that is not continued: its key has ended, its client has gone, or its server stops.
--- agent.sweep_copies deletes it at its next turn, instead of two minutes later.
+-- agent.sweep_copies deletes it at its next turns, instead of two minutes later. Until its rows are gone it counts as a
+-- thread: clients that begin copies and disconnect would store far more than their limit otherwise.
 -- Returns: ok, whether or not there is one.
--- Locks:   the row of the copy; one row of the count of threads of an account with limits.
+-- Locks:   the row of the copy.
 create or replace function agent.abandon_copy(
     p_deployment_id uuid,
     p_copy_id uuid,
@@ -14,18 +15,14 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set plan_cache_mode = force_generic_plan
 as $function$
 declare
-    v_copy agent.thread_copies;
+    v_now timestamptz := agent.now();
 begin
     code := 'ok';
-    select c.* into v_copy
-      from agent.thread_copies c
+    update agent.thread_copies c
+       set expires_at = v_now
      where c.deployment_id = p_deployment_id
        and c.thread_id = p_copy_id
-       and c.expires_at > '-infinity'
-       for update;
-    if found then
-        perform agent.release_copy(v_copy);
-    end if;
+       and c.expires_at > v_now;
 end
 $function$;
 

@@ -7,11 +7,11 @@
 -- Returns: ok, body: more when something is left, else null; waiting: nothing was copied; a piece of the rows
 --          that a deleted run has left was deleted instead, since they would end the copy: call again with the same
 --          arguments; source_not_found; limit_exceeded: at the first call, or when the
---          account has stored as many bytes as it may since: it is given up, as after thread_changed;
+--          account has stored as many bytes as it may since: it is given up (agent.abandon_copy);
 --          thread_changed when a run or the thread was deleted during the copy, or it was not continued for two
 --          minutes: it can begin again, with another id.
 -- Locks:   the thread while something is left of a deleted run; the row of the copy in agent.thread_copies; for an
---          account with limits, at its begin and when it is given up one row of its count of threads, and last its
+--          account with limits, at its begin and after thread_changed one row of its count of threads, and last its
 --          measure.
 create or replace function agent.copy_thread(
     p_deployment_id uuid,
@@ -78,7 +78,7 @@ begin
     if p_continued and exists (select from agent.account_limits) then
         body := agent.check_stored_bytes(p_deployment_id);
         if body is not null then
-            perform agent.release_copy(v_copy);
+            perform agent.abandon_copy(p_deployment_id, p_copy_id);
             code := 'limit_exceeded';
             return;
         end if;

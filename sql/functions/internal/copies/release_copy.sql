@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Gives up a copy, which agent.sweep_copies then deletes: it no longer counts as a thread, and leaves its place to the
--- copy with which the request begins again.
+-- Gives up a copy that its request begins again, with another id: it no longer counts as a thread, and leaves its place
+-- to that one. agent.sweep_copies then deletes it.
 -- Returns: nothing.
 -- Locks:   the caller holds the row of the copy; takes one row of the count of an account with a limit.
 create or replace function agent.release_copy(p_copy agent.thread_copies) returns void
@@ -19,4 +19,4 @@ begin
 end
 $function$;
 
-comment on function agent.release_copy(agent.thread_copies) is 'Gives up the copy of a thread.';
+comment on function agent.release_copy(agent.thread_copies) is 'Gives up a copy that its request begins again.';

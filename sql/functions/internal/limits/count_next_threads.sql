@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Counts the next threads of an account, and the copies that will be threads unless they were given up
+-- Counts the next threads of an account, and the copies of threads but those whose place another one has taken
 -- (agent.release_copy), in the order of deployments and threads: p_most at most. p_deployment_id,
 -- p_thread_id: the thread to begin with, which may have been deleted; null: the first one.
 -- Returns: how many; the next thread after them, null when there is none.
