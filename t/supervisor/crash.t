@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Database;
+use AgentTest::Env qw(slurp);
 use AgentTest::Process qw(is_alive children_of);
 use AgentTest::Wait;
 use Test::More;
@@ -134,6 +135,23 @@ subtest 'processes that a runner started end with it' => sub {
     wait_for('the child of the runner to end', sub { !is_alive($child) });
     wait_status($run, 'success');
     is $sv->stop, 0, 'the supervisor exits with status 0';
+};
+
+subtest 'processes with a session of their own end with the runner that started them, and with no other' => sub {
+    my $sv = TestSupervisor->start($pg, runners => 2, slots => 1);
+    $sv->wait_ready;
+    $sv->wait_runners(2);
+    my %left = map { $_->{runner} => $_->{pid} } map { (events_of($sv->start_run({ do => 'child', daemon => 1 })))[1][1] } 1, 2;
+    my @runners = sort keys %left;
+    is scalar @runners, 2, 'each runner has started a process, whose parent has ended';
+    my @parents = map { slurp("/proc/$_/stat") =~ /\) \S+ (\d+)/ } values %left;
+    is_deeply \@parents, [ ($sv->spawner_pid) x 2 ], 'the spawner has adopted both';
+    kill KILL => $runners[0];
+    wait_for('the process of the runner to end', sub { !is_alive($left{ $runners[0] }) });
+    ok is_alive($left{ $runners[1] }), 'that of the other runner goes on';
+    is $sv->stop, 0, 'the supervisor exits with status 0';
+    ok !is_alive($left{ $runners[1] }), 'it has ended when the supervisor has';
+    sql('delete from agent.run_queue');
 };
 
 subtest 'kill -9 of the spawner: the supervisor exits with status 1, runs are released' => sub {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 extern char **environ;
 
@@ -27,6 +28,30 @@ static int fork_child(int has_session)
         }
     }
     return (int)child;
+}
+
+/* As a daemon, whose parent has ended. */
+static int fork_daemon(void)
+{
+    int pipes[2];
+    int daemon = -1;
+    pid_t parent;
+
+    if (pipe(pipes) != 0) {
+        return -1;
+    }
+    parent = fork();
+    if (parent == 0) {
+        daemon = fork_child(1);
+        _exit(write(pipes[1], &daemon, sizeof(daemon)) < 0);
+    }
+    waitpid(parent, NULL, 0);
+    if (read(pipes[0], &daemon, sizeof(daemon)) < 0) {
+        daemon = -1;
+    }
+    close(pipes[0]);
+    close(pipes[1]);
+    return daemon;
 }
 
 /* A JSON object: users, limits, descriptors, environment. */

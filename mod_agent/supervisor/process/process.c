@@ -247,6 +247,28 @@ apr_int64_t agent_process_resident(pid_t pid)
         : -1;
 }
 
+apr_int64_t agent_process_locks(pid_t pid)
+{
+    static const char name[] = "\nMax file locks";
+    char path[64];
+    char text[4096];
+    const char *at;
+    char *end;
+    apr_int64_t limit;
+
+    snprintf(path, sizeof(path), "/proc/%ld/limits", (long)pid);
+    if (read_small(path, text, sizeof(text)) <= 0) {
+        return -1;
+    }
+    at = strstr(text, name);
+    if (at == NULL) {
+        return -1;
+    }
+    at += sizeof(name) - 1;
+    limit = apr_strtoi64(at, &end, 10);
+    return end != at ? limit : -1;
+}
+
 bool agent_process_same_boot(const char *one, const char *other)
 {
     return strncmp(one, other, BOOT_ID_LENGTH) == 0;

@@ -76,6 +76,10 @@ apr_int64_t agent_process_start_time(pid_t pid);
  * for a process that is not dumpable. */
 apr_int64_t agent_process_resident(pid_t pid);
 
+/* RLIMIT_LOCKS of a process; -1: none, or unknown. Needs no privilege, which
+ * prlimit() does for a process of another user. */
+apr_int64_t agent_process_locks(pid_t pid);
+
 /* Whether two boot ids are of the same boot of one machine, in any pid name
  * space. */
 bool agent_process_same_boot(const char *one, const char *other);

@@ -12,9 +12,10 @@ void agent_spawner_serve(int fd, const int *programs, int cgroup,
                          const agent_supervisor_config_t *config)
     __attribute__((noreturn));
 
-/* Becomes a runner of a pool, in a new child of the spawner; program: its open
- * program, uid and gid: those of the supervisor. */
+/* Becomes a runner of a pool, in a new child of the spawner; id: the runner's,
+ * program: its open program, uid and gid: those of the supervisor. */
 typedef struct agent_spawn_params_t {
+    apr_uint32_t id;
     const agent_pool_config_t *pool;
     int program;
     uid_t uid;

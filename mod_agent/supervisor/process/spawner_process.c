@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -29,6 +30,9 @@
 #define REMOVE_MS   1000
 #define LAST_TRIES  20
 #define LAST_TRY_MS 10
+
+/* Of the list of children that are read at once. */
+#define LIST_BYTES 4096
 
 typedef struct child_t {
     apr_uint32_t id;
@@ -148,10 +152,11 @@ static void wait_for_parent(const int gate[2])
     }
 }
 
-static void exec_runner(const spawner_t *s, int pool, const int *fds,
-                        pid_t parent)
+static void exec_runner(const spawner_t *s, apr_uint32_t id, int pool,
+                        const int *fds, pid_t parent)
 {
-    const agent_spawn_params_t params = {.pool = &s->config->pools[pool],
+    const agent_spawn_params_t params = {.id = id,
+                                         .pool = &s->config->pools[pool],
                                          .program = s->programs[pool],
                                          .uid = s->config->uid,
                                          .gid = s->config->gid,
@@ -170,15 +175,15 @@ static void close_gate(const int gate[2])
 }
 
 /* As fork(); the child waits until the gate is closed. */
-static pid_t fork_runner(const spawner_t *s, int pool, const int *fds,
-                         const int gate[2])
+static pid_t fork_runner(const spawner_t *s, apr_uint32_t id, int pool,
+                         const int *fds, const int gate[2])
 {
     pid_t self = getpid();
     pid_t pid = fork();
 
     if (pid == 0) {
         wait_for_parent(gate);
-        exec_runner(s, pool, fds, self);
+        exec_runner(s, id, pool, fds, self);
     }
     return pid;
 }
@@ -202,7 +207,7 @@ static void start_runner(spawner_t *s, apr_uint32_t id, int pool,
 
     errno = EAGAIN;
     if (child != NULL && has_program(s, pool) && pipe2(gate, O_CLOEXEC) == 0) {
-        pid = fork_runner(s, pool, fds, gate);
+        pid = fork_runner(s, id, pool, fds, gate);
     }
     if (pid < 0) {
         send_update(s, AGENT_SPAWNER_REFUSED, id, errno);
@@ -309,29 +314,110 @@ static void reap_child(spawner_t *s, pid_t pid)
     }
 }
 
-/* Reaps all that have ended; how = WNOHANG, or 0 to wait for every child. */
-static void reap_children(spawner_t *s, int how)
+/* Reaps a child that has ended; how = WNOHANG, or 0 to wait for one. False:
+ * there is none. */
+static bool reap_next(spawner_t *s, int how)
 {
-    struct signalfd_siginfo info;
-    siginfo_t ended;
+    siginfo_t ended = {.si_pid = 0};
+    int rv;
 
-    while (read(s->signal_fd, &info, sizeof(info)) > 0) {
+    do {
+        rv = waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT | how);
+    } while (rv != 0 && errno == EINTR);
+    if (rv != 0 || ended.si_pid == 0) {
+        return false;
     }
-    for (;;) {
-        ended.si_pid = 0;
-        if (waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT | how) != 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            return;
+    reap_child(s, ended.si_pid);
+    return true;
+}
+
+/* ---- processes that runners have left ---- */
+
+/* Whether it is a runner, or a process of a runner that has not ended. */
+static bool is_of_runner(spawner_t *s, pid_t pid)
+{
+    apr_int64_t mark;
+
+    if (find_child(s, pid) != NULL) {
+        return true;
+    }
+    mark = agent_process_locks(pid);
+    for (int i = 0; i < MAX_CHILDREN; i++) {
+        if (s->children[i].pid != 0 && s->children[i].id == mark) {
+            return true;
         }
-        if (ended.si_pid == 0) {
-            return;
-        }
-        reap_child(s, ended.si_pid);
+    }
+    return false;
+}
+
+/* Counts it if it is of no runner. */
+static void kill_left(spawner_t *s, pid_t pid, int *count)
+{
+    if (pid > 0 && !is_of_runner(s, pid)) {
+        kill(pid, SIGKILL);
+        (*count)++;
     }
 }
 
+/*
+ * Kills the children that this process has adopted of runners that have ended:
+ * those that have left the group of their runner. Their own children are
+ * adopted when they have ended. Returns how many there are, also those that
+ * have ended; 0 where the kernel does not list children.
+ */
+static int kill_adopted(spawner_t *s)
+{
+    char text[LIST_BYTES];
+    int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    pid_t pid = 0;
+    int count = 0;
+    ssize_t length;
+
+    if (fd < 0) {
+        return 0;
+    }
+    while ((length = read(fd, text, sizeof(text))) > 0) {
+        for (ssize_t i = 0; i < length; i++) {
+            if (text[i] >= '0' && text[i] <= '9') {
+                pid = pid * 10 + (text[i] - '0');
+            }
+            else {
+                kill_left(s, pid, &count);
+                pid = 0;
+            }
+        }
+    }
+    kill_left(s, pid, &count);
+    close(fd);
+    return count;
+}
+
+static void reap_ended(spawner_t *s)
+{
+    while (reap_next(s, WNOHANG)) {
+    }
+    kill_adopted(s);
+}
+
+static void take_signals(const spawner_t *s)
+{
+    struct signalfd_siginfo info;
+
+    while (read(s->signal_fd, &info, sizeof(info)) > 0) {
+    }
+}
+
+static bool has_runners(const spawner_t *s)
+{
+    for (int i = 0; i < MAX_CHILDREN; i++) {
+        if (s->children[i].pid != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All of them, and waits for their end. */
 static void kill_children(spawner_t *s)
 {
     for (int i = 0; i < MAX_CHILDREN; i++) {
@@ -339,7 +425,9 @@ static void kill_children(spawner_t *s)
             signal_child(&s->children[i], SIGKILL);
         }
     }
-    reap_children(s, 0);
+    while ((has_runners(s) || kill_adopted(s) > 0) && reap_next(s, 0)) {
+        reap_ended(s);
+    }
 }
 
 /* Closes all other descriptors; false when that is not possible. */
@@ -366,6 +454,7 @@ void agent_spawner_serve(int fd, const int *programs, int cgroup,
     /* Leaves the process group, which the parent or a terminal signals as a
      * whole. */
     setsid();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (!keep_descriptors(&s)) {
         /* Runners would inherit open descriptors. The supervisor notices the
          * exit. */
@@ -383,7 +472,8 @@ void agent_spawner_serve(int fd, const int *programs, int cgroup,
             break;
         }
         if (fds[1].revents != 0) {
-            reap_children(&s, WNOHANG);
+            take_signals(&s);
+            reap_ended(&s);
         }
         if (fds[0].revents != 0 && !read_request(&s)) {
             break;
