@@ -58,10 +58,22 @@ function wrap(stream) {
     };
 }
 
+// The library makes a signal of the run's for each step, and each parallel task adds a listener to
+// it: no warning about their number.
+function allowListeners() {
+    const emit = process.emitWarning;
+    process.emitWarning = (warning, ...options) => {
+        if (warning?.name !== 'MaxListenersExceededWarning' || !(warning.target instanceof AbortSignal)) {
+            emit.call(process, warning, ...options);
+        }
+    };
+}
+
 // Standard output and error get the prefix from now on.
 export function installLog() {
     wrap(process.stdout);
     wrap(process.stderr);
+    allowListeners();
 }
 
 // An error that no code handles is logged from now on, and does not end the process.
