@@ -41,11 +41,15 @@ static json_object *parse_report(char *text, apr_pool_t *pool)
     return agent_json_get(report, "graphs");
 }
 
+/* The application writes the report, and may name other graphs. */
 static const char *find_path(const ctl_build_t *build, const char *name)
 {
     json_object *graphs = ctl_manifest_get(build, "graphs");
     json_object *graph = agent_json_get(graphs, name);
 
+    if (graph == NULL) {
+        return "not in langgraph.json";
+    }
     return json_object_is_type(graph, json_type_object)
         ? agent_json_string(graph, "path", "?")
         : json_object_get_string(graph);

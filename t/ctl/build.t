@@ -96,6 +96,9 @@ like build_python(application({ python_version => '3.10' }))->{output}, qr/pytho
 like build(application({}), '--python', "$top/nothing")->{output}, qr/\Q$top\E\/nothing could not be executed/,
     'build: an interpreter that is not there is named';
 
+like build_python(application({}, report => '{"graphs":{"other":{}}}'))->{output}, qr/^graph other \(not in langgraph\.json\)$/m,
+    'build: a graph that only the report has is printed as such';
+
 # ---- runners ----
 my $away = application({});
 my $without = build($away, '--python', $interpreter, '--runners', "$top/nothing");
