@@ -10,11 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../core/json.h"
 #include "command.h"
 #include "directives.h"
 #include "manifest.h"
 #include "node.h"
 #include "python.h"
+#include "record.h"
 #include "report.h"
 #include "say.h"
 #include "user.h"
@@ -57,6 +59,26 @@ static bool open_log(const ctl_build_t *build)
     return true;
 }
 
+/* The names are those of langgraph.json, and nothing is from the output of
+ * programs, which the application chooses. */
+static int print_record(const ctl_build_t *build)
+{
+    json_object *record = agent_json_own(json_object_new_object(), build->pool);
+    json_object *names = json_object_new_array();
+
+    json_object_object_foreach(ctl_manifest_get(build, "graphs"), name, graph)
+    {
+        (void)graph;
+        json_object_array_add(names, json_object_new_string(name));
+    }
+    json_object_object_add(record, "name",
+                           json_object_new_string(build->application.name));
+    json_object_object_add(record, "graphs", names);
+    json_object_object_add(record, "directives", json_object_get(build->lines));
+    ctl_say_record(record);
+    return ctl_record_flush();
+}
+
 static int build_locked(ctl_build_t *build)
 {
     if (!open_log(build)
@@ -69,7 +91,7 @@ static int build_locked(ctl_build_t *build)
         return 1;
     }
     ctl_directives_print(build);
-    return 0;
+    return build->lines != NULL ? print_record(build) : 0;
 }
 
 int ctl_build(ctl_build_t *build)

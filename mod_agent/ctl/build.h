@@ -19,6 +19,8 @@ typedef struct ctl_build_t {
     const char *node;
     bool ignores_auth;
     bool prints_schemas;
+    /* The lines for httpd.conf, for the record; NULL: none is printed. */
+    json_object *lines;
     /* DIRECTORY as it was given, made absolute: its links are not followed. */
     const char *argument;
     /* Where the programs of the runners are. */
@@ -33,9 +35,11 @@ typedef struct ctl_build_t {
 /*
  * Builds application.directory, which is absolute: becomes the user, reads
  * langgraph.json, installs the dependencies, imports every graph, and prints
- * what it does and found. Returns the exit status: 0; 1, if something failed;
- * 2, if langgraph.json or the folder of the runners cannot be used. Everything
- * that reads or executes files of the application has the user's rights only.
+ * what it does and found; with lines, on standard error, and at its end a
+ * record on standard output. Returns the exit status: 0; 1, if something
+ * failed; 2, if langgraph.json or the folder of the runners cannot be used.
+ * Everything that reads or executes files of the application has the user's
+ * rights only.
  */
 int ctl_build(ctl_build_t *build);
 

@@ -20,6 +20,7 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 
+#include "../core/json.h"
 #include "build.h"
 #include "command.h"
 #include "say.h"
@@ -42,6 +43,9 @@ const ctl_option_t ctl_build_options[] = {
      "effect: httpd decides who may send requests"},
     {"schemas", NULL, CTL_SCHEMAS,
      "print the whole JSON schemas of the graphs"},
+    {"json", NULL, CTL_JSON,
+     "at the end print one object with name, graphs and\n"
+     "directives; all else goes to standard error"},
     {NULL, NULL, 0, NULL}};
 
 /* The folder `runners` beside this program, or that of the installation. */
@@ -170,11 +174,15 @@ static const char *make_absolute(const char *path, apr_pool_t *pool)
     return copy;
 }
 
-/* A name as AgentApplication takes it, from that of the folder. */
+/* A name as AgentApplication takes it, from that of the folder. Files named
+ * after it are not hidden. */
 static const char *make_name(const char *folder, apr_pool_t *pool)
 {
-    char *name = apr_pstrndup(pool, folder[0] != '\0' ? folder : "application",
-                              AGENT_APPLICATION_NAME_MAX);
+    char *name;
+
+    folder += strspn(folder, ".");
+    name = apr_pstrndup(pool, folder[0] != '\0' ? folder : "application",
+                        AGENT_APPLICATION_NAME_MAX);
 
     for (char *c = name; *c != '\0'; c++) {
         if (!apr_isalnum(*c) && strchr("_-.", *c) == NULL) {
@@ -209,6 +217,10 @@ int ctl_build_directory(const ctl_arguments_t *arguments)
     if (directory == NULL) {
         ctl_error("%s: %s", arguments->operand, strerror(errno));
         return CTL_USAGE;
+    }
+    if (arguments->flag[CTL_JSON]) {
+        build.lines = agent_json_own(json_object_new_array(), pool);
+        ctl_say_apart();
     }
     build.argument = keep_links(arguments->operand, pool);
     build.application.directory = apr_pstrdup(pool, directory);

@@ -69,7 +69,7 @@ static void print_origins(const ctl_build_t *build)
         ? "*"
         : ctl_word_join(build, list, path, "AgentAllowOrigin", " ");
     if (words != NULL) {
-        ctl_print("AgentAllowOrigin %s", words);
+        ctl_directive(build->lines, "AgentAllowOrigin %s", words);
     }
 }
 
@@ -128,7 +128,8 @@ static void print_match(const ctl_build_t *build)
                  path, agent_json_print(value, build->pool), reason);
         return;
     }
-    ctl_print("AgentAllowOriginMatch %s", ctl_word_quote(match, build->pool));
+    ctl_directive(build->lines, "AgentAllowOriginMatch %s",
+                  ctl_word_quote(match, build->pool));
 }
 
 /* ---- lines of mod_headers ---- */
@@ -142,11 +143,12 @@ typedef struct lines_t {
 static void print_line(lines_t *lines, const char *line)
 {
     if (lines->count++ == 0) {
-        ctl_print("# With mod_headers (a2enmod headers):");
-        ctl_print("<LocationMatch \"^%s(/|$)\">",
-                  ctl_word_escape(lines->prefix, lines->build->pool));
+        ctl_directive(lines->build->lines,
+                      "# With mod_headers (a2enmod headers):");
+        ctl_directive(lines->build->lines, "<LocationMatch \"^%s(/|$)\">",
+                      ctl_word_escape(lines->prefix, lines->build->pool));
     }
-    ctl_print("    Header always %s", line);
+    ctl_directive(lines->build->lines, "    Header always %s", line);
 }
 
 /* With `*` all are admitted, as without the member. */
@@ -314,6 +316,6 @@ void ctl_cors_print(const ctl_build_t *build, const char *prefix)
     print_credentials(&lines);
     print_age(&lines);
     if (lines.count > 0) {
-        ctl_print("</LocationMatch>");
+        ctl_directive(build->lines, "</LocationMatch>");
     }
 }

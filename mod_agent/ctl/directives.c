@@ -61,10 +61,10 @@ static void print_ttl(const ctl_build_t *build, const char *path,
                  path, TTL_MINUTES_MAX, agent_json_print(value, build->pool));
     }
     else if (minutes == (int)minutes) {
-        ctl_print("%s %dmin", directive, (int)minutes);
+        ctl_directive(build->lines, "%s %dmin", directive, (int)minutes);
     }
     else {
-        ctl_print("%s %ds", directive, (int)(minutes * 60));
+        ctl_directive(build->lines, "%s %ds", directive, (int)(minutes * 60));
     }
 }
 
@@ -142,7 +142,7 @@ static void print_headers(const ctl_build_t *build)
         line = apr_pstrcat(build->pool, line, pattern->is_excluded ? " !" : " ",
                            pattern->name, NULL);
     }
-    ctl_print("%s", line);
+    ctl_directive(build->lines, "%s", line);
 }
 
 /* Paths below http.mount_prefix that a member closes. */
@@ -158,15 +158,15 @@ static void print_closed(const ctl_build_t *build, const char *prefix)
 
     for (const member_t *member = closed; member->path != NULL; member++) {
         if (json_object_get_boolean(ctl_manifest_get(build, member->path))) {
-            ctl_print("<LocationMatch \"^%s%s\">",
-                      ctl_word_escape(prefix, build->pool), member->text);
-            ctl_print("    Require all denied");
-            ctl_print("</LocationMatch>");
+            ctl_directive(build->lines, "<LocationMatch \"^%s%s\">",
+                          ctl_word_escape(prefix, build->pool), member->text);
+            ctl_directive(build->lines, "    Require all denied");
+            ctl_directive(build->lines, "</LocationMatch>");
         }
     }
     if (json_object_get_boolean(
             ctl_manifest_get(build, "http.disable_webhooks"))) {
-        ctl_print("AgentWebhooks Off");
+        ctl_directive(build->lines, "AgentWebhooks Off");
     }
 }
 
@@ -187,8 +187,8 @@ static void print_node(const ctl_build_t *build)
         return;
     }
     if (ctl_word_can_quote(build->node)) {
-        ctl_print("AgentNodeProgram %s",
-                  ctl_word_quote(build->node, build->pool));
+        ctl_directive(build->lines, "AgentNodeProgram %s",
+                      ctl_word_quote(build->node, build->pool));
         return;
     }
     ctl_warn("AgentNodeProgram is left out: httpd.conf cannot name %s",
@@ -200,12 +200,13 @@ void ctl_directives_print(const ctl_build_t *build)
     const char *prefix = get_prefix(build);
 
     ctl_step("For httpd.conf:");
-    ctl_print("AgentApplication %s %s%s", build->application.name,
-              ctl_word_quote(build->application.directory, build->pool),
-              build->application.ignores_auth ? " ignore-auth" : "");
+    ctl_directive(build->lines, "AgentApplication %s %s%s",
+                  build->application.name,
+                  ctl_word_quote(build->application.directory, build->pool),
+                  build->application.ignores_auth ? " ignore-auth" : "");
     print_node(build);
     if (*prefix != '\0') {
-        ctl_print("AgentPrefix %s", prefix);
+        ctl_directive(build->lines, "AgentPrefix %s", prefix);
     }
     ctl_cors_print(build, prefix);
     ctl_webhook_print(build);

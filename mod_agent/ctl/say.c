@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The longest message; what is longer is cut. */
@@ -28,20 +29,29 @@ static void replace_controls(char *bytes, apr_size_t length, const char *kept,
     }
 }
 
+static bool is_apart;
+
+static FILE *get_output(void)
+{
+    return is_apart ? stderr : stdout;
+}
+
 /* Prints the variadic arguments of its caller, which follow format. */
-#define PRINT(stream, prefix, format)                                          \
+#define PRINT(lines, stream, prefix, format)                                   \
     do {                                                                       \
         va_list arguments;                                                     \
         va_start(arguments, format);                                           \
-        print(stream, prefix, format, arguments);                              \
+        print(lines, stream, prefix, format, arguments);                       \
         va_end(arguments);                                                     \
     } while (0)
 
-static void print(FILE *stream, const char *prefix, const char *format,
-                  va_list arguments) __attribute__((format(printf, 3, 0)));
+static void print(json_object *lines, FILE *stream, const char *prefix,
+                  const char *format, va_list arguments)
+    __attribute__((format(printf, 4, 0)));
 
-static void print(FILE *stream, const char *prefix, const char *format,
-                  va_list arguments)
+/* Adds the message to lines, which may be NULL. */
+static void print(json_object *lines, FILE *stream, const char *prefix,
+                  const char *format, va_list arguments)
 {
     char message[MESSAGE_BYTES];
     int length = vsnprintf(message, sizeof(message), format, arguments);
@@ -53,26 +63,53 @@ static void print(FILE *stream, const char *prefix, const char *format,
     fflush(stdout);
     fprintf(stream, "%s%s\n", prefix, message);
     fflush(stream);
+    if (lines != NULL) {
+        json_object_array_add(lines, json_object_new_string(message));
+    }
 }
 
 void ctl_error(const char *format, ...)
 {
-    PRINT(stderr, "agentctl: ", format);
+    PRINT(NULL, stderr, "agentctl: ", format);
 }
 
 void ctl_warn(const char *format, ...)
 {
-    PRINT(stderr, "agentctl: warning: ", format);
+    PRINT(NULL, stderr, "agentctl: warning: ", format);
 }
 
 void ctl_step(const char *format, ...)
 {
-    PRINT(stdout, "==> ", format);
+    PRINT(NULL, get_output(), "==> ", format);
 }
 
 void ctl_print(const char *format, ...)
 {
-    PRINT(stdout, "", format);
+    PRINT(NULL, get_output(), "", format);
+}
+
+void ctl_directive(json_object *lines, const char *format, ...)
+{
+    PRINT(lines, get_output(), "", format);
+}
+
+void ctl_say_apart(void)
+{
+    is_apart = true;
+}
+
+/* Names may have control characters of two bytes, which JSON does not escape.
+ */
+void ctl_say_record(json_object *record)
+{
+    char *text = strdup(json_object_to_json_string_ext(
+        record, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+
+    if (text != NULL) {
+        replace_controls(text, strlen(text), "", 0);
+        fprintf(stdout, "%s\n", text);
+        free(text);
+    }
 }
 
 void ctl_relay(FILE *stream, char *bytes, apr_size_t length)
@@ -83,6 +120,7 @@ void ctl_relay(FILE *stream, char *bytes, apr_size_t length)
 
     replace_controls(bytes, length, "\n\t", *before);
     *before = end;
+    stream = stream == stdout ? get_output() : stream;
     fwrite(bytes, 1, length, stream);
     fflush(stream);
 }

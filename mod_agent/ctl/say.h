@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include <apr.h>
+#include <json-c/json.h>
 
 /* Prints `agentctl: ` and the message to standard error. */
 void ctl_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -23,6 +24,18 @@ void ctl_step(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints a line to standard output. */
 void ctl_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints a line for httpd.conf as ctl_print() does, and adds it, as printed, to
+ * lines, which may be NULL. */
+void ctl_directive(json_object *lines, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* From now on all of this goes to standard error: standard output is for a
+ * record alone, into which no program can write. */
+void ctl_say_apart(void);
+
+/* Prints the record as a line to standard output. */
+void ctl_say_record(json_object *record);
 
 /* Prints output of a program, length > 0 bytes, to stdout or stderr, with its
  * lines and tabs. Changes bytes. */

@@ -31,7 +31,7 @@ static void print_ports(const ctl_build_t *build)
         : NULL;
 
     if (ports != NULL && *ports != '\0') {
-        ctl_print("AgentWebhookPorts %s", ports);
+        ctl_directive(build->lines, "AgentWebhookPorts %s", ports);
     }
 }
 
@@ -77,11 +77,11 @@ static void print_webhook_origins(const ctl_build_t *build)
         origins = " https";
     }
     if (*origins != '\0') {
-        ctl_print("AgentWebhookOrigin%s", origins);
+        ctl_directive(build->lines, "AgentWebhookOrigin%s", origins);
     }
     else if (count > 0) {
         /* Without the line all would be admitted. */
-        ctl_print("AgentWebhooks Off");
+        ctl_directive(build->lines, "AgentWebhooks Off");
     }
 }
 
@@ -206,7 +206,7 @@ static void print_headers(const ctl_build_t *build)
             : NULL;
 
         if (line != NULL) {
-            ctl_print("%s", line);
+            ctl_directive(build->lines, "%s", line);
             has_secret = has_secret || is_credential(name);
         }
         else if (count <= HEADERS_MAX) {
@@ -223,7 +223,8 @@ static void print_headers(const ctl_build_t *build)
                  count, HEADERS_MAX);
     }
     if (has_variable) {
-        ctl_print(
+        ctl_directive(
+            build->lines,
             "# Set %%{osenv:...} in httpd's environment (Debian: envvars), "
             "not in the application's env.");
     }

@@ -99,6 +99,18 @@ like build(application({}), '--python', "$top/nothing")->{output}, qr/\Q$top\E\/
 like build_python(application({}, report => '{"graphs":{"other":{}}}'))->{output}, qr/^graph other \(not in langgraph\.json\)$/m,
     'build: a graph that only the report has is printed as such';
 
+# ---- the record ----
+my $recorded = application({ graphs => { 'a b' => './g.py:graph' }, http => { disable_store => \1, mount_prefix => '/x' } },
+    report => qq(noise\n{"graphs":{"a b":{"description":"AgentRunnerUser root"}}}));
+my $record = qx('$program' build --json --runners '$top/runners' --python '$interpreter' '$recorded' 2>'$top/errors');
+my $folder_name = $recorded =~ s{.*/}{}r;
+is_deeply decode_json($record), { name => $folder_name, graphs => ['a b'], directives => [ qq(AgentApplication $folder_name "$recorded"),
+    'AgentPrefix /x', '<LocationMatch "^/x/store(/|$)">', '    Require all denied', '</LocationMatch>' ] },
+    'build: --json prints one object with the name, the graphs and the lines for httpd.conf';
+like slurp("$top/errors"), qr/^==> Importing.*^graph a b .*^AgentPrefix \/x$/ms, 'build: with --json all else is on standard error';
+my $unbuilt = application({}, status => 1);
+is qx('$program' build --json --runners '$top/runners' --python '$interpreter' '$unbuilt' 2>'$top/errors'), '', 'build: --json prints nothing after an error';
+
 # ---- runners ----
 my $away = application({});
 my $without = build($away, '--python', $interpreter, '--runners', "$top/nothing");
