@@ -11,14 +11,28 @@ example_graph() { if [ "$1" = python ]; then say shop; else say shop-js; fi; }
 # The user of runners in httpd.conf.
 runner_user() { if is_root; then say nobody; else id -un; fi; }
 
-# Changes of the examples appear at the next start; what was built is kept.
+# as_runner_user COMMAND...: without a terminal, which other processes of that user
+# could write to.
+as_runner_user() {
+    if is_root; then
+        (cd / && setsid -w runuser -u "$(runner_user)" -- "$@")
+    else
+        "$@"
+    fi
+}
+
+# Changes of the examples appear at the next start; what was built is kept. In the
+# folder, where the user of runners may have made links, that user writes, not root.
 copy_example() {
-    local target=$RUN_DIR/applications/$1
-    mkdir -p "$target"
-    cp -R "$ROOT/conf/quickstart/examples/$1/." "$target"
+    local target=$RUN_DIR/applications/$1 source=$RUN_DIR/applications/$1.new
+    rm -rf "$source"
+    mkdir -p "$source" "$target"
+    cp -R "$ROOT/conf/quickstart/examples/$1/." "$source"
     sed -i "s/^    \"shop\":/    \"$(example_graph "$1")\":/" \
-        "$target/langgraph.json"
-    ! is_root || chown -R "$(runner_user)" "$target"
+        "$source/langgraph.json"
+    ! is_root || chown "$(runner_user)" "$target"
+    tar -C "$source" -cf - . |
+        as_runner_user tar -C "$target" -xf - >"$RUN_DIR/logs/copy_$1" 2>&1
 }
 
 # Prints what a build of the example depends on: its files and its name, agentctl, the

@@ -22,7 +22,7 @@ copy(root() . "/mod_agent/runners/node/$_", "$release/runners/node/$_") or die "
 system('cp', '-R', root() . '/conf/quickstart', "$top/root/conf/") == 0 or die "cp failed\n";
 
 # The tools of the machine, without its Python, Node and uv.
-link_tools(qw(bash sh env mkdir cp cmp cat ln chmod sed grep timeout id tail mv rm readlink dirname sleep touch find sort sha256sum tee));
+link_tools(qw(bash sh env mkdir cp cmp cat ln chmod sed grep timeout id tail mv rm readlink dirname sleep touch find sort sha256sum tee tar));
 
 # A Node of a version, with its npm.
 sub node {
@@ -226,6 +226,25 @@ $added = add($run, $folder);
 is "$added->{status} $added->{httpd}", '1 ', 'an own application that cannot be built: httpd is not restarted';
 like $added->{output}, qr/graphs.*^The application in $folder is not served: it could not be built\.$/ms, 'an own application that cannot be built: it says why';
 like add($run, "$top/none")->{output}, qr{^APPLICATION=$top/none has no langgraph\.json\.$}m, 'an own application without langgraph.json: it says so';
+
+# ---- root and the folders of the user of runners ----
+SKIP: {
+    skip 'not as root', 3 if $>;
+    my $copy = write_file("$top/copy", slurp($SCRIPT) =~ s/^status=0\n.*\z/copy_example python\n/msr);
+    my $copied = new_run();
+    my $secret = write_file("$top/secret", "secret\n");
+    my $command = "cd '$top/root' && bash '$copy' '$copied' 2>&1";
+    is qx($command), '', 'copy: root copies an example';
+    my $target = "$copied/applications/python";
+    unlink "$target/langgraph.json" or die "unlink: $!\n";
+    symlink $secret, "$target/langgraph.json" or die "symlink: $!\n";
+    rename "$target/src", "$target/old" or die "rename: $!\n";
+    make_path("$top/inside/shop_agent");
+    symlink "$top/inside", "$target/src" or die "symlink: $!\n";
+    qx($command);
+    is slurp($secret), "secret\n", 'copy: root does not write through a link';
+    is_deeply [ glob "$top/inside/shop_agent/*" ], [], 'copy: nor into a folder that one leads to';
+}
 
 # ---- the port ----
 sub start_on {
