@@ -140,18 +140,68 @@ graph_is_served() {
         curl -fs --max-time 5 "$(server_url)/assistants/$id/graph" | grep -q '"id"'
 }
 
+check_conf() { quiet "$RUN_DIR/logs/httpd_check" check_server_conf; }
+
+# The folder of RUN_DIR whose files agents.conf includes.
+include_from() {
+    sed -i "s/^Define CONF_D .*/Define CONF_D \"$1\"/" "$RUN_DIR/httpd.conf"
+}
+
+# include_file FILE: links it into conf.kept, unless httpd refuses it.
+include_file() {
+    ln -s "$1" "$RUN_DIR/conf.kept/"
+    ! check_conf || return 0
+    rm "$RUN_DIR/conf.kept/${1##*/}"
+    say "    httpd refuses $1, which is left out:"
+    sed 's/^/        /' "$RUN_DIR/logs/httpd_check"
+}
+
+# keep_accepted [LAST]: has httpd include conf.d; if it refuses that, what it accepts of
+# it, one file after the other, LAST at the end, so that no file takes the place of
+# another one. Names those left out. Removes the applications.conf that it refuses
+# without them.
+keep_accepted() {
+    local file
+    include_from conf.d
+    ! check_conf || return 0
+    rm -rf "$RUN_DIR/conf.kept"
+    mkdir "$RUN_DIR/conf.kept"
+    include_from conf.kept
+    check_conf || rm -f "$RUN_DIR/applications.conf"
+    for file in "$RUN_DIR"/conf.d/*.conf; do
+        [ ! -e "$file" ] || [ "$file" = "${1-}" ] || include_file "$file"
+    done
+    [ ! -e "${1-}" ] || include_file "$1"
+}
+
+# is_included FILE: after keep_accepted.
+is_included() {
+    [ -e "$1" ] && {
+        [ "$1" = "$RUN_DIR/applications.conf" ] ||
+            grep -qxF 'Define CONF_D "conf.d"' "$RUN_DIR/httpd.conf" ||
+            [ -e "$RUN_DIR/conf.kept/${1##*/}" ]
+    }
+}
+
 # replace_conf FILE: puts FILE.new in its place and restarts httpd; restores the old one
 # if httpd refuses the new one.
 replace_conf() {
-    local conf=$1
+    local conf=$1 last=
+    [ "$conf" = "$RUN_DIR/applications.conf" ] || last=$conf
     [ ! -e "$conf" ] || cp "$conf" "$conf.old"
     mv "$conf.new" "$conf"
-    if quiet "$RUN_DIR/logs/httpd_check" check_server_conf; then
+    keep_accepted "$last"
+    if is_included "$conf"; then
         rm -f "$conf.old"
         quiet "$RUN_DIR/logs/httpd_restart" restart_server
         return
     fi
-    if [ -e "$conf.old" ]; then mv "$conf.old" "$conf"; else rm "$conf"; fi
+    if [ -e "$conf.old" ]; then
+        mv "$conf.old" "$conf"
+        [ -z "$last" ] || include_file "$conf" >/dev/null
+    else
+        rm -f "$conf"
+    fi
     return 1
 }
 
@@ -161,13 +211,6 @@ replace_examples() {
     replace_conf "$conf" && return
     say "    httpd does not serve the examples; see $RUN_DIR/logs/httpd_check" >&2
     return 1
-}
-
-# Removes the applications.conf of an earlier start if httpd refuses it.
-drop_broken_examples() {
-    [ ! -e "$RUN_DIR/applications.conf" ] ||
-        quiet "$RUN_DIR/logs/httpd_check" check_server_conf ||
-        rm "$RUN_DIR/applications.conf"
 }
 
 # Sets SERVED to the graphs of the examples that the server serves, and names those that
@@ -246,10 +289,7 @@ add_application() {
     check_folder "$conf" "$record" "$directory" || exit
     built "$record" directives >"$conf.new"
     step "Restarting httpd with $conf"
-    replace_conf "$conf" || {
-        cat "$RUN_DIR/logs/httpd_check" >&2
-        die "httpd does not serve the application in $directory."
-    }
+    replace_conf "$conf" || die "httpd does not serve the application in $directory."
     mapfile -t graphs < <(built "$record" graphs)
     for graph in "${graphs[@]}"; do
         wait_until 60 graph_is_served "$graph" ||

@@ -141,7 +141,7 @@ start_database() {
 
 start_server() {
     write_server_conf "$1"
-    drop_broken_examples
+    keep_accepted
     quiet "$RUN_DIR/logs/httpd_start" launch_server || {
         cat "$RUN_DIR/logs/httpd_start" >&2
         give_up "httpd did not start; see also $RUN_DIR/logs/error_log"

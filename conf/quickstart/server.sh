@@ -40,6 +40,7 @@ write_server_conf() {
         if [ "$region" = us ]; then
             define PORT "$PORT"
             define PLATFORM_PORT "$((PORT + 1))"
+            define CONF_D conf.d
             define_model
         else
             define PORT "$((PORT + 2))"

@@ -71,10 +71,12 @@ set -euo pipefail
 . conf/quickstart/applications.sh
 RUN_DIR=$1
 quiet() { local log=$1; shift; "$@" >"$log" 2>&1 </dev/null; }
-check_server_conf() { echo check >>"$RUN_DIR/httpd"; [ ! -e "$RUN_DIR/refuses" ]; }
+check_server_conf() { echo check >>"$RUN_DIR/httpd"; [ ! -e "$RUN_DIR/refuses" ] || return 1
+    ! grep -l Nonsense "$RUN_DIR/$(sed -n 's/^Define CONF_D "\(.*\)"/\1/p' "$RUN_DIR/httpd.conf")"/*.conf 2>/dev/null; }
 restart_server() { echo restart >>"$RUN_DIR/httpd"; }
 server_url() { echo http://127.0.0.1:8123; }
 wait_until() { shift; "$@"; }
+echo 'Define CONF_D "conf.d"' >"$RUN_DIR/httpd.conf"
 # The search for the assistant of a graph, then its drawing.
 curl() {
     case "$*" in
@@ -230,7 +232,8 @@ write_file("$run/refuses", '');
 my $before = slurp($conf);
 write_file("$folder/langgraph.json", '{"dependencies": ["."], "graphs": {"shop": "./graph.py:graph"}}');
 $added = add($run, $folder);
-is "$added->{status} $added->{httpd}", "1 check\n", 'an own application that httpd refuses: httpd is not restarted';
+is $added->{status}, 1, 'an own application that httpd refuses: the quick start fails';
+unlike $added->{httpd}, qr/restart/, 'an own application that httpd refuses: httpd is not restarted';
 is slurp($conf), $before, 'an own application that httpd refuses: the directives before stay';
 unlink "$run/refuses" or die "unlink: $!\n";
 write_file("$folder/langgraph.json", '{"graphs": 7}');
@@ -281,6 +284,20 @@ $added = add($run, "$odd/$name");
 is "$added->{status} $added->{httpd}", '1 ', 'two folders of one name: httpd stays as it is';
 like $added->{output}, qr/^The application in $odd\/$name is not served: \Q$conf\E declares another folder of that name\./m, 'two folders of one name: it names the file';
 is slurp($conf), $before, 'two folders of one name: the first one stays';
+
+# A file of the user that httpd refuses.
+write_file("$run/conf.d/broken.conf", "Nonsense\n");
+$added = add($run, $closed);
+is $added->{status}, 0, 'a file that httpd refuses: another application is served';
+like $added->{output}, qr/^    httpd refuses \Q$run\E\/conf\.d\/broken\.conf, which is left out:$/m, 'a file that httpd refuses: it is named';
+is_deeply [ map { s{.*/}{}r } glob "$run/conf.kept/*" ], [ grep { !/broken/ } map { s{.*/}{}r } glob "$run/conf.d/*.conf" ],
+    'a file that httpd refuses: the others are included';
+is slurp("$run/conf.d/broken.conf"), "Nonsense\n", 'a file that httpd refuses: it stays';
+write_file("$run/applications.conf", "# examples\n");
+$added = serve($run, 'python');
+is $added->{status}, 0, 'a file that httpd refuses: the examples are served';
+like $added->{conf}, qr/^AgentApplication shop /m, 'a file that httpd refuses: the examples are declared';
+unlink "$run/conf.d/broken.conf" or die "unlink: $!\n";
 
 # ---- root and the folders of the user of runners ----
 SKIP: {
