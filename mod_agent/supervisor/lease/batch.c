@@ -6,6 +6,8 @@
 
 #include <apr_strings.h>
 
+#include "fair_queue.h"
+
 /*
  * Events are collected for EVENT_INTERVAL: at most 40 commits a second,
  * whatever the number of tokens. After a pause the first one waits for
@@ -22,6 +24,7 @@ void agent_batch_init(agent_batch_queue_t *queue,
     queue->context = context;
     APR_RING_INIT(&queue->waiting, agent_batch_t, link);
     queue->lanes = apr_hash_make(context->pool);
+    agent_fair_queue_init(queue);
 }
 
 bool agent_batch_is_empty(const agent_batch_queue_t *queue)
@@ -95,22 +98,6 @@ static agent_batch_t *make_batch(agent_batch_queue_t *queue)
     return batch;
 }
 
-/* The turn of its other lanes. */
-static apr_uint64_t turn_of(agent_batch_queue_t *queue,
-                            const char *deployment_id)
-{
-    const agent_batch_t *batch;
-
-    AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
-    {
-        if (batch->is_lane
-            && strcmp(batch->deployment_id, deployment_id) == 0) {
-            return batch->deployment_turn;
-        }
-    }
-    return ++queue->last_turn;
-}
-
 static agent_batch_t *make_lane(agent_batch_queue_t *queue, const char *run_id,
                                 const char *deployment_id, agent_batch_t *next)
 {
@@ -119,10 +106,8 @@ static agent_batch_t *make_lane(agent_batch_queue_t *queue, const char *run_id,
 
     batch->is_lane = true;
     batch->lane_key = key;
-    batch->deployment_id = apr_pstrdup(batch->pool, deployment_id);
-    batch->deployment_turn = turn_of(queue, deployment_id);
-    batch->turn = ++queue->last_turn;
     batch->due_at = queue->context->now;
+    agent_fair_queue_enter(queue, batch, deployment_id);
     APR_RING_INSERT_BEFORE(next, batch, link);
     return batch;
 }
@@ -146,6 +131,7 @@ void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     if (batch->is_lane) {
         leave_lane(queue, batch);
+        agent_fair_queue_leave(queue, batch);
     }
     *find_sum(queue, batch) -= agent_buffer_length(&batch->text);
     APR_RING_REMOVE(batch, link);

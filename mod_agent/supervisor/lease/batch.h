@@ -80,10 +80,11 @@ typedef struct agent_batch_t {
     apr_time_t due_at;
     apr_time_t retry_at;
     /* Of one run, over the second connection; its id, not terminated, and its
-     * deployment; the turns of both (round_robin.h). */
+     * share of the connection (fair_queue.h). */
     bool is_lane;
-    const char *lane_key, *deployment_id;
-    apr_uint64_t turn, deployment_turn;
+    const char *lane_key;
+    struct agent_share_t *share;
+    apr_time_t sent_at;
     /* No more items are added; it is in flight. */
     bool is_sealed;
     bool is_sent;
@@ -92,15 +93,15 @@ typedef struct agent_batch_t {
     int failures;
 } agent_batch_t;
 
-APR_RING_HEAD(agent_batch_ring_t, agent_batch_t);
-typedef struct agent_batch_ring_t agent_batch_ring_t;
+typedef APR_RING_HEAD(agent_batch_ring_t, agent_batch_t) agent_batch_ring_t;
 
 typedef struct agent_batch_queue_t {
     const agent_context_t *context;
     agent_batch_ring_t waiting;
-    /* Run id (36 bytes) -> the last batch of its lane; the last turn of one. */
+    /* Run id (36 bytes) -> the last batch of its lane. */
     apr_hash_t *lanes;
-    apr_uint64_t last_turn;
+    /* Of deployments and runs; those to be used again. */
+    APR_RING_HEAD(agent_share_ring_t, agent_share_t) shares, free_shares;
     /* Bytes of the shared batches; of lanes and long arguments of requests. */
     apr_size_t shared_bytes;
     apr_size_t lane_bytes;

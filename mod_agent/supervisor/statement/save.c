@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lease/round_robin.h"
+#include "../lease/fair_queue.h"
 #include "../run_end.h"
 #include "../runner/ack.h"
 #include "save_params.h"
@@ -22,10 +22,10 @@ static apr_time_t due_any(const agent_save_t *save, bool is_lane)
 {
     const agent_batch_queue_t *queue = &save->runs->batches;
     const agent_batch_t *batch = agent_worker_is_live(save->worker)
-        ? agent_round_robin_next(queue, is_lane)
+        ? agent_fair_queue_next(queue, is_lane)
         : NULL;
 
-    return batch != NULL ? agent_round_robin_due(queue, batch)
+    return batch != NULL ? agent_fair_queue_due(queue, batch)
                          : AGENT_CLOCK_NEVER;
 }
 
@@ -62,7 +62,7 @@ static apr_status_t send_any(const agent_save_t *save, agent_batch_t *batch,
         abort();
     }
     agent_save_make_params(&params, save->worker->id, batch, pool);
-    agent_round_robin_send(&save->runs->batches, batch);
+    agent_fair_queue_send(&save->runs->batches, batch);
     return agent_db_send_params(database->db, &save_batch, &params, err, pool);
 }
 
@@ -73,7 +73,7 @@ static apr_status_t send_batch(void *part, agent_database_t *database,
     agent_batch_queue_t *queue = &save->runs->batches;
 
     queue->sent_at = queue->context->now;
-    return send_any(save, agent_round_robin_next(queue, false), database, err);
+    return send_any(save, agent_fair_queue_next(queue, false), database, err);
 }
 
 static apr_status_t send_lane(void *part, agent_database_t *database,
@@ -81,7 +81,7 @@ static apr_status_t send_lane(void *part, agent_database_t *database,
 {
     const agent_save_t *save = part;
 
-    return send_any(save, agent_round_robin_next(&save->runs->batches, true),
+    return send_any(save, agent_fair_queue_next(&save->runs->batches, true),
                     database, err);
 }
 
@@ -231,7 +231,7 @@ static void fail_batch(void *part, agent_failure_t failure)
     agent_batch_queue_t *queue = &save->runs->batches;
     agent_batch_t *batch = find_sent(queue, false);
 
-    agent_round_robin_fail(
+    agent_fair_queue_fail(
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
     batch->failures += !agent_failure_is_transient(failure);
@@ -252,7 +252,7 @@ static void fail_lane(void *part, agent_failure_t failure)
     agent_lease_key_t key = APR_ARRAY_IDX(batch->items, 0, agent_item_t)
                                 .run->key;
 
-    agent_round_robin_fail(
+    agent_fair_queue_fail(
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
     batch->failures += !agent_failure_is_transient(failure);

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
+/* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
+/* OBJECTS: core/ db/query.c db/limits.c db/send.c db/connection.c */
+/* OBJECTS: db/array.c db/column.c */
+/* Which batch is sent next; see supervisor/lease/fair_queue.h. */
+#include "supervisor_fixture.h"
+
+#include <apr_strings.h>
+
+#include "../../mod_agent/supervisor/lease/fair_queue.h"
+
+static void add(const fixture_t *fixture, int run, apr_size_t length)
+{
+    char *line = apr_palloc(fixture->runs->context->pool, length);
+
+    memset(line, ' ', length);
+    line[0] = '{';
+    line[length - 1] = '}';
+    agent_batch_add(&fixture->runs->batches, fixture->leases[run],
+                    AGENT_ITEM_END, line, length, -1);
+}
+
+static void add_long(const fixture_t *fixture, int run)
+{
+    add(fixture, run, AGENT_BATCH_LONG_LINE + 1);
+}
+
+/* The digit of the run of a lane. */
+static char run_of(const agent_batch_t *lane)
+{
+    assert_non_null(lane);
+    assert_true(lane->is_lane);
+    return *lane->lane_key;
+}
+
+/* The run whose lane is sent next: its batch fails after that time. */
+static char fail_next(const fixture_t *fixture, apr_interval_time_t used)
+{
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+    agent_batch_t *lane = agent_fair_queue_next(queue, true);
+    char run = run_of(lane);
+
+    agent_fair_queue_send(queue, lane);
+    fixture->runs->context->now += used;
+    agent_fair_queue_fail(queue, lane, 0);
+    return run;
+}
+
+/* The same, and its batch is saved. */
+static char save_next(const fixture_t *fixture, apr_interval_time_t used)
+{
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+    agent_batch_t *lane = agent_fair_queue_next(queue, true);
+    char run = run_of(lane);
+
+    agent_fair_queue_send(queue, lane);
+    fixture->runs->context->now += used;
+    agent_batch_drop(queue, lane);
+    return run;
+}
+
+/* How many deployments and runs are known. */
+static int count_shares(const fixture_t *fixture)
+{
+    const agent_batch_queue_t *queue = &fixture->runs->batches;
+    const agent_share_t *share;
+    int count = 0;
+
+    AGENT_RING_EACH(share, &queue->shares, agent_share_t, link)
+    {
+        count++;
+    }
+    return count;
+}
+
+static void set_deployment(const fixture_t *fixture, int run, const char *id)
+{
+    apr_cpystrn(fixture->leases[run]->deployment_id, id, AGENT_UUID_SIZE);
+}
+
+static void shared_batches_are_sent_in_order(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+    agent_batch_t *first;
+
+    add(fixture, 0, 100);
+    first = APR_RING_FIRST(&queue->waiting);
+    first->is_sealed = true;
+    add(fixture, 1, 100);
+    assert_ptr_equal(agent_fair_queue_next(queue, false), first);
+    assert_null(agent_fair_queue_next(queue, true));
+    agent_fair_queue_send(queue, first);
+    agent_fair_queue_fail(queue, first, 7);
+    assert_ptr_equal(agent_fair_queue_next(queue, false), first);
+    assert_int_equal(agent_fair_queue_due(queue, first), 7);
+}
+
+#define SLOW  apr_time_from_sec(5)
+#define QUICK apr_time_from_msec(10)
+
+static void one_slow_run_delays_eight_quick_ones_by_one_attempt(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    set_deployment(fixture, 0, "slow");
+    add_long(fixture, 0);
+    for (int i = 1; i < RUNS; i++) {
+        set_deployment(fixture, i, "quick");
+        add_long(fixture, i);
+    }
+    assert_int_equal(fail_next(fixture, SLOW), '0');
+    for (int i = 1; i < RUNS; i++) {
+        assert_int_equal(save_next(fixture, QUICK), '0' + i);
+        /* Its end, while its output was in flight: the same deployment. */
+        add_long(fixture, i);
+    }
+    for (int i = 1; i < RUNS; i++) {
+        assert_int_not_equal(save_next(fixture, QUICK), '0');
+    }
+    assert_int_equal(fail_next(fixture, SLOW), '0');
+    assert_int_equal(save_next(fixture, SLOW), '0');
+    assert_int_equal(count_shares(fixture), 0);
+}
+
+static void eight_slow_runs_delay_a_quick_one_by_one_attempt(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+
+    for (int i = 0; i < 8; i++) {
+        set_deployment(fixture, i, "slow");
+        add_long(fixture, i);
+    }
+    set_deployment(fixture, 8, "quick");
+    for (int i = 0; i < 8; i++) {
+        agent_batch_t *lane = agent_fair_queue_next(queue, true);
+
+        assert_int_equal(run_of(lane), '0' + i);
+        agent_fair_queue_send(queue, lane);
+        add_long(fixture, 8);
+        fixture->runs->context->now += SLOW;
+        agent_fair_queue_fail(queue, lane, 0);
+        assert_int_equal(save_next(fixture, QUICK), '8');
+    }
+}
+
+static void the_runs_of_a_deployment_share_its_time(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    for (int i = 0; i < 3; i++) {
+        add_long(fixture, i);
+    }
+    assert_int_equal(fail_next(fixture, SLOW), '0');
+    assert_int_equal(fail_next(fixture, QUICK), '1');
+    assert_int_equal(fail_next(fixture, QUICK), '2');
+    assert_int_equal(fail_next(fixture, QUICK), '1');
+    assert_int_equal(save_next(fixture, SLOW), '2');
+    assert_int_equal(save_next(fixture, SLOW), '1');
+    assert_int_equal(save_next(fixture, QUICK), '0');
+}
+
+static void a_run_that_waits_for_each_reply_is_charged_as_others(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    for (int i = 0; i < 4; i++) {
+        set_deployment(fixture, i, i == 0 ? "slow" : "quick");
+        add_long(fixture, i);
+    }
+    assert_int_equal(save_next(fixture, SLOW), '0');
+    add_long(fixture, 0);
+    for (int i = 1; i < 4; i++) {
+        assert_int_equal(save_next(fixture, QUICK), '0' + i);
+    }
+    assert_int_equal(save_next(fixture, SLOW), '0');
+    /* Nothing waited: all begin again. */
+    add_long(fixture, 1);
+    add_long(fixture, 0);
+    assert_int_equal(fail_next(fixture, QUICK), '1');
+    assert_int_equal(fail_next(fixture, SLOW), '0');
+}
+
+static void a_run_that_newly_waits_has_not_saved_up_time(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    add_long(fixture, 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(fail_next(fixture, SLOW), '0');
+    }
+    add_long(fixture, 1);
+    assert_int_equal(fail_next(fixture, SLOW), '0');
+    assert_int_equal(fail_next(fixture, SLOW), '1');
+    assert_int_equal(fail_next(fixture, QUICK), '0');
+    assert_int_equal(fail_next(fixture, QUICK), '1');
+}
+
+static void the_end_of_a_quick_run_is_sent_after_its_output(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+    agent_batch_t *lane;
+
+    set_deployment(fixture, 0, "slow");
+    set_deployment(fixture, 1, "quick");
+    add_long(fixture, 0);
+    add_long(fixture, 1);
+    assert_int_equal(fail_next(fixture, SLOW), '0');
+    lane = agent_fair_queue_next(queue, true);
+    assert_int_equal(run_of(lane), '1');
+    agent_fair_queue_send(queue, lane);
+    add(fixture, 1, 100);
+    fixture->runs->context->now += QUICK;
+    agent_batch_drop(queue, lane);
+    assert_int_equal(save_next(fixture, QUICK), '1');
+    assert_int_equal(save_next(fixture, SLOW), '0');
+}
+
+static void attempts_that_take_no_time_are_taken_in_turn(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    add_long(fixture, 0);
+    add_long(fixture, 1);
+    assert_int_equal(fail_next(fixture, 0), '0');
+    assert_int_equal(fail_next(fixture, 0), '1');
+    assert_int_equal(fail_next(fixture, 0), '0');
+}
+
+static void the_batches_of_one_run_share_the_time_with_others(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    for (int i = 0; i < 3; i++) {
+        add(fixture, 0, AGENT_BATCH_LANE_BYTES);
+    }
+    add_long(fixture, 1);
+    add(fixture, 1, AGENT_BATCH_LANE_BYTES);
+    assert_int_equal(save_next(fixture, QUICK), '0');
+    assert_int_equal(save_next(fixture, QUICK), '1');
+    assert_int_equal(save_next(fixture, QUICK), '0');
+    assert_int_equal(save_next(fixture, QUICK), '1');
+    assert_int_equal(save_next(fixture, QUICK), '0');
+}
+
+static void shares_that_say_nothing_are_forgotten(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+
+    /* One waits all the time. */
+    add(fixture, 0, AGENT_BATCH_LONG_LINE + 1);
+    for (int round = 0; round < 50; round++) {
+        for (int i = 1; i < RUNS; i++) {
+            set_deployment(fixture, i, apr_psprintf(*state, "%d.%d", round, i));
+            add_long(fixture, i);
+        }
+        fail_next(fixture, QUICK);
+        for (int i = 1; i < RUNS; i++) {
+            fail_next(fixture, QUICK);
+        }
+        for (int i = 1; i < RUNS; i++) {
+            save_next(fixture, QUICK);
+        }
+        assert_true(count_shares(fixture) <= 4 * RUNS);
+    }
+}
+
+static void the_lanes_of_a_split_batch_are_those_of_deployments(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+
+    set_deployment(fixture, 0, "a");
+    set_deployment(fixture, 1, "a");
+    set_deployment(fixture, 2, "b");
+    for (int i = 0; i < 3; i++) {
+        add(fixture, i, 100);
+    }
+    agent_batch_split(queue, APR_RING_FIRST(&queue->waiting));
+    assert_int_equal(fail_next(fixture, 1), '0');
+    assert_int_equal(fail_next(fixture, 1), '2');
+    assert_int_equal(fail_next(fixture, 1), '1');
+}
+
+static void a_lane_that_is_due_precedes_one_that_is_not(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+    agent_batch_t *lane;
+
+    fixture->runs->context->now = 10;
+    add_long(fixture, 0);
+    add_long(fixture, 1);
+    lane = agent_fair_queue_next(queue, true);
+    agent_fair_queue_send(queue, lane);
+    agent_fair_queue_fail(queue, lane, 20);
+    assert_int_equal(fail_next(fixture, 1), '1');
+    assert_int_equal(fail_next(fixture, 1), '1');
+    fixture->runs->context->now = 20;
+    assert_int_equal(fail_next(fixture, 1), '0');
+}
+
+static void a_lane_waits_for_earlier_lines_of_its_run(void **state)
+{
+    fixture_t *fixture = make_fixture(*state);
+    agent_batch_queue_t *queue = &fixture->runs->batches;
+
+    add(fixture, 0, 100);
+    add_long(fixture, 0);
+    assert_null(agent_fair_queue_next(queue, true));
+    add_long(fixture, 1);
+    assert_int_equal(run_of(agent_fair_queue_next(queue, true)), '1');
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(shared_batches_are_sent_in_order),
+        CHECK_TEST(one_slow_run_delays_eight_quick_ones_by_one_attempt),
+        CHECK_TEST(eight_slow_runs_delay_a_quick_one_by_one_attempt),
+        CHECK_TEST(the_runs_of_a_deployment_share_its_time),
+        CHECK_TEST(a_run_that_waits_for_each_reply_is_charged_as_others),
+        CHECK_TEST(a_run_that_newly_waits_has_not_saved_up_time),
+        CHECK_TEST(the_end_of_a_quick_run_is_sent_after_its_output),
+        CHECK_TEST(attempts_that_take_no_time_are_taken_in_turn),
+        CHECK_TEST(the_batches_of_one_run_share_the_time_with_others),
+        CHECK_TEST(shares_that_say_nothing_are_forgotten),
+        CHECK_TEST(the_lanes_of_a_split_batch_are_those_of_deployments),
+        CHECK_TEST(a_lane_that_is_due_precedes_one_that_is_not),
+        CHECK_TEST(a_lane_waits_for_earlier_lines_of_its_run),
+    };
+
+    return CHECK_RUN(tests);
+}
