@@ -125,6 +125,9 @@ for my $language (qw(python javascript)) {
         my @lines = call($runner, 'update', 'leaf', { supersteps => [$updates] }, $runner->next_run($thread));
         my ($checkpoint) = lines_of('checkpoint', @lines);
         is_deeply [ @{ $lines[-1] }{qw(status error)}, $checkpoint->{values}{names} ], [ 'success', undef, $names ], "$language: update: $what";
+        my ($update) = @{$updates};
+        is_deeply $checkpoint->{metadata}{writes}, { act => $update->{values} // $update->{command}{update} },
+            "$language: update: $what: the metadata have it as writes";
     }
 
     for my $case (@subgraphs) {

@@ -153,8 +153,7 @@ export class Records {
                 this.#commit = commit?.catch(() => {});
                 return { promise: commit };
             }
-            await commit;
-            return {};
+            return { promise: await commit };
         });
         await committed.promise;
         return place;

@@ -60,6 +60,7 @@ class Call(Job):
             payload = payload_of(await graph.aget_state(after))
             # The library names the parent of the original as that of a copy.
             payload["parent_config"] = {"configurable": {"checkpoint_id": parent}}
+            payload["metadata"] = {**payload["metadata"], "writes": writes_of(updates)}
             self.checkpoints.send(payload, ns)
             parent = configurable_of(after)["checkpoint_id"]
 
@@ -74,6 +75,12 @@ class Call(Job):
         return {ns: report.schemas_of(subgraph, self._graph.name)
                 async for ns, subgraph in graph.aget_subgraphs(recurse=recurse or namespace is not None)
                 if is_requested(ns, namespace, recurse)}
+
+
+def writes_of(updates: list[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """{node: values} of the updates that name their node."""
+    return {update["as_node"]: (update.get("command") or {"update": update.get("values")}).get("update")
+            for update in updates if update.get("as_node")} or None
 
 
 def is_requested(ns: str, namespace: str | None, recurse: bool) -> bool:
