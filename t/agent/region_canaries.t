@@ -335,8 +335,8 @@ my %is_excepted = map { $_ => 1 } qw(
     graphs.schemas inherited_items.checkpoint_ns invitations.created_by invitations.digest region.region run_events.event
     run_queue.cancel_reason run_queue.graph_id runs.durability runs.feedback runs.graph_id runs.request_hash runs.start_map runs.stream_mode
     schema_version.name thread_copies.checkpoint_ns thread_copies.config thread_copies.metadata thread_copies.snapshot_ns threads.config
-    usage_events.graph_id usage_events.status webhook_outbox.body webhook_outbox.last_error webhook_outbox.url workers.graph_ids
-    workers.host_boot_id workers.node_name workers.state write_sweeps.checkpoint_ns
+    usage_events.graph_id usage_events.status webhook_outbox.body webhook_outbox.last_error webhook_outbox.url workers.failing_graph_ids
+    workers.graph_ids workers.host_boot_id workers.node_name workers.state write_sweeps.checkpoint_ns
 );
 subtest 'canaries: each column that a customer can write has one' => sub {
     my ($with, $without) = text_columns($region{eu});

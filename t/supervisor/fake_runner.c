@@ -9,9 +9,8 @@
  * process), and the hostile ones: see `actions` below.
  * input.without_credit: sends its bytes without requesting credit.
  * input.spent: each later pong says that the runner is to be replaced.
- * input.once: later attempts are noop.
- * input.drains: on `stop` it sends it as an event, a checkpoint and its end.
- * hello.graphs.*.start: never_ready or exit, for a runner that cannot start;
+ * input.once: later attempts are noop; input.drains: on `stop` it sends it as an
+ * event, a checkpoint and its end. hello.graphs.*.start: never_ready or exit;
  * import_exits or import_blocks: the import of the graph ends or blocks it.
  */
 #include <errno.h>
@@ -33,8 +32,7 @@
 
 #define IN_FD    3
 #define MAX_RUNS 4096
-/* Longer lines need credit (want). */
-#define LONG_LINE (64 * 1024)
+#define LONG_LINE (64 * 1024) /* longer ones need credit */
 
 typedef struct run_t {
     char id[37];

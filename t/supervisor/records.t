@@ -139,6 +139,13 @@ subtest 'a delta does not go on at a checkpoint that was deleted since' => sub {
     is $reply->{code}, 'invalid_cursor', 'a delta at a checkpoint that was deleted: invalid_cursor, since it would seem to be the end';
 };
 
+subtest 'a run whose state has too many channels is told the limit' => sub {
+    my $run = run_steps([ send => put($IDS[6], undef, map { ("c$_" => undef) } 1 .. 1025) ]);
+    wait_status($run, 'error');
+    is error_of($run), 'InvalidOutputError', 'too many channels: the output of the run is refused';
+    like +(events_of($run))[-1][1]{message}, qr/more than 1,024 channels/, 'too many channels: its error names the limit';
+};
+
 subtest 'a run that refers to a value that its thread does not have ends in error alone' => sub {
     my $beside = run_steps([ ack => 4000, put($IDS[4], undef) ], [ request => 'checkpoint.get', { ns => '' } ]);
     my $run = run_steps([ send => put($IDS[5], undef, bad => '#absent:bytes:9') ]);

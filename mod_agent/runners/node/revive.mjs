@@ -3,7 +3,7 @@
 // array of numbers, which costs seconds and hundreds of MB, and does not tell what it has marked
 // from what a client has: before @langchain/langgraph-checkpoint 1.1.5 it calls the static method
 // that a mark names, before @langchain/core 1.1.8 it reads variables of the environment. So it
-// gets only classes of the library. What has another form than the serializer writes is plain.
+// gets only classes of the library. A value of another form than the serializer writes is plain.
 
 // A mark as the serializer writes it: JSON.stringify() has no escapes for letters.
 const MARK = '"lc":';
@@ -81,8 +81,8 @@ function areAllHarmless(value) {
     return found;
 }
 
-// What a mark of a class of the library stands for: one that does not exist, or is not to be
-// made, is plain, so that the thread can be used.
+// The value of a mark of a class of the library: a class that does not exist, or is not to be made,
+// leaves a plain value, so that the thread can be used.
 async function load(serde, value) {
     if (!areAllHarmless(value)) {
         return value;
@@ -94,7 +94,7 @@ async function load(serde, value) {
     }
 }
 
-// What a mark of a value of JavaScript stands for.
+// The value of a mark of a class of JavaScript.
 function make(value) {
     try {
         return classOf(value)?.make(value.args) ?? value;

@@ -28,11 +28,17 @@ agent_failure_t agent_failure_of(const agent_db_t *db)
                                        "MA", "P0", NULL};
     static const char *const retry[] = {"25", "40", "53", "55",
                                         "57", "58", NULL};
+    static const char *const states[] = {"MA011", "MA012", "MA013"};
     static const char *const timeout[] = {"57014", NULL};
     const char *state = agent_db_sqlstate(db);
 
     if (state[0] == '\0') {
         return AGENT_FAILURE_LOST;
+    }
+    for (int i = 0; i < AGENT_FAILURE_STATE_PARTS - AGENT_FAILURE_DATA; i++) {
+        if (strcmp(state, states[i]) == 0) {
+            return (agent_failure_t)(AGENT_FAILURE_STATE_LENGTH + i);
+        }
     }
     if (is_one_of(state, setup)) {
         return AGENT_FAILURE_SETUP;

@@ -16,6 +16,11 @@ typedef enum agent_failure_t {
     AGENT_FAILURE_RETRY,
     /* The database refuses the parameters. */
     AGENT_FAILURE_DATA,
+    /* The same: of a state, the length (MA011), the names of channels (MA012),
+     * the parts of lists (MA013). */
+    AGENT_FAILURE_STATE_LENGTH,
+    AGENT_FAILURE_STATE_NAMES,
+    AGENT_FAILURE_STATE_PARTS,
     /* The schema or the rights to it are missing; an operator must act. */
     AGENT_FAILURE_SETUP,
     /* Anything else: a defect. */

@@ -193,8 +193,38 @@ static const refusal_t invalid = {
     "InvalidOutputError",
     "The run's output cannot be stored; the server's error "
     "log says why (AGT0313)."};
+static const refusal_t too_long = {
+    "InvalidOutputError",
+    "The state of the run would have more than 34 MiB: remove what it does not "
+    "need."};
+static const refusal_t too_many_names = {
+    "InvalidOutputError",
+    "The state of the run would have more than 1,024 channels, or more than "
+    "64 KB of names of channels: keep such data in one channel."};
+static const refusal_t too_many_parts = {
+    "InvalidOutputError",
+    "The lists of the run's state would have more than 2,048 parts, since they "
+    "were continued so often at an earlier element: write the longest ones "
+    "anew, or continue an earlier checkpoint."};
 static const refusal_t too_slow = {
     "OutputTimeoutError", "The run's output could not be stored in time."};
+
+/* NULL: the parameters may not be the cause. */
+static const refusal_t *find_refusal(agent_failure_t failure)
+{
+    switch (failure) {
+    case AGENT_FAILURE_DATA:
+        return &invalid;
+    case AGENT_FAILURE_STATE_LENGTH:
+        return &too_long;
+    case AGENT_FAILURE_STATE_NAMES:
+        return &too_many_names;
+    case AGENT_FAILURE_STATE_PARTS:
+        return &too_many_parts;
+    default:
+        return NULL;
+    }
+}
 
 /* The database refuses the output of this run: it ends in error. */
 static void refuse_run(agent_runs_t *runs, const agent_lease_key_t *key,
@@ -235,7 +265,7 @@ static void fail_batch(void *part, agent_failure_t failure)
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
     batch->failures += !agent_failure_is_transient(failure);
-    if (failure == AGENT_FAILURE_DATA || failure == AGENT_FAILURE_TIMEOUT
+    if (find_refusal(failure) != NULL || failure == AGENT_FAILURE_TIMEOUT
         || batch->failures >= MAX_FAILURES) {
         agent_report_write(queue->context, AGENT_LOG_WARNING, "AGT0344", 0,
                            "a batch of %u runs was refused; saving them one "
@@ -251,13 +281,14 @@ static void fail_lane(void *part, agent_failure_t failure)
     agent_batch_t *batch = find_sent(&save->runs->batches, true);
     agent_lease_key_t key = APR_ARRAY_IDX(batch->items, 0, agent_item_t)
                                 .run->key;
+    const refusal_t *why = find_refusal(failure);
 
     agent_fair_queue_fail(
         &save->runs->batches, batch,
         agent_database_retry_at(save->runs->context, failure));
     batch->failures += !agent_failure_is_transient(failure);
-    if (failure == AGENT_FAILURE_DATA) {
-        refuse_run(save->runs, &key, &invalid);
+    if (why != NULL) {
+        refuse_run(save->runs, &key, why);
     }
     else if (batch->failures >= MAX_FAILURES) {
         refuse_run(save->runs, &key,

@@ -3,9 +3,9 @@
 -- changes nothing. Channels are stored as differences from those of the parent (agent.derive_channel): the last
 -- step of a run is the parent of the next one, so that the steps of a batch are derived from each other in memory.
 -- Steps in a row that continue the same checkpoint read its channels once, of which each may have few.
--- Returns: nothing. Raises an error of class 22 as agent.derive_channel, for a checkpoint with the id of one that is
---          being deleted, and for a state of more than 34 MiB, too many channels or segments of lists, or more than
---          64 KB of names.
+-- Returns: nothing. Raises an error of class 22 as agent.derive_channel, and for a checkpoint with the id of one that
+--          is being deleted; MA011 for a state of more than 34 MiB, MA012 for too many channels or more than 64 KB of
+--          names, MA013 for too many segments of lists.
 -- Bound:   1,024 channels of a checkpoint, of which one costs about 10 us, one that is a list 40 us. Held by
 --          `> agent.most_channels()` and `select 1024` in sql/functions/inline/values/most_channels.sql.
 --          Copies of elements: 24 KB, and four times what was sent. Held by `v_may_copy := 24576` and `v_may_copy + 4`.
@@ -42,7 +42,7 @@ begin
     for v_new in select c.* from agent.find_new_checkpoints(p_worker_id, p_checkpoints) c
     loop
         if cardinality(v_new.channels) > agent.most_channels() then
-            raise exception using errcode = 'invalid_parameter_value', message = 'a checkpoint has too many channels';
+            raise exception using errcode = 'MA012', message = 'a checkpoint has too many channels';
         end if;
         v_known := null;
         if v_new.previous = v_new.parent_checkpoint_id then
@@ -86,9 +86,8 @@ begin
             end if;
             v_parent := v_parents[v_match];
             -- Elements of the parent that are to be compared or copied must be in the table.
-            if cardinality(v_items) > 0
-                and (v_channel.kind = 'array' or v_channel.keep < v_parent.length or v_channel.bytes = v_parent.bytes)
-            then
+            if cardinality(v_items) > 0 and (
+                v_channel.kind = 'array' or v_channel.keep < v_parent.length or v_channel.bytes = v_parent.bytes) then
                 perform agent.insert_items(v_items);
                 v_items := '{}';
             end if;
@@ -104,11 +103,12 @@ begin
             end if;
         end loop;
         -- Each reader composes it as a whole; a checkpoint that continues it, however short, reads its channels.
-        if v_bytes > c_state_bytes or v_name_bytes > c_name_bytes
-            or (select sum(cardinality(c.list_ids)) from unnest(v_values) c) > agent.most_segments()
-        then
-            raise exception using errcode = 'invalid_parameter_value',
-                message = 'a state has more than 34 MiB, 64 KB of names of channels, or too many segments of lists';
+        if v_bytes > c_state_bytes then
+            raise exception using errcode = 'MA011', message = 'a state has more than 34 MiB';
+        elsif v_name_bytes > c_name_bytes then
+            raise exception using errcode = 'MA012', message = 'a state has more than 64 KB of names of channels';
+        elsif (select sum(cardinality(c.list_ids)) from unnest(v_values) c) > agent.most_segments() then
+            raise exception using errcode = 'MA013', message = 'a state has too many segments of lists';
         end if;
         v_rows := v_rows || row(
             v_new.deployment_id, v_new.thread_id, v_new.checkpoint_ns, v_new.checkpoint_id, v_new.parent_checkpoint_id,

@@ -3,7 +3,7 @@
 -- are those of its parent; the others are stored as differences from them (agent.derive_channel).
 -- Returns: the uses of blobs that it adds. Raises an error of class 22 when the parent is not a snapshot of the
 --          namespace, for an id of one that is being deleted, for references that are wrong, and beyond 65,536 digests,
---          1,024 channels, 64 KB of names, 8,192 segments of lists or the limits of agent.check_record.
+--          1,024 channels, 64 KB of names, 2,048 segments of lists or the limits of agent.check_record.
 -- Bound:   what it sends, and copies of four times as much and 24 KB. Held by `bigint := 24576` and `v_may_copy + 4`.
 -- Locks:   the caller holds the thread and the queue row.
 create or replace function agent.save_snapshot(
@@ -100,10 +100,10 @@ begin
     end loop;
     if cardinality(v_values) > agent.most_channels()
         or (select sum(octet_length(c.name)) from unnest(v_values) c) > c_name_bytes
-        or (select sum(cardinality(c.list_ids)) from unnest(v_values) c) > agent.most_segments()
     then
-        raise exception using errcode = 'invalid_parameter_value',
-            message = 'a snapshot has too many channels, or segments of lists';
+        raise exception using errcode = 'MA012', message = 'a snapshot has too many channels, or names of them';
+    elsif (select sum(cardinality(c.list_ids)) from unnest(v_values) c) > agent.most_segments() then
+        raise exception using errcode = 'MA013', message = 'a snapshot has too many segments of lists';
     end if;
 
     insert into agent.checkpoint_snapshots (

@@ -4,7 +4,7 @@
 -- more bytes than the new list has are read, and not more rows than it has elements.
 -- p_parent: the channel in the parent, a list. p_new: the same channel as sent, an array.
 -- Returns: the number of elements with which both begin, or a smaller one where rows of short elements differ; at most
---          the length of p_new.
+--          the length of p_new. 0 when the parent's has many segments: the new one, stored whole, has one again.
 -- Locks:   none.
 create or replace function agent.count_common(
     p_deployment_id uuid,
@@ -17,9 +17,10 @@ set search_path = '' set jit = off set enable_seqscan = off set enable_bitmapsca
 set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $function$
 declare
+    c_many constant integer := 32;
     v_text text;
 begin
-    if p_parent.length = 0 or p_new.length = 0 then
+    if p_parent.length = 0 or p_new.length = 0 or cardinality(p_parent.list_ids) > c_many then
         return 0;
     end if;
     if p_new.length >= p_parent.length and p_new.bytes >= p_parent.bytes then

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Begins a list for a channel that continues another value after its first p_keep elements, at least one, where the
--- list of that value already has other elements. So that a value has few segments, short ones at the end are copied
--- to the new list while they are not longer than what follows them, up to p_most bytes. Others are referred to with
--- their length, whatever it is.
+-- list of that value already has other elements. So that a value has few segments, those at the end are copied to the
+-- new list while they are at most twice as long as what follows them, or the value has many, up to p_most bytes: the
+-- lengths of the others fall by halves. These are referred to, whatever their length is.
 -- p_channel: list_ids, ends and length of the other value. p_added: bytes to be added. p_is_digests: as in
 -- agent.checkpoint_items. p_most and p_added count 64 bytes more for each row, about what it costs, and for each
 -- digest, whose uses are counted.
@@ -29,11 +29,13 @@ language plpgsql volatile security invoker
 as $function$
 declare
     c_row      constant integer := 64;
+    c_many     constant integer := 32;
     v_segments integer;
     v_from     integer := p_keep;
     v_begin    integer;
     v_before   bigint;
     v_length   bigint;
+    v_longest  bigint;
     v_rows     record;
 begin
     content := '{}';
@@ -51,8 +53,9 @@ begin
             v_before := agent.count_list_bytes(
                 p_deployment_id, p_thread_id, channel.list_ids[v_segments - 1], v_begin);
         end if;
+        v_longest := case when v_segments > c_many then p_most else 2 * (p_added + copied) end;
         v_length := start_bytes - v_before + c_row * case when p_is_digests then v_from - v_begin else 1 end;
-        exit when v_length > p_added + copied or copied + v_length > p_most;
+        exit when v_length > v_longest or copied + v_length > p_most;
         -- As many rows as may be copied, and one.
         select array_agg(i.content) as content, array_agg(i.elements) as elements, count(*) as count into v_rows
           from (
@@ -64,7 +67,7 @@ begin
                ) i;
         if not p_is_digests then
             v_length := start_bytes - v_before + c_row * v_rows.count;
-            exit when v_length > p_added + copied or copied + v_length > p_most;
+            exit when v_length > v_longest or copied + v_length > p_most;
         end if;
         content := v_rows.content || content;
         elements := v_rows.elements || elements;
