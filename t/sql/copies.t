@@ -567,4 +567,24 @@ subtest 'random chats with forks and deletions: a copy has the states before its
     }
 };
 
+subtest 'copies of a deployment do not keep those of others from their turn' => sub {
+    my $rows = sub {
+        my ($deployment, $count) = @_;
+        $session->query("insert into agent.thread_copies (deployment_id, thread_id, source_id, source_created_at, state_deletions, metadata, config,
+                head_has_next, run_seq, started_at, expires_at)
+            select '$deployment', gen_random_uuid(), gen_random_uuid(), now(), 0, '{}', '{}', false, 0, now(), now() from generate_series(1, $count)");
+    };
+    my @many = ('00000000-0000-0000-0000-000000000001', 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+    my @few = ('00000000-0000-0000-0000-000000000002', '80000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-fffffffffffe');
+    $rows->($_, 1000) for @many;
+    $rows->($_, 1) for @few;
+    my $left = sub { $session->value('select count(*) from agent.thread_copies where deployment_id = any (\'{' . join(',', @_) . '}\')') };
+    my $sweeps = 0;
+    $sweeps++ while $left->(@few) && $session->value('select agent.sweep_copies()');
+    cmp_ok $left->(@many), '>', 0, "all turns but these were taken first: $sweeps sweeps";
+    is $left->($_) > 500, 1, 'no deployment has most turns' for @many;
+    1 while $session->value('select agent.sweep_copies()');
+    is $left->(@many, @few), 0, 'nothing is left';
+};
+
 done_testing;
