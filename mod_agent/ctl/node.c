@@ -143,6 +143,58 @@ static bool install_tsx(const ctl_build_t *build)
     return false;
 }
 
+/* A package with an insecure version, and the oldest one without that. */
+typedef struct insecure_t {
+    const char *name;
+    int fixed[3];
+    const char *effect;
+} insecure_t;
+
+/* The runner gives them nothing of the kind, but the application may. */
+static const insecure_t insecure[] = {
+    {"@langchain/langgraph-checkpoint",
+     {1, 1, 5},
+     "executes code that is in a state"},
+    {"@langchain/core",
+     {1, 1, 8},
+     "loads variables of the environment that a state names"}};
+
+static bool is_older(const char *version, const int fixed[3])
+{
+    char *at = (char *)version;
+
+    for (int i = 0; i < 3; i++) {
+        long number = strtol(at, &at, 10);
+
+        if (number != fixed[i]) {
+            return number < fixed[i];
+        }
+        at += *at == '.' ? 1 : 0;
+    }
+    return false;
+}
+
+static void warn_of_insecure(apr_pool_t *pool)
+{
+    /* Bounded: a few packages. */
+    for (size_t i = 0; i < sizeof(insecure) / sizeof(insecure[0]); i++) {
+        const insecure_t *found = &insecure[i];
+        json_object *package = agent_json_own(
+            json_tokener_parse(
+                read_beginning(apr_pstrcat(pool, "node_modules/", found->name,
+                                           "/package.json", NULL),
+                               PACKAGE_BYTES, pool)),
+            pool);
+        const char *version = agent_json_string(package, "version", NULL);
+
+        if (version != NULL && is_older(version, found->fixed)) {
+            ctl_warn("%s %s %s: use %d.%d.%d or newer", found->name, version,
+                     found->effect, found->fixed[0], found->fixed[1],
+                     found->fixed[2]);
+        }
+    }
+}
+
 bool ctl_node_install(ctl_build_t *build)
 {
     const manager_t *manager = find_manager();
@@ -166,5 +218,6 @@ bool ctl_node_install(ctl_build_t *build)
         ctl_error("the packages could not be installed");
         return false;
     }
+    warn_of_insecure(build->pool);
     return !build->has_typescript || install_tsx(build);
 }
