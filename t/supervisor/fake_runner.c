@@ -9,9 +9,9 @@
  * process), and the hostile ones: see `actions` below.
  * input.without_credit: sends its bytes without requesting credit.
  * input.spent: each later pong says that the runner is to be replaced.
- * input.once: later attempts are noop; input.drains: on `stop` it sends it as an
- * event, a checkpoint and its end. hello.graphs.*.start: never_ready or exit;
- * import_exits or import_blocks: the import of the graph ends or blocks it.
+ * input.once: later attempts are noop; drains: on `stop` it sends it as an
+ * event, a checkpoint and its end. hello.graphs.*.start: never_ready, exit;
+ * import_exits, import_blocks: the import of the graph ends or blocks it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +30,8 @@
 #include "fake_process.h"
 #include "fake_wire.h"
 
-#define IN_FD    3
-#define MAX_RUNS 4096
+#define IN_FD     3
+#define MAX_RUNS  4096
 #define LONG_LINE (64 * 1024) /* longer ones need credit */
 
 typedef struct run_t {
