@@ -69,7 +69,6 @@ sub end_client {
 my @scenarios = (
     [ 'silent', '401', 'a client that sends nothing more' ],
     [ 'trickling', '401', 'a client that sends a byte now and then, as long as it likes' ],
-    [ 'flooding', 'ended', 'a body without an end' ],
 );
 for my $scenario (@scenarios) {
     my ($name, $expected, $title) = @$scenario;

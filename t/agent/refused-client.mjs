@@ -6,7 +6,6 @@ import http2 from 'node:http2';
 
 const [url, key, scenario] = process.argv.slice(2);
 const BODY_BYTES = 4_000_000;
-const FLOOD_BYTES = 64_000_000;
 
 function connect() {
     const session = http2.connect(url);
@@ -44,19 +43,6 @@ function trickle(request) {
     request.stream.on('close', () => clearInterval(timer));
 }
 
-// As fast as the server reads; resolves to the bytes, when the stream is over.
-async function flood(request, most) {
-    const piece = Buffer.alloc(65_536, 'x');
-    let sent = 0;
-    while (sent < most && !request.stream.closed) {
-        sent += piece.length;
-        if (!request.stream.write(piece)) {
-            await Promise.race([new Promise((resolve) => { request.stream.once('drain', resolve); }), request.closed]);
-        }
-    }
-    return sent;
-}
-
 const scenarios = {
     async silent() {
         return refused(connect()).closed;
@@ -65,10 +51,6 @@ const scenarios = {
         const request = refused(connect());
         trickle(request);
         return request.closed;
-    },
-    async flooding() {
-        const request = post(connect(), {});
-        return await flood(request, FLOOD_BYTES) < FLOOD_BYTES ? 'ended' : 'read on';
     },
     // A body of which a part comes later, while others are discarded.
     async customer() {
