@@ -148,7 +148,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
         copy->begun = copy->begun || rv == APR_SUCCESS;
         return AGENT_TURN_MORE;
     }
-    if (rv != APR_SUCCESS) {
+    /* Without the database another call would fail after as long a wait. */
+    if (rv != APR_SUCCESS && copy->call->err->id != AGENT_E_UNAVAILABLE) {
         give_up(copy, scratch);
     }
     return respond(copy, rv, reason, scratch);
