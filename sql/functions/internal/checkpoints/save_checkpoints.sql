@@ -6,7 +6,8 @@
 -- Returns: nothing. Raises an error of class 22 as agent.derive_channel, and for a checkpoint with the id of one that
 --          is being deleted; MA011 for a state of more than 34 MiB, MA012 for too many channels or more than 64 KB of
 --          names, MA013 for too many segments of lists.
--- Bound:   1,024 channels of a checkpoint, of which one costs about 10 us, one that is a list 40 us. Held by
+-- Bound:   1,024 channels of a checkpoint, of which one costs about 10 us, a list 40 us, 90 us when it is cut within a
+--          row of short elements. Held by
 --          `> agent.most_channels()` and `select 1024` in sql/functions/inline/values/most_channels.sql.
 --          Copies of elements: 24 KB, and four times what was sent. Held by `v_may_copy := 24576` and `v_may_copy + 4`.
 -- Locks:   the caller holds the threads and the queue rows.
