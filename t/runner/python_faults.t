@@ -246,6 +246,15 @@ for my $do ('closed input', 'replaced input') {
     like $runner->log_text, qr/agent runner: descriptor 3 is closed/, "$do: the log says why";
 }
 {
+    my $runner = PythonRunner->new(graphs => ['faulty']);
+    fault($runner, 'no memory');
+    $runner->send({ type => 'ping', id => 1 });
+    is $runner->finish >> 8, 71, 'no memory for a message: the process ends with the status of that';
+    $runner = PythonRunner->new(graphs => ['faulty']);
+    $runner->send($runner->start_of('faulty', input => { do => 'no memory for lines' }));
+    is $runner->finish >> 8, 71, 'no memory for lines: the process ends with the status of that';
+}
+{
     my $runner = PythonRunner->new(graphs => ['counter'], slots => 3);
     is $runner->{ready}{slots}, 3, '--slots: the number of runs at a time';
     $runner->close_input;

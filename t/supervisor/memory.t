@@ -24,6 +24,7 @@ subtest 'a runner that allocates more than AgentRunnerMemory logs that and exits
     $sv->wake;
     wait_status($large, 'error');
     is error_of($large), 'RunGivenUpError', 'the run that needs the memory ends in error after its attempts';
+    like run_field($large, "error->>'message'"), qr/ the runner process ran out of memory\.\z/, 'its error names the memory';
     like $sv->log_text, qr/AGT0347: .*out of memory: \d+ bytes more .* of 20 MB \(AgentRunnerMemory\)/,
         'the runner logs that it is out of memory';
     like $sv->log_text, qr/AGT0331: runner \d+ ended \(exit status 71\)/, 'the runner exits with status 71';

@@ -56,7 +56,7 @@ def check() -> NoReturn:
 
 
 def serve(slots: int) -> NoReturn:
-    from .runner import Runner
+    from .runner import NO_MEMORY, Runner
     from .wire import Turns
 
     threading.stack_size(THREAD_STACK_BYTES)
@@ -74,3 +74,6 @@ def serve(slots: int) -> NoReturn:
         except (SystemExit, KeyboardInterrupt) as error:
             # Code of a graph called exit(): its run ends with the error.
             log.write(f"agent runner: {type(error).__name__} in the code of a graph")
+        except MemoryError:
+            # Of the loop itself: for lines that wait for the pipe.
+            os._exit(NO_MEMORY)

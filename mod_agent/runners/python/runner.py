@@ -23,8 +23,9 @@ from .wire import Turns, Wire
 
 # The version of PROTOCOL.md.
 PROTOCOL = 2
-# The status of a process whose threads are all lost.
+# The status of a process whose threads are all lost; of one that has no more memory.
 STUCK = 3
+NO_MEMORY = 71
 
 
 class Runner:
@@ -168,10 +169,12 @@ class Runner:
         log.write(f"agent runner: {reason}")
         self._leave(2)
 
-    def _input_ended(self, reason: str | None) -> None:
-        """The supervisor is gone, or wrote what is not JSON, or a pipe was closed here."""
+    def _input_ended(self, reason: str | Exception | None) -> None:
+        """The supervisor is gone, or wrote what is not JSON, or a pipe was closed here, or there is no memory for what it wrote."""
+        if isinstance(reason, MemoryError):
+            os._exit(NO_MEMORY)
         if reason is not None:
-            log.write(f"agent runner: {reason}")
+            log.write(f"agent runner: {f'{type(reason).__name__}: {reason}' if isinstance(reason, Exception) else reason}")
         os._exit(0 if reason is None else 2)
 
     def _leave(self, status: int) -> None:

@@ -75,7 +75,7 @@ class Wire:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, turns: Turns, on_message: Callable[[dict[str, Any]], None],
-                 on_end: Callable[[str | None], None], on_room: Callable[[], None]) -> None:
+                 on_end: Callable[[str | Exception | None], None], on_room: Callable[[], None]) -> None:
         """turns: the selector of the loop."""
         self._loop = loop
         self._turns = turns
@@ -209,10 +209,10 @@ class Wire:
             if not self._read():
                 self._end(None)
         except Exception as error:  # pylint: disable=broad-except
-            self._end(f"{type(error).__name__}: {error}")
+            self._end(error)
         self._pass_messages()
 
-    def _end(self, reason: str | None) -> None:
+    def _end(self, reason: Exception | str | None) -> None:
         """A pipe that a graph has closed is the reason, whatever the thread that comes to it first has read there."""
         closed = self._find_closed()
         self._on_end(reason if closed is None else f"descriptor {closed} is closed")
@@ -270,7 +270,7 @@ class Wire:
             self._watch()
             self._end(None)
         except Exception as error:  # pylint: disable=broad-except
-            self._end(f"{type(error).__name__}: {error}")
+            self._end(error)
 
     def _watch(self) -> None:
         """Returns at the end of the input, and when a pipe is closed here."""

@@ -13,6 +13,9 @@
 /* A runner that ends sooner has failed to start. */
 #define SHORT_LIFE apr_time_from_sec(1)
 
+/* Of a runner that has no more memory (PROTOCOL.md). */
+#define STATUS_MEMORY 71
+
 /* Runs that were lost together execute in groups of a quarter, rounded up. */
 static int group_size(int started)
 {
@@ -124,6 +127,14 @@ static void adjust_pause(agent_context_t *context, const agent_runner_t *runner)
     }
 }
 
+/* The status is its own: a runner that was killed has none. */
+static void blame_memory(agent_runner_t *runner, int status)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_MEMORY) {
+        runner->reason = "the runner process ran out of memory";
+    }
+}
+
 static bool is_any_ready(const agent_runner_pool_t *pool)
 {
     agent_runner_t *runner;
@@ -169,6 +180,7 @@ static void end_runner(agent_runner_io_t *io, agent_runner_t *runner,
                        is_expected ? AGENT_LOG_INFO : AGENT_LOG_WARNING,
                        "AGT0331", 0, "runner %d ended (%s) with %d runs",
                        (int)runner->pid, how, runner->group.active);
+    blame_memory(runner, status);
     agent_runner_release_runs(io->runs, runner);
     if (runner->state == AGENT_RUNNER_STARTING && runner->importing != NULL) {
         /* The end of its output was not read first. */
