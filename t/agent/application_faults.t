@@ -173,10 +173,10 @@ for my $language (@LANGUAGES) {
 
 # One attempt is enough from here on.
 sql('alter table agent.run_queue alter max_attempts set default 1');
-my $ENDED = qr/\Apoison: .* the runner process ended unexpectedly/;
+my $ENDED = qr/\ARunGivenUpError: .* the runner process ended unexpectedly/;
 # The limit of its data segment, or that of its resident memory, whichever it reaches first. In
 # Python the process may live a little longer, and the next run ends it.
-my $memory = qr/\AMemoryError|\Apoison: .* the runner (?:took more memory than it may|process ran out of memory|process ended unexpectedly)/;
+my $memory = qr/\AMemoryError|\ARunGivenUpError: .* the runner (?:took more memory than it may|process ran out of memory|process ended unexpectedly)/;
 test_fault('allocates without end', 'allocate', 'error', $memory, ends_process => 1);
 test_fault('ends its process', 'leave', 'error', $memory, ends_process => 1);
 test_fault('ends its process', 'leave', 'error', $ENDED, ends_process => 1);

@@ -360,7 +360,7 @@ subtest 'crashes of the database lose no run' => sub {
     }
     wait_for('all runs to end', sub { is_up() && sql('select count(*) from agent.run_queue') == 0 }, 300);
     is sql("select coalesce(string_agg(concat_ws(' ', run_id, status, error), ', '), '') from agent.runs
-        where status <> 'success' and created_at >= '$begun'"), '', 'all runs succeed';
+        where status <> 'success' and created_at >= '$begun'") // '', '', 'all runs succeed';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
