@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A platform host whose other paths are another service's, as the README configures it: ProxyPass to a
+# A platform host whose other paths are another service's, as mod_agent/PLATFORM.md configures it: ProxyPass to a
 # real backend, the limiter in front of all of it.
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ use AgentTest::Wait;
 use Test::More;
 
 my $UUID = '01900000-0000-7000-8000-000000000000';
-my ($lines) = slurp(root() . '/README.md') =~ m{^ *```apache\n((?:(?!```).)*?^ *ProxyPass .*?)^ *```$}ms or die "no ProxyPass in README.md\n";
+my ($lines) = slurp(root() . '/mod_agent/PLATFORM.md') =~ m{^ *```apache\n((?:(?!```).)*?^ *ProxyPass .*?)^ *```$}ms or die "no ProxyPass in PLATFORM.md\n";
 
 my $backend = AgentTest::Receiver->new({ status => 200, headers => "Content-Type: application/json\r\n", body => '{"by":"backend"}' });
 my $server = AgentTest::Server->new(config => join '', map { s{/usr/lib/apache2/modules/}{\${MODULES}/}gr =~ s{http://127\.0\.0\.1:\d+}{'http://127.0.0.1:' . $backend->port}ger }

@@ -172,16 +172,16 @@ subtest 'wrong region: nothing of the request is logged but key ID and region' =
     unlike +(join '', grep { /AGT0105/ } split /^/, $log), qr/\[client /, 'wrong region: not the address either';
 };
 
-# Each LogFormat and CustomLog of the quick start, the README and conf/, as they are but for their files. Of conf/ they are comments.
+# Each LogFormat and CustomLog of the quick start, mod_agent/PLATFORM.md and conf/, as they are but for their files. Of conf/ they are comments.
 subtest 'wrong region: the access logs of the shipped configuration skip it' => sub {
-    my @lines = map { slurp(root() . "/$_") =~ /^#?\s*((?:LogFormat|CustomLog)\s+\S.*)$/mg } qw(conf/quickstart/httpd.conf README.md conf/agent.conf);
+    my @lines = map { slurp(root() . "/$_") =~ /^#?\s*((?:LogFormat|CustomLog)\s+\S.*)$/mg } qw(conf/quickstart/httpd.conf mod_agent/PLATFORM.md conf/agent.conf);
     my @logs;
     for (@lines) {
         next if !/\ACustomLog/;
         push @logs, 'shipped_' . @logs;
         s{\A(CustomLog\s+)\S+}{$1"\${DIR}/logs/$logs[-1]"};
     }
-    cmp_ok scalar @logs, '>=', 3, 'access logs: those of the quick start, the README and the reference';
+    cmp_ok scalar @logs, '>=', 3, 'access logs: those of the quick start, of PLATFORM.md and of the reference';
     # The format of this name is Debian's and httpd's own configuration's.
     my $shipped = new_server('AgentRegion eu', $URLS, 'LogFormat "%h %l %u %t \"%r\" %>s %O \"%{Referer}i\" \"%{User-Agent}i\"" combined', @lines,
         '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>');

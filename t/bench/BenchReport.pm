@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The figures as a Markdown block that can be pasted into the README.
+# The figures as a Markdown block that can be pasted into README.md of this folder.
 package BenchReport;
 use strict;
 use warnings;

@@ -10,11 +10,11 @@ use Test::More;
 # For each module: the prefix of its directives, their definitions, their
 # reference, and other files that name them.
 check_module('Agent', qr{\Amod_agent/(?:config/)?[^/]+\.c\z},
-    'conf/agent.conf', 'README.md');
+    'conf/agent.conf', 'README.md', source_files(qr{\Amod_agent/[A-Z]+\.md\z}));
 check_module('RateLimit', qr{\Amod_ratelimit_regional/config/[^/]+\.c\z},
     'conf/ratelimit_directives.conf', 'conf/ratelimit_regional.conf',
     'mod_ratelimit_regional/README.md', 'mod_ratelimit_regional/messages.md',
-    'README.md');
+    'README.md', 'mod_agent/PLATFORM.md');
 done_testing;
 
 sub check_module {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# "Running a platform" of the README, as far as one machine can: its examples of httpd.conf with TLS and a certificate of
-# the test, and its commands, from the schema up to a customer's first request; then the locations of "Keys".
+# "Running a platform" of mod_agent/PLATFORM.md, as far as one machine can: its examples of httpd.conf with TLS and a certificate of
+# the test, and its commands, from the schema up to a customer's first request; then the locations of
+# "Keys" in mod_agent/CONFIGURATION.md.
 use strict;
 use warnings;
 use AgentTest::ApiKey;
@@ -19,10 +20,10 @@ use Test::More;
 my %DEBIAN = (a2disconf => { map { $_ => 1 } qw(other-vhosts-access-log) }, a2dissite => { map { $_ => 1 } qw(000-default) });
 my @HOSTS  = qw(eu.example.com eu.api.example.com us.example.com us.api.example.com shop.eu.example.com shop.example.com);
 
-my $readme = slurp(root() . '/README.md');
+my $pages = join '', map { slurp(root() . "/mod_agent/$_.md") } qw(CONFIGURATION PLATFORM);
 my %blocks;    # section -> language -> its blocks, without their indentation
 for my $section ('Running a platform', 'Keys') {
-    my ($text) = $readme =~ /^## $section\n(.*?)^## /ms or die "README: no section $section\n";
+    my ($text) = $pages =~ /^## $section\n(.*?)^## /ms or die "no section $section\n";
     while ($text =~ /^( *)```(\w+)\n(.*?)^ *```$/msg) {
         my ($indent, $language, $block) = ($1, $2, $3);
         push @{ $blocks{$section}{$language} }, $block =~ s/^$indent//mgr;
@@ -66,7 +67,7 @@ sub start_region {
         config => qq(AgentRunner "\${BUILD_DIR}/agent-runner"\nLoadModule ssl_module "\${MODULES}/mod_ssl.so"\n) . join "\n", map { conf_of($_) } @parts);
     $server->start;
     ($port{$region}) = $server->url =~ /:(\d+)/;
-    # The programs of the README: curl finds the hosts here and trusts their certificate.
+    # The programs of the page: curl finds the hosts here and trusts their certificate.
     my $places = join ' ', map { my $port = $port{/^us\./ ? 'us' : 'eu'}; $port ? "--connect-to $_:443:127.0.0.1:$port" : () } @HOSTS;
     program('curl', qq(exec /usr/bin/curl --cacert $dir/cert $places "\$@"));
     return $server;
@@ -92,7 +93,7 @@ program('sudo', q([ "$1" = -u ] && shift 2; exec "$@"));
 program('psql', 'exec ' . psql() . ' "$@"');
 program('agentctl', 'exec ' . build_dir() . '/agentctl "$@"');
 
-# The output of lines of the README.
+# The output of lines of the page.
 sub shell {
     my ($lines, %variables) = @_;
     local @ENV{ 'PATH', keys %variables } = ("$dir/bin:$ENV{PATH}", values %variables);
@@ -126,12 +127,12 @@ sql($_) for 'create role operator login', 'grant agent_operator to operator';
 my @commands = $debian =~ /^sudo (a2\w+ [\w-]+)/mg;
 cmp_ok scalar @commands, '>=', 3, 'platform: commands of Debian';
 my $modules = dirname(qx(apxs -q LIBEXECDIR) =~ s/\s+\z//r . '/x');
-for ($readme =~ /\bsudo (a2(?:enmod|disconf|dissite) [\w-]+)/g) {
+for ($pages =~ /\bsudo (a2(?:enmod|disconf|dissite) [\w-]+)/g) {
     my ($command, $name) = split;
     ok $command eq 'a2enmod' ? -e "$modules/mod_$name.so" : $DEBIAN{$command}{$name}, "platform: $_ names something of Debian";
 }
 
-my ($check_name) = $readme =~ /`(openssl x509[^`]*)`/;
+my ($check_name) = $pages =~ /`(openssl x509[^`]*)`/;
 like shell(conf_of($check_name) =~ s/\n */ /r), qr/does match certificate/, 'platform: its command finds a name of a certificate';
 like shell(conf_of($check_name) =~ s/\n */ /r =~ s/eu\.example\.com -in/other.example.com -in/r), qr/does NOT match/, 'platform: and no other name';
 
@@ -141,7 +142,7 @@ is "$status " . decode_json($body)->{region}, '200 eu', 'platform: /info names t
 is +(ask('https://eu.api.example.com/ok'))[0], 200, 'platform: /ok needs no key';
 is +(ask('https://eu.api.example.com/auth'))[0], 401, 'platform: anybody may ask, and needs a key';
 my %operator = (PGUSER => 'operator');
-my ($check) = $readme =~ /`(agentctl region check eu)`/;
+my ($check) = $pages =~ /`(agentctl region check eu)`/;
 shell($check, %operator);
 my $created = decode_json(shell($customer, %operator));
 like $created->{key}, qr/\Aag1_eu_sk_/, 'platform: an invitation creates an account, with its first key';
