@@ -94,7 +94,7 @@ my $inner = $client->get("/threads/$stopped/state?subgraphs=true")->{json}{tasks
 is_deeply [ $inner->{next}, $inner->{tasks}[0]{interrupts}[0]{value} ], [ ['inner'], 'deep?' ],
     'application: with durability exit a subgraph that stops has a state';
 is_deeply $client->post("/threads/$stopped/state/checkpoint", { checkpoint => $inner->{checkpoint} })->{json}{next}, ['inner'],
-    'application: which clients read by its checkpoint too';
+    'application: clients read the state of a stopped subgraph by its checkpoint too';
 
 $run = $client->create_run($client->new_thread, undef, assistant_id => 'act', input => { answer => 'fail' });
 $client->get("/threads/$run->{thread_id}/runs/$run->{run_id}/join");
@@ -106,7 +106,7 @@ is_deeply $client->join_run($run)->{answer}, { item => { name => 'red' }, found 
 is_deeply $client->get('/store/items?namespace=users.a&key=color')->{json}{value}, { name => 'red' }, 'application: clients read its items';
 @history = @{ $client->post("/threads/$thread/history", { limit => 100 })->{json} };
 is_deeply [ $history[0]{next}, $history[0]{values}{answer} ], [ [], 'x' ], 'application: the history begins with the last checkpoint';
-is $history[-1]{metadata}{source}, 'input', 'application: and ends with that before the input';
+is $history[-1]{metadata}{source}, 'input', 'application: the history ends with the checkpoint before the input';
 
 # --- Cancel ---------------------------------------------------------
 
@@ -114,7 +114,7 @@ $thread = $client->new_thread;
 $run = $client->create_run($thread, undef, assistant_id => 'act', input => { answer => 'ignore' });
 wait_for('the node', sub { $server->error_log =~ /run $run->{run_id}: waiting/ });
 is $client->post("/threads/$thread/runs/$run->{run_id}/cancel?wait=1", {})->{status}, 204, 'application: a run that ignores its signal is cancelled';
-is $client->get_run($run)->{status}, 'interrupted', 'application: its status says so';
+is $client->get_run($run)->{status}, 'interrupted', 'application: the status of a cancelled run is interrupted';
 
 # --- A runner that is lost --------------------------------------------------------
 

@@ -102,14 +102,14 @@ is_deeply $report->{graphs}, {
 }, 'applications: hello has the graphs of langgraph.json and no others';
 is $report->{directory}, $tools, 'applications: the working directory is that of the application';
 is $report->{program}, '/usr/bin/perl', 'applications: AgentPythonProgram executes Python, by its path';
-is_deeply $report->{arguments}, [ $runner[0] ], 'applications: its argument is the runner of its language';
+is_deeply $report->{arguments}, [ $runner[0] ], 'applications: the argument of Python is the runner of its language';
 is_deeply [ grep { !/\A(?:PATH|LANG|TZ|HOME)\z/ } keys %{ $report->{environment} } ], [], 'applications: a runner has no variable of httpd';
 is_deeply $report, { %{ report_of($client, 'Deep Research') } }, 'applications: graphs of an application have the same runner';
 
 my $shopping = report_of($other, 'counter');
 is_deeply $shopping->{graphs}, { counter => { kind => 'langgraph', path => './src/agent.ts:graph', description => undef } },
     'applications: an application of another deployment has its own graphs';
-is $shopping->{directory}, $shop, 'applications: and its own directory';
+is $shopping->{directory}, $shop, 'applications: an application of another deployment has its own directory';
 is_deeply $shopping->{arguments}, [ $runner[1] ], 'applications: JavaScript has its own runner, and AgentNodeProgram may be a script';
 is report_of($client, 'own')->{program}, "$own/.agent/venv/bin/python", 'applications: the virtual environment of an application comes first';
 

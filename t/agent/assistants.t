@@ -45,7 +45,7 @@ subtest 'schemas: the runner\'s report is returned' => sub {
         [qw(config_schema context_schema graph_id input_schema output_schema state_schema)], 'schemas: all members are there';
 };
 
-subtest 'graph: the drawing that the runner reported' => sub {
+subtest 'graph: the runner\'s drawing is returned' => sub {
     my $graph = $client->get('/assistants/agent/graph')->{json};
     is_deeply [ map { $_->{id} } @{ $graph->{nodes} } ], [qw(__start__ agent tools __end__)], 'graph: all nodes are there';
     is_deeply $graph->{edges}[0], { source => '__start__', target => 'agent', conditional => Cpanel::JSON::XS::false },
@@ -60,7 +60,7 @@ subtest 'subgraphs: a built-in graph has none' => sub {
     is $client->get("/assistants/$AGENT/subgraphs?recurse=deep")->{status}, 422, 'subgraphs: recurse is a flag';
 };
 
-subtest 'search assistants: one for each graph' => sub {
+subtest 'search assistants: each graph has one' => sub {
     my $found = search(metadata => { created_by => 'system' }, sort_by => 'name', sort_order => 'asc', limit => 1000);
     is $found->{status}, 200, 'search assistants: the status is 200';
     is scalar(grep { $_->{name} eq 'agent' } @{ $found->{json} }), 1, 'search assistants: the graph agent has one assistant';
@@ -105,7 +105,7 @@ sub update {
     return $client->request('PATCH', "/assistants/$id", \%body);
 }
 
-subtest 'create assistant: an assistant of a graph, with settings for its runs' => sub {
+subtest 'create assistant: an assistant has a graph and settings for its runs' => sub {
     my $made = create(name => 'mine', description => 'd', config => { tags => ['x'], recursion_limit => 9 }, context => { c => 1 },
         metadata => { m => 1 });
     like $made->{assistant_id}, qr/^[0-9a-f]{8}-[0-9a-f]{4}-7/, 'create assistant: it gets a UUIDv7';
@@ -123,7 +123,7 @@ subtest 'create assistant: an assistant of a graph, with settings for its runs' 
     is $client->join_run($run)->{messages}[0]{content}, 'hello', 'create assistant: its runs are executed';
 };
 
-subtest 'create assistant: an id of the client' => sub {
+subtest 'create assistant: the client may choose the id' => sub {
     my $id = '018F2D6E-7C4B-7ABC-9DEF-0123456789A1';
     is create(assistant_id => $id)->{assistant_id}, lc $id, 'create assistant: the id is in lower case';
     my $again = $client->post('/assistants', { graph_id => 'agent', assistant_id => $id });
@@ -168,7 +168,7 @@ subtest 'system assistant: it can be updated, but neither deleted nor given anot
     is $client->post("/assistants/agent/latest", { version => 1 })->{json}{description}, undef, 'system assistant: it has versions';
 };
 
-subtest 'delete assistant: with delete_threads also threads with their runs' => sub {
+subtest 'delete assistant: delete_threads deletes threads with their runs too' => sub {
     my $id = create()->{assistant_id};
     my @runs = map { $client->start_run('sleep 600000', assistant_id => $id) } 1, 2;
     my $other = $client->start_run('hello');
@@ -291,7 +291,7 @@ subtest 'removed graph: its assistant is not found but stays readable as its thr
     undef $before;
 };
 
-subtest 'removed graph: a graceful restart without graphs' => sub {
+subtest 'removed graph: a graceful restart may remove all graphs' => sub {
     my ($server, $to) = AgentTest::Server->start_with_client;
     is $to->join_run($to->start_run('hello'))->{messages}[0]{content}, 'hello', 'removed graph: a run is executed before the restart';
     write_file($server->{conf}, slurp($server->{conf}) =~ s{<AgentGraph.*?</AgentGraph>\n}{}gsr);

@@ -56,11 +56,11 @@ is $outcome, $ADMITTED, 'clock: a valid key is admitted when the clock has gone 
 cmp_ok abs($date + 3600 - time), '<', 600, 'clock: that of httpd has gone back by an hour';
 wait_for('2 s to pass', sub { clock_gettime(CLOCK_MONOTONIC) >= $revoked_at + 2 });
 is +(try_key($revoked))[0], '401 unknown_key', 'clock: a key that was revoked since is refused after 2 s';
-is +(try_key($expiring))[0], '401 unknown_key', 'clock: so is one that has expired since';
+is +(try_key($expiring))[0], '401 unknown_key', 'clock: a key that has expired since is refused';
 is +(try_key($valid))[0], $ADMITTED, 'clock: the valid one is still admitted';
 unlink $flag;
 is +(try_key($revoked))[0], '401 unknown_key', 'clock: when the clock is right again, the revoked key is refused';
-is +(try_key($expiring))[0], '401 unknown_key', 'clock: and the expired one';
+is +(try_key($expiring))[0], '401 unknown_key', 'clock: when the clock is right again, the expired key is refused';
 
 undef $server;
 done_testing;

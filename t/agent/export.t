@@ -45,8 +45,8 @@ sub request_text {
 
 subtest 'export: it has the rows of the account as lines of JSON' => sub {
     my $answer = parse_response($client->exchange(request_text('GET')));
-    is $answer->{status}, 200, 'export: it is 200';
-    is $answer->{headers}{'content-type'}, 'application/x-ndjson', 'export: its type';
+    is $answer->{status}, 200, 'export: the status is 200';
+    is $answer->{headers}{'content-type'}, 'application/x-ndjson', 'export: the type is that of lines of JSON';
     my @rows = map { decode_json($_) } split /\n/, $answer->{body};
     is scalar(grep { $_->{table} eq 'store_items' } @rows), $ITEMS, 'export: all rows of a table';
     is $rows[0]{row}{account_id}, $account, 'export: the account first';

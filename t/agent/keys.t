@@ -111,8 +111,8 @@ subtest 'keys: a 401 has the challenge, the body of the API, and is sent before 
     }
     my $answer = $client->get('/files/x');
     is outcome($answer), '401 unauthorized', 'keys: a location of another handler has the same body';
-    is $answer->{headers}{'www-authenticate'}, 'Bearer realm="the shop"', 'keys: and the challenge';
-    is $client->get('/files/x', undef, with($key))->{status}, 404, 'keys: it is served with a key';
+    is $answer->{headers}{'www-authenticate'}, 'Bearer realm="the shop"', 'keys: a location of another handler has the challenge';
+    is $client->get('/files/x', undef, with($key))->{status}, 404, 'keys: a location of another handler is served with a key';
 };
 
 # Each has the form of a key and a correct checksum, unless it says otherwise.
@@ -225,7 +225,7 @@ subtest 'keys: a deployment of another account, and one that does not exist, ans
     my ($theirs, $none) = map { $client->get("$_/threads/$UUID", undef, with($foreign)) } '/granted', '/nobody';
     is outcome($theirs), '404 deployment_not_found', 'keys: that of another account';
     is $none->{body}, $theirs->{body}, 'keys: one that does not exist';
-    is sql("select count(*) from agent.deployments where account_id in ('$other', '$UUID')"), '0', 'keys: neither was created';
+    is sql("select count(*) from agent.deployments where account_id in ('$other', '$UUID')"), '0', 'keys: a deployment of another account, or of none, is not created';
 };
 
 subtest 'keys: an ErrorDocument of httpd does not take the place of this answer' => sub {
@@ -242,7 +242,7 @@ subtest 'keys: an ErrorDocument of httpd does not take the place of this answer'
 subtest 'keys: a key for one deployment opens no other' => sub {
     is try_key($key, '/desk'), $ADMITTED, 'keys: a key of all deployments creates it';
     my $of_desk = create_key($shop, kind => 'deployment', deployment => 'desk');
-    is try_key($of_desk, '/desk'), $ADMITTED, 'keys: its own deployment';
+    is try_key($of_desk, '/desk'), $ADMITTED, 'keys: a key of one deployment is admitted to it';
     my $answer = $client->get("/threads/$UUID", undef, with($of_desk));
     is outcome($answer), '404 deployment_not_found', 'keys: another deployment of its account';
     is try_key($of_desk, '/desks'), '404 deployment_not_found', 'Require agent-deployment: its own name; the handler demands the deployment';

@@ -125,7 +125,7 @@ subtest 'large states: a function of the database does not return the mark' => s
     sql($definition);
     like $server->error_log, qr/no mark for the values/, 'large states: the cause is logged';
     is_deeply [ httpd_children($server->httpd_pid) ], [$child], 'large states: the child goes on';
-    ok is_complete((read_all(ask('state')))[0]), 'large states: and sends states';
+    ok is_complete((read_all(ask('state')))[0]), 'large states: the child still sends states';
 };
 
 subtest 'large states: the thread is deleted' => sub {

@@ -75,7 +75,7 @@ for my $case ([ undef, 'no token' ], [ 'text', 'another text' ], [ token({ sub =
 
 # Its own Require decides too.
 is user_of(create_run(token({ sub => 'carol', group => 'staff' }), path => '/staff')), 'carol carol carol', 'openid: a Require of its claims admits who has them';
-like create_run($ann, path => '/staff')->{status}, qr/\A40[13]\z/, 'openid: and refuses others';
+like create_run($ann, path => '/staff')->{status}, qr/\A40[13]\z/, 'openid: a Require of its claims refuses others';
 
 undef $server;
 done_testing;

@@ -92,11 +92,11 @@ subtest 'sign-up: AgentSignUp decides who may' => sub {
     is outcome($to->post('/invited/v1/accounts', $_)), '403 invitation_not_valid', 'sign-up: Invitation, and ' . encode_json($_)
         for { name => 'x' }, { name => 'x', invitation => 'x' }, { name => 'x', invitation => $text . 'a' };
     is outcome($to->post('/invited/v1/accounts', { name => 'x', invitation => $text })), '200 -', 'sign-up: a valid invitation';
-    is outcome($to->post('/invited/v1/accounts', { name => 'x', invitation => $text })), '403 invitation_not_valid', 'sign-up: it is used then';
+    is outcome($to->post('/invited/v1/accounts', { name => 'x', invitation => $text })), '403 invitation_not_valid', 'sign-up: an invitation is valid once';
     my $log = slurp($postgres->host . '/postgres.log');
     like $log, qr/agent\.sign_up.*@{[ sha256_hex($text) ]}/s, 'sign-up: PostgreSQL has logged the digest of the invitation';
-    is index($log, $text), -1, 'sign-up: it was not sent the invitation';
-    is index($log, key_id($key, 4)), -1, 'sign-up: nor the secret of a key';
+    is index($log, $text), -1, 'sign-up: PostgreSQL was not sent the invitation';
+    is index($log, key_id($key, 4)), -1, 'sign-up: PostgreSQL was not sent the secret of a key';
 };
 
 subtest 'sign-up: requests of an address are limited' => sub {
@@ -105,7 +105,7 @@ subtest 'sign-up: requests of an address are limited' => sub {
         for 1 .. 10;
     my $answer = $to->post('/v1/accounts', { name => 'x' });
     is outcome($answer), '429 too_many_sign_ups', 'sign-up: the next one is refused';
-    cmp_ok $answer->{headers}{'retry-after'}, '>', 500, 'sign-up: and told when to try again';
+    cmp_ok $answer->{headers}{'retry-after'}, '>', 500, 'sign-up: the refusal names the time to try again';
     is outcome($to->get('/auth', undef, with($key))), '200 -', 'sign-up: other requests of the address are served';
     is outcome(new_client()->post('/v1/accounts', { name => 'y' })), '200 -', 'sign-up: other addresses too';
     my $proxy = AgentTest::Client->new(url => $server->url);
@@ -118,7 +118,7 @@ subtest 'sign-up: requests of an address are limited' => sub {
 subtest 'GET /auth: any key says whose it is' => sub {
     my $answer = $client->get('/auth', undef, with($key))->{json};
     is_deeply $answer, { account_id => $account, account_name => 'Shop', region => 'local', key_id => $first->{json}{key_id}, key_name => 'first key',
-        kind => 'service', user_id => undef, scopes => [qw(read run deploy admin)], deployment => undef, expires_at => undef }, 'GET /auth: its members';
+        kind => 'service', user_id => undef, scopes => [qw(read run deploy admin)], deployment => undef, expires_at => undef }, 'GET /auth: the response has the members of a key';
     is outcome($client->get('/auth', undef, { Authorization => "Bearer $key" })), '200 -', 'GET /auth: also as a Bearer token';
     is outcome($client->get('/auth', undef, with(create_key($account, scopes => [$_])))), '200 -', "GET /auth: a key with the scope $_"
         for qw(read run deploy admin);
@@ -258,14 +258,14 @@ subtest 'platform accounts: Require and AuthType apply beside it' => sub {
     is outcome(ask('GET', '/typed/auth', create_key($account, scopes => ['read']))), '403 forbidden', 'platform accounts: a Require that does not admit the key';
     is outcome(ask('GET', '/typed/auth', $key)), '200 -', 'platform accounts: one that does';
     is outcome(ask('GET', '/nothing', undef)), '404 not_found', 'platform accounts: a path that is not there needs no key';
-    is outcome(ask('PUT', '/v1/account', undef)), '405 method_not_allowed', 'platform accounts: nor a method';
+    is outcome(ask('PUT', '/v1/account', undef)), '405 method_not_allowed', 'platform accounts: a method that a path does not have needs no key';
 };
 
 subtest 'GET /.well-known/agent-addresses: without a key' => sub {
     is_deeply ask('GET', '/.well-known/agent-addresses')->{json}, { region => 'local', serial => 2026112901,
         ingress => [qw(203.0.113.10 203.0.113.9)], egress => [qw(198.51.100.1 198.51.100.8/29 2001:db8::1 2001:db8::2 203.0.113.9)],
         not_after => { ingress => { '203.0.113.9' => '2027-01-31' }, egress => { map { $_ => '2028-02-29' } qw(2001:db8::1 2001:db8::2 203.0.113.9) } } },
-        'GET /.well-known/agent-addresses: its members';
+        'GET /.well-known/agent-addresses: the response has both lists of addresses';
 };
 
 subtest 'platform accounts: a database that is down is 503' => sub {

@@ -133,8 +133,8 @@ for ($pages =~ /\bsudo (a2(?:enmod|disconf|dissite) [\w-]+)/g) {
 }
 
 my ($check_name) = $pages =~ /`(openssl x509[^`]*)`/;
-like shell(conf_of($check_name) =~ s/\n */ /r), qr/does match certificate/, 'platform: its command finds a name of a certificate';
-like shell(conf_of($check_name) =~ s/\n */ /r =~ s/eu\.example\.com -in/other.example.com -in/r), qr/does NOT match/, 'platform: and no other name';
+like shell(conf_of($check_name) =~ s/\n */ /r), qr/does match certificate/, 'platform: openssl finds a name of a certificate';
+like shell(conf_of($check_name) =~ s/\n */ /r =~ s/eu\.example\.com -in/other.example.com -in/r), qr/does NOT match/, 'platform: openssl finds no other name';
 
 my $server = start($platform);
 my ($status, $body) = ask('https://eu.api.example.com/info');
@@ -177,15 +177,15 @@ undef $server;
 $server = start($platform, $deployment =~ s/\bID\b/$account/gr);
 my $shop = 'https://shop.eu.example.com';
 my @json = ('-H', 'Content-Type: application/json');
-is +(ask("$shop/threads", @json, '-d', '{}'))[0], 401, 'deployment: it is closed without a key';
+is +(ask("$shop/threads", @json, '-d', '{}'))[0], 401, 'deployment: a request without a key is refused';
 my ($request) = $first_request =~ /^(curl .*)/m;
 wait_for('the graph', sub {
     return (ask("$shop/runs/wait", @json, '-H', "x-api-key: $created->{key}", '-d', encode_json(run_body('hello'))))[0] == 200;
 });
 is decode_json(shell($request, key => $created->{key}))->[0]{graph_id}, 'agent', 'deployment: the key of the customer shows its graphs';
 my ($answer, $text) = ask("$shop/runs/wait", @json, '-H', "x-api-key: $created->{key}", '-d', encode_json(run_body('hello')));
-is $answer, 200, 'deployment: it creates a run';
-like $text, qr/You said \\"hello\\"/, 'deployment: which is executed';
+is $answer, 200, 'deployment: the key of the customer creates a run';
+like $text, qr/You said \\"hello\\"/, 'deployment: a run with the key of the customer is executed';
 undef $server;
 
 # ---- the locations of "Keys" ----
@@ -202,12 +202,12 @@ $server = start(($platform =~ /(.*?)^# No line/ms)[0], $keyed);
 $shop = 'https://shop.example.com';
 my @key = ('-H', "x-api-key: $created->{key}");
 is +(ask("$shop/ok"))[0], 200, 'keys: /ok of a deployment without a key, for health checks';
-is +(ask("$shop/threads/01900000-0000-7000-8000-000000000000"))[0], 401, 'keys: all else needs one';
-is +(ask("$shop/threads/01900000-0000-7000-8000-000000000000", @key))[0], 404, 'keys: with a key of the account';
+is +(ask("$shop/threads/01900000-0000-7000-8000-000000000000"))[0], 401, 'keys: all other paths of a deployment need a key';
+is +(ask("$shop/threads/01900000-0000-7000-8000-000000000000", @key))[0], 404, 'keys: a deployment admits a key of its account';
 is +(ask("$shop/reports/index.html"))[0], 401, 'keys: another service asks for a key';
 local $ENV{PGHOST} = $postgres->host;
 my $runner = create_key($account, scopes => ['run']);
-is +(ask("$shop/reports/index.html", '-H', "x-api-key: $runner"))[0], 403, 'keys: it refuses one that may not read';
-is_deeply [ ask("$shop/reports/index.html", @key) ], [ 200, 'a report' ], 'keys: and admits one that may read';
+is +(ask("$shop/reports/index.html", '-H', "x-api-key: $runner"))[0], 403, 'keys: another service refuses a key that may not read';
+is_deeply [ ask("$shop/reports/index.html", @key) ], [ 200, 'a report' ], 'keys: another service admits a key that may read';
 
 done_testing;

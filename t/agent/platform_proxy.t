@@ -114,10 +114,10 @@ subtest 'proxied paths: a request beyond the quota is refused before the backend
 subtest 'proxied paths: the backend gets the request as it is but for the key, once' => sub {
     my $body = join '', map { chr(32 + $_ % 90) } 1 .. 300_000;
     my $before = () = $backend->requests;
-    is ask('POST /runs/multipart?a=b%2Fc', { 'x-api-key' => 'k', 'Content-Type' => 'text/x' }, $body)->{status}, 200, 'request: it is served';
+    is ask('POST /runs/multipart?a=b%2Fc', { 'x-api-key' => 'k', 'Content-Type' => 'text/x' }, $body)->{status}, 200, 'request: the response of the backend is served';
     my @got = ($backend->requests)[ $before .. $before + 1 ];
     is $got[1], undef, 'request: the backend got one';
-    ok $got[0]{body} eq $body, 'request: its body';
+    ok $got[0]{body} eq $body, 'request: the backend got the whole body';
     is_deeply [ $got[0]{path}, @{ $got[0]{headers} }{qw(x-api-key content-type)} ], [ '/runs/multipart?a=b%2Fc', undef, 'text/x' ],
         'request: query and headers, but not the key';
     is $got[0]{headers}{'x-through'}, 'the platform host', 'request: with what <Proxy> adds';
@@ -165,8 +165,8 @@ subtest 'the limiter counts the key that the authentication verifies' => sub {
     is $of->({ 'x-api-key' => $key, Authorization => 'Basic YTpi' }), $expect->($key, 2), 'same key: x-api-key decides, beside another scheme';
     is $of->({ 'x-api-key' => $key, Authorization => "Bearer $key" }), $expect->($key, 3), 'same key: in both headers it is counted once';
     is +(split / /, $of->({ 'x-api-key' => $key, Authorization => "Bearer $other" }))[0], 'invalid_key', 'same key: different keys are refused';
-    is $of->({ 'x-api-key' => $key }), $expect->($key, 5), 'same key: and were counted for x-api-key';
-    is $of->({ 'x-api-key' => $other }), $expect->($other, 1), 'same key: not for the other one';
+    is $of->({ 'x-api-key' => $key }), $expect->($key, 5), 'same key: a request with different keys is counted for x-api-key';
+    is $of->({ 'x-api-key' => $other }), $expect->($other, 1), 'same key: a request with different keys is not counted for the other one';
     my ($id, $public) = split / /, $of->({ Authorization => "Bearer $key" });
     is "$id $public", key_id($key) . ' public', 'same key: as a Bearer token alone it is verified, and counted by address';
 };

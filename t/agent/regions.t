@@ -168,7 +168,7 @@ subtest 'wrong region: nothing of the request is logged but key ID and region' =
     unlike $access, qr/$canary/, 'wrong region: an access log with env=!agent_wrong_region skips it';
     my $log = $server->error_log;
     like $log, qr/\] AGT0105: wrong_region: key $id of region us$/m, 'wrong region: the error log has key ID and region';
-    unlike $log, qr/$canary|\Q$secret\E/, 'wrong region: and nothing else of it';
+    unlike $log, qr/$canary|\Q$secret\E/, 'wrong region: the error log has nothing else of the request';
     unlike +(join '', grep { /AGT0105/ } split /^/, $log), qr/\[client /, 'wrong region: not the address either';
 };
 
@@ -221,15 +221,15 @@ subtest 'wrong region: without AgentRegionURL the answer has no URL' => sub {
     my $to = AgentTest::Client->new(url => $bare->url);
     my $answer = announce('/threads', print_key('sk', $id, $secret, 'mars'), $to);
     is_deeply $answer->{json}, { detail => 'This key belongs to region mars.', code => 'wrong_region', home_region => 'mars' }, 'wrong region: the body';
-    is $answer->{status}, 403, 'wrong region: nor is there a redirect';
+    is $answer->{status}, 403, 'wrong region: without a URL the request is not redirected';
     is_deeply [ @{ $answer->{headers} }{qw(link location x-agent-home-region)} ], [ undef, undef, 'mars' ], 'wrong region: the headers';
     like $to->get('/info')->{json}{region}, qr/\Aeu\z/, 'wrong region: the server serves';
     my $plain = new_server('AgentRegion eu', map({ s/ \S+beacon\S+//gr } $URLS), '<Location "/platform">', 'AgentPrefix /platform', 'SetHandler agent-platform', '</Location>');
     $plain->start;
     $to = AgentTest::Client->new(url => $plain->url);
     is announce('/threads', $foreign, $to)->{json}{beacon_url}, undef, 'wrong region: without the address of a beacon the body has none';
-    is_deeply [ sort keys %{ $to->get('/platform/info')->{json} } ], [qw(api_url region server version web_url)], 'regions: nor has GET /info';
-    unlike $to->get('/platform/')->{body}, qr/beacon/, 'page: nor has the page';
+    is_deeply [ sort keys %{ $to->get('/platform/info')->{json} } ], [qw(api_url region server version web_url)], 'regions: without the address of a beacon GET /info has none';
+    unlike $to->get('/platform/')->{body}, qr/beacon/, 'page: without the address of a beacon the page has none';
 };
 
 # ---- the page of the regions ----
@@ -241,7 +241,7 @@ subtest 'GET / of a platform host: a page lists the regions' => sub {
         'page: the web address of each region';
     is_deeply [ $answer->{body} =~ m{<code>(.*?)</code>}g ], [ map { ("https://$_.api.example.com", "https://$_.beacon.example.com") } qw(us eu) ],
         'page: the addresses of its API and its beacon';
-    like $answer->{body}, qr{eu</a> \(this site\)}, 'page: its own region';
+    like $answer->{body}, qr{eu</a> \(this site\)}, 'page: the region of the site is marked';
     unlike $answer->{body}, qr/<script|\bon\w+=|src=/i, 'page: no script, and nothing of other addresses';
     like $answer->{headers}{'content-security-policy'}, qr/default-src 'none'/, 'page: Content-Security-Policy';
     is $answer->{headers}{'cache-control'}, 'public, max-age=300', 'page: it may be cached';
@@ -307,7 +307,7 @@ subtest 'a key whose account is of another region is not admitted: 503, never 40
     my $text = replace_find_api_key('us');
     my $second = create_key($account);
     my $ask = sub { outcome($client->get("/keys/threads/$UUID", undef, with($second))) };
-    is $ask->(), '503 region_mismatch', 'accounts: the record says so';
+    is $ask->(), '503 region_mismatch', 'accounts: a record of another region is 503 region_mismatch';
     sql($text);
     is $ask->(), '404 thread_not_found', 'accounts: a record of this region is admitted';
 };

@@ -126,12 +126,12 @@ sub check_all {
 
 sub count_listeners { return poll(q{select count(*) from pg_stat_activity where application_name = 'mod_agent listener'}) }
 
-subtest 'revocation: with LISTEN' => sub {
+subtest 'revocation: a key ends in each child with LISTEN' => sub {
     wait_for('each child to listen', sub { count_listeners() == $CHILDREN });
     check_all('with LISTEN');
 };
 
-subtest 'revocation: while no child can LISTEN' => sub {
+subtest 'revocation: a key ends in each child without LISTEN' => sub {
     sql('alter role agent connection limit 0');
     sql(q{select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'mod_agent listener'});
     wait_for('each child to notice', sub {
@@ -139,7 +139,7 @@ subtest 'revocation: while no child can LISTEN' => sub {
         return $CHILDREN == grep { $noticed{$_} } keys %to;
     });
     check_all('without LISTEN');
-    is count_listeners(), 0, 'without LISTEN: none has got one since';
+    is count_listeners(), 0, 'without LISTEN: no child listens at the end';
     sql('alter role agent connection limit -1');
     wait_for('each child to listen again', sub { count_listeners() == $CHILDREN });
 };

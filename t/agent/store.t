@@ -21,7 +21,7 @@ sub found { return [ map { $_->{key} } @{ $client->post('/store/items/search', {
 
 sub namespaces { return $client->post('/store/namespaces', {@_})->{json}{namespaces} }
 
-subtest 'put, get, delete' => sub {
+subtest 'store: an item can be put, read and deleted' => sub {
     my $none = get('notes.ann', 'first');
     is_deeply [ @$none{qw(status body)} ], [ 200, 'null' ], 'get: an item that does not exist is null';
     is put([qw(notes ann)], 'first', { text => 'Hällo', n => 1 }), 204, 'put: the status is 204';
@@ -38,11 +38,11 @@ subtest 'put, get, delete' => sub {
     is $client->delete('/store/items', { namespace => [qw(notes ann)], key => 'first' })->{status}, 204, 'delete: of nothing is 204';
 };
 
-subtest 'search' => sub {
+subtest 'store: a search finds items by prefix and filter' => sub {
     put([ 'find', $_ % 2 ? 'odd' : 'even' ], "k$_", { n => $_ }) for 1 .. 12;
     is_deeply found(namespace_prefix => ['find']), [ map { "k$_" } reverse 3 .. 12 ], 'search: ten items by default, the last updated first';
-    is_deeply found(namespace_prefix => ['find'], limit => 2, offset => 11), ['k1'], 'search: limit and offset';
-    is_deeply found(namespace_prefix => [qw(find odd)], filter => { n => { '$gte' => 5, '$lt' => 11 } }), [qw(k9 k7 k5)], 'search: a filter';
+    is_deeply found(namespace_prefix => ['find'], limit => 2, offset => 11), ['k1'], 'search: limit and offset select a page';
+    is_deeply found(namespace_prefix => [qw(find odd)], filter => { n => { '$gte' => 5, '$lt' => 11 } }), [qw(k9 k7 k5)], 'search: a filter selects items';
     is_deeply found(namespace_prefix => ['fin']), [], 'search: a prefix is matched label by label';
     is_deeply found(namespace_prefix => ['find'], query => 'n', filter => undef, refresh_ttl => undef, limit => 1), ['k12'],
         'search: without an index query changes nothing';
@@ -50,14 +50,14 @@ subtest 'search' => sub {
     is_deeply [ sort keys %{ $items->[0] } ], [qw(created_at key namespace score updated_at value)], 'search: the members of an item';
 };
 
-subtest 'namespaces' => sub {
+subtest 'store: namespaces are listed by prefix, suffix and depth' => sub {
     put([ split /\./ ], 'k', {}) for qw(tree.a tree.a.b tree.c.b);
-    is_deeply namespaces(prefix => ['tree']), [ [qw(tree a)], [qw(tree a b)], [qw(tree c b)] ], 'namespaces: in order';
+    is_deeply namespaces(prefix => ['tree']), [ [qw(tree a)], [qw(tree a b)], [qw(tree c b)] ], 'namespaces: the list is in order';
     is_deeply namespaces(prefix => ['tree'], suffix => ['b'], max_depth => undef), [ [qw(tree a b)], [qw(tree c b)] ], 'namespaces: prefix and suffix';
     is_deeply namespaces(prefix => [qw(tree * b)], max_depth => 2, offset => 1), [ [qw(tree c)] ], 'namespaces: * is any label';
 };
 
-subtest 'an item expires' => sub {
+subtest 'store: an item expires after its ttl' => sub {
     is put(['brief'], 'k', { a => 1 }, ttl => 0.05), 204, 'ttl: minutes';
     is get('brief', 'k')->{json}{key}, 'k', 'ttl: the item is there before';
     wait_for('the item to expire', sub { $client->get('/store/items?namespace=brief&key=k&refresh_ttl=false')->{body} eq 'null' });
@@ -67,10 +67,10 @@ subtest 'an item expires' => sub {
     pass 'ttl: an expired item is deleted';
 };
 
-subtest 'large pages' => sub {
+subtest 'store: a large search has several pages' => sub {
     put(['large'], "k$_", { text => 'x' x 1_000_000 }) for 1 .. 18;
     my $page = $client->post('/store/items/search', { namespace_prefix => ['large'], limit => 20 });
-    is $page->{status}, 200;
+    is $page->{status}, 200, 'search: the status is 200';
     cmp_ok length $page->{body}, '<', 17_000_000, 'search: a page has at most 16 MB';
     my $next = $page->{headers}{'x-pagination-next'};
     is $next, scalar @{ $page->{json}{items} }, 'search: X-Pagination-Next is the offset of the next page';
@@ -112,7 +112,7 @@ subtest 'store: an invalid request is 422 with a JSON pointer' => sub {
     is get('a', 'k')->{body}, 'null', 'put: what is refused is not stored';
 };
 
-subtest 'a search that would examine too much is 422' => sub {
+subtest 'store: a search that would examine too much is 422' => sub {
     sql("insert into agent.store_items select deployment_id, array['big', (i % 10)::text], i::text, '{}', 2, null, null, now(), now()
         from agent.deployments, generate_series(1, 50001) i where name = 'default'");
     is $client->post('/store/items/search', { namespace_prefix => ['big'] })->{json}{code}, 'too_many_items', 'search: of more than 50,000 items';

@@ -187,8 +187,8 @@ is $client->get("/threads/$long")->{status}, 404, 'delete thread: the thread is 
     is $client->get("$oldest_path/join")->{body}, 'null', 'prune threads: the join of a run whose states are deleted is null, not the state of another run';
     is $ask_first->()->{body}, 'null', 'prune threads: so is its wait when it is repeated';
     my $stream = $client->get("$oldest_path/stream")->{body};
-    like $stream, qr/^event: metadata$/m, 'prune threads: its stream has its other events';
-    unlike $stream, qr/^event: values$/m, 'prune threads: but no values';
+    like $stream, qr/^event: metadata$/m, 'prune threads: the stream of a run whose states are deleted has its other events';
+    unlike $stream, qr/^event: values$/m, 'prune threads: the stream of a run whose states are deleted has no values';
     my $next = $client->join_run($client->create_run($kept, 'Once more'));
     is @{ $next->{messages} }, @{ $first->{messages} } + 2, 'prune threads: the next run goes on from it';
     $client->post("/threads/$busy/runs/$waiting->{run_id}/cancel", {});

@@ -124,22 +124,22 @@ subtest 'user: the key id of another key, or that of a trusted proxy' => sub {
     is_user(configurable_of($near, { %key, 'x-user-id' => 'eve', 'X-Forwarded-For' => '127.0.0.2' }), identity_of($id, 'read', 'run'),
         'user: a proxy is the peer of the connection, not an address of mod_remoteip');
     is_user(configurable_of($proxy, { %key, 'x-user-id' => 'bob', 'X-Forwarded-For' => '203.0.113.9' }), identity_of('bob', 'read', 'run'),
-        'user: it stays one when mod_remoteip takes the address of its client for that of the request');
+        'user: a proxy stays trusted when mod_remoteip takes the address of its client for that of the request');
     my $socket = $near->connection(PeerAddr => "127.0.0.1:$behind");
     my $body = Cpanel::JSON::XS->new->encode(run_body('hello'));
     syswrite $socket, "PROXY TCP4 127.0.0.2 127.0.0.1 1 2\r\n" . join "\r\n", 'POST /runs HTTP/1.1', 'Host: localhost', 'Connection: close',
         "x-api-key: $service", 'x-user-id: eve', 'Content-Type: application/json', 'Content-Length: ' . length $body, '', $body;
     is_user(parse_response(read_to_end($socket))->{json}{kwargs}{config}{configurable}, identity_of($id, 'read', 'run'),
-        'user: nor an address of the PROXY protocol');
+        'user: an address of the PROXY protocol is not that of a trusted proxy');
     is $proxy->post('/runs', run_body('hello'), { %key, 'x-user-id' => 'a b' })->{status}, 400, 'user: an invalid x-user-id of a trusted proxy is 400';
 };
 
-subtest 'user: without authentication that of x-user-id, and no identity' => sub {
+subtest 'user: a run without authentication has the user of x-user-id, and no identity' => sub {
     is_user(configurable_of($near_open, { 'x-user-id' => 'dan' }, configurable => \%claims), { user_id => 'dan' }, 'user: that of x-user-id');
     is_user(configurable_of($near_open, {}, configurable => \%claims), { user_id => 'eve' }, 'user: without it the word of the client');
 };
 
-subtest 'user: that of another AuthType' => sub {
+subtest 'user: the user of another AuthType is that of the run' => sub {
     my %basic = (Authorization => 'Basic Y2Fyb2w6c2VjcmV0');
     is_user(configurable_of($near_open, { %basic, 'x-user-id' => 'eve' }, path => '/basic', configurable => \%claims), identity_of('carol'),
         'user: that of mod_auth_basic');
@@ -156,7 +156,7 @@ sub digest_header {
     return qq(Digest username="carol", realm="users", nonce="$nonce", uri="/digest/runs", qop=auth, nc=00000001, cnonce="abc", response="$response");
 }
 
-subtest 'user: that of mod_auth_digest' => sub {
+subtest 'user: the user of mod_auth_digest is that of the run' => sub {
     my $challenge = sub { $near_open->post('/digest/runs', run_body('hello'))->{headers}{'www-authenticate'} };
     is_user(configurable_of($near_open, { Authorization => digest_header($challenge->(), 'secret'), 'x-user-id' => 'eve' }, path => '/digest',
         configurable => \%claims), identity_of('carol'), 'user: whatever the client says');
@@ -166,7 +166,7 @@ subtest 'user: that of mod_auth_digest' => sub {
     is "$wrong->{status} $wrong->{json}{code}", '401 unauthorized', 'user: another password is 401, in the body of the API';
 };
 
-subtest 'user: that of a client certificate' => sub {
+subtest 'user: the user of a client certificate is that of the run' => sub {
     my ($near_tls, $proxy_tls) = map { AgentTest::Client->new(url => $tls->url, local_address => $_, tls => $tls->client) } '127.0.0.1', '127.0.0.2';
     is_user(configurable_of($near_tls, { 'x-user-id' => 'eve' }, configurable => \%claims), identity_of('dora'), 'user: whatever the client says');
     is_user(configurable_of($near_tls, { 'x-user-id' => 'eve', 'X-Forwarded-For' => '127.0.0.2' }), identity_of('dora'), 'user: also with mod_remoteip');

@@ -220,13 +220,13 @@ SKIP: {
         like $chosen->{output}, qr/^agentctl: \S+ belongs to \Q$user\E, but others may have led to it, by a link or a directory above it: give --user NAME$/m,
             "users: the owner is not taken for the user if somebody else may have led there: $path";
         is $chosen->{said}, '', 'users: nothing is executed';
-        is build_python($path, '--user', $user)->{status}, 0, 'users: a user who is given is';
+        is build_python($path, '--user', $user)->{status}, 0, 'users: a user who is given is taken';
     }
     my $mode = 0755;
     for my $bits (0020, 0002) {
         chmod $mode | $bits, $folder;
         like build_python($folder)->{output}, qr/^agentctl: \Q$folder\E belongs to \Q$user\E, but others can write to it: give --user NAME$/m,
-            sprintf 'users: nor if others can write to the folder: mode %o', $mode | $bits;
+            sprintf 'users: the owner is not taken for the user if others can write to the folder: mode %o', $mode | $bits;
     }
     chmod $mode, $folder;
     for my $bits (0, 01002) {

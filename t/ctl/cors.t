@@ -46,8 +46,8 @@ subtest 'cors: all members' => sub {
     my $missing = ask($client, 'GET /v1.0/threads/01890000-0000-7000-8000-000000000000', %own);
     is_deeply [ $missing->{status}, cors($missing) ], [ 404, \%always ], 'cors: an error';
     is_deeply cors(ask($client, 'GET /v1.0/info', Origin => 'https://evil.example')), {}, 'cors: another origin gets nothing';
-    is_deeply cors(ask($client, 'OPTIONS /v1.0/threads', Origin => 'https://evil.example', %PREFLIGHT)), {}, 'cors: its preflight neither';
-    is_deeply cors(ask($client, 'GET /v1.0/info')), {}, 'cors: nor does a client without an origin';
+    is_deeply cors(ask($client, 'OPTIONS /v1.0/threads', Origin => 'https://evil.example', %PREFLIGHT)), {}, 'cors: a preflight of another origin gets nothing';
+    is_deeply cors(ask($client, 'GET /v1.0/info')), {}, 'cors: a client without an origin gets nothing';
     is cors(ask($client, 'GET /v1x0/info', %own))->{'allow-credentials'}, undef, 'cors: paths beside the prefix are not changed';
 };
 

@@ -94,7 +94,7 @@ like $key, qr/\Aag1_local_sk_/, 'key create: the key names its region and kind';
 sub is_stored { return index(join("\n", sql('select k::text from agent.api_keys k'), sql('select a::text from agent.audit_log a')), $_[0]) >= 0 }
 ok !is_stored($secret), 'key create: the secret is not in the database';
 my $log = slurp($cluster->host . '/postgres.log');
-ok index($log, $id) >= 0 && index($log, $secret) < 0, 'key create: nor in its log of statements';
+ok index($log, $id) >= 0 && index($log, $secret) < 0, 'key create: the secret is not in the log of statements';
 my ($personal) = records('key', 'create', '--account', $account, '--name', 'laptop', '--kind', 'personal', '--user', 'ann', '--scopes', 'deploy,read', '--expires', '90d');
 like $personal->{key}, qr/\Aag1_local_pt_$personal->{key_id}_/, 'key create --json: the key is a member of its record';
 is_deeply [ @{$personal}{qw(kind user_id)}, @{ $personal->{scopes} } ], [qw(personal ann deploy read)], 'key create: a personal key of a user';
@@ -102,7 +102,7 @@ is sql("select expires_at - created_at from agent.api_keys where key_id = '$pers
 sql("select agent.ensure_deployment('demo', '$account')");
 my ($bound) = records('key', 'create', '--account', $account, '--name', 'ci', '--kind', 'deployment', '--deployment', 'demo');
 is sql("select name from agent.deployments where deployment_id = '$bound->{deployment_id}'"), 'demo', 'key create: a key of a deployment';
-like $bound->{key}, qr/\Aag1_local_dk_/, 'key create: and its text says so';
+like $bound->{key}, qr/\Aag1_local_dk_/, 'key create: the text of a key of a deployment names its kind';
 my %bad = (
     'no account'             => [ 2, qr/got none \(--account\)/, '--name', 'x' ],
     'no name'                => [ 2, qr/--name: expected the name .* got none/, '--account', $account ],
@@ -156,7 +156,7 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
     like $text, qr/\Ainv1_[0-9A-Za-z]{43}\z/, 'invite: it prints the invitation, and nothing else';
     is sql("select concat_ws(' ', created_by, round(extract(epoch from expires_at - created_at) / 86400), used_at) from agent.invitations
         where digest = decode('@{[ sha256_hex($text) ]}', 'hex')"), 'operator operator 7', 'invite: the database has the digest, for a week';
-    ok index(join("\n", sql('select i::text from agent.invitations i')), substr $text, 5) < 0, 'invite: and not the text';
+    ok index(join("\n", sql('select i::text from agent.invitations i')), substr $text, 5) < 0, 'invite: the database does not have the text';
     my ($record) = records('invite', '--expires', '90min');
     is_deeply [ sort keys %{$record} ], [qw(created_at expires_at invitation invitation_id region)], 'invite --json: it prints the record';
     isnt $record->{invitation}, $text, 'invite: each is another one';
@@ -167,7 +167,7 @@ is sql("select string_agg(distinct actor, ' ') from agent.audit_log where action
 {
     my $errors = qx('$program' key create --database '$operator' --account $account --name full 2>&1 >/dev/full);
     is $? >> 8, 1, 'key create: a key that cannot be written is a failure';
-    like $errors, qr/agentctl key revoke [0-9A-Za-z]{22}` \(key_not_shown\)\n\z/, 'key create: which key that is can be read';
+    like $errors, qr/agentctl key revoke [0-9A-Za-z]{22}` \(key_not_shown\)\n\z/, 'key create: an error names the key that could not be printed';
     like qx('$program' account list --database '$operator' 2>&1 >/dev/full), qr/ \(output_failed\)\n\z/, 'account list: the code of output that cannot be written';
 }
 

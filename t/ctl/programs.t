@@ -137,7 +137,7 @@ SKIP: {
     $directory = application(check => left_by('check') . 'kill -STOP $PPID; exec sleep 1000' . "\n");
     is end_soon(begin($directory)), 1, 'programs: a build that the application stops is ended';
     like slurp("$directory/output"), qr/^agentctl: the build was killed: a signal had stopped it: Stopped \(signal\)$/m,
-        'programs: the message says so';
+        'programs: the message names the signal that stopped the build';
     is count_alive('check.left'), 0, 'programs: nothing that it has executed is left';
 
     # Its output waits for a reader.
@@ -153,7 +153,7 @@ SKIP: {
     kill INT => $pid;
     ok eval { wait_for('the end of what it executes', sub { !descendants_of($pid) }, 20) }, 'programs: a second signal ends a build that does not end at the first';
     sysread $reader, my $read, 65536;
-    is end_soon($pid), 1, 'programs: the status says so';
+    is end_soon($pid), 1, 'programs: a build that a second signal ends fails';
     is count_alive('check.left'), 0, 'programs: nothing that it has executed is left';
     close $reader;
 }

@@ -127,7 +127,7 @@ like $first->{output}, qr{^    The example in JavaScript has Node 22\.1\.0: \Q$t
 like slurp("$run/applications/javascript/langgraph.json"), qr/"shop-js":/, 'examples: the graphs of one deployment have two names';
 is $first->{httpd}, "check\nrestart\n", 'examples: httpd is restarted after a check';
 is $first->{served}, "shop\nshop-js\n", 'examples: each graph is waited for';
-like $first->{output}, qr/^serves: shop shop-js$/m, 'examples: and served';
+like $first->{output}, qr/^serves: shop shop-js$/m, 'examples: each graph is served';
 like $first->{said}, qr/-m venv \.agent\/venv/, 'examples: Python gets a virtual environment';
 
 my $second = serve($run, qw(old new python));
@@ -181,9 +181,9 @@ like $lame->{output}, qr{^    The example in python is left out: \S.* \(\S+/logs
 $run = new_run();
 my $neither = serve($run);
 is $neither->{status}, 1, 'without Python and Node: nothing is served';
-like $neither->{output}, qr/example in python is left out: python3 could not be executed: install Python, or give --python/, 'without Python: it says so';
+like $neither->{output}, qr/example in python is left out: python3 could not be executed: install Python, or give --python/, 'without Python: the output names the example that is left out';
 like $neither->{output}, qr/example in javascript is left out: PATH has no Node, 20 is needed, and none could be installed from PyPI: give --node/,
-    'without Node and Python: it says so';
+    'without Node and Python: the output names what is left out';
 
 write_file("$top/no-registry", '');
 $run = new_run();
@@ -199,7 +199,7 @@ is serve($run, qw(old new python))->{served}, "shop\nshop-js\n", 'with a registr
 write_file("$run/refuses", '');
 my $refused = serve($run, 'python');
 is $refused->{status}, 1, 'a configuration that httpd refuses: nothing new is served';
-like $refused->{output}, qr/httpd does not serve the examples; see/, 'a configuration that httpd refuses: it says so';
+like $refused->{output}, qr/httpd does not serve the examples; see/, 'a configuration that httpd refuses: the output says what is not served';
 like $refused->{conf}, qr/AgentNodeProgram/, 'a configuration that httpd refuses: the one before stays';
 unlike $refused->{httpd}, qr/restart/, 'a configuration that httpd refuses: httpd is not restarted';
 
@@ -240,7 +240,7 @@ write_file("$folder/langgraph.json", '{"graphs": 7}');
 $added = add($run, $folder);
 is "$added->{status} $added->{httpd}", '1 ', 'an own application that cannot be built: httpd is not restarted';
 like $added->{output}, qr/graphs.*^The application in $folder is not served: it could not be built\.$/ms, 'an own application that cannot be built: it says why';
-like add($run, "$top/none")->{output}, qr{^APPLICATION=$top/none has no langgraph\.json\.$}m, 'an own application without langgraph.json: it says so';
+like add($run, "$top/none")->{output}, qr{^APPLICATION=$top/none has no langgraph\.json\.$}m, 'an own application without langgraph.json: the output names the missing file';
 
 # Its program prints lines for httpd.conf, and reports a graph of its own.
 sub own_application {
@@ -315,7 +315,7 @@ SKIP: {
     symlink "$top/inside", "$target/src" or die "symlink: $!\n";
     qx($command);
     is slurp($secret), "secret\n", 'copy: root does not write through a link';
-    is_deeply [ glob "$top/inside/shop_agent/*" ], [], 'copy: nor into a folder that one leads to';
+    is_deeply [ glob "$top/inside/shop_agent/*" ], [], 'copy: root does not write into a folder that a link leads to';
 }
 
 # ---- the port ----
@@ -339,6 +339,6 @@ SKIP: {
         'a privileged port: it says so, and names another one';
 }
 like start_on($_), qr/^PORT=$_ is out of range; expected 1 to 65533\.$/m, "PORT=$_: the range is named" for qw(0 080 65534 99999999999999999999);
-like start_on('http'), qr/^PORT=http is not a number\.$/m, 'PORT=http: it says so';
+like start_on('http'), qr/^PORT=http is not a number\.$/m, 'PORT=http: the output names the value';
 
 done_testing;

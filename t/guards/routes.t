@@ -34,7 +34,7 @@ for my $row ('DATA("GET", "/more", agent_handle_ok),', 'DATA("GET", "/more", age
 ok eval { routes('server', $source) }, 'routes: the tests read the rows';
 for my $row ('{.method = "GET", .path = "/more", .handle = agent_handle_ok},', 'MORE("GET", "/more", agent_handle_ok),') {
     ok !eval { routes('server', $source =~ s/^    LAST\};/    $row\n    LAST};/mr) }, "routes: no test of all routes accepts $row";
-    like $@, qr/not the macro of a route: \Q$row/, 'routes: but says which one it is';
+    like $@, qr/not the macro of a route: \Q$row/, 'routes: the error names the row';
 }
 
 done_testing;

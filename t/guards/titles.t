@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Titles of tests stand alone, since a failed test prints no other line: one of a
 # subtest, or outside of subtests, does not begin with a word that refers to the title
-# before it. Inside a subtest the failed test also prints the title of that.
+# before it. Inside a subtest the failed test also prints the title of that. Nowhere does
+# a title continue the one before it after a subject, as keys: and the challenge does.
 use strict;
 use warnings;
 use AgentTest::Env qw(root);
@@ -9,8 +10,9 @@ use AgentTest::Source;
 use Test::More;
 
 my $REFERS = qr/(?:it|its|and|nor|none|those|what)\b/i;
+my $CONTINUES = qr/(?:and|but|nor|which)\b/;
 
-my (@subtests, @titles);
+my (@subtests, @titles, @continued);
 for my $file (source_files(qr{\At/.*\.(?:t|pm)\z})) {
     my $end;
     for (numbered_lines($file)) {
@@ -23,6 +25,7 @@ for my $file (source_files(qr{\At/.*\.(?:t|pm)\z})) {
         elsif ($end && $line =~ $end) {
             undef $end;
         }
+        push @continued, "$file:$number: $2" if $line =~ /(["'])([\w \/.,-]+: $CONTINUES (?:(?!\1).)*)\1/;
         next if $end;
         # The last argument of a call, or a line of its own.
         push @titles, "$file:$number: $2" if $line =~ /(?:,|\A)\s*(["'])($REFERS (?:(?!\1).)*)\1\s*\)?\s*(?:;|for\b|if\b)/;
@@ -30,5 +33,6 @@ for my $file (source_files(qr{\At/.*\.(?:t|pm)\z})) {
 }
 is join("\n", @subtests), '', 'titles of subtests begin with their subject';
 is join("\n", @titles), '', 'titles outside of subtests begin with their subject';
+is join("\n", @continued), '', 'titles do not continue those before them';
 
 done_testing;

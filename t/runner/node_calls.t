@@ -70,8 +70,8 @@ is_deeply value_of(call('describe', { what => 'subgraphs', namespace => undef, r
     { middle => {}, 'middle|inner' => {} }, 'describe: all subgraphs';
 is_deeply value_of(call('describe', { what => 'subgraphs', namespace => 'middle|inner', recurse => \0 }, graph_id => 'nested')),
     { 'middle|inner' => {} }, 'describe: one subgraph';
-is_deeply [ map { $runner->{ready}{graphs}{$_}{has_subgraphs} ? 1 : 0 } qw(steps nested) ], [ 0, 1 ], 'ready: which graphs have subgraphs';
-is_deeply [ map { $runner->{ready}{graphs}{$_}{factory} ? 1 : 0 } qw(steps factory) ], [ 0, 1 ], 'ready: which graphs are made for each run';
+is_deeply [ map { $runner->{ready}{graphs}{$_}{has_subgraphs} ? 1 : 0 } qw(steps nested) ], [ 0, 1 ], 'ready: the report names graphs with subgraphs';
+is_deeply [ map { $runner->{ready}{graphs}{$_}{factory} ? 1 : 0 } qw(steps factory) ], [ 0, 1 ], 'ready: the report names graphs that are made for each run';
 
 # --- factories -------------------------------------------------------------------
 

@@ -155,7 +155,7 @@ in_all_versions(sub {
 
     my @stopped = $runner->run(graph_id => 'counter', input => { n => 1, steps => [] }, interrupt_before => ['double'], %{$OPTIONS});
     is_deeply +(lines_of('checkpoint', @stopped))[-1]{next}, ['double'], 'breakpoint: the run stops before the node';
-    ok +(grep { exists $_->{__interrupt__} } events_of('updates', @stopped)), 'breakpoint: the stream says so';
+    ok +(grep { exists $_->{__interrupt__} } events_of('updates', @stopped)), 'breakpoint: the stream has __interrupt__';
     @stopped = $runner->run(graph_id => 'counter', input => { n => 1, steps => [] }, interrupt_after => '*');
     is_deeply +(lines_of('checkpoint', @stopped))[-1]{next}, ['double'], 'breakpoint: interrupt_after `*` stops the run after its first node';
 

@@ -133,7 +133,7 @@ in_all_versions(sub {
     my ($after) = lines_of('checkpoint', @update);
     is_deeply $after->{next}, ['double'], 'update: the node after as_node is next';
     is $after->{parent}, (lines_of('checkpoint', @lines))[-1]{checkpoint_id}, 'update: its parent is the head';
-    is $after->{metadata}{source}, 'update', 'update: its source';
+    is $after->{metadata}{source}, 'update', 'update: the source of the checkpoint is update';
     is_deeply [ $after->{values}{n}, scalar @{ $after->{values}{steps} } ], [ 30, 3 ], 'update: reducers apply';
     my @further = $runner->run(graph_id => 'counter', input => undef, $runner->next_run($start->{thread_id}));
     is +(lines_of('checkpoint', @further))[-1]{values}{n}, 60, 'update: a run goes on from it';
@@ -172,8 +172,8 @@ in_all_versions(sub {
     is_deeply [ keys %{$subgraphs} ], ['child'], 'describe: subgraphs by their namespace';
     ok $subgraphs->{child}{state_schema}, 'describe: with their schemas';
     is_deeply [ map { $runner->{ready}{graphs}{$_}{has_subgraphs} } qw(family counter) ], [ 1, 0 ],
-        'ready: which graphs have subgraphs';
-    is_deeply [ map { $runner->{ready}{graphs}{$_}{factory} } qw(made counter) ], [ 1, 0 ], 'ready: which graphs are made by functions';
+        'ready: the report names graphs with subgraphs';
+    is_deeply [ map { $runner->{ready}{graphs}{$_}{factory} } qw(made counter) ], [ 1, 0 ], 'ready: the report names graphs that functions make';
 });
 
 done_testing;

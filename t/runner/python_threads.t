@@ -65,7 +65,7 @@ sub found {
     return join "\n", @lines;
 }
 
-subtest 'the executor' => sub {
+subtest 'the executor gives each function a thread, or an error' => sub {
     is found('recover'), 'requests: [True, False]', 'a request for another process is withdrawn when threads return';
     is found('refuse'), 'values: True 0 1 2 3 4 refused: True', 'functions for which no thread can be started wait for one that executes another';
     is found('refuse_first'), qq{first: [RuntimeError("can't start new thread")]}, 'without any thread a function fails';

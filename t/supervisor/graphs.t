@@ -143,7 +143,7 @@ subtest 'runs of a program that does not start end in error' => sub {
     wait_status($_, 'error') for @early;
     is error_of($early[0]), 'RunnerStartError', 'the error has a name';
     like run_field($early[0], "error->>'message'"), qr/\ANo process of the program of the graph starts \((?:exit status 3|the runner process ended unexpectedly)\)/, 'which says why';
-    ok $sv->wait_log(qr/AGT0377: run $early[0] ends in error: no runner of pool default starts/), 'the log says so';
+    ok $sv->wait_log(qr/AGT0377: run $early[0] ends in error: no runner of pool default starts/), 'the log names the run';
     my $quarantined = create_run({ do => 'noop' }, graph => 'shared', request => { after_seconds => 3600 });
     sql("update agent.run_queue set max_shared = 1, not_before = null where run_id = '$quarantined'");
     $sv->wake;
@@ -187,7 +187,7 @@ subtest 'runs of a program that starts nowhere end in error' => sub {
 
 subtest 'a runner that reports no graph is logged, and gets no runs' => sub {
     my $sv = supervisor('a', { nothing => { absent => 1 }, never => { absent => 1 } });
-    ok $sv->wait_log(qr/AGT0367: runner \d+ of deployment default reported none of its 2 graphs: it gets no runs/), 'the log says so';
+    ok $sv->wait_log(qr/AGT0367: runner \d+ of deployment default reported none of its 2 graphs: it gets no runs/), 'the log names the runner';
     is $sv->stop, 0, 'the supervisor exits with status 0';
 };
 
