@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The tables of READMEs name files that exist: sources, SQL functions, tests. A
-# row of a table of costs names the code of its bound and the test of it.
+# row of a table of costs names the code of its bound and the test of it. A cell has
+# no more text than can be scanned.
 use strict;
 use warnings;
 use AgentTest::Env qw(root slurp);
@@ -9,6 +10,7 @@ use File::Basename qw(basename);
 use Test::More;
 
 my $COSTS = '| input | costs at most | where | test |';
+my $CELL_LENGTH = 300;
 
 # All paths from the top, of files and folders.
 my %paths = map { $_ => 1 } source_files(), source_folders();
@@ -37,6 +39,7 @@ sub faults_of {
         my @cells = split /\|/, $1, -1;
         push @faults, map { "$_ does not exist" } map { missing_files($_) } @cells;
         push @faults, "an empty cell: $line" if $in_costs && (@cells != 4 || grep { !/\S/ } @cells);
+        push @faults, map { 'a cell of ' . length() . " characters: $line" } grep { length > $CELL_LENGTH + 2 } @cells;
         $in_costs = 1 if $line eq $COSTS;
     }
     return @faults;
@@ -51,6 +54,8 @@ my @samples = (
     [ 'an empty cell of another table', '| a | | b |', '' ],
     [ 'files that do not exist', '| `t/unit/nothing.c` | `nothing.sql` |',
         't/unit/nothing.c does not exist; nothing.sql does not exist' ],
+    [ 'a long cell', '| a | ' . 'x' x 301 . ' |', 'a cell of 303 characters: | a | ' . 'x' x 301 . ' |' ],
+    [ 'the longest cell', '| a | ' . 'x' x 300 . ' |', '' ],
     [ 'prose', 'See `nothing.c`.', '' ],
 );
 is join('; ', faults_of($_->[1])), $_->[2], "the check is right about a sample: $_->[0]" for @samples;
@@ -59,7 +64,7 @@ my $tables = 0;
 for my $file (grep { basename($_) eq 'README.md' } source_files()) {
     my $text = slurp(root() . "/$file");
     $tables++ while $text =~ /^\Q$COSTS\E$/mg;
-    is join("\n", faults_of($text)), '', "$file: its tables name existing files and have no empty costs";
+    is join("\n", faults_of($text)), '', "$file: its tables name existing files, and have no empty costs and no cell of more than $CELL_LENGTH characters";
 }
 cmp_ok $tables, '>', 2, 'the tables of costs are found';
 
