@@ -11,6 +11,8 @@ use Test::More;
 
 my %LINES = (c => 500, h => 150, sql => 500, pm => 500, pl => 500, sh => 500,
     mjs => 500, js => 500);
+# The first page of the project leads to the others.
+my $README_LINES = 250;
 my $FUNCTION_LINES = 60;
 # The longest function of the modules. To exceed it is a decision to be made here.
 my $LONGEST = 45;
@@ -29,6 +31,8 @@ for my $file (source_files(qr/\.(?:c|h|sql|pm|pl|sh|m?js)\z/)) {
     push @too_long, "$file has $lines lines" if $lines > $LINES{$kind};
 }
 is join("\n", @too_long), '', 'no file is too long';
+my $readme_lines = () = numbered_lines('README.md');
+cmp_ok $readme_lines, '<=', $README_LINES, "README.md has at most $README_LINES lines";
 
 my @c_files = source_files(qr/\.c\z/);
 my (@long, @handlers, @wide, @functions);
