@@ -43,6 +43,7 @@
 #include "config/region.h"
 #include "pools.h"
 #include "private.h"
+#include "supervisor/supervisor.h"
 
 /* A supervisor that ended sooner than this is restarted after a pause. */
 #define CRASH_LOOP apr_time_from_sec(2)

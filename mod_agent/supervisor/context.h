@@ -8,7 +8,7 @@
 #define AGENT_SUPERVISOR_CONTEXT_H
 
 #include "report.h"
-#include "supervisor.h"
+#include "supervisor_config.h"
 #include "types.h"
 
 typedef enum agent_mode_t {

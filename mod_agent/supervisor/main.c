@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process: its set-up, the loop, its exit status; see supervisor.h. */
+#include "supervisor.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 #include "../../mod_agent/supervisor/runner/slots.h"
 #include "../../mod_agent/supervisor/statement/claim.h"
 #include "../../mod_agent/supervisor/statement/release_runs.h"
-#include "../../mod_agent/supervisor/supervisor.h"
+#include "../../mod_agent/supervisor/supervisor_config.h"
 
 #define ONE   "00000000-0000-0000-0000-000000000001"
 #define OTHER "00000000-0000-0000-0000-000000000002"
