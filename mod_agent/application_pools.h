@@ -5,7 +5,7 @@
 
 #include "config/config.h"
 #include "config/graph.h"
-#include "supervisor/pool_config.h"
+#include "supervisor/base/pool_config.h"
 
 /*
  * Sets what the pool of key->application has of its own: name, program,

@@ -4,7 +4,7 @@
 #define AGENT_POOLS_H
 
 #include "config/config.h"
-#include "supervisor/supervisor_config.h"
+#include "supervisor/base/supervisor_config.h"
 
 /* Checks the users, cgroups, applications and number of runners of all
  * deployments, as a part of the configuration check. False: they are invalid,

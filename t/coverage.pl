@@ -33,6 +33,7 @@ my %FLOOR = (
     'mod_agent/runners/builtin/tool'    => 95,
     'mod_agent/stream'                  => 95,
     'mod_agent/supervisor'              => 94,
+    'mod_agent/supervisor/base'         => 94,
     'mod_agent/supervisor/lease'        => 97,
     'mod_agent/supervisor/process'      => 78,
     'mod_agent/supervisor/runner'       => 94,

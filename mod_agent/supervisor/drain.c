@@ -2,10 +2,10 @@
 /* How the supervisor ends; see drain.h. */
 #include "drain.h"
 
-#include "order.h"
-#include "run_end.h"
-#include "runner/exit.h"
+#include "base/order.h"
 #include "runner/drain.h"
+#include "runner/exit.h"
+#include "runner/run_end.h"
 
 /* For the final writes to the database after a drain, at least; they may take
  * the rest of the drain time. */

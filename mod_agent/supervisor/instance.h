@@ -6,14 +6,13 @@
 #ifndef AGENT_SUPERVISOR_INSTANCE_H
 #define AGENT_SUPERVISOR_INSTANCE_H
 
-#include "context.h"
+#include "base/context.h"
+#include "base/poll.h"
+#include "base/schedule.h"
 #include "drain.h"
-#include "poll.h"
 #include "runner/io.h"
 #include "runner/runner.h"
-#include "runs.h"
-#include "schedule.h"
-#include "statement/set_limits.h"
+#include "runner/runs.h"
 #include "statement/answer.h"
 #include "statement/check.h"
 #include "statement/claim.h"
@@ -23,6 +22,7 @@
 #include "statement/release_runs.h"
 #include "statement/save.h"
 #include "statement/save_graphs.h"
+#include "statement/set_limits.h"
 #include "statement/start.h"
 #include "statement/worker.h"
 #include "webhook/delivery.h"

@@ -11,16 +11,16 @@
 #include <sys/socket.h>
 
 #include "../core/wake.h"
+#include "base/order.h"
 #include "instance.h"
-#include "order.h"
 #include "process/process.h"
 #include "runner/deadline.h"
 #include "runner/exit.h"
 #include "runner/idle.h"
 #include "runner/io.h"
+#include "runner/quarantine.h"
 #include "runner/recycle.h"
 #include "runner/slots.h"
-#include "runner/quarantine.h"
 #include "runner/watch.h"
 #include "webhook/loop.h"
 

@@ -9,7 +9,7 @@
 #ifndef AGENT_SUPERVISOR_H
 #define AGENT_SUPERVISOR_H
 
-#include "supervisor_config.h"
+#include "base/supervisor_config.h"
 
 /*
  * Runs the supervisor until a signal or the end of life_fd stops it. To be

@@ -123,15 +123,16 @@ my $supervisor = qr{\Amod_agent/supervisor/};
 only_in('supervisor: instance.h only in main.c and instance.c',
     qr{\A\s*#\s*include\s*"(?:\.\./)*instance\.h"}, qr{$supervisor(?:main|instance)\.c\z});
 only_in('supervisor: tables include neither run_end.h nor runs.h',
-    qr{\A\s*#\s*include\s*"(?:\.\./)*(?:run_end|runs)\.h"},
-    qr{\A(?!${supervisor}(?:lease/|process/|runner/(?:runner|credit|log|protocol)\.))});
+    qr{\A\s*#\s*include\s*"(?:\.\./)*(?:runner/)?(?:run_end|runs)\.h"},
+    qr{\A(?!${supervisor}(?:base/|lease/|process/|runner/(?:runner|credit|log|protocol)\.))});
 # Its folders, and those that each may include.
 my %supervisor_may = (
-    process   => [],
-    lease     => [],
-    runner    => [qw(lease process)],
-    statement => [qw(lease process runner)],
-    webhook   => [qw(statement)],
+    base      => [],
+    process   => [qw(base)],
+    lease     => [qw(base)],
+    runner    => [qw(lease process base)],
+    statement => [qw(runner lease process base)],
+    webhook   => [qw(statement base)],
 );
 is wrong_includes('mod_agent/supervisor', %supervisor_may), '',
     'supervisor: its folders depend on each other one way';

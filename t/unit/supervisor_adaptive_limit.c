@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/adaptive_limit.c */
-/* How many rows a statement may ask for; see supervisor/adaptive_limit.h. */
+/* OBJECTS: supervisor/base/adaptive_limit.c */
+/* How many rows a statement may ask for; see supervisor/base/adaptive_limit.h.
+ */
 #include "check.h"
 
-#include "../../mod_agent/supervisor/adaptive_limit.h"
+#include "../../mod_agent/supervisor/base/adaptive_limit.h"
 
 static void the_first_statement_asks_for_the_maximum(void **state)
 {

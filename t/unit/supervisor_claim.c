@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
-/* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
-/* OBJECTS: core/ db/query.c db/limits.c db/send.c db/connection.c */
-/* OBJECTS: db/array.c db/column.c */
+/* OBJECTS: supervisor/ supervisor/base/ supervisor/lease/ */
+/* OBJECTS: supervisor/process/ supervisor/runner/ supervisor/statement/ */
+/* OBJECTS: supervisor/webhook/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: db/connection.c db/array.c db/column.c */
 /* When runs that were requeued are claimed; see supervisor/statement/claim.h
  * and worker.h. */
 #include "check.h"
@@ -10,11 +10,11 @@
 #include <apr_strings.h>
 
 #include "../../mod_agent/db/connection.h"
-#include "../../mod_agent/supervisor/order.h"
+#include "../../mod_agent/supervisor/base/order.h"
+#include "../../mod_agent/supervisor/base/supervisor_config.h"
 #include "../../mod_agent/supervisor/runner/slots.h"
 #include "../../mod_agent/supervisor/statement/claim.h"
 #include "../../mod_agent/supervisor/statement/release_runs.h"
-#include "../../mod_agent/supervisor/supervisor_config.h"
 
 #define ONE   "00000000-0000-0000-0000-000000000001"
 #define OTHER "00000000-0000-0000-0000-000000000002"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../../mod_agent/supervisor/runner/io.h"
-#include "../../mod_agent/supervisor/runs.h"
+#include "../../mod_agent/supervisor/runner/runs.h"
 
 /* Bytes of a long line. */
 #define BIG ((apr_size_t)8 * 1024 * 1024)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/poll.c core/clock.c */
-/* The descriptors that the loop waits for; see supervisor/poll.h. */
+/* OBJECTS: supervisor/base/poll.c core/clock.c */
+/* The descriptors that the loop waits for; see supervisor/base/poll.h. */
 #include "check.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../mod_agent/supervisor/context.h"
-#include "../../mod_agent/supervisor/poll.h"
+#include "../../mod_agent/supervisor/base/context.h"
+#include "../../mod_agent/supervisor/base/poll.h"
 
 /* More than are handled in one iteration. */
 #define MANY 300

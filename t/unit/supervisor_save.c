@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: supervisor/ supervisor/lease/ supervisor/process/ */
-/* OBJECTS: supervisor/runner/ supervisor/statement/ supervisor/webhook/ */
-/* OBJECTS: core/ db/query.c db/limits.c db/send.c db/connection.c */
-/* OBJECTS: db/array.c db/column.c */
+/* OBJECTS: supervisor/ supervisor/base/ supervisor/lease/ */
+/* OBJECTS: supervisor/process/ supervisor/runner/ supervisor/statement/ */
+/* OBJECTS: supervisor/webhook/ core/ db/query.c db/limits.c db/send.c */
+/* OBJECTS: db/connection.c db/array.c db/column.c */
 /* Which batch of output is sent next on each connection; see
  * supervisor/statement/save.h. */
 #include "supervisor_fixture.h"

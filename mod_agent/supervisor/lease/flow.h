@@ -10,8 +10,8 @@
 
 #include <apr_time.h>
 
-#include "../ring.h"
-#include "../types.h"
+#include "../base/ring.h"
+#include "../base/types.h"
 
 APR_RING_HEAD(agent_credit_ring_t, agent_lease_t);
 typedef struct agent_credit_ring_t agent_credit_ring_t;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of leases: the runs this worker holds. A lease has two sides that
  * end independently: the database's (its end is committed, or it is released or
- * lost) and the runner's (it sends `end` or dies). ../run_end.h ends them. */
+ * lost) and the runner's (it sends `end` or dies). ../runner/run_end.h ends
+ * them. */
 #ifndef AGENT_SUPERVISOR_LEASE_H
 #define AGENT_SUPERVISOR_LEASE_H
 
@@ -10,8 +11,8 @@
 
 #include "../../core/buffer.h"
 #include "../../core/uuid.h"
-#include "../context.h"
-#include "../ring.h"
+#include "../base/context.h"
+#include "../base/ring.h"
 #include "flow.h"
 #include "request.h"
 

@@ -7,7 +7,7 @@
 #ifndef AGENT_SUPERVISOR_RELEASE_H
 #define AGENT_SUPERVISOR_RELEASE_H
 
-#include "../adaptive_limit.h"
+#include "../base/adaptive_limit.h"
 #include "lease.h"
 
 typedef struct agent_release_t {

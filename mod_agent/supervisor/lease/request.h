@@ -12,8 +12,8 @@
 #include <apr_pools.h>
 
 #include "../../core/uuid.h"
-#include "../ring.h"
-#include "../types.h"
+#include "../base/ring.h"
+#include "../base/types.h"
 
 /* Records of one run whose reply was not sent or not written to the pipe. */
 #define AGENT_ACK_MAX 16

@@ -12,7 +12,7 @@
 #include <apr_errno.h>
 
 #include "../../core/deployment.h"
-#include "../pool_config.h"
+#include "../base/pool_config.h"
 
 /* agent-, two numbers with their dashes, a deployment with NUL. */
 #define AGENT_CGROUP_NAME_SIZE (6 + 2 * 12 + AGENT_DEPLOYMENT_SIZE)

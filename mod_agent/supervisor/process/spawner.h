@@ -12,7 +12,7 @@
 #ifndef AGENT_SUPERVISOR_SPAWNER_H
 #define AGENT_SUPERVISOR_SPAWNER_H
 
-#include "../supervisor_config.h"
+#include "../base/supervisor_config.h"
 
 /* The descriptors a runner gets: 1 and 2 share one pipe. */
 typedef enum agent_spawner_fd_t {

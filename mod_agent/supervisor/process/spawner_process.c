@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "../types.h"
+#include "../base/types.h"
 #include "cgroup.h"
 #include "process.h"
 

@@ -2,9 +2,9 @@
 /* Time limits of runs; see deadline.h. */
 #include "deadline.h"
 
-#include "../run_end.h"
-#include "../runs.h"
 #include "drain.h"
+#include "run_end.h"
+#include "runs.h"
 
 /* grace_at has passed: ends the run without its runner, which is replaced. */
 static void give_up_waiting(agent_runs_t *runs, agent_lease_t *lease)

@@ -16,7 +16,7 @@
 #include "../../core/buffer.h"
 #include "../../core/raw.h"
 #include "../../core/uuid.h"
-#include "../context.h"
+#include "../base/context.h"
 #include "protocol.h"
 
 /* The longest report about one graph. */

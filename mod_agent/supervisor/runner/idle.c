@@ -2,8 +2,8 @@
 /* Pools without work; see idle.h. */
 #include "idle.h"
 
-#include "../runs.h"
 #include "drain.h"
+#include "runs.h"
 
 /* Whether it is an ordinary runner that has reported graphs. */
 static bool is_ready(const agent_runner_t *runner)

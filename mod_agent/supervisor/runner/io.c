@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../poll.h"
-#include "../runs.h"
+#include "../base/poll.h"
 #include "line.h"
 #include "log.h"
 #include "protocol.h"
+#include "runs.h"
 
 /* Bytes of one read, few enough that a runner does not delay the others. */
 #define READ_SIZE ((apr_size_t)256 * 1024)

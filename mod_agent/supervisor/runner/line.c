@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 
-#include "../run_end.h"
-#include "../runs.h"
 #include "ack.h"
 #include "protocol.h"
+#include "run_end.h"
+#include "runs.h"
 
 /* Quarantined runs are assigned to a runner before it reports its graphs. The
  * attempt counts, so that one that never finds its graph ends. */

@@ -7,7 +7,7 @@
 #ifndef AGENT_SUPERVISOR_RUNNER_POOL_H
 #define AGENT_SUPERVISOR_RUNNER_POOL_H
 
-#include "../ring.h"
+#include "../base/ring.h"
 #include "graphs.h"
 
 /* Failed starts in a row; when the next one may begin. */

@@ -2,9 +2,9 @@
 /* The end of quarantine; see quarantine.h. */
 #include "quarantine.h"
 
-#include "../run_end.h"
-#include "../runs.h"
 #include "drain.h"
+#include "run_end.h"
+#include "runs.h"
 #include "slots.h"
 
 /* One of this many quarantine runners of a pool may be drained. */

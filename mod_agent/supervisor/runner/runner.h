@@ -5,9 +5,9 @@
 #define AGENT_SUPERVISOR_RUNNER_H
 
 #include "../../core/buffer.h"
-#include "../context.h"
+#include "../base/context.h"
+#include "../base/poll.h"
 #include "../lease/lease.h"
-#include "../poll.h"
 #include "../process/spawner.h"
 #include "pool.h"
 

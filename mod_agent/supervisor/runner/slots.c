@@ -2,7 +2,7 @@
 /* Slots of pools and the runners that provide them; see slots.h. */
 #include "slots.h"
 
-#include "../order.h"
+#include "../base/order.h"
 #include "idle.h"
 
 /* ---- counting ---- */

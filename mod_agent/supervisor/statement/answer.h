@@ -8,7 +8,7 @@
 #ifndef AGENT_SUPERVISOR_ANSWER_H
 #define AGENT_SUPERVISOR_ANSWER_H
 
-#include "../runs.h"
+#include "../runner/runs.h"
 #include "start.h"
 #include "worker.h"
 

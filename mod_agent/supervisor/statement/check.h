@@ -3,7 +3,7 @@
 #ifndef AGENT_SUPERVISOR_CHECK_H
 #define AGENT_SUPERVISOR_CHECK_H
 
-#include "../runs.h"
+#include "../runner/runs.h"
 #include "worker.h"
 
 typedef struct agent_check_t {

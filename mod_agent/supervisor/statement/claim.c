@@ -6,9 +6,9 @@
 
 #include <apr_strings.h>
 
-#include "../order.h"
-#include "../run_end.h"
+#include "../base/order.h"
 #include "../runner/idle.h"
+#include "../runner/run_end.h"
 #include "../runner/slots.h"
 #include "start.h"
 

@@ -3,8 +3,8 @@
 #ifndef AGENT_SUPERVISOR_CLAIM_H
 #define AGENT_SUPERVISOR_CLAIM_H
 
-#include "../adaptive_limit.h"
-#include "../runs.h"
+#include "../base/adaptive_limit.h"
+#include "../runner/runs.h"
 #include "worker.h"
 
 /* Between two claims that nothing requested, up to 20 % sooner or later. */

@@ -2,7 +2,7 @@
 /* When a claim is due, and which runs it asks for; see claim.h. */
 #include "claim.h"
 
-#include "../order.h"
+#include "../base/order.h"
 #include "../runner/idle.h"
 #include "../runner/slots.h"
 

@@ -10,8 +10,8 @@
 #include <apr_tables.h>
 
 #include "../../db/query.h"
-#include "../context.h"
-#include "../poll.h"
+#include "../base/context.h"
+#include "../base/poll.h"
 #include "failure.h"
 #include "session.h"
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "../lease/fair_queue.h"
-#include "../run_end.h"
 #include "../runner/ack.h"
+#include "../runner/run_end.h"
 #include "save_params.h"
 
 /* After this many failures of any kind the data is assumed to be the cause. */

@@ -3,7 +3,7 @@
 #ifndef AGENT_SUPERVISOR_SAVE_H
 #define AGENT_SUPERVISOR_SAVE_H
 
-#include "../runs.h"
+#include "../runner/runs.h"
 #include "notify.h"
 #include "worker.h"
 

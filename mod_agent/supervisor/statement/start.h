@@ -8,8 +8,8 @@
 #ifndef AGENT_SUPERVISOR_START_H
 #define AGENT_SUPERVISOR_START_H
 
-#include "../adaptive_limit.h"
-#include "../runs.h"
+#include "../base/adaptive_limit.h"
+#include "../runner/runs.h"
 #include "worker.h"
 
 /* Bytes that a claim composes while it holds its locks. */

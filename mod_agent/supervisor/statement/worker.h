@@ -11,10 +11,10 @@
 
 #include <apr_tables.h>
 
-#include "../adaptive_limit.h"
+#include "../base/adaptive_limit.h"
+#include "../base/schedule.h"
 #include "../process/process.h"
-#include "../runs.h"
-#include "../schedule.h"
+#include "../runner/runs.h"
 #include "notify.h"
 
 /*

@@ -11,9 +11,9 @@
 
 #include "../../core/egress.h"
 #include "../../core/uuid.h"
-#include "../context.h"
-#include "../poll.h"
-#include "../ring.h"
+#include "../base/context.h"
+#include "../base/poll.h"
+#include "../base/ring.h"
 #include "outcome.h"
 
 /* The most deliveries at once, those whose outcome is not saved yet included,

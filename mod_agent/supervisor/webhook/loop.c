@@ -4,7 +4,7 @@
 
 #include <apr_strings.h>
 
-#include "../poll.h"
+#include "../base/poll.h"
 #include "request.h"
 
 /* Connections kept for the next delivery to the same receiver. */

@@ -7,7 +7,7 @@
 
 #include <apr_time.h>
 
-#include "../core/egress.h"
+#include "../../core/egress.h"
 
 /* A key that signs deliveries. */
 typedef struct agent_webhook_key_t {

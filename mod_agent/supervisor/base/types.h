@@ -3,7 +3,7 @@
 #ifndef AGENT_SUPERVISOR_TYPES_H
 #define AGENT_SUPERVISOR_TYPES_H
 
-#include "../core/clock.h"
+#include "../../core/clock.h"
 #include "pool_config.h"
 
 typedef struct agent_context_t agent_context_t;

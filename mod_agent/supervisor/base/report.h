@@ -6,8 +6,8 @@
 #ifndef AGENT_SUPERVISOR_REPORT_H
 #define AGENT_SUPERVISOR_REPORT_H
 
-#include "../core/log.h"
-#include "../core/throttle.h"
+#include "../../core/log.h"
+#include "../../core/throttle.h"
 #include "types.h"
 
 /* The supervisor's ids are AGT0301 .. AGT0399. */

@@ -7,7 +7,7 @@
 #ifndef AGENT_SUPERVISOR_RUN_END_H
 #define AGENT_SUPERVISOR_RUN_END_H
 
-#include "lease/lease.h"
+#include "../lease/lease.h"
 
 /* Sets the state of the database's side. The lease may be freed. */
 void agent_run_end_set_state(agent_runs_t *runs, agent_lease_t *lease,

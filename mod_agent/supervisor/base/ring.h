@@ -3,7 +3,7 @@
 #ifndef AGENT_SUPERVISOR_RING_H
 #define AGENT_SUPERVISOR_RING_H
 
-#include "../core/ring.h"
+#include "../../core/ring.h"
 
 /* For each element; the body must not remove it. */
 #define AGENT_RING_EACH(at, head, type, link)                                  \

@@ -7,11 +7,11 @@
 #ifndef AGENT_SUPERVISOR_RUNS_H
 #define AGENT_SUPERVISOR_RUNS_H
 
-#include "lease/batch.h"
-#include "lease/lease.h"
-#include "lease/release.h"
-#include "runner/credit.h"
-#include "runner/request.h"
+#include "../lease/batch.h"
+#include "../lease/lease.h"
+#include "../lease/release.h"
+#include "credit.h"
+#include "request.h"
 
 struct agent_runs_t {
     agent_context_t *context;

@@ -8,8 +8,8 @@
 
 #include <apr_time.h>
 
-#include "../core/limit.h"
-#include "../core/log.h"
+#include "../../core/limit.h"
+#include "../../core/log.h"
 #include "pool_config.h"
 #include "webhook_config.h"
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "protocol.h"
 #include "runs.h"
-#include "runner/protocol.h"
 
 void agent_run_end_set_state(agent_runs_t *runs, agent_lease_t *lease,
                              agent_lease_state_t state)
