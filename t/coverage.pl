@@ -27,6 +27,7 @@ my %FLOOR = (
     'mod_agent/model'                   => 97,
     'mod_agent/runners/builtin'         => 95,
     'mod_agent/runners/builtin/base'    => 94,
+    'mod_agent/runners/builtin/io'      => 94,
     'mod_agent/runners/builtin/message' => 96,
     'mod_agent/runners/builtin/model'   => 96,
     'mod_agent/runners/builtin/run'     => 97,

@@ -9,7 +9,7 @@
 #include <apr_strings.h>
 
 #include "runners/builtin/base/log.h"
-#include "runners/builtin/http.h"
+#include "runners/builtin/io/http.h"
 
 runner_transfer_t *runner_http_start(runner_http_t *http,
                                      const runner_request_t *request,

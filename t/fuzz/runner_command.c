@@ -2,8 +2,8 @@
 /* OBJECTS: runners/builtin/run/ runners/builtin/message/ core/ */
 /* OBJECTS: runners/builtin/model/ runners/builtin/tool/ */
 /* OBJECTS: runners/builtin/runner.c runners/builtin/command.c */
-/* OBJECTS: runners/builtin/graph.c runners/builtin/graph_read.c */
-/* OBJECTS: runners/builtin/schedule.c runners/builtin/wire.c */
+/* OBJECTS: runners/builtin/base/graph.c runners/builtin/graph_read.c */
+/* OBJECTS: runners/builtin/io/schedule.c runners/builtin/io/wire.c */
 /* OBJECTS: runners/builtin/base/clean.c runners/builtin/base/host.c */
 /* OBJECTS: runners/builtin/base/memory.c runners/builtin/base/problem.c */
 /* OBJECTS: runners/builtin/base/raw.c runners/builtin/base/text.c */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OBJECTS: runners/builtin/run/ runners/builtin/base/ core/ */
 /* OBJECTS: runners/builtin/message/ runners/builtin/model/ */
-/* OBJECTS: runners/builtin/tool/ runners/builtin/graph.c */
-/* OBJECTS: runners/builtin/http.c runners/builtin/schedule.c */
-/* OBJECTS: runners/builtin/wire.c */
+/* OBJECTS: runners/builtin/tool/ runners/builtin/io/ */
 /* Replies to the requests of a run, a line each. */
 #include "fuzz.h"
 

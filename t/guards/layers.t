@@ -137,18 +137,16 @@ my %supervisor_may = (
 is wrong_includes('mod_agent/supervisor', %supervisor_may), '',
     'supervisor: its folders depend on each other one way';
 
-# The folders of the built-in runner from top to bottom; each may include those below
-# it, and three headers of the runner's own folder.
-my @runner = qw(run tool model message base);
+# The folders of the built-in runner from top to bottom; each may include those below it.
+my @runner = qw(run tool model message io base);
 my %rank = map { $runner[$_] => $_ } 0 .. $#runner;
 my @upward;
 for my $file (grep { m{\Amod_agent/runners/builtin/\w+/} } @c_files) {
     my ($folder) = $file =~ m{builtin/(\w+)/};
     for (numbered_lines(without_comments($file))) {
         my ($number, $line) = @{$_};
-        next if $line !~ m{\A\s*#\s*include\s*"runners/builtin/(?:(\w+)/)?(\w+)\.h"};
-        my $is_allowed = defined $1 ? $rank{$1} > $rank{$folder} : $2 =~ /\A(?:wire|http|graph)\z/;
-        push @upward, "$file:$number" if !$is_allowed;
+        next if $line !~ m{\A\s*#\s*include\s*"runners/builtin/(?:(\w+)/)?\w+\.h"};
+        push @upward, "$file:$number" if !defined $1 || $rank{$1} <= $rank{$folder};
     }
 }
 is "@upward", '', "a folder of the built-in runner uses those below it: @runner";

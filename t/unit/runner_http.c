@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/http.c runners/builtin/schedule.c core/clock.c */
+/* OBJECTS: runners/builtin/io/http.c runners/builtin/io/schedule.c */
+/* OBJECTS: core/clock.c */
 /* One transfer: its reply, a malformed header, a cancel. */
 #include "check.h"
 
@@ -14,7 +15,7 @@
 
 #include <apr_strings.h>
 
-#include "runners/builtin/http.h"
+#include "runners/builtin/io/http.h"
 
 /* Resolving this name ends when the other end of the pipe is closed. */
 #define SLOW_NAME "slow.test"

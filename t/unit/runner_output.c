@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/run/output.c runners/builtin/wire.c core/buffer.c */
+/* OBJECTS: runners/builtin/run/output.c runners/builtin/io/wire.c */
+/* OBJECTS: core/buffer.c */
 /* Flow control of a run's output: the lines that need credit, and those of a
  * request and a grant. */
 #include "check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/schedule.c */
+/* OBJECTS: runners/builtin/io/schedule.c */
 /* Which transfer starts next. */
 #include "check.h"
 
@@ -7,7 +7,7 @@
 
 #include <apr_strings.h>
 
-#include "runners/builtin/schedule.h"
+#include "runners/builtin/io/schedule.h"
 
 /* The defaults: runs of a process, and its transfers at once. */
 #define RUNS  100

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/wire.c core/buffer.c */
+/* OBJECTS: runners/builtin/io/wire.c core/buffer.c */
 /* Lines over pipes, in pieces of any size, without blocking. */
 #include "check.h"
 
@@ -9,7 +9,7 @@
 
 #include <apr_strings.h>
 
-#include "runners/builtin/wire.h"
+#include "runners/builtin/io/wire.h"
 
 typedef struct ends_t {
     runner_wire_t wire;

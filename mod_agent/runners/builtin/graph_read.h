@@ -3,7 +3,7 @@
 #ifndef AGENT_RUNNER_GRAPH_READ_H
 #define AGENT_RUNNER_GRAPH_READ_H
 
-#include "graph.h"
+#include "runners/builtin/base/graph.h"
 #include "runners/builtin/base/problem.h"
 
 /* Reads a graph into pool. APR_EGENERAL: this runner cannot execute it,

@@ -6,11 +6,11 @@
 #include <apr_hash.h>
 
 #include "core/raw.h"
+#include "runners/builtin/io/wire.h"
 #include "runners/builtin/run/pending.h"
 #include "runners/builtin/run/queue.h"
 #include "runners/builtin/run/runs.h"
 #include "runners/builtin/run/warm.h"
-#include "wire.h"
 
 typedef struct runner_t {
     apr_pool_t *pool;

@@ -10,9 +10,9 @@
 #define AGENT_RUNNER_CALL_H
 
 #include "answer.h"
+#include "runners/builtin/base/graph.h"
 #include "runners/builtin/base/problem.h"
-#include "runners/builtin/graph.h"
-#include "runners/builtin/http.h"
+#include "runners/builtin/io/http.h"
 
 typedef struct runner_call_t runner_call_t;
 

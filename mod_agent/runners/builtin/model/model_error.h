@@ -3,8 +3,8 @@
 #ifndef AGENT_RUNNER_MODEL_ERROR_H
 #define AGENT_RUNNER_MODEL_ERROR_H
 
+#include "runners/builtin/base/graph.h"
 #include "runners/builtin/base/problem.h"
-#include "runners/builtin/graph.h"
 
 /* Errors without an HTTP status. */
 enum {

@@ -11,7 +11,7 @@
 #ifndef AGENT_RUNNER_OUTPUT_H
 #define AGENT_RUNNER_OUTPUT_H
 
-#include "runners/builtin/wire.h"
+#include "runners/builtin/io/wire.h"
 
 /* A longer line always needs credit. */
 #define RUNNER_LINE_LONG ((size_t)64 * 1024)

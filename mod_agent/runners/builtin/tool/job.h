@@ -9,8 +9,8 @@
 #include <stdbool.h>
 
 #include "core/buffer.h"
-#include "runners/builtin/graph.h"
-#include "runners/builtin/http.h"
+#include "runners/builtin/base/graph.h"
+#include "runners/builtin/io/http.h"
 
 /* The longest reply of a tool over HTTP, in bytes. */
 #define RUNNER_TOOL_REPLY_MAX ((size_t)1024 * 1024)

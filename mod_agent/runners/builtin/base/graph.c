@@ -6,7 +6,7 @@
 
 #include <apr_strings.h>
 
-#include "runners/builtin/base/value.h"
+#include "value.h"
 
 const runner_tool_t *runner_graph_find_tool(const runner_graph_t *graph,
                                             const char *name)
