@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# No cycle of files: the files of a folder call and include each other one way, and
-# files in JavaScript import each other one way. Calls are read from the objects of
-# the build: who needs a function that another file defines. Covered folders stand in
-# @FOLDERS; each is a graph of its own with everything below it.
+# No cycle of files: the files of a folder call and include each other one way, folders
+# include each other one way, and files in JavaScript import each other one way. Calls
+# are read from the objects of the build: who needs a function that another file defines.
+# Covered folders stand in @FOLDERS; each is a graph of its own with everything below it.
 use strict;
 use warnings;
 use AgentTest::Env qw(root build_dir slurp);
@@ -72,6 +72,19 @@ sub resolve {
     return $path;
 }
 
+# Folder => the folders whose headers it includes, from the includes of files. private.h
+# is left out: the module's record, which includes no file of the module.
+sub folders_of {
+    my ($includes) = @_;
+    my %graph;
+    for my $file (keys %{$includes}) {
+        my $folder = $file =~ s{/[^/]+\z}{}r;
+        $graph{$folder}{$_} = 1
+            for grep { $_ ne $folder } map { s{/[^/]+\z}{}r } grep { !m{/private\.h\z} } keys %{ $includes->{$file} };
+    }
+    return \%graph;
+}
+
 # Source => its object in the build.
 sub objects_of {
     my ($top) = @_;
@@ -124,7 +137,9 @@ cmp_ok scalar keys %{ $imports{'mod_agent/runners/node/runner.mjs'} }, '>', 3, '
 is join(' -> ', find_cycle(\%imports)), '', 'no cycle of imports in JavaScript';
 
 for my $top (@FOLDERS) {
-    is join(' -> ', find_cycle(includes_of($top))), '', "$top: no cycle of includes";
+    my $includes = includes_of($top);
+    is join(' -> ', find_cycle($includes)), '', "$top: no cycle of includes";
+    is join(' -> ', find_cycle(folders_of($includes))), '', "$top: no cycle of folders";
     my %object = objects_of($top);
     is join(' ', unbuilt(%object)), '', "$top: its objects are built from these sources";
     is join(' -> ', find_cycle(calls_of(%object))), '', "$top: no cycle of calls";
