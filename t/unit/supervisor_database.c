@@ -55,7 +55,7 @@ static apr_time_t due_never(void *part)
 }
 
 static void ignore_connection(void *part, bool is_first,
-                              const agent_database_facts_t *facts)
+                              const agent_session_info_t *info)
 {
 }
 

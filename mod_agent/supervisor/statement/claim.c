@@ -364,7 +364,7 @@ static void fail_claim(void *part, agent_failure_t failure)
     }
     if (failure == AGENT_FAILURE_LOST) {
         /* Runs may be leased to this worker that it does not know. */
-        agent_worker_doubt(claim->worker);
+        agent_worker_lose_claim(claim->worker);
     }
 }
 

@@ -107,11 +107,11 @@ static void refuse_database(agent_database_t *database, const char *region)
 static void finish_connect(agent_database_t *database,
                            const agent_db_result_t *result)
 {
-    const agent_database_facts_t facts = agent_session_read(result);
+    const agent_session_info_t info = agent_session_read(result);
     bool is_first = !database->was_connected;
 
-    if (!agent_session_is_allowed(&facts, database->context->config->region)) {
-        refuse_database(database, facts.region);
+    if (!agent_session_is_allowed(&info, database->context->config->region)) {
+        refuse_database(database, info.region);
         return;
     }
     if (!is_first) {
@@ -123,7 +123,7 @@ static void finish_connect(agent_database_t *database,
     database->failed_connects = 0;
     database->connection++;
     database->was_connected = true;
-    database->settings.on_connected(database->settings.part, is_first, &facts);
+    database->settings.on_connected(database->settings.part, is_first, &info);
 }
 
 static void begin_session(agent_database_t *database)

@@ -50,7 +50,7 @@ typedef struct agent_database_settings_t {
     /* Called each time when it is connected, to a database of the region of the
      * configuration. */
     void (*on_connected)(void *part, bool is_first,
-                         const agent_database_facts_t *facts);
+                         const agent_session_info_t *info);
     void *part;
 } agent_database_settings_t;
 

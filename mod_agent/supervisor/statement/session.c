@@ -27,17 +27,17 @@ const agent_statement_t agent_session_begin = {
            "pg_catalog.set_config('lock_timeout', '0', false), "
            "pg_catalog.set_config('idle_session_timeout', '0', false)"};
 
-agent_database_facts_t agent_session_read(const agent_db_result_t *result)
+agent_session_info_t agent_session_read(const agent_db_result_t *result)
 {
-    return (agent_database_facts_t){
+    return (agent_session_info_t){
         .unsafe = agent_db_value(result, 0, 0),
         .connections = agent_db_integer(result, 0, 1, 0),
         .region = agent_db_value(result, 0, 2)};
 }
 
-bool agent_session_is_allowed(const agent_database_facts_t *facts,
+bool agent_session_is_allowed(const agent_session_info_t *info,
                               const char *region)
 {
     return region == NULL
-        || (facts->region != NULL && strcmp(facts->region, region) == 0);
+        || (info->region != NULL && strcmp(info->region, region) == 0);
 }

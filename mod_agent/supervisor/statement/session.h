@@ -7,23 +7,23 @@
 #include "../../db/query.h"
 
 /* The database of a new connection. */
-typedef struct agent_database_facts_t {
+typedef struct agent_session_info_t {
     /* Settings with which a crash loses commits, or NULL. */
     const char *unsafe;
     /* The connections that it accepts. */
     apr_int64_t connections;
     /* The region that it belongs to. */
     const char *region;
-} agent_database_facts_t;
+} agent_session_info_t;
 
 /* Its parameter: the time limit of a statement in ms. */
 extern const agent_statement_t agent_session_begin;
 
 /* Reads its result; the texts are borrowed from it. */
-agent_database_facts_t agent_session_read(const agent_db_result_t *result);
+agent_session_info_t agent_session_read(const agent_db_result_t *result);
 
 /* Whether a host of that region, NULL being any, may use the database. */
-bool agent_session_is_allowed(const agent_database_facts_t *facts,
+bool agent_session_is_allowed(const agent_session_info_t *info,
                               const char *region);
 
 #endif

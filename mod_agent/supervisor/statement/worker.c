@@ -55,13 +55,13 @@ static void warn_of_connections(const agent_context_t *context,
 }
 
 void agent_worker_on_connected(void *part, bool is_first,
-                               const agent_database_facts_t *facts)
+                               const agent_session_info_t *info)
 {
     agent_worker_t *worker = part;
 
     if (is_first) {
-        warn_of_settings(worker->context, facts->unsafe);
-        warn_of_connections(worker->context, facts->connections);
+        warn_of_settings(worker->context, info->unsafe);
+        warn_of_connections(worker->context, info->connections);
     }
     else {
         delay_sweep(worker);
@@ -73,7 +73,7 @@ void agent_worker_on_connected(void *part, bool is_first,
 }
 
 void agent_worker_on_bulk_connected(void *part, bool is_first,
-                                    const agent_database_facts_t *facts)
+                                    const agent_session_info_t *info)
 {
     agent_worker_t *worker = part;
 
@@ -129,7 +129,7 @@ static void become_fenced(agent_worker_t *worker)
     }
     worker->state = AGENT_WORKER_NEW;
     worker->runners->is_stopped = false;
-    worker->is_in_doubt = false;
+    worker->has_lost_claim = false;
 }
 
 static void receive_renew(void *part, const agent_db_result_t *result)
@@ -204,17 +204,17 @@ static void fence_self(agent_worker_t *worker)
     }
 }
 
-/* ---- in doubt ---- */
+/* ---- a claim whose result was lost ---- */
 
-void agent_worker_doubt(agent_worker_t *worker)
+void agent_worker_lose_claim(agent_worker_t *worker)
 {
-    if (agent_worker_is_live(worker) && !worker->is_in_doubt) {
+    if (agent_worker_is_live(worker) && !worker->has_lost_claim) {
         agent_report_write(worker->context, AGENT_LOG_WARNING, "AGT0315", 0,
                            "the result of a claim was lost: registering again "
                            "when the runs under way have ended, within %d s",
                            worker->context->config->lease_sec);
-        worker->is_in_doubt = true;
-        worker->doubt_until = worker->context->now
+        worker->has_lost_claim = true;
+        worker->reregister_by = worker->context->now
             + worker->context->timing.kill;
     }
 }
@@ -227,11 +227,11 @@ static bool may_deregister(const agent_worker_t *worker)
         && agent_release_is_empty(&worker->runs->releases);
 }
 
-static void resolve_doubt(agent_worker_t *worker)
+static void recover_from_lost_claim(agent_worker_t *worker)
 {
     /* Before the check below: while runners send output there is always
      * something to save. */
-    if (worker->doubt_until <= worker->context->now
+    if (worker->reregister_by <= worker->context->now
         && worker->runs->leases.held > 0) {
         agent_runner_kill_all(worker->runners, worker->runs, AGENT_LOSS_FORGET,
                               "registering again");
@@ -246,9 +246,9 @@ void agent_worker_tick(agent_worker_t *worker)
     if (agent_worker_next_tick(worker) <= worker->context->now) {
         fence_self(worker);
     }
-    if (worker->is_in_doubt && agent_worker_is_live(worker)
+    if (worker->has_lost_claim && agent_worker_is_live(worker)
         && worker->context->mode == AGENT_MODE_RUNNING) {
-        resolve_doubt(worker);
+        recover_from_lost_claim(worker);
     }
 }
 

@@ -81,11 +81,11 @@ typedef struct agent_worker_t {
     apr_time_t sweep_at;
     /*
      * The result of a claim was lost: runs may be leased to this worker that it
-     * does not know. The runs it knows may end until doubt_until; then all are
-     * requeued.
+     * does not know. The runs it knows may end until reregister_by; then all
+     * are requeued, and the worker registers again.
      */
-    apr_time_t doubt_until;
-    bool is_in_doubt;
+    apr_time_t reregister_by;
+    bool has_lost_claim;
 } agent_worker_t;
 
 extern const agent_operation_t agent_list_operation;
@@ -114,9 +114,9 @@ static inline apr_time_t agent_worker_due(const agent_worker_t *worker,
  * a renewal, a check and a claim are due at once. After a reconnect of either
  * the sweep is delayed. */
 void agent_worker_on_connected(void *part, bool is_first,
-                               const agent_database_facts_t *facts);
+                               const agent_session_info_t *info);
 void agent_worker_on_bulk_connected(void *part, bool is_first,
-                                    const agent_database_facts_t *facts);
+                                    const agent_session_info_t *info);
 
 /* Stops or kills the runners when the lease is about to expire; each second. */
 void agent_worker_tick(agent_worker_t *worker);
@@ -126,7 +126,7 @@ apr_time_t agent_worker_next_tick(const agent_worker_t *worker);
 
 /* The result of a claim was lost: no more claims; the worker registers again
  * when the runs that it knows have ended. */
-void agent_worker_doubt(agent_worker_t *worker);
+void agent_worker_lose_claim(agent_worker_t *worker);
 
 /* Adds a worker to be marked dead, unless it is listed or the list is full. */
 void agent_worker_add_dead(agent_worker_t *worker, const char *worker_id,

@@ -213,7 +213,7 @@ void agent_worker_deregister(agent_worker_t *worker)
         }
         worker->state = AGENT_WORKER_DEREGISTERING;
         worker->dead_at = worker->context->now;
-        worker->is_in_doubt = false;
+        worker->has_lost_claim = false;
     }
     else {
         worker->state = AGENT_WORKER_DEREGISTERED;

@@ -54,8 +54,8 @@ typedef struct agent_delivery_t {
     /* An address of its host that AgentWebhookAllow does not permit; NULL when
      * none was found. */
     const char *denied;
-    /* A permitted address was found. */
-    bool has_connected;
+    /* One of its addresses is permitted. */
+    bool has_permitted_address;
     /* Why the kernel refuses to watch its socket; APR_SUCCESS: it does not. */
     apr_status_t watch_error;
     /* Set when it has ended; the statement in flight saves it. */

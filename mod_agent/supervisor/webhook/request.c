@@ -64,7 +64,7 @@ static curl_socket_t open_socket(void *baton, curlsocktype purpose,
         delivery->denied = print_address(&address->addr, delivery->pool);
         return CURL_SOCKET_BAD;
     }
-    delivery->has_connected = true;
+    delivery->has_permitted_address = true;
     fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
                 address->protocol);
     return fd >= 0 ? fd : CURL_SOCKET_BAD;
@@ -82,7 +82,7 @@ static size_t count_bytes(char *bytes, size_t size, size_t count, void *baton)
 
 static const char *describe(const agent_delivery_t *delivery, CURLcode code)
 {
-    if (delivery->denied != NULL && !delivery->has_connected) {
+    if (delivery->denied != NULL && !delivery->has_permitted_address) {
         return apr_psprintf(delivery->pool,
                             "refused: the address %s may not be called "
                             "(AgentWebhookAllow)",
