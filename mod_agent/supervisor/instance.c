@@ -68,7 +68,7 @@ static void init_tables(agent_supervisor_t *sv)
     agent_batch_init(&runs->batches, context);
     agent_credit_init(&runs->credits, context, &runs->batches, &sv->runners);
     agent_release_init(&runs->releases, context);
-    agent_runner_request_init(&runs->requests, &runs->batches.lane_bytes,
+    agent_runner_request_init(&runs->requests, &runs->batches.dedicated_bytes,
                               context->pool);
     agent_delivery_init(&sv->deliveries, context, &sv->poll);
     sv->io = (agent_runner_io_t){
@@ -172,7 +172,7 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(first, &agent_list_operation, &sv->worker);
     agent_database_add(first, &agent_register_operation, &sv->worker);
 
-    agent_database_add(bulk, &agent_lane_operation, &sv->save);
+    agent_database_add(bulk, &agent_dedicated_batch_operation, &sv->save);
     agent_database_add(bulk, &agent_release_runs_operation, &sv->release);
     agent_database_add(bulk, &agent_start_operation, &sv->starts);
     agent_database_add(bulk, &agent_answer_operation, &sv->answer);

@@ -24,7 +24,8 @@ static void add_long(const fixture_t *fixture, int run)
     add(fixture, run, AGENT_BATCH_LONG_LINE + 1);
 }
 
-/* Kind and number of lines of each batch: " s3 l1", shared and lane. */
+/* Kind and number of lines of each batch: " s3 d1", shared and dedicated.
+ */
 static const char *describe(const fixture_t *fixture)
 {
     apr_pool_t *pool = fixture->runs->context->pool;
@@ -33,7 +34,8 @@ static const char *describe(const fixture_t *fixture)
 
     AGENT_RING_EACH(batch, &fixture->runs->batches.waiting, agent_batch_t, link)
     {
-        text = apr_psprintf(pool, "%s%s%d", text, batch->is_lane ? " l" : " s",
+        text = apr_psprintf(pool, "%s%s%d", text,
+                            batch->is_dedicated ? " d" : " s",
                             batch->items->nelts);
     }
     return text;
@@ -49,7 +51,8 @@ static void short_lines_share_a_batch(void **state)
     assert_string_equal(describe(fixture), " s3");
 }
 
-static void a_long_line_and_later_lines_of_its_run_use_a_lane(void **state)
+static void a_long_line_and_later_lines_of_its_run_use_a_dedicated_batch(
+    void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
@@ -57,10 +60,11 @@ static void a_long_line_and_later_lines_of_its_run_use_a_lane(void **state)
     add_long(fixture, 0);
     add(fixture, 0, 100);
     add(fixture, 1, 100);
-    assert_string_equal(describe(fixture), " s2 l2");
+    assert_string_equal(describe(fixture), " s2 d2");
 }
 
-static void a_lane_makes_earlier_lines_of_its_run_due_at_once(void **state)
+static void a_dedicated_batch_makes_earlier_lines_of_its_run_due_at_once(
+    void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
@@ -90,7 +94,7 @@ static void a_shared_batch_has_at_most_500_lines_and_1_mb(void **state)
     assert_string_equal(describe(fixture), " s500 s16 s1");
 }
 
-static void a_split_makes_a_lane_for_each_run(void **state)
+static void a_split_makes_a_dedicated_batch_for_each_run(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
@@ -99,16 +103,16 @@ static void a_split_makes_a_lane_for_each_run(void **state)
     add(fixture, 1, 100);
     add(fixture, 0, 100);
     agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
-    assert_string_equal(describe(fixture), " l2 l1");
+    assert_string_equal(describe(fixture), " d2 d1");
     assert_int_equal(batches->shared_bytes, 0);
     /* Later lines keep their order; those of other runs are shared. */
     add(fixture, 1, 100);
     add(fixture, 2, 100);
-    assert_string_equal(describe(fixture), " l2 l2 s1");
+    assert_string_equal(describe(fixture), " d2 d2 s1");
 }
 
-/* Whether lines of the run are in shared batches, which do not wait for lanes.
- */
+/* Whether lines of the run are in shared batches, which do not wait for
+ * dedicated ones. */
 static bool is_shared(const fixture_t *fixture, int run)
 {
     const agent_batch_t *batch;
@@ -118,7 +122,7 @@ static bool is_shared(const fixture_t *fixture, int run)
         const agent_batch_run_t *part = apr_hash_get(
             batch->runs, fixture->leases[run]->key.run_id, 36);
 
-        if (!batch->is_lane && part != NULL && !part->is_dead) {
+        if (!batch->is_dedicated && part != NULL && !part->is_dead) {
             return true;
         }
     }
@@ -139,13 +143,14 @@ static void a_split_moves_later_lines_of_its_runs_and_of_no_other(void **state)
     add(fixture, 0, 100);
     add(fixture, 3, 100);
     agent_batch_split(batches, first);
-    assert_string_equal(describe(fixture), " l1 l1 l1 s3");
+    assert_string_equal(describe(fixture), " d1 d1 d1 s3");
     assert_false(is_shared(fixture, 0) || is_shared(fixture, 1));
     assert_true(is_shared(fixture, 2) && is_shared(fixture, 3));
-    /* Later lines keep their order: the batch may be sent before the lane. */
+    /* Later lines keep their order: the batch may be sent before the dedicated
+     * one. */
     add(fixture, 0, 100);
     add(fixture, 2, 100);
-    assert_string_equal(describe(fixture), " l1 l1 l2 s3 s1");
+    assert_string_equal(describe(fixture), " d1 d1 d2 s3 s1");
 }
 
 static void a_batch_all_of_whose_lines_a_split_moves_is_dropped(void **state)
@@ -159,7 +164,7 @@ static void a_batch_all_of_whose_lines_a_split_moves_is_dropped(void **state)
     first->is_sealed = true;
     add(fixture, 0, 100);
     agent_batch_split(batches, first);
-    assert_string_equal(describe(fixture), " l1 l1");
+    assert_string_equal(describe(fixture), " d1 d1");
     assert_int_equal(batches->shared_bytes, 0);
 }
 
@@ -169,15 +174,15 @@ static void the_queue_is_full_at_32_mb_of_short_lines_or_96_mb(void **state)
     agent_batch_queue_t *batches = &fixture->runs->batches;
 
     batches->shared_bytes = AGENT_BATCH_MAX_SHARED - 1;
-    batches->lane_bytes = AGENT_BATCH_MAX_LANES;
+    batches->dedicated_bytes = AGENT_BATCH_MAX_DEDICATED;
     assert_false(agent_batch_is_full(batches));
-    /* A split moves lines into lanes and makes no room. */
+    /* A split moves lines into dedicated batches and makes no room. */
     batches->shared_bytes -= 1000;
-    batches->lane_bytes += 1000;
+    batches->dedicated_bytes += 1000;
     assert_false(agent_batch_is_full(batches));
-    batches->lane_bytes++;
+    batches->dedicated_bytes++;
     assert_true(agent_batch_is_full(batches));
-    batches->lane_bytes = 0;
+    batches->dedicated_bytes = 0;
     batches->shared_bytes = AGENT_BATCH_MAX_SHARED;
     assert_true(agent_batch_is_full(batches));
 }
@@ -196,9 +201,9 @@ static void unsent_output_of_a_run_is_dropped_under_all_leases(void **state)
     assert_int_equal(dropped->nelts, 2);
     assert_false(agent_batch_has_run(batches, key->run_id));
     assert_true(agent_batch_has_run(batches, fixture->leases[1]->key.run_id));
-    /* The lane had no other run. */
+    /* The dedicated batch had no other run. */
     assert_string_equal(describe(fixture), " s2");
-    assert_int_equal(batches->lane_bytes, 0);
+    assert_int_equal(batches->dedicated_bytes, 0);
 }
 
 static void output_in_flight_is_not_dropped(void **state)
@@ -219,12 +224,12 @@ static void dropped_batches_are_not_counted(void **state)
 
     add(fixture, 0, 100);
     add_long(fixture, 1);
-    assert_true(batches->shared_bytes > 0 && batches->lane_bytes > 0);
+    assert_true(batches->shared_bytes > 0 && batches->dedicated_bytes > 0);
     agent_batch_clear(batches);
     assert_true(agent_batch_is_empty(batches));
     assert_int_equal(batches->shared_bytes, 0);
-    assert_int_equal(batches->lane_bytes, 0);
-    assert_int_equal(apr_hash_count(batches->lanes), 0);
+    assert_int_equal(batches->dedicated_bytes, 0);
+    assert_int_equal(apr_hash_count(batches->dedicated), 0);
 }
 
 static void add_record(agent_batch_queue_t *queue, agent_lease_t *lease,
@@ -291,27 +296,29 @@ static void a_split_keeps_the_replies_that_records_get(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
-    const agent_batch_t *lane;
+    const agent_batch_t *batch;
 
     add(fixture, 1, 100);
     add_record(batches, fixture->leases[0], 5);
     add_record(batches, fixture->leases[0], -1);
     agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
-    lane = APR_RING_LAST(&batches->waiting);
-    assert_int_equal(APR_ARRAY_IDX(lane->items, 0, agent_item_t).ack, 5);
-    assert_int_equal(APR_ARRAY_IDX(lane->items, 1, agent_item_t).ack, -1);
+    batch = APR_RING_LAST(&batches->waiting);
+    assert_int_equal(APR_ARRAY_IDX(batch->items, 0, agent_item_t).ack, 5);
+    assert_int_equal(APR_ARRAY_IDX(batch->items, 1, agent_item_t).ack, -1);
     assert_int_equal(
-        APR_ARRAY_IDX(lane->items, 1, agent_item_t).run->last_record, 2);
+        APR_ARRAY_IDX(batch->items, 1, agent_item_t).run->last_record, 2);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CHECK_TEST(short_lines_share_a_batch),
-        CHECK_TEST(a_long_line_and_later_lines_of_its_run_use_a_lane),
-        CHECK_TEST(a_lane_makes_earlier_lines_of_its_run_due_at_once),
+        CHECK_TEST(
+            a_long_line_and_later_lines_of_its_run_use_a_dedicated_batch),
+        CHECK_TEST(
+            a_dedicated_batch_makes_earlier_lines_of_its_run_due_at_once),
         CHECK_TEST(a_shared_batch_has_at_most_500_lines_and_1_mb),
-        CHECK_TEST(a_split_makes_a_lane_for_each_run),
+        CHECK_TEST(a_split_makes_a_dedicated_batch_for_each_run),
         CHECK_TEST(a_split_moves_later_lines_of_its_runs_and_of_no_other),
         CHECK_TEST(a_batch_all_of_whose_lines_a_split_moves_is_dropped),
         CHECK_TEST(the_queue_is_full_at_32_mb_of_short_lines_or_96_mb),

@@ -26,7 +26,8 @@ static void credit_is_given_in_the_order_of_requests(void **state)
     assert_int_equal(count_go(fixture), 2);
     assert_int_equal(fixture->leases[1]->credit.granted, BIG);
     assert_int_equal(agent_credit_used(&runs->credits), 2 * BIG);
-    /* Credit that was used is free again; the lanes are empty here. */
+    /* Credit that was used is free again; the dedicated batches are empty here.
+     */
     agent_credit_spend(&runs->credits, fixture->leases[0], 2 * BIG);
     assert_int_equal(agent_credit_used(&runs->credits), BIG);
     agent_credit_step(&runs->credits);
@@ -40,7 +41,7 @@ static void a_line_without_credit_leaves_the_next_room_to_runs_that_wait(
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
 
-    runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG / 2;
+    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED - BIG / 2;
     assert_true(agent_credit_allows(&runs->credits, fixture->other, BIG));
     request(fixture, fixture->leases[0], BIG);
     assert_int_equal(count_go(fixture), 0);
@@ -91,7 +92,7 @@ static void runners_take_turns(void **state)
     agent_runs_t *runs = fixture->runs;
 
     /* Room for one at a time. */
-    runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG;
+    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED - BIG;
     request_all(fixture);
     request(fixture, fixture->other, BIG);
     assert_int_equal(count_go(fixture), 1);
@@ -126,14 +127,15 @@ static void a_run_that_is_no_longer_held_does_not_wait_for_credit(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
 
-    runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
+    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED;
     request(fixture, fixture->leases[0], BIG);
     assert_int_equal(count_go(fixture), 0);
     agent_credit_release(&runs->credits, fixture->leases[0]);
     assert_int_equal(count_go(fixture), 1);
     agent_credit_step(&runs->credits);
     assert_int_equal(agent_credit_wanted(&fixture->runner->group), 0);
-    assert_int_equal(agent_credit_used(&runs->credits), AGENT_BATCH_MAX_LANES);
+    assert_int_equal(agent_credit_used(&runs->credits),
+                     AGENT_BATCH_MAX_DEDICATED);
     fixture->leases[0]->state = AGENT_LEASE_GONE;
     assert_true(agent_credit_request(&runs->credits, fixture->leases[0], BIG));
     assert_int_equal(count_go(fixture), 1);
@@ -215,7 +217,8 @@ static void a_want_line_is_taken_however_much_is_unsaved(void **state)
                                        strlen(line), false));
 }
 
-static void short_lines_into_a_lane_are_bounded_for_each_run(void **state)
+static void short_lines_into_a_dedicated_batch_are_bounded_for_each_run(
+    void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
@@ -227,17 +230,17 @@ static void short_lines_into_a_lane_are_bounded_for_each_run(void **state)
     line[0] = '{';
     line[length - 1] = '}';
     agent_batch_add(&runs->batches, lease, AGENT_ITEM_EVENT, line, length, -1);
-    add_lines(fixture, lease, AGENT_BATCH_MAX_LANES);
-    assert_true(runs->batches.lane_bytes > AGENT_BATCH_MAX_LANES);
+    add_lines(fixture, lease, AGENT_BATCH_MAX_DEDICATED);
+    assert_true(runs->batches.dedicated_bytes > AGENT_BATCH_MAX_DEDICATED);
     assert_false(agent_credit_allows(&runs->credits, lease, 1000));
 }
 
-static void short_lines_do_not_wait_for_the_lanes(void **state)
+static void short_lines_do_not_wait_for_the_dedicated_batches(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_runs_t *runs = fixture->runs;
 
-    runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
+    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED;
     request(fixture, fixture->leases[0], 300);
     assert_int_equal(count_go(fixture), 1);
 }
@@ -295,7 +298,7 @@ static void a_line_that_waits_for_room_is_not_parsed_again(void **state)
     agent_runs_t *runs = fixture->runs;
     agent_runner_t *runner = fixture->runner;
 
-    runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES;
+    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED;
     agent_buffer_init(&runner->output, *state);
     /* Reading it would end the runner. */
     agent_buffer_append(&runner->output, "no JSON\n", 8);
@@ -323,8 +326,8 @@ int main(void)
         CHECK_TEST(a_run_goes_on_when_what_it_sent_is_saved),
         CHECK_TEST(a_run_with_512_kb_unsaved_needs_credit),
         CHECK_TEST(a_want_line_is_taken_however_much_is_unsaved),
-        CHECK_TEST(short_lines_into_a_lane_are_bounded_for_each_run),
-        CHECK_TEST(short_lines_do_not_wait_for_the_lanes),
+        CHECK_TEST(short_lines_into_a_dedicated_batch_are_bounded_for_each_run),
+        CHECK_TEST(short_lines_do_not_wait_for_the_dedicated_batches),
         CHECK_TEST(output_of_an_older_lease_does_not_count),
         CHECK_TEST(output_under_the_epoch_of_a_lost_claim_is_dropped),
         CHECK_TEST(a_run_that_requests_credit_in_time_is_never_held),

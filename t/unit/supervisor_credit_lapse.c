@@ -84,8 +84,8 @@ static void credit_does_not_lapse_before_the_runner_answers(void **state)
     assert_int_equal(fixture->leases[0]->credit.granted, 0);
 }
 
-/* Lanes that six runners fill with credit: two of them have two, the others
- * one; a seventh waits. */
+/* Dedicated batches that six runners fill with credit: two of them have two,
+ * the others one; a seventh waits. */
 #define RUNNERS 7
 
 typedef struct crowd_t {
@@ -113,7 +113,7 @@ static crowd_t *make_crowd(apr_pool_t *pool)
     }
     crowd->seventh = add_lease(crowd->runs, runners[6], 'z');
     assert_int_equal(agent_credit_used(&crowd->runs->credits),
-                     AGENT_BATCH_MAX_LANES);
+                     AGENT_BATCH_MAX_DEDICATED);
     return crowd;
 }
 
@@ -131,7 +131,7 @@ static void credit_is_kept_while_nobody_waits_for_its_room(void **state)
         pass(crowd, apr_time_from_sec(1));
     }
     assert_int_equal(agent_credit_used(&crowd->runs->credits),
-                     AGENT_BATCH_MAX_LANES);
+                     AGENT_BATCH_MAX_DEDICATED);
 }
 
 static void a_runner_without_credit_gets_what_six_others_do_not_use(
@@ -160,7 +160,7 @@ static void credit_is_kept_where_giving_it_up_makes_no_room(void **state)
     crowd_t *crowd = make_crowd(*state);
     agent_runs_t *runs = crowd->runs;
 
-    runs->batches.lane_bytes = AGENT_BATCH_MAX_LANES - BIG / 2;
+    runs->batches.dedicated_bytes = AGENT_BATCH_MAX_DEDICATED - BIG / 2;
     agent_credit_request(&runs->credits, crowd->seventh, BIG);
     for (int i = 0; i < 5; i++) {
         pass(crowd, apr_time_from_sec(1));

@@ -26,24 +26,24 @@ static void add_long(const fixture_t *fixture, int run)
     add(fixture, run, AGENT_BATCH_LONG_LINE + 1);
 }
 
-/* The digit of the run of a lane. */
-static char run_of(const agent_batch_t *lane)
+/* The digit of the run of a dedicated batch. */
+static char run_of(const agent_batch_t *batch)
 {
-    assert_non_null(lane);
-    assert_true(lane->is_lane);
-    return *lane->lane_key;
+    assert_non_null(batch);
+    assert_true(batch->is_dedicated);
+    return *batch->run_id;
 }
 
-/* The run whose lane is sent next: its batch fails after that time. */
+/* The run whose dedicated batch is sent next: it fails after that time. */
 static char fail_next(const fixture_t *fixture, apr_interval_time_t used)
 {
     agent_batch_queue_t *queue = &fixture->runs->batches;
-    agent_batch_t *lane = agent_fair_queue_next(queue, true);
-    char run = run_of(lane);
+    agent_batch_t *batch = agent_fair_queue_next(queue, true);
+    char run = run_of(batch);
 
-    agent_fair_queue_send(queue, lane);
+    agent_fair_queue_send(queue, batch);
     fixture->runs->context->now += used;
-    agent_fair_queue_fail(queue, lane, 0);
+    agent_fair_queue_fail(queue, batch, 0);
     return run;
 }
 
@@ -51,12 +51,12 @@ static char fail_next(const fixture_t *fixture, apr_interval_time_t used)
 static char save_next(const fixture_t *fixture, apr_interval_time_t used)
 {
     agent_batch_queue_t *queue = &fixture->runs->batches;
-    agent_batch_t *lane = agent_fair_queue_next(queue, true);
-    char run = run_of(lane);
+    agent_batch_t *batch = agent_fair_queue_next(queue, true);
+    char run = run_of(batch);
 
-    agent_fair_queue_send(queue, lane);
+    agent_fair_queue_send(queue, batch);
     fixture->runs->context->now += used;
-    agent_batch_drop(queue, lane);
+    agent_batch_drop(queue, batch);
     return run;
 }
 
@@ -135,13 +135,13 @@ static void eight_slow_runs_delay_a_quick_one_by_one_attempt(void **state)
     }
     set_deployment(fixture, 8, "quick");
     for (int i = 0; i < 8; i++) {
-        agent_batch_t *lane = agent_fair_queue_next(queue, true);
+        agent_batch_t *batch = agent_fair_queue_next(queue, true);
 
-        assert_int_equal(run_of(lane), '0' + i);
-        agent_fair_queue_send(queue, lane);
+        assert_int_equal(run_of(batch), '0' + i);
+        agent_fair_queue_send(queue, batch);
         add_long(fixture, 8);
         fixture->runs->context->now += SLOW;
-        agent_fair_queue_fail(queue, lane, 0);
+        agent_fair_queue_fail(queue, batch, 0);
         assert_int_equal(save_next(fixture, QUICK), '8');
     }
 }
@@ -202,19 +202,19 @@ static void the_end_of_a_quick_run_is_sent_after_its_output(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *queue = &fixture->runs->batches;
-    agent_batch_t *lane;
+    agent_batch_t *batch;
 
     set_deployment(fixture, 0, "slow");
     set_deployment(fixture, 1, "quick");
     add_long(fixture, 0);
     add_long(fixture, 1);
     assert_int_equal(fail_next(fixture, SLOW), '0');
-    lane = agent_fair_queue_next(queue, true);
-    assert_int_equal(run_of(lane), '1');
-    agent_fair_queue_send(queue, lane);
+    batch = agent_fair_queue_next(queue, true);
+    assert_int_equal(run_of(batch), '1');
+    agent_fair_queue_send(queue, batch);
     add(fixture, 1, 100);
     fixture->runs->context->now += QUICK;
-    agent_batch_drop(queue, lane);
+    agent_batch_drop(queue, batch);
     assert_int_equal(save_next(fixture, QUICK), '1');
     assert_int_equal(save_next(fixture, SLOW), '0');
 }
@@ -235,10 +235,10 @@ static void the_batches_of_one_run_share_the_time_with_others(void **state)
     fixture_t *fixture = make_fixture(*state);
 
     for (int i = 0; i < 3; i++) {
-        add(fixture, 0, AGENT_BATCH_LANE_BYTES);
+        add(fixture, 0, AGENT_BATCH_DEDICATED_BYTES);
     }
     add_long(fixture, 1);
-    add(fixture, 1, AGENT_BATCH_LANE_BYTES);
+    add(fixture, 1, AGENT_BATCH_DEDICATED_BYTES);
     assert_int_equal(save_next(fixture, QUICK), '0');
     assert_int_equal(save_next(fixture, QUICK), '1');
     assert_int_equal(save_next(fixture, QUICK), '0');
@@ -268,7 +268,8 @@ static void shares_that_say_nothing_are_forgotten(void **state)
     }
 }
 
-static void the_lanes_of_a_split_batch_are_those_of_deployments(void **state)
+static void the_dedicated_batches_of_a_split_batch_are_those_of_deployments(
+    void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *queue = &fixture->runs->batches;
@@ -285,25 +286,25 @@ static void the_lanes_of_a_split_batch_are_those_of_deployments(void **state)
     assert_int_equal(fail_next(fixture, 1), '1');
 }
 
-static void a_lane_that_is_due_precedes_one_that_is_not(void **state)
+static void a_dedicated_batch_that_is_due_precedes_one_that_is_not(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *queue = &fixture->runs->batches;
-    agent_batch_t *lane;
+    agent_batch_t *batch;
 
     fixture->runs->context->now = 10;
     add_long(fixture, 0);
     add_long(fixture, 1);
-    lane = agent_fair_queue_next(queue, true);
-    agent_fair_queue_send(queue, lane);
-    agent_fair_queue_fail(queue, lane, 20);
+    batch = agent_fair_queue_next(queue, true);
+    agent_fair_queue_send(queue, batch);
+    agent_fair_queue_fail(queue, batch, 20);
     assert_int_equal(fail_next(fixture, 1), '1');
     assert_int_equal(fail_next(fixture, 1), '1');
     fixture->runs->context->now = 20;
     assert_int_equal(fail_next(fixture, 1), '0');
 }
 
-static void a_lane_waits_for_earlier_lines_of_its_run(void **state)
+static void a_dedicated_batch_waits_for_earlier_lines_of_its_run(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *queue = &fixture->runs->batches;
@@ -328,9 +329,10 @@ int main(void)
         CHECK_TEST(attempts_that_take_no_time_are_taken_in_turn),
         CHECK_TEST(the_batches_of_one_run_share_the_time_with_others),
         CHECK_TEST(shares_that_say_nothing_are_forgotten),
-        CHECK_TEST(the_lanes_of_a_split_batch_are_those_of_deployments),
-        CHECK_TEST(a_lane_that_is_due_precedes_one_that_is_not),
-        CHECK_TEST(a_lane_waits_for_earlier_lines_of_its_run),
+        CHECK_TEST(
+            the_dedicated_batches_of_a_split_batch_are_those_of_deployments),
+        CHECK_TEST(a_dedicated_batch_that_is_due_precedes_one_that_is_not),
+        CHECK_TEST(a_dedicated_batch_waits_for_earlier_lines_of_its_run),
     };
 
     return CHECK_RUN(tests);

@@ -20,7 +20,7 @@ static fixture_t *make_requests(apr_pool_t *pool)
     fixture_t *fixture = make_fixture(pool);
 
     agent_runner_request_init(&fixture->runs->requests,
-                              &fixture->runs->batches.lane_bytes, pool);
+                              &fixture->runs->batches.dedicated_bytes, pool);
     for (int i = 0; i < RUNS; i++) {
         agent_runner_request_begin(fixture->leases[i], CHECKPOINT);
     }
@@ -364,7 +364,7 @@ static void long_arguments_are_counted_until_the_reply(void **state)
 {
     fixture_t *fixture = make_requests(*state);
     agent_runner_request_queue_t *queue = &fixture->runs->requests;
-    const apr_size_t *bytes = &fixture->runs->batches.lane_bytes;
+    const apr_size_t *bytes = &fixture->runs->batches.dedicated_bytes;
 
     assert_null(
         use_store(fixture, fixture->leases[0], AGENT_RUNNER_REQUEST_MAX_ARGS));

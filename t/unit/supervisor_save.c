@@ -50,15 +50,15 @@ static void add_short(const queue_t *q, int run)
     add(q, run, 100);
 }
 
-/* A line that begins, or continues, the run's lane. */
+/* A line for the run's first dedicated batch, or its last one. */
 static void add_long(const queue_t *q, int run)
 {
     add(q, run, AGENT_BATCH_LONG_LINE + 1);
 }
 
-static bool is_lane_due(queue_t *q)
+static bool is_dedicated_due(queue_t *q)
 {
-    return agent_lane_operation.due(&q->save) <= NOW;
+    return agent_dedicated_batch_operation.due(&q->save) <= NOW;
 }
 
 static agent_batch_t *first_of(const queue_t *q)
@@ -66,40 +66,44 @@ static agent_batch_t *first_of(const queue_t *q)
     return APR_RING_FIRST(&q->batches->waiting);
 }
 
-static void a_lane_waits_for_the_earlier_shared_batch_of_its_run(void **state)
+static void a_dedicated_batch_waits_for_the_earlier_shared_batch_of_its_run(
+    void **state)
 {
     queue_t *q = make_queue(*state);
 
     add_short(q, 0);
     add_long(q, 0);
     assert_true(agent_batch_operation.due(&q->save) <= NOW);
-    assert_true(agent_lane_operation.due(&q->save) == AGENT_CLOCK_NEVER);
+    assert_true(agent_dedicated_batch_operation.due(&q->save)
+                == AGENT_CLOCK_NEVER);
     agent_batch_drop(q->batches, first_of(q));
-    assert_true(is_lane_due(q));
+    assert_true(is_dedicated_due(q));
 }
 
-static void a_lane_waits_for_a_shared_batch_of_its_run_in_flight(void **state)
+static void a_dedicated_batch_waits_for_a_shared_batch_of_its_run_in_flight(
+    void **state)
 {
     queue_t *q = make_queue(*state);
 
     add_short(q, 0);
     first_of(q)->is_sealed = first_of(q)->is_sent = true;
     add_long(q, 0);
-    assert_false(is_lane_due(q));
+    assert_false(is_dedicated_due(q));
     agent_batch_drop(q->batches, first_of(q));
-    assert_true(is_lane_due(q));
+    assert_true(is_dedicated_due(q));
 }
 
-static void a_lane_waits_for_no_shared_batch_of_other_runs(void **state)
+static void a_dedicated_batch_waits_for_no_shared_batch_of_other_runs(
+    void **state)
 {
     queue_t *q = make_queue(*state);
 
     add_short(q, 1);
     add_long(q, 0);
-    assert_true(is_lane_due(q));
+    assert_true(is_dedicated_due(q));
 }
 
-static void a_lane_waits_for_no_output_that_was_dropped(void **state)
+static void a_dedicated_batch_waits_for_no_output_that_was_dropped(void **state)
 {
     queue_t *q = make_queue(*state);
 
@@ -107,11 +111,12 @@ static void a_lane_waits_for_no_output_that_was_dropped(void **state)
     add_short(q, 1);
     agent_batch_forget(q->batches, q->fixture->leases[0]->key.run_id, NULL);
     add_long(q, 0);
-    assert_false(first_of(q)->is_lane);
-    assert_true(is_lane_due(q));
+    assert_false(first_of(q)->is_dedicated);
+    assert_true(is_dedicated_due(q));
 }
 
-static void of_the_batches_of_a_lane_only_the_first_one_is_due(void **state)
+static void of_the_dedicated_batches_of_a_run_only_the_first_one_is_due(
+    void **state)
 {
     queue_t *q = make_queue(*state);
 
@@ -119,9 +124,9 @@ static void of_the_batches_of_a_lane_only_the_first_one_is_due(void **state)
     first_of(q)->is_sealed = first_of(q)->is_sent = true;
     add_long(q, 0);
     assert_ptr_not_equal(first_of(q), APR_RING_LAST(&q->batches->waiting));
-    assert_false(is_lane_due(q));
+    assert_false(is_dedicated_due(q));
     agent_batch_drop(q->batches, first_of(q));
-    assert_true(is_lane_due(q));
+    assert_true(is_dedicated_due(q));
 }
 
 static void shared_batches_are_sent_in_their_order(void **state)
@@ -144,17 +149,20 @@ static void a_worker_without_a_lease_saves_nothing(void **state)
     add_long(q, 1);
     q->worker.state = AGENT_WORKER_NEW;
     assert_true(agent_batch_operation.due(&q->save) == AGENT_CLOCK_NEVER);
-    assert_true(agent_lane_operation.due(&q->save) == AGENT_CLOCK_NEVER);
+    assert_true(agent_dedicated_batch_operation.due(&q->save)
+                == AGENT_CLOCK_NEVER);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CHECK_TEST(a_lane_waits_for_the_earlier_shared_batch_of_its_run),
-        CHECK_TEST(a_lane_waits_for_a_shared_batch_of_its_run_in_flight),
-        CHECK_TEST(a_lane_waits_for_no_shared_batch_of_other_runs),
-        CHECK_TEST(a_lane_waits_for_no_output_that_was_dropped),
-        CHECK_TEST(of_the_batches_of_a_lane_only_the_first_one_is_due),
+        CHECK_TEST(
+            a_dedicated_batch_waits_for_the_earlier_shared_batch_of_its_run),
+        CHECK_TEST(
+            a_dedicated_batch_waits_for_a_shared_batch_of_its_run_in_flight),
+        CHECK_TEST(a_dedicated_batch_waits_for_no_shared_batch_of_other_runs),
+        CHECK_TEST(a_dedicated_batch_waits_for_no_output_that_was_dropped),
+        CHECK_TEST(of_the_dedicated_batches_of_a_run_only_the_first_one_is_due),
         CHECK_TEST(shared_batches_are_sent_in_their_order),
         CHECK_TEST(a_worker_without_a_lease_saves_nothing),
     };

@@ -23,7 +23,7 @@ void agent_batch_init(agent_batch_queue_t *queue,
 {
     queue->context = context;
     APR_RING_INIT(&queue->waiting, agent_batch_t, link);
-    queue->lanes = apr_hash_make(context->pool);
+    queue->dedicated = apr_hash_make(context->pool);
     agent_fair_queue_init(queue);
 }
 
@@ -35,15 +35,15 @@ bool agent_batch_is_empty(const agent_batch_queue_t *queue)
 bool agent_batch_is_full(const agent_batch_queue_t *queue)
 {
     return queue->shared_bytes >= AGENT_BATCH_MAX_SHARED
-        || queue->shared_bytes + queue->lane_bytes
-        >= AGENT_BATCH_MAX_SHARED + AGENT_BATCH_MAX_LANES;
+        || queue->shared_bytes + queue->dedicated_bytes
+        >= AGENT_BATCH_MAX_SHARED + AGENT_BATCH_MAX_DEDICATED;
 }
 
 /* The sum that counts the bytes of a batch. */
 static apr_size_t *find_sum(agent_batch_queue_t *queue,
                             const agent_batch_t *batch)
 {
-    return batch->is_lane ? &queue->lane_bytes : &queue->shared_bytes;
+    return batch->is_dedicated ? &queue->dedicated_bytes : &queue->shared_bytes;
 }
 
 bool agent_batch_has_run(const agent_batch_queue_t *queue, const char *run_id)
@@ -98,39 +98,42 @@ static agent_batch_t *make_batch(agent_batch_queue_t *queue)
     return batch;
 }
 
-static agent_batch_t *make_lane(agent_batch_queue_t *queue, const char *run_id,
-                                const char *deployment_id, agent_batch_t *next)
+static agent_batch_t *make_dedicated(agent_batch_queue_t *queue,
+                                     const char *run_id,
+                                     const char *deployment_id,
+                                     agent_batch_t *next)
 {
     agent_batch_t *batch = make_batch(queue);
     const char *key = apr_pmemdup(batch->pool, run_id, 36);
 
-    batch->is_lane = true;
-    batch->lane_key = key;
+    batch->is_dedicated = true;
+    batch->run_id = key;
     batch->due_at = queue->context->now;
     agent_fair_queue_enter(queue, batch, deployment_id);
     APR_RING_INSERT_BEFORE(next, batch, link);
     return batch;
 }
 
-static void enter_lane(agent_batch_queue_t *queue, agent_batch_t *batch)
+static void enter_dedicated(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
     /* The hash keeps the first key it gets, and the key lives in the batch:
      * remove the entry before setting the new one. */
-    apr_hash_set(queue->lanes, batch->lane_key, 36, NULL);
-    apr_hash_set(queue->lanes, batch->lane_key, 36, batch);
+    apr_hash_set(queue->dedicated, batch->run_id, 36, NULL);
+    apr_hash_set(queue->dedicated, batch->run_id, 36, batch);
 }
 
-static void leave_lane(agent_batch_queue_t *queue, const agent_batch_t *batch)
+static void leave_dedicated(agent_batch_queue_t *queue,
+                            const agent_batch_t *batch)
 {
-    if (apr_hash_get(queue->lanes, batch->lane_key, 36) == batch) {
-        apr_hash_set(queue->lanes, batch->lane_key, 36, NULL);
+    if (apr_hash_get(queue->dedicated, batch->run_id, 36) == batch) {
+        apr_hash_set(queue->dedicated, batch->run_id, 36, NULL);
     }
 }
 
 void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
-    if (batch->is_lane) {
-        leave_lane(queue, batch);
+    if (batch->is_dedicated) {
+        leave_dedicated(queue, batch);
         agent_fair_queue_leave(queue, batch);
     }
     *find_sum(queue, batch) -= agent_buffer_length(&batch->text);
@@ -147,8 +150,8 @@ void agent_batch_clear(agent_batch_queue_t *queue)
 
 static bool has_room(const agent_batch_t *batch, apr_size_t length)
 {
-    apr_size_t most = batch->is_lane ? AGENT_BATCH_LANE_BYTES
-                                     : AGENT_BATCH_MAX_BYTES;
+    apr_size_t most = batch->is_dedicated ? AGENT_BATCH_DEDICATED_BYTES
+                                          : AGENT_BATCH_MAX_BYTES;
 
     return !batch->is_sealed && batch->items->nelts < AGENT_BATCH_MAX_ITEMS
         && agent_buffer_length(&batch->text) + length <= most;
@@ -160,28 +163,28 @@ static agent_batch_t *last_shared(const agent_batch_queue_t *queue)
 
     for (; batch != APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link);
          batch = APR_RING_PREV(batch, link)) {
-        if (!batch->is_lane) {
+        if (!batch->is_dedicated) {
             return batch;
         }
     }
     return NULL;
 }
 
-/* The lane waits for earlier lines of its run, so these become due now. */
-static agent_batch_t *open_lane(agent_batch_queue_t *queue,
-                                const agent_lease_t *lease)
+/* The batch waits for earlier lines of its run, so these become due now. */
+static agent_batch_t *open_dedicated(agent_batch_queue_t *queue,
+                                     const agent_lease_t *lease)
 {
     const char *run_id = lease->key.run_id;
     agent_batch_t *shared = last_shared(queue);
-    agent_batch_t *lane = make_lane(
+    agent_batch_t *batch = make_dedicated(
         queue, run_id, lease->deployment_id,
         APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link));
 
     if (shared != NULL && apr_hash_get(shared->runs, run_id, 36) != NULL) {
         shared->due_at = queue->context->now;
     }
-    enter_lane(queue, lane);
-    return lane;
+    enter_dedicated(queue, batch);
+    return batch;
 }
 
 static agent_batch_t *open_shared(agent_batch_queue_t *queue)
@@ -192,19 +195,19 @@ static agent_batch_t *open_shared(agent_batch_queue_t *queue)
     return batch;
 }
 
-static agent_batch_t *find_lane(const agent_batch_queue_t *queue,
-                                const char *run_id)
+static agent_batch_t *find_dedicated(const agent_batch_queue_t *queue,
+                                     const char *run_id)
 {
-    return apr_hash_count(queue->lanes) > 0
-        ? apr_hash_get(queue->lanes, run_id, 36)
+    return apr_hash_count(queue->dedicated) > 0
+        ? apr_hash_get(queue->dedicated, run_id, 36)
         : NULL;
 }
 
-static bool needs_lane(const agent_batch_queue_t *queue,
-                       const agent_lease_t *lease, apr_size_t length)
+static bool needs_dedicated(const agent_batch_queue_t *queue,
+                            const agent_lease_t *lease, apr_size_t length)
 {
     return length > AGENT_BATCH_LONG_LINE || lease->is_refused
-        || find_lane(queue, lease->key.run_id) != NULL;
+        || find_dedicated(queue, lease->key.run_id) != NULL;
 }
 
 /* The batch to which an item of that length of that run is added. */
@@ -212,9 +215,9 @@ static agent_batch_t *find_open(agent_batch_queue_t *queue,
                                 const agent_lease_t *lease, apr_size_t length)
 {
     const char *run_id = lease->key.run_id;
-    bool is_lane = needs_lane(queue, lease, length);
-    agent_batch_t *batch = is_lane ? find_lane(queue, run_id)
-                                   : last_shared(queue);
+    bool is_dedicated = needs_dedicated(queue, lease, length);
+    agent_batch_t *batch = is_dedicated ? find_dedicated(queue, run_id)
+                                        : last_shared(queue);
 
     if (batch != NULL && has_room(batch, length)) {
         return batch;
@@ -222,7 +225,7 @@ static agent_batch_t *find_open(agent_batch_queue_t *queue,
     if (batch != NULL) {
         batch->is_sealed = true;
     }
-    return is_lane ? open_lane(queue, lease) : open_shared(queue);
+    return is_dedicated ? open_dedicated(queue, lease) : open_shared(queue);
 }
 
 /* The run's part of the batch, which begins with a copy of run. */
@@ -341,8 +344,8 @@ void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
     }
 }
 
-/* Copies the lines of each run that is in `of` too into a lane before the
- * batch. */
+/* Copies the lines of each run that is in `of` too into a dedicated batch
+ * before this one. */
 static void move_lines(agent_batch_queue_t *queue, agent_batch_t *batch,
                        const agent_batch_t *of)
 {
@@ -358,8 +361,8 @@ static void move_lines(agent_batch_queue_t *queue, agent_batch_t *batch,
             continue;
         }
         if (run->part == NULL) {
-            run->part = make_lane(queue, run->key.run_id, run->deployment_id,
-                                  batch);
+            run->part = make_dedicated(queue, run->key.run_id,
+                                       run->deployment_id, batch);
         }
         append_item(queue, run->part, run, item, text + item->offset);
     }
@@ -373,7 +376,8 @@ static void end_move(agent_batch_queue_t *queue, agent_batch_t *batch)
                                      .run;
 
         if (run->part != NULL) {
-            /* It may get other lines of the run when its lane has ended. */
+            /* It may get other lines of the run when its dedicated batches have
+             * ended. */
             batch->is_sealed = true;
             batch->has_dead = true;
             run->is_dead = true;
@@ -391,7 +395,7 @@ void agent_batch_split(agent_batch_queue_t *queue, agent_batch_t *batch)
     for (; later != APR_RING_SENTINEL(&queue->waiting, agent_batch_t, link);
          later = next) {
         next = APR_RING_NEXT(later, link);
-        if (!later->is_lane) {
+        if (!later->is_dedicated) {
             move_lines(queue, later, batch);
             end_move(queue, later);
         }
@@ -399,8 +403,8 @@ void agent_batch_split(agent_batch_queue_t *queue, agent_batch_t *batch)
     agent_batch_drop(queue, batch);
     AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
     {
-        if (batch->is_lane) {
-            enter_lane(queue, batch);
+        if (batch->is_dedicated) {
+            enter_dedicated(queue, batch);
         }
     }
 }

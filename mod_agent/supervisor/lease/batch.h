@@ -4,9 +4,9 @@
  * call of agent.save_batch, which may be repeated (../statement/save.c).
  *
  * A shared batch has short lines of many runs and uses the first connection.
- * Long lines, and output that was refused together with others, are in lanes:
- * batches of one run, on the second connection. While a run has a lane all its
- * lines go there, which keeps their order and delays no other run.
+ * Long lines, and output that was refused together with others, are in
+ * dedicated batches, of one run, on the second connection. While a run has one
+ * all its lines go there, which keeps their order and delays no other run.
  */
 #ifndef AGENT_SUPERVISOR_BATCH_H
 #define AGENT_SUPERVISOR_BATCH_H
@@ -15,19 +15,19 @@
 
 #include "lease.h"
 
-/* Limits of a shared batch, of a batch of a lane (a single line may be longer),
+/* Limits of a shared batch, of a dedicated one (a single line may be longer),
  * and of a line in a shared batch. */
-#define AGENT_BATCH_MAX_BYTES  ((apr_size_t)1024 * 1024)
-#define AGENT_BATCH_LANE_BYTES ((apr_size_t)4 * 1024 * 1024)
-#define AGENT_BATCH_MAX_ITEMS  500
-#define AGENT_BATCH_LONG_LINE  ((apr_size_t)64 * 1024)
+#define AGENT_BATCH_MAX_BYTES       ((apr_size_t)1024 * 1024)
+#define AGENT_BATCH_DEDICATED_BYTES ((apr_size_t)4 * 1024 * 1024)
+#define AGENT_BATCH_MAX_ITEMS       500
+#define AGENT_BATCH_LONG_LINE       ((apr_size_t)64 * 1024)
 /* A run with fewer uncommitted bytes needs no credit for short lines. */
 #define AGENT_BATCH_MAX_RUN ((apr_size_t)512 * 1024)
-/* Limits of all shared batches and of all lanes. No runner is read while the
- * shared batches, or both together, are at their limit (a batch that is split
- * moves into lanes). */
-#define AGENT_BATCH_MAX_SHARED ((apr_size_t)32 * 1024 * 1024)
-#define AGENT_BATCH_MAX_LANES  ((apr_size_t)64 * 1024 * 1024)
+/* Limits of all shared batches and of all dedicated ones. No runner is read
+ * while the shared batches, or both together, are at their limit (a batch that
+ * is split becomes dedicated ones). */
+#define AGENT_BATCH_MAX_SHARED    ((apr_size_t)32 * 1024 * 1024)
+#define AGENT_BATCH_MAX_DEDICATED ((apr_size_t)64 * 1024 * 1024)
 
 /* METADATA begins an attempt, not urgent; FAILURE is an end by this worker. */
 typedef enum agent_item_kind_t {
@@ -79,10 +79,10 @@ typedef struct agent_batch_t {
     /* When it is due; it is not sent before retry_at. */
     apr_time_t due_at;
     apr_time_t retry_at;
-    /* Of one run, over the second connection; its id, not terminated, and its
-     * share of the connection (fair_queue.h). */
-    bool is_lane;
-    const char *lane_key;
+    /* Of one run, over the second connection; the run's id, not terminated, and
+     * its share of the connection (fair_queue.h). */
+    bool is_dedicated;
+    const char *run_id;
     struct agent_share_t *share;
     apr_time_t sent_at;
     /* No more items are added; it is in flight. */
@@ -98,13 +98,13 @@ typedef APR_RING_HEAD(agent_batch_ring_t, agent_batch_t) agent_batch_ring_t;
 typedef struct agent_batch_queue_t {
     const agent_context_t *context;
     agent_batch_ring_t waiting;
-    /* Run id (36 bytes) -> the last batch of its lane. */
-    apr_hash_t *lanes;
+    /* Run id (36 bytes) -> the last of its dedicated batches. */
+    apr_hash_t *dedicated;
     /* Of deployments and runs; those to be used again. */
     APR_RING_HEAD(agent_share_ring_t, agent_share_t) shares, free_shares;
-    /* Bytes of the shared batches; of lanes and long arguments of requests. */
+    /* Bytes of the shared batches; of dedicated ones and long arguments. */
     apr_size_t shared_bytes;
-    apr_size_t lane_bytes;
+    apr_size_t dedicated_bytes;
     /* When a shared batch was sent last (core/clock.h). */
     apr_time_t sent_at;
 } agent_batch_queue_t;
@@ -140,8 +140,8 @@ void agent_batch_forget(agent_batch_queue_t *queue, const char *run_id,
 /* Takes a batch out of the queue and frees it. */
 void agent_batch_drop(agent_batch_queue_t *queue, agent_batch_t *batch);
 
-/* Replaces a shared batch, which is not in flight, by a lane for each of its
- * runs, to which their lines in later batches move too. */
+/* Replaces a shared batch, which is not in flight, by a dedicated one for
+ * each of its runs, to which their lines in later batches move too. */
 void agent_batch_split(agent_batch_queue_t *queue, agent_batch_t *batch);
 
 /* Drops all batches: the worker's lease is lost. None may be in flight. */

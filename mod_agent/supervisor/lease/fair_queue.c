@@ -12,7 +12,7 @@ void agent_fair_queue_init(agent_batch_queue_t *queue)
     APR_RING_INIT(&queue->free_shares, agent_share_t, link);
 }
 
-/* The least that those of one owner with lanes used, except for one of them;
+/* The least that those of one owner with batches used, except for one of them;
  * AGENT_CLOCK_NEVER without any. */
 static apr_interval_time_t least_used(const agent_batch_queue_t *queue,
                                       const agent_share_t *owner,
@@ -23,7 +23,7 @@ static apr_interval_time_t least_used(const agent_batch_queue_t *queue,
 
     AGENT_RING_EACH(share, &queue->shares, agent_share_t, link)
     {
-        if (share->owner == owner && share != except && share->lanes > 0
+        if (share->owner == owner && share != except && share->batches > 0
             && share->used < least) {
             least = share->used;
         }
@@ -58,13 +58,13 @@ static agent_share_t *make_share(agent_batch_queue_t *queue,
     }
     share->owner = owner;
     share->used = 0;
-    share->lanes = 0;
+    share->batches = 0;
     apr_cpystrn(share->id, id, sizeof(share->id));
     APR_RING_INSERT_TAIL(&queue->shares, share, agent_share_t, link);
     return share;
 }
 
-/* One lane more has the share of that id. */
+/* The share of that id has one batch more. */
 static agent_share_t *enter_share(agent_batch_queue_t *queue,
                                   agent_share_t *owner, const char *id)
 {
@@ -74,7 +74,7 @@ static agent_share_t *enter_share(agent_batch_queue_t *queue,
     if (share == NULL) {
         share = make_share(queue, owner, id);
     }
-    if (share->lanes++ == 0) {
+    if (share->batches++ == 0) {
         least = least_used(queue, owner, share);
         if (least != AGENT_CLOCK_NEVER && least > share->used) {
             share->used = least;
@@ -83,16 +83,16 @@ static agent_share_t *enter_share(agent_batch_queue_t *queue,
     return share;
 }
 
-void agent_fair_queue_enter(agent_batch_queue_t *queue, agent_batch_t *lane,
+void agent_fair_queue_enter(agent_batch_queue_t *queue, agent_batch_t *batch,
                             const char *deployment_id)
 {
     agent_share_t *owner = enter_share(queue, NULL, deployment_id);
 
-    lane->share = enter_share(queue, owner,
-                              apr_pstrmemdup(lane->pool, lane->lane_key, 36));
+    batch->share = enter_share(queue, owner,
+                               apr_pstrmemdup(batch->pool, batch->run_id, 36));
 }
 
-/* Frees shares of the owner without lanes that would begin where they are. */
+/* Frees shares of the owner without batches that would begin where they are. */
 static void free_shares(agent_batch_queue_t *queue, const agent_share_t *owner)
 {
     apr_interval_time_t least = least_used(queue, owner, NULL);
@@ -101,7 +101,7 @@ static void free_shares(agent_batch_queue_t *queue, const agent_share_t *owner)
 
     AGENT_RING_EACH_SAFE(share, next, &queue->shares, agent_share_t, link)
     {
-        if (share->owner == owner && share->lanes == 0
+        if (share->owner == owner && share->batches == 0
             && share->used <= least) {
             APR_RING_REMOVE(share, link);
             APR_RING_INSERT_TAIL(&queue->free_shares, share, agent_share_t,
@@ -110,39 +110,39 @@ static void free_shares(agent_batch_queue_t *queue, const agent_share_t *owner)
     }
 }
 
-/* The time since the lane was sent; at least 1, so that attempts that take no
+/* The time since the batch was sent; at least 1, so that attempts that take no
  * time are taken in turn too. */
-static void charge(const agent_batch_queue_t *queue, const agent_batch_t *lane)
+static void charge(const agent_batch_queue_t *queue, const agent_batch_t *batch)
 {
-    apr_interval_time_t used = queue->context->now - lane->sent_at;
+    apr_interval_time_t used = queue->context->now - batch->sent_at;
 
     used = used > 1 ? used : 1;
-    lane->share->used += used;
-    lane->share->owner->used += used;
+    batch->share->used += used;
+    batch->share->owner->used += used;
 }
 
-void agent_fair_queue_leave(agent_batch_queue_t *queue, agent_batch_t *lane)
+void agent_fair_queue_leave(agent_batch_queue_t *queue, agent_batch_t *batch)
 {
-    agent_share_t *owner = lane->share->owner;
+    agent_share_t *owner = batch->share->owner;
 
-    if (lane->is_sent) {
-        charge(queue, lane);
+    if (batch->is_sent) {
+        charge(queue, batch);
     }
-    lane->share->lanes--;
-    owner->lanes--;
+    batch->share->batches--;
+    owner->batches--;
     free_shares(queue, owner);
     free_shares(queue, NULL);
 }
 
-/* Whether no earlier batch has output of the lane's run. */
+/* Whether no earlier batch has output of the batch's run. */
 static bool is_next_of_run(const agent_batch_queue_t *queue,
-                           const agent_batch_t *lane)
+                           const agent_batch_t *batch)
 {
-    const agent_batch_t *batch = APR_RING_FIRST(&queue->waiting);
+    const agent_batch_t *earlier = APR_RING_FIRST(&queue->waiting);
 
-    for (; batch != lane; batch = APR_RING_NEXT(batch, link)) {
-        const agent_batch_run_t *run = apr_hash_get(batch->runs, lane->lane_key,
-                                                    36);
+    for (; earlier != batch; earlier = APR_RING_NEXT(earlier, link)) {
+        const agent_batch_run_t *run = apr_hash_get(earlier->runs,
+                                                    batch->run_id, 36);
 
         if (run != NULL && !run->is_dead) {
             return false;
@@ -159,34 +159,34 @@ apr_time_t agent_fair_queue_due(const agent_batch_queue_t *queue,
     return due > batch->retry_at ? due : batch->retry_at;
 }
 
-/* Whether the lane is to be sent before the other one. */
+/* Whether the batch is to be sent before the other one. */
 static bool precedes(const agent_batch_queue_t *queue,
-                     const agent_batch_t *lane, const agent_batch_t *other)
+                     const agent_batch_t *batch, const agent_batch_t *other)
 {
     apr_time_t now = queue->context->now;
-    apr_time_t due = agent_fair_queue_due(queue, lane);
+    apr_time_t due = agent_fair_queue_due(queue, batch);
     apr_time_t other_due = agent_fair_queue_due(queue, other);
 
     if (due > now || other_due > now) {
         return due < other_due;
     }
-    return lane->share->owner == other->share->owner
-        ? lane->share->used < other->share->used
-        : lane->share->owner->used < other->share->owner->used;
+    return batch->share->owner == other->share->owner
+        ? batch->share->used < other->share->used
+        : batch->share->owner->used < other->share->owner->used;
 }
 
 agent_batch_t *agent_fair_queue_next(const agent_batch_queue_t *queue,
-                                     bool is_lane)
+                                     bool is_dedicated)
 {
     agent_batch_t *best = NULL;
     agent_batch_t *batch;
 
     AGENT_RING_EACH(batch, &queue->waiting, agent_batch_t, link)
     {
-        if (batch->is_lane != is_lane || batch->is_sent) {
+        if (batch->is_dedicated != is_dedicated || batch->is_sent) {
             continue;
         }
-        if (!is_lane) {
+        if (!is_dedicated) {
             /* Shared batches are sent in order. */
             return batch;
         }
@@ -210,7 +210,7 @@ void agent_fair_queue_fail(agent_batch_queue_t *queue, agent_batch_t *batch,
 {
     batch->is_sent = false;
     batch->retry_at = retry_at;
-    if (batch->is_lane) {
+    if (batch->is_dedicated) {
         charge(queue, batch);
     }
 }

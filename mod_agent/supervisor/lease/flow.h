@@ -23,7 +23,7 @@ typedef struct agent_credit_class_t {
     /* Oldest first. */
     agent_credit_ring_t waiting;
     /* Found by agent_credit_step(): the first lease that waits only for room
-     * in the lanes, and the bytes that all such leases requested. */
+     * in dedicated batches, and the bytes that all such leases requested. */
     agent_lease_t *next;
     apr_size_t wanted;
     /* Credit that is not used yet. */
@@ -47,8 +47,8 @@ typedef struct agent_credit_t {
     /* Its runner is not read until this line, which came without credit, has
      * room: no `go` is sent. */
     bool has_line;
-    /* Reserved in the lanes until lapse_at; until yield_at when a runner
-     * without credit waits for the room. */
+    /* Reserved in dedicated batches until lapse_at; until yield_at when a
+     * runner without credit waits for the room. */
     apr_size_t granted;
     apr_time_t lapse_at;
     apr_time_t yield_at;

@@ -30,7 +30,7 @@ void agent_credit_init(agent_credit_queue_t *queue,
 
 apr_size_t agent_credit_used(const agent_credit_queue_t *queue)
 {
-    return queue->batches->lane_bytes + queue->granted;
+    return queue->batches->dedicated_bytes + queue->granted;
 }
 
 apr_size_t agent_credit_wanted(const agent_lease_group_t *group)
@@ -46,7 +46,7 @@ apr_size_t agent_credit_wanted(const agent_lease_group_t *group)
 apr_size_t agent_credit_load(const agent_credit_queue_t *queue,
                              const agent_lease_group_t *group)
 {
-    apr_size_t bytes = queue->batches->lane_bytes;
+    apr_size_t bytes = queue->batches->dedicated_bytes;
 
     for (int i = 0; i < AGENT_CREDIT_CLASSES; i++) {
         bytes += group->classes[i].wanted + group->classes[i].granted;
@@ -57,7 +57,7 @@ apr_size_t agent_credit_load(const agent_credit_queue_t *queue,
 bool agent_credit_has_room(const agent_credit_queue_t *queue)
 {
     return !queue->is_room_taken
-        && agent_credit_used(queue) < AGENT_BATCH_MAX_LANES;
+        && agent_credit_used(queue) < AGENT_BATCH_MAX_DEDICATED;
 }
 
 bool agent_credit_allows(const agent_credit_queue_t *queue,
@@ -81,7 +81,7 @@ void agent_credit_save(agent_lease_t *lease, apr_size_t bytes)
 
 /* ---- waiting ---- */
 
-/* Whether it waits with a line that goes into a lane. */
+/* Whether it waits with a line that goes into a dedicated batch. */
 static bool needs_room(const agent_lease_t *lease)
 {
     return lease->credit.wanted > AGENT_BATCH_LONG_LINE + 1;
@@ -330,7 +330,7 @@ static bool is_saved(const agent_lease_t *lease)
         && lease->group->runner->state < AGENT_RUNNER_KILLED;
 }
 
-/* Whether it waits only for room in the lanes. */
+/* Whether it waits only for room in dedicated batches. */
 static bool waits_for_room(const agent_lease_t *lease)
 {
     return needs_room(lease) && is_saved(lease)
@@ -370,8 +370,9 @@ static bool has_share(const agent_credit_queue_t *queue,
     apr_size_t used = agent_credit_used(queue) + bytes;
 
     return class->granted == 0
-        || (used < AGENT_BATCH_MAX_LANES
-            && class->granted + bytes <= (AGENT_BATCH_MAX_LANES - used) / 2);
+        || (used < AGENT_BATCH_MAX_DEDICATED
+            && class->granted + bytes
+                <= (AGENT_BATCH_MAX_DEDICATED - used) / 2);
 }
 
 static agent_credit_class_t *find_class(const agent_credit_queue_t *queue)
@@ -413,7 +414,7 @@ static void serve(agent_credit_queue_t *queue, agent_credit_class_t *class)
 
 static bool fits(const agent_credit_queue_t *queue, apr_size_t bytes)
 {
-    return agent_credit_used(queue) + bytes <= AGENT_BATCH_MAX_LANES;
+    return agent_credit_used(queue) + bytes <= AGENT_BATCH_MAX_DEDICATED;
 }
 
 /* Makes room for a runner without credit: lets credit lapse that was not used
@@ -445,7 +446,8 @@ static void grant_room(agent_credit_queue_t *queue)
     while ((class = find_class(queue)) != NULL) {
         apr_size_t bytes = class->next->credit.wanted;
 
-        if (queue->batches->lane_bytes + bytes <= AGENT_BATCH_MAX_LANES) {
+        if (queue->batches->dedicated_bytes + bytes
+            <= AGENT_BATCH_MAX_DEDICATED) {
             reclaim(queue, bytes);
         }
         if (!fits(queue, bytes)) {

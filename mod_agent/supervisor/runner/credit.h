@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flow control of each run. Before a line that goes into a lane, and after each
- * 256 KB, a run requests credit (`want`) and pauses until the supervisor sends
- * `go`: once its output is committed, and the lanes have room for such a line,
- * which is reserved as credit. Only that run waits; others use the same pipe.
+ * Flow control of each run. Before a line that goes into a dedicated batch, and
+ * after each 256 KB, a run requests credit (`want`) and pauses until the
+ * supervisor sends `go`: once its output is committed, and dedicated batches
+ * have room for such a line, which is reserved as credit. Only that run waits;
+ * others use the same pipe.
  *
  * Runners take turns, separately for lines of up to 1 MB and for longer ones;
  * the requests of one runner are granted in their order. In each of the two a
@@ -36,7 +37,7 @@ typedef struct agent_credit_queue_t {
     const agent_runner_table_t *runners;
     /* Classes in which a run waits; the next one to be served is first. */
     agent_credit_classes_t classes;
-    /* The next room in the lanes is for a run that waits. */
+    /* The next room in dedicated batches is for a run that waits. */
     bool is_room_taken;
     /* Leases with credit, and the sum of it in bytes. */
     agent_credit_ring_t holders;
@@ -63,8 +64,8 @@ bool agent_credit_request(agent_credit_queue_t *queue, agent_lease_t *lease,
 
 /* Whether a line of that length (without its newline) can be added to the
  * batches: the run has credit for it; or it is short and the run has less than
- * AGENT_BATCH_MAX_RUN uncommitted; or the lanes have room for which no run
- * waits. */
+ * AGENT_BATCH_MAX_RUN uncommitted; or dedicated batches have room for which
+ * no run waits. */
 bool agent_credit_allows(const agent_credit_queue_t *queue,
                          const agent_lease_t *lease, apr_size_t length);
 
@@ -88,28 +89,29 @@ void agent_credit_forget(agent_credit_queue_t *queue, agent_lease_t *lease);
 /* The same for a lease that is no longer HELD; a run that waits gets `go`. */
 void agent_credit_release(agent_credit_queue_t *queue, agent_lease_t *lease);
 
-/* Bytes in the lanes, and those reserved there by credit. */
+/* Bytes in dedicated batches, and those reserved there by credit. */
 apr_size_t agent_credit_used(const agent_credit_queue_t *queue);
 
-/* Bytes requested by the runs of a runner that wait only for room in the lanes,
- * not for their own output to be committed. */
+/* Bytes requested by the runs of a runner that wait only for room in dedicated
+ * batches, not for their own output to be committed. */
 apr_size_t agent_credit_wanted(const agent_lease_group_t *group);
 
-/* Bytes in the lanes, and those that the runs of this runner have reserved or
- * wait for. Credit of other runners does not count: it may never be used. */
+/* Bytes in dedicated batches, and those that the runs of this runner have
+ * reserved or wait for. Credit of other runners does not count: it may never be
+ * used. */
 apr_size_t agent_credit_load(const agent_credit_queue_t *queue,
                              const agent_lease_group_t *group);
 
-/* Whether the lanes take a line without credit: not while the next room there
- * is for a run that waits. */
+/* Whether dedicated batches take a line without credit: not while the next room
+ * there is for a run that waits. */
 bool agent_credit_has_room(const agent_credit_queue_t *queue);
 
 /* Sends `go` to the waiting runs whose output is committed and, for a long
- * line, whose line fits into the lanes. Credit that is not used lapses after
- * 10 s (timing.credit), or after 2 s when a runner without credit waits for its
- * room; each credit of the runner that lapsed before halves both times, down to
- * a 64th. Called each iteration of the loop; returns when to call it again at
- * the latest. */
+ * line, whose line fits into dedicated batches. Credit that is not used lapses
+ * after 10 s (timing.credit), or after 2 s when a runner without credit waits
+ * for its room; each credit of the runner that lapsed before halves both times,
+ * down to a 64th. Called each iteration of the loop; returns when to call it
+ * again at the latest. */
 apr_time_t agent_credit_step(agent_credit_queue_t *queue);
 
 #endif

@@ -28,7 +28,8 @@ static void hold(agent_runner_io_t *io, agent_runner_t *runner)
         "%d KB of output wait for the database, credit for %d KB is granted: "
         "runner %d sent a line for which it has no credit and is not "
         "read until there is room",
-        (int)((io->runs->batches.shared_bytes + io->runs->batches.lane_bytes)
+        (int)((io->runs->batches.shared_bytes
+               + io->runs->batches.dedicated_bytes)
               / 1024),
         (int)(io->runs->credits.granted / 1024), (int)runner->pid);
 }
@@ -233,7 +234,7 @@ static void set_full(agent_runner_io_t *io, bool is_full)
                             "%d MB of output wait for the database: runners "
                             "are not read until it takes them",
                             (int)((io->runs->batches.shared_bytes
-                                   + io->runs->batches.lane_bytes)
+                                   + io->runs->batches.dedicated_bytes)
                                   / (1024 * 1024)));
     }
     io->runners->is_full = is_full;

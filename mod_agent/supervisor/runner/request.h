@@ -35,8 +35,8 @@ typedef struct agent_runner_request_queue_t {
     apr_pool_t *pool;
 } agent_runner_request_queue_t;
 
-/* long_bytes: of the lanes (../lease/batch.h). pool: for the arguments of
- * requests that wait, each in a pool below it. */
+/* long_bytes: of dedicated batches (../lease/batch.h). pool: for the arguments
+ * of requests that wait, each in a pool below it. */
 void agent_runner_request_init(agent_runner_request_queue_t *queue,
                                apr_size_t *long_bytes, apr_pool_t *pool);
 

@@ -18,11 +18,11 @@
 
 enum { COL_RUN, COL_OUTCOME, COL_PROMOTED };
 
-static apr_time_t due_any(const agent_save_t *save, bool is_lane)
+static apr_time_t due_any(const agent_save_t *save, bool is_dedicated)
 {
     const agent_batch_queue_t *queue = &save->runs->batches;
     const agent_batch_t *batch = agent_worker_is_live(save->worker)
-        ? agent_fair_queue_next(queue, is_lane)
+        ? agent_fair_queue_next(queue, is_dedicated)
         : NULL;
 
     return batch != NULL ? agent_fair_queue_due(queue, batch)
@@ -34,12 +34,13 @@ static apr_time_t due_batch(void *part)
     return due_any(part, false);
 }
 
-static apr_time_t due_lane(void *part)
+static apr_time_t due_dedicated(void *part)
 {
     const agent_save_t *save = part;
 
-    return apr_hash_count(save->runs->batches.lanes) > 0 ? due_any(save, true)
-                                                         : AGENT_CLOCK_NEVER;
+    return apr_hash_count(save->runs->batches.dedicated) > 0
+        ? due_any(save, true)
+        : AGENT_CLOCK_NEVER;
 }
 
 static const agent_statement_t save_batch = {
@@ -76,8 +77,8 @@ static apr_status_t send_batch(void *part, agent_database_t *database,
     return send_any(save, agent_fair_queue_next(queue, false), database, err);
 }
 
-static apr_status_t send_lane(void *part, agent_database_t *database,
-                              agent_error_t **err)
+static apr_status_t send_dedicated(void *part, agent_database_t *database,
+                                   agent_error_t **err)
 {
     const agent_save_t *save = part;
 
@@ -120,11 +121,12 @@ static void settle_fenced(agent_runs_t *runs, const agent_batch_run_t *run)
 }
 
 /* The batch in flight on one of the connections; there is one. */
-static agent_batch_t *find_sent(const agent_batch_queue_t *queue, bool is_lane)
+static agent_batch_t *find_sent(const agent_batch_queue_t *queue,
+                                bool is_dedicated)
 {
     agent_batch_t *batch = APR_RING_FIRST(&queue->waiting);
 
-    while (!batch->is_sent || batch->is_lane != is_lane) {
+    while (!batch->is_sent || batch->is_dedicated != is_dedicated) {
         batch = APR_RING_NEXT(batch, link);
     }
     return batch;
@@ -147,10 +149,10 @@ static void reply_to_records(const agent_runs_t *runs,
     }
 }
 
-static void receive_any(agent_save_t *save, bool is_lane,
+static void receive_any(agent_save_t *save, bool is_dedicated,
                         const agent_db_result_t *result)
 {
-    agent_batch_t *batch = find_sent(&save->runs->batches, is_lane);
+    agent_batch_t *batch = find_sent(&save->runs->batches, is_dedicated);
 
     for (int row = 0; row < agent_db_rows(result); row++) {
         const char *run_id = agent_db_value(result, row, COL_RUN);
@@ -178,7 +180,7 @@ static void receive_batch(void *part, const agent_db_result_t *result)
     receive_any(part, false, result);
 }
 
-static void receive_lane(void *part, const agent_db_result_t *result)
+static void receive_dedicated(void *part, const agent_db_result_t *result)
 {
     receive_any(part, true, result);
 }
@@ -275,7 +277,7 @@ static void fail_batch(void *part, agent_failure_t failure)
     }
 }
 
-static void fail_lane(void *part, agent_failure_t failure)
+static void fail_dedicated(void *part, agent_failure_t failure)
 {
     const agent_save_t *save = part;
     agent_batch_t *batch = find_sent(&save->runs->batches, true);
@@ -299,5 +301,6 @@ static void fail_lane(void *part, agent_failure_t failure)
 const agent_operation_t agent_batch_operation = {
     "save_batch", due_batch, send_batch, receive_batch, fail_batch};
 
-const agent_operation_t agent_lane_operation = {
-    "save_batch", due_lane, send_lane, receive_lane, fail_lane};
+const agent_operation_t agent_dedicated_batch_operation = {
+    "save_batch", due_dedicated, send_dedicated, receive_dedicated,
+    fail_dedicated};

@@ -15,9 +15,9 @@ typedef struct agent_save_t {
     agent_schedule_t *schedule;
 } agent_save_t;
 
-/* For shared batches, and for lanes (../lease/batch.h). part: the same
+/* For shared batches, and for dedicated ones (../lease/batch.h). part: the same
  * agent_save_t. */
 extern const agent_operation_t agent_batch_operation;
-extern const agent_operation_t agent_lane_operation;
+extern const agent_operation_t agent_dedicated_batch_operation;
 
 #endif
