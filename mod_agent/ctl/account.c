@@ -8,8 +8,8 @@
 
 #include "../core/uuid.h"
 #include "database.h"
+#include "output.h"
 #include "record.h"
-#include "say.h"
 
 const ctl_option_t ctl_account_options[] = {CTL_DATABASE_OPTIONS,
                                             {NULL, NULL, 0, NULL}};

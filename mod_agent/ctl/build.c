@@ -15,10 +15,10 @@
 #include "directives.h"
 #include "manifest.h"
 #include "node.h"
+#include "output.h"
 #include "python.h"
 #include "record.h"
 #include "report.h"
-#include "say.h"
 #include "user.h"
 
 #define LOCK AGENT_APPLICATION_FOLDER "/build.lock"
@@ -75,7 +75,7 @@ static int print_record(const ctl_build_t *build)
                            json_object_new_string(build->application.name));
     json_object_object_add(record, "graphs", names);
     json_object_object_add(record, "directives", json_object_get(build->lines));
-    ctl_say_record(record);
+    ctl_output_record(record);
     return ctl_record_flush();
 }
 

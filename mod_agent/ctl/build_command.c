@@ -23,7 +23,7 @@
 #include "../core/json.h"
 #include "build.h"
 #include "command.h"
-#include "say.h"
+#include "output.h"
 
 const ctl_option_t ctl_build_options[] = {
     {"user", "NAME", CTL_USER,
@@ -220,7 +220,7 @@ int ctl_build_directory(const ctl_arguments_t *arguments)
     }
     if (arguments->flag[CTL_JSON]) {
         build.lines = agent_json_own(json_object_new_array(), pool);
-        ctl_say_apart();
+        ctl_output_divert();
     }
     build.argument = keep_links(arguments->operand, pool);
     build.application.directory = apr_pstrdup(pool, directory);

@@ -21,7 +21,7 @@
 #include <apr_strings.h>
 #include <apr_time.h>
 
-#include "say.h"
+#include "output.h"
 
 /* Bytes of the list of this process's children that are read at once. */
 #define CHILDREN_BYTES 512

@@ -17,7 +17,7 @@
 #include "../core/json.h"
 #include "../core/origin.h"
 #include "manifest.h"
-#include "say.h"
+#include "output.h"
 #include "word.h"
 
 #define AGE_MAX   86400

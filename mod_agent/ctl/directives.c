@@ -12,7 +12,7 @@
 #include "cors.h"
 #include "manifest.h"
 #include "node_program.h"
-#include "say.h"
+#include "output.h"
 #include "webhook.h"
 #include "word.h"
 

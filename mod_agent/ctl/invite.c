@@ -7,8 +7,8 @@
 #include "../core/uuid.h"
 #include "database.h"
 #include "key.h"
+#include "output.h"
 #include "record.h"
-#include "say.h"
 
 #define DEFAULT_EXPIRES "7d"
 

@@ -19,8 +19,8 @@
 #include "../db/query.h"
 #include "account.h"
 #include "database.h"
+#include "output.h"
 #include "record.h"
-#include "say.h"
 
 #define DEFAULT_SCOPES  "read,run"
 #define DEFAULT_OVERLAP "1d"

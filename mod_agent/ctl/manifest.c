@@ -12,7 +12,7 @@
 
 #include "../config/member.h"
 #include "../core/json.h"
-#include "say.h"
+#include "output.h"
 
 #define FILE_NAME "langgraph.json"
 /* As agent_application_read() has it. */

@@ -12,7 +12,7 @@
 #include "../core/json.h"
 #include "command.h"
 #include "node_program.h"
-#include "say.h"
+#include "output.h"
 
 #define TSX AGENT_APPLICATION_FOLDER "/tsx"
 

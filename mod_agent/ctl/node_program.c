@@ -11,7 +11,7 @@
 
 #include "command.h"
 #include "manifest.h"
-#include "say.h"
+#include "output.h"
 
 #define PROBE_SEC 60
 /* The oldest that the LangGraph packages support. */

@@ -9,7 +9,7 @@
 #include <apr_strings.h>
 #include <apr_tables.h>
 
-#include "say.h"
+#include "output.h"
 
 /* The name and the value of an option take that many columns. */
 #define NAME_COLUMNS 24

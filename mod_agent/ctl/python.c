@@ -12,7 +12,7 @@
 #include "../core/json.h"
 #include "command.h"
 #include "manifest.h"
-#include "say.h"
+#include "output.h"
 
 #define VENV         AGENT_APPLICATION_FOLDER "/venv"
 #define PROBE_SEC    60

@@ -11,8 +11,8 @@
 #include "../core/json.h"
 #include "command.h"
 #include "manifest.h"
+#include "output.h"
 #include "python.h"
-#include "say.h"
 
 /* Time for all imports. */
 #define CHECK_SEC 300

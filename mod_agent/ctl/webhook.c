@@ -12,7 +12,7 @@
 #include "../core/json.h"
 #include "../core/origin.h"
 #include "manifest.h"
-#include "say.h"
+#include "output.h"
 #include "word.h"
 
 /* Of the arguments of AgentWebhookOrigin. */

@@ -4,8 +4,8 @@
  * administrator need not trust: control characters, with which a terminal can
  * be made to hide or to change text, are replaced by `?`.
  */
-#ifndef AGENT_CTL_SAY_H
-#define AGENT_CTL_SAY_H
+#ifndef AGENT_CTL_OUTPUT_H
+#define AGENT_CTL_OUTPUT_H
 
 #include <stdio.h>
 
@@ -32,10 +32,10 @@ void ctl_directive(json_object *lines, const char *format, ...)
 
 /* From now on all of this goes to standard error: standard output is for a
  * record alone, into which no program can write. */
-void ctl_say_apart(void);
+void ctl_output_divert(void);
 
 /* Prints the record as a line to standard output. */
-void ctl_say_record(json_object *record);
+void ctl_output_record(json_object *record);
 
 /* Prints output of a program, length > 0 bytes, to stdout or stderr, with its
  * lines and tabs. Changes bytes. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The output; see say.h. */
-#include "say.h"
+/* The output; see output.h. */
+#include "output.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -93,14 +93,14 @@ void ctl_directive(json_object *lines, const char *format, ...)
     PRINT(lines, get_output(), "", format);
 }
 
-void ctl_say_apart(void)
+void ctl_output_divert(void)
 {
     is_apart = true;
 }
 
 /* Names may have control characters of two bytes, which JSON does not escape.
  */
-void ctl_say_record(json_object *record)
+void ctl_output_record(json_object *record)
 {
     char *text = strdup(json_object_to_json_string_ext(
         record, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
