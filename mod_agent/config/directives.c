@@ -321,9 +321,9 @@ const command_rec agent_directives[] = {
                   "percent of one processor; 0: no limit (default: 0)"),
     AP_INIT_TAKE1("AgentRunnerBusyTimeout", agent_directive_runner_busy_timeout,
                   NULL, RSRC_CONF,
-                  "longest time that a runner may execute one run without a "
-                  "turn of the others, in seconds without a unit; 0: no limit "
-                  "(default: 60)"),
+                  "longest time that a node may keep a runner from its other "
+                  "runs, in seconds without a unit; 0: no limit (default: "
+                  "60)"),
     AP_INIT_TAKE1("AgentRunnerIdleTime", agent_directive_runner_idle_time, NULL,
                   RSRC_CONF,
                   "time without a run after which the runners of a deployment "

@@ -29,7 +29,7 @@ typedef struct agent_runner_settings_t {
     apr_int64_t pool_memory;
     int pool_processes;
     int pool_cpu;
-    /* Longest time without a turn of a runner's loop; 0: no limit. */
+    /* Longest iteration of a runner's event loop; 0: no limit. */
     apr_interval_time_t busy_timeout;
     /* 0: runners do not end for lack of work. */
     apr_interval_time_t idle_time;

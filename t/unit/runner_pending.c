@@ -102,7 +102,7 @@ static void a_receiver_with_slow_progress_is_replaced_after_its_turn(
     void **state)
 {
     runner_pending_t pending = {.bytes_max = 2 * RUNNER_PENDING_SMALL};
-    apr_time_t over = NOW + RUNNER_PENDING_TURN;
+    apr_time_t over = NOW + RUNNER_PENDING_SLICE;
     size_t slow = 0;
     size_t other = 0;
 
@@ -197,7 +197,7 @@ static void a_growing_run_without_progress_is_replaced(void **state)
 static void a_run_that_grows_slowly_is_replaced_after_its_turn(void **state)
 {
     runner_pending_t pending = {.limits_growth = true};
-    apr_time_t over = NOW + RUNNER_PENDING_TURN;
+    apr_time_t over = NOW + RUNNER_PENDING_SLICE;
     size_t slow[2] = {0, 0};
     size_t other = 0;
 

@@ -15,10 +15,10 @@
 #include "core/scan.h"
 #include "runner_state.h"
 #include "runners/builtin/base/log.h"
-#include "runners/builtin/run/load_turn.h"
+#include "runners/builtin/run/admission.h"
+#include "runners/builtin/run/load_admission.h"
 #include "runners/builtin/run/part.h"
 #include "runners/builtin/run/run.h"
-#include "runners/builtin/run/turn.h"
 
 /* The longest wait for the supervisor, a transfer or a run. */
 #define WAIT_LONGEST_MS 60000
@@ -183,7 +183,8 @@ static void read_lines(runner_t *runner)
 static bool advance_run(runner_t *runner, runner_run_t *run, apr_time_t now)
 {
     while (run->phase != RUNNER_PHASE_OVER && run->wake_at <= now
-           && !runner_wire_is_full(&runner->wire) && runner_turn_begin(run)) {
+           && !runner_wire_is_full(&runner->wire)
+           && runner_admission_begin(run)) {
         runner_run_advance(run);
     }
     runner_output_request(&run->output);
@@ -203,12 +204,12 @@ static apr_time_t advance_runs(runner_t *runner)
     for (int left = runner->used; left > 0; left--) {
         runner_run_t *next = APR_RING_NEXT(run, link);
         bool may_continue = run == heavy || !runner_runs_is_heavy(run, now);
-        bool was_blocked = runner_turn_is_blocked(run);
+        bool was_blocked = runner_admission_is_blocked(run);
 
         if (may_continue && !advance_run(runner, run, now)) {
             remove_run(runner, run);
         }
-        else if (!runner_turn_is_blocked(run)) {
+        else if (!runner_admission_is_blocked(run)) {
             first = run->wake_at < first ? run->wake_at : first;
         }
         else if (!was_blocked) {
@@ -273,7 +274,7 @@ static void iterate(runner_t *runner)
     /* Before advance_runs(), so that the run begins in this iteration. */
     admit_next(runner);
     wake_at = advance_runs(runner);
-    runner_load_turn(&runner->runs, runner->queue.memory_max);
+    runner_load_admission_send(&runner->runs, runner->queue.memory_max);
     measure_memory(runner);
     if (runner_wire_flush(&runner->wire) != APR_SUCCESS) {
         stop_runner(runner, 0);

@@ -15,8 +15,8 @@
  * returns true. False: the run must wait in RUNNER_PHASE_LOAD. */
 bool runner_load_begin(runner_run_t *run);
 
-/* Requests the next part of the state; load_turn.h decides when a run may send
- * its first request. */
+/* Requests the next part of the state; load_admission.h decides when a run may
+ * send its first request. */
 void runner_load_request(runner_run_t *run);
 
 /*

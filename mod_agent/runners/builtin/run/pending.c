@@ -22,17 +22,17 @@ static bool is_first(const runner_pending_t *pending,
 }
 
 /* When another run may take the place of one, if there is room for that. */
-static apr_time_t get_turn_end(apr_time_t began_at, apr_time_t progressed_at)
+static apr_time_t get_slice_end(apr_time_t began_at, apr_time_t progressed_at)
 {
     apr_time_t idle_at = progressed_at + RUNNER_PENDING_IDLE;
-    apr_time_t over_at = began_at + RUNNER_PENDING_TURN;
+    apr_time_t over_at = began_at + RUNNER_PENDING_SLICE;
 
     return idle_at < over_at ? idle_at : over_at;
 }
 
 static apr_time_t get_growing_end(const runner_growing_t *growing)
 {
-    return get_turn_end(growing->began_at, growing->grown_at);
+    return get_slice_end(growing->began_at, growing->grown_at);
 }
 
 static bool may_replace_growing(const runner_pending_t *pending,
@@ -118,7 +118,7 @@ void runner_pending_set(runner_pending_t *pending, size_t *bytes, size_t value,
 
 static apr_time_t get_receiver_end(const runner_pending_t *pending)
 {
-    return get_turn_end(pending->chosen_at, pending->received_at);
+    return get_slice_end(pending->chosen_at, pending->received_at);
 }
 
 static bool may_replace_receiver(const runner_pending_t *pending)

@@ -13,8 +13,8 @@
  * Growing: while memory is scarcer still, two runs grow. Only they begin nodes
  * with a large state and receive more than RUNNER_PENDING_SMALL. A run that has
  * done neither for a second, or has grown for ten, is replaced; it keeps what
- * it has, and grows when its turn comes again. So memory is filled by runs that
- * go on to their end, and no silent or slow one holds them up.
+ * it has, and grows again once it replaces another run. So memory is filled by
+ * runs that continue to their end, and no silent or slow one holds them up.
  */
 #ifndef AGENT_RUNNER_PENDING_H
 #define AGENT_RUNNER_PENDING_H
@@ -33,7 +33,7 @@
 #define RUNNER_PENDING_IDLE apr_time_from_sec(1)
 
 /* The time for which a run receives or grows while others wait. */
-#define RUNNER_PENDING_TURN apr_time_from_sec(10)
+#define RUNNER_PENDING_SLICE apr_time_from_sec(10)
 
 /* The most runs that grow while growth is limited. */
 #define RUNNER_PENDING_GROWING 2
@@ -90,7 +90,7 @@ bool runner_pending_may_step(const runner_pending_t *pending,
 /* The same for one that is about to: makes it one of those that grow. It stays
  * one until runner_pending_end_run(), or until another run
  * replaces it because it has neither received anything nor begun a node for a
- * second, or because its turn is over. */
+ * second, or because its ten seconds are over. */
 bool runner_pending_begin_step(runner_pending_t *pending, const size_t *bytes,
                                apr_time_t now);
 

@@ -9,6 +9,7 @@
  */
 #include "run.h"
 
+#include "admission.h"
 #include "begin.h"
 #include "checkpoint.h"
 #include "core/clock.h"
@@ -18,7 +19,6 @@
 #include "runners/builtin/base/log.h"
 #include "runners/builtin/base/value.h"
 #include "stream.h"
-#include "turn.h"
 #include "update.h"
 #include "weight.h"
 
@@ -137,8 +137,8 @@ static bool is_full(void *baton)
 {
     const runner_run_t *run = baton;
 
-    return runner_wire_is_full(run->output.wire) || runner_turn_is_blocked(run)
-        || is_paused(baton);
+    return runner_wire_is_full(run->output.wire)
+        || runner_admission_is_blocked(run) || is_paused(baton);
 }
 
 static void stream_delta(void *baton, const runner_delta_t *delta)

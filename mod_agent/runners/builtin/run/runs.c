@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "turn.h"
+#include "admission.h"
 #include "weight.h"
 
 runner_run_t *runner_runs_find(const runner_run_ring_t *runs,
@@ -43,7 +43,7 @@ size_t runner_runs_weigh_all(const runner_run_ring_t *runs)
 bool runner_runs_is_heavy(const runner_run_t *run, apr_time_t now)
 {
     return runner_runs_weigh(run) > RUNNER_WEIGHT_SMALL && run->wake_at <= now
-        && !runner_turn_is_blocked(run);
+        && !runner_admission_is_blocked(run);
 }
 
 void runner_runs_move_back(runner_run_ring_t *runs, runner_run_t *run)

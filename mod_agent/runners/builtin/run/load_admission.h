@@ -5,13 +5,13 @@
  * whose state may be large one reads at a time, so that at most one state is
  * larger than was expected.
  */
-#ifndef AGENT_RUNNER_LOAD_TURN_H
-#define AGENT_RUNNER_LOAD_TURN_H
+#ifndef AGENT_RUNNER_LOAD_ADMISSION_H
+#define AGENT_RUNNER_LOAD_ADMISSION_H
 
 #include "runs.h"
 
 /* Sends the first requests of the runs that wait, as far as memory allows;
  * memory_max: as in queue.h. */
-void runner_load_turn(runner_run_ring_t *runs, size_t memory_max);
+void runner_load_admission_send(runner_run_ring_t *runs, size_t memory_max);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which runs may begin to read their states. */
-#include "load_turn.h"
+#include "load_admission.h"
 
 #include "load.h"
 #include "weight.h"
@@ -33,7 +33,7 @@ static loads_t count_loads(const runner_run_ring_t *runs)
     return loads;
 }
 
-void runner_load_turn(runner_run_ring_t *runs, size_t memory_max)
+void runner_load_admission_send(runner_run_ring_t *runs, size_t memory_max)
 {
     loads_t loads = count_loads(runs);
     runner_run_t *run;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OBJECTS: runners/builtin/run/load_turn.c */
+/* OBJECTS: runners/builtin/run/load_admission.c */
 /* Which runs may begin to read their states. */
 #include "check.h"
 
 #include "runners/builtin/run/load.h"
-#include "runners/builtin/run/load_turn.h"
+#include "runners/builtin/run/load_admission.h"
 
 #include "runners/builtin/run/runs.h"
 #include "runners/builtin/run/weight.h"
@@ -44,7 +44,7 @@ static void small_states_are_read_at_once(void **state)
     runner_run_t runs[3];
 
     make_runs(&ring, runs, 3, RUNNER_WEIGHT_SMALL);
-    runner_load_turn(&ring, MEMORY);
+    runner_load_admission_send(&ring, MEMORY);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(runs[i].request_id, 1);
     }
@@ -56,15 +56,15 @@ static void one_large_state_is_read_at_a_time(void **state)
     runner_run_t runs[3];
 
     make_runs(&ring, runs, 3, LARGE);
-    runner_load_turn(&ring, MEMORY);
+    runner_load_admission_send(&ring, MEMORY);
     assert_int_equal(runs[0].request_id, 1);
     assert_int_equal(runs[1].request_id, 0);
     /* The first one is still being read. */
-    runner_load_turn(&ring, MEMORY);
+    runner_load_admission_send(&ring, MEMORY);
     assert_int_equal(runs[0].request_id, 1);
     assert_int_equal(runs[1].request_id, 0);
     runs[0].phase = RUNNER_PHASE_NEXT;
-    runner_load_turn(&ring, MEMORY);
+    runner_load_admission_send(&ring, MEMORY);
     assert_int_equal(runs[1].request_id, 1);
     assert_int_equal(runs[2].request_id, 0);
 }
@@ -75,9 +75,9 @@ static void a_small_state_is_read_beside_a_large_one(void **state)
     runner_run_t runs[2];
 
     make_runs(&ring, runs, 2, LARGE);
-    runner_load_turn(&ring, MEMORY);
+    runner_load_admission_send(&ring, MEMORY);
     runs[1].expected_weight = RUNNER_WEIGHT_SMALL;
-    runner_load_turn(&ring, MEMORY);
+    runner_load_admission_send(&ring, MEMORY);
     assert_int_equal(runs[1].request_id, 1);
 }
 
@@ -90,15 +90,15 @@ static void without_memory_a_large_state_waits_for_runs_that_will_end(
     make_runs(&ring, runs, 2, LARGE);
     runs[0].phase = RUNNER_PHASE_NEXT;
     all_weigh = MEMORY + 1;
-    runner_load_turn(&ring, MEMORY);
+    runner_load_admission_send(&ring, MEMORY);
     assert_int_equal(runs[1].request_id, 0);
     all_weigh = MEMORY;
-    runner_load_turn(&ring, MEMORY);
+    runner_load_admission_send(&ring, MEMORY);
     assert_int_equal(runs[1].request_id, 1);
     /* If no run will end, one goes on all the same. */
     make_runs(&ring, runs, 2, LARGE);
     all_weigh = MEMORY + 1;
-    runner_load_turn(&ring, MEMORY);
+    runner_load_admission_send(&ring, MEMORY);
     assert_int_equal(runs[0].request_id, 1);
     assert_int_equal(runs[1].request_id, 0);
 }

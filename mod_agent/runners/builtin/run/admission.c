@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a run may go on, or waits for others. */
-#include "turn.h"
+/* Whether a run may continue, or waits for others. */
+#include "admission.h"
 
 #include "core/clock.h"
 #include "weight.h"
@@ -18,7 +18,7 @@ static bool waits_for_output(const runner_run_t *run)
                                     run->text_size + run->pending_size);
 }
 
-bool runner_turn_is_blocked(const runner_run_t *run)
+bool runner_admission_is_blocked(const runner_run_t *run)
 {
     return waits_for_output(run)
         || (needs_memory(run)
@@ -26,7 +26,7 @@ bool runner_turn_is_blocked(const runner_run_t *run)
                                         agent_clock_now()));
 }
 
-bool runner_turn_begin(runner_run_t *run)
+bool runner_admission_begin(runner_run_t *run)
 {
     return !waits_for_output(run)
         && (!needs_memory(run)
