@@ -2,52 +2,54 @@
 /*
  * The queue of woken waiters.
  *
- * dispatch->queue holds the first waiter of each line; the rest of its line
- * hangs on it. When the first waiter leaves, the next one of its line takes
- * over and goes to the end of the rotation.
+ * dispatch->queue has the first waiter of each key, and this one has the queue
+ * of the others of its key. When the first waiter leaves, the next one of its
+ * key takes over and goes to the end of the rotation.
  */
 #include "dispatch_queue.h"
 
 void agent_dispatch_queue_init(agent_dispatch_t *dispatch, apr_pool_t *tables)
 {
     APR_RING_INIT(&dispatch->queue, agent_waiter_t, queue);
-    dispatch->lines = apr_hash_make(tables);
+    dispatch->key_queues = apr_hash_make(tables);
 }
 
-static void start_line_locked(agent_dispatch_t *dispatch,
-                              agent_waiter_t *waiter)
+static void start_key_queue_locked(agent_dispatch_t *dispatch,
+                                   agent_waiter_t *waiter)
 {
-    APR_RING_INIT(&waiter->line, agent_waiter_t, queue);
+    APR_RING_INIT(&waiter->key_queue, agent_waiter_t, queue);
     APR_RING_INSERT_TAIL(&dispatch->queue, waiter, agent_waiter_t, queue);
-    apr_hash_set(dispatch->lines, waiter->line_key, APR_HASH_KEY_STRING,
+    apr_hash_set(dispatch->key_queues, waiter->queue_key, APR_HASH_KEY_STRING,
                  waiter);
 }
 
 void agent_dispatch_queue_add_locked(agent_waiter_t *waiter)
 {
     agent_dispatch_t *dispatch = &waiter->registry->dispatch;
-    agent_waiter_t *first = apr_hash_get(dispatch->lines, waiter->line_key,
-                                         APR_HASH_KEY_STRING);
+    agent_waiter_t *first = apr_hash_get(
+        dispatch->key_queues, waiter->queue_key, APR_HASH_KEY_STRING);
 
     waiter->is_queued = true;
     if (first == NULL) {
-        start_line_locked(dispatch, waiter);
+        start_key_queue_locked(dispatch, waiter);
         return;
     }
-    APR_RING_INSERT_TAIL(&first->line, waiter, agent_waiter_t, queue);
+    APR_RING_INSERT_TAIL(&first->key_queue, waiter, agent_waiter_t, queue);
 }
 
-static void pass_line_on_locked(agent_dispatch_t *dispatch,
-                                agent_waiter_t *first)
+static void pass_key_queue_locked(agent_dispatch_t *dispatch,
+                                  agent_waiter_t *first)
 {
-    agent_waiter_t *next = APR_RING_FIRST(&first->line);
+    agent_waiter_t *next = APR_RING_FIRST(&first->key_queue);
 
-    /* The hash borrows its key from the first waiter of the line. */
-    apr_hash_set(dispatch->lines, first->line_key, APR_HASH_KEY_STRING, NULL);
-    if (next != APR_RING_SENTINEL(&first->line, agent_waiter_t, queue)) {
+    /* The hash borrows its key from the first waiter of the queue. */
+    apr_hash_set(dispatch->key_queues, first->queue_key, APR_HASH_KEY_STRING,
+                 NULL);
+    if (next != APR_RING_SENTINEL(&first->key_queue, agent_waiter_t, queue)) {
         APR_RING_REMOVE(next, queue);
-        start_line_locked(dispatch, next);
-        APR_RING_CONCAT(&next->line, &first->line, agent_waiter_t, queue);
+        start_key_queue_locked(dispatch, next);
+        APR_RING_CONCAT(&next->key_queue, &first->key_queue, agent_waiter_t,
+                        queue);
     }
 }
 
@@ -60,9 +62,10 @@ void agent_dispatch_queue_remove_locked(agent_waiter_t *waiter)
     }
     waiter->is_queued = false;
     APR_RING_REMOVE(waiter, queue);
-    if (apr_hash_get(dispatch->lines, waiter->line_key, APR_HASH_KEY_STRING)
+    if (apr_hash_get(dispatch->key_queues, waiter->queue_key,
+                     APR_HASH_KEY_STRING)
         == waiter) {
-        pass_line_on_locked(dispatch, waiter);
+        pass_key_queue_locked(dispatch, waiter);
     }
 }
 

@@ -28,14 +28,14 @@ struct agent_waiter_t {
     /* Deployment and key: waiters of the same run or thread take their turns as
      * one. Clients choose the ids of threads, so that another deployment may
      * have a thread with the same key. */
-    const char *line_key;
+    const char *queue_key;
     /* Next waiter with the same key. */
     agent_waiter_t *next;
     /* In table.by_heartbeat. */
     APR_RING_ENTRY(agent_waiter_t) link;
     /* While is_queued; see dispatch_queue.c. */
     APR_RING_ENTRY(agent_waiter_t) queue;
-    APR_RING_HEAD(agent_waiter_line_t, agent_waiter_t) line;
+    APR_RING_HEAD(agent_waiter_key_queue_t, agent_waiter_t) key_queue;
     bool is_queued;
     apr_time_t heartbeat_at;
     unsigned heartbeats;
@@ -90,11 +90,11 @@ typedef struct agent_waiter_table_t {
 /* Turns of parked waiters; see dispatch.c. */
 typedef struct agent_dispatch_t {
     agent_waiter_threads_t threads;
-    /* Woken waiters: the first of each line, in rotation. */
+    /* Woken waiters: the first one of each key, in rotation. */
     struct agent_waiter_ring_t queue;
-    apr_hash_t *lines; /* line_key -> that waiter */
-    int turns;         /* dispatched and not ended */
-    int turns_pending; /* dispatched and not begun */
+    apr_hash_t *key_queues; /* queue_key -> that waiter */
+    int turns;              /* dispatched and not ended */
+    int turns_pending;      /* dispatched and not begun */
 } agent_dispatch_t;
 
 /* The timed actions of the watch thread; see timer.c. */

@@ -291,7 +291,7 @@ apr_status_t agent_waiter_register(agent_waiter_t **out,
 
     waiter->registry = registry;
     waiter->params = *params;
-    waiter->line_key = params->deployment_id != NULL
+    waiter->queue_key = params->deployment_id != NULL
         ? apr_pstrcat(pool, params->deployment_id, params->key, NULL)
         : params->key;
     waiter->last_event = AGENT_UPDATES_NONE;

@@ -188,7 +188,7 @@ static void waiters_of_a_thread_do_not_delay_those_of_another_deployment(
     check_not_delayed(RUN, RUN);
 }
 
-static void a_line_continues_when_its_first_or_last_waiter_leaves(void **state)
+static void a_queue_continues_when_its_first_or_last_waiter_leaves(void **state)
 {
     fixture_t fixture;
     agent_waiter_t *waiters[WAITERS];
@@ -204,7 +204,7 @@ static void a_line_continues_when_its_first_or_last_waiter_leaves(void **state)
     assert_int_equal(find_dispatched(waiters), 1U << 3);
     take_turn(waiters[3]);
     assert_int_equal(fixture.registry->dispatch.turns, 0);
-    assert_int_equal(apr_hash_count(fixture.registry->dispatch.lines), 0);
+    assert_int_equal(apr_hash_count(fixture.registry->dispatch.key_queues), 0);
     idle = 100;
     apr_pool_destroy(fixture.pool);
 }
@@ -239,7 +239,7 @@ int main(void)
         CHECK_TEST(waiters_of_one_run_do_not_delay_those_of_another),
         CHECK_TEST(
             waiters_of_a_thread_do_not_delay_those_of_another_deployment),
-        CHECK_TEST(a_line_continues_when_its_first_or_last_waiter_leaves),
+        CHECK_TEST(a_queue_continues_when_its_first_or_last_waiter_leaves),
         CHECK_TEST(a_first_turn_is_queued_when_the_limit_is_reached),
     };
 
