@@ -8,22 +8,6 @@
 
 #include <apr_strings.h>
 
-static void add(const fixture_t *fixture, int run, apr_size_t length)
-{
-    char *line = apr_palloc(fixture->runs->context->pool, length);
-
-    memset(line, ' ', length);
-    line[0] = '{';
-    line[length - 1] = '}';
-    agent_batch_add(&fixture->runs->batches, fixture->leases[run],
-                    AGENT_ITEM_CHECKPOINT, line, length, -1);
-}
-
-static void add_long(const fixture_t *fixture, int run)
-{
-    add(fixture, run, AGENT_BATCH_LONG_LINE + 1);
-}
-
 /* Kind and number of lines of each batch: " s3 d1", shared and dedicated.
  */
 static const char *describe(const fixture_t *fixture)
@@ -45,9 +29,9 @@ static void short_lines_share_a_batch(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
-    add(fixture, 0, 100);
-    add(fixture, 1, 100);
-    add(fixture, 0, 100);
+    add_line(fixture, 0, 100);
+    add_line(fixture, 1, 100);
+    add_line(fixture, 0, 100);
     assert_string_equal(describe(fixture), " s3");
 }
 
@@ -56,10 +40,10 @@ static void a_long_line_and_later_lines_of_its_run_use_a_dedicated_batch(
 {
     fixture_t *fixture = make_fixture(*state);
 
-    add(fixture, 0, 100);
-    add_long(fixture, 0);
-    add(fixture, 0, 100);
-    add(fixture, 1, 100);
+    add_line(fixture, 0, 100);
+    add_long_line(fixture, 0);
+    add_line(fixture, 0, 100);
+    add_line(fixture, 1, 100);
     assert_string_equal(describe(fixture), " s2 d2");
 }
 
@@ -75,7 +59,7 @@ static void a_dedicated_batch_makes_earlier_lines_of_its_run_due_at_once(
                     "{\"x\":1}", 7, -1);
     assert_true(APR_RING_FIRST(&runs->batches.waiting)->due_at
                 > runs->context->now);
-    add_long(fixture, 0);
+    add_long_line(fixture, 0);
     assert_int_equal(APR_RING_FIRST(&runs->batches.waiting)->due_at,
                      runs->context->now);
 }
@@ -85,11 +69,11 @@ static void a_shared_batch_has_at_most_500_lines_and_1_mb(void **state)
     fixture_t *fixture = make_fixture(*state);
 
     for (int i = 0; i <= AGENT_BATCH_MAX_ITEMS; i++) {
-        add(fixture, 0, 100);
+        add_line(fixture, 0, 100);
     }
     assert_string_equal(describe(fixture), " s500 s1");
     for (int i = 0; i < 16; i++) {
-        add(fixture, 0, AGENT_BATCH_LONG_LINE);
+        add_line(fixture, 0, AGENT_BATCH_LONG_LINE);
     }
     assert_string_equal(describe(fixture), " s500 s16 s1");
 }
@@ -99,15 +83,15 @@ static void a_split_makes_a_dedicated_batch_for_each_run(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
 
-    add(fixture, 0, 100);
-    add(fixture, 1, 100);
-    add(fixture, 0, 100);
+    add_line(fixture, 0, 100);
+    add_line(fixture, 1, 100);
+    add_line(fixture, 0, 100);
     agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));
     assert_string_equal(describe(fixture), " d2 d1");
     assert_int_equal(batches->shared_bytes, 0);
     /* Later lines keep their order; those of other runs are shared. */
-    add(fixture, 1, 100);
-    add(fixture, 2, 100);
+    add_line(fixture, 1, 100);
+    add_line(fixture, 2, 100);
     assert_string_equal(describe(fixture), " d2 d2 s1");
 }
 
@@ -135,21 +119,21 @@ static void a_split_moves_later_lines_of_its_runs_and_of_no_other(void **state)
     agent_batch_queue_t *batches = &fixture->runs->batches;
     agent_batch_t *first;
 
-    add(fixture, 0, 100);
-    add(fixture, 1, 100);
+    add_line(fixture, 0, 100);
+    add_line(fixture, 1, 100);
     first = APR_RING_FIRST(&batches->waiting);
     first->is_sealed = true;
-    add(fixture, 2, 100);
-    add(fixture, 0, 100);
-    add(fixture, 3, 100);
+    add_line(fixture, 2, 100);
+    add_line(fixture, 0, 100);
+    add_line(fixture, 3, 100);
     agent_batch_split(batches, first);
     assert_string_equal(describe(fixture), " d1 d1 d1 s3");
     assert_false(is_shared(fixture, 0) || is_shared(fixture, 1));
     assert_true(is_shared(fixture, 2) && is_shared(fixture, 3));
     /* Later lines keep their order: the batch may be sent before the dedicated
      * one. */
-    add(fixture, 0, 100);
-    add(fixture, 2, 100);
+    add_line(fixture, 0, 100);
+    add_line(fixture, 2, 100);
     assert_string_equal(describe(fixture), " d1 d1 d2 s3 s1");
 }
 
@@ -159,10 +143,10 @@ static void a_batch_all_of_whose_lines_a_split_moves_is_dropped(void **state)
     agent_batch_queue_t *batches = &fixture->runs->batches;
     agent_batch_t *first;
 
-    add(fixture, 0, 100);
+    add_line(fixture, 0, 100);
     first = APR_RING_FIRST(&batches->waiting);
     first->is_sealed = true;
-    add(fixture, 0, 100);
+    add_line(fixture, 0, 100);
     agent_batch_split(batches, first);
     assert_string_equal(describe(fixture), " d1 d1");
     assert_int_equal(batches->shared_bytes, 0);
@@ -194,9 +178,9 @@ static void unsent_output_of_a_run_is_dropped_under_all_leases(void **state)
     const agent_lease_key_t *key = &fixture->leases[0]->key;
     apr_array_header_t *dropped = apr_array_make(*state, 4, sizeof(*key));
 
-    add(fixture, 0, 100);
-    add(fixture, 1, 100);
-    add_long(fixture, 0);
+    add_line(fixture, 0, 100);
+    add_line(fixture, 1, 100);
+    add_long_line(fixture, 0);
     agent_batch_forget(batches, key->run_id, dropped);
     assert_int_equal(dropped->nelts, 2);
     assert_false(agent_batch_has_run(batches, key->run_id));
@@ -211,7 +195,7 @@ static void output_in_flight_is_not_dropped(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
 
-    add(fixture, 0, 100);
+    add_line(fixture, 0, 100);
     APR_RING_FIRST(&batches->waiting)->is_sent = true;
     agent_batch_forget(batches, fixture->leases[0]->key.run_id, NULL);
     assert_true(agent_batch_has_run(batches, fixture->leases[0]->key.run_id));
@@ -222,8 +206,8 @@ static void dropped_batches_are_not_counted(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *batches = &fixture->runs->batches;
 
-    add(fixture, 0, 100);
-    add_long(fixture, 1);
+    add_line(fixture, 0, 100);
+    add_long_line(fixture, 1);
     assert_true(batches->shared_bytes > 0 && batches->dedicated_bytes > 0);
     agent_batch_clear(batches);
     assert_true(agent_batch_is_empty(batches));
@@ -271,7 +255,8 @@ static void a_checkpoint_waits_2_ms_and_an_end_does_not(void **state)
 
     runs->context->now = apr_time_from_sec(1);
     runs->batches.sent_at = runs->context->now;
-    add(fixture, 0, 100);
+    agent_batch_add(&runs->batches, fixture->leases[0], AGENT_ITEM_CHECKPOINT,
+                    "{\"x\":1}", 7, -1);
     batch = APR_RING_FIRST(&runs->batches.waiting);
     assert_int_equal(batch->due_at, runs->context->now + apr_time_from_msec(2));
     agent_batch_add(&runs->batches, fixture->leases[0], AGENT_ITEM_END,
@@ -298,7 +283,7 @@ static void a_split_keeps_the_replies_that_records_get(void **state)
     agent_batch_queue_t *batches = &fixture->runs->batches;
     const agent_batch_t *batch;
 
-    add(fixture, 1, 100);
+    add_line(fixture, 1, 100);
     add_record(batches, fixture->leases[0], 5);
     add_record(batches, fixture->leases[0], -1);
     agent_batch_split(batches, APR_RING_FIRST(&batches->waiting));

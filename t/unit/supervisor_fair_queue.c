@@ -10,22 +10,6 @@
 
 #include "../../mod_agent/supervisor/lease/fair_queue.h"
 
-static void add(const fixture_t *fixture, int run, apr_size_t length)
-{
-    char *line = apr_palloc(fixture->runs->context->pool, length);
-
-    memset(line, ' ', length);
-    line[0] = '{';
-    line[length - 1] = '}';
-    agent_batch_add(&fixture->runs->batches, fixture->leases[run],
-                    AGENT_ITEM_END, line, length, -1);
-}
-
-static void add_long(const fixture_t *fixture, int run)
-{
-    add(fixture, run, AGENT_BATCH_LONG_LINE + 1);
-}
-
 /* The digit of the run of a dedicated batch. */
 static char run_of(const agent_batch_t *batch)
 {
@@ -85,10 +69,10 @@ static void shared_batches_are_sent_in_order(void **state)
     agent_batch_queue_t *queue = &fixture->runs->batches;
     agent_batch_t *first;
 
-    add(fixture, 0, 100);
+    add_line(fixture, 0, 100);
     first = APR_RING_FIRST(&queue->waiting);
     first->is_sealed = true;
-    add(fixture, 1, 100);
+    add_line(fixture, 1, 100);
     assert_ptr_equal(agent_fair_queue_next(queue, false), first);
     assert_null(agent_fair_queue_next(queue, true));
     agent_fair_queue_send(queue, first);
@@ -105,16 +89,16 @@ static void one_slow_run_delays_eight_quick_ones_by_one_attempt(void **state)
     fixture_t *fixture = make_fixture(*state);
 
     set_deployment(fixture, 0, "slow");
-    add_long(fixture, 0);
+    add_long_line(fixture, 0);
     for (int i = 1; i < RUNS; i++) {
         set_deployment(fixture, i, "quick");
-        add_long(fixture, i);
+        add_long_line(fixture, i);
     }
     assert_int_equal(fail_next(fixture, SLOW), '0');
     for (int i = 1; i < RUNS; i++) {
         assert_int_equal(save_next(fixture, QUICK), '0' + i);
         /* Its end, while its output was in flight: the same deployment. */
-        add_long(fixture, i);
+        add_long_line(fixture, i);
     }
     for (int i = 1; i < RUNS; i++) {
         assert_int_not_equal(save_next(fixture, QUICK), '0');
@@ -131,7 +115,7 @@ static void eight_slow_runs_delay_a_quick_one_by_one_attempt(void **state)
 
     for (int i = 0; i < 8; i++) {
         set_deployment(fixture, i, "slow");
-        add_long(fixture, i);
+        add_long_line(fixture, i);
     }
     set_deployment(fixture, 8, "quick");
     for (int i = 0; i < 8; i++) {
@@ -139,7 +123,7 @@ static void eight_slow_runs_delay_a_quick_one_by_one_attempt(void **state)
 
         assert_int_equal(run_of(batch), '0' + i);
         agent_fair_queue_send(queue, batch);
-        add_long(fixture, 8);
+        add_long_line(fixture, 8);
         fixture->runs->context->now += SLOW;
         agent_fair_queue_fail(queue, batch, 0);
         assert_int_equal(save_next(fixture, QUICK), '8');
@@ -151,7 +135,7 @@ static void the_runs_of_a_deployment_share_its_time(void **state)
     fixture_t *fixture = make_fixture(*state);
 
     for (int i = 0; i < 3; i++) {
-        add_long(fixture, i);
+        add_long_line(fixture, i);
     }
     assert_int_equal(fail_next(fixture, SLOW), '0');
     assert_int_equal(fail_next(fixture, QUICK), '1');
@@ -168,17 +152,17 @@ static void a_run_that_waits_for_each_reply_is_charged_as_others(void **state)
 
     for (int i = 0; i < 4; i++) {
         set_deployment(fixture, i, i == 0 ? "slow" : "quick");
-        add_long(fixture, i);
+        add_long_line(fixture, i);
     }
     assert_int_equal(save_next(fixture, SLOW), '0');
-    add_long(fixture, 0);
+    add_long_line(fixture, 0);
     for (int i = 1; i < 4; i++) {
         assert_int_equal(save_next(fixture, QUICK), '0' + i);
     }
     assert_int_equal(save_next(fixture, SLOW), '0');
     /* Nothing waited: all begin again. */
-    add_long(fixture, 1);
-    add_long(fixture, 0);
+    add_long_line(fixture, 1);
+    add_long_line(fixture, 0);
     assert_int_equal(fail_next(fixture, QUICK), '1');
     assert_int_equal(fail_next(fixture, SLOW), '0');
 }
@@ -187,11 +171,11 @@ static void a_run_that_newly_waits_has_not_saved_up_time(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
-    add_long(fixture, 0);
+    add_long_line(fixture, 0);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(fail_next(fixture, SLOW), '0');
     }
-    add_long(fixture, 1);
+    add_long_line(fixture, 1);
     assert_int_equal(fail_next(fixture, SLOW), '0');
     assert_int_equal(fail_next(fixture, SLOW), '1');
     assert_int_equal(fail_next(fixture, QUICK), '0');
@@ -206,13 +190,13 @@ static void the_end_of_a_quick_run_is_sent_after_its_output(void **state)
 
     set_deployment(fixture, 0, "slow");
     set_deployment(fixture, 1, "quick");
-    add_long(fixture, 0);
-    add_long(fixture, 1);
+    add_long_line(fixture, 0);
+    add_long_line(fixture, 1);
     assert_int_equal(fail_next(fixture, SLOW), '0');
     batch = agent_fair_queue_next(queue, true);
     assert_int_equal(run_of(batch), '1');
     agent_fair_queue_send(queue, batch);
-    add(fixture, 1, 100);
+    add_line(fixture, 1, 100);
     fixture->runs->context->now += QUICK;
     agent_batch_drop(queue, batch);
     assert_int_equal(save_next(fixture, QUICK), '1');
@@ -223,8 +207,8 @@ static void attempts_that_take_no_time_are_taken_in_turn(void **state)
 {
     fixture_t *fixture = make_fixture(*state);
 
-    add_long(fixture, 0);
-    add_long(fixture, 1);
+    add_long_line(fixture, 0);
+    add_long_line(fixture, 1);
     assert_int_equal(fail_next(fixture, 0), '0');
     assert_int_equal(fail_next(fixture, 0), '1');
     assert_int_equal(fail_next(fixture, 0), '0');
@@ -235,10 +219,10 @@ static void the_batches_of_one_run_share_the_time_with_others(void **state)
     fixture_t *fixture = make_fixture(*state);
 
     for (int i = 0; i < 3; i++) {
-        add(fixture, 0, AGENT_BATCH_DEDICATED_BYTES);
+        add_line(fixture, 0, AGENT_BATCH_DEDICATED_BYTES);
     }
-    add_long(fixture, 1);
-    add(fixture, 1, AGENT_BATCH_DEDICATED_BYTES);
+    add_long_line(fixture, 1);
+    add_line(fixture, 1, AGENT_BATCH_DEDICATED_BYTES);
     assert_int_equal(save_next(fixture, QUICK), '0');
     assert_int_equal(save_next(fixture, QUICK), '1');
     assert_int_equal(save_next(fixture, QUICK), '0');
@@ -251,11 +235,11 @@ static void shares_that_say_nothing_are_forgotten(void **state)
     fixture_t *fixture = make_fixture(*state);
 
     /* One waits all the time. */
-    add(fixture, 0, AGENT_BATCH_LONG_LINE + 1);
+    add_line(fixture, 0, AGENT_BATCH_LONG_LINE + 1);
     for (int round = 0; round < 50; round++) {
         for (int i = 1; i < RUNS; i++) {
             set_deployment(fixture, i, apr_psprintf(*state, "%d.%d", round, i));
-            add_long(fixture, i);
+            add_long_line(fixture, i);
         }
         fail_next(fixture, QUICK);
         for (int i = 1; i < RUNS; i++) {
@@ -278,7 +262,7 @@ static void the_dedicated_batches_of_a_split_batch_are_those_of_deployments(
     set_deployment(fixture, 1, "a");
     set_deployment(fixture, 2, "b");
     for (int i = 0; i < 3; i++) {
-        add(fixture, i, 100);
+        add_line(fixture, i, 100);
     }
     agent_batch_split(queue, APR_RING_FIRST(&queue->waiting));
     assert_int_equal(fail_next(fixture, 1), '0');
@@ -293,8 +277,8 @@ static void a_dedicated_batch_that_is_due_precedes_one_that_is_not(void **state)
     agent_batch_t *batch;
 
     fixture->runs->context->now = 10;
-    add_long(fixture, 0);
-    add_long(fixture, 1);
+    add_long_line(fixture, 0);
+    add_long_line(fixture, 1);
     batch = agent_fair_queue_next(queue, true);
     agent_fair_queue_send(queue, batch);
     agent_fair_queue_fail(queue, batch, 20);
@@ -309,10 +293,10 @@ static void a_dedicated_batch_waits_for_earlier_lines_of_its_run(void **state)
     fixture_t *fixture = make_fixture(*state);
     agent_batch_queue_t *queue = &fixture->runs->batches;
 
-    add(fixture, 0, 100);
-    add_long(fixture, 0);
+    add_line(fixture, 0, 100);
+    add_long_line(fixture, 0);
     assert_null(agent_fair_queue_next(queue, true));
-    add_long(fixture, 1);
+    add_long_line(fixture, 1);
     assert_int_equal(run_of(agent_fair_queue_next(queue, true)), '1');
 }
 

@@ -79,6 +79,26 @@ static inline fixture_t *make_fixture(apr_pool_t *pool)
     return fixture;
 }
 
+/* Adds a line of that length to the output of a run of the first runner: an
+ * end, so that its batch is due at once. */
+static inline void add_line(const fixture_t *fixture, int run,
+                            apr_size_t length)
+{
+    char *line = apr_palloc(fixture->runs->context->pool, length);
+
+    memset(line, ' ', length);
+    line[0] = '{';
+    line[length - 1] = '}';
+    agent_batch_add(&fixture->runs->batches, fixture->leases[run],
+                    AGENT_ITEM_END, line, length, -1);
+}
+
+/* The same with a line for a dedicated batch. */
+static inline void add_long_line(const fixture_t *fixture, int run)
+{
+    add_line(fixture, run, AGENT_BATCH_LONG_LINE + 1);
+}
+
 /* Reads all input of a runner; returns the number of lines, each a `go`. */
 static inline int read_go(agent_runner_t *runner)
 {
