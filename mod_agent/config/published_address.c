@@ -143,43 +143,50 @@ const char *agent_directive_addresses(cmd_parms *cmd, void *dir,
     return problem;
 }
 
-/* Neither addresses nor dates need escapes. */
+/* An element of a JSON array, or with `ends` a member of an object; "" when it
+ * has none. Neither addresses nor dates need escapes. */
+static const char *print_address(const agent_published_address_t *address,
+                                 bool ends, apr_pool_t *pool)
+{
+    if (!ends) {
+        return apr_pstrcat(pool, "\"", address->text, "\"", NULL);
+    }
+    return address->until == NULL
+        ? ""
+        : apr_pstrcat(pool, "\"", address->text, "\":\"", address->until, "\"",
+                      NULL);
+}
+
+static const char *print_list(const apr_array_header_t *addresses, bool ends,
+                              apr_pool_t *pool)
+{
+    apr_array_header_t *texts = apr_array_make(pool, addresses->nelts,
+                                               sizeof(const char *));
+
+    for (int i = 0; i < addresses->nelts; i++) {
+        const char *text = print_address(
+            &APR_ARRAY_IDX(addresses, i, agent_published_address_t), ends,
+            pool);
+
+        if (*text != '\0') {
+            APR_ARRAY_PUSH(texts, const char *) = text;
+        }
+    }
+    return apr_array_pstrcat(pool, texts, ',');
+}
+
 const char *agent_published_address_print(
     const agent_server_config_t *config,
     const agent_published_address_list_t *list, apr_pool_t *pool)
 {
-    const apr_array_header_t *addresses = list_of(config, list);
-    const char *text = "";
-
-    /* Bounded: ADDRESSES_MAX. */
-    for (int i = 0; i < addresses->nelts; i++) {
-        text = apr_pstrcat(
-            pool, text, i > 0 ? ",\"" : "\"",
-            APR_ARRAY_IDX(addresses, i, agent_published_address_t).text, "\"",
-            NULL);
-    }
-    return text;
+    return print_list(list_of(config, list), false, pool);
 }
 
 const char *agent_published_address_print_ends(
     const agent_server_config_t *config,
     const agent_published_address_list_t *list, apr_pool_t *pool)
 {
-    const apr_array_header_t *addresses = list_of(config, list);
-    const char *text = "";
-
-    /* Bounded: ADDRESSES_MAX. */
-    for (int i = 0; i < addresses->nelts; i++) {
-        const agent_published_address_t *address = &APR_ARRAY_IDX(
-            addresses, i, agent_published_address_t);
-
-        if (address->until != NULL) {
-            text = apr_pstrcat(pool, text, *text != '\0' ? ",\"" : "\"",
-                               address->text, "\":\"", address->until, "\"",
-                               NULL);
-        }
-    }
-    return text;
+    return print_list(list_of(config, list), true, pool);
 }
 
 int agent_published_address_serial(const agent_server_config_t *config)
@@ -208,8 +215,8 @@ static void warn_of_past(const agent_server_config_t *config, const char *name,
     }
 }
 
-void agent_address_warn(const agent_server_config_t *config, server_rec *server,
-                        apr_pool_t *pool)
+void agent_published_address_warn(const agent_server_config_t *config,
+                                  server_rec *server, apr_pool_t *pool)
 {
     apr_time_exp_t now;
     const char *today;

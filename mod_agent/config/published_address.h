@@ -35,8 +35,8 @@ const char *agent_published_address_print_ends(
     const agent_published_address_list_t *list, apr_pool_t *pool);
 
 /* Logs the addresses whose last day is past, which customers still read. */
-void agent_address_warn(const agent_server_config_t *config, server_rec *server,
-                        apr_pool_t *pool);
+void agent_published_address_warn(const agent_server_config_t *config,
+                                  server_rec *server, apr_pool_t *pool);
 
 /* AgentAddressSerial. */
 int agent_published_address_serial(const agent_server_config_t *config);
