@@ -15,6 +15,7 @@
 #include "core/heap.h"
 #include "core/lock.h"
 #include "daemon.h"
+#include "handlers/handlers.h"
 #include "http/body.h"
 #include "http/unread.h"
 #include "model/deployment.h"
@@ -25,11 +26,6 @@
 /* Interval between the heartbeats of a waiting request. SDKs treat silence of
  * three intervals as a lost connection. */
 #define HEARTBEAT apr_time_from_sec(5)
-
-/* Requests of one address to create an account, in the time from the first one
- * on. */
-#define SIGN_UPS     10
-#define SIGN_UP_TIME apr_time_from_sec(600)
 
 /* The generation that this child belongs to. */
 static ap_generation_t own_generation;
@@ -159,8 +155,7 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
         rv = agent_deployments_create(&child->deployments, pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = agent_attempts_create(&child->sign_ups, SIGN_UPS, SIGN_UP_TIME,
-                                   pool);
+        rv = agent_handlers_start(child, pool);
     }
     if (rv == APR_SUCCESS && agent_dbd_check(config, pool) == NULL) {
         rv = start_database(child, server, pool);

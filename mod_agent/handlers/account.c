@@ -18,6 +18,17 @@
 
 /* ---- sign-up ---- */
 
+/* Requests of one address to create an account, in the time from the first one
+ * on. */
+#define SIGN_UPS     10
+#define SIGN_UP_TIME apr_time_from_sec(600)
+
+apr_status_t agent_handlers_start(agent_child_t *child, apr_pool_t *pool)
+{
+    return agent_attempts_create(&child->sign_ups, SIGN_UPS, SIGN_UP_TIME,
+                                 pool);
+}
+
 /* Counts the request; TOO_MANY_SIGN_UPS beyond the limit of its address. */
 static apr_status_t count_sign_up(agent_call_t *call)
 {
