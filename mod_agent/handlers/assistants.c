@@ -105,45 +105,54 @@ static apr_status_t read_search(agent_call_t *call)
         : APR_EGENERAL;
 }
 
+/* request: the body of the call. */
 static agent_assistant_query_t describe_query(const agent_call_t *call,
+                                              const char *request,
                                               const char *max_bytes)
 {
     return (agent_assistant_query_t){
         .deployment_id = call->ref.deployment_id,
         .assistant_id = call->assistant_id,
         .known_graph_ids = agent_creation_list_graphs(call),
-        .request = call->body,
+        .request = request,
         .max_bytes = max_bytes};
 }
 
 static apr_status_t read_assistants(agent_page_t *page, agent_call_t *call,
-                                    agent_db_pool_t *db, const void *request,
+                                    agent_db_pool_t *db,
+                                    const agent_list_request_t *request,
                                     const char *max_bytes, apr_pool_t *pool)
 {
-    const agent_assistant_query_t query = describe_query(call, max_bytes);
+    const agent_assistant_query_t query = describe_query(call, request->json,
+                                                         max_bytes);
 
     return agent_assistant_search(page, db, &query, &call->err, pool);
 }
 
 static apr_status_t read_versions(agent_page_t *page, agent_call_t *call,
-                                  agent_db_pool_t *db, const void *request,
+                                  agent_db_pool_t *db,
+                                  const agent_list_request_t *request,
                                   const char *max_bytes, apr_pool_t *pool)
 {
-    const agent_assistant_query_t query = describe_query(call, max_bytes);
+    const agent_assistant_query_t query = describe_query(call, request->json,
+                                                         max_bytes);
 
     return agent_assistant_list_versions(page, db, &query, &call->err, pool);
 }
 
 int agent_handle_assistant_search(agent_call_t *call)
 {
-    const agent_list_request_t request = {
+    agent_list_request_t request = {
         .read = read_assistants,
         .records = {.kind = "assistants",
-                    .deployment_id = call->ref.deployment_id,
-                    .request = call->body}};
+                    .deployment_id = call->ref.deployment_id}};
 
-    return read_search(call) == APR_SUCCESS ? agent_list_respond(call, &request)
-                                            : agent_problem_send(call);
+    if (read_search(call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    request.json = call->body;
+    request.records.request = call->body;
+    return agent_list_respond(call, &request);
 }
 
 int agent_handle_assistant_count(agent_call_t *call)
@@ -154,7 +163,7 @@ int agent_handle_assistant_count(agent_call_t *call)
     if (read_search(call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    query = describe_query(call, NULL);
+    query = describe_query(call, call->body, NULL);
     return agent_assistant_count(&body, call->db, &query, &call->err,
                                  call->pool)
             == APR_SUCCESS
@@ -164,14 +173,17 @@ int agent_handle_assistant_count(agent_call_t *call)
 
 int agent_handle_assistant_versions(agent_call_t *call)
 {
-    const agent_list_request_t request = {
+    agent_list_request_t request = {
         .read = read_versions,
         .records = {.kind = "versions",
                     .deployment_id = call->ref.deployment_id,
                     .parent_id = call->assistant_id}};
 
-    return read_search(call) == APR_SUCCESS ? agent_list_respond(call, &request)
-                                            : agent_problem_send(call);
+    if (read_search(call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    request.json = call->body;
+    return agent_list_respond(call, &request);
 }
 
 static agent_assistant_write_t describe_write(const agent_call_t *call)

@@ -23,10 +23,11 @@
 #define CANCEL_REASON_BYTES 256
 
 static apr_status_t read_list(agent_page_t *page, agent_call_t *call,
-                              agent_db_pool_t *db, const void *request,
+                              agent_db_pool_t *db,
+                              const agent_list_request_t *request,
                               const char *max_bytes, apr_pool_t *pool)
 {
-    agent_run_filter_t filter = *(const agent_run_filter_t *)request;
+    agent_run_filter_t filter = *(const agent_run_filter_t *)request->filter;
 
     filter.max_bytes = max_bytes;
     return agent_run_list(page, db, &call->ref, &filter, &call->err, pool);
@@ -91,7 +92,8 @@ int agent_handle_run_create_stream(agent_call_t *call)
 }
 
 static apr_status_t read_run(agent_page_t *page, agent_call_t *call,
-                             agent_db_pool_t *db, const void *request,
+                             agent_db_pool_t *db,
+                             const agent_list_request_t *request,
                              const char *max_bytes, apr_pool_t *pool)
 {
     return agent_run_get(page, db, &call->ref, max_bytes, &call->err, pool);

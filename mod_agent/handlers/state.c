@@ -39,23 +39,23 @@ static int send_state(agent_call_t *call, const char *checkpoint_id,
     return agent_large_values_respond(call, body, cursor, pool);
 }
 
-/* request: the id of a checkpoint, or NULL; the rest is the body. */
 static apr_status_t read_deep_state(agent_page_t *page, agent_call_t *call,
-                                    agent_db_pool_t *db, const void *request,
+                                    agent_db_pool_t *db,
+                                    const agent_list_request_t *request,
                                     const char *max_bytes, apr_pool_t *pool)
 {
-    return agent_thread_get_deep_state(page, db, &call->ref, request,
-                                       call->body, max_bytes, &call->err, pool);
+    return agent_thread_get_deep_state(page, db, &call->ref, request->filter,
+                                       request->json, max_bytes, &call->err,
+                                       pool);
 }
 
 /* The same with the states of subgraphs, which request asks for. */
 static int send_deep_state(agent_call_t *call, const char *checkpoint_id,
                            const char *request)
 {
-    const agent_list_request_t page = {.read = read_deep_state,
-                                       .filter = checkpoint_id};
+    const agent_list_request_t page = {
+        .read = read_deep_state, .filter = checkpoint_id, .json = request};
 
-    call->body = request;
     return agent_list_respond(call, &page);
 }
 
@@ -112,23 +112,26 @@ int agent_handle_state_checkpoint(agent_call_t *call)
 }
 
 static apr_status_t read_history(agent_page_t *page, agent_call_t *call,
-                                 agent_db_pool_t *db, const void *request,
+                                 agent_db_pool_t *db,
+                                 const agent_list_request_t *request,
                                  const char *max_bytes, apr_pool_t *pool)
 {
-    return agent_thread_get_history(page, db, &call->ref, call->body, max_bytes,
-                                    &call->err, pool);
+    return agent_thread_get_history(page, db, &call->ref, request->json,
+                                    max_bytes, &call->err, pool);
 }
 
-static int send_history(agent_call_t *call)
+/* request: as of agent_thread_get_history(). */
+static int send_history(agent_call_t *call, const char *request)
 {
-    const agent_list_request_t request = {
+    const agent_list_request_t list = {
         .read = read_history,
+        .json = request,
         .records = {.kind = "states",
                     .deployment_id = call->ref.deployment_id,
                     .parent_id = call->ref.thread_id,
-                    .request = call->body}};
+                    .request = request}};
 
-    return agent_list_respond(call, &request);
+    return agent_list_respond(call, &list);
 }
 
 int agent_handle_history_get(agent_call_t *call)
@@ -141,14 +144,13 @@ int agent_handle_history_get(agent_call_t *call)
         || read_select(&query, call) != APR_SUCCESS) {
         return agent_problem_send(call);
     }
-    call->body = agent_state_print_query(&query, call->pool);
-    return send_history(call);
+    return send_history(call, agent_state_print_query(&query, call->pool));
 }
 
 int agent_handle_history_post(agent_call_t *call)
 {
     return read_body(call, agent_schema_history) == APR_SUCCESS
-        ? send_history(call)
+        ? send_history(call, call->body)
         : agent_problem_send(call);
 }
 

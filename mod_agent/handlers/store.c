@@ -102,22 +102,25 @@ int agent_handle_item_get(agent_call_t *call)
 }
 
 static apr_status_t read_items(agent_page_t *page, agent_call_t *call,
-                               agent_db_pool_t *db, const void *request,
+                               agent_db_pool_t *db,
+                               const agent_list_request_t *request,
                                const char *max_bytes, apr_pool_t *pool)
 {
-    return agent_store_search(page, db, &call->ref, call->body, max_bytes,
+    return agent_store_search(page, db, &call->ref, request->json, max_bytes,
                               &call->err, pool);
 }
 
 int agent_handle_item_search(agent_call_t *call)
 {
-    const agent_list_request_t request = {
+    agent_list_request_t request = {
         .read = read_items,
         .records = {.kind = "items", .deployment_id = call->ref.deployment_id}};
 
-    return read_body(call, AGENT_STORE_SEARCH) == APR_SUCCESS
-        ? agent_list_respond(call, &request)
-        : agent_problem_send(call);
+    if (read_body(call, AGENT_STORE_SEARCH) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    request.json = call->body;
+    return agent_list_respond(call, &request);
 }
 
 int agent_handle_namespace_list(agent_call_t *call)

@@ -124,23 +124,26 @@ static apr_status_t read_search(agent_call_t *call)
 }
 
 static apr_status_t read_threads(agent_page_t *page, agent_call_t *call,
-                                 agent_db_pool_t *db, const void *request,
+                                 agent_db_pool_t *db,
+                                 const agent_list_request_t *request,
                                  const char *max_bytes, apr_pool_t *pool)
 {
-    return agent_thread_search(page, db, call->ref.deployment_id, call->body,
+    return agent_thread_search(page, db, call->ref.deployment_id, request->json,
                                max_bytes, &call->err, pool);
 }
 
 static apr_status_t read_count(agent_page_t *page, agent_call_t *call,
-                               agent_db_pool_t *db, const void *request,
+                               agent_db_pool_t *db,
+                               const agent_list_request_t *request,
                                const char *max_bytes, apr_pool_t *pool)
 {
-    return agent_thread_count(page, db, call->ref.deployment_id, call->body,
+    return agent_thread_count(page, db, call->ref.deployment_id, request->json,
                               max_bytes, &call->err, pool);
 }
 
 static apr_status_t read_storage(agent_page_t *page, agent_call_t *call,
-                                 agent_db_pool_t *db, const void *request,
+                                 agent_db_pool_t *db,
+                                 const agent_list_request_t *request,
                                  const char *max_bytes, apr_pool_t *pool)
 {
     return agent_thread_get_storage(page, db, &call->ref, max_bytes, &call->err,
@@ -148,7 +151,6 @@ static apr_status_t read_storage(agent_page_t *page, agent_call_t *call,
 }
 
 static const agent_list_request_t storage = {.read = read_storage};
-static const agent_list_request_t count = {.read = read_count};
 
 int agent_handle_thread_storage(agent_call_t *call)
 {
@@ -157,20 +159,28 @@ int agent_handle_thread_storage(agent_call_t *call)
 
 int agent_handle_thread_search(agent_call_t *call)
 {
-    const agent_list_request_t request = {
+    agent_list_request_t request = {
         .read = read_threads,
         .records = {.kind = "threads",
-                    .deployment_id = call->ref.deployment_id,
-                    .request = call->body}};
+                    .deployment_id = call->ref.deployment_id}};
 
-    return read_search(call) == APR_SUCCESS ? agent_list_respond(call, &request)
-                                            : agent_problem_send(call);
+    if (read_search(call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    request.json = call->body;
+    request.records.request = call->body;
+    return agent_list_respond(call, &request);
 }
 
 int agent_handle_thread_count(agent_call_t *call)
 {
-    return read_search(call) == APR_SUCCESS ? agent_list_respond(call, &count)
-                                            : agent_problem_send(call);
+    agent_list_request_t request = {.read = read_count};
+
+    if (read_search(call) != APR_SUCCESS) {
+        return agent_problem_send(call);
+    }
+    request.json = call->body;
+    return agent_list_respond(call, &request);
 }
 
 /* Whether the client wants no representation in the response (RFC 7240). */

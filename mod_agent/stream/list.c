@@ -22,8 +22,6 @@
 typedef struct reading_t {
     agent_call_t *call;
     agent_list_request_t request;
-    /* A copy of the request's: that one is freed while the request waits. */
-    const char *body;
     /* NULL until the keys are known. */
     agent_large_values_t *parts;
 } reading_t;
@@ -58,7 +56,7 @@ static void prepare_parts(reading_t *reading, const agent_page_t *page)
 
     records->keys = apr_pstrdup(call->pool, page->body);
     if (records->request != NULL) {
-        records->request = reading->body;
+        records->request = reading->request.json;
     }
     reading->parts = agent_large_values_make(
         call,
@@ -104,9 +102,8 @@ static agent_turn_t take_turn(void *baton, agent_wake_reason_t reason,
     if (reason == AGENT_REASON_KEY_ENDED) {
         return agent_key_end_respond(call, false);
     }
-    call->body = reading->body;
     rv = reading->request.read(&page, call, call->child->turn_db,
-                               reading->request.filter, NULL, scratch);
+                               &reading->request, NULL, scratch);
     if (rv == APR_SUCCESS) {
         return begin(reading, &page, reason, scratch);
     }
@@ -134,7 +131,7 @@ static int read_in_turns(agent_call_t *call,
 
     reading->call = call;
     reading->request = *request;
-    reading->body = apr_pstrdup(call->pool, call->body);
+    reading->request.json = apr_pstrdup(call->pool, request->json);
     agent_body_release(call);
     return agent_park(&result, call->r, &parking, &call->err) == APR_SUCCESS
         ? result
@@ -145,7 +142,7 @@ int agent_list_respond(agent_call_t *call, const agent_list_request_t *request)
 {
     agent_page_t page = {0};
 
-    if (request->read(&page, call, call->db, request->filter, AGENT_PAGE_LIMIT,
+    if (request->read(&page, call, call->db, request, AGENT_PAGE_LIMIT,
                       call->pool)
         != APR_SUCCESS) {
         return agent_problem_send(call);

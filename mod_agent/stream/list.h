@@ -6,23 +6,29 @@
 #include "../http/call.h"
 #include "../model/page.h"
 
+typedef struct agent_list_request_t agent_list_request_t;
+
 /*
  * Reads a page from db, with a function of ../model that has max_bytes. May be
- * called again, when the query string of the call is freed.
+ * called again, when the query string and the body of the call are freed.
  */
 typedef apr_status_t (*agent_list_read_fn_t)(
     agent_page_t *page, agent_call_t *call, agent_db_pool_t *db,
-    const void *request, const char *max_bytes, apr_pool_t *pool);
+    const agent_list_request_t *request, const char *max_bytes,
+    apr_pool_t *pool);
 
-typedef struct agent_list_request_t {
+struct agent_list_request_t {
     agent_list_read_fn_t read;
     /* For read; in the call's pool, or NULL. */
     const void *filter;
+    /* For read: JSON text, the body of the call for example; NULL: none. It is
+     * copied before that is freed. */
+    const char *json;
     /* Without keys; all zero: read() returns the whole page, which is sent by
-     * the first turn. The texts are in the call's pool, but `request`, the body
-     * of the call, which may be freed. */
+     * the first turn. The texts are in the call's pool, but `request`, which is
+     * NULL or the same as json. */
     agent_page_records_t records;
-} agent_list_request_t;
+};
 
 /*
  * Responds with the page that read() returns: at once when it has at most
