@@ -18,7 +18,7 @@
 #include "handlers/handlers.h"
 #include "http/body.h"
 #include "http/unread.h"
-#include "model/deployment.h"
+#include "model/served_deployment.h"
 #include "model/system.h"
 #include "private.h"
 #include "wait/park.h"
@@ -152,7 +152,7 @@ static apr_status_t start(agent_child_t *child, server_rec *server,
                                 is_child_ending, pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = agent_deployments_create(&child->deployments, pool);
+        rv = agent_served_deployments_create(&child->deployments, pool);
     }
     if (rv == APR_SUCCESS) {
         rv = agent_handlers_start(child, pool);

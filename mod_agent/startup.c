@@ -15,10 +15,10 @@
 #include <mpm_common.h>
 
 #include "child.h"
-#include "config/unused_directive.h"
 #include "config/limit.h"
+#include "config/unused_directive.h"
 #include "core/deployment.h"
-#include "model/deployment.h"
+#include "model/served_deployment.h"
 #include "model/system.h"
 #include "private.h"
 
@@ -44,7 +44,7 @@ static void check_deployments(agent_db_t *db,
         if (agent_account_limit_get(config, AGENT_LIMIT_DEPLOYMENTS,
                                     agent_deployment_account(deployment))
                 >= 0
-            && agent_deployment_declare_on(db, deployment, &err, pool)
+            && agent_served_deployment_declare_on(db, deployment, &err, pool)
                 != APR_SUCCESS
             && err->id == AGENT_E_LIMIT) {
             ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,

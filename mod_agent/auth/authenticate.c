@@ -6,7 +6,7 @@
 
 #include "../core/attempts.h"
 #include "../core/clock.h"
-#include "../model/api_key.h"
+#include "../model/stored_key.h"
 #include "cache.h"
 #include "credential.h"
 #include "key_record.h"
@@ -139,8 +139,8 @@ static apr_status_t find_record(agent_key_record_t *out,
 {
     const char *body;
 
-    if (agent_api_key_find(&body, attempt->auth->db, attempt->key.id,
-                           attempt->err, attempt->pool)
+    if (agent_stored_key_find(&body, attempt->auth->db, attempt->key.id,
+                              attempt->err, attempt->pool)
         != APR_SUCCESS) {
         if ((*attempt->err)->id == AGENT_E_UNKNOWN_KEY) {
             is_secret(attempt, out);
@@ -165,8 +165,8 @@ static void record_use(const attempt_t *attempt)
 {
     agent_error_t *ignored;
 
-    agent_api_key_use(attempt->auth->db, attempt->key.id, &ignored,
-                      attempt->pool);
+    agent_stored_key_use(attempt->auth->db, attempt->key.id, &ignored,
+                         attempt->pool);
 }
 
 static apr_status_t ask_database(agent_identity_t *out,

@@ -79,7 +79,7 @@ const char *agent_new_key_show(const agent_new_key_t *key, const char *record,
 }
 
 /* prefix: as long as INVITATION. */
-static bool make_text(char text[AGENT_INVITATION_SIZE],
+static bool make_text(char text[AGENT_NEW_KEY_TOKEN_SIZE],
                       char digest[AGENT_DIGEST_SIZE], const char *prefix)
 {
     char key_text[AGENT_API_KEY_SIZE];
@@ -91,26 +91,27 @@ static bool make_text(char text[AGENT_INVITATION_SIZE],
         memcpy(text, prefix, strlen(prefix));
         memcpy(text + strlen(prefix), parsed.secret,
                AGENT_API_KEY_SECRET_CHARS);
-        text[AGENT_INVITATION_SIZE - 1] = '\0';
+        text[AGENT_NEW_KEY_TOKEN_SIZE - 1] = '\0';
     }
     OPENSSL_cleanse(key_text, sizeof(key_text));
     OPENSSL_cleanse(&key, sizeof(key));
-    return is_made && agent_invitation_digest(digest, text);
+    return is_made && agent_new_key_digest_token(digest, text);
 }
 
-bool agent_invitation_make(char text[AGENT_INVITATION_SIZE],
-                           char digest[AGENT_DIGEST_SIZE])
+bool agent_new_key_make_invitation(char text[AGENT_NEW_KEY_TOKEN_SIZE],
+                                   char digest[AGENT_DIGEST_SIZE])
 {
     return make_text(text, digest, INVITATION);
 }
 
-bool agent_deletion_token_make(char text[AGENT_INVITATION_SIZE],
-                               char digest[AGENT_DIGEST_SIZE])
+bool agent_new_key_make_deletion_token(char text[AGENT_NEW_KEY_TOKEN_SIZE],
+                                       char digest[AGENT_DIGEST_SIZE])
 {
     return make_text(text, digest, DELETION);
 }
 
-bool agent_invitation_digest(char digest[AGENT_DIGEST_SIZE], const char *text)
+bool agent_new_key_digest_token(char digest[AGENT_DIGEST_SIZE],
+                                const char *text)
 {
     return print_digest(digest, text, strlen(text));
 }

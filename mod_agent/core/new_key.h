@@ -31,21 +31,22 @@ bool agent_new_key_make(agent_new_key_t *out);
 const char *agent_new_key_show(const agent_new_key_t *key, const char *record,
                                apr_pool_t *pool);
 
-/* The text of an invitation, with its NUL: `inv1_` and 256 random bits in base
- * 62. */
-#define AGENT_INVITATION_SIZE (5 + AGENT_API_KEY_SECRET_CHARS + 1)
+/* The text of an invitation or a deletion token, with its NUL: `inv1_` or
+ * `del1_`, and 256 random bits in base 62. */
+#define AGENT_NEW_KEY_TOKEN_SIZE (5 + AGENT_API_KEY_SECRET_CHARS + 1)
 
 /* Makes an invitation. False: as above. */
-bool agent_invitation_make(char text[AGENT_INVITATION_SIZE],
-                           char digest[AGENT_DIGEST_SIZE]);
+bool agent_new_key_make_invitation(char text[AGENT_NEW_KEY_TOKEN_SIZE],
+                                   char digest[AGENT_DIGEST_SIZE]);
 
 /* The same for a deletion token, which gives access to the record of the
- * deletion of an account: `del1_` and as many bits. */
-bool agent_deletion_token_make(char text[AGENT_INVITATION_SIZE],
-                               char digest[AGENT_DIGEST_SIZE]);
+ * deletion of an account. */
+bool agent_new_key_make_deletion_token(char text[AGENT_NEW_KEY_TOKEN_SIZE],
+                                       char digest[AGENT_DIGEST_SIZE]);
 
 /* Writes the digest of any text that may be one of these. False: there is no
  * SHA-256. */
-bool agent_invitation_digest(char digest[AGENT_DIGEST_SIZE], const char *text);
+bool agent_new_key_digest_token(char digest[AGENT_DIGEST_SIZE],
+                                const char *text);
 
 #endif

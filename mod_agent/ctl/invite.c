@@ -49,7 +49,7 @@ int ctl_invite(const ctl_arguments_t *arguments)
     const char *expires = arguments->text[CTL_EXPIRES];
     char id[AGENT_UUID_SIZE];
     char digest[AGENT_DIGEST_SIZE];
-    char text[AGENT_INVITATION_SIZE];
+    char text[AGENT_NEW_KEY_TOKEN_SIZE];
     const char *params[] = {id, digest, NULL};
     const char *body;
 
@@ -60,7 +60,7 @@ int ctl_invite(const ctl_arguments_t *arguments)
         return CTL_USAGE;
     }
     agent_uuid_v7(id);
-    if (!agent_invitation_make(text, digest)) {
+    if (!agent_new_key_make_invitation(text, digest)) {
         ctl_error("no invitation can be made: random bytes or SHA-256 failed "
                   "(%s)",
                   agent_error_code(AGENT_E_INTERNAL));

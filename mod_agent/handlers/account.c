@@ -58,7 +58,7 @@ static apr_status_t read_invitation(const char **digest, agent_call_t *call)
     if (agent_config_sign_up(call->dir) == AGENT_SIGN_UP_ON) {
         return APR_SUCCESS;
     }
-    if (!agent_invitation_digest(out, text)) {
+    if (!agent_new_key_digest_token(out, text)) {
         return agent_error_set(&call->err, AGENT_E_INTERNAL, NULL,
                                "libcrypto cannot compute SHA-256", call->pool);
     }

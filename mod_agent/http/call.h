@@ -12,9 +12,9 @@
 #include "../core/identity.h"
 #include "../core/throttle.h"
 #include "../db/pool.h"
-#include "../model/deployment.h"
 #include "../model/ref.h"
 #include "../model/schema.h"
+#include "../model/served_deployment.h"
 #include "../wait/waiter.h"
 
 /* The memory of a child's bodies, and the body of one request; see body.h. */
@@ -38,7 +38,7 @@ typedef struct agent_child_t {
      * where no agent server is configured, like waiters. */
     agent_db_pool_t *turn_db;
     agent_waiter_registry_t *waiters;
-    agent_deployments_t *deployments;
+    agent_served_deployments_t *deployments;
     /* Write end of the supervisor's wake socket, or -1. */
     int wake_fd;
     /* One for the log lines of each agent_error_id_t. */

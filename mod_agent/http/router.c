@@ -196,7 +196,7 @@ apr_status_t agent_router_set_deployment(agent_call_t *call)
 {
     return call->ref.deployment_id != NULL
         ? APR_SUCCESS
-        : agent_deployment_declare(
+        : agent_served_deployment_declare(
             &call->ref.deployment_id, call->child->deployments, call->db,
             agent_config_deployment(call->dir), &call->err, call->pool);
 }

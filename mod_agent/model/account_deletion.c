@@ -54,7 +54,7 @@ apr_status_t agent_account_delete(const char **body, agent_db_pool_t *db,
                                   agent_error_t **err, apr_pool_t *pool)
 {
     char id[AGENT_UUID_SIZE];
-    char text[AGENT_INVITATION_SIZE];
+    char text[AGENT_NEW_KEY_TOKEN_SIZE];
     const char *token = deletion->token != NULL ? deletion->token : text;
     char digest[AGENT_DIGEST_SIZE];
     const char *params[] = {deletion->key_id,
@@ -67,8 +67,9 @@ apr_status_t agent_account_delete(const char **body, agent_db_pool_t *db,
     apr_status_t rv;
 
     agent_uuid_v7(id);
-    if (!(deletion->token != NULL ? agent_invitation_digest(digest, token)
-                                  : agent_deletion_token_make(text, digest))) {
+    if (!(deletion->token != NULL
+              ? agent_new_key_digest_token(digest, token)
+              : agent_new_key_make_deletion_token(text, digest))) {
         return refuse(err, pool);
     }
     rv = agent_db_pool_call(&record, db, &delete_own_account, params, err,
@@ -94,7 +95,7 @@ apr_status_t agent_account_get_deletion(const char **body, agent_db_pool_t *db,
     char digest[AGENT_DIGEST_SIZE];
     const char *params[] = {digest};
 
-    return agent_invitation_digest(digest, token)
+    return agent_new_key_digest_token(digest, token)
         ? agent_db_pool_call(body, db, &get_deletion, params, err, pool)
         : refuse(err, pool);
 }

@@ -68,14 +68,14 @@ static void another_record_is_not_shown(void **state)
 
 static void keys_and_invitations_are_made_once(void **state)
 {
-    char text[2][AGENT_INVITATION_SIZE];
+    char text[2][AGENT_NEW_KEY_TOKEN_SIZE];
     char digest[2][AGENT_DIGEST_SIZE];
     agent_new_key_t key[2];
 
     for (int i = 0; i < 2; i++) {
         assert_true(agent_new_key_make(&key[i]));
-        assert_true(agent_invitation_make(text[i], digest[i]));
-        assert_int_equal(strlen(text[i]), AGENT_INVITATION_SIZE - 1);
+        assert_true(agent_new_key_make_invitation(text[i], digest[i]));
+        assert_int_equal(strlen(text[i]), AGENT_NEW_KEY_TOKEN_SIZE - 1);
         assert_int_equal(strncmp(text[i], "inv1_", 5), 0);
         assert_string_equal(digest_text(text[i], strlen(text[i]), *state),
                             digest[i]);

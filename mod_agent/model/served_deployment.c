@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ids of deployments; see deployment.h. */
-#include "deployment.h"
+/* The ids of deployments; see served_deployment.h. */
+#include "served_deployment.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -8,7 +8,7 @@
 #include "../core/deployment.h"
 #include "../core/lock.h"
 
-struct agent_deployments_t {
+struct agent_served_deployments_t {
     /* Protects the members below and their pool; never held during a
      * statement. */
     agent_lock_t *lock;
@@ -31,10 +31,10 @@ static void fill_params(const char *params[2], const char *deployment,
     params[1] = account_id != NULL ? account_id : AGENT_ACCOUNT_ID;
 }
 
-apr_status_t agent_deployments_create(agent_deployments_t **out,
-                                      apr_pool_t *pool)
+apr_status_t agent_served_deployments_create(agent_served_deployments_t **out,
+                                             apr_pool_t *pool)
 {
-    agent_deployments_t *table = apr_pcalloc(pool, sizeof(*table));
+    agent_served_deployments_t *table = apr_pcalloc(pool, sizeof(*table));
     apr_status_t rv;
 
     /* The hash allocates when it grows: a pool that only it uses. */
@@ -47,7 +47,7 @@ apr_status_t agent_deployments_create(agent_deployments_t **out,
     return rv;
 }
 
-static const char *get_id(agent_deployments_t *table, const char *name)
+static const char *get_id(agent_served_deployments_t *table, const char *name)
 {
     const char *id;
 
@@ -58,7 +58,7 @@ static const char *get_id(agent_deployments_t *table, const char *name)
 }
 
 /* Returns the id in the table, which another thread may have added first. */
-static const char *add_id(agent_deployments_t *table, const char *name,
+static const char *add_id(agent_served_deployments_t *table, const char *name,
                           const char *id)
 {
     const char *found;
@@ -74,11 +74,9 @@ static const char *add_id(agent_deployments_t *table, const char *name,
     return found;
 }
 
-apr_status_t agent_deployment_declare(const char **id,
-                                      agent_deployments_t *table,
-                                      agent_db_pool_t *db,
-                                      const char *deployment,
-                                      agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_served_deployment_declare(
+    const char **id, agent_served_deployments_t *table, agent_db_pool_t *db,
+    const char *deployment, agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[2];
     const char *body;
@@ -96,8 +94,10 @@ apr_status_t agent_deployment_declare(const char **id,
     return rv;
 }
 
-apr_status_t agent_deployment_declare_on(agent_db_t *db, const char *deployment,
-                                         agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_served_deployment_declare_on(agent_db_t *db,
+                                                const char *deployment,
+                                                agent_error_t **err,
+                                                apr_pool_t *pool)
 {
     const char *params[2];
     const char *body;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* API keys; see api_key.h. */
-#include "api_key.h"
+/* API keys; see stored_key.h. */
+#include "stored_key.h"
 
 static const agent_statement_t find_api_key = {
     .name = "agent_find_api_key",
@@ -8,9 +8,9 @@ static const agent_statement_t find_api_key = {
     .is_repeatable = true,
     .sql = "select code, body from agent.find_api_key($1)"};
 
-apr_status_t agent_api_key_find(const char **body, agent_db_pool_t *db,
-                                const char *key_id, agent_error_t **err,
-                                apr_pool_t *pool)
+apr_status_t agent_stored_key_find(const char **body, agent_db_pool_t *db,
+                                   const char *key_id, agent_error_t **err,
+                                   apr_pool_t *pool)
 {
     const char *params[] = {key_id};
 
@@ -23,8 +23,8 @@ static const agent_statement_t use_api_key = {
     .is_repeatable = true,
     .sql = "select code, body from agent.use_api_key($1)"};
 
-apr_status_t agent_api_key_use(agent_db_pool_t *db, const char *key_id,
-                               agent_error_t **err, apr_pool_t *pool)
+apr_status_t agent_stored_key_use(agent_db_pool_t *db, const char *key_id,
+                                  agent_error_t **err, apr_pool_t *pool)
 {
     const char *params[] = {key_id};
     const char *body;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ids of the deployments that a child serves, read from the database once
  * each. */
-#ifndef AGENT_MODEL_DEPLOYMENT_H
-#define AGENT_MODEL_DEPLOYMENT_H
+#ifndef AGENT_MODEL_SERVED_DEPLOYMENT_H
+#define AGENT_MODEL_SERVED_DEPLOYMENT_H
 
 #include "../db/pool.h"
 
-typedef struct agent_deployments_t agent_deployments_t;
+typedef struct agent_served_deployments_t agent_served_deployments_t;
 
 /* Makes an empty table in pool; for all threads of a child. */
-apr_status_t agent_deployments_create(agent_deployments_t **out,
-                                      apr_pool_t *pool);
+apr_status_t agent_served_deployments_create(agent_served_deployments_t **out,
+                                             apr_pool_t *pool);
 
 /*
  * *id: the id of a deployment (core/deployment.h), as long as the table lives.
@@ -21,16 +21,16 @@ apr_status_t agent_deployments_create(agent_deployments_t **out,
  * when it would be one more than the account may have; and those of
  * agent_db_pool_query().
  */
-apr_status_t agent_deployment_declare(const char **id,
-                                      agent_deployments_t *table,
-                                      agent_db_pool_t *db,
-                                      const char *deployment,
-                                      agent_error_t **err, apr_pool_t *pool);
+apr_status_t agent_served_deployment_declare(
+    const char **id, agent_served_deployments_t *table, agent_db_pool_t *db,
+    const char *deployment, agent_error_t **err, apr_pool_t *pool);
 
 /* The same on a connection and without a table, before there are children: only
  * whether the deployment can be served. Errors: those
  * above, and those of agent_db_query(). */
-apr_status_t agent_deployment_declare_on(agent_db_t *db, const char *deployment,
-                                         agent_error_t **err, apr_pool_t *pool);
+apr_status_t agent_served_deployment_declare_on(agent_db_t *db,
+                                                const char *deployment,
+                                                agent_error_t **err,
+                                                apr_pool_t *pool);
 
 #endif
