@@ -14,9 +14,9 @@ typedef enum agent_credential_t {
 
 /*
  * Sets *key with AGENT_CREDENTIAL_FOUND, borrowed from one of the headers, each
- * NULL if it is absent. x-api-key decides when it is present, also for the
- * limiter: a Bearer token beside it must be equal, and alone it is the key.
- * Other schemes of Authorization are ignored.
+ * NULL if it is absent. x-api-key takes precedence, also for the limiter: a
+ * Bearer token beside it must be equal, and alone it is the key. Other schemes
+ * of Authorization are ignored.
  */
 agent_credential_t agent_credential_choose(const char **key,
                                            const char *api_key,
