@@ -16,7 +16,7 @@ typedef struct agent_drain_t {
     agent_delivery_table_t *webhooks;
     const agent_notify_t *notify;
     const agent_database_t *database;
-    const agent_database_t *bulk;
+    const agent_database_t *second;
     /* When runs are asked to stop, and when those that did not are cancelled
      * (core/clock.h). */
     apr_time_t stop_at;

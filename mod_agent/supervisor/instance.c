@@ -89,12 +89,12 @@ static void init_databases(agent_supervisor_t *sv)
         / 10;
     agent_database_settings_t first = {limit, limit + margin,
                                        agent_worker_on_connected, &sv->worker};
-    agent_database_settings_t bulk = {2 * limit, 2 * limit + margin,
-                                      agent_worker_on_bulk_connected,
-                                      &sv->worker};
+    agent_database_settings_t second = {2 * limit, 2 * limit + margin,
+                                        agent_worker_on_second_connected,
+                                        &sv->worker};
 
     agent_database_init(&sv->database, context, &sv->poll, &first);
-    agent_database_init(&sv->bulk, context, &sv->poll, &bulk);
+    agent_database_init(&sv->second, context, &sv->poll, &second);
 }
 
 /* The statements about this worker and its runs. */
@@ -108,7 +108,7 @@ static void init_statements(agent_supervisor_t *sv)
                                   .runs = &sv->runs,
                                   .notify = &sv->notify,
                                   .schedule = &sv->schedule,
-                                  .bulk = &sv->bulk};
+                                  .second = &sv->second};
     agent_worker_init(&sv->worker);
     sv->claim = (agent_claim_t){.context = context,
                                 .worker = &sv->worker,
@@ -153,7 +153,7 @@ static void init_rest(agent_supervisor_t *sv)
                                 .webhooks = &sv->deliveries,
                                 .notify = &sv->notify,
                                 .database = &sv->database,
-                                .bulk = &sv->bulk};
+                                .second = &sv->second};
 }
 
 /* On the first connection each statement is bounded in rows and bytes, so that
@@ -161,7 +161,7 @@ static void init_rest(agent_supervisor_t *sv)
 static void add_operations(agent_supervisor_t *sv)
 {
     agent_database_t *first = &sv->database;
-    agent_database_t *bulk = &sv->bulk;
+    agent_database_t *second = &sv->second;
 
     agent_database_add(first, &agent_set_limits_operation, &sv->limits);
     agent_database_add(first, &agent_renew_operation, &sv->worker);
@@ -172,19 +172,19 @@ static void add_operations(agent_supervisor_t *sv)
     agent_database_add(first, &agent_list_operation, &sv->worker);
     agent_database_add(first, &agent_register_operation, &sv->worker);
 
-    agent_database_add(bulk, &agent_dedicated_batch_operation, &sv->save);
-    agent_database_add(bulk, &agent_release_runs_operation, &sv->release);
-    agent_database_add(bulk, &agent_start_operation, &sv->starts);
-    agent_database_add(bulk, &agent_answer_operation, &sv->answer);
-    agent_database_add(bulk, &agent_mark_dead_operation, &sv->worker);
-    agent_database_add(bulk, &agent_sweep_workers_operation, &sv->worker);
-    agent_database_add(bulk, &agent_save_graphs_operation, &sv->save_graphs);
-    agent_database_add(bulk, &agent_failing_operation, &sv->failing);
-    agent_expire_add(bulk, &sv->worker, &sv->notify);
-    agent_account_sweeps_add(bulk, &sv->worker, &sv->notify);
-    agent_database_add(bulk, &agent_webhook_claim_operation, &sv->webhook);
-    agent_database_add(bulk, &agent_webhook_save_operation, &sv->webhook);
-    agent_database_add(bulk, &agent_webhook_sweep_operation, &sv->webhook);
+    agent_database_add(second, &agent_dedicated_batch_operation, &sv->save);
+    agent_database_add(second, &agent_release_runs_operation, &sv->release);
+    agent_database_add(second, &agent_start_operation, &sv->starts);
+    agent_database_add(second, &agent_answer_operation, &sv->answer);
+    agent_database_add(second, &agent_mark_dead_operation, &sv->worker);
+    agent_database_add(second, &agent_sweep_workers_operation, &sv->worker);
+    agent_database_add(second, &agent_save_graphs_operation, &sv->save_graphs);
+    agent_database_add(second, &agent_failing_operation, &sv->failing);
+    agent_expire_add(second, &sv->worker, &sv->notify);
+    agent_account_sweeps_add(second, &sv->worker, &sv->notify);
+    agent_database_add(second, &agent_webhook_claim_operation, &sv->webhook);
+    agent_database_add(second, &agent_webhook_save_operation, &sv->webhook);
+    agent_database_add(second, &agent_webhook_sweep_operation, &sv->webhook);
 }
 
 agent_supervisor_t *agent_supervisor_make(

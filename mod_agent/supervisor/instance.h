@@ -51,7 +51,7 @@ typedef struct agent_supervisor_t {
     agent_runner_io_t io;
     /* For short statements, and for those that may be large or slow. */
     agent_database_t database;
-    agent_database_t bulk;
+    agent_database_t second;
     /* Statements. */
     agent_worker_t worker;
     agent_check_t check;

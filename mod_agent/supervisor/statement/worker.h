@@ -56,7 +56,7 @@ typedef struct agent_worker_t {
     agent_notify_t *notify;
     agent_schedule_t *schedule;
     /* The second connection, which sends mark_worker_dead. */
-    agent_database_t *bulk;
+    agent_database_t *second;
     agent_worker_state_t state;
     /* Its id in the database, as text. */
     char id[24];
@@ -115,8 +115,8 @@ static inline apr_time_t agent_worker_due(const agent_worker_t *worker,
  * the sweep is delayed. */
 void agent_worker_on_connected(void *part, bool is_first,
                                const agent_session_info_t *info);
-void agent_worker_on_bulk_connected(void *part, bool is_first,
-                                    const agent_session_info_t *info);
+void agent_worker_on_second_connected(void *part, bool is_first,
+                                      const agent_session_info_t *info);
 
 /* Stops or kills the runners when the lease is about to expire; each second. */
 void agent_worker_tick(agent_worker_t *worker);
