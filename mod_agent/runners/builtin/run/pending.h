@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory that runs gain while they execute, shared between all runs.
- *
- * Receiving: replies and answers are pending until they are in a state. While
- * all pending text exceeds its limit, or memory is short, one run receives
- * more, until its node is done; other runs with much pending text pause. A
- * receiver without new text for a second is replaced, so that a slow tool does
- * not hold up other runs, and so is one that has received for ten seconds,
- * since its model may send a few bytes each second; both as long as the pending
- * text is below twice the limit: each replaced run keeps up to 4 MiB.
- *
- * Growing: while memory is scarcer still, two runs grow. Only they begin nodes
- * with a large state and receive more than RUNNER_PENDING_SMALL. A run that has
- * done neither for a second, or has grown for ten, is replaced; it keeps what
- * it has, and grows again once it replaces another run. So memory is filled by
- * runs that continue to their end, and no silent or slow one holds them up.
+ * The memory that runs gain while they execute, shared between all runs: by
+ * receiving replies and answers, which are pending until they are in a state,
+ * and by growing, when a node adds to a large state. Where memory is short, one
+ * run receives and two runs grow, until their nodes are done or others replace
+ * them: ../README.md, Memory.
  */
 #ifndef AGENT_RUNNER_PENDING_H
 #define AGENT_RUNNER_PENDING_H
@@ -88,9 +78,9 @@ bool runner_pending_may_step(const runner_pending_t *pending,
                              const size_t *bytes, apr_time_t now);
 
 /* The same for one that is about to: makes it one of those that grow. It stays
- * one until runner_pending_end_run(), or until another run
- * replaces it because it has neither received anything nor begun a node for a
- * second, or because its ten seconds are over. */
+ * one until runner_pending_end_run(), or until another run replaces it because
+ * it has neither received anything nor begun a node for a second, or because
+ * its ten seconds are over. */
 bool runner_pending_begin_step(runner_pending_t *pending, const size_t *bytes,
                                apr_time_t now);
 
