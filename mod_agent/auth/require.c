@@ -197,7 +197,7 @@ static authz_status match_any(request_rec *r, const void *parsed,
     }
     /* Another line may grant it. */
     if (status == AUTHZ_DENIED) {
-        agent_unread_discard(r);
+        agent_unread_deny(r);
     }
     return status;
 }
@@ -256,6 +256,13 @@ static authz_status check_names(request_rec *r, const char *line,
     return parsed != NULL ? match_any(r, parsed, match_name) : check_own(r);
 }
 
+/* Called only for a request that its Require admits. */
+static int admit(request_rec *r)
+{
+    agent_unread_admit(r);
+    return DECLINED;
+}
+
 static const authz_provider account_provider = {check_accounts, parse_accounts};
 static const authz_provider scope_provider = {check_scopes, parse_scopes};
 static const authz_provider deployment_provider = {check_names, parse_names};
@@ -273,4 +280,5 @@ void agent_require_register(apr_pool_t *pool)
     add(pool, ACCOUNT, &account_provider);
     add(pool, SCOPE, &scope_provider);
     add(pool, DEPLOYMENT, &deployment_provider);
+    ap_hook_fixups(admit, NULL, NULL, APR_HOOK_REALLY_FIRST);
 }

@@ -195,21 +195,42 @@ apr_status_t agent_unread_start(int slots, bool (*is_child_ending)(void),
     return rv;
 }
 
-static bool has_filter(const request_rec *r)
+static ap_filter_t *find_filter(const request_rec *r)
 {
-    const ap_filter_t *filter = r->output_filters;
+    ap_filter_t *filter = r->output_filters;
 
     while (filter != NULL && filter->frec != filter_record) {
         filter = filter->next;
     }
-    return filter != NULL;
+    return filter;
 }
 
-void agent_unread_discard(request_rec *r)
+/* denied: the request, if another line may admit it; else NULL. A redirect to
+ * an ErrorDocument is another request, with the filters of the first. */
+static void add_filter(request_rec *r, request_rec *denied)
 {
+    ap_filter_t *filter = find_filter(r);
+
+    if (filter != NULL) {
+        filter->ctx = denied;
+    }
     /* A client that waits for 100 Continue sends nothing. */
-    if (r->connection->master != NULL && !r->expecting_100 && !has_filter(r)) {
-        ap_add_output_filter_handle(filter_record, NULL, r, r->connection);
+    else if (r->connection->master != NULL && !r->expecting_100) {
+        ap_add_output_filter_handle(filter_record, denied, r, r->connection);
+    }
+}
+
+void agent_unread_deny(request_rec *r)
+{
+    add_filter(r, r);
+}
+
+void agent_unread_admit(request_rec *r)
+{
+    ap_filter_t *filter = find_filter(r);
+
+    if (filter != NULL && filter->ctx == r) {
+        ap_remove_output_filter(filter);
     }
 }
 
@@ -217,5 +238,5 @@ void agent_unread_leave(request_rec *r)
 {
     /* Before the next request httpd would read it, in a thread. */
     r->connection->keepalive = AP_CONN_CLOSE;
-    agent_unread_discard(r);
+    add_filter(r, NULL);
 }

@@ -11,6 +11,7 @@ use AgentTest::Process;
 use AgentTest::Server;
 use AgentTest::Wait;
 use Cpanel::JSON::XS qw(decode_json);
+use File::Path qw(make_path);
 use File::Temp;
 use IPC::Open2 qw(open2);
 use Test::More;
@@ -21,6 +22,8 @@ my ($server, $client) = AgentTest::Server->start_with_client('LoadModule http2_m
     'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
     location('/keyed', 'AuthType AgentKey', 'AuthzSendForbiddenOnFailure On', 'Require agent-scope run'),
     location('/either', 'AuthType AgentKey', '<RequireAny>', 'Require agent-scope admin', 'Require agent-scope run', '</RequireAny>'),
+    'LoadModule asis_module "${MODULES}/mod_asis.so"',
+    location('/unread', 'SetHandler send-as-is', 'AuthType AgentKey', '<RequireAny>', 'Require agent-scope admin', 'Require agent-scope run', '</RequireAny>'),
     location('/small', 'AgentMaxBody 65536'));
 my $reader = create_key('00000000-0000-0000-0000-00000000000a', scopes => ['read']);
 
@@ -64,6 +67,14 @@ sub end_client {
     close $in;
     waitpid $pid, 0;
     return;
+}
+
+make_path("$server->{dir}/htdocs/unread");
+write_file("$server->{dir}/htdocs/unread/file", "Content-Type: text/plain\n\ntext\n");
+{
+    my ($line, @client) = start_client('unread');
+    is $line, '200 window', 'HTTP/2: nothing is discarded of a body that an admitted handler does not read, though a Require has denied the request';
+    end_client(@client);
 }
 
 my @scenarios = (

@@ -69,6 +69,14 @@ const scenarios = {
         const path = '/keyed/threads/01890000-0000-7000-8000-000000000000';
         return begin(session, { ':path': path, 'x-api-key': key }, { endStream: true }).closed;
     },
+    // A GET whose body the handler does not read: how much of it is sent. The window of a stream has four of these pieces.
+    async unread() {
+        const request = begin(connect(), { ':method': 'GET', ':path': '/unread/file', 'x-api-key': key, 'content-length': BODY_BYTES }, { endStream: false });
+        let pieces = 0;
+        const write = () => request.stream.write(Buffer.alloc(16_384), () => { pieces++; write(); });
+        write();
+        return `${await request.closed} ${pieces <= 8 ? 'window' : 'body'}`;
+    },
     // Stays until its input ends.
     async held() {
         const request = refused(connect());
