@@ -4,16 +4,16 @@
 
 static const agent_statement_t copy_thread = {
     .name = "agent_copy_thread",
-    .params = 4,
-    .sql = "select code, body from agent.copy_thread($1, $2, $3, $4)"};
+    .params = 5,
+    .sql = "select code, body from agent.copy_thread($1, $2, $3, $4, $5)"};
 
 apr_status_t agent_thread_copy_piece(bool *more, agent_db_pool_t *db,
                                      const agent_run_ref_t *ref,
-                                     const char *copy_id, agent_error_t **err,
-                                     apr_pool_t *pool)
+                                     const agent_thread_copy_t *copy,
+                                     agent_error_t **err, apr_pool_t *pool)
 {
-    const char *params[] = {ref->deployment_id, ref->thread_id, copy_id,
-                            *more ? "true" : "false"};
+    const char *params[] = {ref->deployment_id, ref->thread_id, copy->thread_id,
+                            *more ? "true" : "false", copy->changed_id};
     const char *body;
     apr_status_t rv = agent_db_pool_call(&body, db, &copy_thread, params, err,
                                          pool);

@@ -6,15 +6,23 @@
 #include "../db/pool.h"
 #include "ref.h"
 
-/* Copies a piece of a thread to a new one with the id copy_id, which exists
- * when all is copied. *more: set to false for the first call; true on return:
- * call again. APR_EAGAIN: something of a deleted run was deleted first: call
- * again in the same way. Errors: SOURCE_NOT_FOUND; THREAD_CHANGED when a part
- * was deleted during the copy: begin again with another copy_id. */
+/* The ids of a copy. */
+typedef struct agent_thread_copy_t {
+    const char *thread_id;
+    /* Of an earlier copy of the same request, which ended with THREAD_CHANGED;
+     * NULL: none. */
+    const char *changed_id;
+} agent_thread_copy_t;
+
+/* Copies a piece of a thread to a new one, which exists when all is copied.
+ * *more: set to false for the first call; true on return: call again.
+ * APR_EAGAIN: something of a deleted run was deleted first: call again in the
+ * same way. Errors: SOURCE_NOT_FOUND; THREAD_CHANGED when a part was deleted
+ * during the copy: begin again with another one. */
 apr_status_t agent_thread_copy_piece(bool *more, agent_db_pool_t *db,
                                      const agent_run_ref_t *ref,
-                                     const char *copy_id, agent_error_t **err,
-                                     apr_pool_t *pool);
+                                     const agent_thread_copy_t *copy,
+                                     agent_error_t **err, apr_pool_t *pool);
 
 /* Gives up a copy that is not continued, which is then swept. copy: the new
  * thread. */

@@ -22,7 +22,8 @@
 
 typedef struct copy_t {
     agent_call_t *call;
-    agent_run_ref_t ref; /* of the copy */
+    agent_run_ref_t ref;    /* of the copy */
+    const char *changed_id; /* of the attempt before this one */
     int attempts;
     /* A piece was copied. */
     bool begun;
@@ -35,6 +36,7 @@ static void begin(copy_t *copy)
     char id[AGENT_UUID_SIZE];
 
     agent_uuid_v7(id);
+    copy->changed_id = copy->ref.thread_id;
     copy->ref = (agent_run_ref_t){
         .deployment_id = copy->call->ref.deployment_id,
         .thread_id = apr_pstrdup(copy->call->pool, id)};
@@ -81,12 +83,14 @@ static apr_status_t copy_piece(bool *more, const copy_t *copy,
                                apr_pool_t *scratch)
 {
     agent_call_t *call = copy->call;
+    const agent_thread_copy_t ids = {.thread_id = copy->ref.thread_id,
+                                     .changed_id = copy->changed_id};
 
     if (agent_key_end_check(call) != APR_SUCCESS) {
         return APR_EGENERAL;
     }
-    return agent_thread_copy_piece(more, call->child->turn_db, &call->ref,
-                                   copy->ref.thread_id, &call->err, scratch);
+    return agent_thread_copy_piece(more, call->child->turn_db, &call->ref, &ids,
+                                   &call->err, scratch);
 }
 
 /* Its id is not told to anybody. */

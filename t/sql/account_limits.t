@@ -51,7 +51,7 @@ sub try_copy {
     my ($client, $thread) = @_;
     my $copy = AgentSQL::uuid();
     for (my $continued = 'false';; $continued = 'true') {
-        my @result = $client->api('copy_thread', $thread, $copy, $continued);
+        my @result = $client->api('copy_thread', $thread, $copy, $continued, undef);
         return @result if $result[1] ne 'more';
     }
 }

@@ -43,7 +43,7 @@ sub run_steps {
 # Calls once: (code, body).
 sub piece {
     my ($source, $copy, $continued) = @_;
-    return $play->api('copy_thread', $source, $copy, $continued ? 'true' : 'false');
+    return $play->api('copy_thread', $source, $copy, $continued ? 'true' : 'false', undef);
 }
 
 # A whole copy: (code, number of calls); between is called after each piece but the last.

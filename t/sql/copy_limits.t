@@ -48,8 +48,8 @@ sub thread_of {
 
 # One piece: (code, body).
 sub piece {
-    my ($client, $in, $copy, $continued) = @_;
-    return [ ($client->api('copy_thread', $in, $copy, $continued ? 'true' : 'false'))[ 0, 1 ] ];
+    my ($client, $in, $copy, $continued, $changed) = @_;
+    return [ ($client->api('copy_thread', $in, $copy, $continued ? 'true' : 'false', $changed))[ 0, 1 ] ];
 }
 
 # The count of threads, as it is kept and as it is counted anew.
@@ -143,21 +143,29 @@ subtest 'so does one that was given up since its account has stored as many byte
     limit($account, threads => undef, stored_bytes => undef);
 };
 
-subtest 'a copy that is given up leaves its place to the one that begins in its stead, and counts once' => sub {
+subtest 'a copy that met a deletion counts until its rows are gone, and its request may begin another one at the limit' => sub {
     my ($account, $shop) = account();
-    limit($account, threads => 2);
+    limit($account, threads => 3);
     my $in = thread_of($shop, 2000);
-    my ($first, $second) = map { AgentSQL::uuid() } 1 .. 2;
-    is_deeply piece($shop, $in, $first), $MORE;
-    $session->query("update agent.threads set state_deletions = state_deletions + 1 where thread_id = '$in'");
-    is piece($shop, $in, $first, 1)->[0], 'thread_changed', 'a part of the thread was deleted';
-    threads_are($account, 1, 'it no longer counts');
-    is piece($shop, $in, $first, 1)->[0], 'thread_changed';
-    is_deeply piece($shop, $in, $second), $MORE;
-    threads_are($account, 2, 'the next one does');
+    my $other = $shop->thread;
+    my @copies = map { AgentSQL::uuid() } 1 .. 3;
+    my $changed;
+    for my $copy (@copies) {
+        is_deeply piece($shop, $in, $copy, 0, $changed), $MORE, 'a copy begins';
+        $session->query("update agent.threads set state_deletions = state_deletions + 1 where thread_id = '$in'");
+        is piece($shop, $in, $copy, 1)->[0], 'thread_changed', 'a part of the thread was deleted';
+        is piece($shop, $in, $copy, 1)->[0], 'thread_changed', 'it does not go on';
+        $changed = $copy;
+    }
+    threads_are($account, 5, 'two threads and all three copies');
+    is_deeply piece($shop, $in, AgentSQL::uuid()), $FULL, 'another request begins none';
+    is_deeply piece($shop, $other, AgentSQL::uuid(), 0, $changed), $FULL, 'nor does one that copies another thread';
     sweep();
-    threads_are($account, 2, 'its sweep changes nothing');
-    is $session->value("select count(*) from agent.checkpoints where thread_id = '$first'"), 0, 'and leaves nothing';
+    threads_are($account, 2, 'the threads');
+    is $session->value("select count(*) from agent.checkpoints where thread_id = any ('{@{[ join ',', @copies ]}}')"), 0, 'nothing is left of the copies';
+    my $next = AgentSQL::uuid();
+    is_deeply piece($shop, $in, $next, 0, $changed), $MORE, 'there is room again';
+    is_deeply piece($shop, $in, AgentSQL::uuid(), 0, $changed), $FULL, 'for one: a copy that is gone makes no room';
     limit($account, threads => undef);
 };
 

@@ -187,9 +187,9 @@ sub life {
     $measure->('save_batch with the end of a run of a long chat', sub { $play->save($worker, AgentSQL::Play::finish($long)) });
     $measure->('delete_run of a long chat', sub { $play->api('delete_run', $LONG, $long->{run_id}) });
     my $copy = AgentSQL::uuid();
-    $measure->('copy_thread', sub { $play->api('copy_thread', $thread, $copy, 'false') });
+    $measure->('copy_thread', sub { $play->api('copy_thread', $thread, $copy, 'false', undef) });
     $measure->('get_state of a copy', sub { $play->api('get_state', $copy, undef) });
-    $play->api('copy_thread', $LONG, AgentSQL::uuid(), 'false');
+    $play->api('copy_thread', $LONG, AgentSQL::uuid(), 'false', undef);
     $session->query("update agent.thread_copies set expires_at = '-infinity'");
     $measure->('sweep_copies (many)', sub { $session->query('select agent.sweep_copies()') });
     $session->query('delete from agent.thread_copies');

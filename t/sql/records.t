@@ -670,7 +670,7 @@ subtest 'writes of a deleted run that are too many for one statement are swept, 
         is orphans($thread), 0, "$how: the sweeps leave no unused row";
         is_deeply scalar(tuple_of($thread, '', $a)), $tuple, "$how: the sweeps leave the snapshot as it was";
         my $copy = AgentSQL::uuid();
-        is +($play->api('copy_thread', $thread, $copy, 'false'))[0], 'ok', 'a thread is copied after the sweeps';
+        is +($play->api('copy_thread', $thread, $copy, 'false', undef))[0], 'ok', 'a thread is copied after the sweeps';
         is count_of('checkpoint_writes', $copy), 1, 'the copy has the write that is left';
     }
 };
@@ -728,7 +728,7 @@ subtest 'checkpoints and snapshots of a deleted run that are too many for one st
         }
         is +($play->api('get_state', $thread, $ids[1400]))[0], 'checkpoint_not_found', 'a client cannot read a checkpoint of a deleted run';
         is +($play->try_run($thread, request => { checkpoint_id => $ids[1400] }))[0], 'checkpoint_not_found', 'a new run cannot start from a checkpoint of a deleted run';
-        is +($play->api('copy_thread', $thread, AgentSQL::uuid(), 'false'))[0], 'waiting', 'a copy first deletes a piece of the deleted run';
+        is +($play->api('copy_thread', $thread, AgentSQL::uuid(), 'false', undef))[0], 'waiting', 'a copy first deletes a piece of the deleted run';
         my $next = leased($thread);
         # Which are deleted first depends on where the rows are.
         my $left = $session->value("select s.checkpoint_id from agent.checkpoint_snapshots s join agent.checkpoints c

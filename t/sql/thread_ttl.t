@@ -221,7 +221,7 @@ subtest 'a copy has the ttl of the thread, and a time of its own' => sub {
     execute();
     at('22:05:00');
     my $copy = AgentSQL::uuid();
-    is +($play->api('copy_thread', $thread, $copy, 'f'))[0], 'ok';
+    is +($play->api('copy_thread', $thread, $copy, 'f', undef))[0], 'ok';
     is_deleted_at($copy, '22:14:59', '22:15:00', 'the copy');
     ok !is_there($thread);
 };

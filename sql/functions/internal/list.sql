@@ -183,7 +183,6 @@
 \ir copies/copy_snapshots.sql
 \ir copies/find_next_namespace.sql
 \ir copies/finish_copy.sql
-\ir copies/release_copy.sql
 
 \ir deletion/attach_children.sql
 \ir deletion/begin_account_deletion.sql

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Gives up a copy of a thread that is not continued: its key has ended, its client has gone, or its server stops.
+-- Gives up a copy of a thread that is not continued: its key has ended, its client has gone, its server stops, or a
+-- part of the thread was deleted.
 -- agent.sweep_copies deletes it at its next turns, instead of two minutes later. Until its rows are gone it counts as a
 -- thread: clients that begin copies and disconnect would store far more than their limit otherwise.
 -- Returns: ok, whether or not there is one.

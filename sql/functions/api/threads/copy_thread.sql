@@ -3,7 +3,9 @@
 -- copy has the head that the thread had at the first call, and the checkpoints before it, which are immutable, and
 -- those of subgraphs of that time, and the ttl of the thread, which it does not lock. Until the last piece it cannot be
 -- read; agent.sweep_copies deletes one that is not continued.
--- p_copy_id: the id of the copy. p_continued: not the first call.
+-- p_copy_id: the id of the copy. p_continued: not the first call. p_changed_id: an earlier copy of the same request,
+-- which ended with thread_changed; null: none. It counts as a thread until it is deleted, and this one may exceed the
+-- limit by it.
 -- Returns: ok, body: more when something is left, else null; waiting: nothing was copied; a piece of the rows
 --          that a deleted run has left was deleted instead, since they would end the copy: call again with the same
 --          arguments; source_not_found; limit_exceeded: at the first call, or when the
@@ -11,13 +13,13 @@
 --          thread_changed when a run or the thread was deleted during the copy, or it was not continued for two
 --          minutes: it can begin again, with another id.
 -- Locks:   the thread while something is left of a deleted run; the row of the copy in agent.thread_copies; for an
---          account with limits, at its begin and after thread_changed one row of its count of threads, and last its
---          measure.
+--          account with limits, at its begin one row of its count of threads, and last its measure.
 create or replace function agent.copy_thread(
     p_deployment_id uuid,
     p_thread_id uuid,
     p_copy_id uuid,
     p_continued boolean,
+    p_changed_id uuid,
     out code text,
     out body text
 )
@@ -61,8 +63,15 @@ begin
             end if;
         end if;
         if exists (select from agent.account_limits) then
-            body := coalesce(
-                agent.check_stored_bytes(p_deployment_id), agent.check_limit(p_deployment_id, 'threads', 1));
+            body := agent.check_stored_bytes(p_deployment_id);
+            if body is null and not exists (
+                select from agent.thread_copies c
+                 where c.deployment_id = p_deployment_id
+                   and c.thread_id = p_changed_id
+                   and c.source_id = p_thread_id)
+            then
+                body := agent.check_limit(p_deployment_id, 'threads', 1);
+            end if;
         end if;
         if body is not null then
             code := 'limit_exceeded';
@@ -93,7 +102,7 @@ begin
        and t.created_at = v_copy.source_created_at
        and t.state_deletions = v_copy.state_deletions;
     if not found or v_piece.left_bytes is null then
-        perform agent.release_copy(v_copy);
+        perform agent.abandon_copy(p_deployment_id, p_copy_id);
         code := 'thread_changed';
     else
         code := 'ok';
@@ -107,4 +116,4 @@ begin
 end
 $function$;
 
-comment on function agent.copy_thread(uuid, uuid, uuid, boolean) is 'POST /threads/{thread_id}/copy.';
+comment on function agent.copy_thread(uuid, uuid, uuid, boolean, uuid) is 'POST /threads/{thread_id}/copy.';

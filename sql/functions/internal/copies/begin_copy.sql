@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Begins the copy of a thread: from then on it counts as a thread of the account, until it is deleted or another one
--- takes its place (agent.release_copy).
+-- Begins the copy of a thread: from then on it counts as a thread of the account, until it is deleted.
 -- Returns: the copy; null when the thread does not exist.
 -- Locks:   the new row, then one row of the count of an account with a limit.
 create or replace function agent.begin_copy(

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Counts the next threads of an account, and the copies of threads but those whose place another one has taken
--- (agent.release_copy), in the order of deployments and threads: p_most at most. p_deployment_id,
--- p_thread_id: the thread to begin with, which may have been deleted; null: the first one.
+-- Counts the next threads of an account, and the copies of threads that are under way or given up, in the order of
+-- deployments and threads: p_most at most. p_deployment_id, p_thread_id: the thread to begin with, which may have been
+-- deleted; null: the first one.
 -- Returns: how many; the next thread after them, null when there is none.
 -- Locks:   none.
 create or replace function agent.count_next_threads(
@@ -48,7 +48,6 @@ begin
                            from agent.thread_copies c
                           where c.deployment_id = at_deployment_id
                             and c.thread_id >= v_from
-                            and c.expires_at > '-infinity'
                           order by c.thread_id
                           limit p_most - value + 1)
                        ) u

@@ -62,8 +62,7 @@ begin
          where c.deployment_id = v_deployment_id
            and c.thread_id = v_thread_id
         returning c.* into v_copy;
-        -- A copy that its request has begun again does not count (agent.release_copy).
-        if v_copy.expires_at > '-infinity' and exists (select from agent.account_counts) then
+        if exists (select from agent.account_counts) then
             perform agent.change_count(v_deployment_id, 'threads', -1);
         end if;
         perform agent.change_measure(v_deployment_id, -agent.sum_bytes(v_copy.stored_bytes));
