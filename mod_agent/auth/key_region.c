@@ -20,8 +20,8 @@
 static bool is_foreign(agent_api_key_t *key, const char *text,
                        const agent_server_config_t *config)
 {
-    return agent_api_key_parse(key, text) == AGENT_API_KEY_OK
-        && strcmp(key->region, agent_region_own(config)) != 0
+    return !agent_api_key_begins_with(text, agent_region_own(config))
+        && agent_api_key_parse(key, text) == AGENT_API_KEY_OK
         && (config->regions->nelts == 0
             || agent_region_find(config, key->region) != NULL);
 }

@@ -129,6 +129,15 @@ static const char *read_region(agent_api_key_t *out, const char *text)
     return text + length + 1;
 }
 
+bool agent_api_key_begins_with(const char *text, const char *region)
+{
+    size_t length = strlen(region);
+
+    return strncmp(text, PREFIX, strlen(PREFIX)) == 0
+        && strncmp(text + strlen(PREFIX), region, length) == 0
+        && text[strlen(PREFIX) + length] == '_';
+}
+
 /* Returns the text after the kind and its underscore; NULL without them. */
 static const char *read_letters(agent_api_key_t *out, const char *text)
 {

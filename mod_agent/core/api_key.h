@@ -70,6 +70,9 @@ bool agent_api_key_format(
 /* Whether text is a region's name: `[a-z][a-z0-9-]{0,15}`. */
 bool agent_api_key_is_region(const char *text);
 
+/* Whether a text begins as the keys of a region do; the rest is not checked. */
+bool agent_api_key_begins_with(const char *text, const char *region);
+
 /*
  * Writes the SHA-256 of a text: of the characters of a secret as PostgreSQL
  * stores it, or of a whole key. False: libcrypto cannot compute it.

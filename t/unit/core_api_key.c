@@ -193,6 +193,18 @@ static void a_region_begins_with_a_letter_and_has_at_most_16_characters(
     }
 }
 
+static void the_region_of_a_key_is_told_by_its_begin(void **state)
+{
+    static const char *const others[] = {"",    "ag1_eu", "ag1_eu-1_sk_",
+                                         "eu_", "ag1_e_", "ag2_eu_sk_"};
+
+    assert_true(agent_api_key_begins_with(KEY, "eu"));
+    assert_true(agent_api_key_begins_with(LONGEST, "r2345678-0123456"));
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        assert_false(agent_api_key_begins_with(others[i], "eu"));
+    }
+}
+
 static void the_digest_of_a_secret_is_the_sha_256_of_its_characters(
     void **state)
 {
@@ -234,6 +246,7 @@ int main(void)
         CHECK_TEST(forged_keys_are_refused_without_a_database),
         CHECK_TEST(a_long_text_is_not_read_to_its_end),
         CHECK_TEST(a_region_begins_with_a_letter_and_has_at_most_16_characters),
+        CHECK_TEST(the_region_of_a_key_is_told_by_its_begin),
         CHECK_TEST(the_digest_of_a_secret_is_the_sha_256_of_its_characters),
         CHECK_TEST(kinds_have_the_words_that_the_database_has)};
 
