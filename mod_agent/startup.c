@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the database for its region, and for the deployments that httpd.conf
- * names, before httpd starts; see startup.h. A process of its own connects, as
- * the user of httpd's children: PostgreSQL may not know root, and the parent,
- * whose memory all children inherit, uses no libpq.
+ * Asks the database for its region, and for the deployments and accounts that
+ * httpd.conf names, before httpd starts; see startup.h. A process of its own
+ * connects, as the user of httpd's children: PostgreSQL may not know root, and
+ * the parent, whose memory all children inherit, uses no libpq.
  */
 #include "startup.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <apr_strings.h>
 #include <mpm_common.h>
 
 #include "child.h"
+#include "config/conftree.h"
 #include "config/limit.h"
 #include "config/unused_directive.h"
 #include "core/deployment.h"
+#include "core/identity.h"
+#include "core/uuid.h"
 #include "model/served_deployment.h"
 #include "model/system.h"
 #include "private.h"
@@ -55,6 +60,50 @@ static void check_deployments(agent_db_t *db,
     }
 }
 
+typedef struct required_t {
+    agent_db_t *db;
+    server_rec *server;
+    apr_pool_t *pool;
+} required_t;
+
+static void check_account(const required_t *required, const char *word,
+                          const ap_directive_t *directive)
+{
+    char id[AGENT_UUID_SIZE];
+    agent_error_t *err;
+
+    if (agent_uuid_parse(id, word)
+        && agent_system_find_account(required->db, id, &err, required->pool)
+            != APR_SUCCESS
+        && err->id == AGENT_E_ACCOUNT_NOT_FOUND) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, required->server,
+                     AGENT_LOGNO(0458) "Require " AGENT_REQUIRE_ACCOUNT
+                                       ": expected accounts of this region, "
+                                       "got '%s' at %s:%d: no key is one of it",
+                     word, directive->filename, directive->line_num);
+    }
+}
+
+/* `Require [not] agent-account ID...`; ids of another form are errors of the
+ * configuration. */
+static void check_require(const ap_directive_t *directive, void *baton)
+{
+    const required_t *required = baton;
+    const char *line = directive->args;
+    const char *word = ap_getword_conf(required->pool, &line);
+
+    if (strcasecmp(word, "not") == 0) {
+        word = ap_getword_conf(required->pool, &line);
+    }
+    if (strcasecmp(word, AGENT_REQUIRE_ACCOUNT) != 0) {
+        return;
+    }
+    while (*line != '\0') {
+        check_account(required, ap_getword_conf(required->pool, &line),
+                      directive);
+    }
+}
+
 static int check(const agent_server_config_t *config, const char *conninfo,
                  server_rec *server, apr_pool_t *pool)
 {
@@ -70,7 +119,10 @@ static int check(const agent_server_config_t *config, const char *conninfo,
     ap_run_drop_privileges(pool, server);
     rv = agent_system_open(&db, conninfo, &settings, &err, pool);
     if (rv == APR_SUCCESS) {
+        required_t required = {db, server, pool};
+
         check_deployments(db, config, server, pool);
+        agent_conftree_visit("Require", check_require, &required);
     }
     agent_db_close(db);
     if (rv == APR_SUCCESS || err->id != AGENT_E_REGION_MISMATCH) {

@@ -16,7 +16,8 @@
 #include "../http/problem.h"
 #include "../http/router.h"
 
-/* Keys of unknown regions are unknown keys. */
+/* Keys of unknown regions are unknown keys. Most keys are of this region, and
+ * their checksums take longer to compute. */
 static bool is_foreign(agent_api_key_t *key, const char *text,
                        const agent_server_config_t *config)
 {

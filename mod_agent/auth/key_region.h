@@ -6,10 +6,6 @@
 
 #include "../http/call.h"
 
-/* Set in the environment of a request with a key of another region, to the name
- * of that: CustomLog skips it by env=!agent_wrong_region. */
-#define AGENT_WRONG_REGION_VARIABLE "agent_wrong_region"
-
 /* Registers the hook that refuses them on all paths of a server with regions;
  * called with the module's hooks. */
 void agent_key_region_register(void);

@@ -23,7 +23,7 @@
 
 /* ---- lines ---- */
 
-#define ACCOUNT    "agent-account"
+#define ACCOUNT    AGENT_REQUIRE_ACCOUNT
 #define SCOPE      "agent-scope"
 #define DEPLOYMENT "agent-deployment"
 

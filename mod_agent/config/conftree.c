@@ -126,6 +126,23 @@ int agent_conftree_count(const char *name, const char *fallback)
     return found;
 }
 
+static void visit_each(const ap_directive_t *node, const char *name,
+                       agent_conftree_visit_t visit, void *baton)
+{
+    for (; node != NULL; node = node->next) {
+        if (strcasecmp(node->directive, name) == 0) {
+            visit(node, baton);
+        }
+        visit_each(node->first_child, name, visit, baton);
+    }
+}
+
+void agent_conftree_visit(const char *name, agent_conftree_visit_t visit,
+                          void *baton)
+{
+    visit_each(ap_conftree, name, visit, baton);
+}
+
 const char *agent_conftree_find(const char *name)
 {
     return find_directive(ap_conftree, name);

@@ -32,4 +32,13 @@ bool agent_conftree_host_has_word(const ap_directive_t *directive,
  * fallback counts as one of them. */
 int agent_conftree_count(const char *name, const char *fallback);
 
+/* Called with a directive, borrowed until the next restart. */
+typedef void (*agent_conftree_visit_t)(const ap_directive_t *directive,
+                                       void *baton);
+
+/* Calls visit for each directive of that name, in all sections and in their
+ * order. */
+void agent_conftree_visit(const char *name, agent_conftree_visit_t visit,
+                          void *baton);
+
 #endif

@@ -188,7 +188,9 @@ const char *agent_directive_wrong_region(cmd_parms *cmd, void *dir,
         cmd->pool, "AgentWrongRegion: expected 403, 421 or 307, got '%s'", arg);
 }
 
-void agent_region_warn(const agent_server_config_t *config, server_rec *server)
+/* ---- warnings ---- */
+
+static void warn_of_own(const agent_server_config_t *config, server_rec *server)
 {
     const char *own = agent_region_own(config);
 
@@ -198,5 +200,43 @@ void agent_region_warn(const agent_server_config_t *config, server_rec *server)
                                        "this server's own region too, got none "
                                        "of '%s' (AgentRegion)",
                      own);
+    }
+}
+
+/* An expression that names the variable is not evaluated. */
+static bool skips_wrong_regions(const char *args)
+{
+    return strstr(args, "env=!" AGENT_WRONG_REGION_VARIABLE) != NULL
+        || (strstr(args, "expr=") != NULL
+            && strstr(args, AGENT_WRONG_REGION_VARIABLE) != NULL);
+}
+
+static void warn_of_log(const ap_directive_t *directive, void *baton)
+{
+    server_rec *server = baton;
+
+    if (!skips_wrong_regions(directive->args)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     AGENT_LOGNO(0457) "%s: expected a CustomLog with "
+                                       "env=!" AGENT_WRONG_REGION_VARIABLE
+                                       ", got none at %s:%d: the log has paths "
+                                       "and addresses of customers of other "
+                                       "regions",
+                     directive->directive, directive->filename,
+                     directive->line_num);
+    }
+}
+
+void agent_region_warn(const agent_server_config_t *config, server_rec *server)
+{
+    static const char *const logs[] = {"CustomLog", "GlobalLog", "TransferLog",
+                                       "ForensicLog"};
+
+    warn_of_own(config, server);
+    if (!agent_region_is_guarded(config)) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof(logs) / sizeof(*logs); i++) {
+        agent_conftree_visit(logs[i], warn_of_log, server);
     }
 }

@@ -48,7 +48,12 @@ const char *agent_directive_region_url(cmd_parms *cmd, void *dir, int argc,
 const char *agent_directive_wrong_region(cmd_parms *cmd, void *dir,
                                          const char *arg);
 
-/* Warns of AgentRegionURLs without the server's own region. */
+/* Set in the environment of a request with a key of another region, to the name
+ * of that. */
+#define AGENT_WRONG_REGION_VARIABLE "agent_wrong_region"
+
+/* Warns of AgentRegionURLs without the server's own region, and of access logs
+ * that do not skip requests with keys of other regions. */
 void agent_region_warn(const agent_server_config_t *config, server_rec *server);
 
 #endif

@@ -13,6 +13,9 @@
 /* The AuthType that verifies keys. */
 #define AGENT_AUTH_TYPE "AgentKey"
 
+/* The Require that names accounts. */
+#define AGENT_REQUIRE_ACCOUNT "agent-account"
+
 /* Each route needs one; a key grants a set. None includes another. */
 typedef enum agent_scope_t {
     /* Of a route that needs no key. 0 is not a scope, so that no route is

@@ -40,3 +40,22 @@ apr_status_t agent_system_retire_node(agent_db_pool_t *db, const char *node,
 
     return agent_db_pool_call(&body, db, &retire_node, params, err, pool);
 }
+
+static const agent_statement_t get_account = {
+    .name = "agent_get_account",
+    .params = 1,
+    .is_repeatable = true,
+    .sql = "select code, body from agent.get_account($1)"};
+
+apr_status_t agent_system_find_account(agent_db_t *db, const char *account_id,
+                                       agent_error_t **err, apr_pool_t *pool)
+{
+    const char *params[] = {account_id};
+    const char *body;
+    agent_db_result_t *result;
+    apr_status_t rv = agent_db_query(&result, db, &get_account, params, err,
+                                     pool);
+
+    return rv == APR_SUCCESS ? agent_db_read_code(&body, result, err, pool)
+                             : rv;
+}

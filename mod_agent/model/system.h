@@ -23,4 +23,10 @@ apr_status_t agent_system_open(agent_db_t **db, const char *conninfo,
 apr_status_t agent_system_retire_node(agent_db_pool_t *db, const char *node,
                                       agent_error_t **err, apr_pool_t *pool);
 
+/* Whether the database has an account, on a connection, before there are
+ * children. account_id: a UUID. Errors: ACCOUNT_NOT_FOUND, and those of
+ * agent_db_query(). */
+apr_status_t agent_system_find_account(agent_db_t *db, const char *account_id,
+                                       agent_error_t **err, apr_pool_t *pool);
+
 #endif

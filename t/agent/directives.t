@@ -26,6 +26,7 @@ sub host { return graph('AgentModel demo') . bare_host(@_) }
 
 my $ACCOUNT = '018f2d6e-7c4b-7abc-9def-0123456789ab';
 my $AUTHN = qq(LoadModule authn_core_module "\${MODULES}/mod_authn_core.so"\n);
+my $FORENSIC = qq(LoadModule log_forensic_module "\${MODULES}/mod_log_forensic.so"\n);
 my $AGENT_KEY = qq(<Location "/">\nAuthType AgentKey\n</Location>\n);
 
 sub file { my ($name, $text) = @_; return write_file("$dir/$name", $text) }
@@ -494,6 +495,12 @@ SKIP: {
             qr/AGT0448: .* AgentRunnerMemory \(1G by default\), got '2G' at / ],
         [ 'an AgentRegionURL of another region only', graph('AgentModel demo') . "AgentRegionURL us https://a https://b\n",
             qr/AGT0453: AgentRegionURL: expected the URLs of this server's own region too, got none of 'local' \(AgentRegion\)$/m ],
+        (map { [ "the access log $_ of a server with regions", "AgentRegion eu\n$FORENSIC" . graph('AgentModel demo') . "$_\n",
+            qr/AGT0457: \w+: expected a CustomLog with env=!agent_wrong_region, got none at \S+httpd\.conf:\d+: / ] }
+            'CustomLog logs/a "%h %r"', 'CustomLog logs/a "%h" env=!other', 'CustomLog logs/a "%{agent_wrong_region}e"', 'GlobalLog logs/a "%h"', 'TransferLog logs/a',
+            'ForensicLog logs/a'),
+        [ 'an access log of a virtual host of a server with a platform host', qq(<Location "/p">\nSetHandler agent-platform\n</Location>\n)
+            . qq(<VirtualHost *:2>\n<IfModule log_config_module>\nCustomLog logs/a "%h"\n</IfModule>\n</VirtualHost>\n), qr/AGT0457: CustomLog: / ],
         (map { [ "an $_ whose last day is past", graph('AgentModel demo') . "$_ 198.51.100.1 until=2026-01-31\n",
             qr/AGT0456: $_: expected until=\d{4}-\d\d-\d\d or later, got 198\.51\.100\.1 until=2026-01-31: / ] } qw(AgentEgressAddress AgentIngressAddress)),
         (map { [ "the header $_", graph('AgentModel demo') . "AgentConfigurableHeaders x-* $_\n",
@@ -514,6 +521,9 @@ SKIP: {
         [ 'AgentRunnerRecycleMemory in a host with more memory', graph('AgentModel demo') . bare_host(
             'AgentDeployment shop', 'AgentRunnerMemory 2G', 'AgentRunnerRecycleMemory 1G') ],
         [ 'an AgentRegionURL of each region', graph('AgentModel demo') . "AgentRegionURL us https://a https://b\nAgentRegionURL local https://c https://d\n" ],
+        (map { [ "an access log with $_", "AgentRegion eu\n" . graph('AgentModel demo') . "CustomLog logs/a %h $_\n" ] }
+            'env=!agent_wrong_region', q("expr=-z reqenv('agent_wrong_region')")),
+        [ 'an access log of a server without regions', graph('AgentModel demo') . "CustomLog logs/a %h\n" ],
         [ 'an address that is in use', graph('AgentModel demo') . "AgentEgressAddress 198.51.100.1 until=9999-12-31\n" ],
         [ 'a header without credentials', graph('AgentModel demo') . "AgentConfigurableHeaders x-* !cookie\n" ],
     );
@@ -522,11 +532,11 @@ SKIP: {
         my ($ok, $output) = @{ shift @results };
         ok $ok, "directives: $case->[0] is accepted" or diag $output;
         like $output, $case->[2], "directives: $case->[0] is warned of";
-        is scalar(() = $output =~ /AGT04(?:4[4589]|5[0136])/g), 1, "directives: $case->[0] is warned of once";
+        is scalar(() = $output =~ /AGT04(?:4[4589]|5[01367])/g), 1, "directives: $case->[0] is warned of once";
     }
     for my $case (@silent) {
         my ($ok, $output) = @{ shift @results };
-        unlike $output, qr/AGT04(?:4[4589]|5[0136])/, "directives: $case->[0] is not warned of";
+        unlike $output, qr/AGT04(?:4[4589]|5[01367])/, "directives: $case->[0] is not warned of";
     }
 }
 

@@ -62,6 +62,16 @@ subtest 'start: httpd does not start with a database of another region' => sub {
 };
 
 my $account = create_account();
+
+subtest 'start: a Require of an account that the database does not have is warned of' => sub {
+    my $with = new_server('AgentRegion eu', $URLS, 'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
+        '<Location "/keys">', 'AuthType AgentKey', "Require agent-account $account $UUID", '</Location>',
+        '<Location "/others">', 'AuthType AgentKey', '<RequireAll>', "Require not agent-account \U$UUID", 'Require agent-scope read', '</RequireAll>', '</Location>');
+    $with->start;
+    is_deeply [ $with->error_log =~ /AGT0458: Require agent-account: expected accounts of this region, got '(\S+)' at \S+httpd\.conf:\d+: /g ], [ $UUID, uc $UUID ],
+        'start: each line that names it, and no account that exists';
+};
+
 my $server = new_server('AgentRegion eu', $URLS, 'LogLevel warn agent:debug',
     'LoadModule authn_core_module "${MODULES}/mod_authn_core.so"',
     'CustomLog "${DIR}/logs/all_requests" "%U %{agent_wrong_region}e"',
