@@ -37,12 +37,20 @@ static const agent_check_t update_members[] = {
     {.key = "closed", .check = agent_check_flag},
     {.key = NULL}};
 
-static const agent_check_t delete_members[] = {{.key = "confirm",
-                                                .required = true,
-                                                .check = agent_check_text,
-                                                .low = 1,
-                                                .high = 36},
-                                               {.key = NULL}};
+static apr_status_t check_confirm(const agent_check_t *check, agent_raw_t value,
+                                  const agent_json_path_t *path)
+{
+    agent_error_t *ignored;
+    const agent_json_path_t scratch = {.err = &ignored, .pool = path->pool};
+
+    return agent_check_uuid(check, value, &scratch) == APR_SUCCESS
+        ? APR_SUCCESS
+        : agent_check_refuse(path, "the id of the account, a UUID");
+}
+
+static const agent_check_t delete_members[] = {
+    {.key = "confirm", .required = true, .check = check_confirm},
+    {.key = NULL}};
 
 static const agent_check_t key_members[] = {
     {.key = "name",

@@ -51,7 +51,8 @@ create table agent.accounts (
     closed_at    timestamptz,
     constraint accounts_pkey primary key (account_id),
     constraint accounts_home_region_fkey foreign key (home_region) references agent.region,
-    constraint accounts_name_check check (name ~ '^[^\u0001-\u001f\u007f-\u009f]{1,200}$'),
+    constraint accounts_name_check check (name ~ '^[^\u0001-\u001f\u007f-\u009f]{1,200}$'
+        and name ~ '[^ \u00a0\u00ad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]'),
     constraint accounts_built_in_check
         check (closed_at is null or account_id <> '00000000-0000-0000-0000-00000000000a')
 );
@@ -201,7 +202,8 @@ create table agent.api_keys (
     constraint api_keys_id_check check (key_id ~ '^[0-9A-Za-z]{22}$'),
     constraint api_keys_digest_check check (octet_length(digest) = 32),
     constraint api_keys_kind_check check (kind in ('service', 'personal', 'deployment')),
-    constraint api_keys_name_check check (name ~ '^[^\u0001-\u001f\u007f-\u009f]{1,200}$'),
+    constraint api_keys_name_check check (name ~ '^[^\u0001-\u001f\u007f-\u009f]{1,200}$'
+        and name ~ '[^ \u00a0\u00ad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]'),
     constraint api_keys_user_check
         check ((kind = 'personal') = (user_id is not null)
                and coalesce(user_id ~ '^[^\u0001-\u001f\u007f-\u009f]{1,200}$', true)),
@@ -218,8 +220,7 @@ comment on table agent.api_keys is
     'API keys of accounts. The secret of a key is shown once and stored nowhere: only its digest is here.';
 comment on column agent.api_keys.key_id is 'Key ID: the public part of the key, 128 random bits in base62.';
 comment on column agent.api_keys.account_id is 'The account whose key it is.';
-comment on column agent.api_keys.digest is 'SHA-256 of the 43 characters of the secret. They have 256 random bits, '
-    'so no slow hash is needed.';
+comment on column agent.api_keys.digest is 'SHA-256 of the secret, which has 256 random bits: no slow hash is needed.';
 comment on column agent.api_keys.kind is
     'service; personal: of one user, who is the user of its runs; deployment: for one deployment.';
 comment on column agent.api_keys.name is 'Display name.';
@@ -238,10 +239,9 @@ comment on constraint api_keys_id_check on agent.api_keys is 'Expected 22 letter
 comment on constraint api_keys_digest_check on agent.api_keys is 'Expected 32 bytes as digest.';
 comment on constraint api_keys_kind_check on agent.api_keys is 'Expected service, personal or deployment as kind.';
 comment on constraint api_keys_name_check on agent.api_keys is
-    'Expected from 1 to 200 characters as name, none of them a control character.';
+    'Expected from 1 to 200 characters as name, not only white space, none of them a control character.';
 comment on constraint api_keys_user_check on agent.api_keys is
-    'Expected from 1 to 200 characters as user of a personal key, none of them a control character, and no user of '
-    'other keys.';
+    'Expected a user for a personal key only, with 1 to 200 characters, none of them a control character.';
 comment on constraint api_keys_deployment_check on agent.api_keys is
     'Expected a deployment for a key of kind deployment.';
 comment on constraint api_keys_scopes_check on agent.api_keys is

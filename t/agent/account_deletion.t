@@ -47,7 +47,10 @@ my %others = map { $_ => count_rows($desk, $_) } qw(threads store_items);
 my $token;
 
 subtest 'account deletion: it needs the id of the account, and a key with the scope admin' => sub {
-    is ask($key, 'DELETE', '/platform/v1/account', { confirm => $desk })->{status}, 422, 'another id';
+    my $refused = ask($key, 'DELETE', '/platform/v1/account', { confirm => $desk });
+    is $refused->{status}, 422, 'another id';
+    is $refused->{json}{detail}, '/confirm: expected the id of the account, a UUID: GET /v1/account returns it as account_id.', 'its error says where the id is';
+    is ask($key, 'DELETE', '/platform/v1/account', { confirm => 'yes' })->{json}{detail}, '/confirm: expected the id of the account, a UUID.', 'another word';
     is ask($key, 'DELETE', '/platform/v1/account', {})->{status}, 422, 'no id';
     is ask(create_key($shop, scopes => ['run']), 'DELETE', '/platform/v1/account', { confirm => $shop })->{status}, 403, 'another scope';
     is ask($key, 'DELETE', '/platform/v1/account', { confirm => $shop }, 'x-deletion-token' => $_)->{status}, 422, 'a token that can be guessed, or has other characters'

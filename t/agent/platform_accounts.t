@@ -79,8 +79,9 @@ subtest 'sign-up: POST /v1/accounts returns the first key, once' => sub {
     is $first->{headers}{'cache-control'}, 'no-store', 'sign-up: no cache keeps it';
     is sql("select encode(digest, 'hex') from agent.api_keys where key_id = '$id'"), sha256_hex($secret), 'sign-up: the database has a digest';
     is $client->get('/auth', undef, with($key))->{json}{key_id}, $id, 'sign-up: the key is valid';
-    my @wrong = map { outcome($client->post('/v1/accounts', $_)) } {}, { name => undef }, { name => '' }, { name => 1 }, { name => "a\nb" }, [];
-    is_deeply \@wrong, [ ('422 invalid_value') x 6 ], 'sign-up: a body without a valid name is 422';
+    my @wrong = map { outcome($client->post('/v1/accounts', $_)) } {}, { name => undef }, { name => '' }, { name => 1 }, { name => "a\nb" },
+        { name => "\t" }, { name => '  ' }, [];
+    is_deeply \@wrong, [ ('422 invalid_value') x 8 ], 'sign-up: a body without a valid name is 422';
 };
 
 subtest 'sign-up: AgentSignUp decides who may' => sub {
@@ -141,6 +142,7 @@ subtest 'platform accounts: keys are created, listed, rotated, revoked' => sub {
         'POST /v1/account/keys: the key authenticates its account';
     my %bad = (
         'no name'         => {},
+        'a blank name'    => { name => ' ' },
         'another kind'    => { name => 'x', kind => 'root' },
         'a misspelt member' => { name => 'x', scope => ['read'] },
         'another scope'   => { name => 'x', scopes => ['all'] },
@@ -188,7 +190,10 @@ subtest 'platform accounts: usage' => sub {
     is_deeply [ map { $_->{runs} } @{ ask('GET', "/v1/account/usage?$period", $other->{key})->{json} } ], [ 0, 0 ], "GET /v1/account/usage: not another account's";
     my $page = ask('GET', '/v1/account/usage?unit=hour&start=2030-01-01&end=2030-06-01', $key);
     is $page->{headers}{'x-pagination-next'}, '2030-02-01T00:00:00.000000+00:00', 'GET /v1/account/usage: the start of the next page';
-    is outcome(ask('GET', "/v1/account/usage?$_", $key)), '422 invalid_value', "GET /v1/account/usage: $_" for 'unit=week', 'start=x', 'end=infinity', 'start=' . 'x' x 41;
+    is outcome(ask('GET', "/v1/account/usage?$_", $key)), '422 invalid_value', "GET /v1/account/usage: $_" for 'unit=week', 'start=x', 'end=infinity', 'start=yesterday',
+        'start=' . 'x' x 41;
+    like ask('GET', '/v1/account/usage?start=yesterday', $key)->{json}{detail}, qr/start and end: expected a day such as \d{4}-\d\d-\d\d/,
+        'GET /v1/account/usage: the error says which form is expected';
 };
 
 subtest 'platform accounts: the audit log' => sub {

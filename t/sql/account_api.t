@@ -109,7 +109,7 @@ subtest 'an account is read, renamed and closed by its key' => sub {
     is +(call('get_account', $account))[1]{name}, 'Shop';
     is code('get_account', AgentSQL::uuid()), 'account_not_found';
     is +(call('update_account', $key, '{"name":"Store"}'))[1]{name}, 'Store';
-    is code('update_account', $key, '{"name":"a\u0007"}'), 'invalid_value';
+    is code('update_account', $key, qq({"name":"$_"})), 'invalid_value' for 'a\u0007', '  ', '\u2003';
     is +(call('update_account', $key, '{"closed":false}'))[1]{closed_at}, undef;
     like +(call('update_account', $key, '{"closed":true}'))[1]{closed_at}, qr/\A2\d{3}-/;
     is code('update_account', $key, '{"name":"Again"}'), 'unknown_key', 'a key of a closed account changes nothing';
@@ -128,6 +128,7 @@ subtest 'a new key has what the request says' => sub {
     is_deeply +(call('create_account_key', $key, '{"name":"n"}', key_id(), $DIGEST))[1]{scopes}, [ 'read', 'run' ], 'read and run without scopes';
     is code('create_account_key', $key, '{"name":"n","deployment":"none"}', key_id(), $DIGEST), 'deployment_not_found';
     is code('create_account_key', $key, '{"name":"n","kind":"personal"}', key_id(), $DIGEST), 'invalid_value';
+    is code('create_account_key', $key, '{"name":" \u00a0"}', key_id(), $DIGEST), 'invalid_value', 'a blank name';
     is audit($account)->[2], "key $key key.create $body->{key_id}", 'the audit log has the key that made it';
 };
 
@@ -257,7 +258,12 @@ subtest 'usage is summed by the hour and the day in which runs ended' => sub {
     is_deeply +(call('get_usage', $account, 'day', reverse(@period), undef))[1], [];
     is code('get_usage', $account, 'day', @{$_}, undef), 'invalid_value', "$_->[0] to $_->[1]"
         for [ 'x', $period[1] ], [ $period[0], 'infinity' ], [ '-infinity', $period[1] ], [ '0001-01-01', $period[1] ],
-            [ '2030-13-01', $period[1] ], [ $period[0], '290000-01-01' ];
+            [ '2030-13-01', $period[1] ], [ $period[0], '290000-01-01' ], [ 'yesterday', $period[1] ], [ $period[0], 'now' ],
+            [ '01/02/2030', $period[1] ], [ '2030-02-30', $period[1] ], [ "2030-01-01\n", $period[1] ], [ '', $period[1] ];
+    for my $same ([ '2030-06-01', '2030-06-02' ], [ '2030-06-01 00:00', '2030-06-01T24:00:00Z' ], [ '2030-06-01T02:00:00.0+02:00', '2030-06-01T19:00-0500' ]) {
+        (undef, $body) = call('get_usage', $account, 'day', @{$same}, undef);
+        is $body->[0]{runs}, 2, "$same->[0] to $same->[1]: of UTC without a zone";
+    }
 };
 
 subtest 'a page of usage ends early when it has examined many runs' => sub {

@@ -60,11 +60,13 @@ subtest 'an account belongs to the region of its database' => sub {
     is $owner->value("select home_region from agent.accounts where account_id = '$DEFAULT'"), 'eu', 'the built-in account too';
 };
 
-subtest 'display names of accounts need not differ, and have no control characters' => sub {
+subtest 'display names of accounts need not differ, are not blank, and have no control characters' => sub {
     isnt account('Same'), account('Same');
     my $id = AgentSQL::uuid();
     is code('create_account', $id, $_), 'invalid_value', defined ? length . ' characters' : 'null' for '', undef, "a\nb", "a\x7f", "\x{9b}", 'x' x 201;
+    is code('create_account', $id, $_), 'invalid_value', 'only white space' for ' ', "  \x{a0}", "\x{2003}\x{200b}", "\x{3000}", "\x{feff}";
     is $owner->value("select count(*) from agent.accounts where account_id = '$id'"), 0;
+    is code('create_account', AgentSQL::uuid(), $_), 'ok', 'one character between white space' for " \x{416} ", "\x{a0}.";
     is code('create_account', $id, "\x{416}" x 200), 'ok';
     is code('create_account', $id, 'again'), 'account_exists';
 };

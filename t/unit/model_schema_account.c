@@ -4,10 +4,13 @@
 /* Schemas of the bodies of platform hosts. */
 #include "check.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../../mod_agent/core/json.h"
 #include "../../mod_agent/model/schema.h"
+
+#define UUID "01900000-0000-7000-8000-000000000000"
 
 /* The detail of the error; NULL if the body is accepted. */
 static const char *check(agent_account_body_t kind, const char *text,
@@ -45,6 +48,24 @@ static void an_account_is_renamed_or_closed(void **state)
                         "/closed: expected true or false.");
 }
 
+static void a_deletion_is_confirmed_by_the_id_of_the_account(void **state)
+{
+    static const char *const bad[] = {"\"a\"", "1", "true", "\"" UUID "0\""};
+
+    assert_null(
+        check(AGENT_ACCOUNT_DELETE, "{\"confirm\":\"" UUID "\"}", *state));
+    assert_string_equal(check(AGENT_ACCOUNT_DELETE, "{}", *state),
+                        "/confirm: expected a value: it is required.");
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        char body[80];
+
+        snprintf(body, sizeof(body), "{\"confirm\":%s}", bad[i]);
+        assert_string_equal(
+            check(AGENT_ACCOUNT_DELETE, body, *state),
+            "/confirm: expected the id of the account, a UUID.");
+    }
+}
+
 static void the_scopes_of_a_key_are_a_list(void **state)
 {
     assert_null(check(AGENT_ACCOUNT_KEY,
@@ -80,8 +101,9 @@ static void an_unknown_member_is_named(void **state)
                         "/Name: expected no member of this name.");
     assert_non_null(
         check(AGENT_ACCOUNT_SIGN_UP, "{\"name\":\"a\",\"x\":1}", *state));
-    assert_non_null(
-        check(AGENT_ACCOUNT_DELETE, "{\"confirm\":\"a\",\"x\":1}", *state));
+    assert_string_equal(check(AGENT_ACCOUNT_DELETE,
+                              "{\"confirm\":\"" UUID "\",\"x\":1}", *state),
+                        "/x: expected no member of this name.");
     assert_non_null(check(AGENT_ACCOUNT_ROTATION, "{\"overlap\":1}", *state));
     assert_null(check(AGENT_ACCOUNT_UPDATE, "{\"\\u006eame\":\"a\"}", *state));
 }
@@ -91,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CHECK_TEST(a_sign_up_needs_a_name),
         CHECK_TEST(an_account_is_renamed_or_closed),
+        CHECK_TEST(a_deletion_is_confirmed_by_the_id_of_the_account),
         CHECK_TEST(the_scopes_of_a_key_are_a_list),
         CHECK_TEST(an_unknown_member_is_named),
         CHECK_TEST(times_are_seconds_up_to_ten_years)};

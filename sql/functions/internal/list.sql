@@ -2,6 +2,7 @@
 -- Creates the functions of this folder that inline/list.sql does not. A function in SQL comes after all that it calls.
 \ir base/compose_record.sql
 \ir base/pick_members.sql
+\ir base/read_time.sql
 \ir base/read_words.sql
 
 \ir accounts/add_api_key.sql

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- DELETE /v1/account: closes the account of an API key and begins its deletion, with up to 200 runs of its queue, those
 -- first that workers execute. p_key_id: of the request. p_request: the body, whose confirm must be the id of the
--- account. p_deletion_id: new for each request; the caller may repeat a call whose result was lost. p_digest: SHA-256
--- of the deletion token, which gives access to the record when no key is valid; a client that chose it may repeat its
--- request.
+-- account, a UUID. p_deletion_id: new for each request; the caller may repeat a call whose result was lost. p_digest:
+-- SHA-256 of the deletion token, which gives access to the record when no key is valid; a client that chose it may
+-- repeat its request.
 -- p_log_days, p_backup_days: how long logs and backups are kept; null: not known.
 -- Returns: ok with the record of the deletion; unknown_key: see agent.lock_actor; invalid_value with the reason;
 --          account_is_built_in.
@@ -38,9 +38,9 @@ begin
         code := coalesce(code, 'unknown_key');
         return;
     end if;
-    if (p_request ->> 'confirm' = v_row.account_id::text) is not true then
+    if (lower(p_request ->> 'confirm') = v_row.account_id::text) is not true then
         code := 'invalid_value';
-        body := 'confirm: expected the id of the account.';
+        body := '/confirm: expected the id of the account, a UUID: GET /v1/account returns it as account_id.';
         return;
     end if;
     v_row.deletion_id := p_deletion_id;

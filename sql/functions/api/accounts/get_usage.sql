@@ -3,8 +3,8 @@
 -- p_unit: hour or day. p_start, p_end: the period, as texts; null: the last 24 hours or 30 days, from a full one on,
 -- and now. p_deployment: a name; null: all of the account.
 -- Returns: ok with an array of sums, those without a run too; next: p_start of the next page, null after the last one.
---          invalid_value: a text is not a time. A page ends early when it has examined 200,000 runs and deployments;
---          the next one begins with the rest of the same hour or day, under the same start.
+--          invalid_value: a text is not a time (agent.read_time). A page ends early when it has examined 200,000 runs
+--          and deployments; the next one begins with the rest of the same hour or day, under the same start.
 -- Bound:   744 sums; 400,000 runs, and 200 of each deployment. Held by `v_count < 744` and agent.sum_usage.
 -- Locks:   none.
 create or replace function agent.get_usage(
@@ -25,8 +25,11 @@ declare
     c_most   constant bigint := 200000;
     c_period constant interval := case p_unit when 'hour' then interval '24 hours' else interval '720 hours' end;
     c_step   constant interval := case p_unit when 'hour' then interval '1 hour' else interval '24 hours' end;
-    v_end    timestamptz;
-    v_at     timestamptz;
+    v_end    timestamptz := case when p_end is null then agent.now() else agent.read_time(p_end) end;
+    v_at     timestamptz := case
+                                when p_start is null then date_trunc(p_unit, v_end - c_period, 'UTC')
+                                else agent.read_time(p_start)
+                            end;
     v_step   timestamptz;
     v_to     timestamptz;
     v_each   bigint;
@@ -36,15 +39,10 @@ declare
     v_count  integer := 0;
     v_cost   bigint := 0;
 begin
-    begin
-        v_end := coalesce(p_end::timestamptz, agent.now());
-        v_at := coalesce(p_start::timestamptz, date_trunc(p_unit, v_end - c_period, 'UTC'));
-    exception
-        when data_exception then null;
-    end;
     if (v_at >= '1970-01-01' and v_end < '3000-01-01') is not true then
         code := 'invalid_value';
-        body := 'Query parameters start and end: expected a time such as 2026-11-01T00:00:00Z.';
+        body := 'Query parameters start and end: expected a day such as 2026-11-01, or a time of it such as '
+            || '2026-11-01T00:00:00Z.';
         return;
     end if;
     code := 'ok';

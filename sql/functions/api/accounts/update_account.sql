@@ -46,7 +46,7 @@ begin
 exception
     when check_violation then
         code := 'invalid_value';
-        body := 'The name must have from 1 to 200 characters, none of them a control character.';
+        body := 'The name must have from 1 to 200 characters, not only white space, none of them a control character.';
 end
 $function$;
 
