@@ -209,6 +209,7 @@ agent_api_key_result_t agent_api_key_parse(agent_api_key_t *out,
         return AGENT_API_KEY_MALFORMED;
     }
     write_checksum(expected, text, (size_t)(checksum - 1 - text));
+    /* No secret: the client sends both the text and its checksum. */
     if (memcmp(expected, checksum, CHECKSUM_CHARS) != 0) {
         return AGENT_API_KEY_CHECKSUM;
     }

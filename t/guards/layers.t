@@ -58,6 +58,10 @@ only_in('json_object_put only in core/json.c',
     qr/\bjson_object_put\b/, qr{\Amod_agent/(?:core/json\.c|runners/)});
 only_in('mod_dbd only in db/pool.c',
     qr/<(?:mod_dbd|apr_dbd)\.h>/, qr{\Amod_agent/db/pool\.c\z});
+# Those of graphs are public, and the secret of the limiter is compared with that of its own earlier segment.
+only_in('digests and secrets of keys are compared by agent_api_key_is_digest(), which t/unit/secret_branches.t checks',
+    qr/\bCRYPTO_memcmp\s*\(|\b(?:memcmp|bcmp|strn?(?:case)?cmp|agent_raw_equals)\s*\([^;]*(?:\bdigest|secret\b)/,
+    qr{\Amod_agent/(?:core/api_key\.c|supervisor/runner/graphs\.c)\z|\Amod_ratelimit_regional/counter/carry\.c\z});
 only_in("mutexes only in core/lock.c, and where the signals of prefork cannot meet them or are held",
     qr/\bapr_thread_mutex_/, qr{\Amod_agent/(?:core/(?:lock|allocator)|db/pool)\.c\z});
 only_in('no malloc, free or strdup', qr/\b(?:malloc|calloc|realloc|free|strdup)\s*\(/,
