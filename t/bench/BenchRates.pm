@@ -14,7 +14,7 @@ use File::Temp qw(tempdir);
 use POSIX ();
 use Time::HiRes qw(time);
 
-our @EXPORT_OK = qw(measure_rates get_state_case median run_wrk);
+our @EXPORT_OK = qw(measure_rates get_state_case median quartiles run_wrk);
 
 my $CONNECTIONS = 32;
 my $DEPLOYMENT = '00000000-0000-0000-0000-000000000001';
@@ -66,6 +66,13 @@ sub median {
     my $half = int @sorted / 2;
     return @sorted % 2 ? $sorted[$half]
         : ($sorted[ $half - 1 ] + $sorted[$half]) / 2;
+}
+
+# The medians of the lower and of the upper half.
+sub quartiles {
+    my @sorted = sort { $a <=> $b } @_;
+    my $half = int((@sorted + 1) / 2);
+    return (median(@sorted[ 0 .. $half - 1 ]), median(@sorted[ -$half .. -1 ]));
 }
 
 # --- The two cases --------------------------------------------------------------
@@ -147,11 +154,13 @@ sub statement {
 # --- The load generators --------------------------------------------------------
 
 # {rate, cpu}: requests per second, and the processor time of one by role.
-# {cut}: requests lost with their connections, in cases with allows_cuts.
+# {cut}: requests lost with their connections, in cases with allows_cuts. is_get: of a
+# script that sends BENCH_BODY.
 sub run_wrk {
     my ($work, $case) = @_;
     my $before = $work->{server}->cpu;
     local $ENV{BENCH_BODY} = $BODY;
+    delete $ENV{BENCH_BODY} if $case->{is_get};
     my $output = run_tool('wrk', '-t', 2, '-c', $CONNECTIONS, '-d',
         "$work->{round_sec}s", @{ $case->{wrk} });
     my ($cut) = $output =~ /Socket errors: connect 0, read (\d+), write 0,/;

@@ -80,11 +80,20 @@ sub stream_rows {
 sub key_rows {
     my ($of) = @_;
     my %title = (create => '`POST /threads`', get => '`GET /threads/{id}`');
-    return map {
-        [ "$title{$_} with an API key, 32 connections", '>= 0.97 of that without one',
-            thousands($of->{$_}{with}) . '/s; without ' . thousands($of->{$_}{without}) . sprintf('/s; httpd takes %+.0f us', $of->{$_}{cpu}),
-            sprintf '**%.2f**', $of->{$_}{ratio} ]
-    } qw(create get);
+    my %kind = (warm => 'with an API key', cold => '... each with a key that no child remembers');
+    my %aim = (warm => '>= 0.97 of that without one', cold => '');
+    my @rows;
+    for my $request (qw(create get)) {
+        my $rates = $of->{$request}{rates};
+        for my $name (qw(warm cold)) {
+            my $compared = $of->{$request}{$name};
+            push @rows, [ ($name eq 'warm' ? "$title{$request} " : '') . "$kind{$name}, 32 connections", $aim{$name},
+                thousands($rates->{$name}) . '/s; without ' . thousands($rates->{none}) . sprintf('/s; of all rounds %.3f; httpd takes %+.0f us, PostgreSQL %+.0f us',
+                    @{$compared}{qw(total httpd postgres)}),
+                sprintf '**%.3f** (quartiles %.3f to %.3f)', $compared->{ratio}, @{ $compared->{quartiles} } ];
+        }
+    }
+    return @rows;
 }
 
 # Each with the aim of its ratio.

@@ -29,7 +29,7 @@ use BenchWaiting qw(measure_waiting);
 
 my %PLANS = (
     full => {
-        rounds => 5, round_sec => 6,
+        rounds => 5, round_sec => 6, keys_rounds => 40, keys_sec => 1,
         latency_runs => 2000, first_runs => { ours => 200, peer => 10 },
         warm_up_sec => 3, throughput_sec => 20, throughput_threads => 100_000,
         waiters => 5000, wakes => 500, waiting_rounds => 9, waiting_sec => 3,
@@ -40,7 +40,7 @@ my %PLANS = (
         hostile_rounds => 5, hostile_runs => 100, hostile_return_sec => 60,
     },
     quick => {
-        rounds => 3, round_sec => 2,
+        rounds => 3, round_sec => 2, keys_rounds => 10, keys_sec => 1,
         latency_runs => 500, first_runs => { ours => 100, peer => 5 },
         warm_up_sec => 1, throughput_sec => 6, throughput_threads => 30_000,
         waiters => 5000, wakes => 200, waiting_rounds => 3, waiting_sec => 2,
@@ -51,7 +51,7 @@ my %PLANS = (
         hostile_rounds => 3, hostile_runs => 40, hostile_return_sec => 60,
     },
     smoke => {
-        rounds => 1, round_sec => 1,
+        rounds => 1, round_sec => 1, keys_rounds => 2, keys_sec => 1,
         latency_runs => 20, first_runs => { ours => 5, peer => 1 },
         warm_up_sec => 0, throughput_sec => 1, throughput_threads => 5_000,
         waiters => 100, wakes => 10, waiting_rounds => 1, waiting_sec => 1,
