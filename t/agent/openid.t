@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-# mod_auth_openidc in front of the API, as OAuth 2.0 resource server: the subject of a token that it has verified is the
-# user of the run, and no other token or header is believed.
+# mod_auth_openidc in front of the API, as OAuth 2.0 resource server and as OpenID Connect relying party: the subject of a
+# token that it has verified, or of the login of a browser, is the user of the run, and no other token, cookie or header is
+# believed.
 use strict;
 use warnings;
-use AgentTest::Client qw(run_body);
+use AgentTest::Client qw(parse_response read_to_end run_body);
 use AgentTest::Conf qw(demo_graph);
 use AgentTest::Env qw(modules_dir);
 use AgentTest::Server;
 use Cpanel::JSON::XS;
 use Digest::SHA qw(hmac_sha256);
-use MIME::Base64 qw(encode_base64url);
+use IO::Select;
+use IO::Socket::INET;
+use MIME::Base64 qw(encode_base64 encode_base64url);
 use Test::More;
 
 my $SECRET = 'a-secret-which-the-provider-of-the-tokens-shares-with-httpd';
+my $CLIENT_SECRET = 'a-secret-of-httpd-as-a-client-of-the-provider';
+
+# The provider: this process is its authorization endpoint too, where a person logs in; httpd asks its token endpoint.
+my $endpoint = IO::Socket::INET->new(Listen => 8, LocalAddr => '127.0.0.1') // die "listen: $!\n";
+my $provider = 'http://127.0.0.1:' . $endpoint->sockport;
 
 # Without the module the test fails: deps.sh installs it.
 my $server = AgentTest::Server->new(config => join '', demo_graph(), <<"CONF");
@@ -23,6 +31,14 @@ OIDCOAuthVerifySharedKeys plain##$SECRET
 OIDCOAuthRemoteUserClaim sub
 OIDCOAuthAcceptTokenAs header
 OIDCCryptoPassphrase "another secret"
+OIDCProviderIssuer https://provider.example
+OIDCProviderAuthorizationEndpoint $provider/authorize
+OIDCProviderTokenEndpoint $provider/token
+OIDCClientID the-client
+OIDCClientSecret $CLIENT_SECRET
+OIDCIDTokenSignedResponseAlg HS256
+OIDCRedirectURI /portal/callback
+OIDCRemoteUserClaim sub
 <Location "/">
     SetHandler agent
     AuthType oauth20
@@ -31,6 +47,11 @@ OIDCCryptoPassphrase "another secret"
 <Location "/staff">
     AgentPrefix /staff
     Require claim group:staff
+</Location>
+<Location "/portal">
+    AgentPrefix /portal
+    AuthType openid-connect
+    Require valid-user
 </Location>
 CONF
 $server->start;
@@ -76,6 +97,82 @@ for my $case ([ undef, 'no token' ], [ 'text', 'another text' ], [ token({ sub =
 # Its own Require decides too.
 is user_of(create_run(token({ sub => 'carol', group => 'staff' }), path => '/staff')), 'carol carol carol', 'openid: a Require of its claims admits who has them';
 like create_run($ann, path => '/staff')->{status}, qr/\A40[13]\z/, 'openid: a Require of its claims refuses others';
+
+# ---- a login ----
+
+my ($host) = $server->url =~ m{//(.*)};
+
+# The answer of httpd to a browser.
+sub browse {
+    my ($path, %headers) = @_;
+    return $client->get($path, undef, { Accept => 'text/html', 'User-Agent' => 'browser', %headers });
+}
+
+sub cookies_of {
+    my ($answer) = @_;
+    my $set = $answer->{headers}{'set-cookie'};
+    return join '; ', map { /\A([^=]+=[^;]+)/ } ref $set ? @{$set} : $set;
+}
+
+sub parameters_of {
+    my ($text) = @_;
+    return map { my ($name, $value) = split /=/, $_, 2; ($name => $value =~ s/%(..)/chr hex $1/ger) } split /&/, $text =~ s/\A[^?]*\?//r;
+}
+
+# The next request to the token endpoint: (its head, its parameters), after answering it with a token.
+sub answer_token_request {
+    my ($claims) = @_;
+    IO::Select->new($endpoint)->can_read(120) or die "httpd has not asked for a token\n";
+    my $connection = $endpoint->accept // die "accept: $!\n";
+    my $request = '';
+    1 while !($request =~ /\r\n\r\n/ && length $' >= ($request =~ /^Content-Length: (\d+)/mi)[0]) && sysread $connection, $request, 65_536, length $request;
+    my $body = encode_json({ access_token => 'x', token_type => 'Bearer',
+        id_token => token({ aud => 'the-client', %{$claims} }, secret => $CLIENT_SECRET) });
+    syswrite $connection, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " . length($body) . "\r\n\r\n$body";
+    close $connection;
+    my ($head, $form) = split /\r\n\r\n/, $request, 2;
+    return ($head, parameters_of("?$form"));
+}
+
+# httpd's answer to the browser that comes back from the provider, the session that it sets, and the request for a token.
+sub come_back {
+    my ($query, $cookies, $claims) = @_;
+    my $socket = $client->connection;
+    syswrite $socket, "GET /portal/callback?$query HTTP/1.1\r\nHost: $host\r\nAccept: text/html\r\n"
+        . "User-Agent: browser\r\nCookie: $cookies\r\nConnection: close\r\n\r\n";
+    my @asked = answer_token_request($claims);
+    my $answer = read_to_end($socket);
+    return (parse_response($answer), join('; ', $answer =~ /^Set-Cookie: ([^=]+=[^;\r\n]+)/mgi), @asked);
+}
+
+subtest 'openid: the person who has logged in at the provider is the user of the run' => sub {
+    my $begun = browse('/portal/threads/01900000-0000-7000-8000-000000000000');
+    is $begun->{status}, 302, 'login: a browser without a session is sent to the provider';
+    like $begun->{headers}{location}, qr{\A\Q$provider\E/authorize\?}, 'login: to its authorization endpoint';
+    my %asked = parameters_of($begun->{headers}{location});
+    is_deeply [ @asked{qw(response_type client_id)} ], [ 'code', 'the-client' ], 'login: for a code';
+    like $asked{redirect_uri}, qr{\A\Qhttp://$host\E/portal/callback\z}, 'login: with the address to which it comes back';
+
+    my ($back, $session, $head, %form) = come_back("code=the-code&state=$asked{state}", cookies_of($begun), { sub => 'dora', nonce => $asked{nonce} });
+    is_deeply [ @form{qw(grant_type code)} ], [ 'authorization_code', 'the-code' ], 'login: httpd exchanges the code for a token';
+    like $head, qr/^Authorization: Basic \Q@{[ encode_base64("the-client:$CLIENT_SECRET", '') ]}\E\r?$/mi, 'login: as the client that it is';
+    is $back->{status}, 302, 'login: the browser gets a session, and is sent to the page that it wanted';
+    like $back->{headers}{location}, qr{/portal/threads/01900000-0000-7000-8000-000000000000\z}, 'login: to that page';
+
+    my $create = sub { return $client->post('/portal/runs', run_body('hello', config => { configurable => { user_id => 'eve' } }), { 'x-user-id' => 'eve', @_ }) };
+    is user_of($create->(Cookie => $session)), 'dora dora dora', 'login: the user of the run is the subject of the login, and no other member or header';
+    is $create->(Cookie => $session, Origin => 'https://elsewhere.example')->{status}, 403, 'login: the session is of no use to a page of another site';
+    isnt $create->()->{status}, 200, 'login: without the session there is no run';
+    isnt $create->(Cookie => $session =~ s/=./=x/r)->{status}, 200, 'login: nor with another one';
+    isnt $create->(Authorization => "Bearer $ann")->{status}, 200, 'login: nor with a token of the resource server';
+};
+
+subtest 'openid: a token of another login gives no session' => sub {
+    my $begun = browse('/portal/ok');
+    my %asked = parameters_of($begun->{headers}{location});
+    my ($back) = come_back("code=the-code&state=$asked{state}", cookies_of($begun), { sub => 'dora', nonce => 'another' });
+    isnt $back->{status}, 302, 'login: with another nonce';
+};
 
 undef $server;
 done_testing;
