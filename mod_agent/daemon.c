@@ -41,6 +41,7 @@
 #include "config/limit.h"
 #include "config/location.h"
 #include "config/region.h"
+#include "core/version.h"
 #include "pools.h"
 #include "private.h"
 #include "supervisor/supervisor.h"

@@ -22,6 +22,7 @@
 #include "config/graph.h"
 #include "config/location.h"
 #include "config/region.h"
+#include "core/version.h"
 #include "daemon.h"
 #include "handlers/handlers.h"
 #include "http/body.h"

@@ -8,8 +8,6 @@
 #include <http_config.h>
 #include <http_log.h>
 
-#define AGENT_VERSION "0.1.0"
-
 /* The APIs, as SetHandler names them. */
 #define AGENT_SERVER_HANDLER   "agent"
 #define AGENT_PLATFORM_HANDLER "agent-platform"

@@ -39,7 +39,7 @@ _agentctl_next() {
             echo "${command%% *}"
         fi
     done <<<"$usage"
-    [ ${#words[@]} != 0 ] || echo --help
+    [ ${#words[@]} != 0 ] || printf '%s\n' --help --version
 }
 
 _agentctl_options() {

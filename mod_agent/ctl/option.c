@@ -9,6 +9,7 @@
 #include <apr_strings.h>
 #include <apr_tables.h>
 
+#include "../core/version.h"
 #include "output.h"
 
 /* The name and the value of an option take that many columns. */
@@ -82,6 +83,21 @@ static void set_option(ctl_arguments_t *arguments, const ctl_option_t *option)
     }
 }
 
+/* The operand is missing, or a word follows it. */
+static void print_wrong_operand(const ctl_command_t *command, int count,
+                                char **operands)
+{
+    int most = command->operand != NULL ? 1 : 0;
+
+    if (count < most) {
+        ctl_error("%s: expected %s, got none", command->name, command->operand);
+    }
+    else {
+        ctl_error("%s: expected no word after its %s, got %s", command->name,
+                  most > 0 ? command->operand : "options", operands[most]);
+    }
+}
+
 /* Runs a command whose name is argv[0]. */
 static int run_command(const ctl_command_t *command, int argc, char **argv,
                        apr_pool_t *pool)
@@ -89,6 +105,7 @@ static int run_command(const ctl_command_t *command, int argc, char **argv,
     ctl_arguments_t arguments = {.pool = pool};
     const struct option *options = make_options(command, pool);
     int index = 0;
+    int count;
     int found;
 
     while ((found = getopt_long(argc, argv, "", options, &index)) == 0) {
@@ -98,7 +115,12 @@ static int run_command(const ctl_command_t *command, int argc, char **argv,
         }
         set_option(&arguments, &command->options[index]);
     }
-    if (found != -1 || argc - optind != (command->operand != NULL)) {
+    count = argc - optind;
+    /* getopt has said which option is wrong. */
+    if (found != -1 || count != (command->operand != NULL)) {
+        if (found == -1) {
+            print_wrong_operand(command, count, argv + optind);
+        }
         print_usage(stderr, command);
         return CTL_USAGE;
     }
@@ -147,6 +169,9 @@ static void print_wrong_word(const ctl_command_t *commands, int argc,
     else if (argc > 0) {
         ctl_error("expected another word after %s", argv[argc - 1]);
     }
+    else {
+        ctl_error("expected a command, got none");
+    }
 }
 
 int ctl_option_run(const ctl_command_t *commands, int argc, char **argv,
@@ -154,6 +179,10 @@ int ctl_option_run(const ctl_command_t *commands, int argc, char **argv,
 {
     if (argc == 2 && strcmp(argv[1], "--help") == 0) {
         print_commands(stdout, commands);
+        return CTL_DONE;
+    }
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("agentctl " AGENT_VERSION);
         return CTL_DONE;
     }
     for (const ctl_command_t *c = commands; c->name != NULL; c++) {

@@ -78,7 +78,7 @@ typedef struct ctl_command_t {
  * Executes the command that argv names, of commands, whose last one has no
  * name, with its arguments in pool. Returns its exit status; CTL_USAGE, after
  * printing why, if there is none or the options are wrong. `--help` prints the
- * usage.
+ * usage, `--version` the version.
  */
 int ctl_option_run(const ctl_command_t *commands, int argc, char **argv,
                    apr_pool_t *pool);

@@ -7,6 +7,7 @@
 
 #include "../config/published_address.h"
 #include "../config/region.h"
+#include "../core/version.h"
 #include "../http/problem.h"
 #include "../http/request.h"
 #include "../http/response.h"

@@ -213,11 +213,22 @@ for my $command (@commands) {
     is +(run(undef, split(/ /, $command), '--wrong'))[0], 2, "$command: an unknown option has status 2";
 }
 
-for my $wrong ([ 'foo', 'expected a command, got foo' ], [ 'key foo', 'expected a command, got key foo' ], [ 'key', 'expected another word after key' ]) {
+for my $wrong ([ 'foo', 'expected a command, got foo' ], [ 'key foo', 'expected a command, got key foo' ], [ 'key', 'expected another word after key' ],
+    [ '', 'expected a command, got none' ], [ '--foo', 'expected a command, got --foo' ])
+{
     my ($status, $output, $errors) = run(undef, split / /, $wrong->[0]);
-    is "$status|$output", '2|', "$wrong->[0]: it is not a command";
-    like $errors, qr/\Aagentctl: $wrong->[1]\nusage: agentctl build /, "$wrong->[0]: the first line says which word is wrong";
+    is "$status|$output", '2|', "'$wrong->[0]' is not a command";
+    like $errors, qr/\Aagentctl: $wrong->[1]\nusage: agentctl build /, "'$wrong->[0]': the first line says which word is wrong";
 }
+for my $wrong ([ 'account create', 'expected NAME, got none' ], [ 'key list', 'expected ACCOUNT, got none' ], [ 'key list a b', 'expected no word after its ACCOUNT, got b' ],
+    [ 'account list a', 'expected no word after its options, got a' ], [ 'invite --json a', 'expected no word after its options, got a' ])
+{
+    my ($status, $output, $errors) = run(undef, split / /, $wrong->[0]);
+    my ($command) = grep { $wrong->[0] =~ /\A$_/ } @commands;
+    is "$status|$output", '2|', "'$wrong->[0]' is not executed";
+    like $errors, qr/\Aagentctl: $command: $wrong->[1]\nusage: agentctl $command /, "'$wrong->[0]': the first line says what is wrong, the second how it is used";
+}
+like +(run(undef, '--version'))[1], qr/\Aagentctl \d+\.\d+\.\d+\n\z/, '--version prints the version';
 
 # The completions of bash after these words.
 sub completed {
@@ -229,7 +240,7 @@ sub completed {
     close $bash;
     return join ' ', sort grep { $_ ne '' } @lines;
 }
-is completed(''), '--help account build invite key region', 'completion: the first word';
+is completed(''), '--help --version account build invite key region', 'completion: the first word';
 is completed('ke'), 'key', 'completion: the beginning of a word';
 is completed('key', ''), 'create list revoke rotate', 'completion: the second word';
 is completed('key', 'rotate', '--'), '--database --help --json --overlap', 'completion: the options of a command';
