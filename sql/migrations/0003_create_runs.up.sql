@@ -170,7 +170,7 @@ comment on table agent.run_queue is
     'stays small.';
 comment on column agent.run_queue.deployment_id is 'The deployment that owns the row.';
 comment on column agent.run_queue.run_id is 'The run.';
-comment on column agent.run_queue.thread_id is 'Its thread; the call''s own id for a call of no thread.';
+comment on column agent.run_queue.thread_id is 'Its thread; the id of the call when it has no thread.';
 comment on column agent.run_queue.thread_seq is
     'Number within the thread; blocked runs are promoted in this order.';
 comment on column agent.run_queue.graph_id is 'Graph to execute; workers claim by deployment and graph.';
@@ -256,7 +256,7 @@ comment on table agent.calls is
     'waits for the result; agent.sweep_calls deletes the row.';
 comment on column agent.calls.deployment_id is 'The deployment that owns the row.';
 comment on column agent.calls.call_id is 'Identifier, UUIDv7; run_id in agent.run_queue and agent.checkpoints.';
-comment on column agent.calls.thread_id is 'Its thread; its own id for a call of no thread.';
+comment on column agent.calls.thread_id is 'Its thread; the id of the call when it has no thread.';
 comment on column agent.calls.graph_id is 'The graph whose code is called.';
 comment on column agent.calls.op is
     'update: applies values to the state of the thread; describe: the schemas, the drawing or the subgraphs of the '

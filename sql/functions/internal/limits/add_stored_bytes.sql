@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Adds the bytes that a piece of a copy has stored to the measure of the deployment's account, if it has one: a short
--- request would otherwise store far more than the limit before the next measure. The copy notes them, also without
--- a limit: while it is under way a measure passes over its rows and adds what is noted, so that nothing counts twice;
+-- request would otherwise store far more than the limit before the next measure. Copies that are under way together
+-- exceed the limit by a piece each. The copy notes the bytes, also without a limit: until it has ended or is swept a
+-- measure passes over its rows and adds what is noted (agent.sum_copies), so that nothing counts twice;
 -- agent.measure_copy gives the rows of one that has ended to the measure. p_copy: as it was before the piece; p_bytes:
 -- of the tables in the order there.
 -- Returns: nothing.

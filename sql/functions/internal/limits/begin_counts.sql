@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Counts what accounts have for the first time, those that are open and not counted yet: a closed account, which may
 -- have been deleted, gets no rows. The counts miss transactions that have not committed and did not see them, and what
--- is beyond 20,000, so that a request does not wait for long: agent.count_accounts corrects them, and begins within
--- 10 s. An account that another transaction holds, which may begin its count, is left to it, so that
--- neither waits (agent.add_to_count): its callers then count for themselves. So is a count that is being deleted.
+-- is beyond 20,000, so that a request does not wait for long (of leased runs they have all): agent.count_accounts
+-- begins to correct them within 10 s, and until it has, an account with more may exceed its limit. An account that
+-- another transaction holds, which may begin its count, is left to it, so that neither waits (agent.add_to_count): its
+-- callers then count for themselves. So is a count that is being deleted.
 -- Returns: nothing.
 -- Locks:   the accounts, skipping locked ones, and the new rows.
 create or replace function agent.begin_counts(p_account_ids uuid[], p_name text) returns void

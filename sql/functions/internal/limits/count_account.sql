@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Counts anew what an account has, and corrects the sum of its count by the difference. Both are read by one statement,
--- and writers change both in one transaction: the difference is exact, whatever they do during this. Threads are
--- counted in pieces of 20,000 until p_until, which later calls continue: the sum is then read with the last piece, and
--- the difference is wrong by what was created and deleted among the threads that had been counted before, at most.
+-- Counts anew what an account has, without a lock that a writer could need, and corrects the sum of its count by the
+-- difference. Both are read by one statement, and writers change both in one transaction: the difference is exact,
+-- whatever they do during this. Threads are counted in pieces of 20,000 until p_until, which later calls continue: the
+-- sum is then read with the last piece, and the difference is wrong by what was created and deleted among the threads
+-- that had been counted before, at most. New threads whose ids the server has made (UUIDv7) are not among these: they
+-- come last in the order.
 -- p_now: the time of the call. An account whose count goes on has the next turn after those that wait for theirs.
 -- Returns: nothing.
 -- Locks:   those of agent.fold_counts; the caller holds the row of the count that has the correction.

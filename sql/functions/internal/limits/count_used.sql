@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Counts what accounts have: unfinished runs and updates of states (queued_runs), runs and calls that are leased
--- (running_runs), or webhooks that are not delivered and not given up. p_most: counts no more of an account, but for
--- leased runs; null: all. Threads: agent.count_next_threads.
+-- (running_runs), or webhooks that are not delivered and not given up: the statements that insert, deliver and give up
+-- webhooks change the count too, except for one whose worker was lost during its last attempt. p_most: counts no more
+-- of an account, but for leased runs; null: all. Threads: agent.count_next_threads.
 -- Returns: a row for each account, for running_runs for each that has some.
 -- Locks:   none. Reads what the accounts have by their deployments, or all leased runs.
 create or replace function agent.count_used(p_account_ids uuid[], p_name text, p_most bigint)

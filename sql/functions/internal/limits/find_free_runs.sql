@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How many more runs the accounts of pools may execute, for a claim. p_accounts: one element each per pool.
+-- How many more runs the accounts of pools may execute, for a claim, which asks before it locks a run: the backlog of
+-- an account at its limit costs nothing. Claims of two hosts at the same moment may exceed a limit, each by the runs
+-- that it takes. p_accounts: one element each per pool.
 -- Returns: free, held: one element each per pool. held: why no run of the account may begin: closed, also for one that
 --          does not exist; full, for one that has stored as many bytes as it may: its runs would end in this error, so
 --          they wait until it has deleted something; else null. free: 0 for an account that is held, null for one

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Ends the runs of a worker whose accounts have stored as many bytes as they may, in error: each would store more.
--- Their output that is saved stays. At most 50: call again while any are returned.
+-- Ends the runs of a worker whose accounts have stored as many bytes as they may, in error: each would store more. Runs
+-- that are queued wait (agent.find_free_runs). The output that is saved stays. At most 50: call again while any are
+-- returned.
 -- Returns: the runs that were ended.
 -- Locks:   the thread, then the queue row, then the record of each run, and rows of the counts of its account.
 create or replace function agent.end_full_runs(p_worker_id bigint) returns table (run_id uuid, thread_id uuid)

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Stores limits of accounts, which all servers of a database have in common; the others stay. A limit is that of the
 -- server that was started last of those that name it, whenever they connect. A server tells how long ago it was
--- started: the times are those of the database's clock, and a wrong clock of a host changes nothing. In a database
--- that accepts no writes nothing is stored. Called before all else on a connection, it waits for other sessions no
--- longer than 100 ms: the caller tries again later. The count of what no longer has a limit ends within a minute
--- (agent.count_accounts).
+-- started: the times are those of the database's clock, and a wrong clock of a host changes nothing. A limit whose time
+-- is in the future, since the database's clock went back, is replaced by any server. In a database that accepts no
+-- writes nothing is stored. Called before all else on a connection, it waits for other sessions no longer than 100 ms:
+-- the caller tries again later. The count of what no longer has a limit ends within a minute (agent.count_accounts).
 -- p_limits: an array of objects: account_id (null: each account without a limit of its own), name, value (null: none).
 -- p_generation_id: the start of the server, or its restart; p_age_ms: how long ago that was.
 -- Returns: a line for each limit that was another one before; a null alone when nothing can be stored.
