@@ -33,6 +33,7 @@
 \ir values/value_bytes.sql
 \ir deletion/add_deleted_rows.sql
 \ir deletion/deletion_bytes.sql
+\ir deletion/find_state_rows.sql
 \ir deletion/find_swept_runs.sql
 \ir deletion/find_write_sweep.sql
 \ir deletion/list_deleted_tables.sql

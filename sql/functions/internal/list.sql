@@ -195,7 +195,6 @@
 \ir deletion/delete_account_threads.sql
 \ir deletion/delete_events.sql
 \ir deletion/delete_items.sql
-\ir deletion/delete_records.sql
 \ir deletion/delete_run_state.sql
 \ir deletion/delete_runs.sql
 \ir deletion/delete_state.sql
