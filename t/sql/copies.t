@@ -371,6 +371,18 @@ subtest 'checkpoints of subgraphs are copied, each namespace up to the newest on
     $play->save($worker, AgentSQL::Play::finish($claim));
 };
 
+subtest 'a copy ends whatever ids a runner has sent' => sub {
+    my $in = $play->thread;
+    my $claim = $play->leased($worker, $in);
+    my $smallest = '00000000-0000-0000-0000-000000000000';
+    my %id = ('' => AgentSQL::uuid(), map { $_ => $smallest } qw(a b));
+    $play->save($worker, AgentSQL::Play::checkpoint($claim, ns => $_, id => $id{$_}, messages => [1])) for sort keys %id;
+    $play->save($worker, AgentSQL::Play::finish($claim));
+    my $copy = AgentSQL::uuid();
+    is_deeply [ piece($in, $copy, 0) ], [ 'ok', '' ];
+    is rows($copy)->{checkpoints}, 3, 'the checkpoints of all namespaces';
+};
+
 # The snapshots of a thread with their writes, as the library reads them, without the ids of the thread.
 sub snapshots_of {
     my ($in, @ids) = @_;

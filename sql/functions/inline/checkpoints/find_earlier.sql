@@ -15,6 +15,8 @@ create or replace function agent.find_earlier(
     checkpoint_ns text,
     checkpoint_id uuid,
     parent_checkpoint_id uuid,
+    run_id uuid,
+    created_at timestamptz,
     channels agent.channel_value[],
     checkpoint json,
     metadata jsonb,
@@ -48,7 +50,8 @@ as $function$
              where p_id is not null
            ) f (ns, id)
      cross join lateral (
-            (select c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id, c.channels, null::json, null::jsonb,
+            (select c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id, c.run_id, c.created_at, c.channels,
+                    null::json, null::jsonb,
                     pg_column_size(c.channels) + pg_column_size(c.next) + pg_column_size(c.tasks)
                     + pg_column_size(c.metadata), c.ctid
                from agent.checkpoints c
@@ -58,7 +61,8 @@ as $function$
                 and (c.checkpoint_ns, c.checkpoint_id) <= (f.ns, f.id)
               order by c.deployment_id desc, c.thread_id desc, c.checkpoint_ns desc, c.checkpoint_id desc)
             union all
-            (select s.checkpoint_ns, s.checkpoint_id, s.parent_checkpoint_id, s.channels, s.checkpoint, s.metadata,
+            (select s.checkpoint_ns, s.checkpoint_id, s.parent_checkpoint_id, s.run_id, s.created_at, s.channels,
+                    s.checkpoint, s.metadata,
                     pg_column_size(s.channels) + pg_column_size(s.checkpoint) + pg_column_size(s.metadata), s.ctid
                from agent.checkpoint_snapshots s
               where p_is_snapshot
