@@ -8,36 +8,15 @@ use lib "$FindBin::Bin/lib";
 use lib "$FindBin::Bin/../lib";
 use Test::More;
 use AgentSQL;
+use AgentSQL::Accounts qw(use_accounts account deployment limit kept_count counted_anew count_all measured measure);
 use AgentSQL::Outbox;
 use AgentTest::Cost;
 
 my $db = AgentSQL->new('-v', "operator_role=$AgentSQL::OPERATOR");
 my ($session, $other) = map { $db->session } 1, 2;
-my $operator = $db->session($AgentSQL::OPERATOR);
+use_accounts($session, $db->session($AgentSQL::OPERATOR));
 my $worker = AgentSQL::Play->new($session)->worker;
 my $backend = $session->value('select pg_backend_pid()');
-
-# Sets a limit of an account; undef removes it.
-sub limit {
-    my ($account, $name, $value) = @_;
-    my $limits = AgentSQL::encode([ { account_id => $account, name => $name, value => $value } ]);
-    $session->query('select * from agent.set_limits(' . AgentSQL::Session::literal($limits) . ', \'' . AgentSQL::uuid() . '\', 0)');
-    return;
-}
-
-# An account with a deployment: (id, its client).
-sub account {
-    my $id = AgentSQL::uuid();
-    $operator->call('create_account', $id, 'Shop');
-    return ($id, deployment($id, 'shop'));
-}
-
-sub deployment {
-    my ($account, $name) = @_;
-    my $id = $session->value("select agent.ensure_deployment('$name', '$account')");
-    $session->query("select agent.save_graphs('$id', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
-    return AgentSQL::Outbox->new($session, deployment => $id);
-}
 
 # (code, body, thread_id)
 sub try_thread {
@@ -59,9 +38,8 @@ sub try_copy {
 # The count of a name, and what it should be.
 sub count_is {
     my ($account, $name, $count, $title) = @_;
-    is $session->value("select sum(value) from agent.account_counts where account_id = '$account' and name = '$name'"), $count, "counted: $title";
-    is $session->value($name eq 'threads' ? "select value from agent.count_next_threads('$account', null, null, 1000000)"
-        : "select value from agent.count_used(array['$account'::uuid], '$name', null)"), $count, $title;
+    is kept_count($account, $name), $count, "counted: $title";
+    is counted_anew($account, $name), $count, $title;
     return;
 }
 
@@ -179,15 +157,15 @@ subtest 'threads are counted anew, and a first count stops early and is continue
     limit($account, threads => 1000);
     $shop->thread for 1 .. 2;
     $session->query("update agent.account_counts set value = value + 9 where account_id = '$account' and shard = 3");
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     count_is($account, threads => 2, 'a wrong count is corrected');
     insert_threads($_, 15_000) for $shop, $desk;
     make_due($account);
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     count_is($account, threads => 30_002, 'rows that nothing has counted');
     limit($account, threads => undef);
     make_due($account);
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     limit($account, threads => 1000);
     is +(try_thread($shop))[0], 'limit_exceeded';
     is_deeply progress($account), [ 20_000, 20_000, 't' ], 'a first count stops at 20,000';
@@ -195,9 +173,9 @@ subtest 'threads are counted anew, and a first count stops early and is continue
         'thread_not_found', 'of another deployment';
     is +($desk->api('delete_thread', $session->value("select at_thread_id from agent.account_counts where account_id = '$account' and shard = -1")))[0],
         $desk->deployment gt $shop->deployment ? 'ok' : 'thread_not_found', 'the thread where it goes on may be deleted';
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     is_deeply [ @{ progress($account) }[ 1, 2 ] ], [ 0, 'f' ];
-    my $left = $session->value("select value from agent.count_next_threads('$account', null, null, 1000000)");
+    my $left = counted_anew($account, 'threads');
     count_is($account, threads => $left, 'then it has all');
 };
 
@@ -206,7 +184,7 @@ subtest 'an account with many threads is counted in pieces, and takes turns with
     my ($small, $other_shop) = account();
     limit($_, threads => 1_000_000) for $large, $small;
     $_->thread for $shop, $other_shop;
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     insert_threads($shop, 300_000);
     insert_threads($other_shop, 3);
     make_due($large, $small);
@@ -232,7 +210,7 @@ subtest 'an account with many threads is counted in pieces, and takes turns with
     my $count = $session->value("select sum(value) from agent.account_counts where account_id = '$large'");
     ok $count >= 300_001 && $count <= 300_006, "what is created during the count may be missed: $count of 300,006";
     make_due($large);
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     count_is($large, threads => 300_006, 'until the next one');
     $session->query("delete from agent.threads where deployment_id = '@{[ $shop->deployment ]}'");
     limit($_, threads => undef) for $large, $small;
@@ -256,15 +234,15 @@ subtest 'an account that cannot be counted does not hold up the others' => sub {
     for my $name (qw(threads webhooks queued_runs)) {
         limit($_, $name => 100) for $broken, $sound;
         $_->stateless(webhook => $AgentSQL::Outbox::URL) for $shop, $other_shop;
-        1 while $session->value('select agent.count_accounts()');
+        count_all();
         $session->query("update agent.account_counts set value = value + 5 where name = '$name' and shard = 0");
         make_due($broken, $sound);
         $session->query("update agent.account_counts set counted_at = counted_at - interval '1 s' where account_id = '$broken'");
-        my $of = sub { return $session->value("select sum(value) from agent.account_counts where account_id = '$_[0]' and name = '$name'") };
+        my $of = sub { return kept_count($_[0], $name) };
         my ($wrong, $before) = map { $of->($_) } $broken, $sound;
         while_failing('count_account', "p_account_id = '$broken'", sub {
             cmp_ok $session->value('select agent.count_accounts()'), '>=', 1;
-            1 while $session->value('select agent.count_accounts()');
+            count_all();
             is $of->($broken), $wrong, "$name: its count stays";
             is $of->($sound), $before - 5, 'that of the other one is corrected';
             make_due($sound);
@@ -273,7 +251,7 @@ subtest 'an account that cannot be counted does not hold up the others' => sub {
                 and account_id = '$broken'"), 0, 'it is tried again a minute later';
         });
         make_due($broken);
-        1 while $session->value('select agent.count_accounts()');
+        count_all();
         is $of->($broken), $wrong - 5, 'and counted then';
         limit($_, $name => undef) for $broken, $sound;
     }
@@ -285,21 +263,21 @@ subtest 'an account whose running runs cannot be counted does not hold up the ot
     limit($_, running_runs => 100) for $broken, $sound;
     $_->stateless for $shop, $other_shop;
     $shop->claim($worker, deployments => [ $shop->deployment, $other_shop->deployment ], accounts => [ $broken, $sound ], limit => 10);
-    my $of = sub { return $session->value("select sum(value) from agent.account_counts where account_id = '$_[0]' and name = 'running_runs'") };
-    1 while $session->value('select agent.count_accounts()');
+    my $of = sub { return kept_count($_[0], 'running_runs') };
+    count_all();
     is $of->($_), 1 for $broken, $sound;
     $session->query("update agent.account_counts set value = value + 5 where name = 'running_runs' and shard = 0");
     make_due($broken, $sound);
     while_failing('compare_counts', "'$broken' = any (p_account_ids)", sub {
         cmp_ok $session->value('select agent.count_accounts()'), '>=', 1;
-        1 while $session->value('select agent.count_accounts()');
+        count_all();
         is $of->($broken), 6, 'its count stays';
         is $of->($sound), 1, 'that of the other one is corrected';
         is $session->value("select count(*) from agent.account_counts where counted_at < agent.now() - interval '1 minute' and shard = -1
             and account_id = '$broken'"), 0, 'it is tried again a minute later';
     });
     make_due($broken);
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     is $of->($broken), 1, 'and counted then';
     $_->finish_all($worker) for $shop, $other_shop;
     limit($_, running_runs => undef) for $broken, $sound;
@@ -333,14 +311,6 @@ subtest 'runs with a webhook are refused while the account has as many deliverie
     count_is($account, webhooks => 0, 'whatever a late worker reports');
     is +($shop->try_batch(@hook))[0], 'ok';
 };
-
-# The bytes of an account, measured now.
-sub measure {
-    my ($account) = @_;
-    $session->query("update agent.account_measures set due_at = now() where account_id = '$account'");
-    1 while $session->value('select agent.measure_accounts()');
-    return $session->value("select bytes from agent.account_measures where account_id = '$account'");
-}
 
 my $ITEM = AgentSQL::encode({ namespace => ['n'], key => 'k', value => { text => join '', map { chr 33 + rand 90 } 1 .. 100_000 } });
 
@@ -490,7 +460,7 @@ SQL
         $longest = $took if $took > $longest;
     }
     cmp_ok $longest, '<', 1, "the longest of $calls calls took $longest s of processor time";
-    is $session->value("select bytes from agent.account_measures where account_id = '$account'") - $before, $found, 'a second measure finds the same';
+    is measured($account) - $before, $found, 'a second measure finds the same';
     cmp_ok $session->value("select extract(epoch from due_at - now()) from agent.account_measures where account_id = '$account'"), '>', 50, 'the next one follows a minute later';
     limit($account, stored_bytes => undef);
 };
@@ -577,11 +547,10 @@ subtest 'an account that cannot be measured does not hold up the others' => sub 
     limit($_, stored_bytes => 1_000_000_000) for $broken, $sound;
     $_->thread for $shop, $other_shop;
     $session->query("update agent.account_measures set bytes = 77, due_at = now() - case account_id when '$broken' then interval '2 s' else interval '1 s' end");
-    my $bytes = sub { return $session->value("select bytes from agent.account_measures where account_id = '$_[0]'") };
     while_failing('measure_rows', "p_measure.account_id = '$broken'", sub {
         1 while $session->value('select agent.measure_accounts()');
-        cmp_ok $bytes->($sound), '>', 77;
-        is $bytes->($broken), 77, 'what was measured last stays';
+        cmp_ok measured($sound), '>', 77;
+        is measured($broken), 77, 'what was measured last stays';
         is $session->value("select round(extract(epoch from due_at - now())) between 55 and 60 and began_at is null
             from agent.account_measures where account_id = '$broken'"), 't', 'and it is tried again a minute later';
     });

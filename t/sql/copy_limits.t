@@ -7,28 +7,11 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use Test::More;
 use AgentSQL;
-use AgentSQL::Play;
+use AgentSQL::Accounts qw(use_accounts account limit kept_count counted_anew measured measure);
 
 my $db = AgentSQL->new('-v', "operator_role=$AgentSQL::OPERATOR");
 my $session = $db->session;
-my $operator = $db->session($AgentSQL::OPERATOR);
-
-# The limits of an account; undef removes one.
-sub limit {
-    my ($account, %limits) = @_;
-    my $limits = AgentSQL::encode([ map { { account_id => $account, name => $_, value => $limits{$_} } } sort keys %limits ]);
-    $session->query('select * from agent.set_limits(' . AgentSQL::Session::literal($limits) . ', \'' . AgentSQL::uuid() . '\', 0)');
-    return;
-}
-
-# An account with a deployment: (id, its client).
-sub account {
-    my $account = AgentSQL::uuid();
-    $operator->call('create_account', $account, 'Shop');
-    my $id = $session->value("select agent.ensure_deployment('shop', '$account')");
-    $session->query("select agent.save_graphs('$id', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
-    return ($account, AgentSQL::Play->new($session, deployment => $id));
-}
+use_accounts($session, $db->session($AgentSQL::OPERATOR));
 
 # A thread with these many checkpoints, each with a value of these many bytes that does not compress.
 sub thread_of {
@@ -52,11 +35,28 @@ sub piece {
     return [ ($client->api('copy_thread', $in, $copy, $continued ? 'true' : 'false', $changed))[ 0, 1 ] ];
 }
 
+# All pieces, or those that are left: the code of the last one.
+sub copied {
+    my ($client, $in, $copy, $continued) = @_;
+    while (1) {
+        my ($code, $body) = @{ piece($client, $in, $copy, $continued) };
+        return $code if ($body // '') ne 'more';
+        $continued = 1;
+    }
+}
+
+# Makes a copy one that was abandoned.
+sub expire {
+    my ($copy) = @_;
+    $session->query("update agent.thread_copies set expires_at = agent.now() where thread_id = '$copy'");
+    return;
+}
+
 # The count of threads, as it is kept and as it is counted anew.
 sub threads_are {
     my ($account, $count, $title) = @_;
-    is $session->value("select sum(value) from agent.account_counts where account_id = '$account' and name = 'threads'"), $count, "kept: $title";
-    is $session->value("select value from agent.count_next_threads('$account', null, null, 1000000)"), $count, "counted anew: $title";
+    is kept_count($account, 'threads'), $count, "kept: $title";
+    is counted_anew($account, 'threads'), $count, "counted anew: $title";
     return;
 }
 
@@ -65,16 +65,12 @@ sub sweep {
     return;
 }
 
-sub measured {
-    my ($account) = @_;
-    return $session->value("select bytes from agent.account_measures where account_id = '$account'");
-}
-
-sub measure {
-    my ($account) = @_;
-    $session->query("update agent.account_measures set due_at = now() where account_id = '$account'");
-    1 while $session->value('select agent.measure_accounts()');
-    return measured($account);
+# A limit that is not reached, and the first request that stores: the account is measured from then on.
+sub begin_measures {
+    my ($account, $client, $in) = @_;
+    limit($account, stored_bytes => 1_000_000_000);
+    is +($client->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok', 'a request stores';
+    return;
 }
 
 my $MORE = [ 'ok', 'more' ];
@@ -91,11 +87,11 @@ subtest 'a copy counts as a thread from its first piece on: no more of them begi
     is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'limit_exceeded', 'or a thread';
     threads_are($account, 3, 'what is refused does not count');
     is_deeply piece($shop, $in, $first, 1), $MORE, 'one that has begun goes on at the limit';
-    while (piece($shop, $in, $first, 1)->[1] eq 'more') { }
+    copied($shop, $in, $first, 1);
     is +($shop->api('get_thread', $first))[0], 'ok';
     threads_are($account, 3, 'one that has ended counts once');
 
-    $session->query("update agent.thread_copies set expires_at = agent.now() where thread_id = '$second'");
+    expire($second);
     threads_are($account, 3, 'one that is abandoned, until it is deleted');
     sweep();
     threads_are($account, 2, 'no longer');
@@ -129,8 +125,8 @@ subtest 'a copy whose client has left counts until its rows are gone' => sub {
 subtest 'so does one that was given up since its account has stored as many bytes as it may' => sub {
     my ($account, $shop) = account();
     my $in = thread_of($shop, 2000);
-    limit($account, threads => 2, stored_bytes => 1_000_000_000);
-    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    limit($account, threads => 2);
+    begin_measures($account, $shop, $in);
     my $of_one = measure($account);
     limit($account, stored_bytes => $of_one + 1);
     my $copy = AgentSQL::uuid();
@@ -178,15 +174,14 @@ subtest 'the first count of an account has the copies that are under way' => sub
     is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'limit_exceeded';
     threads_are($account, 2, 'the thread and its copy');
     limit($account, threads => undef);
-    while (piece($shop, $in, $copy, 1)->[1] eq 'more') { }
+    copied($shop, $in, $copy, 1);
     is +($shop->api('get_thread', $copy))[0], 'ok', 'a copy outlives the limit under which it began';
 };
 
 subtest 'copies that are under way together store hardly more than the limit, whatever was measured before' => sub {
     my ($account, $shop) = account();
     my $in = thread_of($shop, 1500);
-    limit($account, stored_bytes => 1_000_000_000);
-    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok', 'the account is measured from here on';
+    begin_measures($account, $shop, $in);
     my $of_one = measure($account);
     cmp_ok $of_one, '>', 6_000_000;
     my $most = 4 * $of_one;
@@ -215,16 +210,14 @@ subtest 'copies that are under way together store hardly more than the limit, wh
 subtest 'bytes that are copied during a measure are in its result' => sub {
     my ($account, $shop) = account();
     my $in = thread_of($shop, 300);
-    limit($account, stored_bytes => 1_000_000_000);
-    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    begin_measures($account, $shop, $in);
     my $before = measure($account);
     # At the last table: what the copy writes into earlier ones is not found.
     $session->query("update agent.account_measures set began_at = now(), sum_bytes = $before, copied_bytes = 0, at_deployment_id = '@{[ $shop->deployment ]}',
         table_number = (select max(number) from agent.list_exported_tables()), last_key = null, due_at = now() where account_id = '$account'");
     is piece($shop, $in, AgentSQL::uuid())->[0], 'ok';
-    1 while $session->value('select agent.measure_accounts()');
-    cmp_ok measured($account), '>', 1.9 * $before;
-    my $measured = measured($account);
+    my $measured = measure($account);
+    cmp_ok $measured, '>', 1.9 * $before;
     cmp_ok abs(measure($account) - $measured), '<', 0.1 * $measured, 'as the next one finds';
     limit($account, stored_bytes => undef);
 };
@@ -232,8 +225,7 @@ subtest 'bytes that are copied during a measure are in its result' => sub {
 subtest 'bytes that are copied before a measure comes to them count once' => sub {
     my ($account, $shop) = account();
     my $in = thread_of($shop, 1500);
-    limit($account, stored_bytes => 1_000_000_000);
-    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    begin_measures($account, $shop, $in);
     my $of_one = measure($account);
     my %places = (
         'that has only begun' => [ 'null', 'null', 'null', 0 ],
@@ -248,15 +240,11 @@ subtest 'bytes that are copied before a measure comes to them count once' => sub
         $session->query("update agent.account_measures set began_at = now(), sum_bytes = 0, copied_bytes = 0, at_deployment_id = $deployment,
             table_number = $table, last_key = $key where account_id = '$account'");
         my $copy = AgentSQL::uuid();
-        my $piece = piece($shop, $in, $copy);
-        $piece = piece($shop, $in, $copy, 1) while ($piece->[1] // '') eq 'more';
-        is $piece->[0], 'ok';
+        is copied($shop, $in, $copy), 'ok';
         my $copied = $session->value("select copied_bytes from agent.account_measures where account_id = '$account'");
         cmp_ok abs($copied - $is_passed * $of_one), '<', 0.1 * $of_one, "beside a measure $place: $copied";
         if ($place eq 'that has only begun') {
-            $session->query("update agent.account_measures set due_at = now() where account_id = '$account'");
-            1 while $session->value('select agent.measure_accounts()');
-            my $measured = measured($account);
+            my $measured = measure($account);
             cmp_ok abs(measure($account) - $measured), '<', 0.1 * $of_one, 'its result is what the next one finds';
         }
     }
@@ -267,12 +255,10 @@ subtest 'a copy adds the bytes that the next measure finds, whatever the size of
     for my $bytes (32, 512, 4096) {
         my ($account, $shop) = account();
         my $in = thread_of($shop, 1500, $bytes);
-        limit($account, stored_bytes => 1_000_000_000);
-        is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+        begin_measures($account, $shop, $in);
         my $before = measure($account);
         my $copy = AgentSQL::uuid();
-        my $piece = piece($shop, $in, $copy);
-        $piece = piece($shop, $in, $copy, 1) while ($piece->[1] // '') eq 'more';
+        is copied($shop, $in, $copy), 'ok';
         my $added = measured($account) - $before;
         my $found = measure($account) - $before;
         cmp_ok abs($added - $found), '<', 0.02 * $found, "rows of $bytes bytes and more: $added, found $found";
@@ -283,8 +269,7 @@ subtest 'a copy adds the bytes that the next measure finds, whatever the size of
 subtest 'bytes of copies that were given up leave the measure with them' => sub {
     my ($account, $shop) = account();
     my $in = thread_of($shop, 1500);
-    limit($account, stored_bytes => 1_000_000_000);
-    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    begin_measures($account, $shop, $in);
     my $before = measure($account);
     for my $attempt (1 .. 3) {
         my $copy = AgentSQL::uuid();
@@ -292,7 +277,7 @@ subtest 'bytes of copies that were given up leave the measure with them' => sub 
         cmp_ok measured($account), '>', 1.2 * $before, 'they count';
         $session->query("update agent.threads set state_deletions = state_deletions + 1 where thread_id = '$in'");
         is piece($shop, $in, $copy, 1)->[0], 'thread_changed';
-        1 while $session->value('select agent.sweep_copies()');
+        sweep();
         is measured($account), $before, 'until they are deleted';
     }
     cmp_ok abs(measure($account) - $before), '<', 0.01 * $before, 'as the next measure finds';
@@ -325,13 +310,12 @@ sub measure_is_exact {
 subtest 'a copy counts once where a measure stands within its rows' => sub {
     my ($account, $shop) = account();
     my $in = thread_of($shop, 6500, 64);
-    limit($account, stored_bytes => 1_000_000_000);
-    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    begin_measures($account, $shop, $in);
     measure($account);
     my %end = (
-        'it goes on and ends' => sub { 1 while (piece($shop, $in, $_[0], 1)->[1] // '') eq 'more' },
+        'it goes on and ends' => sub { copied($shop, $in, $_[0], 1) },
         'it goes on' => sub { piece($shop, $in, $_[0], 1) },
-        'it is abandoned and swept' => sub { $session->query("update agent.thread_copies set expires_at = agent.now() where thread_id = '$_[0]'"); sweep() },
+        'it is abandoned and swept' => sub { expire($_[0]); sweep() },
     );
     for my $end (sort keys %end) {
         my $copy = AgentSQL::uuid();
@@ -347,14 +331,13 @@ subtest 'a copy counts once where a measure stands within its rows' => sub {
 subtest 'a copy that a measure has seen half deleted leaves it with what it had there' => sub {
     my ($account, $shop) = account();
     my $in = thread_of($shop, 3000);
-    limit($account, stored_bytes => 1_000_000_000);
-    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    begin_measures($account, $shop, $in);
     my $before = measure($account);
     my $copy = AgentSQL::uuid();
     my $pieces = 0;
     is piece($shop, $in, $copy, $pieces++)->[1], 'more' for 1 .. 3;
     my $copied = measured($account) - $before;
-    $session->query("update agent.thread_copies set expires_at = agent.now() where thread_id = '$copy'");
+    expire($copy);
     is $session->value('select agent.sweep_copies()'), 1;
     cmp_ok $session->value("select count(*) from agent.checkpoints where thread_id = '$copy'"), '>', 0, 'a part is left';
     is measure($account) - $before, $copied, 'all of it counts until the last piece';
@@ -369,12 +352,11 @@ subtest 'bytes that a copy has stored without a limit count with the first limit
     my $in = thread_of($shop, 3000);
     my ($abandoned, $ended) = map { AgentSQL::uuid() } 1 .. 2;
     is_deeply piece($shop, $in, $_), $MORE for $abandoned, $ended;
-    limit($account, stored_bytes => 1_000_000_000);
-    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    begin_measures($account, $shop, $in);
     cmp_ok measured($account), '>', 4_000_000, 'before the first measure';
-    1 while (piece($shop, $in, $ended, 1)->[1] // '') eq 'more';
+    copied($shop, $in, $ended, 1);
     measure_is_exact($account, 'one has ended');
-    $session->query("update agent.thread_copies set expires_at = agent.now() where thread_id = '$abandoned'");
+    expire($abandoned);
     sweep();
     my $known = measured($account);
     is measure($account), $known, 'the other one is swept';
@@ -389,12 +371,10 @@ subtest 'writes of tasks count as they are stored' => sub {
     $session->query("insert into agent.checkpoint_writes (deployment_id, thread_id, checkpoint_ns, checkpoint_id, task_id, idx, run_seq, task_path, channel, digests, is_list)
         select '@{[ $shop->deployment ]}', thread_id, '', head_checkpoint_id, 'task', n, 0, 'path', 'messages', '{}', false
           from agent.threads, generate_series(1, 3000) n where thread_id = '$in'");
-    limit($account, stored_bytes => 1_000_000_000);
-    is +($shop->api('update_thread', $in, '{"metadata":{"a":1}}'))[0], 'ok';
+    begin_measures($account, $shop, $in);
     my $before = measure($account);
     my $copy = AgentSQL::uuid();
-    my $piece = piece($shop, $in, $copy);
-    $piece = piece($shop, $in, $copy, 1) while ($piece->[1] // '') eq 'more';
+    is copied($shop, $in, $copy), 'ok';
     is $session->value("select count(*) from agent.checkpoint_writes where thread_id = '$copy'"), 3000;
     my $added = measured($account) - $before;
     my $found = measure($account) - $before;

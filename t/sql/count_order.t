@@ -8,45 +8,37 @@ use lib "$FindBin::Bin/lib";
 use lib "$FindBin::Bin/../lib";
 use Test::More;
 use AgentSQL;
-use AgentTest::Wait;
+use AgentSQL::Accounts qw(use_accounts account limit kept_count counted_anew count_all);
 use AgentSQL::Outbox;
+use AgentTest::Wait;
 
 my $db = AgentSQL->new('-v', "operator_role=$AgentSQL::OPERATOR");
 my $session = $db->session;
-my $operator = $db->session($AgentSQL::OPERATOR);
-my $worker = AgentSQL::Play->new($session)->worker;
+use_accounts($session, $db->session($AgentSQL::OPERATOR));
+my $worker = AgentSQL::Outbox->new($session)->worker;
 my @NAMES = qw(queued_runs running_runs threads webhooks);
 
-# The limits of an account; undef removes them.
-sub limit {
+# Sets all of its limits; undef removes them.
+sub limits {
     my ($account, $value) = @_;
-    my $limits = AgentSQL::encode([ map { { account_id => $account, name => $_, value => $value } } @NAMES ]);
-    $session->query('select * from agent.set_limits(' . AgentSQL::Session::literal($limits) . ', \'' . AgentSQL::uuid() . '\', 0)');
-    return;
+    return limit($account, map { $_ => $value } @NAMES);
 }
 
 # An account with limits and a deployment: (id, id of the deployment, its client).
-sub account {
-    my $account = AgentSQL::uuid();
-    $operator->call('create_account', $account, 'Shop');
-    my $id = $session->value("select agent.ensure_deployment('shop', '$account')");
-    $session->query("select agent.save_graphs('$id', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
+sub limited_account {
+    my ($account, $client) = account();
+    my $id = $client->deployment;
     # A worker executes its graph, so that calls are queued.
     $session->query("update agent.workers set deployment_ids = deployment_ids || '$id'::uuid, graph_ids = graph_ids || 'agent'::text
         where worker_id = $worker");
-    limit($account, 1000);
-    return ($account, $id, AgentSQL::Outbox->new($session, deployment => $id));
-}
-
-sub sum_of {
-    my ($account, $name) = @_;
-    return $session->value("select sum(value) from agent.account_counts where account_id = '$account' and name = '$name'");
+    limits($account, 1000);
+    return ($account, $id, $client);
 }
 
 sub counts_are {
     my ($account, %counts) = @_;
-    is sum_of($account, $_), $counts{$_}, "$_: $counts{$_}" for sort keys %counts;
-    is $session->value("select value from agent.count_next_threads('$account', null, null, 1000000)"), $counts{threads}, 'counted anew: threads';
+    is kept_count($account, $_), $counts{$_}, "$_: $counts{$_}" for sort keys %counts;
+    is counted_anew($account, 'threads'), $counts{threads}, 'counted anew: threads';
     return;
 }
 
@@ -54,7 +46,7 @@ sub counts_are {
 sub age {
     my ($account) = @_;
     $session->query("update agent.account_counts set counted_at = '-infinity' where shard = -1" . ($account ? " and account_id = '$account'" : ''));
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     return;
 }
 
@@ -76,12 +68,12 @@ my %CHANGES = (
 );
 
 subtest 'no writer of several counts waits for another one, though all rows of the counts are held' => sub {
-    my ($account, $id, $shop) = account();
+    my ($account, $id, $shop) = limited_account();
     # Each count has its rows, and the first 16 of them are held.
     $shop->stateless(webhook => $AgentSQL::Outbox::URL);
     $shop->finish_all($worker);
     $session->query("select agent.begin_counts(array['$account'::uuid], name) from unnest('{@{[ join ',', @NAMES ]}}'::text[]) name");
-    my %before = map { $_ => sum_of($account, $_) } qw(queued_runs threads);
+    my %before = map { $_ => kept_count($account, $_) } qw(queued_runs threads);
     my $holder = $db->session;
     begin($holder);
     $holder->query("select from agent.account_counts where account_id = '$account' and shard between 0 and 15 for update");
@@ -97,15 +89,15 @@ subtest 'no writer of several counts waits for another one, though all rows of t
     counts_are($account, map { $_ => $before{$_} + 5 } qw(queued_runs threads));
     cmp_ok $session->value("select count(*) from agent.account_counts where account_id = '$account' and shard > 15"), '>=', 4, 'each has rows of its own';
     $session->query("update agent.account_counts set counted_at = '-infinity' where account_id = '$account' and shard = -1");
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     is $session->value("select count(*) from agent.account_counts where account_id = '$account' and shard > 15"), 0, 'which do not stay';
     counts_are($account, map { $_ => $before{$_} + 5 } qw(queued_runs threads));
     $shop->finish_all($worker);
-    limit($account, undef);
+    limits($account, undef);
 };
 
 subtest 'a row of a backend that goes on is not taken away' => sub {
-    my ($account, $id, $shop) = account();
+    my ($account, $id, $shop) = limited_account();
     $shop->thread;
     my ($holder, $in) = map { $db->session } 1 .. 2;
     begin($_) for $holder, $in;
@@ -113,18 +105,18 @@ subtest 'a row of a backend that goes on is not taken away' => sub {
     my $client = AgentSQL::Play->new($in, deployment => $id);
     $client->thread for 1 .. 2;
     $session->query("update agent.account_counts set counted_at = '-infinity' where account_id = '$account' and shard = -1");
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     $in->query('commit');
     begin($in);
     $client->thread;
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     $_->query('commit') for $in, $holder;
     counts_are($account, threads => 4);
-    limit($account, undef);
+    limits($account, undef);
 };
 
 subtest 'a count that another transaction begins is left to it' => sub {
-    my ($account, $id, $shop) = account();
+    my ($account, $id, $shop) = limited_account();
     my @sessions = map { $db->session } 1 .. 2;
     begin($_) for @sessions;
     my @clients = map { AgentSQL::Play->new($_, deployment => $id) } @sessions;
@@ -135,14 +127,14 @@ subtest 'a count that another transaction begins is left to it' => sub {
     is +($clients[1]->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'ok';
     $_->query('commit') for @sessions;
     $session->query("update agent.account_counts set counted_at = '-infinity' where account_id = '$account' and shard = -1");
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     counts_are($account, threads => 4);
     $shop->finish_all($worker);
-    limit($account, undef);
+    limits($account, undef);
 };
 
 subtest 'a row of a backend that is being taken away holds up nobody' => sub {
-    my ($account, $id, $shop) = account();
+    my ($account, $id, $shop) = limited_account();
     $shop->thread;
     my ($holder, $in, $folder) = map { $db->session } 1 .. 3;
     my $client = AgentSQL::Play->new($in, deployment => $id);
@@ -164,12 +156,12 @@ subtest 'a row of a backend that is being taken away holds up nobody' => sub {
     age($account);
     is $session->value("select count(*) from agent.account_counts where account_id = '$account' and shard > 15"), 0, 'and none stays';
     counts_are($account, threads => 4);
-    limit($account, undef);
+    limits($account, undef);
 };
 
 subtest 'a limit that is removed while writers change counts: nobody waits, and no count is left' => sub {
-    my ($account, $id, $shop) = account();
-    my ($other, undef, $other_shop) = account();
+    my ($account, $id, $shop) = limited_account();
+    my ($other, undef, $other_shop) = limited_account();
     $_->stateless for $shop, $other_shop;
     my ($in, $holder, $own) = map { $db->session } 1 .. 3;
     begin($_) for $in, $holder, $own;
@@ -180,48 +172,48 @@ subtest 'a limit that is removed while writers change counts: nobody waits, and 
         for update skip locked");
     is +(AgentSQL::Play->new($own, deployment => $id)->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'ok', 'with a row of its own';
     $session->query("set lock_timeout = '5s'");
-    limit($account, undef);
+    limits($account, undef);
     age($account);
     is +($client->try_stateless)[0], 'ok', 'a writer of another count goes on';
     is +($other_shop->try_stateless)[0], 'ok', 'and one of another account';
     cmp_ok $session->value("select count(*) from agent.account_counts where account_id = '$account'"), '>', 0, 'what writers hold is left';
     is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'ok', 'and one of this count';
     $_->query('commit') for $own, $in, $holder;
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     is $session->value("select count(*) from agent.account_counts where account_id = '$account'"), 0, 'until they end';
     is $session->value("select count(distinct name) from agent.account_counts where account_id = '$other'"), 2, 'the other account has its counts';
-    limit($other, undef);
+    limits($other, undef);
     $session->query('reset lock_timeout');
     $_->finish_all($worker) for $shop, $other_shop;
 };
 
 subtest 'a limit that is set again while its count ends' => sub {
-    my ($account, $id, $shop) = account();
+    my ($account, $id, $shop) = limited_account();
     $shop->thread for 1 .. 3;
     my $holder = $db->session;
     begin($holder);
     $holder->query("select from agent.account_counts where account_id = '$account' and name = 'threads' and shard = 5 for update");
-    limit($account, undef);
+    limits($account, undef);
     age($account);
-    limit($account, 4);
+    limits($account, 4);
     is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'ok', 'the fourth one';
     is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'limit_exceeded';
     $holder->query('commit');
-    1 while $session->value('select agent.count_accounts()');
+    count_all();
     is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'limit_exceeded', 'with a new count';
     counts_are($account, threads => 4);
-    limit($account, undef);
+    limits($account, undef);
 };
 
 subtest 'a limit that is removed and set again before its count ends: the count has what began in between' => sub {
-    my ($account, $id, $shop) = account();
+    my ($account, $id, $shop) = limited_account();
     $shop->stateless;
     $session->query("select agent.begin_counts(array['$account'::uuid], name) from unnest('{@{[ join ',', @NAMES ]}}'::text[]) name");
-    limit($account, undef);
+    limits($account, undef);
     $shop->stateless;
     my @claims = $shop->claim($worker, deployments => [$id], accounts => [$account]);
     is scalar @claims, 2, 'both runs begin';
-    limit($account, 1000);
+    limits($account, 1000);
     counts_are($account, queued_runs => 2, running_runs => 2, threads => 2);
     # Rows of limits that an operator has deleted.
     $session->query('delete from agent.account_limits');
@@ -233,18 +225,18 @@ subtest 'a limit that is removed and set again before its count ends: the count 
     counts_are($account, queued_runs => 3, running_runs => 0, threads => 6);
     $shop->api('delete_thread', $thread);
     counts_are($account, queued_runs => 3, running_runs => 0, threads => 5);
-    limit($account, undef);
+    limits($account, undef);
     age($account);
     $shop->finish_all($worker);
 };
 
 subtest 'a removal beside many counts is short, and they end in pieces' => sub {
-    my ($account) = account();
+    my ($account) = limited_account();
     age();
     $session->query("insert into agent.account_counts (account_id, name, shard, value, counted_at)
         select md5(g::text)::uuid, n, s, 0, '-infinity'
           from generate_series(1, 300) g, unnest('{@{[ join ',', @NAMES ]}}'::text[]) n, generate_series(-1, 15) s");
-    limit($account, undef);
+    limits($account, undef);
     is $session->value('select count(*) from agent.account_counts'), 300 * 4 * 17, 'the removal itself reads none';
     my ($most, $before) = (0, 300 * 4 * 17);
     while ($session->value('select agent.count_accounts()')) {
@@ -257,7 +249,7 @@ subtest 'a removal beside many counts is short, and they end in pieces' => sub {
 };
 
 subtest 'deletions of counts beside writers' => sub {
-    my ($account, $id, $shop) = account();
+    my ($account, $id, $shop) = limited_account();
     $shop->stateless;
     my ($deleter, $in, $holder) = map { $db->session } 1 .. 3;
     my $client = AgentSQL::Play->new($in, deployment => $id);
@@ -277,20 +269,20 @@ subtest 'deletions of counts beside writers' => sub {
     $_->query('commit') for $in, $holder;
     is $delete->($session), 't', 'until it ends';
     is $session->value("select count(*) from agent.account_counts where account_id = '$account'"), 0;
-    limit($account, undef);
+    limits($account, undef);
     $shop->finish_all($worker);
     $session->query('reset lock_timeout');
 };
 
 subtest 'a limit holds while the account is held' => sub {
-    my ($account, $id, $shop) = account();
+    my ($account, $id, $shop) = limited_account();
     my $holder = $db->session;
-    limit($account, undef);
+    limits($account, undef);
     age($account);
     $shop->thread for 1 .. 5;
     $shop->stateless;
     $shop->claim($worker, deployments => [$id], accounts => [$account], limit => 1);
-    limit($account, 2);
+    limits($account, 2);
     begin($holder);
     $holder->query("select from agent.accounts where account_id = '$account' for no key update");
     is +($shop->api('create_thread', AgentSQL::uuid(), 'raise', '{}'))[0], 'limit_exceeded', 'threads';
@@ -300,12 +292,12 @@ subtest 'a limit holds while the account is held' => sub {
     is $session->value("select (agent.find_free_runs(array['$account'::uuid])).free"), '{1}', 'one of them is running';
     $holder->query('commit');
     is $session->value("select count(*) from agent.account_counts where account_id = '$account'"), 0;
-    limit($account, undef);
+    limits($account, undef);
     $shop->finish_all($worker);
 };
 
 subtest 'an end of runs holds no row of a count that it does not change' => sub {
-    my ($account, $id, $shop) = account();
+    my ($account, $id, $shop) = limited_account();
     $shop->stateless;
     $session->query("select agent.begin_counts(array['$account'::uuid], 'running_runs')");
     my $in = $db->session;
@@ -317,7 +309,7 @@ subtest 'an end of runs holds no row of a count that it does not change' => sub 
     }
     $in->query('rollback');
     $shop->finish_all($worker);
-    limit($account, undef);
+    limits($account, undef);
 };
 
 done_testing;

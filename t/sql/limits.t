@@ -7,11 +7,13 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 use Test::More;
 use AgentSQL;
+use AgentSQL::Accounts qw(use_accounts account deployment kept_count counted_anew count_all);
 use AgentSQL::Play;
 
 my $db = AgentSQL->new('-v', "operator_role=$AgentSQL::OPERATOR");
 my ($session, $other) = map { $db->session } 1, 2;
 my $operator = $db->session($AgentSQL::OPERATOR);
+use_accounts($session, $operator);
 my $any = AgentSQL::Play->new($session);
 my $worker = $any->worker;
 
@@ -35,15 +37,6 @@ sub limit {
 
 # Counts accounts anew that are due: how many.
 sub count_accounts { return $session->value('select agent.count_accounts()') }
-
-# An account with a deployment: (id, its client).
-sub account {
-    my $id = AgentSQL::uuid();
-    $operator->call('create_account', $id, 'Shop');
-    my $deployment = $session->value("select agent.ensure_deployment('shop', '$id')");
-    $session->query("select agent.save_graphs('$deployment', '[{\"graph_id\":\"agent\",\"assistant_id\":\"$AgentSQL::ASSISTANT\"}]')");
-    return ($id, AgentSQL::Play->new($session, deployment => $deployment));
-}
 
 my $keys = 0;
 
@@ -69,8 +62,7 @@ sub rows_read {
 # The count of a name, null for one that is not counted, and what it should be.
 sub counts {
     my ($account, $name) = @_;
-    return [ $session->value("select sum(value) from agent.account_counts where account_id = '$account' and name = '$name'"),
-        $session->value("select coalesce((select value from agent.count_used(array['$account'::uuid], '$name', null)), 0)") ];
+    return [ kept_count($account, $name), counted_anew($account, $name) ];
 }
 
 sub rest_is_right {
@@ -162,7 +154,7 @@ subtest 'concurrent creations of deployments do not exceed the limit' => sub {
 subtest 'an account has no more unfinished runs than its limit, in all of its deployments' => sub {
     my ($account, $shop) = account();
     my ($stranger, $other_shop) = account();
-    my $second = AgentSQL::Play->new($session, deployment => $session->value("select agent.ensure_deployment('second', '$account')"));
+    my $second = deployment($account, 'second');
     my $thread = $shop->thread;
     $shop->run($thread);
     limit([ $account, 'queued_runs', 4 ]);
@@ -262,7 +254,7 @@ subtest 'a count that is wrong is corrected within a minute' => sub {
     my ($account, $shop) = account();
     limit([ $account, 'queued_runs', 3 ]);
     $shop->run($shop->thread);
-    1 while count_accounts();
+    count_all();
     $session->query("update agent.account_counts set value = 7 where account_id = '$account' and shard = 5");
     is +($shop->try_run($shop->thread))[0], 'limit_exceeded';
     is count_accounts(), 0, 'it was counted within this minute';
@@ -276,7 +268,7 @@ subtest 'writers do not wait while an account is counted, nor does the count mis
     my ($account, $shop) = account();
     limit([ $account, 'queued_runs', 100 ]);
     $shop->run($shop->thread);
-    1 while count_accounts();
+    count_all();
     my @writers = map { $db->session } 1, 2;
     my ($before, $during) = map { AgentSQL::Play->new($_, deployment => $shop->deployment) } @writers;
     $_->query("set lock_timeout = '10s'") for @writers, $other;
@@ -337,7 +329,7 @@ subtest 'a count ends with its limit' => sub {
     $shop->run($shop->thread);
     limit();
     $session->query("update agent.account_counts set counted_at = agent.now() - interval '61 s' where shard = -1");
-    1 while count_accounts();
+    count_all();
     is $session->value('select count(*) from agent.account_counts'), 0;
     is $session->value('select count(*) from agent.account_limits where value is not null'), 0;
     is +($shop->try_run($shop->thread))[0], 'ok';
@@ -450,12 +442,6 @@ sub shares {
     my %count;
     $count{ $_->{deployment_id} }++ for @{$claims};
     return [ map { $count{ $_->[1]->deployment } // 0 } @pools ];
-}
-
-# Another deployment of the account.
-sub deployment {
-    my ($account, $name) = @_;
-    return AgentSQL::Play->new($session, deployment => $session->value("select agent.ensure_deployment('$name', '$account')"));
 }
 
 sub running_is {
