@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Finds the namespace that is copied after p_ns: of snapshots, or of checkpoints. That of the root graph comes first,
--- then those of subgraphs, from the last one to the first.
+-- Finds the namespace that is copied after p_ns: of snapshots, or of checkpoints. A copy begins with the namespace of
+-- the root graph; those of subgraphs follow, from the last one to the first.
 -- Returns: ns, null when there is none; newest_id: the newest one in it, without those that were saved after the begin
 --          of the copy, which do not belong to the head that is copied, and those of deleted runs.
 -- Locks:   none.
