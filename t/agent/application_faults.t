@@ -4,49 +4,28 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../runner";
+use lib "$FindBin::Bin/faulty";
+use AgentTest::Applications qw(application_lines serve_applications);
 use AgentTest::Client qw(run_path);
 use AgentTest::Database qw(sql);
-use AgentTest::Env qw(build_dir free_port slurp write_file);
+use AgentTest::Env qw(free_port);
 use AgentTest::Server;
 use AgentTest::Wait;
-use Cpanel::JSON::XS;
-use Fcntl qw(O_NONBLOCK O_WRONLY);
-use File::Copy qw(copy);
-use File::Path qw(make_path);
-use File::Temp qw(tempdir);
-use NodeApplication ();
-use POSIX qw(mkfifo);
-use PythonRunner ();
+use FaultyJob qw(application start_job release executed);
 use Test::More;
 
 my @LANGUAGES = qw(python javascript);
-my %PATH_OF = (
-    python => { wide => './graph.py:wide', jobs => './graph.py:graph', long => './graph.py:long', too_long => './graph.py:too_long', absent => './graph.py:nothing' },
-    javascript => { wide => './graph.mjs:wide', jobs => './graph.mjs:graph', long => './graph.mjs:long', too_long => './graph.mjs:tooLong', absent => './graph.mjs:nothing' });
+my %EXPORT = (wide => 'wide', jobs => 'graph', long => 'long', absent => 'nothing');
+my %TOO_LONG = (python => 'too_long', javascript => 'tooLong');
 
-my $dir = tempdir('/tmp/agent-test-faults.XXXXXX', CLEANUP => 1);
-chmod 0755, $dir or die "$dir: $!\n";
-make_path("$dir/$_") for 'logs', @LANGUAGES;
-chmod 0777, "$dir/logs" or die "$dir/logs: $!\n";
-for my $language (@LANGUAGES) {
-    my %graphs = map { ("$language-$_" => $PATH_OF{$language}{$_}) } keys %{ $PATH_OF{$language} };
-    write_file("$dir/$language/langgraph.json", encode_json({ dependencies => ['.'], graphs => \%graphs }));
-    my $file = $language eq 'python' ? 'graph.py' : 'graph.mjs';
-    copy("$FindBin::Bin/faulty/$file", "$dir/$language/$file") or die "$file: $!\n";
-}
-symlink NodeApplication::application('node') . '/node_modules', "$dir/javascript/node_modules" or die "symlink: $!\n";
-
-my $applications = join "\n", map { "AgentApplication $_ $dir/$_" } @LANGUAGES;
+my %folder = map {
+    my $language = $_;
+    ($language => application($language, 'graph', "$language-too_long" => $TOO_LONG{$language}, map { ("$language-$_" => $EXPORT{$_}) } keys %EXPORT))
+} @LANGUAGES;
+my $applications = application_lines(%folder);
 my @ports = (free_port(), free_port());
-my $server = AgentTest::Server->new(config => <<"CONF");
-AgentRunner "@{[ build_dir() ]}/agent-runner"
-AgentPythonProgram "${\ PythonRunner::python() }"
+my $server = AgentTest::Server->new(config => serve_applications(%folder) . <<"CONF");
 AgentRunnerMemory 512M
-<Location "/">
-    SetHandler agent
-</Location>
-$applications
 Listen 127.0.0.1:$ports[0]
 <VirtualHost 127.0.0.1:$ports[0]>
     AgentDeployment limited
@@ -68,19 +47,12 @@ wait_for('the runners', sub {
     return keys %ready == 3 * @LANGUAGES;
 });
 
-my $count = 0;
-
 # Starts a run of a language's application that does that.
 sub job {
     my ($language, $do, %more) = @_;
-    my $log = write_file("$dir/logs/" . ++$count, '');
-    my %input = (do => $do, log => $log, gate => "$log-gate");
-    mkfifo($input{gate}, 0666) or die "$input{gate}: $!\n";
-    chmod 0666, $log, $input{gate} or die "$log: $!\n";
     my $at = delete $more{at} // $client;
     my $graph = delete $more{graph} // 'jobs';
-    my $run = $at->start_run(undef, assistant_id => "$language-$graph", input => \%input, %more);
-    return { %{$run}, at => $at, language => $language, %input };
+    return { %{ start_job($at, "$language-$graph", $do, %more) }, at => $at, language => $language };
 }
 
 # A run whose second node waits until it is released: the step before is saved.
@@ -111,16 +83,6 @@ sub check_bystanders {
     }
     return;
 }
-
-sub release {
-    my ($run) = @_;
-    my $gate;
-    wait_for('the run to wait', sub { sysopen $gate, $run->{gate}, O_WRONLY | O_NONBLOCK });
-    return close $gate;
-}
-
-# The nodes that it executed, in order.
-sub executed { my ($run) = @_; return join ' ', split /\n/, slurp($run->{log}) }
 
 # Its result, when it has ended: its status, its error and its message, its values.
 sub result_of {
@@ -198,7 +160,7 @@ for my $language (@LANGUAGES) {
     wait_for('the log', sub {
         $server->error_log =~ /run $leaver->{run_id}: graph $language-jobs has changed the working directory; it is the application's again/;
     });
-    is_deeply result_of(job($language, 'name the directory'))->{values}{done}, ["$dir/$language"], "$language: the next run is in the application's again";
+    is_deeply result_of(job($language, 'name the directory'))->{values}{done}, [ $folder{$language} ], "$language: the next run is in the application's again";
 }
 my %custom = (stream_mode => ['custom']);
 test_fault('calls exit', 'exit', 'error', qr/\A(?:SystemExit: the node leaves|ProcessExitError: .*process\.exit\(3\))/);

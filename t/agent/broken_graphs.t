@@ -4,11 +4,9 @@
 # start at all end too, until it starts.
 use strict;
 use warnings;
-use FindBin;
-use lib "$FindBin::Bin/../runner";
-use AgentTest::Applications qw(folder_of python);
+use AgentTest::Applications qw(folder_of serve_applications);
 use AgentTest::Client;
-use AgentTest::Env qw(build_dir write_file);
+use AgentTest::Env qw(write_file);
 use AgentTest::Server;
 use AgentTest::Wait;
 use Test::More;
@@ -35,7 +33,6 @@ for my $language (sort keys %GRAPH) {
         $folder{$name} = folder_of($language, { dependencies => ['.'], graphs => {
             "$name-bad" => "./bad.$suffix:$export", map { ("$name-$_" => "./$_.$suffix:graph") } qw(good late) } },
             "bad.$suffix" => $GRAPH{$language} . $FAULT{$language}{$fault}, map { ("$_.$suffix" => $GRAPH{$language}) } qw(good late));
-        chmod 0755, $folder{$name} or die "$folder{$name}: $!\n";
     }
 }
 # Applications that cannot be used before they are repaired.
@@ -43,18 +40,7 @@ my %unusable = map {
     my $file = $_ eq 'python' ? 'good.py' : 'good.mjs';
     ("$_-broken" => folder_of($_, { dependencies => ['.'], env => 'late.env', graphs => { "$_-broken" => "./$file:graph" } }, $file => $GRAPH{$_}))
 } sort keys %GRAPH;
-for my $name (sort keys %unusable) {
-    chmod 0755, $unusable{$name} or die "$unusable{$name}: $!\n";
-}
-my $applications = join "\n", map { "AgentApplication $_->[0] $_->[1]" } map { my $of = $_; map { [ $_, $of->{$_} ] } sort keys %{$of} } \%folder, \%unusable;
-my $server = AgentTest::Server->new(config => <<"CONF");
-AgentRunner "@{[ build_dir() ]}/agent-runner"
-AgentPythonProgram "${\ python() }"
-<Location "/">
-    SetHandler agent
-</Location>
-$applications
-CONF
+my $server = AgentTest::Server->new(config => serve_applications(%folder, %unusable));
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 

@@ -4,77 +4,41 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../runner";
-use AgentTest::Applications qw(folder_of python);
+use lib "$FindBin::Bin/faulty";
+use AgentTest::Applications qw(serve_applications);
 use AgentTest::Client qw(run_path);
-use AgentTest::Database qw(sql poll);
-use AgentTest::Env qw(build_dir slurp write_file);
+use AgentTest::Database qw(poll);
 use AgentTest::Server;
 use AgentTest::Wait;
-use Fcntl qw(O_NONBLOCK O_WRONLY);
-use File::Temp qw(tempdir);
-use POSIX qw(mkfifo);
+use FaultyJob qw(application start_job release executed);
 use Test::More;
 
-my %FILE = (python => 'graph.py', javascript => 'graph.mjs');
-
-# The runner's user enters them.
-sub open_to_all { my ($dir) = @_; chmod 0755, $dir or die "$dir: $!\n"; return $dir }
-
-my %folder = map {
-    my $file = $FILE{$_};
-    ($_ => open_to_all(folder_of($_, { dependencies => ['.'], graphs => { "$_-fan" => "./$file:fan", "$_-outer" => "./$file:outer" } },
-        $file => slurp("$FindBin::Bin/parallel/$file"))))
-} sort keys %FILE;
-my $logs = tempdir('/tmp/agent-test-parallel.XXXXXX', CLEANUP => 1);
-chmod 0777, $logs or die "$logs: $!\n";
-my $applications = join "\n", map { "AgentApplication $_ $folder{$_}" } sort keys %folder;
-my $server = AgentTest::Server->new(config => <<"CONF");
-AgentRunner "@{[ build_dir() ]}/agent-runner"
-AgentPythonProgram "${\ python() }"
-<Location "/">
-    SetHandler agent
-</Location>
-$applications
-CONF
+my @LANGUAGES = qw(javascript python);
+my %folder = map { $_ => application($_, 'parallel', "$_-fan" => 'fan', "$_-outer" => 'outer') } @LANGUAGES;
+my $server = AgentTest::Server->new(config => serve_applications(%folder));
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
-my $count = 0;
 
 # Starts a run whose node b does that the first time, and waits until the result of a is stored.
 sub begin {
     my ($graph, $do) = @_;
-    my $log = write_file("$logs/" . ++$count, '');
-    my %input = (do => $do, log => $log, gate => "$log-gate");
-    mkfifo($input{gate}, 0666) or die "$input{gate}: $!\n";
-    chmod 0666, $log, $input{gate} or die "$log: $!\n";
-    my $run = $client->start_run(undef, assistant_id => $graph, input => \%input);
-    wait_for('b to begin', sub { "@{[ executed($log) ]}" =~ /\bb\b/ });
+    my $run = start_job($client, $graph, $do);
+    wait_for('b to begin', sub { executed($run) =~ /\bb\b/ });
     wait_for('the writes of a', sub {
         poll("select count(*) from agent.checkpoint_writes where thread_id = '$run->{thread_id}' and channel = 'done'") > 0 });
-    return { %{$run}, %input };
-}
-
-# The nodes that were executed, in the order of their names.
-sub executed { my ($log) = @_; return sort split /\n/, slurp($log) }
-
-sub release {
-    my ($run) = @_;
-    my $gate;
-    wait_for('b to wait', sub { sysopen $gate, $run->{gate}, O_WRONLY | O_NONBLOCK });
-    return close $gate;
+    return $run;
 }
 
 sub check {
     my ($title, $graph, $run, $values) = @_;
     is join(' ', sort @{ $values->{done} // [] }), 'a b c', "$title: the state has the results of all nodes" or diag explain $values;
-    is join(' ', executed($run->{log})), $graph =~ /outer/ ? 'a b b before c' : 'a b b c', "$title: the one that has ended is not executed again";
+    is join(' ', sort split / /, executed($run)), $graph =~ /outer/ ? 'a b b before c' : 'a b b c', "$title: the one that has ended is not executed again";
     return;
 }
 
 # Of the thread of the run.
 my %STATUS = (fail => 'error', ask => 'interrupted', wait => 'interrupted');
-for my $graph (map { my $language = $_; map { "$language-$_" } qw(fan outer) } sort keys %FILE) {
+for my $graph (map { my $language = $_; map { "$language-$_" } qw(fan outer) } @LANGUAGES) {
     my $lost = begin($graph, 'die');
     release($lost);
     my $values = $client->join_run($lost);

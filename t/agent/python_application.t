@@ -5,16 +5,17 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../runner";
+use AgentTest::Applications qw(serve_applications);
 use AgentTest::Client;
 use AgentTest::Database;
-use AgentTest::Env qw(build_dir slurp write_file);
+use AgentTest::Env qw(slurp write_file);
 use AgentTest::Server;
 use AgentTest::Wait;
 use Cpanel::JSON::XS;
 use File::Copy qw(copy);
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
-use PythonRunner qw(python application);
+use PythonRunner qw(application);
 use Test::More;
 
 my $dir = tempdir('/tmp/agent-test-python.XXXXXX', CLEANUP => 1);
@@ -29,15 +30,7 @@ write_file("$dir/langgraph.json", <<'JSON');
     "faulty": "./faults.py:faulty", "waiter": "./faults.py:waiter", "broken": "./broken.py:graph"}}
 JSON
 
-my $python = python();
-my $server = AgentTest::Server->new(config => <<"CONF");
-AgentRunner "@{[ build_dir() ]}/agent-runner"
-AgentPythonProgram "$python"
-AgentApplication team $dir
-<Location "/">
-    SetHandler agent
-</Location>
-CONF
+my $server = AgentTest::Server->new(config => serve_applications(team => $dir));
 $server->start;
 my $client = AgentTest::Client->new(url => $server->url);
 

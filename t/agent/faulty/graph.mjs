@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs of application_faults.t in JavaScript; graph.py has the same ones.
-// `do` of the input names what the second node does. Each execution of a node
-// appends its name to the file `log`.
+// The graphs of application_faults.t in JavaScript; graph.py has the same ones. The second node
+// does what the input names.
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, closeSync, readFileSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import { Annotation, getWriter, START, StateGraph } from '@langchain/langgraph';
+import { count, JOB } from './job.mjs';
 
-const Job = Annotation.Root({ do: Annotation(), log: Annotation(), gate: Annotation(), done: Annotation() });
-
-// Notes an execution; returns how many there were.
-function count({ log }, name) {
-    appendFileSync(log, `${name}\n`);
-    return readFileSync(log, 'utf8').split('\n').filter((line) => line === name).length;
-}
+const State = Annotation.Root({ ...JOB, done: Annotation() });
 
 function allocate() {
     for (const blocks of [[]]) {
@@ -124,7 +118,7 @@ async function second(state) {
     return { done: [...state.done, 'second'] };
 }
 
-export const graph = new StateGraph(Job)
+export const graph = new StateGraph(State)
     .addNode('first', first)
     .addNode('second', second)
     .addEdge(START, 'first').addEdge('first', 'second')
@@ -132,8 +126,8 @@ export const graph = new StateGraph(Job)
 
 // A graph whose node has a subgraph and that name.
 function named(name) {
-    const inner = new StateGraph(Job).addNode('first', first).addEdge(START, 'first').compile();
-    return new StateGraph(Job).addNode(name, inner).addEdge(START, name).compile();
+    const inner = new StateGraph(State).addNode('first', first).addEdge(START, 'first').compile();
+    return new StateGraph(State).addNode(name, inner).addEdge(START, name).compile();
 }
 
 export const long = named('n'.repeat(500));

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graphs of application_faults.t in Python; graph.mjs has the same ones.
-`do` of the input names what the second node does. Each execution of a node
-appends its name to the file `log`."""
+"""The graphs of application_faults.t in Python; graph.mjs has the same ones. The second node does what the input names."""
 
 import asyncio
 import os
@@ -9,31 +7,13 @@ import signal
 import sys
 from typing import Any
 
+from job import Job, count, read_gate
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
-from typing_extensions import TypedDict
 
 
-class Job(TypedDict, total=False):
-    do: str
-    log: str
-    gate: str
+class State(Job, total=False):
     done: list[Any]
-
-
-def count(state: Job, name: str) -> int:
-    """Notes an execution; returns how many there were."""
-    with open(state["log"], "a+") as log:
-        log.write(f"{name}\n")
-        log.flush()
-        log.seek(0)
-        return log.read().split().count(name)
-
-
-def read_gate(path: str) -> None:
-    """Returns when the test has opened the pipe."""
-    with open(path, "rb") as gate:
-        gate.read()
 
 
 def spin() -> None:
@@ -53,12 +33,12 @@ def fork() -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-async def first(state: Job) -> Any:
+async def first(state: State) -> Any:
     count(state, "first")
     return {"done": ["first"]}
 
 
-async def second(state: Job) -> Any:
+async def second(state: State) -> Any:
     executions = count(state, "second")
     do = state["do"]
     if do == "wait":
@@ -113,7 +93,7 @@ async def second(state: Job) -> Any:
 
 
 graph = (
-    StateGraph(Job)
+    StateGraph(State)
     .add_node("first", first)
     .add_node("second", second)
     .add_edge(START, "first")
@@ -124,8 +104,8 @@ graph = (
 
 def named(name: str) -> Any:
     """A graph whose node has a subgraph and that name."""
-    inner = StateGraph(Job).add_node("first", first).add_edge(START, "first").compile()
-    return StateGraph(Job).add_node(name, inner).add_edge(START, name).compile()
+    inner = StateGraph(State).add_node("first", first).add_edge(START, "first").compile()
+    return StateGraph(State).add_node(name, inner).add_edge(START, name).compile()
 
 
 long = named("n" * 500)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Folders of applications for the runners of both languages, with the packages of
-# t/runner/fixtures, and the reports that the runners make about them.
+# t/runner/fixtures, the lines of httpd.conf that serve them, and the reports that the
+# runners make about them.
 package AgentTest::Applications;
 use strict;
 use warnings;
-use AgentTest::Env qw(root slurp write_file);
+use AgentTest::Conf qw(location);
+use AgentTest::Env qw(build_dir root slurp write_file);
 use AgentTest::Packages qw(install_once install_npm make_venv);
 use Cpanel::JSON::XS qw(decode_json encode_json);
 use Exporter 'import';
@@ -13,7 +15,7 @@ use File::Copy qw(copy);
 use File::Path qw(make_path);
 use File::Temp qw(tempdir);
 
-our @EXPORT_OK = qw(python node_application runner_of folder_of check_folder);
+our @EXPORT_OK = qw(python node_application runner_of folder_of application_lines serve_applications check_folder);
 
 my $FIXTURES = root() . '/t/runner/fixtures';
 my $RUNNERS = root() . '/mod_agent/runners';
@@ -55,11 +57,12 @@ sub runner_of {
     return $language eq 'python' ? (python(), "$RUNNERS/python") : ('node', "$RUNNERS/node/main.mjs");
 }
 
-# A new folder with langgraph.json, an object or its text, and these files; one in
-# JavaScript has the packages of the fixtures.
+# A new folder with langgraph.json, an object or its text, and these files, which the
+# runner's user may read; one in JavaScript has the packages of the fixtures.
 sub folder_of {
     my ($language, $manifest, %files) = @_;
     my $folder = tempdir('/tmp/agent-test-application.XXXXXX', CLEANUP => 1);
+    chmod 0755, $folder or die "$folder: $!\n";
     $files{'langgraph.json'} = ref $manifest ? encode_json($manifest) : $manifest if defined $manifest;
     for my $name (keys %files) {
         make_path(dirname("$folder/$name"));
@@ -69,6 +72,19 @@ sub folder_of {
         symlink node_application('node') . '/node_modules', "$folder/node_modules" or die "symlink: $!\n";
     }
     return $folder;
+}
+
+# Lines of httpd.conf: application_lines(NAME => folder, ...).
+sub application_lines {
+    my (%folders) = @_;
+    return join '', map { "AgentApplication $_ $folders{$_}\n" } sort keys %folders;
+}
+
+# Those of a server that executes them and has their API at /.
+sub serve_applications {
+    my (%folders) = @_;
+    return join '', 'AgentRunner "' . build_dir() . qq(/agent-runner"\n), 'AgentPythonProgram "' . python() . qq("\n),
+        application_lines(%folders), location('/', 'SetHandler agent');
 }
 
 # The runner's --check of a folder: {status, errors, type, graphs}; program: another

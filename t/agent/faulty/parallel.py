@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graphs of finished_tasks.t in Python; graph.mjs has the same ones. Nodes a and b are parallel, c follows both.
-`do` of the input names what b does the first time. Each execution of a node appends its name to the file `log`."""
+"""The graphs of finished_tasks.t in Python; parallel.mjs has the same ones. Nodes a and b are parallel, c follows both.
+Node b does what the input names the first time."""
 
 import asyncio
 import operator
@@ -8,31 +8,13 @@ import os
 import signal
 from typing import Annotated, Any
 
+from job import Job, count, read_gate
 from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
-from typing_extensions import TypedDict
 
 
-class State(TypedDict, total=False):
-    do: str
-    log: str
-    gate: str
+class State(Job, total=False):
     done: Annotated[list[Any], operator.add]
-
-
-def count(state: State, name: str) -> int:
-    """Notes an execution; returns how many there were."""
-    with open(state["log"], "a+") as log:
-        log.write(f"{name}\n")
-        log.flush()
-        log.seek(0)
-        return log.read().split().count(name)
-
-
-def read_gate(path: str) -> None:
-    """Returns when the test has opened the pipe."""
-    with open(path, "rb") as gate:
-        gate.read()
 
 
 async def a(state: State) -> Any:

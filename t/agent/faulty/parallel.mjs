@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs of finished_tasks.t in JavaScript; graph.py has the same ones. Nodes a and b are
-// parallel, c follows both. `do` of the input names what b does the first time. Each execution
-// of a node appends its name to the file `log`.
-import { appendFileSync, readFileSync } from 'node:fs';
+// The graphs of finished_tasks.t in JavaScript; parallel.py has the same ones. Nodes a and b are
+// parallel, c follows both. Node b does what the input names the first time.
 import { readFile } from 'node:fs/promises';
 import { Annotation, interrupt, START, StateGraph } from '@langchain/langgraph';
+import { count, JOB } from './job.mjs';
 
 const State = Annotation.Root({
-    do: Annotation(), log: Annotation(), gate: Annotation(),
+    ...JOB,
     done: Annotation({ reducer: (left, right) => left.concat(right), default: () => [] }),
 });
-
-// Notes an execution; returns how many there were.
-function count({ log }, name) {
-    appendFileSync(log, `${name}\n`);
-    return readFileSync(log, 'utf8').split('\n').filter((line) => line === name).length;
-}
 
 async function a(state) {
     count(state, 'a');
