@@ -10,6 +10,7 @@
 package HostileServer;
 use strict;
 use warnings;
+use AgentTest::Child;
 use AgentTest::Env qw(free_port);
 use IO::Handle;
 use IO::Select;
@@ -46,23 +47,12 @@ sub new {
         LocalPort => $port, ReuseAddr => 1) or die "listen: $!\n";
     pipe my $log, my $log_in or die "pipe: $!\n";
     pipe my $gate_out, my $gate or die "pipe: $!\n";
-    my $self = bless { port => $port, owner => $$, seen => 0, log => $log,
+    my $self = bless { port => $port, seen => 0, log => $log,
         gate => $gate, log_in => $log_in, gate_out => $gate_out }, $class;
-    $self->{pid} = fork() // die "fork: $!\n";
-    $self->serve($listener) if !$self->{pid};
+    $self->{child} = AgentTest::Child->serve($listener, sub { answer_to($self, $_[0]) });
     close $_ for $listener, $log_in;
     $self->{gate_rest} = $gate_out;
     return $self;
-}
-
-# The processes of the connections are killed with their group.
-sub DESTROY {
-    my ($self) = @_;
-    return if $$ != $self->{owner};
-    local $?;
-    kill 'KILL', -$self->{pid}, $self->{pid};
-    waitpid $self->{pid}, 0;
-    return;
 }
 
 sub model {
@@ -114,23 +104,15 @@ sub drain {
 
 # ---- the server ----
 
-sub serve {
-    my ($self, $listener) = @_;
-    POSIX::setpgid(0, 0);
+# In the process of a connection.
+sub answer_to {
+    my ($self, $socket) = @_;
     close $_ for $self->{log}, $self->{gate};
-    local $SIG{CHLD} = 'IGNORE';
     local $SIG{PIPE} = 'IGNORE';
-    while (my $socket = $listener->accept) {
-        my $pid = fork // POSIX::_exit(1);
-        next if $pid;
-        close $listener;
-        my ($path, $body) = read_request($socket);
-        my ($action) = $path =~ m{^/(\w+)/};
-        $actions{$action}->($socket, $path, $self, $body) if $actions{$action};
-        shutdown $socket, 1;
-        POSIX::_exit(0);
-    }
-    POSIX::_exit(0);
+    my ($path, $body) = read_request($socket);
+    my ($action) = $path =~ m{^/(\w+)/};
+    $actions{$action}->($socket, $path, $self, $body) if $actions{$action};
+    return shutdown $socket, 1;
 }
 
 sub read_request {

@@ -5,13 +5,13 @@
 package TestProxy;
 use strict;
 use warnings;
+use AgentTest::Child;
 use AgentTest::Wait;
 use Carp qw(croak);
 use File::Path qw(remove_tree);
 use File::Temp qw(tempdir);
 use IO::Select;
 use IO::Socket::UNIX;
-use POSIX ();
 
 sub new {
     my ($class, $pg) = @_;
@@ -21,13 +21,7 @@ sub new {
     my $path = "$dir/.s.PGSQL.5432";
     my $listener = IO::Socket::UNIX->new(Local => $path, Listen => 64) or croak "$path: $!";
     chmod 0777, $path or croak "$path: $!";
-    $self->{pid} = fork // croak "fork: $!";
-    if (!$self->{pid}) {
-        # Without the cleanup that the test does at its end.
-        eval { forward($listener, $pg->host . '/.s.PGSQL.5432', "$dir/lose") };
-        warn $@ if $@;
-        POSIX::_exit(0);
-    }
+    $self->{child} = AgentTest::Child->new(sub { forward($listener, $pg->host . '/.s.PGSQL.5432', "$dir/lose") });
     return $self;
 }
 
@@ -104,8 +98,7 @@ sub DESTROY {
     my ($self) = @_;
     return if $self->{owner} != $$;
     local ($?, $@, $!);
-    kill KILL => $self->{pid};
-    waitpid $self->{pid}, 0;
+    delete $self->{child};
     remove_tree($self->{dir});
     return;
 }

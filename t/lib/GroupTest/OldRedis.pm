@@ -6,26 +6,15 @@ package GroupTest::OldRedis;
 use strict;
 use warnings;
 
+use AgentTest::Child;
 use Carp qw(croak);
 use IO::Socket::INET;
-use POSIX ();
 
 sub new {
     my ($class, $version) = @_;
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64) // croak "listen: $@";
-    my $self = bless { port => $listener->sockport, owner => $$ }, $class;
-    $self->{pid} = fork // croak "fork: $!";
-    if ($self->{pid} == 0) {
-        local $SIG{CHLD} = 'IGNORE';
-        while (my $client = $listener->accept) {
-            my $pid = fork // next;
-            next if $pid;
-            answer($client, $version);
-            POSIX::_exit(0);
-        }
-        POSIX::_exit(0);
-    }
-    return $self;
+    my $child = AgentTest::Child->serve($listener, sub { answer($_[0], $version) });
+    return bless { port => $listener->sockport, child => $child }, $class;
 }
 
 # Commands are arrays of texts without line ends, but for the script.
@@ -43,15 +32,6 @@ sub answer {
         print {$client} $words[0] =~ /\AINFO/i ? '$' . length($info) . "\r\n$info\r\n" : "+OK\r\n";
         $client->flush;
     }
-    return;
-}
-
-sub DESTROY {
-    my ($self) = @_;
-    return if $self->{owner} != $$;
-    local ($?, $!, $@);
-    kill 'KILL', $self->{pid};
-    waitpid $self->{pid}, 0;
     return;
 }
 

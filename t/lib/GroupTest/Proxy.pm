@@ -18,10 +18,10 @@ package GroupTest::Proxy;
 use strict;
 use warnings;
 
+use AgentTest::Child;
 use Carp qw(croak);
 use IO::Socket::INET;
 use IO::Select;
-use POSIX ();
 use Socket qw(AF_UNIX SOCK_STREAM PF_UNSPEC);
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
@@ -31,18 +31,14 @@ sub new {
     my ($class, %args) = @_;
     my @listeners = map { IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64) // croak "listen: $@" } 1 .. $args{ports};
     socketpair my $control, my $mine, AF_UNIX, SOCK_STREAM, PF_UNSPEC or croak "socketpair: $!";
-    my $self = bless { ports => [ map { $_->sockport } @listeners ], owner => $$ }, $class;
-    $self->{pid} = fork // croak "fork: $!";
-    if ($self->{pid} == 0) {
+    my $child = AgentTest::Child->new(sub {
         close $control;
         local $SIG{PIPE} = 'IGNORE';
         my @sides = map { { listener => $_, to => $args{to}, fault => 'none', value => 0 } } @listeners;
         GroupTest::Proxy::Loop->new($mine, @sides)->run;
-        POSIX::_exit(0);
-    }
+    });
     close $mine;
-    $self->{control} = $control;
-    return $self;
+    return bless { ports => [ map { $_->sockport } @listeners ], control => $control, child => $child }, $class;
 }
 
 sub set {
@@ -55,15 +51,6 @@ sub set {
 sub set_all {
     my ($self, $fault, $value) = @_;
     $self->set($_, $fault, $value) for 0 .. $#{ $self->{ports} };
-    return;
-}
-
-sub DESTROY {
-    my ($self) = @_;
-    return if $self->{owner} != $$;
-    local ($?, $!, $@);
-    kill 'KILL', $self->{pid};
-    waitpid $self->{pid}, 0;
     return;
 }
 

@@ -6,10 +6,10 @@ package GroupTest::SlowReports;
 use strict;
 use warnings;
 
+use AgentTest::Child;
 use Carp qw(croak);
 use IO::Select;
 use IO::Socket::INET;
-use POSIX ();
 use Time::HiRes qw(sleep);
 
 my $DELAY_SEC = 0.3;
@@ -17,20 +17,8 @@ my $DELAY_SEC = 0.3;
 sub new {
     my ($class, $port) = @_;
     my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 64) // croak "listen: $@";
-    my $self = bless { port => $listener->sockport, owner => $$ }, $class;
-    $self->{pid} = fork // croak "fork: $!";
-    if ($self->{pid} == 0) {
-        setpgrp;
-        local $SIG{CHLD} = 'IGNORE';
-        while (my $client = $listener->accept) {
-            my $pid = fork // next;
-            next if $pid;
-            forward($client, $port);
-            POSIX::_exit(0);
-        }
-        POSIX::_exit(0);
-    }
-    return $self;
+    my $child = AgentTest::Child->serve($listener, sub { forward($_[0], $port) });
+    return bless { port => $listener->sockport, child => $child }, $class;
 }
 
 # Until one side closes. Reports are sent one at a time.
@@ -49,15 +37,6 @@ sub forward {
             }
         }
     }
-    return;
-}
-
-sub DESTROY {
-    my ($self) = @_;
-    return if $self->{owner} != $$;
-    local ($?, $!, $@);
-    kill 'KILL', -$self->{pid}, $self->{pid};
-    waitpid $self->{pid}, 0;
     return;
 }
 
