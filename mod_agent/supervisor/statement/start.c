@@ -335,10 +335,19 @@ void agent_start_hand_over(agent_runs_t *runs, agent_lease_t *lease,
 
 /* ---- results ---- */
 
-typedef void visit_t(agent_runs_t *runs, agent_lease_t *lease);
+/* Why a line was not composed: the error in which its run ends. */
+typedef struct obstacle_t {
+    const char *error;
+    const char *cause;
+    const char *message;
+} obstacle_t;
+
+typedef void visit_t(agent_runs_t *runs, agent_lease_t *lease,
+                     const obstacle_t *obstacle);
 
 /* Calls visit for the leases of the last statement that still wait. */
-static void for_each_sent(const agent_start_queue_t *queue, visit_t *visit)
+static void for_each_sent(const agent_start_queue_t *queue, visit_t *visit,
+                          const obstacle_t *obstacle)
 {
     agent_runner_t *runner;
     agent_lease_t *lease;
@@ -352,11 +361,17 @@ static void for_each_sent(const agent_start_queue_t *queue, visit_t *visit)
             if (lease->is_start_sent) {
                 lease->is_start_sent = false;
                 if (agent_lease_waits(lease)) {
-                    visit(queue->runs, lease);
+                    visit(queue->runs, lease, obstacle);
                 }
             }
         }
     }
+}
+
+static void lose(agent_runs_t *runs, agent_lease_t *lease,
+                 const obstacle_t *obstacle)
+{
+    agent_run_end_lose(runs, lease);
 }
 
 static void receive_start(void *part, const agent_db_result_t *result)
@@ -378,7 +393,7 @@ static void receive_start(void *part, const agent_db_result_t *result)
         }
     }
     /* Leases without a row in the result are lost. */
-    for_each_sent(queue, agent_run_end_lose);
+    for_each_sent(queue, lose, NULL);
     agent_adaptive_limit_raise(&queue->limit);
 }
 
@@ -390,13 +405,6 @@ static void postpone(agent_lease_t *lease)
     APR_RING_REMOVE(lease, link);
     APR_RING_INSERT_TAIL(ring, lease, agent_lease_t, link);
 }
-
-/* Why a line was not composed: the error in which its run ends. */
-typedef struct obstacle_t {
-    const char *error;
-    const char *cause;
-    const char *message;
-} obstacle_t;
 
 static void count_failure(agent_runs_t *runs, agent_lease_t *lease,
                           const obstacle_t *obstacle)
@@ -413,58 +421,42 @@ static void count_failure(agent_runs_t *runs, agent_lease_t *lease,
     agent_run_end_detach(runs, lease);
 }
 
-static void count_time_out(agent_runs_t *runs, agent_lease_t *lease)
+/* The next statement composes its line again. */
+static void keep(agent_runs_t *runs, agent_lease_t *lease,
+                 const obstacle_t *obstacle)
+{
+}
+
+static const obstacle_t *find_obstacle(agent_failure_t failure)
 {
     static const obstacle_t slow = {
         "StartTimeoutError", "it took too long",
         "The state that the run starts from could not be read in time."};
-
-    count_failure(runs, lease, &slow);
-}
-
-static void count_loss(agent_runs_t *runs, agent_lease_t *lease)
-{
     static const obstacle_t lost = {
         "StartFailedError", "the connection to the database was lost",
         "The connection to the database was lost each time when the state that "
         "the run starts from was read."};
-
-    count_failure(runs, lease, &lost);
-}
-
-static void count_refusal(agent_runs_t *runs, agent_lease_t *lease)
-{
     static const obstacle_t refused = {
         "StartFailedError", "the database refused it",
         "The database refused to read the state that the run starts from; the "
         "server's error log says why (AGT0313)."};
 
-    count_failure(runs, lease, &refused);
-}
-
-static void keep(agent_runs_t *runs, agent_lease_t *lease)
-{
-    /* The next statement composes its line again. */
-}
-
-static visit_t *choose_visit(agent_failure_t failure, int in_flight)
-{
-    if (agent_failure_is_transient(failure) || in_flight > 1) {
-        return keep;
-    }
     if (failure == AGENT_FAILURE_TIMEOUT) {
-        return count_time_out;
+        return &slow;
     }
-    return failure == AGENT_FAILURE_LOST ? count_loss : count_refusal;
+    return failure == AGENT_FAILURE_LOST ? &lost : &refused;
 }
 
 static void fail_start(void *part, agent_failure_t failure)
 {
     agent_start_queue_t *queue = part;
+    bool is_transient = agent_failure_is_transient(failure);
 
     queue->retry_at = agent_database_retry_at(queue->runs->context, failure);
-    for_each_sent(queue, choose_visit(failure, queue->in_flight));
-    if (!agent_failure_is_transient(failure)) {
+    for_each_sent(queue,
+                  is_transient || queue->in_flight > 1 ? keep : count_failure,
+                  find_obstacle(failure));
+    if (!is_transient) {
         agent_adaptive_limit_lower(&queue->limit, queue->in_flight);
     }
 }
