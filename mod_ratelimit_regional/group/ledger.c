@@ -321,31 +321,61 @@ bool rlr_ledger_may_request(rlr_lease_t *lease, uint64_t now_ms)
     return true;
 }
 
+/* Adds the entries of a lease to a list; returns their number. */
+typedef uint32_t add_t(void *out, rlr_lease_t *lease, uint64_t now_ms);
+
+/* A list of entries of all leases of a partition. */
+typedef struct listing_t {
+    const rlr_ledger_t *ledger;
+    uint32_t partition;
+    uint64_t now_ms;
+    add_t *add;
+    uint32_t most;      /* of one lease */
+    size_t size;        /* of an entry */
+    bool must_be_whole; /* leases that cannot be locked are lost */
+} listing_t;
+
+/* Adds the entries of whole sets, from *cursor on, while there is room. */
+static uint32_t add_sets(void *out, uint32_t room, uint32_t *cursor,
+                         const listing_t *of)
+{
+    uint32_t count = 0;
+
+    while (*cursor < of->ledger->memory->sets
+           && room - count >= WAYS * of->most) {
+        uint32_t set = (*cursor)++;
+        rlr_lease_t *leases = get_leases(of->ledger, of->partition, set);
+
+        if (!lock_set(of->ledger, of->partition, set, of->now_ms)) {
+            if (of->must_be_whole) {
+                rlr_ledger_lose(of->ledger, of->partition,
+                                of->now_ms + 2000 * RLR_LIMIT_INTERVAL_SEC_MAX);
+            }
+            continue;
+        }
+        for (uint32_t i = 0; i < WAYS; i++) {
+            count += of->add((char *)out + count * of->size, &leases[i],
+                             of->now_ms);
+        }
+        pthread_mutex_unlock(
+            &get_stripe(of->ledger, of->partition, set)->mutex);
+    }
+    return count;
+}
+
+static uint32_t add_marks(void *out, rlr_lease_t *lease, uint64_t now_ms)
+{
+    return lease->limit.count > 0 ? rlr_lease_report(out, lease, now_ms) : 0;
+}
+
 uint32_t rlr_ledger_report(rlr_store_mark_t *out, uint32_t room,
                            uint32_t *cursor, const rlr_ledger_t *ledger,
                            uint32_t partition, uint64_t now_ms)
 {
-    uint32_t count = 0;
+    listing_t marks = {ledger,          partition,    now_ms, add_marks,
+                       RLR_LEASE_MARKS, sizeof(*out), true};
 
-    while (*cursor < ledger->memory->sets
-           && room - count >= WAYS * RLR_LEASE_MARKS) {
-        uint32_t set = (*cursor)++;
-
-        if (!lock_set(ledger, partition, set, now_ms)) {
-            rlr_ledger_lose(ledger, partition,
-                            now_ms + 2000 * RLR_LIMIT_INTERVAL_SEC_MAX);
-            continue;
-        }
-        for (uint32_t i = 0; i < WAYS; i++) {
-            const rlr_lease_t *lease = &get_leases(ledger, partition, set)[i];
-
-            if (lease->limit.count > 0) {
-                count += rlr_lease_report(out + count, lease, now_ms);
-            }
-        }
-        pthread_mutex_unlock(&get_stripe(ledger, partition, set)->mutex);
-    }
-    return count;
+    return add_sets(out, room, cursor, &marks);
 }
 
 void rlr_ledger_count_leases(rlr_ledger_leases_t *leases,
@@ -370,24 +400,18 @@ void rlr_ledger_count_leases(rlr_ledger_leases_t *leases,
     }
 }
 
+static uint32_t add_closings(void *out, rlr_lease_t *lease, uint64_t now_ms)
+{
+    return rlr_lease_close(out, lease, now_ms);
+}
+
 uint32_t rlr_ledger_close(rlr_store_item_t *out, uint32_t room,
                           uint32_t *cursor, const rlr_ledger_t *ledger,
                           uint32_t partition, uint64_t now_ms)
 {
-    uint32_t count = 0;
+    listing_t closings = {ledger,       partition,          now_ms,
+                          add_closings, RLR_LEASE_CLOSINGS, sizeof(*out),
+                          false};
 
-    while (*cursor < ledger->memory->sets
-           && room - count >= WAYS * RLR_LEASE_CLOSINGS) {
-        uint32_t set = (*cursor)++;
-
-        if (!lock_set(ledger, partition, set, now_ms)) {
-            continue;
-        }
-        for (uint32_t i = 0; i < WAYS; i++) {
-            count += rlr_lease_close(
-                out + count, &get_leases(ledger, partition, set)[i], now_ms);
-        }
-        pthread_mutex_unlock(&get_stripe(ledger, partition, set)->mutex);
-    }
-    return count;
+    return add_sets(out, room, cursor, &closings);
 }
