@@ -6,6 +6,8 @@ use AgentTest::Env qw(slurp);
 use AgentTest::Wait;
 use RateLimitTest;
 use GroupTest;
+use IO::Socket::INET;
+use POSIX ();
 use Test::More;
 
 my $region = GroupTest->new(hosts => 3, rules => <<'CONF')->start;
@@ -61,6 +63,23 @@ $hosts[2]->stop;
 admit(0, '/hour', 'fewer', 5);
 admit(1, '/hour', 'fewer', 4);
 pass 'two of three admit N, when the third has left';
+
+# --- A single process ----------------------------------------------------------------------
+
+my $runner = fork // die "fork: $!\n";
+if ($runner == 0) {
+    $hosts[2]->control('-X');
+    POSIX::_exit(0);
+}
+wait_for('httpd -X to listen', sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$hosts[2]{port}") });
+admit(2, '/hour', 'single', 1);
+$hosts[2]->stop;
+waitpid $runner, 0;
+unlink $hosts[2]->pid_file;
+is scalar(() = log_of($hosts[2]) =~ /RLR0120/g), 4, 'httpd -X leaves the store too';
+admit(0, '/hour', 'single', 4);
+admit(1, '/hour', 'single', 4);
+pass 'the others admit N, when httpd -X has left';
 
 # --- Without the store ---------------------------------------------------------------------
 
