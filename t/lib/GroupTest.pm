@@ -45,6 +45,8 @@ end
 return 1
 LUA
 
+my $TIME = q(local t = redis.call('TIME') return t[1] * 1000 + math.ceil(t[2] / 1000));
+
 my @PARTITIONS = map { "rlr:{$_}" } 0 .. 15;
 
 sub new {
@@ -99,8 +101,11 @@ sub settle {
                 ($self->{redis}->run('EVAL', $STATE, 1, $partition, scalar @{ $self->{hosts} }, $since) // '') =~ /^:1/;
             });
         }
-        ($since) = $self->{redis}->run('EVAL', q(local t = redis.call('TIME') return t[1] * 1000 + math.ceil(t[2] / 1000)),
-            1, $PARTITIONS[0]) =~ /^:(\d+)/;
+        # A cluster may be without the node of the key for a moment.
+        $since = wait_for('the time of the store', sub {
+            my ($ms) = ($self->{redis}->run('EVAL', $TIME, 1, $PARTITIONS[0]) // '') =~ /^:(\d+)/;
+            return $ms;
+        });
     }
     return;
 }

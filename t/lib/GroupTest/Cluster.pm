@@ -104,11 +104,48 @@ sub owner {
 # move.
 sub begin_move {
     my ($self, $key, $to) = @_;
+    $self->wait_for_epochs;
     my ($from, $slot) = ($self->owner($key), $self->slot($key));
     ok_reply($to->run('CLUSTER', 'SETSLOT', $slot, 'IMPORTING', id_of($from)));
     ok_reply($from->run('CLUSTER', 'SETSLOT', $slot, 'MIGRATING', id_of($to)));
     $from->run('MIGRATE', '127.0.0.1', $to->{port}, $key, 0, 5000);
-    return sub { ok_reply($_->run('CLUSTER', 'SETSLOT', $slot, 'NODE', id_of($to))) for $to, $from };
+    return sub {
+        my @words = ('CLUSTER', 'SETSLOT', $slot, 'NODE', id_of($to));
+        ok_reply($_->run(@words)) for $to, $from;
+        # The others too, except for replicas and nodes that are away.
+        $_->run(@words) for grep { $_ != $to && $_ != $from } @{ $self->{nodes} };
+        wait_for("all nodes to know the owner of $key", sub { $self->is_owner($key, $to) });
+        $self->wait_for_epochs;
+    };
+}
+
+# The new owner takes a configuration epoch by itself, later than all that it knows. If it
+# does not know that of another primary, nodes that do not know of the move make the former
+# owner the owner again: the slot has none then, since that one sends all calls to the new one.
+sub wait_for_epochs {
+    my ($self) = @_;
+    wait_for('all nodes to know the configuration epochs of all', sub {
+        my %seen;
+        for my $node (@{ $self->{nodes} }) {
+            my $reply = $node->run('CLUSTER', 'NODES') // next;
+            my @primaries = grep { $_->[2] =~ /\bmaster\b/ && $_->[2] !~ /fail/ } map { [split] } grep { /\A\w{40} / } split /\n/, $reply;
+            my %epochs = map { $_->[6] => 1 } @primaries;
+            return 0 if keys %epochs != @primaries;
+            $seen{ join ' ', sort map { "$_->[0]:$_->[6]" } @primaries } = 1;
+        }
+        return keys %seen == 1;
+    });
+    return;
+}
+
+# Whether all nodes that answer say so.
+sub is_owner {
+    my ($self, $key, $owner) = @_;
+    for my $node (@{ $self->{nodes} }) {
+        my $reply = $node->run('EXISTS', $key) // next;
+        return 0 if $reply !~ ($node == $owner ? qr/\A:/ : qr/\A-MOVED \d+ \S+:$owner->{port}\r/);
+    }
+    return 1;
 }
 
 1;

@@ -229,7 +229,7 @@ sub move_slots {
 sub kill_node {
     my ($self) = @_;
     my ($first) = @{ $self->{cluster}{nodes} };
-    $self->{cluster}->begin_move("rlr:{$_}", $first)->() for 0 .. 15;
+    $self->{cluster}->begin_move($_, $first)->() for grep { $self->{cluster}->owner($_) != $first } map { "rlr:{$_}" } 0 .. 15;
     $self->pause(1 / 2);
     $first->stop;
     $self->pause(1);
