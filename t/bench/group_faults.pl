@@ -8,28 +8,40 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib "$FindBin::Bin/../lib", $FindBin::Bin;
+use BenchReport ();
 use GroupTest::Faults;
 use Test::More ();
 
 $| = 1;
 my ($seconds, @failures) = @ARGV;
 $seconds //= 40;
+@failures = ('local', 'closed') if !@failures;
 # The hosts report crashes as failed tests.
 Test::More->builder->no_ending(1);
 
 my $worst = 0;
-for my $failure (@failures ? @failures : ('local', 'closed')) {
-    print "\n`RateLimitStoreFailure $failure`\n\n| fault | requests | admitted | most in any 10 s | wrongly refused |\n|---|---|---|---|---|\n";
+my @evicted;
+for my $failure (@failures) {
+    print "\n`RateLimitStoreFailure $failure`\n\n",
+        BenchReport::table([ 'fault', 'most in any 10 s', 'wrongly refused of all requests', 'admitted' ]);
     for my $store ('server', 'sentinel', 'cluster') {
         my $faults = GroupTest::Faults->new(failure => $failure, store => $store);
         for my $name (GroupTest::Faults->names($store)) {
             my $result = $faults->run($name, $seconds);
-            printf "| %s | %d | %d | %d | %d (%.1f %%) |\n", $name, @{$result}{qw(requests admitted most wrongful)},
-                100 * $result->{wrongful} / ($result->{requests} || 1);
+            print_row($name, $result);
             $worst = $result->{most} if $result->{most} > $worst;
+            push @evicted, $result->{evicted} if $name =~ /evicted/;
         }
     }
 }
-print "\n", $worst > 10 ? "An eleventh request was admitted.\n" : "Never an eleventh request.\n";
-exit($worst > 10);
+print "\nKeys of the region that the store has evicted: ", join(', ', @evicted), ".\n",
+    $worst > 10 ? "An eleventh request was admitted.\n" : "Never an eleventh request.\n";
+exit($worst > 10 || grep { !$_ } @evicted);
+
+sub print_row {
+    my ($name, $result) = @_;
+    my @counts = map { BenchReport::thousands($_) } @{$result}{qw(wrongful requests admitted)};
+    print "| $name | $result->{most} | $counts[0] of $counts[1] | $counts[2] |\n";
+    return;
+}

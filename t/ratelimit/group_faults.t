@@ -15,6 +15,9 @@ for my $name ('none', 'connections are cut', 'answers end in their middle', 'ans
     cmp_ok $result->{most}, '<=', 10, "at most 10 in any 10 s: $name" or diag explain $result;
     $admitted += $result->{admitted};
 }
+my $result = $faults->run('keys are evicted (allkeys-lru)', 4);
+cmp_ok $result->{most}, '<=', 10, 'at most 10 in any 10 s: keys are evicted (allkeys-lru)' or diag explain $result;
+cmp_ok $result->{evicted}, '>', 0, 'keys of the region were evicted';
 cmp_ok $admitted, '>', 10, 'requests were admitted in between';
 
 done_testing;

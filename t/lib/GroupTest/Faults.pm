@@ -3,7 +3,8 @@
 #
 #   my $faults = GroupTest::Faults->new(failure => 'local');
 #   my $result = $faults->run('answers are lost', $seconds)
-#   # {requests, admitted, wrongful, most}: `most` of the whole run so far
+#   # {requests, admitted, wrongful, most}: `most` of the whole run so far; and evicted, the
+#   # keys of the region that the store has evicted
 #   GroupTest::Faults->names
 package GroupTest::Faults;
 use strict;
@@ -24,6 +25,8 @@ use GroupTest::Traffic;
 my $HOSTS = 4;
 # A share is reserved for so long, and the longest fault is longer.
 my $SHARE_SEC = 10;
+# Data of others in the store, twice as much as fits.
+my ($OTHERS, $OTHER_BYTES) = (40, 100_000);
 
 my @FAULTS = (
     [ 'none'                                     => sub { return } ],
@@ -111,13 +114,14 @@ sub run {
     my ($self, $name, $seconds) = @_;
     my ($fault) = grep { $_->[0] eq $name } @{ $self->{faults} };
     $self->{seconds} = $seconds;
+    $self->{evicted} = 0;
     $self->{traffic}->start;
     $fault->[1]->($self);
     $self->pause($name eq 'none' ? 1 : 0.5);
     $self->{traffic}->stop;
     my $log = $self->{traffic}->log;
     return { requests => scalar @{$log}, admitted => scalar(grep { $_->{admitted} } @{$log}),
-        wrongful => $self->{traffic}->wrongful($log), most => $self->{traffic}->most };
+        wrongful => $self->{traffic}->wrongful($log), most => $self->{traffic}->most, evicted => $self->{evicted} };
 }
 
 # A part of the fault's time, under load: the interval is under test.
@@ -160,16 +164,21 @@ sub kill_store {
     return;
 }
 
-# More data than fits, of others.
+# More data than fits, of others. The time of the last use has steps of a second, by which
+# these keys are as old as those of the region: of both, some are evicted.
 sub evict {
     my ($self) = @_;
     my $redis = $self->{redis};
+    my $evicted = $redis->watch_evictions;
+    my ($used) = ($redis->run('INFO', 'memory') // '') =~ /^used_memory:(\d+)/m;
     $redis->run('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru');
-    $redis->run('CONFIG', 'SET', 'maxmemory', '3mb');
+    $redis->run('CONFIG', 'SET', 'maxmemory', $used + $OTHER_BYTES * $OTHERS / 2);
     $self->repeat(sub {
-        $redis->run('EVAL', q(for i = 1, 3000 do redis.call('SET', 'other' .. i, string.rep('x', 1000)) end return 1), 0);
+        $redis->run('EVAL', q(for i = 1, ARGV[1] do redis.call('SET', 'other' .. i, string.rep('x', ARGV[2])) end return 1), 0,
+            $OTHERS, $OTHER_BYTES);
     });
     $redis->run('CONFIG', 'SET', 'maxmemory', '0');
+    $self->{evicted} = grep { /\Arlr:/ } $evicted->();
     return;
 }
 

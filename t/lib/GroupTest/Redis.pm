@@ -4,6 +4,7 @@
 #   my $redis = GroupTest::Redis->new(password => 'secret', options => [...]);
 #   # config => a file, dir => its folder
 #   $redis->{port}; $redis->run('FLUSHALL'); $redis->stop; $redis->start; $redis->pid
+#   my $evicted = $redis->watch_evictions; $evicted->()    # the names of keys since then
 package GroupTest::Redis;
 use strict;
 use warnings;
@@ -52,6 +53,27 @@ sub run {
         sysread $socket, $reply, 65_536, length $reply or return while $reply !~ /\n/;
     }
     return $reply;
+}
+
+# The sub that is returned may be called once.
+sub watch_evictions {
+    my ($self) = @_;
+    $self->run('CONFIG', 'SET', 'notify-keyspace-events', 'Ee');
+    my $socket = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$self->{port}") // croak "no connection: $!";
+    my $received = '';
+    # The reply to PING comes after all notifications before it.
+    my $read = sub {
+        my ($command, $until) = @_;
+        syswrite $socket, "$command\r\n";
+        while ($received !~ $until) {
+            sysread $socket, $received, 65_536, length $received or croak 'Redis has closed the connection';
+        }
+    };
+    $read->('PSUBSCRIBE __keyevent@*__:evicted', qr/:1\r\n/);
+    return sub {
+        $read->('PING', qr/\r\npong\r\n/);
+        return $received =~ /\r\n__keyevent\@\d+__:evicted\r\n\$\d+\r\n(\S+)\r\n/g;
+    };
 }
 
 sub stop {
